@@ -1,0 +1,37 @@
+# Two commands: `make` regenerates everything at the laptop scale, `make test` proves the project.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: all test check lock clean
+.DELETE_ON_ERROR:
+
+all: $(VENV)/.installed
+	snakemake all --cores
+
+test: $(VENV)/.installed
+	pytest -n auto
+
+check: $(VENV)/.installed
+	ruff check . && ruff format --check . && snakefmt --check Snakefile rules && snakemake --lint
+
+# Everything comes from the lock file; the project itself is installed in place, so edits take effect.
+$(VENV)/.installed: requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "clpapers needs Python 3.11 or newer: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+# Resolve anew: what pyproject.toml asks for, at today's releases, written down exactly.
+lock:
+	$(PYTHON) -m venv --clear $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet --upgrade setuptools
+	$(VENV)-lock/bin/python -m pip install --quiet 'torch==2.13.0'
+	$(VENV)-lock/bin/python -m pip install --quiet --editable '.[dev]'
+	$(VENV)-lock/bin/python -m pip freeze --all --exclude-editable --exclude pip | sed 's/+cpu$$//' > requirements.lock
+	rm -r $(VENV)-lock
+
+clean:
+	rm -rf results .snakemake

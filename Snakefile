@@ -1,0 +1,33 @@
+# The front door: config in, checked; `all` and the papers' names as targets. What a rule does stands in rules/.
+configfile: "config/config.yaml"
+
+
+include: "rules/common.smk"
+
+
+wildcard_constraints:
+    scale="[a-z_]+",
+    dataset=r"[\w-]+",
+    order=r"[\w.-]+",
+    run=r"[a-z_]+-[0-9a-f]{10}",
+    block=r"seeds?\d+(-\d+)?",
+    paper="[a-z]+",
+    target=r"\w+",
+
+
+rule all:
+    input:
+        outputs(PLAN),
+        f"results/{SCALE}/runs/index.csv",
+    default_target: True
+
+
+include: "rules/datasets.smk"
+include: "rules/streams.smk"
+include: "rules/runs.smk"
+include: "rules/metrics.smk"
+include: "rules/targets.smk"
+
+
+onsuccess:
+    shell(f"clpapers summary --scale {SCALE}")

@@ -1,0 +1,62 @@
+# Helpers of the rules: from wildcards to plans, cells, targets and digests. No science.
+import functools
+import sys
+
+from clpapers.cli import measured_files, net_code, reduced, render_code, resolve_device, run_code
+from clpapers.config import ConfigError, Plan, block_seeds, check_settings
+from clpapers.provenance import code_digest
+
+try:
+    SETTINGS = check_settings(config)
+    SCALE = SETTINGS["scale"]
+    CUDA = resolve_device(SETTINGS["device"]) == "cuda"
+    PLAN = Plan(SCALE, SETTINGS["papers"], cuda=CUDA)
+except ConfigError as error:
+    sys.exit(f"clpapers: {error}")
+
+
+@functools.cache
+def plan(scale):
+    """The plan of a scale: most often the one configured, but any target can be asked for at any scale."""
+    return PLAN if scale == SCALE else Plan(scale, SETTINGS["papers"], cuda=CUDA)
+
+
+def outputs(plan, paper=None):
+    """All files that a plan's targets, or one paper's, come out as."""
+    wanted = [t for t in plan.targets.values() if paper in (None, t.paper) and not t.spec.get("extra")]
+    return [path for target in wanted for path in target.outputs]
+
+
+def dataset_spec(wildcards):
+    """What decides a data set's bytes, in one string."""
+    settings = plan(wildcards.scale).settings
+    sizes = settings.get("stand_ins", {}).get(wildcards.dataset)
+    partial = settings.get("partial_data", False)
+    return repr((plan(wildcards.scale).datasets[wildcards.dataset], settings["sources"], sizes, partial))
+
+
+def dataset_of_stream(wildcards):
+    """The data set a stream permutes; a toy stream needs none."""
+    toy = wildcards.dataset.startswith("toy-")
+    return [] if toy else f"results/{wildcards.scale}/datasets/{wildcards.dataset}.npz"
+
+
+def cell_of(wildcards):
+    """The cell whose hash a run's path ends in."""
+    return plan(wildcards.scale).cells[wildcards.run.rpartition("-")[2]]
+
+
+def streams_of_run(wildcards):
+    """The streams of the seeds that a run's block trains."""
+    return [cell_of(wildcards).stream(seed) for seed in block_seeds(wildcards.block)]
+
+
+def target_of(wildcards):
+    """The target that wildcards name."""
+    return plan(wildcards.scale).targets[f"{wildcards.paper}/{wildcards.target}"]
+
+
+def rendered_from(wildcards):
+    """A target's metrics and, where the paper prints numbers, those."""
+    target = target_of(wildcards)
+    return [target.metrics, *([target.reported] if target.reported else [])]

@@ -1,0 +1,21 @@
+rule dataset:
+    """Fetch, verify and decode a data set; its arrays in canonical order."""
+    output:
+        data="results/{scale}/datasets/{dataset}.npz",
+        record="results/{scale}/datasets/{dataset}.record.json",
+    params:
+        code=code_digest("clpapers.datasets.build"),
+        spec=dataset_spec,
+    log:
+        "results/{scale}/logs/datasets/{dataset}.log",
+    benchmark:
+        "results/{scale}/benchmarks/datasets/{dataset}.tsv"
+    conda:
+        "../envs/clpapers.yaml"
+    retries: 1
+    resources:
+        mem_mb=6000,
+        runtime=60,
+    shell:
+        "clpapers dataset --out {output.data} --data-folder {config[data_folder]:q}"
+        " --downloads {config[downloads]:q} > {log} 2>&1"

@@ -1,0 +1,21 @@
+rule metrics:
+    """Measure what a target shows: a tidy table, one row a cell, seed and metric."""
+    input:
+        lambda w: measured_files(plan(w.scale), target_of(w)),
+    output:
+        metrics="results/{scale}/metrics/{paper}/{target}.csv",
+        record="results/{scale}/metrics/{paper}/{target}.record.json",
+    params:
+        code=lambda w: code_digest(f"clpapers.metrics.{target_of(w).spec['measure']}"),
+        target=lambda w: target_of(w).measured_digest,
+    log:
+        "results/{scale}/logs/metrics/{paper}/{target}.log",
+    benchmark:
+        "results/{scale}/benchmarks/metrics/{paper}/{target}.tsv"
+    conda:
+        "../envs/clpapers.yaml"
+    resources:
+        mem_mb=4000,
+        runtime=30,
+    shell:
+        "clpapers metrics --out {output.metrics} > {log} 2>&1"

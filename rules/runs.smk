@@ -1,0 +1,65 @@
+rule train:
+    """Train one cell's seeds; one result file and one record."""
+    input:
+        data="results/{scale}/datasets/{dataset}.npz",
+        streams=streams_of_run,
+    output:
+        result="results/{scale}/runs/{dataset}/{order}/{run}/{block}.json",
+        record="results/{scale}/runs/{dataset}/{order}/{run}/{block}.record.json",
+    params:
+        code=lambda w: run_code(cell_of(w).spec),
+    log:
+        "results/{scale}/logs/runs/{dataset}/{order}/{run}/{block}.log",
+    benchmark:
+        "results/{scale}/benchmarks/runs/{dataset}/{order}/{run}/{block}.tsv"
+    conda:
+        "../envs/clpapers.yaml"
+    threads: 1
+    resources:
+        gpu=1 if CUDA else 0,
+        mem_mb=lambda w, attempt: 6000 * attempt,
+        runtime=720,
+    shell:
+        "clpapers train --out {output.result} --device {config[device]} > {log} 2>&1"
+
+
+rule net:
+    """Describe the net that a data set is learnt with: its layers and parameter counts."""
+    output:
+        net="results/{scale}/runs/nets/{dataset}.json",
+        record="results/{scale}/runs/nets/{dataset}.record.json",
+    params:
+        code=lambda w: net_code(plan(w.scale).nets[w.dataset]),
+        net=lambda w: repr(plan(w.scale).nets[w.dataset]),
+    log:
+        "results/{scale}/logs/runs/nets/{dataset}.log",
+    benchmark:
+        "results/{scale}/benchmarks/runs/nets/{dataset}.tsv"
+    conda:
+        "../envs/clpapers.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    shell:
+        "clpapers net --out {output.net} > {log} 2>&1"
+
+
+rule index:
+    """List every cell with its factors, its files and the targets it serves."""
+    output:
+        index="results/{scale}/runs/index.csv",
+        record="results/{scale}/runs/index.record.json",
+    params:
+        code=code_digest("clpapers.config"),
+        cells=lambda w: plan(w.scale).digest,
+    log:
+        "results/{scale}/logs/runs/index.log",
+    benchmark:
+        "results/{scale}/benchmarks/runs/index.tsv"
+    conda:
+        "../envs/clpapers.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    shell:
+        "clpapers index --out {output.index} > {log} 2>&1"

@@ -1,0 +1,43 @@
+rule stream:
+    """Permute a data set into one seed's stream; a permutation-index file."""
+    input:
+        dataset_of_stream,
+    output:
+        stream="results/{scale}/streams/{dataset}/{order}/seed{seed}.npz",
+        record="results/{scale}/streams/{dataset}/{order}/seed{seed}.record.json",
+    wildcard_constraints:
+        seed=r"\d+",
+    params:
+        code=code_digest("clpapers.streams.orders", "clpapers.streams.stream"),
+    log:
+        "results/{scale}/logs/streams/{dataset}/{order}/seed{seed}.log",
+    benchmark:
+        "results/{scale}/benchmarks/streams/{dataset}/{order}/seed{seed}.tsv"
+    conda:
+        "../envs/clpapers.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    shell:
+        "clpapers stream --out {output.stream} > {log} 2>&1"
+
+
+rule entropy:
+    """Simulate how much of the truncated normal's entropy the Beta captures (stf, appendix E)."""
+    output:
+        ratios="results/{scale}/streams/entropy/{paper}-{target}.npz",
+        record="results/{scale}/streams/entropy/{paper}-{target}.record.json",
+    params:
+        code=code_digest("clpapers.streams.entropy"),
+        simulations=lambda w: target_of(w).spec["simulations"],
+    log:
+        "results/{scale}/logs/streams/entropy/{paper}-{target}.log",
+    benchmark:
+        "results/{scale}/benchmarks/streams/entropy/{paper}-{target}.tsv"
+    conda:
+        "../envs/clpapers.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    shell:
+        "clpapers entropy --out {output.ratios} > {log} 2>&1"

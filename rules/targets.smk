@@ -1,0 +1,109 @@
+rule table:
+    """Render a table."""
+    input:
+        rendered_from,
+    output:
+        csv="results/{scale}/targets/{paper}/{target}.csv",
+        md="results/{scale}/targets/{paper}/{target}.md",
+        tex="results/{scale}/targets/{paper}/{target}.tex",
+        html=report(
+            "results/{scale}/targets/{paper}/{target}.html",
+            caption="../workflow/report/target.rst",
+            category="{paper}",
+            labels={"target": "{target}", "scale": "{scale}"},
+        ),
+        record="results/{scale}/targets/{paper}/{target}.record.json",
+    params:
+        code=lambda w: render_code(target_of(w)),
+        target=lambda w: target_of(w).digest,
+        reductions=lambda w: reduced(target_of(w)),
+    log:
+        "results/{scale}/logs/targets/{paper}/{target}.table.log",
+    benchmark:
+        "results/{scale}/benchmarks/targets/{paper}/{target}.table.tsv"
+    conda:
+        "../envs/clpapers.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    shell:
+        "clpapers table --out {output.csv} > {log} 2>&1"
+
+
+rule figure:
+    """Render a figure."""
+    input:
+        rendered_from,
+    output:
+        pdf="results/{scale}/targets/{paper}/{target}.pdf",
+        svg=report(
+            "results/{scale}/targets/{paper}/{target}.svg",
+            caption="../workflow/report/target.rst",
+            category="{paper}",
+            labels={"target": "{target}", "scale": "{scale}"},
+        ),
+        png="results/{scale}/targets/{paper}/{target}.png",
+        record="results/{scale}/targets/{paper}/{target}.record.json",
+    params:
+        code=lambda w: render_code(target_of(w)),
+        target=lambda w: target_of(w).digest,
+        reductions=lambda w: reduced(target_of(w)),
+    log:
+        "results/{scale}/logs/targets/{paper}/{target}.figure.log",
+    benchmark:
+        "results/{scale}/benchmarks/targets/{paper}/{target}.figure.tsv"
+    conda:
+        "../envs/clpapers.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    shell:
+        "clpapers figure --out {output.pdf} > {log} 2>&1"
+
+
+rule reported:
+    """Set the reproduced numbers beside the reported ones, with a verdict each."""
+    input:
+        rendered_from,
+    output:
+        csv="results/{scale}/targets/{paper}/{target}.reported.csv",
+        record="results/{scale}/targets/{paper}/{target}.reported.record.json",
+    params:
+        code=code_digest("clpapers.targets.comparison", "clpapers.targets.formats"),
+        target=lambda w: target_of(w).digest,
+        reductions=lambda w: reduced(target_of(w)),
+    log:
+        "results/{scale}/logs/targets/{paper}/{target}.reported.log",
+    benchmark:
+        "results/{scale}/benchmarks/targets/{paper}/{target}.reported.tsv"
+    conda:
+        "../envs/clpapers.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    shell:
+        "clpapers reported --out {output.csv} > {log} 2>&1"
+
+
+rule paired:
+    """Compare the methods pairwise on the same streams."""
+    input:
+        rendered_from,
+    output:
+        csv="results/{scale}/targets/{paper}/{target}.paired.csv",
+        record="results/{scale}/targets/{paper}/{target}.paired.record.json",
+    params:
+        code=code_digest("clpapers.targets.paired", "clpapers.targets.formats"),
+        target=lambda w: target_of(w).digest,
+        reductions=lambda w: reduced(target_of(w)),
+    log:
+        "results/{scale}/logs/targets/{paper}/{target}.paired.log",
+    benchmark:
+        "results/{scale}/benchmarks/targets/{paper}/{target}.paired.tsv"
+    conda:
+        "../envs/clpapers.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    shell:
+        "clpapers paired --out {output.csv} > {log} 2>&1"

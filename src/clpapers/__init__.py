@@ -1,0 +1,1 @@
+"""Five continual-learning papers, regenerated from images to tables."""

@@ -1,0 +1,429 @@
+"""The command line: `clpapers <stage> --out FILE` makes one file of the pipeline, exactly as its rule does.
+
+The path says what is to be made; `config/` says how. Modules are imported by the command that needs them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib
+import json
+import sys
+from pathlib import Path
+
+from clpapers import provenance
+from clpapers.config import CONFIG, ConfigError, Plan, Target, block_seeds, check_settings, read_yaml, reductions
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; 0 on success, 2 with one line on stderr where config or data are at fault."""
+    options = _parser().parse_args(arguments)
+    try:
+        options.run(options)
+    except (ConfigError, provenance.ProvenanceError, Refusal) as error:
+        print(f"clpapers: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:  # a full disk, a missing file, a folder without permission
+        print(f"clpapers: {error.filename or options.command}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+class Refusal(Exception):
+    """What a person must be told in one line."""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="clpapers", description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+
+    def command(name: str, function, text: str, *, out: str | None = None) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=text, description=text)
+        sub.set_defaults(run=function)
+        if out:
+            sub.add_argument("--out", required=True, type=Path, metavar=out, help="the file to make")
+        return sub
+
+    sub = command("dataset", dataset, "fetch, verify and decode a data set", out="results/S/datasets/D.npz")
+    sub.add_argument("--data-folder", type=Path, default="data", help="your own copies, <folder>/<dataset>/…")
+    sub.add_argument("--downloads", type=Path, default="downloads", help="where fetched files are kept")
+    command("stream", stream, "permute a data set into a stream", out="results/S/streams/D/ORDER/seedK.npz")
+    command("entropy", entropy, "simulate stf's appendix E", out="results/S/streams/entropy/P-T.npz")
+    command("net", net, "describe the net a data set is learnt with", out="results/S/runs/nets/D.json")
+    sub = command("train", train, "train one cell's seeds", out="results/S/runs/D/ORDER/LEARNER-HASH/seedsA-B.json")
+    sub.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    command("index", index, "list the cells, their factors and the targets they serve", out="results/S/runs/index.csv")
+    command("metrics", metrics, "measure what a target shows", out="results/S/metrics/P/T.csv")
+    command("table", render, "render a table", out="results/S/targets/P/T.csv")
+    command("figure", render, "render a figure", out="results/S/targets/P/T.pdf")
+    command("reported", reported, "set reproduced beside reported", out="results/S/targets/P/T.reported.csv")
+    command("paired", paired, "compare methods on the same streams", out="results/S/targets/P/T.paired.csv")
+    command("lineage", lineage, "print the ancestry of a file").add_argument("file", type=Path)
+    command("summary", summary, "one page: what was built, where to look").add_argument("--scale", default=None)
+    sub = command("bench", bench, "measure this machine: learners, stacking, overheads, streams, dry run")
+    sub.add_argument("--quick", action="store_true", help="fewer repetitions")
+    return parser
+
+
+# --- what a path says ----------------------------------------------------------------------------------------
+
+
+def _plan(path: Path) -> Plan:
+    """The plan of the scale a path lies in, over all papers there are."""
+    parts = path.parts
+    if len(parts) < 3 or parts[0] != "results":
+        raise Refusal(f"{path}: not a path of the pipeline; it begins with results/<scale>/<stage>/")
+    return Plan(parts[1], sorted(p.stem for p in (CONFIG / "papers").glob("*.yaml")))
+
+
+def _target(path: Path) -> tuple[Plan, Target]:
+    plan = _plan(path)
+    name = f"{path.parts[3]}/{path.name.split('.')[0]}" if len(path.parts) > 4 else str(path)
+    if name not in plan.targets:
+        raise Refusal(f"{path}: no target {name}; there are: {', '.join(plan.targets)}")
+    return plan, plan.targets[name]
+
+
+def _dataset_file(scale: str, name: str) -> Path:
+    return Path("results", scale, "datasets", f"{name}.npz")
+
+
+# --- the stages ----------------------------------------------------------------------------------------------
+
+
+def dataset(options: argparse.Namespace) -> None:
+    """results/<scale>/datasets/<dataset>.npz"""
+    from clpapers.datasets.build import DatasetError, build
+
+    plan, name = _plan(options.out), options.out.stem
+    if name not in plan.datasets:
+        raise Refusal(f"{options.out}: no data set {name!r}; there are: {', '.join(plan.datasets)}")
+    allowed, spec = plan.settings["sources"], dict(plan.datasets[name])
+    if allowed == "stand_in":
+        spec["sources"] = [source for source in spec["sources"] if source["kind"] == "standin"]
+    code = provenance.code_digest("clpapers.datasets.build")
+    with provenance.recording("datasets", [options.out], [], code, sources=allowed) as record:
+        try:
+            facts = build(
+                name,
+                spec,
+                data_folder=options.data_folder,
+                downloads=options.downloads,
+                standin=None if allowed == "real" else plan.settings.get("stand_ins", {}).get(name),
+                allow_partial=plan.settings.get("partial_data", False),
+                out=options.out,
+            )
+        except DatasetError as error:
+            raise Refusal(str(error)) from None
+        record["data"] = {name: facts}
+
+
+def stream(options: argparse.Namespace) -> None:
+    """results/<scale>/streams/<dataset>/<order>/seed<k>.npz"""
+    import numpy as np
+
+    from clpapers.datasets.arrays import labels
+    from clpapers.streams import orders
+    from clpapers.streams.stream import save
+
+    plan, (name, slug), seed = _plan(options.out), options.out.parts[3:5], block_seeds(options.out.stem)[0]
+    if (name, slug) not in plan.orders:
+        raise Refusal(f"{options.out}: no target needs the order {slug} of {name}")
+    order = plan.orders[name, slug]
+    code = provenance.code_digest("clpapers.streams.orders", "clpapers.streams.stream")
+    if name.startswith("toy-"):
+        inputs, y = [], np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
+    else:
+        inputs = [_dataset_file(plan.scale, name)]
+        y = labels(inputs[0], "train")
+    with provenance.recording("streams", [options.out], inputs, code, dataset=name, order=order, seed=seed):
+        try:
+            save(orders.make(order, y, seed), options.out)
+        except ValueError as error:
+            raise Refusal(f"{options.out}: {error}") from None
+
+
+def entropy(options: argparse.Namespace) -> None:
+    """results/<scale>/streams/entropy/<paper>-<target>.npz: `ratios` float64 [simulations]."""
+    import numpy as np
+
+    from clpapers.streams.entropy import entropy_captured
+
+    plan, name = _plan(options.out), options.out.stem.replace("-", "/", 1)
+    simulations = plan.targets[name].spec["simulations"]
+    code = provenance.code_digest("clpapers.streams.entropy")
+    with (
+        provenance.recording("streams", [options.out], [], code, simulations=simulations, seed=0),
+        provenance.write_atomically(options.out) as temporary,
+    ):
+        np.savez(temporary, ratios=entropy_captured(simulations, 0))
+
+
+def net(options: argparse.Namespace) -> None:
+    """results/<scale>/runs/nets/<dataset>.json"""
+    from clpapers.runs.nets import describe
+
+    plan, name = _plan(options.out), options.out.stem
+    spec, facts = plan.nets[name], plan.datasets[name]
+    h, w, c = facts["image"]
+    with provenance.recording("runs", [options.out], [], net_code(spec), dataset=name, net=spec):
+        described = describe(spec, (c, h, w), facts["classes"])
+        provenance.write_text(options.out, json.dumps(described, indent=1, ensure_ascii=False) + "\n")
+
+
+def train(options: argparse.Namespace) -> None:
+    """results/<scale>/runs/<dataset>/<order>/<learner>-<hash>/seed<k>.json or seeds<a>-<b>.json"""
+    import torch
+
+    from clpapers.datasets import arrays
+    from clpapers.runs import loop
+    from clpapers.streams.stream import load
+
+    plan, seeds = _plan(options.out), block_seeds(options.out.stem)
+    key = options.out.parent.name.rpartition("-")[2]
+    if key not in plan.cells:
+        raise Refusal(f"{options.out}: no target needs a cell {key}; results/{plan.scale}/runs/index.csv lists them")
+    cell = plan.cells[key]
+    device = torch.device(resolve_device(options.device))
+    streams = {seed: cell.stream(seed) for seed in seeds}
+    with provenance.recording(
+        "runs",
+        [options.out],
+        [cell.dataset, *streams.values()],
+        run_code(cell.spec),
+        cell=cell.spec,
+        seeds=list(seeds),
+        precision=cell.spec["precision"],
+        hardware={"device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"},
+    ) as record:
+        train_split, test_split = (arrays.load(cell.dataset, split) for split in ("train", "test"))
+        classes = plan.datasets[cell.spec["dataset"]]["classes"]
+        data = loop.Data(train_split.x, train_split.y, test_split.x, test_split.y, classes)
+        orders = {seed: load(path, len(data.train_y)).indices for seed, path in streams.items()}
+        results = loop.train(cell.spec, data, orders, device)
+        text = json.dumps({"cell": cell.spec, "seeds": results}, separators=(",", ":"))
+        provenance.write_text(options.out, text + "\n")
+        record["peak_device_bytes"] = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
+
+
+def run_code(cell: dict) -> str:
+    """The digest of the code that a cell's run depends on: its own learner, memory and net, not the others'."""
+    return provenance.code_digest(
+        "clpapers.runs.loop",
+        f"clpapers.runs.learners.{cell['learner']['name']}",
+        f"clpapers.runs.nets.{cell['net']['name']}",
+    )
+
+
+def net_code(spec: dict) -> str:
+    """The digest of the code that builds and describes a net."""
+    return provenance.code_digest("clpapers.runs.nets", f"clpapers.runs.nets.{spec['name']}")
+
+
+def resolve_device(device: str) -> str:
+    """`auto` → `cuda` where there is one. Asks no torch, for the Snakefile's sake."""
+    return ("cuda" if Path("/dev/nvidia0").exists() else "cpu") if device == "auto" else device
+
+
+def index(options: argparse.Namespace) -> None:
+    """results/<scale>/runs/index.csv: cell, path, seeds, targets, and every factor of the cell in a column."""
+    import pandas as pd
+
+    plan = _plan(options.out)
+    rows = []
+    for cell in plan.cells.values():
+        uses = [name for name, target in plan.targets.items() if any(c.hash == cell.hash for _, c in target.cells)]
+        seeds = " ".join(path.stem for path in plan.results(cell))
+        factors = {f"{part}.{key}" if key else part: value for part, key, value in _flat(cell.spec)}
+        rows.append({"cell": cell.hash, "path": str(cell.folder), "seeds": seeds, "targets": " ".join(uses), **factors})
+    with provenance.recording("runs", [options.out], [], provenance.code_digest("clpapers.config")):
+        provenance.write_text(options.out, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
+
+
+def _flat(spec: dict):
+    for part, value in spec.items():
+        if isinstance(value, dict):
+            yield from ((part, key, inner) for key, inner in value.items())
+        else:
+            yield part, "", value
+
+
+def metrics(options: argparse.Namespace) -> None:
+    """results/<scale>/metrics/<paper>/<target>.csv"""
+    plan, target = _target(options.out)
+    measure = importlib.import_module(f"clpapers.metrics.{target.spec['measure']}").measure
+    files, inputs = _measured(plan, target)
+    code = provenance.code_digest(f"clpapers.metrics.{target.spec['measure']}")
+    with provenance.recording("metrics", [options.out], files, code, target=target.spec, seeds=list(target.seeds)):
+        frame = measure(target.spec, inputs())
+        provenance.write_text(options.out, frame.to_csv(index=False, lineterminator="\n"))
+
+
+def measured_files(plan: Plan, target: Target) -> list[Path]:
+    """The files a target's metrics are computed from."""
+    return _measured(plan, target)[0]
+
+
+def _measured(plan: Plan, target: Target):
+    """Those files, and a function that reads them for the measure."""
+    if target.cells:
+        return _measured_runs(plan, target)
+    if target.streams:
+        return _measured_streams(plan, target)
+    if "nets" in target.spec:
+        files = [plan.net_file(name) for name in target.spec["nets"]]
+        return files, lambda: [(name, json.loads(f.read_text())) for name, f in zip(target.spec["nets"], files)]
+    if "simulations" in target.spec:
+        file = Path("results", plan.scale, "streams", "entropy", f"{target.paper}-{target.name}.npz")
+
+        def ratios():
+            import numpy as np
+
+            with np.load(file, allow_pickle=False) as archive:
+                return [archive["ratios"]]
+
+        return [file], ratios
+    raise Refusal(f"config/papers/{target.paper}.yaml: targets.{target.name}: needs a grid, streams, nets or simulations")
+
+
+def _measured_runs(plan: Plan, target: Target):
+    needed = [(factors, cell, path) for factors, cell in target.cells for path in plan.results(cell, target.seeds)]
+
+    def results():
+        for factors, cell, path in needed:
+            content = json.loads(path.read_text())
+            content["seeds"] = [entry for entry in content["seeds"] if entry["seed"] in target.seeds]
+            yield factors, cell.hash, content
+
+    return list(dict.fromkeys(path for *_, path in needed)), results
+
+
+def _measured_streams(plan: Plan, target: Target):
+    from clpapers.config import stream_path
+
+    files = [stream_path(plan.scale, *where) for where in target.streams]
+    sets = {d: _dataset_file(plan.scale, d) for d, *_ in target.streams if not d.startswith("toy-")}
+
+    def streams():
+        import numpy as np
+
+        from clpapers.datasets.arrays import labels
+        from clpapers.streams.stream import load
+
+        for (name, order, seed), file in zip(target.streams, files):
+            if name in sets:
+                y = labels(sets[name], "train")
+            else:
+                y = np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
+            yield {"dataset": name, "order": order["name"], "seed": seed}, vars(load(file)), y
+
+    return [*files, *sets.values()], streams
+
+
+# --- targets -------------------------------------------------------------------------------------------------
+
+
+def notes(plan: Plan, target: Target):
+    """What a rendering must say of itself: the scale, the stand-ins and the reductions behind its numbers."""
+    from clpapers.targets.notes import Notes
+
+    data = provenance.read_record(target.metrics).get("data", {})
+    standins = {name: facts["source"] for name, facts in data.items() if facts["standin"] or facts["partial"]}
+    return Notes(plan.scale, standins, reduced(target), len(target.seeds))
+
+
+def reduced(target: Target) -> list[str]:
+    """How a target departs from the paper's scale, a line a difference."""
+    return reductions(target, _at_paper_scale(target.paper)[f"{target.paper}/{target.name}"])
+
+
+@functools.cache
+def _at_paper_scale(paper: str) -> dict[str, Target]:
+    return Plan("paper", [paper]).targets
+
+
+def _rendering(options: argparse.Namespace):
+    import pandas as pd
+
+    plan, target = _target(options.out)
+    frame = pd.read_csv(target.metrics)
+    inputs = [target.metrics, *([target.reported] if target.reported else [])]
+    return plan, target, frame, inputs
+
+
+def render(options: argparse.Namespace) -> None:
+    """results/<scale>/targets/<paper>/<target>.{csv,md,tex,html} or .{pdf,svg,png}"""
+    from clpapers.targets import comparison, formats
+
+    plan, target, frame, inputs = _rendering(options)
+    draw = importlib.import_module(f"clpapers.targets.{target.spec['render']}").render
+    outputs = [path for path in target.outputs if path.stem == target.name]
+    with provenance.recording("targets", outputs, inputs, render_code(target), target=target.spec):
+        said = notes(plan, target)
+        drawn = draw(target.spec, frame, said)
+        if target.spec["kind"] == "figure":
+            formats.write_figure(drawn, target.stem)
+            return
+        if target.reported:
+            table = comparison.read_reported(target.reported, target.paper, target.name)
+            drawn = comparison.attach(drawn, target.spec, comparison.compare(target.spec, frame, table, said), said)
+        formats.write_table(drawn, target.stem)
+
+
+def render_code(target: Target) -> str:
+    """The digest of the code that draws a target."""
+    modules = [f"clpapers.targets.{target.spec['render']}", "clpapers.targets.formats"]
+    return provenance.code_digest(*modules, *(["clpapers.targets.comparison"] if target.reported else []))
+
+
+def reported(options: argparse.Namespace) -> None:
+    """results/<scale>/targets/<paper>/<target>.reported.csv"""
+    from clpapers.targets import comparison, formats
+
+    plan, target, frame, inputs = _rendering(options)
+    code = provenance.code_digest("clpapers.targets.comparison", "clpapers.targets.formats")
+    with provenance.recording("targets", [options.out], inputs, code, target=target.spec):
+        printed = comparison.read_reported(target.reported, target.paper, target.name)
+        compared = comparison.compare(target.spec, frame, printed, notes(plan, target))
+        provenance.write_text(options.out, formats.to_csv(compared))
+
+
+def paired(options: argparse.Namespace) -> None:
+    """results/<scale>/targets/<paper>/<target>.paired.csv"""
+    from clpapers.targets import formats
+    from clpapers.targets.paired import pairs
+
+    _, target, frame, inputs = _rendering(options)
+    code = provenance.code_digest("clpapers.targets.paired", "clpapers.targets.formats")
+    with provenance.recording("targets", [options.out], inputs[:1], code, target=target.spec):
+        provenance.write_text(options.out, formats.to_csv(pairs(target.spec, frame)))
+
+
+# --- for people ----------------------------------------------------------------------------------------------
+
+
+def lineage(options: argparse.Namespace) -> None:
+    """Print a file's ancestry."""
+    if not options.file.is_file():
+        raise Refusal(f"{options.file}: no such file; build it with snakemake")
+    print("\n".join(provenance.lineage(options.file)))
+
+
+def summary(options: argparse.Namespace) -> None:
+    """Print one page on what was built."""
+    from clpapers.report.summary import page
+
+    settings = check_settings(read_yaml(CONFIG / "config.yaml") | ({"scale": options.scale} if options.scale else {}))
+    print(page(Plan(settings["scale"], settings["papers"])))
+
+
+def bench(options: argparse.Namespace) -> None:
+    """Print what this machine does."""
+    from clpapers.report.bench import run
+
+    run(quick=options.quick)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

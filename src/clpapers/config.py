@@ -1,0 +1,490 @@
+"""The grammar: YAML files in, validated; cells, runs and targets with their paths out. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema
+import yaml
+
+from clpapers.streams.orders import canonical, slug
+
+CONFIG = Path("config")
+SCHEMAS = Path("workflow/schemas")
+RESULTS = Path("results")
+TOY = re.compile(r"toy(-[1-9]\d*)+$")  # `toy-13-17-10`: no images, just so many items of each class
+
+
+class ConfigError(Exception):
+    """Bad configuration; the text is one line: file, key, value, remedy."""
+
+
+# --- reading and validating ----------------------------------------------------------------------------------
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML that refuses a key given twice, of which the plain loader would silently drop the first."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict:
+    keys = [key.value for key, _ in node.value]
+    for i, (key, _) in enumerate(node.value):
+        if key.value in keys[:i]:
+            raise yaml.constructor.ConstructorError(None, None, f"key '{key.value}' stands twice", key.start_mark)
+    loader.flatten_mapping(node)
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+def read_yaml(path: Path) -> dict:
+    """A YAML file as a dictionary; raises `ConfigError` naming file and line."""
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+    except FileNotFoundError:
+        there = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
+        raise ConfigError(f"{path}: no such file; there are: {there}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        problem = getattr(error, "problem", None) or str(error)
+        line = f" line {error.problem_mark.line + 1}" if getattr(error, "problem_mark", None) else ""
+        raise ConfigError(f"{path}:{line} {problem}") from None
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path}: holds no keys; expected a mapping")
+    return content
+
+
+@functools.cache
+def schema(name: str) -> dict:
+    """The JSON Schema of one kind of config file."""
+    return yaml.safe_load((SCHEMAS / f"{name}.schema.yaml").read_text(encoding="utf-8"))
+
+
+def _key(path) -> str:
+    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).lstrip(".") or "(top)"
+
+
+def _complaint(error: jsonschema.ValidationError) -> str:
+    """One line for one schema violation: key, value, what is allowed."""
+    key, value, rule = _key(error.absolute_path), error.instance, error.validator
+    if rule == "additionalProperties":
+        known = sorted(error.schema.get("properties", {}))
+        unknown = sorted(set(value) - set(known))
+        return f"{key}: unknown key '{unknown[0]}'; allowed: {', '.join(known)}"
+    if rule == "enum":
+        return f"{key}: {value!r} is not one of {', '.join(map(str, error.validator_value))}"
+    if rule == "required":
+        missing = [name for name in error.validator_value if name not in value]
+        return f"{key}: '{missing[0]}' is missing"
+    if rule == "type":
+        kinds = error.validator_value
+        kinds = " or ".join(kinds) if isinstance(kinds, list) else kinds
+        hint = "; YAML reads 1e-3 as text, write 1.0e-3" if isinstance(value, str) and "e" in value else ""
+        return f"{key}: {value!r} is not of type {kinds}{hint}"
+    bounds = {
+        "minimum": "must be at least",
+        "exclusiveMinimum": "must be greater than",
+        "maximum": "must be at most",
+        "exclusiveMaximum": "must be less than",
+        "pattern": "must have the form",
+        "minItems": "needs at least this many entries:",
+    }
+    if rule in bounds:
+        return f"{key}: {value!r} {bounds[rule]} {error.validator_value}"
+    return f"{key}: {error.message}"
+
+
+def validate(content: object, rules: dict, file: str | Path, at: tuple = ()) -> None:
+    """Raise `ConfigError` for the most telling violation of the schema `rules` in `content`, found in `file`."""
+    error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(rules).iter_errors(content))
+    if error is not None:
+        error.path.extendleft(reversed(at))
+        raise ConfigError(f"{file}: {_complaint(error)}")
+
+
+def merge(base: dict, over: dict) -> dict:
+    """`over` laid over `base`, mapping by mapping; lists and scalars are replaced. Neither argument changes.
+
+    A block that changes its `name` keeps of the base only what the new name takes too: `{name: split, tasks: 5}`
+    over an `stf` order keeps the length and drops μ_σ.
+    """
+    merged = dict(base)
+    for key, value in over.items():
+        below = merged.get(key)
+        if isinstance(below, dict) and isinstance(value, dict):
+            options = schema("paper")["$defs"].get(f"{key}_options", {}).get("const", {})
+            if value.get("name", below.get("name")) != below.get("name") and value["name"] in options:
+                below = {k: v for k, v in below.items() if k in options[value["name"]]}
+            merged[key] = merge(below, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def seed_range(text: str) -> range:
+    """`"0-19"` → range(0, 20)."""
+    first, last = map(int, text.split("-"))
+    return range(first, last + 1)
+
+
+def check_settings(settings: dict) -> dict:
+    """Validate what Snakemake read from config/config.yaml and the command line; returns it."""
+    file = f"{CONFIG}/config.yaml or --config"
+    validate(settings, schema("config"), file)
+    for key, folder, values in (("scale", "scales", [settings["scale"]]), ("papers", "papers", settings["papers"])):
+        there = sorted(p.stem for p in (CONFIG / folder).glob("*.yaml"))
+        for value in values:
+            if value not in there:
+                raise ConfigError(f"{file}: {key}: {value!r} is not one of {', '.join(there)}")
+    return settings
+
+
+# --- cells, runs, targets ------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """Everything that decides a result except the seed."""
+
+    scale: str
+    spec: dict = dataclasses.field(hash=False)
+    hash: str
+
+    @classmethod
+    def of(cls, scale: str, spec: dict) -> Cell:
+        """A cell from its complete description; its hash is that of its JSON form with sorted keys."""
+        return cls(scale, spec, _digest(spec)[:10])
+
+    @property
+    def dataset(self) -> Path:
+        return RESULTS / self.scale / "datasets" / f"{self.spec['dataset']}.npz"
+
+    @property
+    def folder(self) -> Path:
+        place = Path(self.spec["dataset"]) / slug(self.spec["order"])
+        return RESULTS / self.scale / "runs" / place / f"{self.spec['learner']['name']}-{self.hash}"
+
+    def stream(self, seed: int) -> Path:
+        return stream_path(self.scale, self.spec["dataset"], self.spec["order"], seed)
+
+
+def stream_path(scale: str, dataset: str, order: dict, seed: int) -> Path:
+    """Where the permutation-index file of one stream stands."""
+    return RESULTS / scale / "streams" / dataset / slug(order) / f"seed{seed}.npz"
+
+
+def block_name(seeds: range) -> str:
+    """`seed3` for one seed, `seeds0-19` for a block."""
+    return f"seed{seeds[0]}" if len(seeds) == 1 else f"seeds{seeds[0]}-{seeds[-1]}"
+
+
+def block_seeds(name: str) -> range:
+    """The inverse of `block_name`."""
+    numbers = [int(n) for n in re.findall(r"\d+", name)]
+    return range(numbers[0], numbers[-1] + 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """One table or figure of one paper at one scale, resolved."""
+
+    scale: str
+    paper: str
+    name: str
+    spec: dict = dataclasses.field(hash=False)
+    seeds: range
+    cells: tuple[tuple[dict, Cell], ...] = dataclasses.field(hash=False, default=())  # (factors, cell)
+    streams: tuple[tuple[str, dict, int], ...] = dataclasses.field(hash=False, default=())  # (dataset, order, seed)
+
+    @property
+    def metrics(self) -> Path:
+        return RESULTS / self.scale / "metrics" / self.paper / f"{self.name}.csv"
+
+    @property
+    def reported(self) -> Path | None:
+        """The file of printed numbers where the paper prints any for this target."""
+        path = CONFIG / "reported" / f"{self.paper}.csv"
+        has = path.is_file() and any(f",{self.name}," in line for line in path.read_text().splitlines())
+        return path if has else None
+
+    @property
+    def stem(self) -> Path:
+        """The rendered files' path without its suffix."""
+        return RESULTS / self.scale / "targets" / self.paper / self.name
+
+    @property
+    def outputs(self) -> list[Path]:
+        """The rendered files."""
+        endings = ["csv", "md", "tex", "html"] if self.spec["kind"] == "table" else ["pdf", "svg", "png"]
+        endings += ["reported.csv"] if self.reported else []
+        endings += ["paired.csv"] if self.spec.get("paired") else []
+        return [self.stem.with_name(f"{self.name}.{ending}") for ending in endings]
+
+    @property
+    def digest(self) -> str:
+        """Of all that the config says of the target; a rule's param, so that an edit there rebuilds it."""
+        return _digest([self.spec, list(self.seeds), [(f, c.hash) for f, c in self.cells], self.streams])
+
+    @property
+    def measured_digest(self) -> str:
+        """The same, leaving out what only the rendering looks at: a caption's edit measures nothing anew."""
+        spec = {k: v for k, v in self.spec.items() if k not in ("title", "caption", "section", "names", "render")}
+        return _digest([spec, list(self.seeds), [(f, c.hash) for f, c in self.cells], self.streams])
+
+
+class Plan:
+    """All targets of the given papers at one scale, the cells they need and the runs that serve them.
+
+    Parameters
+    ----------
+    scale: a file in config/scales/.
+    papers: files in config/papers/.
+    cuda: whether runs go to a GPU, which decides how many seeds a job trains where the scale says `auto`.
+
+    Raises `ConfigError` for anything wrong in any of the files, before any work starts.
+    """
+
+    def __init__(self, scale: str, papers: list[str], *, cuda: bool = False):
+        self.scale, self.cuda = scale, cuda
+        self.scale_file = CONFIG / "scales" / f"{scale}.yaml"
+        self.settings = read_yaml(self.scale_file)
+        validate(self.settings, schema("scale"), self.scale_file)
+        self._seeds(self.settings["seeds"], self.scale_file, "seeds")
+        for paper in self.settings.get("papers", {}):
+            if not (CONFIG / "papers" / f"{paper}.yaml").is_file():
+                raise ConfigError(f"{self.scale_file}: papers: '{paper}' has no file in {CONFIG}/papers/")
+        self.datasets = read_yaml(CONFIG / "datasets.yaml")
+        validate(self.datasets, schema("datasets"), CONFIG / "datasets.yaml")
+        self.nets: dict[str, dict] = {}  # the net each data set is learnt with
+        self.targets: dict[str, Target] = {}
+        for paper in papers:
+            for target in self._paper(paper):
+                self.targets[f"{paper}/{target.name}"] = target
+        self.cells: dict[str, Cell] = {}
+        self.orders: dict[tuple[str, str], dict] = {}  # (dataset, slug) → order
+        self._wanted: dict[str, set[int]] = {}
+        for target in self.targets.values():
+            for dataset, order, _ in target.streams:
+                self.orders[dataset, slug(order)] = order
+            for _, cell in target.cells:
+                self.cells[cell.hash] = cell
+                self.orders[cell.spec["dataset"], slug(cell.spec["order"])] = cell.spec["order"]
+                self._wanted.setdefault(cell.hash, set()).update(target.seeds)
+
+    # reading a paper
+
+    def _paper(self, paper: str) -> Iterator[Target]:
+        file = CONFIG / "papers" / f"{paper}.yaml"
+        written, overlay = read_yaml(file), self.settings.get("papers", {}).get(paper, {})
+        validate(written, schema("paper"), file)
+        validate(overlay, schema("paper"), self.scale_file, ("papers", paper))
+        for key in ("datasets", "learners", "targets"):
+            for name in overlay.get(key, {}):
+                if name not in written.get(key, {}):
+                    known = ", ".join(written.get(key, {}))
+                    raise ConfigError(f"{self.scale_file}: papers.{paper}.{key}: '{name}' is not one of {known}")
+        for name in written.get("datasets", {}):
+            if name not in self.datasets:
+                raise ConfigError(f"{file}: datasets: '{name}' is not one of {', '.join(self.datasets)}")
+        for label, options in written.get("learners", {}).items():
+            self._learner_options(file, f"learners.{label}", label, options, written)
+        for name, block in written.get("datasets", {}).items():
+            for label, options in block.get("learners", {}).items():
+                self._learner_options(file, f"datasets.{name}.learners.{label}", label, options, written)
+        content = merge(written, overlay)
+        for dataset in content.get("datasets", {}):
+            net = self._base(content, dataset).get("net", {})
+            self._complete(file, f"datasets.{dataset}", "net", net)
+            self.nets[dataset] = net
+        for name, spec in content.get("targets", {}).items():
+            yield self._target(paper, file, content, name, spec)
+
+    def _learner_options(self, file: Path, at: str, label: str, options: dict, written: dict) -> None:
+        learners = schema("paper")["$defs"]["learner_options"]["const"]
+        if label not in written.get("learners", {}):
+            raise ConfigError(f"{file}: {at}: '{label}' is not one of {', '.join(written.get('learners', {}))}")
+        method = options.get("method", written["learners"][label].get("method", label))
+        if method not in learners:
+            raise ConfigError(f"{file}: {at}.method: '{method}' is not one of {', '.join(learners)}")
+        rules = {"type": "object", "additionalProperties": False, "properties": learners[method] | {"method": {}, "cell": {}}}
+        validate(options, rules, file, tuple(at.split(".")))
+
+    @staticmethod
+    def _seeds(text: str, file: Path, key: str) -> range:
+        seeds = seed_range(text)
+        if not len(seeds):
+            raise ConfigError(f"{file}: {key}: '{text}' holds no seed; write first-last, first not above last")
+        return seeds
+
+    def _target(self, paper: str, file: Path, content: dict, name: str, spec: dict) -> Target:
+        at = f"targets.{name}"
+        for key in ("title", "caption", "section", "kind", "measure", "render"):
+            if key not in spec:
+                raise ConfigError(f"{file}: {at}: '{key}' is missing")
+        for key, stage in (("measure", "metrics"), ("render", "targets")):
+            there = sorted(p.stem for p in (Path(__file__).parent / stage).glob("[a-z]*.py"))
+            if spec[key] not in there:
+                raise ConfigError(f"{file}: {at}.{key}: '{spec[key]}' is not one of {', '.join(there)}")
+        seeds = self._seeds(spec.get("seeds", self.settings["seeds"]), file, f"{at}.seeds")
+        cells = tuple(self._grid(file, at, content, spec))
+        streams = tuple(
+            (s["dataset"], self._stream_order(file, f"{at}.streams[{i}]", content, s), s["seed"])
+            for i, s in enumerate(spec.get("streams", []))
+        )
+        return Target(self.scale, paper, name, spec | {"name": name}, seeds, cells, streams)
+
+    def _grid(self, file: Path, at: str, content: dict, spec: dict) -> Iterator[tuple[dict, Cell]]:
+        grid = spec.get("grid", {})
+        if not grid:
+            return
+        for required in ("dataset", "learner"):
+            if required not in grid:
+                raise ConfigError(f"{file}: {at}.grid: '{required}' is missing; a cell needs a dataset and a learner")
+        for key, known in (("dataset", content.get("datasets", {})), ("learner", content.get("learners", {}))):
+            for i, value in enumerate(grid[key]):
+                if value not in known:
+                    names = ", ".join(known)
+                    raise ConfigError(f"{file}: {at}.grid.{key}[{i}]: {value!r} is not one of {names}")
+        for key, values in grid.items():
+            if key in ("dataset", "learner"):
+                continue
+            for i, value in enumerate(values):
+                validate(_nested(key, value), {**schema("paper"), "$ref": "#/$defs/cell"}, f"{file}: {at}.grid.{key}[{i}]")
+        for values in itertools.product(*grid.values()):
+            factors = dict(zip(grid, values))
+            patch = spec.get("cell", {})
+            for key, value in factors.items():
+                if key not in ("dataset", "learner"):
+                    patch = merge(patch, _nested(key, value))
+            where = f"{at}, cell {' '.join(f'{k}={v}' for k, v in factors.items())}"
+            yield factors, self._cell(file, where, content, factors["dataset"], factors["learner"], patch)
+
+    def _base(self, content: dict, dataset: str) -> dict:
+        block = {k: v for k, v in content["datasets"][dataset].items() if k != "learners"}
+        return merge(content.get("defaults", {}), block)
+
+    def _cell(self, file: Path, where: str, content: dict, dataset: str, learner: str, patch: dict) -> Cell:
+        """One complete cell: defaults, then the data set's block, then the target's, then the grid's factors."""
+        options = merge(
+            content["learners"][learner], content["datasets"][dataset].get("learners", {}).get(learner, {})
+        )
+        spec = merge(merge(self._base(content, dataset), options.pop("cell", {})), patch)
+        method = options.pop("method", learner)
+        needed = schema("paper")["$defs"]["learner_options"]["const"][method]
+        for option in needed:
+            if option not in options:
+                raise ConfigError(f"{file}: {where}: learner {method} needs a value for '{option}'")
+        spec |= {"dataset": dataset, "learner": {"name": method, **options}}
+        for part, options in schema("paper")["$defs"]["cell"]["properties"].items():
+            if part not in spec:
+                raise ConfigError(f"{file}: {where}: '{part}' is missing")
+            if options.get("$ref") in ("#/$defs/budget", "#/$defs/evaluation"):
+                for option in schema("paper")["$defs"][part]["properties"]:
+                    if option not in spec[part]:
+                        raise ConfigError(f"{file}: {where}: {part} needs a value for '{option}'")
+        spec["order"] = self._order(file, where, spec["order"])
+        self._complete(file, where, "net", spec["net"])
+        return Cell.of(self.scale, spec)
+
+    @staticmethod
+    def _complete(file: Path, where: str, part: str, block: dict) -> None:
+        options = schema("paper")["$defs"][f"{part}_options"]["const"]
+        name = block.get("name")
+        if name not in options:
+            raise ConfigError(f"{file}: {where}: {part}.name: {name!r} is not one of {', '.join(options)}")
+        for option in options[name]:
+            if option not in block:
+                raise ConfigError(f"{file}: {where}: {part} {name} needs a value for '{option}'")
+        for option in block:
+            if option not in options[name] and option != "name":
+                raise ConfigError(f"{file}: {where}: {part} {name} takes no '{option}'; it takes {options[name]}")
+
+    def _order(self, file: Path, where: str, order: dict) -> dict:
+        order = dict(order)
+        factor = order.pop("mu_sigma_factor", None)
+        if factor is not None and "mu_sigma" in order:
+            order["mu_sigma"] *= factor
+            if order["mu_sigma"] >= 0.5:
+                raise ConfigError(
+                    f"{file}: {where}: order.mu_sigma_factor {factor} gives mu_sigma {order['mu_sigma']:.4g}; "
+                    "it must be less than 0.5"
+                )
+        self._complete(file, where, "order", order)
+        try:
+            return canonical(order)
+        except ValueError as error:
+            raise ConfigError(f"{file}: {where}: {error}") from None
+
+    def _stream_order(self, file: Path, at: str, content: dict, stream: dict) -> dict:
+        if TOY.match(stream["dataset"]):
+            return self._order(file, at, {"length": None} | stream.get("order", {}))
+        if stream["dataset"] not in content.get("datasets", {}):
+            known = ", ".join(content.get("datasets", {}))
+            raise ConfigError(f"{file}: {at}.dataset: {stream['dataset']!r} is not one of {known}")
+        base = {"order": self._base(content, stream["dataset"])["order"]}
+        return self._order(file, at, merge(base, {"order": stream.get("order", {})})["order"])
+
+    @property
+    def digest(self) -> str:
+        """Of the cells, their seeds and the targets they serve."""
+        used = {name: sorted(c.hash for _, c in target.cells) for name, target in self.targets.items()}
+        return _digest([{key: sorted(seeds) for key, seeds in self._wanted.items()}, used])
+
+    def net_file(self, dataset: str) -> Path:
+        """Where the description of the net that `dataset` is learnt with stands."""
+        return RESULTS / self.scale / "runs" / "nets" / f"{dataset}.json"
+
+    # runs
+
+    def blocks(self, cell: Cell) -> list[range]:
+        """The seeds of a cell, all targets taken together, in the fixed blocks that jobs train."""
+        seeds = sorted(self._wanted[cell.hash])
+        size = self.settings["seeds_per_job"]
+        if size == "auto":
+            size = 20 if self.cuda else 5 if cell.spec["net"]["name"] == "mlp" else 1
+        starts = sorted({seed // size * size for seed in seeds})
+        return [range(max(s, seeds[0]), min(s + size, seeds[-1] + 1)) for s in starts]
+
+    def results(self, cell: Cell, seeds: range | None = None) -> list[Path]:
+        """The result files that hold the given seeds of a cell (all wanted seeds if None)."""
+        blocks = [b for b in self.blocks(cell) if seeds is None or set(b) & set(seeds)]
+        return [cell.folder / f"{block_name(block)}.json" for block in blocks]
+
+
+def reductions(target: Target, paper_scale: Target) -> list[str]:
+    """How a target departs from the same target at the paper's scale: one line a difference, none where none."""
+    lines: dict[str, None] = {}
+    if target.seeds != paper_scale.seeds and target.cells:
+        lines[f"{len(target.seeds)} of {len(paper_scale.seeds)} seeds"] = None
+
+    def differ(at: str, mine: object, theirs: object) -> None:
+        if isinstance(mine, dict) and isinstance(theirs, dict):
+            for key in {**theirs, **mine}:
+                differ(f"{at}.{key}".lstrip("."), mine.get(key), theirs.get(key))
+        elif mine != theirs:
+            shown = ["all" if value is None else str(value) for value in (mine, theirs)]
+            lines.setdefault(f"{at} {shown[0]} (paper: {shown[1]})")
+
+    for (_, cell), (_, original) in zip(target.cells, paper_scale.cells):
+        differ("", cell.spec, original.spec)
+    for (_, order, _), (_, original, _) in zip(target.streams, paper_scale.streams):
+        differ("order", order, original)
+    differ("simulations", target.spec.get("simulations"), paper_scale.spec.get("simulations"))
+    return list(lines)
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _nested(key: str, value: object) -> dict:
+    for part in reversed(key.split(".")):
+        value = {part: value}
+    return value

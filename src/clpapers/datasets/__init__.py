@@ -1,0 +1,1 @@
+"""Data sets: ordered sources, checked bytes, canonical arrays on disk, stand-ins where none can be had."""

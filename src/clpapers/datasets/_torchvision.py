@@ -1,0 +1,59 @@
+"""What torchvision knows of the official files, and the one workaround that lets it import everywhere."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from types import ModuleType
+from typing import NamedTuple
+
+from clpapers.datasets.files import SourceError
+
+
+class Official(NamedTuple):
+    """One official file: the URLs that serve it, its name, its MD5."""
+
+    urls: list[str]
+    filename: str
+    md5: str
+
+
+@functools.cache
+def official(name: str) -> list[Official]:
+    """The files of torchvision's dataset class `name` (MNIST, FashionMNIST, EMNIST, CIFAR10, CIFAR100)."""
+    dataset = getattr(_datasets(), name)
+    if hasattr(dataset, "tgz_md5"):
+        return [Official([dataset.url], dataset.filename, dataset.tgz_md5)]
+    if "md5" in vars(dataset):  # EMNIST inherits MNIST's mirrors, which do not serve it
+        return [Official([dataset.url], dataset.url.rsplit("/", 1)[-1], dataset.md5)]
+    mirrors = dataset.mirrors
+    return [Official([mirror + file for mirror in mirrors], file, md5) for file, md5 in dataset.resources]
+
+
+@functools.cache
+def _datasets() -> ModuleType:
+    """`torchvision.datasets`; beside a torch of another build it only imports after a little help.
+
+    torchvision's compiled operators do not load beside, say, a CPU-only torch of another build; its import
+    then fails with "operator torchvision::nms does not exist", on registering fakes for two operators that
+    were never declared. Declaring their schemas first is enough: nothing here calls them. Where torchvision
+    imports by itself none of this happens.
+    """
+    try:
+        import torchvision
+    except ImportError as error:
+        raise SourceError(f"torchvision is not installed ({error}); install requirements.lock") from error
+    except RuntimeError as error:
+        if "torchvision::nms does not exist" not in str(error):
+            raise SourceError(f"torchvision does not import ({error}); install requirements.lock") from error
+        import torch
+
+        library = torch.library.Library("torchvision", "DEF")
+        library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        library.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        for module in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
+            del sys.modules[module]  # what the failed import left
+        import torchvision
+
+        torchvision.declared_operators = library  # the schemas live as long as this object
+    return torchvision.datasets

@@ -1,0 +1,70 @@
+"""A data set as arrays: its canonical order, its content checksum, and the .npz file that holds it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from clpapers.provenance import write_atomically
+
+
+class Split(NamedTuple):
+    """Images `x`, uint8 [N, H, W, C] with C = 1 or 3, and their labels `y`, int64 [N]."""
+
+    x: np.ndarray
+    y: np.ndarray
+
+
+Splits = dict[str, Split]  # keys "train" and "test"
+
+
+def canonical(split: Split) -> Split:
+    """The same examples ordered by label, then by the SHA-256 of the pixels' bytes.
+
+    Mirrors need not keep the official order; in this one an index means the same image whoever served it.
+    Examples that tie are identical, so the order is unique.
+    """
+    x = np.ascontiguousarray(split.x, np.uint8)
+    y = split.y.astype(np.int64)
+    digests = b"".join(hashlib.sha256(pixels).digest() for pixels in x.reshape(len(x), -1))
+    words = np.frombuffer(digests, ">u8").reshape(len(x), 4)  # big-endian: compares as the digest's bytes do
+    order = np.lexsort((*words.T[::-1], y))
+    return Split(x[order], y[order])
+
+
+def checksum(split: Split) -> str:
+    """The content checksum of a split in canonical order, as hexadecimal digits.
+
+    SHA-256 over, in this sequence: the ASCII line `uint8 [N, H, W, C] int64 [N]` with the numbers in place, and
+    a newline; the pixels, row-major, one byte each; the labels, eight bytes each, little-endian.
+    """
+    shape = list(split.x.shape)
+    digest = hashlib.sha256(f"uint8 {shape} int64 {shape[:1]}\n".encode("ascii"))
+    digest.update(np.ascontiguousarray(split.x, np.uint8).reshape(-1))
+    digest.update(split.y.astype("<i8"))
+    return digest.hexdigest()
+
+
+def save(path: Path, splits: Splits, classes: list[str]) -> None:
+    """Write `train_x`, `train_y`, `test_x`, `test_y` and `classes` (unicode [C]) to an .npz, atomically.
+
+    Equal arrays give equal bytes: `np.savez` stores members uncompressed under a fixed date.
+    """
+    named = {f"{name}_{axis}": getattr(split, axis) for name, split in splits.items() for axis in "xy"}
+    with write_atomically(path) as temporary:
+        np.savez(temporary, allow_pickle=False, **named, classes=np.array(classes, dtype=np.str_))
+
+
+def load(path: Path | str, split: str) -> Split:
+    """Images and labels of one split ("train" or "test") of a file that `save` wrote."""
+    with np.load(path, allow_pickle=False) as stored:
+        return Split(stored[f"{split}_x"], stored[f"{split}_y"])
+
+
+def labels(path: Path | str, split: str) -> np.ndarray:
+    """The labels of one split, int64 [N], sorted; the pixels stay on disk."""
+    with np.load(path, allow_pickle=False) as stored:
+        return stored[f"{split}_y"]

@@ -1,0 +1,154 @@
+"""One data set from the first source that serves it, proven, in canonical order, in one file."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from pathlib import Path
+
+from clpapers.datasets import standin as synthetic
+from clpapers.datasets.arrays import Splits, canonical, checksum, save
+from clpapers.datasets.files import Absent, SourceError
+from clpapers.datasets.sources import FETCH, Served, official_files
+
+
+class DatasetError(Exception):
+    """A data set cannot be built; the text names the file, what is wrong and the remedy."""
+
+
+def build(
+    name: str,
+    spec: dict,
+    *,
+    data_folder: Path,
+    downloads: Path,
+    standin: dict | None,
+    allow_partial: bool,
+    out: Path,
+) -> dict:
+    """Write data set `name` to the .npz `out` (layout: `arrays.save`) and say where it came from.
+
+    The sources are tried in the order `spec` gives; since each must prove to hold the same bytes, the order
+    decides only the cost. A source that does not serve is reported on stderr and the next one tried; a
+    download that turns out wrong is deleted. Wrong bytes in the user's own folder, however, are an error.
+
+    Parameters
+    ----------
+    spec: the entry of config/datasets.yaml.
+    data_folder: the user's own files stand in `data_folder/name/`.
+    downloads: what is fetched is kept in `downloads/name/`, for other scales.
+    standin: `{"train_per_class": int, "test_per_class": int}` where a stand-in is allowed, else None.
+    allow_partial: whether the known part of a set (`spec["partial"]`) may serve for the whole.
+
+    Returns
+    -------
+    A dictionary for the record: `dataset`, `source` (kind), `owner`, `licence`, `standin` and `partial` (bool),
+    `sha256` (of each split), `proof` ("content checksum", "archive MD5", "counts only" or "none (stand-in)"),
+    `train` and `test` (numbers of images), `tried` (a line for each source passed over).
+
+    Raises
+    ------
+    DatasetError where no source serves, the user's folder holds wrong bytes or the disk is full. `out` is
+    then as it was before, and nothing half-written is left.
+    """
+    data_folder, downloads, out = Path(data_folder), Path(downloads), Path(out)
+    tried: list[str] = []
+    try:
+        for source in spec["sources"]:
+            kind = source["kind"]
+            try:
+                if kind == "standin":
+                    splits, facts = _stand_in(name, spec, standin)
+                else:
+                    served = FETCH[kind](source, spec, data_folder / name, downloads / name)
+                    splits, facts = _proven(served, spec, allow_partial)
+            except SourceError as error:
+                if kind == "folder" and not isinstance(error, Absent):
+                    raise DatasetError(f"{error}, or move {data_folder / name} away") from error
+                tried.append(f"{kind}: {error}")
+                print(f"clpapers: {name}: {tried[-1]}", file=sys.stderr)
+                continue
+            save(out, splits, spec["classes"])
+            counts = {split: len(arrays.y) for split, arrays in splits.items()}
+            origin = {"source": kind, "owner": source["owner"], "licence": source["licence"]}
+            return {"dataset": name, **origin, **facts, **counts, "tried": tried}
+    except OSError as error:
+        place = error.filename or out
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            fault = "the disk is full; free some space"
+        else:
+            fault = f"{error.strerror or error}; mend that"
+        raise DatasetError(f"{place}: {fault} and run the same command again") from error
+    raise DatasetError(_no_source(name, spec, data_folder / name, tried))
+
+
+def _proven(served: Served, spec: dict, allow_partial: bool) -> tuple[Splits, dict]:
+    """The decoded splits in canonical order and what proves them; a download of ours that is wrong goes."""
+    try:
+        decoded = served.format.decode(served.files, spec)
+        return _check(decoded, served, spec, allow_partial)
+    except Absent:
+        raise
+    except SourceError:
+        if not served.proven:
+            for path in served.downloads:
+                path.unlink(missing_ok=True)
+        raise
+
+
+def _check(decoded: Splits, served: Served, spec: dict, allow_partial: bool) -> tuple[Splits, dict]:
+    wrong, classes = served.files.wrong, len(spec["classes"])
+    counts = {split: len(arrays.x) for split, arrays in decoded.items()}
+    expected = spec
+    if counts != _counts(spec):
+        expected = spec.get("partial")
+        if expected is None or counts != _counts(expected):
+            raise wrong(f"has {_said(counts)}, not {_said(_counts(spec))}")
+        if not allow_partial:
+            part = f"{_said(counts)} of {_said(_counts(spec))}"
+            raise Absent(f"{served.files.where}: is but a part, {part}, which this scale does not allow")
+    for split, (x, y) in decoded.items():
+        if list(x.shape[1:]) != spec["shape"] or y.shape != x.shape[:1]:
+            raise wrong(f"{split} has images {x.shape} and labels {y.shape}")
+        if y.min() < 0 or y.max() >= classes:
+            raise wrong(f"{split} has labels outside 0…{classes - 1}")
+    splits = {split: canonical(arrays) for split, arrays in decoded.items()}
+    found = {split: checksum(arrays) for split, arrays in splits.items()}
+    known = expected["sha256"]
+    for split, digest in found.items():
+        if known[split] not in (None, digest):
+            raise wrong(f"{split} has content checksum {digest[:12]}…, not {known[split][:12]}…")
+    if None not in known.values():
+        proof = "content checksum"
+    elif served.proven:
+        proof = "archive MD5"
+    elif served.downloads:
+        raise wrong("no checksum is known to prove it")
+    else:
+        proof = "counts only"  # the user's own folder, unpacked
+    return splits, {"standin": False, "partial": expected is not spec, "sha256": found, "proof": proof}
+
+
+def _stand_in(name: str, spec: dict, sizes: dict | None) -> tuple[Splits, dict]:
+    if sizes is None:
+        raise Absent("this scale asks for real data")
+    splits = {split: canonical(arrays) for split, arrays in synthetic.make(name, spec, **sizes).items()}
+    sha256 = {split: checksum(arrays) for split, arrays in splits.items()}
+    return splits, {"standin": True, "partial": False, "sha256": sha256, "proof": "none (stand-in)"}
+
+
+def _counts(sizes: dict) -> dict[str, int]:
+    return {split: sizes[split] for split in ("train", "test")}
+
+
+def _said(counts: dict[str, int]) -> str:
+    return f"{counts['train']:,} + {counts['test']:,} images"
+
+
+def _no_source(name: str, spec: dict, mine: Path, tried: list[str]) -> str:
+    """What stood in the way of each source, and which official file to put where."""
+    try:
+        wanted = [f"{file.filename} ({file.urls[0]}, MD5 {file.md5})" for file in official_files(spec)]
+    except SourceError as error:
+        wanted = [f"the official files ({error})"]
+    return "\n  ".join([f"{name}: no source serves it; put {', '.join(wanted)} into {mine}/. Tried:", *tried])

@@ -1,0 +1,100 @@
+"""The official CIFAR-10 and CIFAR-100 archives: pickles, read without ever running what a pickle can run."""
+
+from __future__ import annotations
+
+import io
+import pickle
+
+import numpy as np
+
+from clpapers.datasets.arrays import Split, Splits
+from clpapers.datasets.files import Files, SourceError
+
+# For each of the two: batches of a split, key of the labels in a batch; file and key of the class names.
+CIFAR10 = {"train": [f"data_batch_{k}" for k in range(1, 6)], "test": ["test_batch"]}, "labels"
+CIFAR100 = {"train": ["train"], "test": ["test"]}, "fine_labels"
+NAMES = {"labels": ("batches.meta", "label_names"), "fine_labels": ("meta", "fine_label_names")}
+
+
+def present(files: Files) -> bool:
+    return any(files.find(name) for name in ("data_batch_1", "test_batch", "train", "test"))
+
+
+def decode(files: Files, spec: dict) -> Splits:
+    batches, key = CIFAR10 if files.find("data_batch_1") or files.find("test_batch") else CIFAR100
+    file, names = NAMES[key]
+    if _unpickle(files, file).get(names) != spec["classes"]:
+        raise files.wrong(f"{file} names other classes than ours")
+    return {split: _split(files, batches[split], key, spec) for split in ("train", "test")}
+
+
+def _split(files: Files, names: list[str], key: str, spec: dict) -> Split:
+    height, width, channels = spec["shape"]
+    images, labels = [], []
+    for name in names:
+        batch = _unpickle(files, name)
+        x, y = batch.get("data"), batch.get(key)
+        whole = isinstance(x, _Array) and isinstance(y, list) and all(type(label) is int for label in y)
+        if not whole or x.shape != (len(y), channels * height * width):
+            raise files.wrong(f"{name} holds no images and labels that match")
+        images.append(x.array())
+        labels += y
+    x = np.concatenate(images).reshape(-1, channels, height, width).transpose(0, 2, 3, 1)
+    return Split(x, np.array(labels, np.int64))
+
+
+def _unpickle(files: Files, name: str) -> dict:
+    try:
+        read = _Unpickler(io.BytesIO(files.read(name)), encoding="latin1").load()
+    except SourceError:
+        raise
+    except Exception as error:  # a damaged pickle can fail in any way
+        fault = f"{name} is no CIFAR pickle ({error})"
+        raise files.wrong(f"{fault}") from error
+    if not isinstance(read, dict):
+        raise files.wrong(f"{name} holds no dictionary")
+    return read
+
+
+class _Dtype:
+    """What a pickle's `numpy.dtype` becomes; nothing but uint8 is let through."""
+
+    def __init__(self, code: str, *_: object) -> None:
+        if code not in ("u1", "|u1"):
+            raise pickle.UnpicklingError(f"an array of {code!r}, not of uint8")
+
+    def __setstate__(self, _: object) -> None:
+        """Byte order and the like, which mean nothing for uint8."""
+
+
+class _Array:
+    """What a pickle's `numpy.ndarray` becomes: a shape and bytes, kept out of numpy's own unpickling."""
+
+    def __init__(self, *_: object) -> None:
+        self.shape, self.order, self.bytes = (0,), "C", b""
+
+    def __setstate__(self, state: tuple) -> None:
+        _, self.shape, _, fortran, pixels = state
+        self.order = "F" if fortran else "C"
+        # Python 2, which wrote the official files, had no bytes: they come as latin-1 text
+        self.bytes = pixels.encode("latin1") if isinstance(pixels, str) else bytes(pixels)
+
+    def array(self) -> np.ndarray:
+        return np.frombuffer(self.bytes, np.uint8).reshape(self.shape, order=self.order)
+
+
+ALLOWED = {
+    ("numpy.core.multiarray", "_reconstruct"): _Array,
+    ("numpy._core.multiarray", "_reconstruct"): _Array,
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _Dtype,
+}
+
+
+class _Unpickler(pickle.Unpickler):
+    """Builds containers, numbers, strings and the two stand-ins above; every other name in a pickle is refused."""
+
+    def find_class(self, module: str, name: str) -> type:
+        if (module, name) not in ALLOWED:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which is refused")
+        return ALLOWED[module, name]

@@ -1,0 +1,52 @@
+"""Tiny ImageNet (Le & Yang 2015): a folder of JPEGs a class; the labelled validation images are the test set."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from clpapers.datasets.arrays import Split, Splits
+from clpapers.datasets.files import Files
+from clpapers.datasets.formats import _image
+
+ANNOTATIONS = "val/val_annotations.txt"
+TRAIN = re.compile(r"train/(n\d{8})/images/[^/]+\.JPEG$")
+
+
+def present(files: Files) -> bool:
+    return any(files.find(name) for name in ("wnids.txt", ANNOTATIONS))
+
+
+def decode(files: Files, spec: dict) -> Splits:
+    """Whatever number of training images there is; a label is the place of its WordNet id in sorted order."""
+    classes = spec["classes"]
+    if sorted(files.read("wnids.txt").decode("ascii", "replace").split()) != classes:
+        raise files.wrong(f"wnids.txt names other classes than ours")
+    root = files.find("wnids.txt").removesuffix("wnids.txt")
+    train = [(path, match[1]) for path in files.paths if (match := TRAIN.fullmatch(path.removeprefix(root)))]
+    lines = files.read(root + ANNOTATIONS).decode("ascii", "replace").splitlines()
+    rows = [f"{line}\t".split("\t") for line in lines]
+    test = [(f"{root}val/images/{name}", wnid) for name, wnid, *_ in rows]
+    labels = {wnid: label for label, wnid in enumerate(classes)}
+    strange = {wnid for _, wnid in train + test} - set(labels)
+    if strange:
+        raise files.wrong(f"{strange.pop()!r} is no class of wnids.txt")
+    return {
+        "train": _split("train", files, train, labels, spec),
+        "test": _split("test", files, test, labels, spec),
+    }
+
+
+def _split(name: str, files: Files, images: list[tuple[str, str]], labels: dict, spec: dict) -> Split:
+    """`images` holds a path and a WordNet id each, `labels` the label of each id."""
+    height, width, channels = spec["shape"]
+    if len(images) > spec[name]:
+        raise files.wrong(f"has {len(images)} {name} images, over {spec[name]}")
+    x = np.empty((len(images), height, width, channels), np.uint8)
+    for row, (path, _) in zip(x, images, strict=True):
+        decoded = _image.pixels(files, path, "JPEG", height * width)  # some are stored in grey
+        if decoded.shape != row.shape:
+            raise files.wrong(f"{path} is not {height} × {width}")
+        row[:] = decoded
+    return Split(x, np.array([labels[wnid] for _, wnid in images], np.int64))

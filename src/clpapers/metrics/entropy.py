@@ -1,0 +1,30 @@
+"""Measures simulated entropy ratios: their mean in percent and its 95 % interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from clpapers.metrics.intervals import mean_interval
+
+
+def measure(target: dict, inputs: Iterable[np.ndarray]) -> pd.DataFrame:
+    """Average the simulations.
+
+    Parameters
+    ----------
+    target: keys `row` (what was simulated) and `metrics` (a list with the one metric's name).
+    inputs: arrays of ratios, 1 meaning that all of the entropy is captured.
+
+    Returns
+    -------
+    One row with the columns `row`, `metric`, `mean` and `half_width` (percent), `n` (simulations).
+    """
+    ratios = np.concatenate(list(inputs))
+    mean, half = mean_interval(100 * ratios)
+    (metric,) = target["metrics"]
+    return pd.DataFrame(
+        [{"row": target["row"], "metric": metric, "mean": mean, "half_width": half, "n": len(ratios)}]
+    )

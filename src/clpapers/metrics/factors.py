@@ -1,0 +1,8 @@
+"""The factors of a cell or stream as the flat columns of a tidy frame."""
+
+from __future__ import annotations
+
+
+def flat(factors: dict) -> dict:
+    """`factors` with blocks reduced to their names: `{"name": "split", "tasks": 5}` becomes `split`."""
+    return {key: value["name"] if isinstance(value, dict) else value for key, value in factors.items()}

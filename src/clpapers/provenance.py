@@ -1,0 +1,253 @@
+"""The record beside every output: what ran, on what, and how it went; and the ancestry read back from records."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import datetime
+import functools
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import resource
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent
+RECORDED_PACKAGES = ("numpy", "scipy", "pandas", "torch", "torchvision", "matplotlib", "seaborn", "PIL", "snakemake")
+
+
+class ProvenanceError(Exception):
+    """A record is missing or unreadable; the text is one line naming the file and the remedy."""
+
+
+# --- files ---------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def write_atomically(path: Path | str) -> Iterator[Path]:
+    """A temporary path in the same folder, renamed over `path` on success and removed on failure.
+
+    The temporary name keeps the suffix, since writers such as `np.savez` look at it, and starts with a dot, so
+    that a file left by SIGKILL is never mistaken for a result.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)  # mkstemp makes files private
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Write `text` (UTF-8) to `path` atomically."""
+    with write_atomically(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def sha256(path: Path | str) -> str:
+    """SHA-256 of a file's bytes, as hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# --- code ----------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _parsed(path: Path) -> tuple[str, frozenset[str]]:
+    """The digest of one module's meaning (docstrings and comments apart) and the modules of ours it imports."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imported = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if documented and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+    digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    return digest, frozenset(name for name in imported if name.split(".")[0] == PACKAGE.name)
+
+
+def _module_file(name: str) -> Path | None:
+    base = PACKAGE.parent.joinpath(*name.split("."))
+    return next((p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file()), None)
+
+
+@functools.cache
+def code_digest(*modules: str) -> str:
+    """Digest (16 hexadecimal digits) of the named modules and of all of this package they import, transitively.
+
+    Snakemake does not see an edit inside an imported package; each rule carries this digest among its params
+    instead. Comments and docstrings do not count, so that explaining the code never retrains anything.
+    """
+    queue, seen = list(modules), {}
+    while queue:
+        path = _module_file(queue.pop())
+        if path is not None and path not in seen:
+            seen[path], imported = _parsed(path)
+            queue.extend(imported)
+    lines = sorted(f"{path.relative_to(PACKAGE)} {digest}" for path, digest in seen.items())
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def git_state() -> dict:
+    """`{"commit": …, "dirty": …}` of the working tree at hand; nulls where it is not under git."""
+
+    def git(*arguments: str) -> str | None:
+        try:
+            return subprocess.run(
+                ["git", *arguments], capture_output=True, text=True, check=True, timeout=30
+            ).stdout.strip()
+        except (OSError, subprocess.SubprocessError):
+            return None
+
+    status = git("status", "--porcelain", "--untracked-files=no")
+    return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else bool(status)}
+
+
+# --- records -------------------------------------------------------------------------------------------------
+
+
+def record_path(output: Path | str) -> Path:
+    """Where the record of `output` stands; files that differ in their last suffix only share it."""
+    output = Path(output)
+    return output.with_name(f"{output.stem}.record.json")
+
+
+def read_record(output: Path | str) -> dict:
+    """The record of `output`; raises `ProvenanceError` where there is none."""
+    path = record_path(output)
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ProvenanceError(f"{output}: no record {path.name} beside it; build it with snakemake") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ProvenanceError(f"{path}: not a record ({error}); delete it and rebuild") from None
+
+
+def _facts(paths: Iterable[Path | str]) -> list[dict]:
+    return [{"path": str(p), "sha256": sha256(p), "bytes": Path(p).stat().st_size} for p in paths]
+
+
+def _hardware() -> dict:
+    model = ""
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
+    return {"machine": platform.machine(), "processor": model, "cores": os.cpu_count(), "system": platform.platform()}
+
+
+@contextlib.contextmanager
+def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code: str, **facts) -> Iterator[dict]:
+    """Run a stage and write its record last: the record's presence says that all outputs are whole.
+
+    The yielded dictionary takes further facts while the stage runs. `data`, the data sets an output descends
+    from and whether they are real, is inherited from the inputs' records, so that no stand-in is ever lost.
+
+    Parameters
+    ----------
+    stage: name of the stage (`datasets`, `streams`, …).
+    outputs, inputs: files written and read. All outputs share one record (`record_path`).
+    code: the `code_digest` of what ran.
+    facts: anything else the record must hold, JSON-serialisable (cell, seeds, target, …).
+    """
+    outputs, inputs = list(outputs), list(inputs)
+    record = record_path(outputs[0])
+    record.unlink(missing_ok=True)
+    for path in outputs:  # what a killed job left half-written
+        for remains in path.parent.glob(f".{path.stem}.*{path.suffix}"):
+            remains.unlink()
+    data: dict = {}
+    for path in inputs:
+        with contextlib.suppress(ProvenanceError):
+            data |= read_record(path).get("data", {})
+    entry = {
+        "stage": stage,
+        "command": shlex.join(["clpapers", *sys.argv[1:]]),
+        "code": code,
+        "git": git_state(),
+        **facts,
+        "data": data,
+        "inputs": _facts(inputs),
+    }
+    started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
+    yield entry
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    entry |= {
+        "outputs": _facts(outputs),
+        "python": platform.python_version(),
+        "packages": {
+            name: importlib.metadata.version("pillow" if name == "PIL" else name)
+            for name in RECORDED_PACKAGES
+            if name in sys.modules
+        },
+        "hardware": _hardware() | entry.pop("hardware", {}),
+        "started": started.isoformat(timespec="seconds"),
+        "wall_seconds": round(time.monotonic() - clock, 3),
+        "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 3),
+        "peak_memory_bytes": usage.ru_maxrss * 1024,
+    }
+    write_text(record, json.dumps(entry, indent=1) + "\n")
+
+
+# --- lineage -------------------------------------------------------------------------------------------------
+
+
+def lineage(path: Path | str) -> Iterator[str]:
+    """The ancestry of a file, one line a file, indented by generation, down to the data sets' checksums.
+
+    A line says whether the file still has the bytes its record holds. A file met before is named, not expanded.
+    """
+    seen: set[str] = set()
+
+    def describe(file: str, depth: int, expected: str | None) -> Iterator[str]:
+        pad = "  " * depth
+        if not Path(file).is_file():
+            yield f"{pad}{file}  MISSING"
+            return
+        digest = sha256(file)
+        mark = "" if expected in (None, digest) else "  CHANGED since it was read"
+        if file in seen:
+            yield f"{pad}{file}  {digest[:12]}{mark} (see above)"
+            return
+        seen.add(file)
+        try:
+            record = read_record(file)
+        except ProvenanceError:
+            yield f"{pad}{file}  {digest[:12]}{mark}  no record"
+            return
+        own = next((o["sha256"] for o in record["outputs"] if Path(o["path"]).name == Path(file).name), None)
+        if own != digest:
+            mark += "  NOT AS RECORDED"
+        git = record["git"]
+        commit = f"{(git['commit'] or 'no git')[:10]}{'+dirty' if git['dirty'] else ''}"
+        yield f"{pad}{file}  {digest[:12]}{mark}"
+        yield f"{pad}    {record['command']}"
+        yield f"{pad}    code {record['code']} at {commit}, {record['started']}, {record['wall_seconds']} s"
+        if record["stage"] == "datasets":
+            for name, facts in record["data"].items():
+                sums = ", ".join(f"{split} {digest}" for split, digest in facts["sha256"].items())
+                yield f"{pad}    data {name} from {facts['source']}, {facts['proof']}: {sums}"
+        for item in record["inputs"]:
+            yield from describe(item["path"], depth + 1, item["sha256"])
+
+    yield from describe(str(path), 0, None)

@@ -1,0 +1,23 @@
+"""Class-balancing reservoir sampling."""
+
+from __future__ import annotations
+
+from clpapers.runs.learners import Setting
+from clpapers.runs.learners.er import ER
+
+
+class CBRS(ER):
+    """CBRS. Chrysakis & Moens 2020: experience replay from a memory that is as class-balanced as it can be.
+
+    Parameters
+    ----------
+    replay: `uniform`, stf's reading of CBRS as a way to fill a memory; or `weighted`, its paper's own replay, where an
+        item is drawn with probability proportional to 1/(items stored of its class).
+    forward: as for ER.
+    """
+
+    policy = "class_balanced"
+
+    def __init__(self, setting: Setting, *, replay: str, forward: str):
+        self.weighted = replay == "weighted"
+        super().__init__(setting, forward=forward)

@@ -1,0 +1,53 @@
+"""Experience replay."""
+
+from __future__ import annotations
+
+import torch
+
+from clpapers.runs.learners import Learner, Setting, cross_entropy
+from clpapers.runs.memories import Draws
+
+
+class ER(Learner):
+    """ER. Isele & Cosgun 2018; Chaudhry et al. 2019, as in the code of MIR and ACE.
+
+    memory: reservoir, written after the step.  replay: uniform, from the first moment the memory holds anything.
+
+    Parameters
+    ----------
+    forward: `separate` passes stream and replay batch through the net one after the other and sums their two means;
+        `concatenated` passes them as one batch and takes one mean over all items, which halves the step.
+    """
+
+    weighted = False
+
+    def __init__(self, setting: Setting, *, forward: str):
+        super().__init__(setting)
+        self.forward = {"separate": self.separate, "concatenated": self.concatenated}[forward]
+        self.replay = Draws(self.memory, setting.budget["replay_batch"], weighted=self.weighted)
+
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        replay = self.replay(t)
+        loss, stream_loss, logits = self.forward(x, y, replay)
+        self.step(loss)
+        self.memory.write(t)
+        return stream_loss, logits
+
+    def separate(self, x, y, replay):
+        """L_s + L_r: a mean each, and batch-norm statistics each."""
+        logits = self.net(x)
+        loss = stream_loss = cross_entropy(logits, y)
+        if replay is not None:
+            loss = stream_loss + cross_entropy(self.net(replay.x), replay.y, replay.weight)
+        return loss, stream_loss, logits
+
+    def concatenated(self, x, y, replay):
+        """(B·L_s + k·L_r)/(B + k), in one pass."""
+        if replay is None:
+            return self.separate(x, y, None)
+        b = x.shape[1]
+        logits = self.net(torch.cat([x, replay.x], dim=1))
+        stream_loss = cross_entropy(logits[:, :b], y)
+        replay_loss = cross_entropy(logits[:, b:], replay.y, replay.weight)
+        share = b / logits.shape[1]
+        return share * stream_loss + (1 - share) * replay_loss, stream_loss, logits[:, :b]

@@ -1,0 +1,30 @@
+"""GDumb, extended to streams without an end."""
+
+from __future__ import annotations
+
+import torch
+
+from clpapers.runs.learners import Learner, Setting, cross_entropy
+from clpapers.runs.memories import Draws
+
+
+class GDumb(Learner):
+    """GDUMB. Prabhu et al. 2020; the extension that stf announces but does not print, as decisions.md reads it.
+
+    memory: greedy, written before the step.  The net learns from the memory only, one step a stream batch.
+
+    Parameters
+    ----------
+    memory_batch: items drawn from the memory a step; 20 is what ER sees, stream and replay together.
+    """
+
+    policy = "greedy"
+
+    def __init__(self, setting: Setting, *, memory_batch: int):
+        super().__init__(setting)
+        self.draws = Draws(self.memory, memory_batch, after_write=True)
+
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> None:
+        self.memory.write(t)
+        batch = self.draws(t)
+        self.step(cross_entropy(self.net(batch.x), batch.y, batch.weight))

@@ -1,0 +1,45 @@
+"""GDumb as it was published, at every moment of evaluation."""
+
+from __future__ import annotations
+
+import torch
+
+from clpapers.randomness import generator
+from clpapers.runs.learners import Learner, Setting, cross_entropy
+from clpapers.runs.nets.stacked import Stack
+
+
+class GDumbRetrained(Learner):
+    """GDUMB with a fresh net trained on the memory whenever it is evaluated, as in the survey code of Mai et al. 2021.
+
+    memory: greedy.  Learning rate constant, no augmentation, no clipping.
+
+    Parameters
+    ----------
+    memory_batch, epochs: how the fresh net is trained.
+    """
+
+    policy = "greedy"
+    stackable = False  # memories differ in size, and so do their epochs
+
+    def __init__(self, setting: Setting, *, memory_batch: int, epochs: int):
+        super().__init__(setting)
+        self.memory_batch, self.epochs, self.seen = memory_batch, epochs, 0
+        self.rng = generator(setting.seeds[0], "retraining")
+
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> None:
+        self.memory.write(t)
+        self.seen = t + 1
+
+    def model(self) -> Stack:
+        net = self.setting.build([int(self.rng.integers(2**63))]).train()
+        optimizer = torch.optim.SGD(net.parameters(), lr=self.learning_rate, foreach=True)
+        count = self.memory.counts[0, self.seen]
+        for _ in range(self.epochs):
+            order = torch.from_numpy(self.rng.permutation(count)).to(self.memory.item.device)
+            for slots in order.split(self.memory_batch):
+                x, y = self.memory.read(slots[None])
+                optimizer.zero_grad()
+                cross_entropy(net(x), y).sum().backward()
+                optimizer.step()
+        return net

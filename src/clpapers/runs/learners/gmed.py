@@ -1,0 +1,62 @@
+"""Gradient-based memory editing."""
+
+from __future__ import annotations
+
+import torch
+
+from clpapers.runs.learners import Learner, Setting, cross_entropy
+from clpapers.runs.memories import Draw, Draws
+
+
+class GMED(Learner):
+    """GMED. Jin et al. 2021, eqs. 3-4, as in its authors' code.
+
+    memory: reservoir, holding pixels, written after the step.  replay: uniform; the drawn batch is edited, then used.
+
+    Parameters
+    ----------
+    alpha: stride of an edit, in units of the scaled input.
+    beta: weight of the term that keeps the loss before the step low.
+    decay: an item's stride is α·(1-decay)^(times it was edited).
+    sign: `paper` edits along (g₂ - g₁) - β·g₁; `code` along (g₂ - g₁) + β·g₁.
+    """
+
+    keep_pixels = True
+
+    def __init__(self, setting: Setting, *, alpha: float, beta: float, decay: float, sign: str):
+        super().__init__(setting)
+        self.alpha, self.decay = alpha, decay
+        self.beta = {"paper": beta, "code": -beta}[sign]
+        self.replay = Draws(self.memory, setting.budget["replay_batch"])
+        self.age = torch.zeros_like(self.memory.item)
+
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        logits = self.net(x)
+        loss = cross_entropy(logits, y)
+        self.optimizer.zero_grad()
+        loss.sum().backward()
+        replay = self.replay(t)
+        if replay is not None:
+            edited = self.edit(replay)
+            self.memory.replace(replay.slots, edited)
+            cross_entropy(self.net(edited), replay.y, replay.weight).sum().backward()
+        self.optimizer.step()
+        self.memory.write(t)
+        return loss, logits
+
+    def edit(self, replay: Draw) -> torch.Tensor:
+        """x + α·[(g₂ - g₁) - β·g₁]: towards a larger rise of the loss by the step on the stream batch. [S, k, …]"""
+        x = replay.x.detach().requires_grad_()
+        with self.net.untracked():
+            g1 = self.input_gradient(x, replay)
+        with self.looking_ahead():
+            g2 = self.input_gradient(x, replay)
+        age = self.age.gather(1, replay.slots)
+        stride = (self.alpha * (1 - self.decay) ** age)[..., None, None, None]
+        self.age.scatter_(1, replay.slots, age + 1)
+        return x.detach() + stride * ((g2 - g1) - self.beta * g1)
+
+    def input_gradient(self, x: torch.Tensor, replay: Draw) -> torch.Tensor:
+        """∂(mean loss)/∂x at the present parameters; the batch mean, with which α was tuned in the authors' code."""
+        loss = cross_entropy(self.net(x), replay.y, replay.weight).sum()
+        return torch.autograd.grad(loss, x)[0]

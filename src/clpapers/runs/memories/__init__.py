@@ -1,0 +1,228 @@
+"""Replay memories.
+
+What a memory keeps depends on labels and chance, never on the net. So each policy (one a file, `plan(labels, capacity,
+rng) -> slots`) decides before the first step where every stream item will go, and every replay draw is made then too:
+the training step only gathers and scatters by indices that are already on the device.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from clpapers.randomness import generator
+from clpapers.runs.images import Images
+
+
+class Members:
+    """Which slots hold which class, while a class-balancing policy is planned."""
+
+    def __init__(self):
+        self._slots: dict[int, list[int]] = {}
+        self.total = 0
+
+    @property
+    def classes(self) -> int:
+        """The number of classes stored."""
+        return sum(bool(slots) for slots in self._slots.values())
+
+    def count(self, c: int) -> int:
+        """The number of items stored of class c."""
+        return len(self._slots.get(c, ()))
+
+    def largest(self) -> list[int]:
+        """The class with most items, or all that tie."""
+        most = max(map(len, self._slots.values()))
+        return [c for c, slots in self._slots.items() if len(slots) == most]
+
+    def add(self, c: int, slot: int) -> int:
+        """Put an item of class c into a free slot; returns the slot."""
+        self._slots.setdefault(c, []).append(slot)
+        self.total += 1
+        return slot
+
+    def evict(self, classes: Sequence[int], rng: np.random.Generator) -> int:
+        """Free the slot of a uniformly drawn item of the given classes, all of one size; returns it."""
+        size = self.count(classes[0])
+        which, where = divmod(int(rng.integers(len(classes) * size)), size)
+        slots = self._slots[classes[which]]
+        slots[where], slots[-1] = slots[-1], slots[where]
+        self.total -= 1
+        return slots.pop()
+
+
+def uniform_draws(counts: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """For each step, `size` distinct slots of the `counts[t]` filled ones, every set equally likely: [T] → [T, size].
+
+    Floyd's algorithm, for all steps at once. Where fewer than `size` slots are filled, all of them in turn, repeated.
+    """
+    uniform = rng.random((len(counts), size))
+    chosen = np.empty((len(counts), size), dtype=np.int64)
+    for i in range(size):
+        last = counts - size + i
+        drawn = (uniform[:, i] * (last + 1)).astype(np.int64)
+        taken = (chosen[:, :i] == drawn[:, None]).any(axis=1)
+        chosen[:, i] = np.where(taken, last, drawn)
+    short = counts < size
+    chosen[short] = np.arange(size) % np.maximum(counts[short], 1)[:, None]
+    return chosen
+
+
+def weighted_draws(
+    slots: np.ndarray, labels: np.ndarray, batch: int, counts: np.ndarray, size: int, rng: np.random.Generator
+) -> np.ndarray:
+    """As `uniform_draws`, an item being drawn with probability proportional to 1/(items stored of its class).
+
+    The weighted replay of CBRS. Without replacement, by the largest of log-weight plus Gumbel noise; the memory's
+    labels are followed through the plan `slots` [n] of a stream with `labels` [n].
+    """
+    held = np.full(slots.max() + 1, -1)
+    chosen = np.zeros((len(counts), size), dtype=np.int64)
+    for t, count in enumerate(counts):
+        if count >= size:
+            stored = held[:count]
+            weight = -np.log(np.bincount(stored))[stored]
+            chosen[t] = np.argpartition(weight + rng.gumbel(size=count), count - size)[count - size :]
+        elif count:
+            chosen[t] = np.arange(size) % count
+        now = slice(t * batch, (t + 1) * batch)
+        kept = slots[now] >= 0
+        held[slots[now][kept]] = labels[now][kept]
+    return chosen
+
+
+def _last_writes(slots: np.ndarray, batch: int, spare: int) -> np.ndarray:
+    """`slots` [n] with `spare` for items not kept, and for those that a later item of the same batch overwrites."""
+    padded = np.full(-(-len(slots) // batch) * batch, -1)
+    padded[: len(slots)] = slots
+    steps = padded.reshape(-1, batch)
+    for i in range(batch - 1):
+        overwritten = (steps[:, i + 1 :] == steps[:, i, None]).any(axis=1)
+        steps[overwritten, i] = -1
+    return np.where(padded < 0, spare, padded)[: len(slots)]
+
+
+@dataclasses.dataclass
+class Draw:
+    """A replay batch: images [S, k, C, H, W], labels [S, k], slots [S, k], and weights [S, k] that sum to one a seed.
+
+    `weight` is None where every item counts alike; it is zero for repetitions, made where a memory holds fewer than
+    k items, so that a seed's batch never depends on how full its stack mates' memories are. The `slots` are distinct,
+    but for the spare one of repetitions, so that what is written back through them is what was read.
+    """
+
+    x: torch.Tensor
+    y: torch.Tensor
+    slots: torch.Tensor
+    weight: torch.Tensor | None
+
+
+class Memory:
+    """The memories of S seeds, filled by one policy along S streams.
+
+    Parameters
+    ----------
+    policy: a module of this package.
+    capacity: items a memory holds.
+    items, labels: the streams, int64 [S, n], on the training device.
+    batch: stream batch size; step t writes items t·batch … (t+1)·batch-1.
+    keep_pixels: hold the images themselves, for learners that edit them, not just their indices.
+    """
+
+    def __init__(
+        self,
+        policy: str,
+        capacity: int,
+        images: Images,
+        items: torch.Tensor,
+        labels: torch.Tensor,
+        batch: int,
+        seeds: Sequence[int],
+        *,
+        keep_pixels: bool = False,
+    ):
+        self.images, self.items, self.labels, self.batch, self.seeds = images, items, labels, batch, seeds
+        self.capacity, (s, n), device = capacity, items.shape, items.device
+        plan = importlib.import_module(f"{__name__}.{policy}").plan
+        known = labels.cpu().numpy()
+        self.plans = np.stack([plan(y, capacity, generator(seed, "memory")) for y, seed in zip(known, seeds)])
+        filled = np.maximum.accumulate(self.plans, axis=1) + 1  # slots are first taken in order
+        ends = np.minimum(np.arange(batch, n + batch, batch), n) - 1
+        self.counts = np.concatenate([np.zeros((s, 1), dtype=np.int64), filled[:, ends]], axis=1)
+        writes = np.stack([_last_writes(slots, batch, capacity) for slots in self.plans])
+        self._writes = torch.from_numpy(writes).to(device)
+        self.item = torch.zeros((s, capacity + 1), dtype=torch.int64, device=device)  # one slot for what is not kept
+        self.label = torch.zeros_like(self.item)
+        self._rows = torch.arange(s, device=device)[:, None]
+        self.pixels = images(self.item) if keep_pixels else None
+
+    def write(self, t: int) -> None:
+        """Store what the policy keeps of stream batch t."""
+        now = slice(t * self.batch, (t + 1) * self.batch)
+        slots, items = self._writes[:, now], self.items[:, now]
+        self.item.scatter_(1, slots, items)
+        self.label.scatter_(1, slots, self.labels[:, now])
+        if self.pixels is not None:
+            self.pixels[self._rows, slots] = self.images(items)
+
+    def replace(self, slots: torch.Tensor, pixels: torch.Tensor) -> None:
+        """Overwrite the images of distinct slots [S, k] by `pixels` [S, k, C, H, W]."""
+        self.pixels[self._rows, slots] = pixels
+
+    def read(self, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The images [S, k, C, H, W] and labels [S, k] in slots [S, k]."""
+        x = self.images(self.item.gather(1, slots)) if self.pixels is None else self.pixels[self._rows, slots]
+        return x, self.label.gather(1, slots)
+
+    def per_class(self, seed: int, classes: int) -> list[int]:
+        """Items stored of each class, in the memory of the stack's seed number `seed`, after the last step."""
+        return torch.bincount(self.label[seed, : self.counts[seed, -1]], minlength=classes).tolist()
+
+    @property
+    def bytes_an_item(self) -> int:
+        """Bytes of one stored image: as in the data set, or as edited."""
+        image = self.images.pixels[0] if self.pixels is None else self.pixels[0, 0]
+        return image.numel() * image.element_size()
+
+
+class Draws:
+    """All replay draws of a run: `size` distinct items a step, uniformly or weighted by class, made in advance.
+
+    `after_write` says whether the draw of step t sees the batch of step t. Calling gives the step's `Draw`, or None
+    while all memories are empty.
+    """
+
+    def __init__(
+        self, memory: Memory, size: int, *, purpose: str = "replay", after_write: bool = False, weighted: bool = False
+    ):
+        if weighted and after_write:
+            raise ValueError("weighted draws are made before the step's items are written")
+        self.memory = memory
+        self.counts = memory.counts[:, 1:] if after_write else memory.counts[:, :-1]
+        draws = []
+        for s, seed in enumerate(memory.seeds):
+            rng = generator(seed, purpose)
+            if weighted:
+                labels = memory.labels[s].cpu().numpy()
+                draws.append(weighted_draws(memory.plans[s], labels, memory.batch, self.counts[s], size, rng))
+            else:
+                draws.append(uniform_draws(self.counts[s], size, rng))
+        device = memory.item.device
+        self.slots = torch.from_numpy(np.stack(draws, axis=1)).to(device)  # [T, S, k]
+        valid = np.arange(size) < self.counts[..., None]
+        weight = valid / np.maximum(valid.sum(axis=-1, keepdims=True), 1)
+        short = ~valid.all(axis=(0, 2))
+        self._weight = {int(t): torch.from_numpy(weight[:, t]).to(device, memory.images.dtype) for t in np.flatnonzero(short)}
+        self._empty = ~valid.any(axis=(0, 2))
+
+    def __call__(self, t: int) -> Draw | None:
+        """The replay batch of step t."""
+        if self._empty[t]:
+            return None
+        slots, weight = self.slots[t], self._weight.get(t)
+        x, y = self.memory.read(slots)
+        return Draw(x, y, slots if weight is None else slots.where(weight > 0, self.memory.capacity), weight)

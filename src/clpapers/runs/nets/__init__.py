@@ -1,0 +1,69 @@
+"""The functions that are trained: one architecture a file, each with `build(shape, classes, **options)`."""
+
+from __future__ import annotations
+
+import importlib
+
+import torch
+from torch import nn
+
+
+def build(spec: dict, shape: tuple[int, int, int], classes: int) -> nn.Module:
+    """The module that a cell's `net` names, for images of `shape` (C, H, W) and `classes` outputs."""
+    options = {key: value for key, value in spec.items() if key != "name"}
+    return importlib.import_module(f"{__name__}.{spec['name']}").build(shape, classes, **options)
+
+
+def describe(spec: dict, shape: tuple[int, int, int], classes: int) -> dict:
+    """The layers of a net as it is built, with output shapes and parameter counts (stf, Table 2).
+
+    Returns
+    -------
+    `{"net", "options", "input": [C, H, W], "classes", "layers": [{"block", "layer", "output": […], "parameters"}],
+    "parameters"}`; a layer's `output` leaves out the batch axis.
+    """
+    net = build(spec, shape, classes).eval()
+    layers: list[dict] = []
+
+    def note(name: str, module: nn.Module):
+        def hook(module: nn.Module, inputs, output: torch.Tensor) -> None:
+            layers.append(
+                {
+                    "block": name,
+                    "layer": _title(module),
+                    "output": list(output.shape[1:]),
+                    "parameters": sum(p.numel() for p in module.parameters()),
+                }
+            )
+
+        return hook
+
+    for name, module in net.named_modules():
+        if not list(module.children()):
+            module.register_forward_hook(note(name, module))
+    with torch.no_grad():
+        net(torch.zeros(1, *shape))
+    total = sum(p.numel() for p in net.parameters())
+    return {
+        "net": spec["name"],
+        "options": {key: value for key, value in spec.items() if key != "name"},
+        "input": list(shape),
+        "classes": classes,
+        "layers": layers,
+        "parameters": total,
+    }
+
+
+def _title(module: nn.Module) -> str:
+    if isinstance(module, nn.Conv2d):
+        size = f"{module.kernel_size[0]}×{module.kernel_size[1]}"
+        return f"Conv2D({module.in_channels}, {module.out_channels}), {size}, stride {module.stride[0]}"
+    if isinstance(module, nn.BatchNorm2d):
+        return f"BatchNorm2D({module.num_features})"
+    if isinstance(module, nn.MaxPool2d):
+        return f"MaxPooling2D({module.kernel_size}, {module.stride})"
+    if isinstance(module, nn.AdaptiveAvgPool2d):
+        return "AveragePooling"
+    if isinstance(module, nn.Linear):
+        return f"Linear({module.in_features}, {module.out_features})"
+    return type(module).__name__

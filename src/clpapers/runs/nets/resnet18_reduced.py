@@ -1,0 +1,52 @@
+"""The reduced ResNet-18 of stf, Table 2 (right), and of the A-GEM and MIR codes it descends from."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import torch
+from torch import nn
+
+from clpapers.runs.nets.cosine import CosineLinear
+
+
+class BasicBlock(nn.Module):
+    """Two 3×3 convolutions with batch norm and a shortcut (He et al. 2016); 1×1 convolution where the shape changes."""
+
+    def __init__(self, n_in: int, n_out: int, stride: int):
+        super().__init__()
+        self.residual = nn.Sequential(
+            nn.Conv2d(n_in, n_out, 3, stride, padding=1, bias=False),
+            nn.BatchNorm2d(n_out),
+            nn.ReLU(),
+            nn.Conv2d(n_out, n_out, 3, padding=1, bias=False),
+            nn.BatchNorm2d(n_out),
+        )
+        changes = stride != 1 or n_in != n_out
+        self.shortcut = nn.Sequential(
+            *([nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out)] if changes else [])
+        )
+        self.relu = nn.ReLU()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.relu(self.residual(x) + self.shortcut(x))
+
+
+def build(shape: tuple[int, int, int], classes: int, *, width: int, head: str) -> nn.Module:
+    """Stem of `width` maps (3×3, stride 1, no pooling), four stages of two blocks, global average, head.
+
+    Stages are width × (1, 2, 4, 8), that is 20/40/80/160 in stf. Pooling is global, so that the printed
+    Linear(160, c) fits 64×64 images too. `head` is `linear`, or `cosine` for the diagnostic of decisions.md.
+    """
+    stages, n_in = OrderedDict(), width
+    for i, stride in enumerate((1, 2, 2, 2)):
+        n_out = width * 2**i
+        stages[f"stage{i + 1}"] = nn.Sequential(BasicBlock(n_in, n_out, stride), BasicBlock(n_out, n_out, 1))
+        n_in = n_out
+    stem = nn.Sequential(nn.Conv2d(shape[0], width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU())
+    heads = {"linear": nn.Linear, "cosine": CosineLinear}
+    return nn.Sequential(
+        OrderedDict(
+            stem=stem, **stages, pool=nn.AdaptiveAvgPool2d(1), flatten=nn.Flatten(), head=heads[head](n_in, classes)
+        )
+    )

@@ -1,0 +1,159 @@
+"""Seeds as a tensor axis: S ordinary modules packed into one that trains them all. Only this file knows about S.
+
+Inside a stack, activations are `[B, S·C, …]` with the seed outermost in the channel axis, so that every layer without
+parameters (ReLU, pooling, flatten, addition) works as it stands. Layers with parameters are replaced: a convolution
+becomes a grouped convolution with S groups, batch norm runs over S·C channels, a linear layer becomes a batched matrix
+product. Every parameter's first axis is the seed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from clpapers.runs.nets.cosine import CosineLinear
+
+
+def _packed(tensors: Sequence[torch.Tensor | None]) -> nn.Parameter | None:
+    return None if tensors[0] is None else nn.Parameter(torch.stack([t.detach() for t in tensors]))
+
+
+def _seedwise(x: torch.Tensor, s: int) -> torch.Tensor:
+    """[B, S·n] → [S, B, n], a view."""
+    return x.view(x.shape[0], s, -1).transpose(0, 1)
+
+
+def _channelwise(x: torch.Tensor) -> torch.Tensor:
+    """[S, B, n] → [B, S·n]."""
+    return x.transpose(0, 1).flatten(1)
+
+
+class StackedLinear(nn.Module):
+    """S linear layers: weight [S, out, in], bias [S, out]; [B, S·in] → [B, S·out]."""
+
+    def __init__(self, layers: Sequence[nn.Linear]):
+        super().__init__()
+        self.weight = _packed([layer.weight for layer in layers])
+        self.bias = _packed([layer.bias for layer in layers])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        s = self.weight.shape[0]
+        if s == 1:
+            return F.linear(x, self.weight.squeeze(0), None if self.bias is None else self.bias.squeeze(0))
+        x, weight = _seedwise(x, s), self.weight.transpose(1, 2)
+        return _channelwise(torch.bmm(x, weight) if self.bias is None else torch.baddbmm(self.bias[:, None], x, weight))
+
+
+class StackedCosineLinear(nn.Module):
+    """S cosine classifiers: weight [S, out, in]; [B, S·in] → [B, S·out]."""
+
+    def __init__(self, layers: Sequence[CosineLinear]):
+        super().__init__()
+        self.scale = layers[0].scale
+        self.weight = _packed([layer.weight for layer in layers])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = F.normalize(_seedwise(x, self.weight.shape[0]), dim=-1)
+        return _channelwise(self.scale * torch.bmm(x, F.normalize(self.weight, dim=-1).transpose(1, 2)))
+
+
+class StackedConv2d(nn.Module):
+    """S convolutions as one with S groups: weight [S, out, in, k, k], bias [S, out]; [B, S·in, H, W] → [B, S·out, H', W']."""
+
+    def __init__(self, layers: Sequence[nn.Conv2d]):
+        super().__init__()
+        if layers[0].groups != 1 or layers[0].padding_mode != "zeros":
+            raise ValueError(f"no stacked form for {layers[0]}")
+        self.weight = _packed([layer.weight for layer in layers])
+        self.bias = _packed([layer.bias for layer in layers])
+        self.stride, self.padding, self.dilation = layers[0].stride, layers[0].padding, layers[0].dilation
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        bias = None if self.bias is None else self.bias.flatten()
+        groups = self.weight.shape[0]
+        return F.conv2d(x, self.weight.flatten(0, 1), bias, self.stride, self.padding, self.dilation, groups)
+
+
+class StackedBatchNorm2d(nn.Module):
+    """S batch norms over S·C channels: weight and bias [S, C], running statistics [S, C].
+
+    While `tracking` is off, a forward pass in training mode normalises by its batch and leaves the running
+    statistics alone: what a deep copy of the net, thrown away afterwards, would do.
+    """
+
+    def __init__(self, layers: Sequence[nn.BatchNorm2d]):
+        super().__init__()
+        self.weight = _packed([layer.weight for layer in layers])
+        self.bias = _packed([layer.bias for layer in layers])
+        self.register_buffer("running_mean", torch.stack([layer.running_mean for layer in layers]))
+        self.register_buffer("running_var", torch.stack([layer.running_var for layer in layers]))
+        self.momentum, self.eps, self.tracking = layers[0].momentum, layers[0].eps, True
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        running = (self.running_mean.view(-1), self.running_var.view(-1))
+        if self.training and not self.tracking:
+            running = (None, None)
+        weight, bias = self.weight.flatten(), self.bias.flatten()
+        return F.batch_norm(x, *running, weight, bias, self.training, self.momentum, self.eps)
+
+
+STACKED = {
+    nn.Linear: StackedLinear,
+    CosineLinear: StackedCosineLinear,
+    nn.Conv2d: StackedConv2d,
+    nn.BatchNorm2d: StackedBatchNorm2d,
+}
+
+
+def _pack(modules: Sequence[nn.Module]) -> nn.Module:
+    """The stacked form of S equal modules; `modules[0]` is taken apart for it."""
+    template = modules[0]
+    if type(template) in STACKED:
+        return STACKED[type(template)](modules)
+    if next(template.parameters(recurse=False), None) is not None:
+        raise ValueError(f"no stacked form for {type(template).__name__}; add one to STACKED")
+    for name, _ in list(template.named_children()):
+        setattr(template, name, _pack([getattr(module, name) for module in modules]))
+    return template
+
+
+class Stack(nn.Module):
+    """S nets as one: images [S, B, C, H, W] → logits [S, B, K]."""
+
+    def __init__(self, net: nn.Module):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        s, b = x.shape[:2]
+        x = x.squeeze(0) if s == 1 else x.transpose(0, 1).flatten(1, 2)
+        return _seedwise(self.net(x), s)
+
+    @contextlib.contextmanager
+    def untracked(self) -> Iterator[None]:
+        """Forward passes inside leave the running statistics of batch norm alone."""
+        norms = [m for m in self.modules() if isinstance(m, StackedBatchNorm2d)]
+        for norm in norms:
+            norm.tracking = False
+        try:
+            yield
+        finally:
+            for norm in norms:
+                norm.tracking = True
+
+
+def stack(build: Callable[[], nn.Module], seeds: Sequence[int]) -> Stack:
+    """Build one module a seed, each under its own `torch.manual_seed`, and pack them.
+
+    The global random state is left as it was. Raises `ValueError` for a layer that has no stacked form.
+    """
+    modules = []
+    with torch.random.fork_rng(devices=[]):
+        for seed in seeds:
+            torch.manual_seed(seed)
+            modules.append(build())
+    return Stack(_pack(modules))

@@ -1,0 +1,1 @@
+"""Tables and figures as the papers print them, and the printed numbers beside the reproduced ones."""

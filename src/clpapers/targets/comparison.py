@@ -1,0 +1,186 @@
+"""Sets the numbers that a paper prints beside the reproduced ones, with a verdict for each."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from clpapers.config import ConfigError
+from clpapers.metrics.intervals import Difference, welch_from_summary
+from clpapers.targets.notes import Notes, named
+from clpapers.targets.table import Table, plus_minus
+
+AGREES, DIFFERS, NOT_COMPARABLE = "agrees", "differs", "not comparable"
+KEY = ["row", "column", "metric"]
+EXPLANATION = (
+    "Reproduced minus reported, with Welch's 95 % interval; ‘agrees’: the interval holds zero. "
+    "A number printed without an interval agrees where it lies in the reproduced interval, widened by half a "
+    "unit of its last digit."
+)
+
+
+def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
+    """The numbers that `paper` prints in `target`, from a transcription `config/reported/*.csv`.
+
+    Returns the columns `row`, `column`, `metric`, `value` (NaN where the paper prints none), `decimals`
+    (printed), `half_width` (95 %, NaN where none is printed) and `n` (the paper's runs, 0 where unknown).
+
+    Raises `ConfigError` for a value that is no number and for a spread of a kind not known here.
+    """
+    lines = pd.read_csv(path, dtype=str, keep_default_na=False)
+    rows = []
+    for line in lines[(lines["paper"] == paper) & (lines["target"] == target)].to_dict("records"):
+        where = f"{path}: {target}/{line['row']}/{line['column']}/{line['metric']}"
+        try:
+            value = float(line["value"] or "nan")
+        except ValueError:
+            raise ConfigError(
+                f"{where}: value '{line['value']}' is not a number; leave this target's out"
+            ) from None
+        half, n = np.nan, 0
+        if line["spread"]:
+            kind = re.fullmatch(r"ci95_halfwidth_(\d+)_runs", line["spread_kind"])
+            if kind is None:
+                raise ConfigError(
+                    f"{where}: spread_kind '{line['spread_kind']}' is not one of ci95_halfwidth_<n>_runs; "
+                    "teach read_reported what it means"
+                )
+            half, n = float(line["spread"]), int(kind[1])
+        decimals = len(line["value"].partition(".")[2])
+        rows.append(
+            {k: line[k] for k in KEY} | {"value": value, "decimals": decimals, "half_width": half, "n": n}
+        )
+    return pd.DataFrame(rows, columns=[*KEY, "value", "decimals", "half_width", "n"])
+
+
+def _difference(cell: pd.Series) -> Difference:
+    """Reproduced − reported with its 95 % interval, from one line of both (see `compare`)."""
+    if pd.notna(cell.half_width_reported):
+        reported = cell.value, cell.half_width_reported, cell.n_reported
+        return welch_from_summary(cell["mean"], cell.half_width, cell.n, *reported)
+    difference, half = cell["mean"] - cell.value, cell.half_width + 0.5 * 10.0**-cell.decimals
+    return Difference(difference, difference - half, difference + half)
+
+
+class Verdict(NamedTuple):
+    """What to say of one cell; `cause` and, at length, `reason` say why it cannot be compared."""
+
+    verdict: str
+    cause: str = ""
+    reason: str = ""
+
+
+def _verdict(cell: pd.Series, difference: Difference, notes: Notes) -> Verdict:
+    if not np.isfinite(cell.value):
+        return Verdict(NOT_COMPARABLE, "not printed", "the paper prints no number")
+    if pd.isna(cell["mean"]):
+        return Verdict(NOT_COMPARABLE, "not run", "not run at this scale")
+    obstacles = {"stand-in data": f"{cell.dataset}: {cell.standin}"} if cell.standin else {}
+    if notes.reductions:
+        obstacles["reduced scale"] = "; ".join(notes.reductions)
+    if obstacles:
+        reasons = [f"{cause}: {detail}" for cause, detail in obstacles.items()]
+        return Verdict(NOT_COMPARABLE, ", ".join(obstacles), "; ".join(reasons))
+    if np.isnan(difference.low):
+        return Verdict(NOT_COMPARABLE, "one seed", "one seed gives no interval")
+    return Verdict(AGREES if difference.low <= 0 <= difference.high else DIFFERS)
+
+
+def compare(data: pd.DataFrame, reported: pd.DataFrame, notes: Notes) -> pd.DataFrame:
+    """One line a printed number, with what was reproduced for it.
+
+    Parameters
+    ----------
+    data: a table's numbers (`Table.data`). reported: as from `read_reported`.
+
+    Returns
+    -------
+    Columns `row`, `column`, `metric`, `reported`, `reported_low`, `reported_high`, `reproduced`,
+    `reproduced_low`, `reproduced_high`, `n_seeds`, `difference` (reproduced − reported), `difference_low`,
+    `difference_high`, `verdict` (agrees, differs, not comparable), `cause` (of the latter, in two words),
+    `reason`.
+    """
+    cells = reported.merge(data, on=KEY, how="left", suffixes=("_reported", ""), validate="one_to_one")
+    cells = cells.fillna({"n": 0, "dataset": "", "standin": ""}).astype({"n": int})
+    lines = []
+    for _, cell in cells.iterrows():
+        difference = _difference(cell)
+        lines.append(
+            {
+                **cell[KEY],
+                "reported": cell.value,
+                "reported_low": cell.value - cell.half_width_reported,
+                "reported_high": cell.value + cell.half_width_reported,
+                "reproduced": cell["mean"],
+                "reproduced_low": cell["mean"] - cell.half_width,
+                "reproduced_high": cell["mean"] + cell.half_width,
+                "n_seeds": cell.n,
+                "difference": difference.difference,
+                "difference_low": difference.low,
+                "difference_high": difference.high,
+                **_verdict(cell, difference, notes)._asdict(),
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def _signed(difference: Difference, decimals: int) -> str:
+    if pd.isna(difference.difference):
+        return "–"
+    text = f"{difference.difference:+.{decimals}f}"
+    if not pd.isna(difference.low):
+        text += f" [{difference.low:.{decimals}f}, {difference.high:.{decimals}f}]"
+    return text.replace("-", "−")
+
+
+def attach(table: Table, target: dict, reported: pd.DataFrame, notes: Notes) -> Table:
+    """`table` with the comparison appended below it and as its sidecar `reported`.
+
+    Parameters
+    ----------
+    target: keys `names` and, where it has them, `rows` and `columns`. reported: as from `read_reported`;
+        where it is empty the table comes back as it is.
+    """
+    if reported.empty:
+        return table
+    frame = compare(table.data, reported, notes)
+    row, column = named(target, target.get("rows", "row")), named(target, target.get("columns", "column"))
+    datasets = dict(zip(table.data["column"], table.data["dataset"]))
+    lines = []
+    for line, printed in zip(frame.to_dict("records"), reported.to_dict("records")):
+        decimals = printed["decimals"]
+        half = line["reproduced_high"] - line["reproduced"]
+        difference = Difference(line["difference"], line["difference_low"], line["difference_high"])
+        lines.append(
+            {
+                row: line["row"],
+                column: notes.mark(line["column"], datasets.get(line["column"])),
+                "Metric": named(target, line["metric"]),
+                "Reported": plus_minus(printed["value"], printed["half_width"], decimals),
+                "Reproduced": plus_minus(line["reproduced"], half, decimals),
+                "Runs": f"{line['n_seeds']:,}",
+                "Difference": _signed(difference, decimals),
+                "Verdict": ": ".join(filter(None, [line["verdict"], line["cause"]])),
+            }
+        )
+    body = pd.DataFrame(lines)
+    if not any(reported["column"]):
+        body = body.drop(columns=column)
+    bold = body.map(lambda _: False)
+    bold["Verdict"] = frame["verdict"] == DIFFERS
+    comparison = Table(
+        title=f"{table.title}, reported and reproduced",
+        caption=EXPLANATION,
+        body=body,
+        bold=bold,
+        data=frame,
+        footnotes=table.footnotes,
+    )
+    return dataclasses.replace(
+        table, appended=[*table.appended, comparison], sidecars={**table.sidecars, "reported": frame}
+    )

@@ -1,0 +1,59 @@
+"""Draws a metric against a factor's value: one panel a data set, one line a method, 95 % intervals."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.figure import Figure
+
+from clpapers.metrics.intervals import summarise
+from clpapers.targets.notes import Notes, levels, named
+from clpapers.targets.style import MARKERS, SERIES, STYLE, panels
+
+SPREAD = 0.05  # octaves between the methods' points, so that their intervals do not cover each other
+
+
+@mpl.rc_context(STYLE)
+def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
+    """Draw the target's one metric over a factor on a logarithmic axis.
+
+    Parameters
+    ----------
+    target: keys `columns` (factor of the panels), `rows` (factor of the lines), `x` (factor along the axis),
+        `metrics` (a list of one), `grid`, `names` (of levels, of the factor `x` and of the metric, with its
+        unit).
+    data: columns `dataset`, the three factors, `seed`, `metric`, `value`, as measured by `learning`.
+    """
+    line, panel_factor, x = target["rows"], target["columns"], target["x"]
+    (metric,) = target["metrics"]
+    summary = summarise(
+        data[data["metric"] == metric], list(dict.fromkeys([panel_factor, "dataset", line, x]))
+    )
+    lines, columns = levels(target, data, line), levels(target, data, panel_factor)
+    figure, upper, axes = panels(target, notes, data["dataset"], 1, len(columns), 1.85, sharex=True)
+    ticks = sorted(data[x].unique())
+    for panel, column in zip(axes[0], columns):
+        for i, level in enumerate(lines):
+            points = summary[(summary[panel_factor] == column) & (summary[line] == level)].sort_values(x)
+            panel.errorbar(
+                points[x] * 2.0 ** (SPREAD * (i - (len(lines) - 1) / 2)),
+                points["mean"],
+                yerr=points["half_width"].fillna(0),
+                color=SERIES[i],
+                marker=MARKERS[i],
+                capsize=1.5,
+                elinewidth=0.8,
+                label=named(target, level),
+            )
+        dataset = summary.loc[summary[panel_factor] == column, "dataset"].iloc[0]
+        panel.set_title(notes.mark(named(target, column), dataset))
+        panel.set_xscale("log", base=2)
+        panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        panel.margins(x=0.12)
+        panel.set_ylim(bottom=max(0, panel.get_ylim()[0]))
+        panel.grid(axis="y", linewidth=0.3, color="0.85")
+    axes[0, 0].set_ylabel(named(target, metric))
+    upper.supxlabel(named(target, x), size=STYLE["axes.labelsize"])
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    upper.legend(handles, labels, loc="outside upper center", ncols=len(lines))
+    return figure

@@ -1,0 +1,201 @@
+"""Writes tables as CSV, Markdown, LaTeX and HTML, and figures as PDF, SVG and PNG: same input, same bytes."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import jinja2
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.figure import Figure
+
+from clpapers.provenance import write_atomically, write_text
+from clpapers.targets.table import Table
+
+TABLE_SUFFIXES = (".csv", ".md", ".tex", ".html")
+FIGURE_SUFFIXES = (".pdf", ".svg", ".png")
+
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        **{character: rf"\{character}" for character in "&%$#_{}"},
+        "±": r"$\pm$",
+        "×": r"$\times$",
+        "−": "$-$",
+        "†": r"$^\dagger$",
+        "‡": r"$^\ddagger$",
+        "μ": r"$\mu$",
+        "σ": r"$\sigma$",
+        "√": r"$\surd$",
+        "≤": r"$\leq$",
+        "≥": r"$\geq$",
+        "→": r"$\to$",
+        "–": "--",
+        "—": "---",
+        "‘": "`",
+        "’": "'",
+        "“": "``",
+        "”": "''",
+        "…": r"\ldots{}",
+        "\u00a0": "~",
+        "\u202f": r"\,",
+    }
+)
+
+_TEX = jinja2.Template(
+    r"""% In the preamble: \usepackage{booktabs}
+\begin{table}
+\centering
+\caption{ {{- title }}. {{ caption -}} }
+\label{ {{- label -}} }
+\footnotesize
+\setlength{\tabcolsep}{3pt}
+\makebox[\linewidth]{
+{{- tabular -}}
+}
+{%- for note in footnotes %}
+\par\smallskip
+\begin{minipage}{\linewidth}\footnotesize {{ note }}\end{minipage}
+{%- endfor %}
+\end{table}
+""",
+    keep_trailing_newline=True,
+)
+
+_HTML = jinja2.Template(
+    """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{ page }}</title>
+<style>
+body { font: 1rem/1.5 serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
+div { overflow-x: auto; margin-bottom: 2.5rem; }
+table { border-collapse: collapse; border-top: 2px solid; border-bottom: 2px solid; margin: auto; }
+caption { text-align: left; padding-bottom: .75rem; }
+thead { border-bottom: 1px solid; }
+th, td { padding: .2rem .7rem; text-align: center; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th { font-weight: normal; }
+td:first-child, th:first-child { text-align: left; }
+.note { font-size: .85rem; margin: .5rem 0; }
+</style>
+</head>
+<body>
+{% for table in tables -%}
+<div>
+{{ table.markup }}
+{% for note in table.footnotes -%}
+<p class="note">{{ note }}</p>
+{% endfor -%}
+</div>
+{% endfor -%}
+</body>
+</html>
+""",
+    keep_trailing_newline=True,
+)
+
+
+def latex(text: str) -> str:
+    """`text` with LaTeX's special characters, and the symbols that tables use, made safe to typeset."""
+    return text.translate(_LATEX)
+
+
+def _markdown_text(text: str) -> str:
+    return re.sub(r"([\\|*_`<])", r"\\\1", text)
+
+
+def _typeset(table: Table, escape: Callable[[str], str], strong: str) -> pd.DataFrame:
+    """The body with every cell and heading escaped and the bold cells put into `strong`, a format string."""
+    cells = table.body.map(escape)
+    cells = cells.where(~table.bold, cells.map(strong.format))
+    return cells.rename(columns=escape)
+
+
+def to_markdown(table: Table) -> str:
+    """The table and those appended to it as GitHub Markdown."""
+    cells = _typeset(table, _markdown_text, "**{}**")
+    if cells.columns.nlevels > 1:
+        cells.columns = [" ".join(filter(None, heading)) for heading in cells.columns]
+    grid = cells.to_markdown(index=False, tablefmt="pipe", disable_numparse=True)
+    parts = [f"**{_markdown_text(table.title)}.** {_markdown_text(table.caption)}", grid]
+    parts += map(_markdown_text, table.footnotes)
+    return "\n\n".join([*parts, *(to_markdown(other).rstrip("\n") for other in table.appended)]) + "\n"
+
+
+def to_latex(table: Table, label: str) -> str:
+    """The table as a LaTeX float that needs nothing but booktabs; appended tables are left out."""
+    cells = _typeset(table, latex, r"\textbf{{{}}}")
+    tabular = cells.style.hide(axis="index").to_latex(
+        hrules=True, multicol_align="c", column_format="l" + "c" * (cells.shape[1] - 1)
+    )
+    return _TEX.render(
+        title=latex(table.title),
+        caption=latex(table.caption),
+        label=f"tab:{label}",
+        tabular=tabular.strip(),
+        footnotes=map(latex, table.footnotes),
+    )
+
+
+def _html_table(table: Table) -> str:
+    cells = _typeset(table, html.escape, "<strong>{}</strong>")
+    markup = cells.style.hide(axis="index").to_html(exclude_styles=True)
+    head, body = markup.split("<tbody>")
+    head = re.sub(r"<th (?=colspan)", '<th scope="colgroup" ', head)
+    head = re.sub(r"<th ?(?=>)", '<th scope="col"', head)
+    body = re.sub(r"(<tr>\s*)<td ?>(.+?)</td>", r'\1<th scope="row">\2</th>', body)
+    caption = f"<caption><strong>{html.escape(table.title)}.</strong> {html.escape(table.caption)}</caption>"
+    return re.sub(r"(<table[^>]*>)", rf"\1\n{caption}", head, count=1) + "<tbody>" + body
+
+
+def to_html(table: Table) -> str:
+    """The table and those appended to it as one self-contained page, every heading with its scope."""
+    tables = [
+        {"markup": _html_table(each), "footnotes": map(html.escape, each.footnotes)}
+        for each in (table, *table.appended)
+    ]
+    return _HTML.render(page=html.escape(table.title), tables=tables)
+
+
+def to_csv(data: pd.DataFrame) -> str:
+    """A frame as CSV, numbers to ten digits, lines ended by a bare newline."""
+    return data.to_csv(index=False, lineterminator="\n", float_format="%.10g")
+
+
+def write_table(table: Table, stem: Path | str) -> list[Path]:
+    """Write `<stem>.csv .md .tex .html` and the table's sidecars `<stem>.<name>.csv`; returns their paths."""
+    texts = {
+        ".csv": to_csv(table.data),
+        ".md": to_markdown(table),
+        ".tex": to_latex(table, Path(stem).name),
+        ".html": to_html(table),
+        **{f".{name}.csv": to_csv(data) for name, data in table.sidecars.items()},
+    }
+    paths = [Path(f"{stem}{suffix}") for suffix in texts]
+    for path, text in zip(paths, texts.values()):
+        write_text(path, text)
+    return paths
+
+
+def write_figure(figure: Figure, stem: Path | str) -> list[Path]:
+    """Write `<stem>.pdf .svg .png` (fonts embedded, no dates inside) and return their paths."""
+    metadata = {
+        ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+        ".svg": {"Date": None, "Creator": None},
+        ".png": {"Software": None},
+    }
+    paths = [Path(f"{stem}{suffix}") for suffix in FIGURE_SUFFIXES]
+    for path in paths:
+        with (
+            mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "clpapers"}),
+            write_atomically(path) as temporary,
+        ):
+            figure.savefig(temporary, metadata=metadata[path.suffix], dpi=200)
+    return paths

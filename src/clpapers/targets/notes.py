@@ -1,0 +1,58 @@
+"""What a target must say about itself: its scale, its stand-in data, how it departs from the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from clpapers.metrics.factors import flat
+
+STANDIN, REDUCED = "†", "‡"
+
+
+@dataclass(frozen=True)
+class Notes:
+    """The circumstances of one target, from which its marks and footnotes are made.
+
+    scale: name of the scale. standins: what stands in, by data set. reductions: one text for each way in
+    which the scale departs from the paper's settings, such as "order.length 1000 (paper: whole set)"; empty
+    means none.
+    seeds: the number of seeds asked for.
+    """
+
+    scale: str
+    standins: dict[str, str] = field(default_factory=dict)
+    reductions: list[str] = field(default_factory=list)
+    seeds: int = 1
+
+    def mark(self, text: str, dataset: str | None = None) -> str:
+        """`text` with † where `dataset` is a stand-in and ‡ where the scale is reduced."""
+        return text + STANDIN * (dataset in self.standins) + REDUCED * bool(self.reductions)
+
+    def fill(self, caption: str) -> str:
+        """A caption with its `{seeds}` and `{scale}` filled in."""
+        return caption.replace("{seeds}", str(self.seeds)).replace("{scale}", self.scale)
+
+    def footnotes(self, target: dict, datasets: Iterable[str]) -> list[str]:
+        """The texts behind the marks: one for the stand-ins among `datasets`, one for the reductions."""
+        standins = [
+            f"{named(target, d)}: {self.standins[d]}" for d in dict.fromkeys(datasets) if d in self.standins
+        ]
+        notes = [f"{STANDIN} Stand-in data, not the paper's. {'; '.join(standins)}."] if standins else []
+        if self.reductions:
+            notes.append(f"{REDUCED} Reduced scale ‘{self.scale}’: {'; '.join(self.reductions)}.")
+        return notes
+
+
+def named(target: dict, key: object) -> str:
+    """The display name of a factor, level or metric: the target's `names`, or else the key itself."""
+    return target.get("names", {}).get(key, str(key))
+
+
+def levels(target: dict, data: pd.DataFrame, factor: str) -> list:
+    """The levels in the column `factor` of `data`, in the order of the target's `grid` if it has it."""
+    present = list(dict.fromkeys(data[factor]))
+    order = flat(dict(enumerate(target.get("grid", {}).get(factor, present)))).values()
+    return [level for level in order if level in present]

@@ -1,0 +1,36 @@
+"""Renders a single simulated number as a one-row table."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from clpapers.targets.notes import Notes, named
+from clpapers.targets.table import Table
+
+
+def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
+    """Print mean, interval and number of simulations.
+
+    Parameters
+    ----------
+    target: keys `title`, `caption`, `names` (of the row and the metric), `decimals` (of the mean, default 2).
+    data: one row with the columns `row`, `metric`, `mean`, `half_width`, `n`, as measured by `entropy`.
+    """
+    (result,) = data.to_dict("records")
+    row = named(target, result["row"])
+    body = pd.DataFrame(
+        {
+            named(target, "row"): [row],
+            named(target, result["metric"]): [f"{result['mean']:.{target.get('decimals', 2)}f}"],
+            "95 % half-width": [f"{result['half_width']:.2g}"],
+            "Simulations": [f"{result['n']:,}"],
+        }
+    )
+    return Table(
+        title=notes.mark(target["title"]),
+        caption=notes.fill(target["caption"]),
+        body=body,
+        bold=body.map(lambda _: False),
+        data=pd.DataFrame([{**result, "row": row, "column": "", "dataset": "", "standin": ""}]),
+        footnotes=notes.footnotes(target, []),
+    )

@@ -1,0 +1,37 @@
+"""Compares methods on the same streams, pair by pair, for the sidecar of a results table."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pandas as pd
+
+from clpapers.metrics.intervals import holm, paired
+from clpapers.targets.notes import levels, named
+
+
+def pairs(target: dict, data: pd.DataFrame) -> pd.DataFrame:
+    """Every pair of rows of a results table in each of its columns and metrics, over their common seeds.
+
+    Parameters as `results_table.render`.
+
+    Returns
+    -------
+    Columns `column`, `metric`, `first`, `second`, then `difference` (first − second), `low`, `high` (95 %),
+    `p` (paired t-test), `effect` (Cohen's d_z), `n` (common seeds) and `p_holm`: p adjusted over the pairs of
+    the same column and metric.
+    """
+    row, column = target["rows"], target["columns"]
+    found = []
+    for c in levels(target, data, column):
+        for metric in target["metrics"]:
+            cells = data[(data[column] == c) & (data["metric"] == metric)]
+            by_seed = cells.pivot(index="seed", columns=row, values="value")
+            for first, second in combinations(levels(target, cells, row), 2):
+                comparison = paired(by_seed[first], by_seed[second])
+                key = (named(target, c), metric, named(target, first), named(target, second))
+                found.append((*key, *comparison))
+    fields = ["difference", "low", "high", "p", "effect", "n"]
+    frame = pd.DataFrame(found, columns=["column", "metric", "first", "second", *fields])
+    frame["p_holm"] = frame.groupby(["column", "metric"])["p"].transform(holm)
+    return frame

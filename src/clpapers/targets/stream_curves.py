@@ -1,0 +1,41 @@
+"""Draws one curve a stream over time: a column for each kind of stream, a row for each seed."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.figure import Figure
+
+from clpapers.targets.notes import Notes, levels, named
+from clpapers.targets.style import SERIES, STYLE, panels, stream_title
+
+
+@mpl.rc_context(STYLE)
+def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
+    """Draw the target's one metric; all panels share their axes.
+
+    Parameters
+    ----------
+    target: key `names` (of data sets, orders and the metric, with its unit).
+    data: columns `dataset`, `order`, `seed`, `metric`, `time` (fraction of the stream), `value`, as measured
+        by `stream_classes` for the statistic `prevalence` or by `learning` for a curve.
+    """
+    orders = levels(target, data, "order")
+    seeds = {order: list(dict.fromkeys(data.loc[data["order"] == order, "seed"])) for order in orders}
+    rows = max(map(len, seeds.values()))
+    figure, upper, axes = panels(
+        target, notes, data["dataset"], rows, len(orders), 0.5 + 0.75 * rows, sharex=True, sharey=True
+    )
+    for column, order in enumerate(orders):
+        for row, seed in enumerate(seeds[order]):
+            curve = data[(data["order"] == order) & (data["seed"] == seed)]
+            panel = axes[row, column]
+            panel.plot(curve["time"], curve["value"], color=SERIES[column], linewidth=0.8)
+            panel.grid(axis="y", linewidth=0.3, color="0.85")
+        axes[0, column].set_title(stream_title(target, notes, data, order))
+    axes[0, 0].locator_params(axis="y", nbins=4)
+    axes[0, 0].set(xlim=(0, 1), ylim=(0, 1.05 * data["value"].max()))
+    upper.supxlabel("Time (fraction of the stream)", size=STYLE["axes.labelsize"])
+    (metric,) = data["metric"].unique()
+    upper.supylabel(named(target, metric), size=STYLE["axes.labelsize"])
+    return figure

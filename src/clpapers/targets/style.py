@@ -1,0 +1,88 @@
+"""The look that all figures share: print size, fonts, palettes, marks and footnotes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+
+from clpapers.targets.notes import Notes, named
+
+STYLE = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, has † and ‡
+    "font.size": 7,
+    "axes.titlesize": 7,
+    "axes.labelsize": 7,
+    "xtick.labelsize": 6,
+    "ytick.labelsize": 6,
+    "legend.fontsize": 6.5,
+    "legend.frameon": False,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.0,
+    "lines.markersize": 3.5,
+}
+WIDTH = 5.5  # inches, the papers' text width
+NOTE_SIZE, NOTE_CHARACTERS = 5.5, 132  # footnotes: points, and characters that fit a line
+SERIES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]  # Okabe and Ito (2008)
+MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
+TEN = [  # Petroff (2021), ten colours told apart by colour-blind readers too
+    "#3f90da",
+    "#ffa90e",
+    "#bd1f01",
+    "#94a4a2",
+    "#832db6",
+    "#a96b59",
+    "#e76300",
+    "#b9ac70",
+    "#717581",
+    "#92dadd",
+]
+
+
+def class_colours(classes: int) -> list:
+    """One colour a class: a colour-blind-safe palette up to ten, beyond that varied hues and lightnesses.
+
+    Neighbouring classes always differ in lightness, so that their border shows without colour as well.
+    """
+    if classes <= len(TEN):
+        return TEN[:classes]
+    golden = (np.sqrt(5) - 1) / 2
+    lightness = (0.45, 0.75, 0.58, 0.88)
+    return [
+        sns.husl_palette(1, h=(k * golden) % 1, s=0.85, l=lightness[k % len(lightness)])[0]
+        for k in range(classes)
+    ]
+
+
+def panels(
+    target: dict, notes: Notes, datasets: Iterable[str], rows: int, columns: int, height: float, **options
+):
+    """A figure of the papers' text width with rows × columns axes and its footnotes below them.
+
+    height: of the axes' part, in inches. options: passed on to `subplots`.
+    Returns (figure, the part that holds the axes, axes `[rows, columns]`).
+    """
+    lines = [
+        line for note in notes.footnotes(target, datasets) for line in textwrap.wrap(note, NOTE_CHARACTERS)
+    ]
+    foot = max(len(lines) * 1.3 * NOTE_SIZE / 72, 0.01)
+    figure = Figure(figsize=(WIDTH, height + foot), layout="constrained")
+    upper, lower = figure.subfigures(2, 1, height_ratios=[height, foot])
+    lower.text(0.01, 1, "\n".join(lines), size=NOTE_SIZE, va="top", linespacing=1.2)
+    return figure, upper, upper.subplots(rows, columns, squeeze=False, **options)
+
+
+def stream_title(target: dict, notes: Notes, data: pd.DataFrame, order: str) -> str:
+    """Data set and kind of stream, marked: `CIFAR-100‡, disjoint tasks`."""
+    dataset = data.loc[data["order"] == order, "dataset"].iloc[0]
+    return f"{notes.mark(named(target, dataset), dataset)}, {named(target, order)}"

@@ -1,0 +1,131 @@
+"""The measure modules, from stage files as small as they can be to tidy frames."""
+
+import base64
+
+import numpy as np
+import pytest
+
+from clpapers.metrics import architecture, entropy, learning, stream_classes, timestamps
+
+
+def packed(*bits):
+    return base64.b64encode(np.packbits(np.array(bits, bool))).decode()
+
+
+RUN = {
+    "seed": 3,
+    "steps": 4,
+    "test": {"correct": [1, 3], "total": [2, 4]},
+    "probes": {"position": [0, 2], "time": [2, 4], "correct": [packed(1), packed(0, 1)]},
+    "online": {"correct": [1, 0, 1, 1], "batch": 1, "loss": [4.0, 2.0, 3.0, 1.0]},
+}
+FACTORS = {"dataset": "mnist", "order": {"name": "split", "tasks": 2}, "learner": "er"}
+STREAM = {
+    "indices": np.array([3, 0, 2, 1]),
+    "timestamps": np.array([0.1, 0.2, 0.6, 0.9]),
+    "class_parameters": np.array([[0.3, 0.1, 2.0, 5.0], [0.7, 0.1, 6.0, 3.0]]),
+    "seed": np.int64(7),
+}
+LABELS = np.array([0, 0, 1, 1])
+
+
+def measured(metric, run=RUN, **target):
+    return learning.measure({"metrics": [metric], **target}, [(FACTORS, "abc", {"seeds": [run]})])
+
+
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    [
+        ("final_accuracy", 100 * 4 / 6),
+        ("per_class_accuracy", 100 * (1 / 2 + 3 / 4) / 2),
+        ("average_information_retention", 100 * (1 + 1 / 2) / 2),
+        ("online_accuracy", 75),
+        ("forgetting_events", 0.5),  # the first of two probes was lost once
+        ("never_learnt", 0),
+        ("unforgettable", 50),
+    ],
+)
+def test_scalars_by_hand(metric, value):
+    (row,) = measured(metric).to_dict("records")
+    assert row.pop("value") == pytest.approx(value)
+    assert np.isnan(row.pop("time"))
+    key = {"dataset": "mnist", "order": "split", "learner": "er", "cell": "abc", "seed": 3, "metric": metric}
+    assert row == key
+
+
+def test_curves_by_hand():
+    retention = measured("information_retention")
+    assert list(zip(retention["time"], retention["value"])) == [(0.5, 100), (1, 50)]
+    loss = measured("stream_loss", points=2)
+    assert list(zip(loss["time"], loss["value"])) == [(0.25, 3), (0.75, 2)]
+    assert list(measured("stream_loss", points=99)["value"]) == RUN["online"]["loss"]
+
+
+def test_a_learner_that_does_not_answer_online_has_neither_accuracy_nor_loss():
+    silent = RUN | {"online": {"correct": None, "batch": 1, "loss": None}}
+    assert measured("online_accuracy", silent)["value"].isna().all()
+    assert measured("stream_loss", silent, points=2).empty
+
+
+def test_every_metric_has_a_row_for_every_seed():
+    metrics = [*learning.SCALARS, "information_retention"]
+    inputs = [(FACTORS, "abc", {"seeds": [RUN, RUN | {"seed": 4}]})]
+    rows = learning.measure({"metrics": metrics}, inputs).groupby("metric")["seed"].agg(set)
+    assert set(rows.index) == set(metrics)
+    assert all(seeds == {3, 4} for seeds in rows)
+
+
+def test_class_frequency_of_a_stream():
+    target = {"statistic": "class_frequency", "chunks": 2}
+    frame = stream_classes.measure(target, [({"dataset": "toy", "order": "stf"}, STREAM, LABELS)])
+    cells = {(row.time, row[4]): row.value for row in frame.itertuples(index=False)}
+    assert list(frame.columns) == ["dataset", "order", "seed", "metric", "class", "time", "value"]
+    assert cells == {(0.25, 0): 0.5, (0.25, 1): 0.5, (0.75, 0): 0.5, (0.75, 1): 0.5}
+    assert set(frame["seed"]) == {7}
+
+
+def test_prevalence_of_a_stream():
+    target = {"statistic": "prevalence", "chunks": 4}
+    frame = stream_classes.measure(target, [({"dataset": "toy"}, STREAM, LABELS)])
+    assert list(frame["value"]) == [1, 1, 1, 1]
+
+
+def test_timestamps_list_the_items_in_stream_order():
+    frame = timestamps.measure({}, [({"order": {"name": "stf"}}, STREAM, LABELS)])
+    assert list(frame["class"]) == [1, 0, 1, 0]
+    assert list(frame["timestamp"]) == [0.1, 0.2, 0.6, 0.9]
+    assert list(frame["alpha"]) == [6, 2, 6, 2]
+    assert list(frame["beta"]) == [3, 5, 3, 5]
+
+
+NET = {
+    "net": "mlp",
+    "input": [1, 28, 28],
+    "classes": 10,
+    "layers": [
+        {"block": "", "layer": "Linear", "output": [16], "parameters": 12560},
+        {"block": "", "layer": "Linear", "output": [10], "parameters": 170},
+    ],
+    "parameters": 12730,
+}
+
+
+def test_architecture_rows():
+    frame = architecture.measure({}, [("mlp", NET)])
+    assert list(frame["input"]) == ["1×28×28"] * 2
+    assert list(frame["output"]) == ["16", "10"]
+    assert set(frame["total"]) == {12730}
+
+
+def test_architecture_whose_layers_do_not_add_up_is_refused():
+    with pytest.raises(ValueError, match="its layers hold 12730 parameters, the net 99"):
+        architecture.measure({}, [("mlp", NET | {"parameters": 99})])
+
+
+def test_entropy_in_percent():
+    (row,) = entropy.measure({"row": "a", "metrics": ["captured"]}, [np.array([0.98, 1.0])]).to_dict(
+        "records"
+    )
+    assert (row["row"], row["metric"], row["n"]) == ("a", "captured", 2)
+    assert row["mean"] == pytest.approx(99)
+    assert row["half_width"] == pytest.approx(12.7062, abs=1e-4)

@@ -1,0 +1,158 @@
+"""Algorithms 1 and 2 and the two extremes of section 4.4."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from clpapers.streams import stf
+
+CIFAR10 = math.sqrt(1 / 12) / 5
+SIGMAS = [0.0, 5e-324, 1e-160, 1e-9, 0.1, 0.3, 0.49, 0.5 - 1e-9, 0.5 - 2**-54, 0.5]
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def permuted(labels, sigma, seed=0):
+    """The labels in stream order, and the times, where every class has the standard deviation `sigma`."""
+    draws = rng(seed)
+    parameters = stf.distributions(np.full(labels.max() + 1, sigma), draws)
+    times = stf.timestamps(labels, parameters, draws)
+    order = stf.permute(times, draws)
+    np.testing.assert_array_equal(np.sort(order), np.arange(labels.size))
+    return labels[order], times
+
+
+@pytest.mark.parametrize("factor", [0.5, 1, 2, 4])
+@pytest.mark.parametrize("tasks", [12, 5, 10, 20])
+def test_standard_deviations_average_mu_sigma(tasks, factor):
+    mu_sigma = factor * math.sqrt(1 / 12) / tasks
+    sigma = stf.class_distributions(50_000, mu_sigma, rng(tasks))[:, 1]
+    assert abs(sigma.mean() - mu_sigma) < 3.5 * sigma.std() / math.sqrt(sigma.size)
+
+
+def test_means_are_uniform_on_the_shrunk_support():
+    mu, sigma, _, _ = stf.class_distributions(20_000, 0.2, rng()).T
+    share = (mu - 0.5) / np.sqrt(0.25 - sigma**2)  # eq. 7: uniform on [−1, 1] whatever σ
+    assert stats.kstest(share, stats.uniform(-1, 2).cdf).pvalue > 1e-3
+    assert abs(stats.pearsonr(share, sigma).statistic) < 4 / math.sqrt(share.size)
+
+
+@given(st.integers(0, 10**6), st.floats(1e-3, 0.499))
+def test_betas_have_the_moments_drawn(seed, mu_sigma):
+    mu, sigma, alpha, beta = stf.class_distributions(20, mu_sigma, rng(seed)).T
+    assert (alpha > 0).all()
+    assert (beta > 0).all()
+    np.testing.assert_allclose(alpha / (alpha + beta), mu, rtol=1e-12)
+    variance = alpha * beta / ((alpha + beta) ** 2 * (alpha + beta + 1))
+    np.testing.assert_allclose(variance, sigma**2, rtol=1e-7, atol=1e-15)
+
+
+@given(st.integers(0, 10**6), st.floats(0, 0.5))
+def test_a_beta_of_the_moments_always_exists(seed, sigma):
+    mu, _, alpha, beta = stf.distributions(np.full(50, sigma), rng(seed)).T
+    assert (mu * (1 - mu) >= sigma**2 * (1 - 1e-12)).all()  # eq. 6, to the rounding of this very line
+    assert ((mu >= 0) & (mu <= 1) & (alpha >= 0) & (beta >= 0)).all()
+
+
+def test_equation_5_by_hand():
+    # u = 1/2 puts μ at 1/2; σ = 1/4 then gives (1/4)/(1/16) − 1 = 3, so α = β = 3/2.
+    class Half:
+        def random(self, size):
+            return np.full(size, 0.5)
+
+    np.testing.assert_allclose(stf.distributions([0.25], Half()), [[0.5, 0.25, 1.5, 1.5]])
+
+
+def test_larger_mu_sigma_spreads_every_class_of_a_seed():
+    narrow, wide = (stf.class_distributions(30, mu_sigma, rng(4)) for mu_sigma in (CIFAR10, 2 * CIFAR10))
+    assert (wide[:, 1] > narrow[:, 1]).all()
+
+
+def test_timestamps_follow_each_class_distribution():
+    parameters = stf.class_distributions(6, CIFAR10, rng(1))
+    labels = rng(2).permutation(np.repeat(np.arange(6), 3000))
+    times = stf.timestamps(labels, parameters, rng(3))
+    for j, (_, _, alpha, beta) in enumerate(parameters):
+        assert stats.kstest(times[labels == j], stats.beta(alpha, beta).cdf).pvalue > 1e-3
+
+
+def test_arrangement_of_labels_only_moves_the_timestamps():
+    labels = rng(5).integers(0, 4, 500)
+    parameters = stf.class_distributions(4, CIFAR10, rng(1))
+    ascending = np.argsort(labels, kind="stable")
+    np.testing.assert_array_equal(
+        stf.timestamps(labels, parameters, rng(6))[ascending],
+        stf.timestamps(labels[ascending], parameters, rng(6)),
+    )
+
+
+def test_toy_data_set_of_figure_1():
+    labels = np.repeat([0, 1, 2], [13, 17, 10])
+    stream, times = permuted(labels, 0.1)
+    assert np.bincount(stream).tolist() == [13, 17, 10]
+    assert (np.diff(times) >= 0).all()
+
+
+def test_classes_without_items_are_passed_over():
+    stream, _ = permuted(np.array([1, 1, 4]), 0.2)
+    assert sorted(stream.tolist()) == [1, 1, 4]
+
+
+@pytest.mark.parametrize("sigma", SIGMAS)
+def test_any_standard_deviation_gives_a_stream(sigma):
+    stream, times = permuted(np.repeat(np.arange(10), 100), sigma)
+    assert np.bincount(stream).tolist() == [100] * 10
+    assert times[0] >= 0
+    assert times[-1] <= 1
+    assert (np.diff(times) >= 0).all()
+
+
+@pytest.mark.parametrize("sigma", [s for s in SIGMAS if s <= 1e-9])
+@pytest.mark.parametrize("arrange", [np.sort, rng(8).permutation])
+def test_no_dispersion_is_one_class_a_task(sigma, arrange):
+    stream, _ = permuted(arrange(np.repeat(np.arange(20), 50)), sigma)
+    assert np.count_nonzero(np.diff(stream)) == 19
+
+
+def test_no_dispersion_orders_items_of_a_class_at_random():
+    draws = rng(3)
+    times = stf.timestamps(np.zeros(2000, dtype=int), stf.distributions([0.0], draws), draws)
+    order = stf.permute(times, draws)
+    assert abs(stats.spearmanr(order, np.arange(2000)).statistic) < 4 / math.sqrt(2000)
+
+
+@pytest.mark.parametrize("sigma", [s for s in SIGMAS if s >= 0.5 - 1e-9])
+def test_full_dispersion_is_iid(sigma):
+    stream, _ = permuted(np.repeat(np.arange(5), 4000), sigma, seed=1)
+    tenth = np.repeat(np.arange(10), 2000)
+    assert stats.chi2_contingency(stats.contingency.crosstab(stream, tenth).count).pvalue > 1e-3
+    follows = stats.contingency.crosstab(stream[:-1], stream[1:]).count  # each class after each other one
+    assert stats.chi2_contingency(follows).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 1 << 20])
+def test_ties_are_shuffled_and_nothing_else_is(monkeypatch, block):
+    monkeypatch.setattr(stf, "BLOCK", block)
+    values = np.repeat([0.0, 0.1, 0.2, 0.2001, 0.9, 1.0], [40, 1, 1, 90, 3, 200])
+    times = values.copy()
+    order = stf.permute(times, rng(1))
+    np.testing.assert_array_equal(times, values)
+    np.testing.assert_array_equal(values[order], values)
+    for start, end in [(0, 40), (42, 132), (135, 335)]:
+        assert order[start:end].tolist() != list(range(start, end))
+
+
+@pytest.mark.parametrize("block", [2, 4, 1 << 20])
+def test_every_order_of_a_tie_is_equally_likely(monkeypatch, block):
+    monkeypatch.setattr(stf, "BLOCK", block)
+    draws, count = rng(0), np.zeros((3, 3))
+    for _ in range(3000):
+        order = stf.permute(np.array([0.1, 0.5, 0.5, 0.5, 0.7]), draws)
+        count[order[1:4] - 1, [0, 1, 2]] += 1
+    assert (np.abs(count - 1000) < 4 * math.sqrt(3000 * 2 / 9)).all()

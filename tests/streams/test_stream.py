@@ -1,0 +1,101 @@
+"""Stream files: written and read back, and refused once damaged."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from clpapers.streams import orders, stream
+
+LABELS = np.repeat(np.arange(10), 20)
+ALL = [{"name": "stf", "mu_sigma": 0.1}, {"name": "split", "tasks": 3}, {"name": "random", "length": 50}]
+
+
+@pytest.fixture
+def split():
+    return orders.make({"name": "split", "tasks": 4}, LABELS, 2)
+
+
+@pytest.mark.parametrize("order", ALL)
+def test_round_trip(tmp_path, order):
+    made = orders.make(order, LABELS, 3)
+    stream.save(made, tmp_path / "seed3.npz")
+    read = stream.load(tmp_path / "seed3.npz", items=200)
+    for name in ("indices", "timestamps", "class_parameters", "boundaries"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(made, name))
+    assert read.seed == 3
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.5])
+def test_infinite_and_zero_parameters_survive(tmp_path, split, sigma):
+    parameters = orders.stf.distributions(np.full(10, sigma), np.random.default_rng(0))
+    stream.save(replace(split, class_parameters=parameters), tmp_path / "a.npz")
+    np.testing.assert_array_equal(stream.load(tmp_path / "a.npz").class_parameters, parameters)
+
+
+def test_equal_streams_make_equal_bytes(tmp_path):
+    for name in ("a.npz", "b.npz"):
+        stream.save(orders.make(ALL[0], LABELS, 0), tmp_path / name)
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+
+def changed(array, position, value):
+    array = array.copy()
+    array[position] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("tamper", "complaint"),
+    [
+        (lambda s: {"indices": changed(s.indices, 0, s.indices[1])}, "occurs more than once"),
+        (lambda s: {"indices": changed(s.indices, 0, -1)}, "indices: -1 to 199, outside"),
+        (lambda s: {"indices": changed(s.indices, 0, 200)}, "to 200, outside a training split of 200"),
+        (lambda s: {"indices": s.indices.astype(np.int32)}, "indices: int32 instead of int64"),
+        (lambda s: {"indices": s.indices[:, None]}, r"indices: shape \(200, 1\)"),
+        (lambda s: {"timestamps": s.timestamps[1:]}, r"timestamps: shape \(199,\)"),
+        (lambda s: {"timestamps": s.timestamps[::-1]}, "timestamps: not ascending"),
+        (lambda s: {"timestamps": changed(s.timestamps, 7, np.nan)}, "timestamps: not ascending"),
+        (lambda s: {"timestamps": s.timestamps + 0.5}, "timestamps: not ascending"),
+        (lambda s: {"timestamps": s.timestamps - 0.5}, "timestamps: not ascending"),
+        (lambda s: {"class_parameters": s.class_parameters[:, :3]}, "class_parameters: shape"),
+        (lambda s: {"boundaries": s.boundaries[::-1]}, "boundaries: not ascending"),
+        (lambda s: {"boundaries": changed(s.boundaries, 0, 0)}, "boundaries: not ascending"),
+        (lambda s: {"boundaries": changed(s.boundaries, -1, 200)}, "boundaries: not ascending"),
+        (lambda s: {"seed": -1}, "seed"),
+    ],
+)
+def test_what_is_no_stream_is_refused(tmp_path, split, tamper, complaint):
+    path = tmp_path / "seed2.npz"
+    stream.save(replace(split, **tamper(split)), path)
+    with pytest.raises(ValueError, match=f"seed2.npz: .*{complaint}"):
+        stream.load(path, items=200)
+
+
+def test_damaged_files_are_refused(tmp_path, split):
+    path = tmp_path / "seed2.npz"
+    stream.save(split, path)
+    whole = path.read_bytes()
+    middle = len(whole) // 3
+    flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+    for damaged in (b"", b"not a zip", whole[:-30], whole[:middle], flipped):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"seed2.npz: not a stream file"):
+            stream.load(path)
+
+
+def test_other_archives_and_arrays_are_refused(tmp_path, split):
+    np.save(tmp_path / "array.npy", split.indices)
+    with pytest.raises(ValueError, match=r"array.npy: not a stream file"):
+        stream.load(tmp_path / "array.npy")
+    np.savez(tmp_path / "other.npz", indices=split.indices)
+    with pytest.raises(ValueError, match=r"other.npz: holds indices instead of indices, timestamps"):
+        stream.load(tmp_path / "other.npz")
+    np.savez(tmp_path / "pickled.npz", indices=np.array([{}], dtype=object))
+    with pytest.raises(ValueError, match=r"pickled.npz: not a stream file"):
+        stream.load(tmp_path / "pickled.npz")
+
+
+def test_missing_file_is_an_oserror(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"absent.npz"):
+        stream.load(tmp_path / "absent.npz")

@@ -1,0 +1,155 @@
+"""The truncated exponential against exact arithmetic, its own equations and its samples."""
+
+import math
+from decimal import MAX_EMAX, Decimal, localcontext
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.integrate import quad
+
+from clpapers.streams.truncated_exponential import cdf, mean, pdf, quantile, rate, sample
+
+RATES = (
+    -2e6,
+    -1e3,
+    -41.57,
+    -1.0,
+    -0.21,
+    -0.19,
+    -1e-3,
+    -1e-9,
+    -1e-200,
+    0.0,
+    1e-12,
+    0.1,
+    3.0,
+    69.28,
+    800.0,
+    2e6,
+)
+FIGURE_3 = [factor * math.sqrt(1 / 12) / tasks for tasks in (12, 5, 10, 20) for factor in (0.5, 1, 2, 4)]
+
+
+def exact(function, *arguments):
+    """`function` of exact decimals, at so many digits that no cancellation reaches the first 16."""
+    with localcontext(prec=80, Emax=MAX_EMAX):
+        return float(function(*map(Decimal, arguments)))
+
+
+def exact_mean(rate, gamma):  # eq. 9; its series' first terms where 80 digits are not enough
+    if abs(rate) < Decimal("1e-20"):
+        return gamma / 2 + rate * gamma**2 / 12
+    return gamma / (1 - (-rate * gamma).exp()) - 1 / rate
+
+
+@pytest.mark.parametrize("gamma", [0.5, 3.0])
+@pytest.mark.parametrize("lam", RATES)
+def test_mean_is_equation_9(lam, gamma):
+    assert mean(lam, gamma) == pytest.approx(exact(exact_mean, lam, gamma), rel=1e-13)
+
+
+@pytest.mark.parametrize(("tasks", "expected"), [(12, -41.57), (5, -17.29), (10, -34.64), (20, -69.28)])
+def test_rates_of_the_papers_data_sets(tasks, expected):
+    assert rate(math.sqrt(1 / 12) / tasks) == pytest.approx(expected, abs=0.005)
+
+
+def test_rate_of_cifar10_times_four():
+    assert rate(4 * math.sqrt(1 / 12) / 5) == pytest.approx(-0.92, abs=0.005)
+
+
+@given(st.floats(1e-12, 1, exclude_max=True), st.floats(1e-3, 1e3))
+def test_rate_inverts_mean(share, gamma):
+    mu = share * gamma
+    assume(0 < mu < gamma)
+    assert mean(rate(mu, gamma), gamma) == pytest.approx(mu, rel=1e-13)
+
+
+@given(st.floats(-300, 300))
+def test_mean_inverts_rate(lam):
+    # Near the right end a mean holds γ − μ ≈ 1/λ only to its own rounding; near λ = 0, μ − γ/2 = λγ²/12.
+    assert rate(mean(lam)) == pytest.approx(lam, rel=1e-11, abs=1e-13)
+
+
+@given(st.floats(0.25, 0.5, exclude_max=True))
+def test_rate_is_antisymmetric(mu):
+    assert rate(0.5 - mu) == -rate(mu)  # 0.5 − μ is exact here
+
+
+def test_rate_at_the_ends():
+    assert rate(0.25) == 0
+    assert rate(1e-300) == pytest.approx(-1e300)
+    assert rate(0.5 - 2**-52) == pytest.approx(2.0**52)
+
+
+@given(st.floats(0.19, 0.31))
+def test_rate_is_continuous_where_the_series_takes_over(mu):
+    step = 1e-9
+    slope = (rate(mu + step) - rate(mu - step)) / (2 * step)
+    assert 48 * (1 - 1e-5) < slope < 70  # dλ/dμ = 12/γ² at the middle, and more further out
+
+
+@pytest.mark.parametrize("mu", [0, 0.5, -0.1, 0.7, math.nan, math.inf])
+def test_impossible_mean_is_refused(mu):
+    with pytest.raises(ValueError, match=r"is not inside \(0, 0.5\)"):
+        rate(mu)
+
+
+@pytest.mark.parametrize("lam", [-2e6, -40.0, -0.3, -1e-7, 1e-7, 0.3, 40.0, 2e6])
+@pytest.mark.parametrize("u", [2**-20, 0.125, 0.5, 0.875, 1 - 2**-20])
+def test_quantile_is_equation_11(lam, u):
+    def equation(lam, u):
+        return (((lam / 2).exp() - 1) * u + 1).ln() / lam
+
+    expected = exact(equation, lam, u) if lam < 1e3 else 0.5 - exact(equation, -lam, 1 - u)
+    assert quantile(u, lam) == pytest.approx(expected, rel=1e-9)
+
+
+@given(st.sampled_from(RATES), st.floats(0, 1))
+def test_cdf_inverts_quantile(lam, u):
+    x = float(quantile(u, lam))
+    # Where γ − x is what matters, x holds it to one rounding of γ.
+    assert cdf(x, lam) == pytest.approx(u, abs=1e-12 + max(lam, 0) * 2**-53)
+
+
+@given(st.sampled_from(RATES), st.floats(0, 1), st.floats(0, 1))
+def test_quantile_ascends_within_the_support(lam, a, b):
+    low, high = quantile([min(a, b), max(a, b)], lam)
+    assert 0 <= low <= high <= 0.5
+
+
+@pytest.mark.parametrize("lam", RATES)
+def test_quantile_at_the_ends(lam):
+    np.testing.assert_allclose(quantile([0, 1], lam), [0, 0.5], rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("lam", [-300.0, -17.29, -1e-3, 0.0, 1e-3, 5.0, 300.0])
+def test_pdf_integrates_to_the_cdf(lam):
+    for x in (0.1, 0.4, 0.5):
+        area, _ = quad(pdf, 0, x, args=(lam,), epsabs=1e-12)
+        assert area == pytest.approx(float(cdf(x, lam)), abs=1e-9)
+    assert cdf([-1, 0, 0.5, 1], lam).tolist() == pytest.approx([0, 0, 1, 1])
+    assert pdf([-0.1, 0.6], lam).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("lam", [-2e6, -17.29, -0.92, 0.0])
+def test_density_is_scipys(lam):
+    scale = 1 / -lam if lam else 1e12  # scipy has falling densities only
+    reference = stats.truncexpon(0.5 / scale, scale=scale)
+    x = np.linspace(0, 1, 7) * min(0.5, 5 * scale)
+    np.testing.assert_allclose(pdf(x, lam), reference.pdf(x), rtol=1e-6)
+    np.testing.assert_allclose(cdf(x, lam), reference.cdf(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("lam", [-1e6, -17.29, -1e-9, 0.0, 1e-3, 20.0, 1e4])
+def test_samples_have_the_distribution(lam):
+    x = sample(lam, 0.5, 20_000, np.random.default_rng(1))
+    assert stats.kstest(x, cdf, args=(lam,)).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("mu_sigma", FIGURE_3)
+def test_samples_have_the_mean_asked_for(mu_sigma):
+    x = sample(rate(mu_sigma), 0.5, 100_000, np.random.default_rng(2))
+    assert abs(x.mean() - mu_sigma) < 3.5 * x.std() / math.sqrt(x.size)
