@@ -166,9 +166,9 @@ def net(options: argparse.Namespace) -> None:
 
     plan, name = _plan(options.out), options.out.stem
     spec, facts = plan.nets[name], plan.datasets[name]
-    h, w, c = facts["image"]
+    h, w, c = facts["shape"]
     with provenance.recording("runs", [options.out], [], net_code(spec), dataset=name, net=spec):
-        described = describe(spec, (c, h, w), facts["classes"])
+        described = describe(spec, (c, h, w), len(facts["classes"]))
         provenance.write_text(options.out, json.dumps(described, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -198,7 +198,7 @@ def train(options: argparse.Namespace) -> None:
         hardware={"device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"},
     ) as record:
         train_split, test_split = (arrays.load(cell.dataset, split) for split in ("train", "test"))
-        classes = plan.datasets[cell.spec["dataset"]]["classes"]
+        classes = len(plan.datasets[cell.spec["dataset"]]["classes"])
         data = loop.Data(train_split.x, train_split.y, test_split.x, test_split.y, classes)
         orders = {seed: load(path, len(data.train_y)).indices for seed, path in streams.items()}
         results = loop.train(cell.spec, data, orders, device)

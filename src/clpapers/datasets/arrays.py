@@ -38,8 +38,8 @@ def canonical(split: Split) -> Split:
 def checksum(split: Split) -> str:
     """The content checksum of a split in canonical order, as hexadecimal digits.
 
-    SHA-256 over, in this sequence: the ASCII line `uint8 [N, H, W, C] int64 [N]` with the numbers in place, and
-    a newline; the pixels, row-major, one byte each; the labels, eight bytes each, little-endian.
+    SHA-256 over, in this sequence: the ASCII line `uint8 [N, H, W, C] int64 [N]`, numbers in place, and a
+    newline; the pixels, row-major, one byte each; the labels, eight bytes each, little-endian.
     """
     shape = list(split.x.shape)
     digest = hashlib.sha256(f"uint8 {shape} int64 {shape[:1]}\n".encode("ascii"))

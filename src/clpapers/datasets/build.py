@@ -42,8 +42,8 @@ def build(
 
     Returns
     -------
-    A dictionary for the record: `dataset`, `source` (kind), `owner`, `licence`, `standin` and `partial` (bool),
-    `sha256` (of each split), `proof` ("content checksum", "archive MD5", "counts only" or "none (stand-in)"),
+    A dictionary for the record: `dataset`, `source` (kind), `owner`, `licence`, `standin`, `partial` (bool),
+    `sha256` (by split), `proof` ("content checksum", "archive MD5", "counts only" or "none (stand-in)"),
     `train` and `test` (numbers of images), `tried` (a line for each source passed over).
 
     Raises

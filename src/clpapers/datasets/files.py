@@ -124,7 +124,7 @@ def _tar(path: Path, stream: io.BufferedIOBase) -> Files:
 
 
 def _inside(path: Path, name: str) -> str:
-    """`name` if it stays inside the archive; though nothing is unpacked, one that does not tells a forgery."""
+    """`name` if it stays inside the archive; though nothing is unpacked, one that does not is forged."""
     pure = PurePosixPath(name.replace("\\", "/"))
     if pure.is_absolute() or ".." in pure.parts:
         raise SourceError(f"{path}: its member {name!r} leads out of the archive; delete it, it is forged")

@@ -21,13 +21,9 @@ def npm(package: str, version: str, folder: Path) -> Path:
     kept = folder / f"{package}-{version}.tgz"
     if not kept.exists():
         with workplace(folder) as work:
-            private = [
-                "--ignore-scripts",
-                f"--cache={work / 'cache'}",
-                "--fetch-retries=1",
-                "--fetch-timeout=30000",
-            ]
-            _client(["npm", "pack", f"{package}@{version}", *private, "--loglevel=error"], work)
+            private = ["--ignore-scripts", f"--cache={work / 'cache'}", "--loglevel=error"]
+            patience = ["--fetch-retries=1", "--fetch-timeout=30000"]
+            _client(["npm", "pack", f"{package}@{version}", *private, *patience], work)
             _keep(work, kept.name, kept)
     return kept
 

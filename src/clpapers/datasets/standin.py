@@ -20,9 +20,9 @@ def make(name: str, spec: dict, train_per_class: int, test_per_class: int) -> Sp
     """A stand-in for data set `name`: balanced, deterministic, with the shape and classes of `spec`.
 
     Each class has MODES prototypes: low-frequency waves whose amplitudes are partly common to all classes,
-    partly the mode's own. An image is a prototype with its amplitudes jittered, shifted (a phase for each wave),
-    its gain and brightness varied, and noise added. Equal arguments give equal bytes on one machine; on another
-    a pixel may round otherwise, so a stand-in claims no checksum.
+    partly the mode's own. An image is a prototype with its amplitudes jittered, shifted (a phase for each
+    wave), its gain and brightness varied, and noise added. Equal arguments give equal bytes on one machine; on
+    another a pixel may round otherwise, so a stand-in claims no checksum.
     """
     height, width, channels = spec["shape"]
     classes = len(spec["classes"])

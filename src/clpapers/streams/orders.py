@@ -104,10 +104,9 @@ def _split(labels, classes, seed, tasks):
     """Disjoint tasks: classes dealt at random, sizes as equal as can be (larger first), each task iid."""
     if tasks > classes:
         raise ValueError(f"order split: tasks: {tasks} is more than the {classes} classes")
+    dealt = generator(seed, "split classes").permutation(classes)
     task_of = np.empty(classes, dtype=np.int16 if tasks < 1 << 15 else np.int64)  # numpy sorts int16 by radix
-    for task, group in enumerate(
-        np.array_split(generator(seed, "split classes").permutation(classes), tasks)
-    ):
+    for task, group in enumerate(np.array_split(dealt, tasks)):
         task_of[group] = task
     task = task_of[labels]
     starts = np.cumsum(np.bincount(task, minlength=tasks))[:-1]
@@ -119,14 +118,20 @@ def _split(labels, classes, seed, tasks):
     items = generator(seed, "split items")
     for part in np.split(indices, starts):
         items.shuffle(part)
-    return indices, np.arange(labels.size) / labels.size, np.full((classes, len(COLUMNS)), np.nan), starts
+    return indices, *_undrawn(labels.size, classes), starts
 
 
 def _random(labels, classes, seed):
     """Stationary: one uniformly drawn permutation."""
     indices = generator(seed, "random items").permutation(labels.size)
-    times = np.arange(labels.size) / labels.size
-    return indices, times, np.full((classes, len(COLUMNS)), np.nan), np.empty(0, dtype=np.int64)
+    return indices, *_undrawn(labels.size, classes), np.empty(0, dtype=np.int64)
+
+
+def _undrawn(items, classes):
+    """Timestamps position/n, and no class parameters."""
+    times = np.arange(items, dtype=float)
+    times /= items
+    return times, np.full((classes, len(COLUMNS)), np.nan)
 
 
 # An order's name: what arranges it, and its own keys with what checks and normalises each one's value.

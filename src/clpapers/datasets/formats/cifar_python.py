@@ -35,9 +35,9 @@ def _split(files: Files, names: list[str], key: str, spec: dict) -> Split:
         batch = _unpickle(files, name)
         x, y = batch.get("data"), batch.get(key)
         whole = isinstance(x, _Array) and isinstance(y, list) and all(type(label) is int for label in y)
-        if not whole or x.shape != (len(y), channels * height * width):
+        if not whole or x.pixels.shape != (len(y), channels * height * width):
             raise files.wrong(f"{name} holds no images and labels that match")
-        images.append(x.array())
+        images.append(x.pixels)
         labels += y
     x = np.concatenate(images).reshape(-1, channels, height, width).transpose(0, 2, 3, 1)
     return Split(x, np.array(labels, np.int64))
@@ -49,8 +49,7 @@ def _unpickle(files: Files, name: str) -> dict:
     except SourceError:
         raise
     except Exception as error:  # a damaged pickle can fail in any way
-        fault = f"{name} is no CIFAR pickle ({error})"
-        raise files.wrong(f"{fault}") from error
+        raise files.wrong(f"{name} is no CIFAR pickle ({error})") from error
     if not isinstance(read, dict):
         raise files.wrong(f"{name} holds no dictionary")
     return read
@@ -68,19 +67,16 @@ class _Dtype:
 
 
 class _Array:
-    """What a pickle's `numpy.ndarray` becomes: a shape and bytes, kept out of numpy's own unpickling."""
+    """What a pickle's `numpy.ndarray` becomes: the uint8 array `pixels`, made without numpy's own unpickling."""
 
     def __init__(self, *_: object) -> None:
-        self.shape, self.order, self.bytes = (0,), "C", b""
+        self.pixels = np.empty(0, np.uint8)
 
     def __setstate__(self, state: tuple) -> None:
-        _, self.shape, _, fortran, pixels = state
-        self.order = "F" if fortran else "C"
-        # Python 2, which wrote the official files, had no bytes: they come as latin-1 text
-        self.bytes = pixels.encode("latin1") if isinstance(pixels, str) else bytes(pixels)
-
-    def array(self) -> np.ndarray:
-        return np.frombuffer(self.bytes, np.uint8).reshape(self.shape, order=self.order)
+        _, shape, _, fortran, stored = state
+        if isinstance(stored, str):  # Python 2, which wrote the official files, knew no other bytes
+            stored = stored.encode("latin1")
+        self.pixels = np.frombuffer(stored, np.uint8).reshape(shape, order="F" if fortran else "C")
 
 
 ALLOWED = {
@@ -92,7 +88,7 @@ ALLOWED = {
 
 
 class _Unpickler(pickle.Unpickler):
-    """Builds containers, numbers, strings and the two stand-ins above; every other name in a pickle is refused."""
+    """Builds containers, numbers, text and the two classes above; a pickle that names anything else is refused."""
 
     def find_class(self, module: str, name: str) -> type:
         if (module, name) not in ALLOWED:

@@ -27,7 +27,7 @@ def _split(files: Files, split: str, spec: dict) -> Split:
     rows = spec[split] // len(BATCHES[split])
     strips = [_image.pixels(files, name, "PNG", rows * height * width) for name in BATCHES[split]]
     if any(len(strip) != rows for strip in strips):
-        raise files.wrong(f"its images are not one a row")
+        raise files.wrong("its images are not one a row")
     try:
         labels = json.loads(files.read(LABELS[split]))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Tiny ImageNet (Le & Yang 2015): a folder of JPEGs a class; the labelled validation images are the test set."""
+"""Tiny ImageNet (Le & Yang 2015): JPEGs in a folder a class; the validation images are the test set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def decode(files: Files, spec: dict) -> Splits:
     """Whatever number of training images there is; a label is the place of its WordNet id in sorted order."""
     classes = spec["classes"]
     if sorted(files.read("wnids.txt").decode("ascii", "replace").split()) != classes:
-        raise files.wrong(f"wnids.txt names other classes than ours")
+        raise files.wrong("wnids.txt names other classes than ours")
     root = files.find("wnids.txt").removesuffix("wnids.txt")
     train = [(path, match[1]) for path in files.paths if (match := TRAIN.fullmatch(path.removeprefix(root)))]
     lines = files.read(root + ANNOTATIONS).decode("ascii", "replace").splitlines()
