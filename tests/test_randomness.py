@@ -11,9 +11,7 @@ def test_same_seed_and_purpose_draw_the_same():
 
 
 def test_seeds_and_purposes_draw_differently():
-    first = {
-        generator(seed, purpose).random() for seed in range(20) for purpose in ("init", "memory", "replay")
-    }
+    first = {generator(seed, purpose).random() for seed in range(20) for purpose in ("init", "memory", "replay")}
     assert len(first) == 60
 
 

@@ -13,7 +13,16 @@ import sys
 from pathlib import Path
 
 from clpapers import provenance
-from clpapers.config import CONFIG, ConfigError, Plan, Target, block_seeds, check_settings, read_yaml, reductions
+from clpapers.config import (
+    CONFIG,
+    ConfigError,
+    Plan,
+    Target,
+    block_seeds,
+    check_settings,
+    read_yaml,
+    reductions,
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -53,7 +62,12 @@ def _parser() -> argparse.ArgumentParser:
     command("net", net, "describe the net a data set is learnt with", out="results/S/runs/nets/D.json")
     sub = command("train", train, "train one cell's seeds", out="results/S/runs/D/ORDER/LEARNER-HASH/seedsA-B.json")
     sub.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    command("index", index, "list the cells, their factors and the targets they serve", out="results/S/runs/index.csv")
+    command(
+        "index",
+        index,
+        "list the cells, their factors and the targets they serve",
+        out="results/S/runs/index.csv",
+    )
     command("metrics", metrics, "measure what a target shows", out="results/S/metrics/P/T.csv")
     command("table", render, "render a table", out="results/S/targets/P/T.csv")
     command("figure", render, "render a figure", out="results/S/targets/P/T.pdf")
@@ -236,7 +250,15 @@ def index(options: argparse.Namespace) -> None:
         uses = [name for name, target in plan.targets.items() if any(c.hash == cell.hash for _, c in target.cells)]
         seeds = " ".join(path.stem for path in plan.results(cell))
         factors = {f"{part}.{key}" if key else part: value for part, key, value in _flat(cell.spec)}
-        rows.append({"cell": cell.hash, "path": str(cell.folder), "seeds": seeds, "targets": " ".join(uses), **factors})
+        rows.append(
+            {
+                "cell": cell.hash,
+                "path": str(cell.folder),
+                "seeds": seeds,
+                "targets": " ".join(uses),
+                **factors,
+            }
+        )
     with provenance.recording("runs", [options.out], [], provenance.code_digest("clpapers.config")):
         provenance.write_text(options.out, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
 
@@ -284,7 +306,9 @@ def _measured(plan: Plan, target: Target):
                 return [archive["ratios"]]
 
         return [file], ratios
-    raise Refusal(f"config/papers/{target.paper}.yaml: targets.{target.name}: needs a grid, streams, nets or simulations")
+    raise Refusal(
+        f"config/papers/{target.paper}.yaml: targets.{target.name}: needs a grid, streams, nets or simulations"
+    )
 
 
 def _measured_runs(plan: Plan, target: Target):

@@ -138,7 +138,10 @@ def check_settings(settings: dict) -> dict:
     """Validate what Snakemake read from config/config.yaml and the command line; returns it."""
     file = f"{CONFIG}/config.yaml or --config"
     validate(settings, schema("config"), file)
-    for key, folder, values in (("scale", "scales", [settings["scale"]]), ("papers", "papers", settings["papers"])):
+    for key, folder, values in (
+        ("scale", "scales", [settings["scale"]]),
+        ("papers", "papers", settings["papers"]),
+    ):
         there = sorted(p.stem for p in (CONFIG / folder).glob("*.yaml"))
         for value in values:
             if value not in there:
@@ -313,7 +316,11 @@ class Plan:
         method = options.get("method", written["learners"][label].get("method", label))
         if method not in learners:
             raise ConfigError(f"{file}: {at}.method: '{method}' is not one of {', '.join(learners)}")
-        rules = {"type": "object", "additionalProperties": False, "properties": learners[method] | {"method": {}, "cell": {}}}
+        rules = {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": learners[method] | {"method": {}, "cell": {}},
+        }
         validate(options, rules, file, tuple(at.split(".")))
 
     @staticmethod
@@ -347,7 +354,10 @@ class Plan:
         for required in ("dataset", "learner"):
             if required not in grid:
                 raise ConfigError(f"{file}: {at}.grid: '{required}' is missing; a cell needs a dataset and a learner")
-        for key, known in (("dataset", content.get("datasets", {})), ("learner", content.get("learners", {}))):
+        for key, known in (
+            ("dataset", content.get("datasets", {})),
+            ("learner", content.get("learners", {})),
+        ):
             for i, value in enumerate(grid[key]):
                 if value not in known:
                     names = ", ".join(known)
@@ -356,7 +366,11 @@ class Plan:
             if key in ("dataset", "learner"):
                 continue
             for i, value in enumerate(values):
-                validate(_nested(key, value), {**schema("paper"), "$ref": "#/$defs/cell"}, f"{file}: {at}.grid.{key}[{i}]")
+                validate(
+                    _nested(key, value),
+                    {**schema("paper"), "$ref": "#/$defs/cell"},
+                    f"{file}: {at}.grid.{key}[{i}]",
+                )
         for values in itertools.product(*grid.values()):
             factors = dict(zip(grid, values))
             patch = spec.get("cell", {})
@@ -372,9 +386,7 @@ class Plan:
 
     def _cell(self, file: Path, where: str, content: dict, dataset: str, learner: str, patch: dict) -> Cell:
         """One complete cell: defaults, then the data set's block, then the target's, then the grid's factors."""
-        options = merge(
-            content["learners"][learner], content["datasets"][dataset].get("learners", {}).get(learner, {})
-        )
+        options = merge(content["learners"][learner], content["datasets"][dataset].get("learners", {}).get(learner, {}))
         spec = merge(merge(self._base(content, dataset), options.pop("cell", {})), patch)
         method = options.pop("method", learner)
         needed = schema("paper")["$defs"]["learner_options"]["const"][method]

@@ -21,7 +21,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
-RECORDED_PACKAGES = ("numpy", "scipy", "pandas", "torch", "torchvision", "matplotlib", "seaborn", "PIL", "snakemake")
+RECORDED_PACKAGES = (
+    "numpy",
+    "scipy",
+    "pandas",
+    "torch",
+    "torchvision",
+    "matplotlib",
+    "seaborn",
+    "PIL",
+    "snakemake",
+)
 
 
 class ProvenanceError(Exception):
@@ -153,7 +163,12 @@ def _hardware() -> dict:
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
-    return {"machine": platform.machine(), "processor": model, "cores": os.cpu_count(), "system": platform.platform()}
+    return {
+        "machine": platform.machine(),
+        "processor": model,
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+    }
 
 
 @contextlib.contextmanager

@@ -47,7 +47,6 @@ def test_events_match_their_definition_along_leading_axes(correct, seen):
     counts = forgetting.forgetting_events(correct, seen)
     for s, n in np.ndindex(2, 4):
         expected = sum(
-            correct[s, t, n] and not correct[s, t + 1, n] and seen[s, t, n] and seen[s, t + 1, n]
-            for t in range(5)
+            correct[s, t, n] and not correct[s, t + 1, n] and seen[s, t, n] and seen[s, t + 1, n] for t in range(5)
         )
         assert counts[s, n] == expected

@@ -63,9 +63,7 @@ def test_welch_rejects_where_scipys_summary_test_does():
     for shift in (0.5, 1.5, 2.5):
         low, high = intervals.welch_from_summary(10 + shift, 1.0, 20, 10, 1.0, 5)[1:]
         deviations = [1.0 / stats.t.ppf(0.975, n - 1) * np.sqrt(n) for n in (20, 5)]
-        p = stats.ttest_ind_from_stats(
-            10 + shift, deviations[0], 20, 10, deviations[1], 5, equal_var=False
-        ).pvalue
+        p = stats.ttest_ind_from_stats(10 + shift, deviations[0], 20, 10, deviations[1], 5, equal_var=False).pvalue
         assert (low <= 0 <= high) == (p >= 0.05)
 
 

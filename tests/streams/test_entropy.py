@@ -56,9 +56,7 @@ def test_ratios_depend_neither_on_chunks_nor_on_their_number(monkeypatch):
 
 
 def test_nothing_to_capture_counts_as_captured(monkeypatch):
-    monkeypatch.setattr(
-        entropy, "entropies", lambda mu, sigma: (np.array([0, 2e-16, 2.0]), np.array([0, 0, 1.0]))
-    )
+    monkeypatch.setattr(entropy, "entropies", lambda mu, sigma: (np.array([0, 2e-16, 2.0]), np.array([0, 0, 1.0])))
     assert entropy.entropy_captured(3, 0).tolist() == [1, 1, 0.5]
 
 

@@ -89,9 +89,7 @@ def test_importing_the_slugs_is_cheap():
 ALL = [STF, {"name": "split", "tasks": 3}, {"name": "random"}]
 
 
-@pytest.mark.parametrize(
-    "labels", [LABELS, LABELS.astype(np.uint8), np.random.default_rng(0).permutation(LABELS)]
-)
+@pytest.mark.parametrize("labels", [LABELS, LABELS.astype(np.uint8), np.random.default_rng(0).permutation(LABELS)])
 @pytest.mark.parametrize("length", [None, 1000, 250])
 @pytest.mark.parametrize("order", ALL)
 def test_every_order_makes_a_stream(order, length, labels):
@@ -155,15 +153,11 @@ def test_split_deals_disjoint_classes(tasks, sizes):
     assert len(stream.boundaries) == tasks - 1
     dealt = [np.unique(task) for task in np.split(labels[stream.indices], stream.boundaries)]
     assert [len(classes) for classes in dealt] == sizes
-    assert sorted(np.concatenate(dealt).tolist()) == list(
-        range(10)
-    )  # disjoint, and so the boundaries are right
+    assert sorted(np.concatenate(dealt).tolist()) == list(range(10))  # disjoint, and so the boundaries are right
 
 
 def test_split_deals_at_random():
-    first = [
-        orders.make({"name": "split", "tasks": 5}, LABELS, seed).indices[0] // 100 for seed in range(300)
-    ]
+    first = [orders.make({"name": "split", "tasks": 5}, LABELS, seed).indices[0] // 100 for seed in range(300)]
     assert stats.chisquare(np.bincount(first, minlength=10)).pvalue > 1e-3
 
 

@@ -21,15 +21,13 @@ def make(name: str, spec: dict, train_per_class: int, test_per_class: int) -> Sp
 
     Each class has MODES prototypes: low-frequency waves whose amplitudes are partly common to all classes,
     partly the mode's own. An image is a prototype with its amplitudes jittered, shifted (a phase for each
-    wave), its gain and brightness varied, and noise added. Equal arguments give equal bytes on one machine; on
-    another a pixel may round otherwise, so a stand-in claims no checksum.
+    wave), its gain and brightness varied, and noise added. Equal arguments give equal bytes on one machine;
+    on another a pixel may round otherwise, so a stand-in claims no checksum.
     """
     height, width, channels = spec["shape"]
     classes = len(spec["classes"])
     side = range(-RADIUS, RADIUS + 1)
-    waves = np.array(
-        [(u, v) for u in side for v in side if (u, v) > (0, 0)]
-    )  # of ±(u, v), the same wave, one
+    waves = np.array([(u, v) for u in side for v in side if (u, v) > (0, 0)])  # of ±(u, v), the same wave, one
     waves = waves[np.hypot(*waves.T) <= RADIUS]
     decay = 1 / np.hypot(*waves.T)
     rng = generator(0, f"stand-in {name} prototypes")

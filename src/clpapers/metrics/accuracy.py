@@ -17,9 +17,7 @@ def final_accuracy(correct: ArrayLike, total: ArrayLike) -> np.ndarray:
 def per_class_accuracy(correct: ArrayLike, total: ArrayLike) -> np.ndarray:
     """Mean over classes of each class's own accuracy, from counts `[..., C]`; empty ones do not count."""
     correct, total = np.asarray(correct, float), np.asarray(total, float)
-    fraction = np.divide(
-        correct, total, out=np.full(np.broadcast(correct, total).shape, np.nan), where=total > 0
-    )
+    fraction = np.divide(correct, total, out=np.full(np.broadcast(correct, total).shape, np.nan), where=total > 0)
     return np.nanmean(fraction, axis=-1)
 
 

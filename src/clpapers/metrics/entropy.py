@@ -25,6 +25,4 @@ def measure(target: dict, inputs: Iterable[np.ndarray]) -> pd.DataFrame:
     ratios = np.concatenate(list(inputs))
     mean, half = mean_interval(100 * ratios)
     (metric,) = target["metrics"]
-    return pd.DataFrame(
-        [{"row": target["row"], "metric": metric, "mean": mean, "half_width": half, "n": len(ratios)}]
-    )
+    return pd.DataFrame([{"row": target["row"], "metric": metric, "mean": mean, "half_width": half, "n": len(ratios)}])

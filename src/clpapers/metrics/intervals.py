@@ -47,9 +47,7 @@ class Difference(NamedTuple):
     high: float
 
 
-def welch_from_summary(
-    mean1: float, half1: float, n1: int, mean2: float, half2: float, n2: int
-) -> Difference:
+def welch_from_summary(mean1: float, half1: float, n1: int, mean2: float, half2: float, n2: int) -> Difference:
     """mean1 − mean2 with Welch's 95 % interval, from means, 95 % t half-widths and numbers of runs.
 
     A side with one run has no spread: the interval is NaN. Two spreads of zero give an interval of no width.

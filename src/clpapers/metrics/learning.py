@@ -90,9 +90,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
             key = {**flat(factors), "cell": cell, "seed": run["seed"]}
             for metric in target["metrics"]:
                 if metric in SCALARS:
-                    rows.append(
-                        {**key, "metric": metric, "time": np.nan, "value": float(SCALARS[metric](run))}
-                    )
+                    rows.append({**key, "metric": metric, "time": np.nan, "value": float(SCALARS[metric](run))})
                 else:
                     times, values = CURVES[metric](run, target.get("points"))
                     rows += [

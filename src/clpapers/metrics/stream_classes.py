@@ -11,9 +11,7 @@ from clpapers.metrics.class_frequency import chunk_times, class_frequency, preva
 from clpapers.metrics.factors import flat
 
 
-def measure(
-    target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray]]
-) -> pd.DataFrame:
+def measure(target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray]]) -> pd.DataFrame:
     """Measure every stream.
 
     Parameters

@@ -10,9 +10,7 @@ import pandas as pd
 from clpapers.metrics.factors import flat
 
 
-def measure(
-    target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray]]
-) -> pd.DataFrame:
+def measure(target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray]]) -> pd.DataFrame:
     """List every item of every stream.
 
     Parameters

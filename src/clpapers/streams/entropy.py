@@ -29,9 +29,7 @@ def entropies(mu: np.ndarray, sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray
     `mu` [n] in [0, 1] and `sigma` [n] in [0, 0.5] are the normals' own, before the cut. Both float64 [n].
     """
     starts = range(0, len(mu), CHUNK)
-    chunks = [
-        _entropies(mu[i : i + CHUNK, None], np.maximum(sigma[i : i + CHUNK, None], SMALLEST)) for i in starts
-    ]
+    chunks = [_entropies(mu[i : i + CHUNK, None], np.maximum(sigma[i : i + CHUNK, None], SMALLEST)) for i in starts]
     normal, beta = np.concatenate(chunks, axis=1)
     return normal, beta
 
@@ -50,9 +48,7 @@ def _entropies(mu, sigma):
     bracket = mean * (1 - mean) / variance - 1
     alpha, beta = mean * bracket, (1 - mean) * bracket
     lower = edges < mean
-    tail = betainc(
-        np.where(lower, alpha, beta), np.where(lower, beta, alpha), np.where(lower, edges, edges[::-1])
-    )
+    tail = betainc(np.where(lower, alpha, beta), np.where(lower, beta, alpha), np.where(lower, edges, edges[::-1]))
     return np.sum(entr(normal), axis=1), np.sum(entr(_bins(tail, lower)), axis=1)
 
 

@@ -53,9 +53,7 @@ def _count(where, value):
 def _mu_sigma(where, value):
     rounded = float(f"{value:.6g}") if isinstance(value, Real) else math.nan
     if not 0 < rounded < stf.GAMMA:
-        raise ValueError(
-            f"{where}: {value!r} is not, at 6 significant digits, a number inside (0, {stf.GAMMA})"
-        )
+        raise ValueError(f"{where}: {value!r} is not, at 6 significant digits, a number inside (0, {stf.GAMMA})")
     return rounded
 
 
@@ -79,9 +77,7 @@ def make(order: dict, labels: np.ndarray, seed: int) -> Stream:
     if length is None:
         return Stream(*arrange(labels, classes, seed, *values), seed)
     if length > labels.size:
-        raise ValueError(
-            f"order {name}: length: {length} is more than the training split's {labels.size} items"
-        )
+        raise ValueError(f"order {name}: length: {length} is more than the training split's {labels.size} items")
     subset = generator(seed, "subset").choice(labels.size, length, replace=False, shuffle=False)
     subset.sort()
     positions, *rest = arrange(labels[subset], classes, seed, *values)
@@ -111,9 +107,7 @@ def _split(labels, classes, seed, tasks):
     task = task_of[labels]
     starts = np.cumsum(np.bincount(task, minlength=tasks))[:-1]
     if (np.diff(starts, prepend=0, append=labels.size) == 0).any():
-        raise ValueError(
-            f"order split: tasks: one of {tasks} has no item among {labels.size}; lengthen the stream"
-        )
+        raise ValueError(f"order split: tasks: one of {tasks} has no item among {labels.size}; lengthen the stream")
     indices = np.argsort(task, kind="stable")
     items = generator(seed, "split items")
     for part in np.split(indices, starts):

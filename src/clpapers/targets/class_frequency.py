@@ -26,9 +26,7 @@ def _stack(axes: Axes, frequency: np.ndarray, colours: list) -> None:
         present = np.flatnonzero(frequency[:, c])
         if len(present):
             first, last = present[0], present[-1] + 1
-            axes.stairs(
-                top[first:last, c], edges[first : last + 1], fill=True, color=colours[c], label=f"{c}"
-            )
+            axes.stairs(top[first:last, c], edges[first : last + 1], fill=True, color=colours[c], label=f"{c}")
 
 
 @mpl.rc_context(STYLE)
@@ -43,7 +41,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """
     orders = levels(target, data, "order")
     classes, chunks = data["class"].max() + 1, target["chunks"]
-    figure, upper, axes = panels(target, notes, data["dataset"], 1, len(orders), 1.75, sharey=True)
+    figure, axes = panels(target, notes, data["dataset"], 1, len(orders), 1.75, sharey=True)
     for panel, order in zip(axes[0], orders):
         cells = data[data["order"] == order]
         frequency = np.zeros((chunks, classes))
@@ -55,7 +53,14 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     axes[0, 0].set_ylabel("Relative class frequency")
     if classes <= LEGEND_UP_TO:
         patches = [mpl.patches.Patch(color=colour) for colour in class_colours(classes)]
-        upper.legend(
-            patches, range(classes), title="Class", loc="outside right center", handlelength=1, handleheight=1
+        axes[0, -1].legend(
+            patches,
+            range(classes),
+            title="Class",
+            loc="center left",
+            bbox_to_anchor=(1, 0.5),
+            handlelength=1,
+            handleheight=1,
+            labelspacing=0.3,
         )
     return figure

@@ -39,9 +39,7 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
         try:
             value = float(line["value"] or "nan")
         except ValueError:
-            raise ConfigError(
-                f"{where}: value '{line['value']}' is not a number; leave this target's out"
-            ) from None
+            raise ConfigError(f"{where}: value '{line['value']}' is not a number; leave this target's out") from None
         half, n = np.nan, 0
         if line["spread"]:
             kind = re.fullmatch(r"ci95_halfwidth_(\d+)_runs", line["spread_kind"])
@@ -52,9 +50,7 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
                 )
             half, n = float(line["spread"]), int(kind[1])
         decimals = len(line["value"].partition(".")[2])
-        rows.append(
-            {k: line[k] for k in KEY} | {"value": value, "decimals": decimals, "half_width": half, "n": n}
-        )
+        rows.append({k: line[k] for k in KEY} | {"value": value, "decimals": decimals, "half_width": half, "n": n})
     return pd.DataFrame(rows, columns=[*KEY, "value", "decimals", "half_width", "n"])
 
 

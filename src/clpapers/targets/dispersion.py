@@ -26,11 +26,9 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """
     line, panel_factor, x = target["rows"], target["columns"], target["x"]
     (metric,) = target["metrics"]
-    summary = summarise(
-        data[data["metric"] == metric], list(dict.fromkeys([panel_factor, "dataset", line, x]))
-    )
+    summary = summarise(data[data["metric"] == metric], list(dict.fromkeys([panel_factor, "dataset", line, x])))
     lines, columns = levels(target, data, line), levels(target, data, panel_factor)
-    figure, upper, axes = panels(target, notes, data["dataset"], 1, len(columns), 1.85, sharex=True)
+    figure, axes = panels(target, notes, data["dataset"], 1, len(columns), 1.85, x_label=named(target, x), sharex=True)
     ticks = sorted(data[x].unique())
     for panel, column in zip(axes[0], columns):
         for i, level in enumerate(lines):
@@ -53,7 +51,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
         panel.set_ylim(bottom=max(0, panel.get_ylim()[0]))
         panel.grid(axis="y", linewidth=0.3, color="0.85")
     axes[0, 0].set_ylabel(named(target, metric))
-    upper.supxlabel(named(target, x), size=STYLE["axes.labelsize"])
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    upper.legend(handles, labels, loc="outside upper center", ncols=len(lines))
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(lines))
     return figure

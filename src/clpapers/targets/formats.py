@@ -184,6 +184,17 @@ def write_table(table: Table, stem: Path | str) -> list[Path]:
     return paths
 
 
+def _settle(figure: Figure) -> None:
+    """Lay the figure out once and round where its axes stand.
+
+    The layout's solver leaves noise in the last bits that depends on memory addresses; SVG hashes them into names.
+    """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.set_position([round(edge, 5) for edge in axes.get_position(original=True).bounds])
+
+
 def write_figure(figure: Figure, stem: Path | str) -> list[Path]:
     """Write `<stem>.pdf .svg .png` (fonts embedded, no dates inside) and return their paths."""
     metadata = {
@@ -191,6 +202,7 @@ def write_figure(figure: Figure, stem: Path | str) -> list[Path]:
         ".svg": {"Date": None, "Creator": None},
         ".png": {"Software": None},
     }
+    _settle(figure)
     paths = [Path(f"{stem}{suffix}") for suffix in FIGURE_SUFFIXES]
     for path in paths:
         with (

@@ -37,9 +37,7 @@ class Notes:
 
     def footnotes(self, target: dict, datasets: Iterable[str]) -> list[str]:
         """The texts behind the marks: one for the stand-ins among `datasets`, one for the reductions."""
-        standins = [
-            f"{named(target, d)}: {self.standins[d]}" for d in dict.fromkeys(datasets) if d in self.standins
-        ]
+        standins = [f"{named(target, d)}: {self.standins[d]}" for d in dict.fromkeys(datasets) if d in self.standins]
         notes = [f"{STANDIN} Stand-in data, not the paper's. {'; '.join(standins)}."] if standins else []
         if self.reductions:
             notes.append(f"{REDUCED} Reduced scale ‘{self.scale}’: {'; '.join(self.reductions)}.")

@@ -23,8 +23,18 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     orders = levels(target, data, "order")
     seeds = {order: list(dict.fromkeys(data.loc[data["order"] == order, "seed"])) for order in orders}
     rows = max(map(len, seeds.values()))
-    figure, upper, axes = panels(
-        target, notes, data["dataset"], rows, len(orders), 0.5 + 0.75 * rows, sharex=True, sharey=True
+    (metric,) = data["metric"].unique()
+    figure, axes = panels(
+        target,
+        notes,
+        data["dataset"],
+        rows,
+        len(orders),
+        0.5 + 0.75 * rows,
+        x_label="Time (fraction of the stream)",
+        y_label=named(target, metric),
+        sharex=True,
+        sharey=True,
     )
     for column, order in enumerate(orders):
         for row, seed in enumerate(seeds[order]):
@@ -35,7 +45,4 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
         axes[0, column].set_title(stream_title(target, notes, data, order))
     axes[0, 0].locator_params(axis="y", nbins=4)
     axes[0, 0].set(xlim=(0, 1), ylim=(0, 1.05 * data["value"].max()))
-    upper.supxlabel("Time (fraction of the stream)", size=STYLE["axes.labelsize"])
-    (metric,) = data["metric"].unique()
-    upper.supylabel(named(target, metric), size=STYLE["axes.labelsize"])
     return figure

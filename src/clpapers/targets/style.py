@@ -50,36 +50,48 @@ TEN = [  # Petroff (2021), ten colours told apart by colour-blind readers too
 
 
 def class_colours(classes: int) -> list:
-    """One colour a class: a colour-blind-safe palette up to ten, beyond that varied hues and lightnesses.
+    """One colour a class: a colour-blind-safe palette up to ten, beyond that varied in all three dimensions.
 
     Neighbouring classes always differ in lightness, so that their border shows without colour as well.
     """
     if classes <= len(TEN):
         return TEN[:classes]
-    golden = (np.sqrt(5) - 1) / 2
-    lightness = (0.45, 0.75, 0.58, 0.88)
+    golden, lightness, saturation = (np.sqrt(5) - 1) / 2, (0.45, 0.75, 0.58, 0.88), (0.95, 0.55)
     return [
-        sns.husl_palette(1, h=(k * golden) % 1, s=0.85, l=lightness[k % len(lightness)])[0]
+        sns.husl_palette(1, h=(k // 8 * golden + k % 8 * 3 / 8) % 1, l=lightness[k % 4], s=saturation[k // 4 % 2])[0]
         for k in range(classes)
     ]
 
 
 def panels(
-    target: dict, notes: Notes, datasets: Iterable[str], rows: int, columns: int, height: float, **options
+    target: dict,
+    notes: Notes,
+    datasets: Iterable[str],
+    rows: int,
+    columns: int,
+    height: float,
+    *,
+    x_label: str = "",
+    y_label: str = "",
+    **options,
 ):
     """A figure of the papers' text width with rows × columns axes and its footnotes below them.
 
-    height: of the axes' part, in inches. options: passed on to `subplots`.
-    Returns (figure, the part that holds the axes, axes `[rows, columns]`).
+    height: of the axes' part, in inches. x_label, y_label: shared by all axes. options: passed on to `subplots`.
+    Returns (figure, axes `[rows, columns]`).
     """
-    lines = [
-        line for note in notes.footnotes(target, datasets) for line in textwrap.wrap(note, NOTE_CHARACTERS)
-    ]
-    foot = max(len(lines) * 1.3 * NOTE_SIZE / 72, 0.01)
+    lines = [line for note in notes.footnotes(target, datasets) for line in textwrap.wrap(note, NOTE_CHARACTERS)]
+    foot = len(lines) * 1.3 * NOTE_SIZE / 72
     figure = Figure(figsize=(WIDTH, height + foot), layout="constrained")
-    upper, lower = figure.subfigures(2, 1, height_ratios=[height, foot])
-    lower.text(0.01, 1, "\n".join(lines), size=NOTE_SIZE, va="top", linespacing=1.2)
-    return figure, upper, upper.subplots(rows, columns, squeeze=False, **options)
+    share = foot / (height + foot)
+    figure.get_layout_engine().set(rect=(0, share, 1, 1 - share))
+    figure.text(0.01, share, "\n".join(lines), size=NOTE_SIZE, va="top", linespacing=1.2)
+    size = STYLE["axes.labelsize"]
+    if x_label:
+        figure.supxlabel(x_label, y=share + 0.02, va="bottom", size=size)
+    if y_label:
+        figure.supylabel(y_label, y=(1 + share) / 2, size=size)
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
 def stream_title(target: dict, notes: Notes, data: pd.DataFrame, order: str) -> str:

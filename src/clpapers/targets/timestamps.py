@@ -27,7 +27,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """
     classes = data["class"].max() + 1
     colours = class_colours(classes)
-    figure, upper, axes = panels(target, notes, [], 3, 1, 2.6, sharex=True, height_ratios=[4, 1.4, 1.8])
+    figure, axes = panels(target, notes, [], 3, 1, 2.6, sharex=True, height_ratios=[4, 1.4, 1.8])
     density, stamps, stream = axes[:, 0]
 
     time = np.linspace(0, 1, 801)[1:-1]
@@ -41,7 +41,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
         density.plot(time, height, color=colours[c], label=label)
         stamps.plot(items["timestamp"], np.full(len(items), -c), "|", color=colours[c], markersize=6)
     density.set(xlim=(0, 1), ylim=(0, 1.1 * highest), ylabel="Density")
-    upper.legend(loc="outside upper center", ncols=classes)
+    figure.legend(loc="outside upper center", ncols=classes)
     stamps.set(ylim=(0.6 - classes, 0.6))
     stamps.set_ylabel("Timestamps", **LEVEL)
 

@@ -67,7 +67,7 @@ class _Dtype:
 
 
 class _Array:
-    """What a pickle's `numpy.ndarray` becomes: the uint8 array `pixels`, made without numpy's own unpickling."""
+    """What a pickle's `numpy.ndarray` becomes: the uint8 array `pixels`, no code of numpy's run."""
 
     def __init__(self, *_: object) -> None:
         self.pixels = np.empty(0, np.uint8)
@@ -88,7 +88,7 @@ ALLOWED = {
 
 
 class _Unpickler(pickle.Unpickler):
-    """Builds containers, numbers, text and the two classes above; a pickle that names anything else is refused."""
+    """Builds containers, numbers, text and the classes above; refuses a pickle that names anything else."""
 
     def find_class(self, module: str, name: str) -> type:
         if (module, name) not in ALLOWED:

@@ -37,7 +37,7 @@ def _find(files: Files, name: str) -> str | None:
 def _read(files: Files, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """One IDX file as a uint8 array; it must have exactly this shape.
 
-    Header, big-endian: two zero bytes, the type (0x08: uint8), the number of dimensions, each of them (int32).
+    Header, big-endian: two zero bytes, the type (8: uint8), the number of dimensions, each of them (int32).
     """
     path = _find(files, name) or name
     stored = files.read(path)

@@ -28,7 +28,7 @@ class GMED(Learner):
         self.alpha, self.decay = alpha, decay
         self.beta = {"paper": beta, "code": -beta}[sign]
         self.replay = Draws(self.memory, setting.budget["replay_batch"])
-        self.age = torch.zeros_like(self.memory.item)
+        self.age = torch.zeros_like(self.memory.item, dtype=setting.images.dtype)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         logits = self.net(x)

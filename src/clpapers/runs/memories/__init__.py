@@ -197,7 +197,13 @@ class Draws:
     """
 
     def __init__(
-        self, memory: Memory, size: int, *, purpose: str = "replay", after_write: bool = False, weighted: bool = False
+        self,
+        memory: Memory,
+        size: int,
+        *,
+        purpose: str = "replay",
+        after_write: bool = False,
+        weighted: bool = False,
     ):
         if weighted and after_write:
             raise ValueError("weighted draws are made before the step's items are written")
@@ -216,7 +222,9 @@ class Draws:
         valid = np.arange(size) < self.counts[..., None]
         weight = valid / np.maximum(valid.sum(axis=-1, keepdims=True), 1)
         short = ~valid.all(axis=(0, 2))
-        self._weight = {int(t): torch.from_numpy(weight[:, t]).to(device, memory.images.dtype) for t in np.flatnonzero(short)}
+        self._weight = {
+            int(t): torch.from_numpy(weight[:, t]).to(device, memory.images.dtype) for t in np.flatnonzero(short)
+        }
         self._empty = ~valid.any(axis=(0, 2))
 
     def __call__(self, t: int) -> Draw | None:

@@ -47,6 +47,10 @@ def build(shape: tuple[int, int, int], classes: int, *, width: int, head: str) -
     heads = {"linear": nn.Linear, "cosine": CosineLinear}
     return nn.Sequential(
         OrderedDict(
-            stem=stem, **stages, pool=nn.AdaptiveAvgPool2d(1), flatten=nn.Flatten(), head=heads[head](n_in, classes)
+            stem=stem,
+            **stages,
+            pool=nn.AdaptiveAvgPool2d(1),
+            flatten=nn.Flatten(),
+            head=heads[head](n_in, classes),
         )
     )

@@ -1,0 +1,109 @@
+"""config/datasets.yaml against its schema, the formats there are, and what is known of each set."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from clpapers.config import ConfigError, validate
+from clpapers.datasets.sources import FETCH, FORMATS
+
+ROOT = Path(__file__).parents[2]
+CATALOGUE = yaml.safe_load((ROOT / "config/datasets.yaml").read_text(encoding="utf-8"))
+SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/datasets.schema.yaml").read_text(encoding="utf-8"))
+
+
+def check(content):
+    validate(content, SCHEMA, "config/datasets.yaml")
+
+
+def test_the_catalogue_is_valid_and_complete():
+    check(CATALOGUE)
+    sizes = {name: (len(spec["classes"]), spec["train"], spec["test"]) for name, spec in CATALOGUE.items()}
+    assert sizes == {
+        "mnist": (10, 60_000, 10_000),
+        "fashion_mnist": (10, 60_000, 10_000),
+        "emnist": (47, 112_800, 18_800),
+        "cifar10": (10, 50_000, 10_000),
+        "cifar100": (100, 50_000, 10_000),
+        "tiny_imagenet": (200, 100_000, 10_000),
+    }
+
+
+def test_every_set_has_a_folder_first_an_official_source_and_a_stand_in_last():
+    for spec in CATALOGUE.values():
+        kinds = [source["kind"] for source in spec["sources"]]
+        assert kinds[0] == "folder"
+        assert kinds[1] in ("torchvision", "archive")
+        assert kinds[-1] == "standin"
+
+
+def test_a_mirror_always_has_a_checksum_to_meet():
+    for spec in CATALOGUE.values():
+        if {"npm", "apt"} & {source["kind"] for source in spec["sources"]}:
+            assert None not in spec["sha256"].values()
+
+
+def test_schema_and_code_know_the_same_kinds_and_formats():
+    assert set(SCHEMA["$defs"]["source"]["properties"]["kind"]["enum"]) == {*FETCH, "standin"}
+    assert set(SCHEMA["$defs"]["format"]["enum"]) == set(FORMATS)
+
+
+def test_the_schema_is_closed_throughout():
+    def walk(node, at):
+        if isinstance(node, dict):
+            if "properties" in node and not at.endswith(("/if", "/source")):  # a source's kind closes it
+                assert node.get("additionalProperties") is False, at
+            for key, value in node.items():
+                walk(value, f"{at}/{key}")
+        elif isinstance(node, list):
+            for index, value in enumerate(node):
+                walk(value, f"{at}/{index}")
+
+    walk(SCHEMA, "")
+
+
+def change(name, *path, value):
+    content = copy.deepcopy(CATALOGUE)
+    place = content[name]
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return content
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (change("mnist", "colour", value=1), "mnist: unknown key 'colour'"),
+        (change("mnist", "sha256", "valid", value=None), r"mnist\.sha256: unknown key 'valid'"),
+        (change("mnist", "sources", 2, "url", value="x"), r"mnist\.sources\[2\]: unknown key 'url'"),
+        (change("mnist", "sources", 3, "seed", value=1), r"mnist\.sources\[3\]: unknown key 'seed'"),
+        (
+            change("mnist", "sources", 2, "kind", value="pip"),
+            r"mnist\.sources\[2\]\.kind: 'pip' is not one of folder",
+        ),
+        (
+            change("mnist", "sources", 2, "format", value="zip"),
+            r"mnist\.sources\[2\]\.format: 'zip' is not one of",
+        ),
+        (
+            change("mnist", "sources", 3, value={"kind": "standin"}),
+            r"mnist\.sources\[3\]: 'owner' is missing",
+        ),
+        (change("mnist", "sources", value=[]), "mnist.sources"),
+        (change("mnist", "train", value=-1), r"mnist\.train: -1 must be at least 1"),
+        (change("mnist", "shape", value=[28, 28]), "mnist.shape"),
+        (change("mnist", "shape", 2, value=4), r"mnist\.shape\[2\]: 4 is not one of 1, 3"),
+        (change("mnist", "sha256", "train", value="abc"), r"mnist\.sha256\.train: 'abc' must have the form"),
+        (change("tiny_imagenet", "partial", "seed", value=1), r"tiny_imagenet\.partial: unknown key 'seed'"),
+        (
+            change("tiny_imagenet", "sources", 1, "md5", value="1"),
+            r"tiny_imagenet\.sources\[1\]\.md5: '1' must",
+        ),
+    ],
+)
+def test_anything_else_is_refused_with_file_key_and_value(content, complaint):
+    with pytest.raises(ConfigError, match=f"^config/datasets.yaml: {complaint}"):
+        check(content)

@@ -1,0 +1,219 @@
+"""Each format decodes to what was put in, and refuses what is not exactly right."""
+
+import contextlib
+import gzip
+import os
+import pickle
+
+import numpy as np
+import official_formats as made
+import pytest
+
+from clpapers.datasets import files
+from clpapers.datasets.files import SourceError
+from clpapers.datasets.formats import cifar_python, emnist, idx, image_rows, mosaics, tiny_imagenet
+
+DIGITS = made.entry((5, 4, 1), "012", 30, 9)
+LETTERS = made.entry((5, 5, 1), "0Aa", 30, 9)
+CIFAR10 = made.entry((4, 6, 3), ("cat", "dog", "frog"), 30, 9)
+CIFAR100 = made.entry((4, 6, 3), ("apple", "aquarium_fish", "baby"), 24, 12)
+TINY = made.entry((8, 8, 3), ("n00000001", "n00000002"), 12, 4)
+
+
+def zipped(content):
+    return {f"{name}.gz": gzip.compress(data) for name, data in content.items()}
+
+
+CASES = {
+    "idx": (idx, DIGITS, lambda s, c: made.idx_files(s)),
+    "idx gzipped": (idx, DIGITS, lambda s, c: zipped(made.idx_files(s))),
+    "emnist": (emnist, LETTERS, made.emnist_files),
+    "cifar10": (cifar_python, CIFAR10, made.cifar10_files),
+    "cifar100": (cifar_python, CIFAR100, made.cifar100_files),
+    "image_rows": (image_rows, CIFAR10, lambda s, c: made.image_rows_files(s)),
+    "mosaics": (mosaics, CIFAR100, made.mosaic_files),
+    "tiny_imagenet": (tiny_imagenet, TINY, made.tiny_imagenet_files),
+}
+
+
+def content_of(case):
+    format, spec, make = CASES[case]
+    splits = made.random_splits(spec)
+    return format, spec, splits, make(splits, spec["classes"])
+
+
+def held(content):
+    return files.Files("here", content, bytes)
+
+
+def bag(x, y):
+    """The examples as a sorted list: the formats keep no common order."""
+    return sorted((int(label), image.tobytes()) for image, label in zip(x, y))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_decodes_what_was_put_in(case):
+    format, spec, splits, content = content_of(case)
+    assert format.present(held(content))
+    decoded = format.decode(held(content), spec)
+    if case == "tiny_imagenet":
+        splits = made.jpeg_splits(splits)
+    for name, (x, y) in splits.items():
+        assert decoded[name].x.shape == x.shape
+        assert bag(*decoded[name]) == bag(x, y)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_recognises_its_own_files_only(case):
+    assert not CASES[case][0].present(held({"readme.txt": b"", "images/cat.jpg": b""}))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_missing_file_is_named(case):
+    format, spec, _, content = content_of(case)
+    optional = ("mapping", "words", "boxes", "/test/images/", "/train/n0")
+    for name in content:
+        if not any(part in name for part in optional):
+            rest = {other: data for other, data in content.items() if other != name}
+            with pytest.raises(SourceError, match=r"^here: "):
+                format.decode(held(rest), spec)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_file_cut_in_half_is_refused(case):
+    format, spec, _, content = content_of(case)
+    for name, data in content.items():
+        if len(data) < 20 or "/test/images/" in name or name.endswith("annotations.txt"):
+            continue  # not needed, or good for fewer images: `build` counts them
+        with pytest.raises(SourceError, match=r"^here: "):
+            format.decode(held({**content, name: data[: len(data) // 2]}), spec)
+
+
+@pytest.mark.parametrize(
+    ("fault", "spoil"),
+    [
+        ("begins", lambda data: b"\0\0\x0d" + data[3:]),  # type: float
+        ("begins", lambda data: data[:3] + b"\x02" + data[4:]),  # dimensions
+        ("begins", lambda data: data[:7] + b"\xff" + data[8:]),  # number of images
+        ("begins", lambda data: b"<html>" + data[6:]),
+        ("has over", lambda data: data + b"\0"),
+        ("bytes, not", lambda data: data[:-1]),
+    ],
+)
+def test_idx_header_and_length_are_checked(fault, spoil):
+    format, spec, _, content = content_of("idx")
+    name = "train-images-idx3-ubyte"
+    spoilt = spoil(content[name])
+    for packed in ({**content, name: spoilt}, zipped({**content, name: spoilt})):
+        with pytest.raises(SourceError, match=f"{name}.* {fault}"):
+            format.decode(held(packed), spec)
+
+
+def test_emnist_mapping_must_name_our_classes():
+    format, spec, splits, _ = content_of("emnist")
+    for classes in ("0AB", "0a"):
+        with pytest.raises(SourceError, match="gives other classes"):
+            format.decode(held(made.emnist_files(splits, list(classes))), spec)
+    garbled = {**made.emnist_files(splits, spec["classes"]), "gzip/emnist-balanced-mapping.txt": b"0 x\n"}
+    with pytest.raises(SourceError, match="gives other classes"):
+        format.decode(held(garbled), spec)
+
+
+@pytest.mark.parametrize("case", ["cifar10", "cifar100", "mosaics", "tiny_imagenet"])
+def test_other_class_names_are_refused(case):
+    format, spec, _, content = content_of(case)
+    with pytest.raises(SourceError, match="class"):
+        format.decode(held(content), {**spec, "classes": [*spec["classes"][1:], spec["classes"][0]]})
+
+
+class Shell:
+    """A pickle that runs a command when it is read."""
+
+    def __init__(self, command):
+        self.command = command
+
+    def __reduce__(self):
+        return os.system, (self.command,)
+
+
+def test_a_malicious_pickle_is_refused_and_not_run(tmp_path):
+    _, spec, _, content = content_of("cifar10")
+    marker = tmp_path / "was-here"
+    for protocol in range(5):
+        evil = pickle.dumps({"data": Shell(f"touch {marker}"), "labels": [0]}, protocol)
+        with pytest.raises(SourceError, match=r"asks for .*system, which is refused"):
+            cifar_python.decode(held({**content, "cifar-10-batches-py/data_batch_1": evil}), spec)
+    assert not marker.exists()
+    pickle.loads(evil)  # the same bytes do run where nobody refuses
+    assert marker.exists()
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        {"data": np.zeros((6, 72), np.float64), "labels": [0] * 6},
+        {"data": np.array([{}], dtype=object), "labels": [0]},
+        {"data": np.zeros((6, 72), np.uint8), "labels": [0] * 5},
+        {"data": np.zeros((6, 71), np.uint8), "labels": [0] * 6},
+        {"data": np.zeros((6, 72), np.uint8), "labels": ["0"] * 6},
+        {"data": [0] * 72, "labels": [0]},
+        {"labels": [0]},
+        [1, 2],
+    ],
+)
+def test_cifar_batches_of_another_kind_are_refused(batch):
+    _, spec, _, content = content_of("cifar10")
+    spoilt = {**content, "cifar-10-batches-py/data_batch_2": made.python2_pickle(batch)}
+    with pytest.raises(SourceError, match="data_batch_2"):
+        cifar_python.decode(held(spoilt), spec)
+
+
+def test_damaged_pickles_fail_only_as_source_errors():
+    _, spec, _, content = content_of("cifar10")
+    name = "cifar-10-batches-py/test_batch"
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        spoilt = bytearray(content[name])
+        for place in rng.integers(0, len(spoilt), 3):
+            spoilt[place] = rng.integers(256)
+        with contextlib.suppress(SourceError):  # or it reads as other pixels: the checksum's business
+            cifar_python.decode(held({**content, name: bytes(spoilt)}), spec)
+
+
+@pytest.mark.parametrize("size", [(9, 24 * 2), (18, 24), (3, 72), (4000, 4000)])
+def test_image_strips_of_another_size_are_refused(size):
+    format, spec, _, content = content_of("image_rows")
+    strip = made.image(np.zeros((*size, 3), np.uint8), "PNG")
+    with pytest.raises(SourceError, match=r"pixels|one a row"):
+        format.decode(held({**content, "package/test_batch.png": strip}), spec)
+
+
+@pytest.mark.parametrize("labels", [b"{}", b"[1.5]", b'["cat"]', b"not json", b"[[1]]", b"\xff"])
+def test_labels_must_be_a_list_of_integers(labels):
+    format, spec, _, content = content_of("image_rows")
+    with pytest.raises(SourceError, match=r"test_lables\.json is no"):
+        format.decode(held({**content, "package/test_lables.json": labels}), spec)
+
+
+def test_an_image_of_another_format_than_its_name_says_is_refused():
+    format, spec, _, content = content_of("tiny_imagenet")
+    name = "tiny-imagenet-200/val/images/val_0.JPEG"
+    other = made.image(np.zeros((8, 8, 3), np.uint8), "PNG")
+    with pytest.raises(SourceError, match=r"val_0\.JPEG is no whole JPEG image"):
+        format.decode(held({**content, name: other}), spec)
+
+
+def test_grey_jpegs_get_three_channels():
+    format, spec, _, content = content_of("tiny_imagenet")
+    grey = made.image(np.full((8, 8), 77, np.uint8), "JPEG")
+    name = "tiny-imagenet-200/val/images/val_0.JPEG"
+    decoded = format.decode(held({**content, name: grey}), spec)
+    assert (decoded["test"].x == 77).all(axis=(1, 2, 3)).sum() == 1
+
+
+def test_annotations_may_not_name_files_elsewhere_or_strange_classes():
+    format, spec, _, content = content_of("tiny_imagenet")
+    name = "tiny-imagenet-200/val/val_annotations.txt"
+    for line, fault in ((b"../../secret\tn00000001\n", "missing"), (b"val_0.JPEG\tn99999999\n", "no class")):
+        with pytest.raises(SourceError, match=fault):
+            format.decode(held({**content, name: line}), spec)

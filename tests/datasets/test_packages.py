@@ -1,0 +1,98 @@
+"""npm and apt-get, played by small scripts: what they leave, how they fail, and that nothing else remains."""
+
+import os
+
+import official_formats as made
+import pytest
+
+from clpapers.datasets import files, packages
+from clpapers.datasets.files import Absent, SourceError
+
+
+@pytest.fixture
+def client(tmp_path, monkeypatch):
+    """Puts a shell script on the PATH under a client's name; `sh`, `cp`, … stay reachable."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+
+    def install(name, script):
+        (tools / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tools / name).chmod(0o755)
+
+    return install
+
+
+def left(folder):
+    return sorted(path.name for path in folder.rglob("*"))
+
+
+def test_npm_package_is_kept_and_fetched_once(client, tmp_path):
+    package = made.write_tar(tmp_path / "served.tgz", {"package/a": b"a"})
+    client("npm", f'[ "$1 $2" = "pack data@1.2.3" ] && echo x > rubbish && cp {package} data-1.2.3.tgz')
+    path = packages.npm("data", "1.2.3", tmp_path / "downloads")
+    assert files.archive(path).read("a") == b"a"
+    client("npm", "exit 1")
+    assert packages.npm("data", "1.2.3", tmp_path / "downloads") == path
+    assert left(tmp_path / "downloads") == ["data-1.2.3.tgz"]
+
+
+def test_apt_package_is_fetched_with_private_folders_and_read_without_unpacking(client, tmp_path):
+    package = made.write_tar(tmp_path / "served.tar", {"./usr/share/a": b"a"}, "w")
+    client(
+        "apt-get",
+        f'case "$*" in *Dir::State=*/.fetching-*Dir::Cache=*/.fetching-*) ;; *) exit 9;; esac\n'
+        f'for last; do :; done; [ "$last" = update ] || cp {package} data_1.0-1_all.deb',
+    )
+    client("dpkg-deb", '[ "$1" = --fsys-tarfile ] && cat "$2"')
+    path = packages.apt("data", tmp_path / "downloads")
+    assert files.archive(path).read("a") == b"a"
+    assert left(tmp_path / "downloads") == ["data.deb"]
+
+
+def test_an_absent_client_is_absent(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Absent, match="npm is not installed"):
+        packages.npm("data", "1.2.3", tmp_path / "downloads")
+    with pytest.raises(Absent, match="apt-get is not installed"):
+        packages.apt("data", tmp_path / "downloads")
+    assert left(tmp_path / "downloads") == []
+
+
+def test_a_failing_client_is_quoted_in_one_line(client, tmp_path):
+    client("npm", "echo half > data-1.2.3.tgz; echo code E404 >&2; echo not found >&2; exit 1")
+    with pytest.raises(SourceError, match=r"npm failed \(code E404 not found\)"):
+        packages.npm("data", "1.2.3", tmp_path / "downloads")
+    assert left(tmp_path / "downloads") == []
+
+
+def test_a_client_that_leaves_nothing_is_an_error(client, tmp_path):
+    client("npm", "exit 0")
+    with pytest.raises(SourceError, match=r"left no data-1\.2\.3\.tgz"):
+        packages.npm("data", "1.2.3", tmp_path / "downloads")
+
+
+def test_a_hanging_client_is_ended_with_its_children(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(packages, "SECONDS", 0.3)
+    client("npm", "sleep 60 & sleep 60")  # a child that holds our pipe open
+    with pytest.raises(SourceError, match=r"npm took over 0\.3 s"):
+        packages.npm("data", "1.2.3", tmp_path / "downloads")
+    assert left(tmp_path / "downloads") == []
+
+
+def test_a_clients_full_disk_is_a_full_disk(client, tmp_path):
+    client("npm", "echo 'npm error code ENOSPC'; exit 1")
+    with pytest.raises(OSError, match="No space left") as caught:
+        packages.npm("data", "1.2.3", tmp_path / "downloads")
+    assert caught.value.errno == 28
+
+
+def test_what_a_killed_run_left_is_cleared_after_a_day(client, tmp_path):
+    old, young = tmp_path / "downloads/.fetching-old", tmp_path / "downloads/.fetching-young"
+    for remains in (old, young):
+        made.write_folder(remains, {"half": b"half"})
+    os.utime(old, (0, 0))
+    client("npm", "echo x > data-1.2.3.tgz")
+    packages.npm("data", "1.2.3", tmp_path / "downloads")
+    assert not old.exists()
+    assert young.exists()  # another run may be at it

@@ -1,0 +1,311 @@
+"""Each learner against a plain implementation of its paper's step: one seed, ordinary modules, Python loops."""
+
+import copy
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+import yaml
+from tiny import NETS, OPTIONS, cell
+
+from clpapers.randomness import generator
+from clpapers.runs import learners, nets
+from clpapers.runs.images import Images
+from clpapers.runs.memories import Draws
+from clpapers.runs.nets.stacked import stack
+
+LR = 0.1
+
+
+def setting(data, streams, spec):
+    """A learner's setting for all seeds, stacked."""
+    images = Images(data.train_x, "symmetric", torch.device("cpu"), torch.float64)
+    items = torch.from_numpy(np.stack(list(streams.values())))
+    labels = torch.from_numpy(data.train_y)[items]
+    seeds = list(streams)
+
+    def build(init):
+        return stack(lambda: nets.build(spec["net"], images.shape, data.classes), init).double()
+
+    return learners.Setting(build(seeds).train(), images, items, labels, data.classes, seeds, spec["budget"], build)
+
+
+class Plain:
+    """One seed's net and memory, without stack, plan or vectorisation."""
+
+    def __init__(self, given, learner, s, spec):
+        torch.manual_seed(given.seeds[s])
+        self.net = nets.build(spec["net"], given.images.shape, given.classes).double().train()
+        self.memory, self.plan = {}, learner.memory.plans[s]
+        self.images, self.stream, self.labels = given.images, given.items[s], given.labels[s]
+        self.age = {}
+
+    def batch(self, t):
+        now = range(t * 5, min((t + 1) * 5, len(self.stream)))
+        return self.images(self.stream[list(now)]), self.labels[list(now)]
+
+    def write(self, t):
+        for position in range(t * 5, min((t + 1) * 5, len(self.stream))):
+            if self.plan[position] >= 0:
+                x, y = self.images(self.stream[position]), self.labels[position]
+                self.memory[int(self.plan[position])] = (x, y)
+
+    def read(self, slots):
+        xs, ys = zip(*[self.memory[int(slot)] for slot in slots])
+        return torch.stack(xs), torch.stack(ys)
+
+    def gradient(self, *losses):
+        return torch.autograd.grad(sum(losses), list(self.net.parameters()))
+
+    def descend(self, net, gradient):
+        with torch.no_grad():
+            for p, g in zip(net.parameters(), gradient):
+                p -= LR * g
+
+
+def er(self, t, slots):
+    x, y = self.batch(t)
+    losses = [F.cross_entropy(self.net(x), y)]
+    if len(slots):
+        x_r, y_r = self.read(slots)
+        losses.append(F.cross_entropy(self.net(x_r), y_r))
+    self.descend(self.net, self.gradient(*losses))
+    self.write(t)
+
+
+def ace(self, t, slots):
+    x, y = self.batch(t)
+    logits = self.net(x)
+    present = sorted(set(y.tolist()))
+    losses = [F.cross_entropy(logits[:, present], torch.tensor([present.index(c) for c in y.tolist()]))]
+    if len(slots):
+        x_r, y_r = self.read(slots)
+        losses.append(F.cross_entropy(self.net(x_r), y_r))
+    self.descend(self.net, self.gradient(*losses))
+    self.write(t)
+
+
+def gdumb(self, t, slots):
+    self.write(t)
+    x, y = self.read(repeated(slots, 8))
+    losses = F.cross_entropy(self.net(x), y, reduction="none")
+    self.descend(self.net, self.gradient(losses[: len(slots)].mean()))
+
+
+def repeated(slots, size):
+    """A short draw goes through the net filled up with repetitions, which the loss then leaves out."""
+    return [slots[i % len(slots)] for i in range(size)]
+
+
+def mir(self, t, slots):
+    x, y = self.batch(t)
+    g = self.gradient(F.cross_entropy(self.net(x), y))
+    if len(slots):
+        virtual = copy.deepcopy(self.net)
+        self.descend(virtual, g)
+        x_c, y_c = self.read(repeated(slots, 12))
+        with torch.no_grad():
+            before, after = (F.cross_entropy(net(x_c), y_c, reduction="none") for net in (self.net, virtual))
+        chosen = sorted(range(len(slots)), key=lambda i: before[i] - after[i])[:4]
+        g_r = self.gradient(F.cross_entropy(self.net(x_c[chosen]), y_c[chosen]))
+        g = [a + b for a, b in zip(g, g_r)]
+    self.descend(self.net, g)
+    self.write(t)
+
+
+def gmed(self, t, slots):
+    x, y = self.batch(t)
+    kept = copy.deepcopy(self.net)
+    edited = None
+    if len(slots):
+        x_r, y_r = self.read(slots)
+        x_r = x_r.requires_grad_()
+        g1 = torch.autograd.grad(F.cross_entropy(self.net(x_r), y_r), x_r)[0]
+        self.descend(self.net, self.gradient(F.cross_entropy(self.net(x), y)))
+        g2 = torch.autograd.grad(F.cross_entropy(self.net(x_r), y_r), x_r)[0]
+        edited = []
+        for i, slot in enumerate(slots):
+            age = self.age.get(int(slot), 0)
+            moved = x_r[i].detach() + 0.5 * 0.9**age * ((g2[i] - g1[i]) - 0.1 * g1[i])
+            self.memory[int(slot)] = (moved, y_r[i])
+            self.age[int(slot)] = age + 1
+            edited.append(moved)
+        self.net = kept
+    losses = [F.cross_entropy(self.net(x), y)]
+    if edited:
+        losses.append(F.cross_entropy(self.net(torch.stack(edited)), y_r))
+    self.descend(self.net, self.gradient(*losses))
+    self.write(t)
+
+
+def draws_of(learner):
+    return next(v for v in vars(learner).values() if isinstance(v, Draws))
+
+
+@pytest.mark.parametrize(
+    ("name", "step"), [("er", er), ("cbrs", er), ("ace", ace), ("gdumb", gdumb), ("mir", mir), ("gmed", gmed)]
+)
+@pytest.mark.parametrize("net", ["mlp", "cnn"])
+def test_equals_the_plain_implementation(name, step, net, data, streams):
+    """Parameters and running statistics after eleven steps, of every seed of the stack."""
+    spec = cell(name, OPTIONS[name], net)
+    given = setting(data, streams, spec)
+    learner = learners.create(spec["learner"], given)
+    plain = [Plain(given, learner, s, spec) for s in range(len(streams))]
+    draws = draws_of(learner)
+    for t in range(11):
+        now = slice(t * 5, (t + 1) * 5)
+        learner.observe(t, given.images(given.items[:, now]), given.labels[:, now])
+        for s, reference in enumerate(plain):
+            step(reference, t, draws.slots[t, s, : draws.counts[s, t]].tolist())
+    for s, reference in enumerate(plain):
+        for packed, parameter in zip(learner.net.parameters(), reference.net.parameters(), strict=True):
+            torch.testing.assert_close(packed[s], parameter, rtol=1e-8, atol=1e-10)
+        floating = [b for b in reference.net.buffers() if b.is_floating_point()]
+        for packed, buffer in zip(learner.net.buffers(), floating, strict=True):
+            torch.testing.assert_close(packed[s], buffer, rtol=1e-8, atol=1e-10)
+
+
+def test_mir_scores_by_hand(data, streams):
+    """The chosen candidates have the largest interference, computed anew from a deep copy of the net."""
+    spec = cell("mir", {"candidates": 12}, "resnet")
+    given = setting(data, streams, spec)
+    learner = learners.create(spec["learner"], given)
+    for t in range(6):
+        now = slice(t * 5, (t + 1) * 5)
+        learner.observe(t, given.images(given.items[:, now]), given.labels[:, now])
+    x, y = given.images(given.items[:, 30:35]), given.labels[:, 30:35]
+    candidates = learner.candidates(6)
+    before = copy.deepcopy(learner.net)
+    learner.step_gradient(learners.cross_entropy(learner.net(x), y))
+    chosen = learner.most_interfered(candidates)
+    virtual = copy.deepcopy(before)
+    loss = F.cross_entropy(virtual(x).flatten(0, 1), y.flatten(), reduction="sum") / 5
+    loss.backward()
+    with torch.no_grad():
+        for p in virtual.parameters():
+            p -= LR * p.grad
+        rise = [
+            F.cross_entropy(n(candidates.x).flatten(0, 1), candidates.y.flatten(), reduction="none").view(3, 12)
+            for n in (virtual, before)
+        ]
+    rise = rise[0] - rise[1]
+    for s in range(3):
+        assert set(chosen[s].tolist()) == set(rise[s].argsort(descending=True)[:4].tolist())
+
+
+def test_looking_ahead_leaves_no_trace(data, streams):
+    spec = cell("mir", {"candidates": 12}, "resnet")
+    given = setting(data, streams, spec)
+    learner = learners.create(spec["learner"], given)
+    x, y = given.images(given.items[:, :5]), given.labels[:, :5]
+    learner.step_gradient(learners.cross_entropy(learner.net(x), y))
+    state = {k: v.clone() for k, v in learner.net.state_dict().items()}
+    with learner.looking_ahead():
+        moved = learner.parameters[0].detach().clone()
+        learner.net(x)
+    expected = state["net.stem.0.weight"] - LR * learner.parameters[0].grad
+    torch.testing.assert_close(moved, expected)
+    assert all(torch.equal(state[k], v) for k, v in learner.net.state_dict().items())
+
+
+def test_gmed_edit_on_a_linear_net():
+    """p = softmax(Wx): the input gradient is Wᵀ(p - e_y)/k, so the edit can be written down."""
+    torch.manual_seed(0)
+    x, y = torch.randn(1, 3, 1, 2, 2, dtype=torch.float64), torch.tensor([[0, 2, 1]])
+    x_s, y_s = torch.randn(1, 3, 1, 2, 2, dtype=torch.float64), torch.tensor([[1, 1, 0]])
+    net = stack(lambda: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 3)), [0]).double()
+    weight, bias = (p.detach()[0].clone() for p in net.parameters())
+
+    def gradients(w, b, x, y):
+        residual = F.softmax(x.flatten(1) @ w.T + b, dim=1) - F.one_hot(y, 3)
+        return residual.T @ x.flatten(1) / 3, residual.mean(0), residual @ w / 3
+
+    g_w, g_b, _ = gradients(weight, bias, x_s[0], y_s[0])
+    g1 = gradients(weight, bias, x[0], y[0])[2]
+    g2 = gradients(weight - LR * g_w, bias - LR * g_b, x[0], y[0])[2]
+    expected = x[0].flatten(1) + 2.0 * ((g2 - g1) - 0.3 * g1)
+
+    learner = object.__new__(learners.find("gmed"))
+    learner.net, learner.parameters, learner.learning_rate = net, list(net.parameters()), LR
+    learner.alpha, learner.beta, learner.decay = 2.0, 0.3, 0.0
+    learner.age = torch.zeros(1, 4, dtype=torch.float64)
+    learners.cross_entropy(net(x_s), y_s).sum().backward()
+    from clpapers.runs.memories import Draw
+
+    edited = learner.edit(Draw(x, y, torch.tensor([[0, 1, 2]]), None))
+    torch.testing.assert_close(edited[0].flatten(1), expected)
+
+
+def test_ace_masked_classes_get_no_gradient(data, streams):
+    """With an empty memory only the stream's loss acts: the head's rows of absent classes do not move."""
+    spec = cell("ace", {"mask": "present"}, "mlp")
+    given = setting(data, streams, spec)
+    learner = learners.create(spec["learner"], given)
+    head = learner.parameters[-2]
+    before = head.detach().clone()
+    y = torch.tensor([[0, 0, 1, 1, 0], [2, 2, 2, 2, 2], [0, 1, 2, 3, 0]])
+    learner.observe(0, given.images(given.items[:, :5]), y)
+    moved = (head.detach() != before).any(dim=2)
+    assert moved.tolist() == [
+        [True, True, False, False],
+        [False] * 4,
+        [True] * 4,
+    ]  # one class alone: loss zero
+
+
+def test_er_sums_two_means_and_concatenated_takes_one(data, streams):
+    spec = cell("er", {"forward": "separate"}, "mlp")
+    given = setting(data, streams, spec)
+    learner = learners.create(spec["learner"], given)
+    learner.memory.write(0)
+    x, y, replay = given.images(given.items[:, 5:10]), given.labels[:, 5:10], learner.replay(1)
+    separate, stream_loss, _ = learner.separate(x, y, replay)
+    replay_loss = separate - stream_loss
+    for s in range(3):
+        torch.testing.assert_close(stream_loss[s], F.cross_entropy(learner.net(x)[s], y[s]))
+        torch.testing.assert_close(replay_loss[s], F.cross_entropy(learner.net(replay.x)[s], replay.y[s]))
+    concatenated, *_ = learner.concatenated(x, y, replay)
+    torch.testing.assert_close(concatenated, (5 * stream_loss + 4 * replay_loss) / 9)
+
+
+def test_gdumb_retrained_starts_afresh_and_sees_only_the_memory(data, streams):
+    spec = cell("gdumb_retrained", {"memory_batch": 5, "epochs": 2}, "mlp")
+    one = {0: streams[0]}
+    given = setting(data, one, spec)
+    learner = learners.create(spec["learner"], given)
+    initial = [p.detach().clone() for p in learner.parameters]
+    for t in range(3):
+        assert learner.observe(t, None, None) is None
+    read, reader = [], learner.memory.read
+    learner.memory.read = lambda slots: (read.append(slots), reader(slots))[1]
+    first = learner.model()
+    count = learner.memory.counts[0, 3]
+    assert sorted(torch.cat(read, dim=1)[0].tolist()) == sorted(list(range(count)) * 2)
+    assert first is not learner.net
+    assert all(torch.equal(a, b) for a, b in zip(initial, learner.parameters))
+    assert generator(0, "retraining").integers(2**63) >= 0
+
+
+def test_the_schema_lists_every_learner_and_its_options():
+    """What config files may say of a learner is what its constructor takes: no more, no less."""
+    schema = yaml.safe_load(Path("workflow/schemas/paper.schema.yaml").read_text())
+    listed = schema["$defs"]["learner_options"]["const"]
+    files = {p.stem for p in (Path(learners.__file__).parent).glob("[a-z]*.py")}
+    assert files == set(listed)
+    for name, options in listed.items():
+        arguments = learners.find(name).__init__.__kwdefaults__, learners.find(name).__init__.__code__
+        keywords = arguments[1].co_varnames[2 : 2 + arguments[1].co_kwonlyargcount]
+        assert set(keywords) == set(options), name
+        documented = learners.find(name).__doc__
+        assert all(re.search(rf"\b{option}\b", documented) for option in options), name
+
+
+def test_the_schema_lists_every_net_and_its_options():
+    schema = yaml.safe_load(Path("workflow/schemas/paper.schema.yaml").read_text())
+    listed = schema["$defs"]["net_options"]["const"]
+    for spec in NETS.values():
+        assert set(spec) - {"name"} == set(listed[spec["name"]])

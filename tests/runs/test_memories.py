@@ -1,0 +1,181 @@
+"""What memories keep and what replay draws from them."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from clpapers.runs.images import Images
+from clpapers.runs.memories import (
+    Draws,
+    Memory,
+    class_balanced,
+    greedy,
+    reservoir,
+    uniform_draws,
+    weighted_draws,
+)
+
+POLICIES = {"reservoir": reservoir.plan, "class_balanced": class_balanced.plan, "greedy": greedy.plan}
+
+
+def contents(slots, capacity):
+    """The stream positions a memory holds after all items were offered, item by item."""
+    held = {}
+    for position, slot in enumerate(slots):
+        if slot >= 0:
+            held[int(slot)] = position
+    assert all(0 <= slot < capacity for slot in held)
+    return held
+
+
+def labels_held(policy, labels, capacity, seed=0):
+    slots = POLICIES[policy](labels, capacity, np.random.default_rng(seed))
+    return np.bincount(labels[list(contents(slots, capacity).values())], minlength=labels.max() + 1)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=40, deadline=None)
+@given(
+    labels=st.lists(st.integers(0, 4), min_size=1, max_size=80),
+    capacity=st.integers(1, 30),
+    seed=st.integers(0, 9),
+)
+def test_every_policy(policy, labels, capacity, seed):
+    """Slots lie in range, are first taken in order, and everything is kept while there is room for its class."""
+    slots = POLICIES[policy](np.array(labels), capacity, np.random.default_rng(seed))
+    assert slots.min() >= -1
+    assert slots.max() < capacity
+    kept = [s for s in slots if s >= 0]
+    filled = 0
+    for slot in kept:
+        assert slot <= filled
+        filled = max(filled, slot + 1)
+    assert len(contents(slots, capacity)) == filled
+    if policy != "greedy":
+        assert filled == min(capacity, len(labels))
+
+
+def test_reservoir_is_uniform():
+    """Each of 40 items ends in a memory of 10 with probability 1/4 (Vitter 1985)."""
+    labels, rng, trials = np.zeros(40, dtype=int), np.random.default_rng(1), 4000
+    counts = np.zeros(40)
+    for _ in range(trials):
+        counts[list(contents(reservoir.plan(labels, 10, rng), 10).values())] += 1
+    assert counts.sum() == trials * 10
+    # inclusion indicators within a trial are negatively correlated: variance of a count is trials·p·(1-p)
+    z = (counts - trials / 4) / np.sqrt(trials * 0.25 * 0.75)
+    assert stats.chi2.sf((z**2).sum() * 39 / 40, 39) > 1e-3
+
+
+def test_class_balanced_on_a_skewed_stream():
+    """Classes of 500, 50 and 5 items in a memory of 30: all five of the rare class, the rest evenly shared."""
+    labels = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [500, 50, 5]))
+    held = labels_held("class_balanced", labels, 30)
+    assert held[2] == 5
+    assert abs(held[0] - held[1]) <= 1
+    assert held.sum() == 30
+    skewed = labels_held("reservoir", labels, 30)
+    assert skewed[0] > 20
+
+
+def test_class_balanced_keeps_a_full_class_uniform():
+    """Of a class that is alone, and so full from the start, every item is equally likely to be held."""
+    trials, counts, rng = 3000, np.zeros(20), np.random.default_rng(2)
+    for _ in range(trials):
+        counts[list(contents(class_balanced.plan(np.zeros(20, dtype=int), 5, rng), 5).values())] += 1
+    z = (counts - trials / 4) / np.sqrt(trials * 0.25 * 0.75)
+    assert stats.chi2.sf((z**2).sum() * 19 / 20, 19) > 1e-3
+
+
+def test_class_balanced_by_hand():
+    """Capacity 2, classes 0 0 1 1: item 2 must evict one 0; then both classes are full and tie."""
+    for seed in range(20):
+        slots = class_balanced.plan(np.array([0, 0, 1, 1]), 2, np.random.default_rng(seed))
+        assert list(slots[:2]) == [0, 1]
+        assert slots[2] in (0, 1)
+        assert slots[3] in (-1, slots[2])  # replaces the other 1, or is dropped: never the 0
+    fates = [class_balanced.plan(np.array([0, 0, 1, 1]), 2, np.random.default_rng(s))[3] >= 0 for s in range(400)]
+    assert 160 < sum(fates) < 240  # kept with probability m_c/n_c = 1/2
+
+
+def test_greedy_by_hand():
+    """Capacity 4. Class 0 fills it; class 1 is new and evicts a 0, and is taken up to the quota of 4/2."""
+    labels = np.array([0, 0, 0, 0, 0, 1, 1, 1, 0, 2, 2])
+    slots = greedy.plan(labels, 4, np.random.default_rng(0))
+    assert list(slots[:5]) == [0, 1, 2, 3, -1]
+    assert (slots[5:7] >= 0).all()
+    assert slots[7] == -1
+    assert slots[8] == -1
+    assert slots[9] >= 0  # new
+    assert slots[10] == -1  # the quota is now 4 // 3 = 1
+    assert sorted(labels_held("greedy", labels, 4)) == [1, 1, 2]
+
+
+def test_uniform_draws():
+    counts = np.array([0, 3, 5, 8, 8])
+    draws = uniform_draws(counts, 5, np.random.default_rng(0))
+    assert draws.shape == (5, 5)
+    assert sorted(draws[1]) == [0, 0, 1, 1, 2]  # fewer than five: all in turn
+    for t in (2, 3, 4):
+        assert len(set(draws[t])) == 5
+        assert draws[t].max() < counts[t]
+    many = uniform_draws(np.full(8000, 6), 3, np.random.default_rng(1))
+    sets, tally = np.unique(np.sort(many, axis=1), axis=0, return_counts=True)
+    assert len(sets) == 20  # every 3-subset of 6
+    assert stats.chisquare(tally).pvalue > 1e-3
+
+
+def test_weighted_draws_favour_small_classes():
+    """Nine items of class 0, one of class 1: class 1 is half of the single draws."""
+    labels = np.array([0] * 9 + [1] + [0] * 4000)
+    slots = np.array([*range(10), *[-1] * 4000])
+    counts = np.full(401, 10)
+    counts[0] = 0
+    draws = weighted_draws(slots, labels, 10, counts, 1, np.random.default_rng(0))
+    share = (draws[1:] == 9).mean()
+    assert abs(share - 0.5) < 4 * np.sqrt(0.25 / 400)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_memory_holds_what_items_one_by_one_would_leave(policy, data):
+    """Batched writes with repeated slots end in the same contents as the plan, item by item."""
+    device = torch.device("cpu")
+    images = Images(data.train_x, "symmetric", device, torch.float64)
+    items = torch.from_numpy(np.stack([np.random.default_rng(s).permutation(120)[:53] for s in range(2)]))
+    labels = torch.from_numpy(data.train_y)[items]
+    memory = Memory(policy, 6, images, items, labels, 8, [0, 1], keep_pixels=True)
+    for t in range(7):
+        memory.write(t)
+        for s in range(2):
+            held = contents(memory.plans[s][: (t + 1) * 8], 6)
+            assert memory.counts[s, t + 1] == len(held)
+            for slot, position in held.items():
+                assert memory.item[s, slot] == items[s, position]
+                assert memory.label[s, slot] == labels[s, position]
+                torch.testing.assert_close(memory.pixels[s, slot], images(items[s, position]))
+
+
+def test_draws_before_and_after_the_write(data):
+    images = Images(data.train_x, "unit", torch.device("cpu"), torch.float64)
+    items = torch.arange(20)[None]
+    memory = Memory("reservoir", 100, images, items, torch.from_numpy(data.train_y)[items], 5, [0])
+    before, after = Draws(memory, 4), Draws(memory, 8, after_write=True)
+    assert before(0) is None
+    memory.write(0)
+    draw = after(0)
+    assert draw.weight.tolist() == [[0.2] * 5 + [0.0] * 3]
+    assert draw.slots.tolist() == [[0, 1, 2, 3, 4, 100, 100, 100]]  # repetitions write to the spare slot
+    draw = before(1)
+    assert draw.weight is None
+    torch.testing.assert_close(draw.x, images(memory.item.gather(1, draw.slots)))
+
+
+def test_scaling():
+    pixels = np.array([0, 51, 255], dtype=np.uint8).reshape(1, 1, 1, 3)
+    for scaling, expected in (("symmetric", [-1.0, -0.6, 1.0]), ("unit", [0.0, 0.2, 1.0])):
+        images = Images(pixels, scaling, torch.device("cpu"), torch.float64)
+        assert images.shape == (3, 1, 1)
+        torch.testing.assert_close(images(torch.tensor([0])).flatten(), torch.tensor(expected, dtype=torch.float64))

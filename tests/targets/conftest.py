@@ -1,0 +1,92 @@
+"""Small measured frames of every kind, and the circumstances they are rendered under."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from clpapers.targets.notes import Notes
+
+NAMES = {
+    "er": "ER",
+    "ace": "ACE",
+    "emnist": "EMNIST",
+    "cifar10": "CIFAR-10",
+    "final_accuracy": "Fin. Acc.",
+    "learner": "Method",
+    "dataset": "Data set",
+    "split": "disjoint tasks",
+    "stf": "STF",
+}
+
+
+@pytest.fixture
+def real():
+    """The paper's own settings on real data."""
+    return Notes("paper", seeds=3)
+
+
+@pytest.fixture
+def reduced():
+    """Everything that must be said: a stand-in and a reduction."""
+    return Notes("laptop", {"emnist": "synthetic glyphs"}, ["order.length 1000 (paper: all)"], 3)
+
+
+@pytest.fixture
+def table_target():
+    return {
+        "title": "Table 1: A & B",
+        "caption": "Means of {seeds} runs in %.",
+        "rows": "learner",
+        "columns": "dataset",
+        "metrics": ["final_accuracy"],
+        "grid": {"dataset": ["emnist", "cifar10"], "learner": ["er", "ace"]},
+        "names": NAMES,
+    }
+
+
+@pytest.fixture
+def learnt():
+    """Final accuracy of two learners on two data sets, three seeds; ACE is the better one by ten."""
+    rows = [
+        {"dataset": d, "learner": l, "seed": s, "metric": "final_accuracy", "time": np.nan, "value": v + gain}
+        for d, values in {"cifar10": [38.0, 40.0, 42.0], "emnist": [79.0, 80.0, 81.0]}.items()
+        for l, gain in {"ace": 10, "er": 0}.items()
+        for s, v in enumerate(values)
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(params=["dispersion", "class_frequency", "prevalence", "stream_loss", "timestamps"])
+def figure_case(request, learnt):
+    """(render module's name, target, data) of every kind of figure."""
+    rng = np.random.default_rng(0)
+    if request.param == "dispersion":
+        target = {
+            "rows": "learner",
+            "columns": "dataset",
+            "x": "scale",
+            "metrics": ["final_accuracy"],
+            "names": NAMES,
+        }
+        data = pd.concat([learnt.assign(scale=x, value=learnt["value"] + 3 * x) for x in (0.5, 1, 2, 4)])
+        return "dispersion", target, data
+    if request.param == "timestamps":
+        data = pd.DataFrame({"position": range(40), "timestamp": np.sort(rng.random(40))})
+        data["class"] = rng.permutation(np.repeat([0, 1, 2], [13, 17, 10]))
+        data["alpha"], data["beta"] = data["class"] + 0.5, 2.0
+        return "timestamps", {"names": {"class 0": "Class 1"}}, data
+    streams = [("split", 0), ("stf", 0)]
+    if request.param == "class_frequency":
+        cells = [
+            {"order": o, "seed": s, "class": c, "time": (k + 0.5) / 20, "value": v}
+            for o, s in streams
+            for k in range(20)
+            for c, v in enumerate(rng.dirichlet(np.ones(10)))
+        ]
+        return "class_frequency", {"chunks": 20, "names": NAMES}, pd.DataFrame(cells).assign(dataset="emnist")
+    cells = [
+        {"order": o, "seed": s, "metric": request.param, "time": t, "value": rng.random()}
+        for o, s in [*streams, ("split", 1), ("stf", 1)]
+        for t in np.linspace(0, 1, 30)
+    ]
+    return "stream_curves", {"names": NAMES}, pd.DataFrame(cells).assign(dataset="emnist")

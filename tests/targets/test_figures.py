@@ -1,0 +1,87 @@
+"""What every figure must have: its marks, its labels, and no text cut off."""
+
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.text import Text
+
+from clpapers.targets import class_frequency, stream_curves
+from clpapers.targets.style import class_colours
+
+
+def rendered(case, notes):
+    module, target, data = case
+    return import_module(f"clpapers.targets.{module}").render(target, data, notes)
+
+
+def texts(figure):
+    return [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+
+
+def test_no_stand_in_and_no_reduction_goes_unmarked(figure_case, reduced):
+    figure = rendered(figure_case, reduced)
+    shown = [text.get_text() for text in texts(figure)]
+    notes = "\n".join(shown)
+    assert "‡ Reduced scale ‘laptop’" in notes
+    if "dataset" in figure_case[2]:
+        titles = [axes.get_title() for axes in figure.axes]
+        assert any("EMNIST†‡" in title for title in titles)
+        assert not any("EMNIST" in title and "EMNIST†‡" not in title for title in titles)
+        assert "† Stand-in data" in notes
+
+
+def test_real_data_at_the_papers_scale_is_not_marked(figure_case, real):
+    shown = "".join(text.get_text() for text in texts(rendered(figure_case, real)))
+    assert "†" not in shown
+    assert "‡" not in shown
+
+
+def test_nothing_is_cut_off(figure_case, reduced):
+    figure = rendered(figure_case, reduced)
+    figure.draw_without_rendering()
+    drawn, page = figure.get_tightbbox(), figure.bbox_inches
+    assert drawn.x0 >= page.x0
+    assert drawn.y0 >= page.y0
+    assert drawn.x1 <= page.x1
+    assert drawn.y1 <= page.y1
+
+
+def test_axes_are_labelled(figure_case, real):
+    figure = rendered(figure_case, real)
+    labels = [axes.get_xlabel() for axes in figure.axes]
+    assert any([*labels, figure.get_supxlabel()])
+
+
+@pytest.mark.parametrize("classes", [3, 10, 47, 100, 200])
+def test_classes_have_colours_of_their_own(classes):
+    colours = np.array([to_rgb(colour) for colour in class_colours(classes)])
+    assert len(np.unique(colours.round(2), axis=0)) == classes
+    assert np.linalg.norm(np.diff(colours, axis=0), axis=1).min() > 0.1  # neighbours in the stack
+
+
+def test_stacked_areas_fill_the_panel(real):
+    data = pd.DataFrame({"class": [0, 1, 1], "time": [0.25, 0.25, 0.75], "value": [0.4, 0.6, 1.0]})
+    data = data.assign(dataset="emnist", order="stf")
+    figure = class_frequency.render({"chunks": 2}, data, real)
+    tops = {patch.get_label(): patch.get_data() for patch in figure.axes[0].patches}
+    np.testing.assert_allclose(tops["0"].values, [0.4])
+    np.testing.assert_allclose(tops["1"].values, [1, 1])
+    np.testing.assert_allclose(tops["1"].edges, [0, 0.5, 1])
+
+
+@pytest.mark.parametrize(("classes", "legends"), [(12, 1), (13, 0)])
+def test_only_few_classes_have_a_legend(real, classes, legends):
+    data = pd.DataFrame({"class": range(classes), "time": 0.5, "value": 1 / classes})
+    figure = class_frequency.render({"chunks": 1}, data.assign(dataset="emnist", order="stf"), real)
+    assert sum(axes.get_legend() is not None for axes in figure.axes) == legends
+
+
+def test_stream_curves_put_seeds_in_rows_and_orders_in_columns(real):
+    cells = [("split", 0), ("split", 1), ("stf", 5), ("stf", 6)]
+    data = pd.DataFrame([{"order": o, "seed": s, "time": t, "value": s + t} for o, s in cells for t in (0.0, 1.0)])
+    figure = stream_curves.render({}, data.assign(dataset="emnist", metric="stream_loss"), real)
+    starts = [axes.lines[0].get_ydata()[0] for axes in figure.axes]
+    assert starts == [0, 5, 1, 6]

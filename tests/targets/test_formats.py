@@ -1,0 +1,152 @@
+"""The files: they parse back, escape what must be escaped, show every mark, and repeat byte for byte."""
+
+import re
+from html.parser import HTMLParser
+from importlib import import_module
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clpapers.targets import comparison, formats, results_table
+from clpapers.targets.table import Table
+
+
+@pytest.fixture
+def table(table_target, learnt, reduced):
+    """A results table with its comparison below it."""
+    rendered = results_table.render(table_target, learnt, reduced)
+    printed = [{"row": "ER", "column": "EMNIST", "metric": "final_accuracy"}]
+    printed = pd.DataFrame(printed).assign(value=80.1, decimals=1, half_width=0.5, n=20)
+    return comparison.attach(rendered, table_target, printed, reduced)
+
+
+def odd(*cells):
+    body = pd.DataFrame([cells], columns=[f"c{i}" for i in range(len(cells))])
+    return Table("T", "C", body, body.map(lambda _: False), body)
+
+
+class Page(HTMLParser):
+    """Every start tag with its attributes, and every cell's text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.cells, self.open = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag != "meta":
+            self.open.append(tag)
+        if tag in ("td", "th"):
+            self.cells.append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if {"td", "th"} & set(self.open):
+            self.cells[-1] += data
+
+
+def test_files(table, tmp_path):
+    names = {path.name for path in formats.write_table(table, tmp_path / "table1")}
+    assert names == {f"table1{s}" for s in (*formats.TABLE_SUFFIXES, ".reported.csv", ".paired.csv")}
+    assert names == {path.name for path in tmp_path.iterdir()}
+
+
+def test_csv_parses_back(table, tmp_path):
+    formats.write_table(table, tmp_path / "table1")
+    back = pd.read_csv(tmp_path / "table1.csv", keep_default_na=False)
+    pd.testing.assert_frame_equal(back, table.data, check_dtype=False, rtol=1e-9)
+
+
+def test_markdown_has_both_tables_with_all_cells(table):
+    text = formats.to_markdown(table)
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(lines) == (2 + 2) + (2 + 1)
+    assert "EMNIST†‡ Fin. Acc." in lines[0]
+    assert "**90.0 ± 2.5**" in text
+    assert "† Stand-in data" in text
+    assert "‡ Reduced scale" in text
+
+
+def test_markdown_escapes_what_would_format():
+    text = formats.to_markdown(odd("a|b", "*c*", "d_e", "<f>"))
+    assert r"a\|b" in text
+    assert r"\*c\*" in text
+    assert r"d\_e" in text
+    assert r"\<f>" in text
+
+
+def test_html_is_well_formed_and_accessible(table):
+    page = Page(formats.to_html(table))
+    assert page.open == []
+    tags = [tag for tag, _ in page.tags]
+    assert tags.count("table") == tags.count("caption") == 2
+    assert ("html", {"lang": "en"}) in page.tags
+    scopes = {attributes.get("scope") for tag, attributes in page.tags if tag == "th"}
+    assert scopes == {"col", "row"}
+    assert not {"script", "link", "img"} & set(tags)
+    assert "EMNIST†‡" in page.cells
+    assert "90.0 ± 2.5" in page.cells
+
+
+def test_html_column_groups_have_their_scope(table_target, learnt, real):
+    table_target["metrics"] = ["final_accuracy", "other"]
+    both = pd.concat([learnt, learnt.assign(metric="other")])
+    page = Page(formats.to_html(results_table.render(table_target, both, real)))
+    groups = [attributes for _, attributes in page.tags if attributes.get("scope") == "colgroup"]
+    assert groups == [{"scope": "colgroup", "colspan": "2"}] * 2
+
+
+def test_html_escapes():
+    page = Page(formats.to_html(odd("a", "<script>x & y")))
+    assert "<script>x & y" in page.cells
+    assert "script" not in [tag for tag, _ in page.tags]
+
+
+@given(st.text(st.sampled_from(r"a \&%$#_{}~^±×†‡μ–"), max_size=12))
+def test_latex_leaves_nothing_special_unescaped(text):
+    typeset = formats.latex(text)
+    ours = re.sub(r"\$[^$]*?\$", "", re.sub(r"\\\$", "", typeset))  # our own mathematics may use $ and ^
+    ours = re.sub(r"\\text\w+\{\}", "", ours)
+    assert not re.search(r"(?<!\\)[&%$#_{}^~]", ours)
+    assert ours.replace("\\", "").isascii()
+
+
+def test_latex_table(table):
+    text = formats.to_latex(table, "table1")
+    assert text.count("{") == text.count("}")
+    assert r"A \& B$^\ddagger$" in text
+    assert r"in \%." in text
+    assert r"EMNIST$^\dagger$$^\ddagger$" in text
+    assert r"\textbf{90.0 $\pm$ 2.5}" in text
+    for rule in (r"\toprule", r"\midrule", r"\bottomrule"):
+        assert text.count(rule) == 1
+    for environment in ("table", "tabular"):
+        assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}") == 1
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in rows} == {2}
+    assert text.isascii()
+
+
+def test_tables_repeat_byte_for_byte(table, tmp_path):
+    first, second = (formats.write_table(table, tmp_path / run / "t") for run in "ab")
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_figures_repeat_byte_for_byte_with_their_fonts_inside(figure_case, reduced, tmp_path):
+    module, target, data = figure_case
+    render = import_module(f"clpapers.targets.{module}").render
+    first, second = (formats.write_figure(render(target, data, reduced), tmp_path / run / "f") for run in "ab")
+    assert [path.suffix for path in first] == list(formats.FIGURE_SUFFIXES)
+    contents = [path.read_bytes() for path in first]
+    assert contents == [path.read_bytes() for path in second]
+    pdf, svg, png = contents
+    assert b"/FontFile2" in pdf
+    assert b"Date" not in pdf
+    assert b"<dc:date>" not in svg
+    assert b"<text" not in svg
+    assert png.startswith(b"\x89PNG")

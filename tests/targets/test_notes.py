@@ -1,0 +1,40 @@
+"""Marks, footnotes and names."""
+
+import pandas as pd
+
+from clpapers.targets.notes import levels, named
+
+
+def test_marks(real, reduced):
+    assert real.mark("EMNIST", "emnist") == "EMNIST"
+    assert reduced.mark("EMNIST", "emnist") == "EMNIST†‡"
+    assert reduced.mark("CIFAR-10", "cifar10") == "CIFAR-10‡"
+
+
+def test_footnotes_explain_the_marks_of_the_data_sets_shown(real, reduced):
+    target = {"names": {"emnist": "EMNIST"}}
+    standin, reduction = reduced.footnotes(target, ["emnist", "cifar10", "emnist"])
+    assert standin.startswith("†")
+    assert standin.count("EMNIST: synthetic glyphs") == 1
+    assert reduction == "‡ Reduced scale ‘laptop’: order.length 1000 (paper: all)."
+    assert reduced.footnotes(target, ["cifar10"]) == [reduction]
+    assert real.footnotes(target, ["emnist"]) == []
+
+
+def test_captions_name_seeds_and_scale(reduced):
+    assert reduced.fill("{seeds} runs ({scale}) of {x}") == "3 runs (laptop) of {x}"
+
+
+def test_levels_follow_the_grid_and_skip_what_was_not_run():
+    data = pd.DataFrame({"learner": ["er", "ace"], "order": ["stf", "split"]})
+    assert levels({"grid": {"learner": ["ace", "mir", "er"]}}, data, "learner") == ["ace", "er"]
+    assert levels({"grid": {"order": [{"name": "split", "tasks": 5}, {"name": "stf"}]}}, data, "order") == [
+        "split",
+        "stf",
+    ]
+    assert levels({}, data, "order") == ["stf", "split"]
+
+
+def test_a_key_without_a_name_is_its_own():
+    assert named({"names": {"er": "ER"}}, "er") == "ER"
+    assert named({}, 0.5) == "0.5"

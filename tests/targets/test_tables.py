@@ -1,0 +1,100 @@
+"""What the table renderers put where."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from clpapers.metrics.intervals import mean_interval, paired
+from clpapers.targets import architecture_table, number, results_table
+from clpapers.targets.table import plus_minus
+
+
+def test_results_table_has_the_papers_rows_columns_and_order(table_target, learnt, real):
+    table = results_table.render(table_target, learnt, real)
+    half = mean_interval([79.0, 80.0, 81.0])[1]
+    assert list(table.body.columns) == [("Method", ""), ("EMNIST", "Fin. Acc."), ("CIFAR-10", "Fin. Acc.")]
+    assert list(table.body["Method", ""]) == ["ER", "ACE"]
+    assert list(table.body["EMNIST", "Fin. Acc."]) == [f"80.0 ± {half:.1f}", f"90.0 ± {half:.1f}"]
+    assert table.bold.to_numpy().tolist() == [[False, False, False], [False, True, True]]
+    assert table.caption == "Means of 3 runs in %."
+    assert not table.footnotes
+
+
+def test_results_table_numbers(table_target, learnt, reduced):
+    data = results_table.render(table_target, learnt, reduced).data.set_index(["row", "column", "metric"])
+    cell = data.loc[("ACE", "EMNIST", "final_accuracy")]
+    assert (cell["mean"], cell["n"], cell["dataset"], cell["standin"]) == (
+        90,
+        3,
+        "emnist",
+        "synthetic glyphs",
+    )
+    assert set(data.loc[data["dataset"] == "cifar10", "standin"]) == {""}
+
+
+def test_a_cell_that_was_not_run_is_a_dash(table_target, learnt, real):
+    missing = learnt[(learnt["dataset"] != "emnist") | (learnt["learner"] != "er")]
+    body = results_table.render(table_target, missing, real).body
+    assert body["EMNIST", "Fin. Acc."].iloc[0] == "–"
+
+
+def test_one_seed_is_printed_without_an_interval(table_target, learnt, real):
+    body = results_table.render(table_target, learnt[learnt["seed"] == 0], real).body
+    assert list(body["EMNIST", "Fin. Acc."]) == ["79.0", "89.0"]
+
+
+def test_pairs_share_seeds_and_are_adjusted_together(table_target, learnt, real):
+    third = learnt[learnt["learner"] == "er"].assign(learner="mir")
+    third["value"] += np.tile([1.0, 2.0, 4.0], 2)
+    table_target["grid"]["learner"].append("mir")
+    pairs = results_table.render(table_target, pd.concat([learnt, third]), real).sidecars["paired"]
+    emnist = pairs[pairs["column"] == "EMNIST"].set_index(["first", "second"])
+    assert list(emnist.index) == [("ER", "ACE"), ("ER", "mir"), ("ACE", "mir")]
+    expected = paired(pd.Series([79.0, 80.0, 81.0]), pd.Series([80.0, 82.0, 85.0]))
+    assert emnist.loc[("ER", "mir"), "difference"] == expected.difference
+    assert emnist.loc[("ER", "mir"), "p"] == pytest.approx(expected.p)
+    assert emnist.loc[("ER", "mir"), "p_holm"] == pytest.approx(expected.p)  # the larger of its two real tests
+    assert emnist.loc[("ACE", "mir"), "p_holm"] == pytest.approx(2 * emnist.loc[("ACE", "mir"), "p"])
+
+
+def test_plus_minus():
+    assert plus_minus(80.06, 0.51, 1) == "80.1 ± 0.5"
+    assert plus_minus(80.06, np.nan, 1) == "80.1"
+    assert plus_minus(np.nan, np.nan, 1) == "–"
+
+
+def test_architecture_table_ends_each_net_with_its_total(reduced):
+    layers = pd.DataFrame(
+        {
+            "net": ["cnn", "cnn", "mlp"],
+            "input": "1×28×28",
+            "classes": 10,
+            "block": ["ConvBlock(1, 32)", "ConvBlock(1, 32)", np.nan],
+            "layer": ["Conv2d", "ReLU", "Linear"],
+            "output": ["32×28×28", "32×28×28", 10],
+            "parameters": [1320, 0, 7850],
+            "total": [1320, 1320, 7850],
+        }
+    )
+    table = architecture_table.render({"title": "T", "caption": "C", "names": {"cnn": "CNN"}}, layers, reduced)
+    assert table.body.to_numpy().tolist() == [
+        ["CNN", "", "Input, 10 classes", "1×28×28", ""],
+        ["", "ConvBlock(1, 32)", "Conv2d", "32×28×28", "1,320"],
+        ["", "", "ReLU", "32×28×28", "0"],
+        ["", "Total", "", "", "1,320"],
+        ["mlp", "", "Input, 10 classes", "1×28×28", ""],
+        ["", "", "Linear", "10", "7,850"],
+        ["", "Total", "", "", "7,850"],
+    ]
+    assert list(table.bold.any(axis=1)) == [False, False, False, True, False, False, True]
+    assert table.title == "T‡"
+
+
+def test_number(real):
+    data = pd.DataFrame([{"row": "a", "metric": "captured", "mean": 99.838, "half_width": 0.00123, "n": 100_000}])
+    target = {"title": "T", "caption": "C", "names": {"a": "Beta", "captured": "Captured (%)", "row": "Of"}}
+    table = number.render(target, data, real)
+    assert table.body.to_dict("records") == [
+        {"Of": "Beta", "Captured (%)": "99.84", "95 % half-width": "0.0012", "Simulations": "100,000"}
+    ]
+    assert table.data["row"].item() == "Beta"
