@@ -16,6 +16,9 @@ rule dataset:
     resources:
         mem_mb=6000,
         runtime=60,
+        # not params: the same bytes from another place are no reason to make anything anew
+        data_folder=SETTINGS["data_folder"],
+        downloads=SETTINGS["downloads"],
     shell:
-        "clpapers dataset --out {output.data} --data-folder {config[data_folder]:q}"
-        " --downloads {config[downloads]:q} > {log} 2>&1"
+        "clpapers dataset --out {output.data} --data-folder {resources.data_folder:q}"
+        " --downloads {resources.downloads:q} > {log} 2>&1"

@@ -16,11 +16,11 @@ rule train:
         "../envs/clpapers.yaml"
     threads: 1
     resources:
-        gpu=1 if CUDA else 0,
+        gpu=1 if CUDA else 0,  # no param: what a CPU has trained a GPU need not train again
         mem_mb=lambda w, attempt: 6000 * attempt,
         runtime=720,
     shell:
-        "clpapers train --out {output.result} --device {config[device]} > {log} 2>&1"
+        "clpapers train --out {output.result} --gpus {resources.gpu} > {log} 2>&1"
 
 
 rule net:

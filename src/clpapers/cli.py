@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     command("entropy", entropy, "simulate stf's appendix E", out="results/S/streams/entropy/P-T.npz")
     command("net", net, "describe the net a data set is learnt with", out="results/S/runs/nets/D.json")
     sub = command("train", train, "train one cell's seeds", out="results/S/runs/D/ORDER/LEARNER-HASH/seedsA-B.json")
-    sub.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="1: train on the GPU, 0: on the CPU")
     command(
         "index",
         index,
@@ -199,7 +199,9 @@ def train(options: argparse.Namespace) -> None:
     if key not in plan.cells:
         raise Refusal(f"{options.out}: no target needs a cell {key}; results/{plan.scale}/runs/index.csv lists them")
     cell = plan.cells[key]
-    device = torch.device(resolve_device(options.device))
+    device = torch.device("cuda" if options.gpus else "cpu")
+    if options.gpus and not torch.cuda.is_available():
+        raise Refusal("--gpus 1: PyTorch sees no GPU here; set device: cpu in config/config.yaml")
     streams = {seed: cell.stream(seed) for seed in seeds}
     with provenance.recording(
         "runs",

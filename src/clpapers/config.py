@@ -265,6 +265,7 @@ class Plan:
                 raise ConfigError(f"{self.scale_file}: papers: '{paper}' has no file in {CONFIG}/papers/")
         self.datasets = read_yaml(CONFIG / "datasets.yaml")
         validate(self.datasets, schema("datasets"), CONFIG / "datasets.yaml")
+        self.titles: dict[str, str] = {}
         self.nets: dict[str, dict] = {}  # the net each data set is learnt with
         self.targets: dict[str, Target] = {}
         for paper in papers:
@@ -302,6 +303,7 @@ class Plan:
             for label, options in block.get("learners", {}).items():
                 self._learner_options(file, f"datasets.{name}.learners.{label}", label, options, written)
         content = merge(written, overlay)
+        self.titles[paper] = content.get("title", paper)
         for dataset in content.get("datasets", {}):
             net = self._base(content, dataset).get("net", {})
             self._complete(file, f"datasets.{dataset}", "net", net)

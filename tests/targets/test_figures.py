@@ -49,10 +49,18 @@ def test_nothing_is_cut_off(figure_case, reduced):
     assert drawn.y1 <= page.y1
 
 
+def test_footnotes_stand_below_the_axes_and_their_labels(figure_case, reduced):
+    figure = rendered(figure_case, reduced)
+    figure.draw_without_rendering()
+    notes = figure.texts[0]
+    assert min(axes.get_tightbbox().y0 for axes in figure.axes) >= notes.get_window_extent().y1
+
+
 def test_axes_are_labelled(figure_case, real):
     figure = rendered(figure_case, real)
-    labels = [axes.get_xlabel() for axes in figure.axes]
-    assert any([*labels, figure.get_supxlabel()])
+    bottom = [axes for axes in figure.axes if axes.get_subplotspec().is_last_row()]
+    assert all(axes.get_xlabel() for axes in bottom)
+    assert any([figure.get_supylabel(), *(axes.get_ylabel() for axes in figure.axes)])
 
 
 @pytest.mark.parametrize("classes", [3, 10, 47, 100, 200])

@@ -135,7 +135,7 @@ def _train_stack(
 
 @torch.no_grad()
 def classified(net: Stack, images: Images, items: torch.Tensor, labels: torch.Tensor) -> np.ndarray:
-    """Whether each net classifies each of its items rightly, in evaluation mode: [S, N] indices, labels → bool [S, N]."""
+    """Whether each net, in evaluation mode, classifies its items rightly: indices and labels [S, N] → bool [S, N]."""
     net.eval()
     right = [
         net(images(chunk)).argmax(dim=2) == y

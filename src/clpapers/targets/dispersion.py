@@ -15,7 +15,7 @@ SPREAD = 0.05  # octaves between the methods' points, so that their intervals do
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw the target's one metric over a factor on a logarithmic axis.
+    """Draw the target's one metric, a percentage, over a factor on a logarithmic axis.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     (metric,) = target["metrics"]
     summary = summarise(data[data["metric"] == metric], list(dict.fromkeys([panel_factor, "dataset", line, x])))
     lines, columns = levels(target, data, line), levels(target, data, panel_factor)
-    figure, axes = panels(target, notes, data["dataset"], 1, len(columns), 1.85, x_label=named(target, x), sharex=True)
+    figure, axes = panels(target, notes, data["dataset"], 1, len(columns), 1.85, sharex=True)
     ticks = sorted(data[x].unique())
     for panel, column in zip(axes[0], columns):
         for i, level in enumerate(lines):
@@ -45,10 +45,12 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
             )
         dataset = summary.loc[summary[panel_factor] == column, "dataset"].iloc[0]
         panel.set_title(notes.mark(named(target, column), dataset))
+        panel.set_xlabel(named(target, x))
         panel.set_xscale("log", base=2)
         panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         panel.margins(x=0.12)
-        panel.set_ylim(bottom=max(0, panel.get_ylim()[0]))
+        low, high = panel.get_ylim()
+        panel.set_ylim(max(low, 0), min(high, 100))
         panel.grid(axis="y", linewidth=0.3, color="0.85")
     axes[0, 0].set_ylabel(named(target, metric))
     handles, labels = axes[0, 0].get_legend_handles_labels()

@@ -187,7 +187,7 @@ def write_table(table: Table, stem: Path | str) -> list[Path]:
 def _settle(figure: Figure) -> None:
     """Lay the figure out once and round where its axes stand.
 
-    The layout's solver leaves noise in the last bits that depends on memory addresses; SVG hashes them into names.
+    The layout's solver leaves noise in the last bits, which SVG would hash into names.
     """
     figure.draw_without_rendering()
     figure.set_layout_engine("none")

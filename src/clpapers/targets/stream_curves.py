@@ -31,7 +31,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
         rows,
         len(orders),
         0.5 + 0.75 * rows,
-        x_label="Time (fraction of the stream)",
         y_label=named(target, metric),
         sharex=True,
         sharey=True,
@@ -42,6 +41,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
             panel = axes[row, column]
             panel.plot(curve["time"], curve["value"], color=SERIES[column], linewidth=0.8)
             panel.grid(axis="y", linewidth=0.3, color="0.85")
+        axes[-1, column].set_xlabel("Time (fraction of the stream)")
         axes[0, column].set_title(stream_title(target, notes, data, order))
     axes[0, 0].locator_params(axis="y", nbins=4)
     axes[0, 0].set(xlim=(0, 1), ylim=(0, 1.05 * data["value"].max()))

@@ -57,10 +57,8 @@ def class_colours(classes: int) -> list:
     if classes <= len(TEN):
         return TEN[:classes]
     golden, lightness, saturation = (np.sqrt(5) - 1) / 2, (0.45, 0.75, 0.58, 0.88), (0.95, 0.55)
-    return [
-        sns.husl_palette(1, h=(k // 8 * golden + k % 8 * 3 / 8) % 1, l=lightness[k % 4], s=saturation[k // 4 % 2])[0]
-        for k in range(classes)
-    ]
+    hues = [(k // 8 * golden + k % 8 * 3 / 8) % 1 for k in range(classes)]
+    return [sns.husl_palette(1, h=hue, l=lightness[k % 4], s=saturation[k // 4 % 2])[0] for k, hue in enumerate(hues)]
 
 
 def panels(
@@ -71,13 +69,12 @@ def panels(
     columns: int,
     height: float,
     *,
-    x_label: str = "",
     y_label: str = "",
     **options,
 ):
     """A figure of the papers' text width with rows × columns axes and its footnotes below them.
 
-    height: of the axes' part, in inches. x_label, y_label: shared by all axes. options: passed on to `subplots`.
+    height: of the axes' part, in inches. y_label: shared by all axes. options: passed on to `subplots`.
     Returns (figure, axes `[rows, columns]`).
     """
     lines = [line for note in notes.footnotes(target, datasets) for line in textwrap.wrap(note, NOTE_CHARACTERS)]
@@ -86,11 +83,8 @@ def panels(
     share = foot / (height + foot)
     figure.get_layout_engine().set(rect=(0, share, 1, 1 - share))
     figure.text(0.01, share, "\n".join(lines), size=NOTE_SIZE, va="top", linespacing=1.2)
-    size = STYLE["axes.labelsize"]
-    if x_label:
-        figure.supxlabel(x_label, y=share + 0.02, va="bottom", size=size)
     if y_label:
-        figure.supylabel(y_label, y=(1 + share) / 2, size=size)
+        figure.supylabel(y_label, y=(1 + share) / 2, size=STYLE["axes.labelsize"])
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 

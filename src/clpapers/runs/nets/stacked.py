@@ -62,7 +62,7 @@ class StackedCosineLinear(nn.Module):
 
 
 class StackedConv2d(nn.Module):
-    """S convolutions as one with S groups: weight [S, out, in, k, k], bias [S, out]; [B, S·in, H, W] → [B, S·out, H', W']."""
+    """S convolutions as one with S groups: weight [S, out, in, k, k]; [B, S·in, H, W] → [B, S·out, H', W']."""
 
     def __init__(self, layers: Sequence[nn.Conv2d]):
         super().__init__()
@@ -129,7 +129,7 @@ class Stack(nn.Module):
         self.net = net
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        s, b = x.shape[:2]
+        s = x.shape[0]
         x = x.squeeze(0) if s == 1 else x.transpose(0, 1).flatten(1, 2)
         return _seedwise(self.net(x), s)
 

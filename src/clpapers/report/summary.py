@@ -1,0 +1,64 @@
+"""The page printed at the end of a build: what was built, on which data, how long it took, where to look."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+from clpapers.config import Plan, Target
+from clpapers.provenance import ProvenanceError, read_record
+
+
+def page(plan: Plan) -> str:
+    """The summary of all that stands built of a plan's targets."""
+    lines = [f"clpapers, scale ‘{plan.scale}’: {plan.settings['description']}", ""]
+    data: dict[str, dict] = {}
+    for paper in dict.fromkeys(target.paper for target in plan.targets.values()):
+        lines += [f"{paper}: {plan.titles[paper]}"]
+        for target in plan.targets.values():
+            if target.paper == paper and not target.spec.get("extra"):
+                lines.append(_line(target))
+                data |= _record(target.outputs[0]).get("data", {})
+        lines.append("")
+    lines += ["data sets"]
+    lines += [f"  {name:14} {_origin(facts)}" for name, facts in sorted(data.items())] or ["  none"]
+    lines += ["", *_times(plan), "", "where a number came from: clpapers lineage FILE"]
+    return "\n".join(lines)
+
+
+def _record(path: Path) -> dict:
+    try:
+        return read_record(path)
+    except ProvenanceError:
+        return {}
+
+
+def _line(target: Target) -> str:
+    if not _record(target.outputs[0]):
+        return f"  {target.name:12} not built"
+    shown = next(path for path in target.outputs if path.suffix in (".md", ".png"))
+    text = f"  {target.name:12} {shown}"
+    compared = target.stem.with_name(f"{target.name}.reported.csv")
+    if compared.is_file():
+        with compared.open(encoding="utf-8", newline="") as file:
+            verdicts = Counter(row["verdict"] for row in csv.DictReader(file))
+        text += "  (" + ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()) + ")"
+    return text
+
+
+def _origin(facts: dict) -> str:
+    if facts["standin"]:
+        return "STAND-IN, synthetic: numbers on it are not the paper's"
+    part = "PART of the real data" if facts["partial"] else "real data"
+    return f"{part}, from {facts['source']}, proven by {facts['proof']}"
+
+
+def _times(plan: Plan) -> list[str]:
+    """The work behind the files, by stage, from the records."""
+    seconds: Counter[str] = Counter()
+    for path in Path("results", plan.scale).rglob("*.record.json"):
+        record = _record(path.with_name(path.name.replace(".record.json", ".x")))
+        seconds[record["stage"]] += record["wall_seconds"]
+    total = ", ".join(f"{stage} {value:.0f} s" for stage, value in seconds.most_common())
+    return [f"work: {sum(seconds.values()) / 60:.1f} minutes of one process ({total})"]
