@@ -16,10 +16,10 @@ wildcard_constraints:
 
 
 rule all:
+    default_target: True
     input:
         outputs(PLAN),
         f"results/{SCALE}/runs/index.csv",
-    default_target: True
 
 
 include: "rules/datasets.smk"

@@ -1,6 +1,8 @@
 # Helpers of the rules: from wildcards to plans, cells, targets and digests. No science.
+import fcntl
 import functools
 import sys
+from pathlib import Path
 
 from clpapers.cli import measured_files, net_code, reduced, render_code, resolve_device, run_code
 from clpapers.config import ConfigError, Plan, block_seeds, check_settings
@@ -13,6 +15,31 @@ try:
     PLAN = Plan(SCALE, SETTINGS["papers"], cuda=CUDA)
 except ConfigError as error:
     sys.exit(f"clpapers: {error}")
+
+
+def drop_dead_locks():
+    """Remove the locks of Snakemakes that were killed, which would refuse the same command given again.
+
+    Every living Snakemake shares a lock of the kernel's, which dies with its process. Who gets that one alone is
+    the only one alive, so that what lies in Snakemake's own folder of locks is a dead one's. Returns the open file
+    that holds the share.
+    """
+    Path(".snakemake/locks").mkdir(parents=True, exist_ok=True)
+    alive = open(".snakemake/alive", "a")
+    try:
+        fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for lock in Path(".snakemake/locks").glob("*.lock"):
+            lock.unlink(missing_ok=True)
+    except BlockingIOError:
+        pass  # another Snakemake is at work here: its locks stand
+    except OSError:
+        return alive  # a file system without such locks: `snakemake --unlock` remains
+    fcntl.flock(alive, fcntl.LOCK_SH)
+    return alive
+
+
+if workflow.is_main_process:
+    ALIVE = drop_dead_locks()
 
 
 @functools.cache

@@ -3,22 +3,22 @@ rule dataset:
     output:
         data="results/{scale}/datasets/{dataset}.npz",
         record="results/{scale}/datasets/{dataset}.record.json",
-    params:
-        code=code_digest("clpapers.datasets.build"),
-        spec=dataset_spec,
     log:
         "results/{scale}/logs/datasets/{dataset}.log",
     benchmark:
         "results/{scale}/benchmarks/datasets/{dataset}.tsv"
+    retries: 1
     conda:
         "../envs/clpapers.yaml"
-    retries: 1
     resources:
         mem_mb=6000,
         runtime=60,
         # not params: the same bytes from another place are no reason to make anything anew
         data_folder=SETTINGS["data_folder"],
         downloads=SETTINGS["downloads"],
+    params:
+        code=code_digest("clpapers.datasets.build"),
+        spec=dataset_spec,
     shell:
         "clpapers dataset --out {output.data} --data-folder {resources.data_folder:q}"
         " --downloads {resources.downloads:q} > {log} 2>&1"

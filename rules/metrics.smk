@@ -5,9 +5,6 @@ rule metrics:
     output:
         metrics="results/{scale}/metrics/{paper}/{target}.csv",
         record="results/{scale}/metrics/{paper}/{target}.record.json",
-    params:
-        code=lambda w: code_digest(f"clpapers.metrics.{target_of(w).spec['measure']}"),
-        target=lambda w: target_of(w).measured_digest,
     log:
         "results/{scale}/logs/metrics/{paper}/{target}.log",
     benchmark:
@@ -17,5 +14,8 @@ rule metrics:
     resources:
         mem_mb=4000,
         runtime=30,
+    params:
+        code=lambda w: code_digest(f"clpapers.metrics.{target_of(w).spec['measure']}"),
+        target=lambda w: target_of(w).measured_digest,
     shell:
         "clpapers metrics --out {output.metrics} > {log} 2>&1"

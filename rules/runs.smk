@@ -6,8 +6,6 @@ rule train:
     output:
         result="results/{scale}/runs/{dataset}/{order}/{run}/{block}.json",
         record="results/{scale}/runs/{dataset}/{order}/{run}/{block}.record.json",
-    params:
-        code=lambda w: run_code(cell_of(w).spec),
     log:
         "results/{scale}/logs/runs/{dataset}/{order}/{run}/{block}.log",
     benchmark:
@@ -19,6 +17,8 @@ rule train:
         gpu=1 if CUDA else 0,  # no param: what a CPU has trained a GPU need not train again
         mem_mb=lambda w, attempt: 6000 * attempt,
         runtime=720,
+    params:
+        code=lambda w: run_code(cell_of(w).spec),
     shell:
         "clpapers train --out {output.result} --gpus {resources.gpu} > {log} 2>&1"
 
@@ -28,9 +28,6 @@ rule net:
     output:
         net="results/{scale}/runs/nets/{dataset}.json",
         record="results/{scale}/runs/nets/{dataset}.record.json",
-    params:
-        code=lambda w: net_code(plan(w.scale).nets[w.dataset]),
-        net=lambda w: repr(plan(w.scale).nets[w.dataset]),
     log:
         "results/{scale}/logs/runs/nets/{dataset}.log",
     benchmark:
@@ -40,6 +37,9 @@ rule net:
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        code=lambda w: net_code(plan(w.scale).nets[w.dataset]),
+        net=lambda w: repr(plan(w.scale).nets[w.dataset]),
     shell:
         "clpapers net --out {output.net} > {log} 2>&1"
 
@@ -49,9 +49,6 @@ rule index:
     output:
         index="results/{scale}/runs/index.csv",
         record="results/{scale}/runs/index.record.json",
-    params:
-        code=code_digest("clpapers.config"),
-        cells=lambda w: plan(w.scale).digest,
     log:
         "results/{scale}/logs/runs/index.log",
     benchmark:
@@ -61,5 +58,8 @@ rule index:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        code=code_digest("clpapers.config"),
+        cells=lambda w: plan(w.scale).digest,
     shell:
         "clpapers index --out {output.index} > {log} 2>&1"

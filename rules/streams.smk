@@ -5,19 +5,19 @@ rule stream:
     output:
         stream="results/{scale}/streams/{dataset}/{order}/seed{seed}.npz",
         record="results/{scale}/streams/{dataset}/{order}/seed{seed}.record.json",
-    wildcard_constraints:
-        seed=r"\d+",
-    params:
-        code=code_digest("clpapers.streams.orders", "clpapers.streams.stream"),
     log:
         "results/{scale}/logs/streams/{dataset}/{order}/seed{seed}.log",
     benchmark:
         "results/{scale}/benchmarks/streams/{dataset}/{order}/seed{seed}.tsv"
+    wildcard_constraints:
+        seed=r"\d+",
     conda:
         "../envs/clpapers.yaml"
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        code=code_digest("clpapers.streams.orders", "clpapers.streams.stream"),
     shell:
         "clpapers stream --out {output.stream} > {log} 2>&1"
 
@@ -27,9 +27,6 @@ rule entropy:
     output:
         ratios="results/{scale}/streams/entropy/{paper}-{target}.npz",
         record="results/{scale}/streams/entropy/{paper}-{target}.record.json",
-    params:
-        code=code_digest("clpapers.streams.entropy"),
-        simulations=lambda w: target_of(w).spec["simulations"],
     log:
         "results/{scale}/logs/streams/entropy/{paper}-{target}.log",
     benchmark:
@@ -39,5 +36,8 @@ rule entropy:
     resources:
         mem_mb=2000,
         runtime=30,
+    params:
+        code=code_digest("clpapers.streams.entropy"),
+        simulations=lambda w: target_of(w).spec["simulations"],
     shell:
         "clpapers entropy --out {output.ratios} > {log} 2>&1"

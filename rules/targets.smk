@@ -13,10 +13,6 @@ rule table:
             labels={"target": "{target}", "scale": "{scale}"},
         ),
         record="results/{scale}/targets/{paper}/{target}.record.json",
-    params:
-        code=lambda w: render_code(target_of(w)),
-        target=lambda w: target_of(w).digest,
-        reductions=lambda w: reduced(target_of(w)),
     log:
         "results/{scale}/logs/targets/{paper}/{target}.table.log",
     benchmark:
@@ -26,6 +22,10 @@ rule table:
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        code=lambda w: render_code(target_of(w)),
+        target=lambda w: target_of(w).digest,
+        reductions=lambda w: reduced(target_of(w)),
     shell:
         "clpapers table --out {output.csv} > {log} 2>&1"
 
@@ -44,10 +44,6 @@ rule figure:
         ),
         png="results/{scale}/targets/{paper}/{target}.png",
         record="results/{scale}/targets/{paper}/{target}.record.json",
-    params:
-        code=lambda w: render_code(target_of(w)),
-        target=lambda w: target_of(w).digest,
-        reductions=lambda w: reduced(target_of(w)),
     log:
         "results/{scale}/logs/targets/{paper}/{target}.figure.log",
     benchmark:
@@ -57,6 +53,10 @@ rule figure:
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        code=lambda w: render_code(target_of(w)),
+        target=lambda w: target_of(w).digest,
+        reductions=lambda w: reduced(target_of(w)),
     shell:
         "clpapers figure --out {output.pdf} > {log} 2>&1"
 
@@ -68,10 +68,6 @@ rule reported:
     output:
         csv="results/{scale}/targets/{paper}/{target}.reported.csv",
         record="results/{scale}/targets/{paper}/{target}.reported.record.json",
-    params:
-        code=code_digest("clpapers.targets.comparison", "clpapers.targets.formats"),
-        target=lambda w: target_of(w).digest,
-        reductions=lambda w: reduced(target_of(w)),
     log:
         "results/{scale}/logs/targets/{paper}/{target}.reported.log",
     benchmark:
@@ -81,6 +77,10 @@ rule reported:
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        code=code_digest("clpapers.targets.comparison", "clpapers.targets.formats"),
+        target=lambda w: target_of(w).digest,
+        reductions=lambda w: reduced(target_of(w)),
     shell:
         "clpapers reported --out {output.csv} > {log} 2>&1"
 
@@ -92,10 +92,6 @@ rule paired:
     output:
         csv="results/{scale}/targets/{paper}/{target}.paired.csv",
         record="results/{scale}/targets/{paper}/{target}.paired.record.json",
-    params:
-        code=code_digest("clpapers.targets.paired", "clpapers.targets.formats"),
-        target=lambda w: target_of(w).digest,
-        reductions=lambda w: reduced(target_of(w)),
     log:
         "results/{scale}/logs/targets/{paper}/{target}.paired.log",
     benchmark:
@@ -105,5 +101,9 @@ rule paired:
     resources:
         mem_mb=2000,
         runtime=10,
+    params:
+        code=code_digest("clpapers.targets.paired", "clpapers.targets.formats"),
+        target=lambda w: target_of(w).digest,
+        reductions=lambda w: reduced(target_of(w)),
     shell:
         "clpapers paired --out {output.csv} > {log} 2>&1"

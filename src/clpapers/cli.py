@@ -380,7 +380,7 @@ def _rendering(options: argparse.Namespace):
 
 def render(options: argparse.Namespace) -> None:
     """results/<scale>/targets/<paper>/<target>.{csv,md,tex,html} or .{pdf,svg,png}"""
-    from clpapers.targets import comparison, formats
+    from clpapers.targets import formats
 
     plan, target, frame, inputs = _rendering(options)
     draw = importlib.import_module(f"clpapers.targets.{target.spec['render']}").render
@@ -390,11 +390,18 @@ def render(options: argparse.Namespace) -> None:
         drawn = draw(target.spec, frame, said)
         if target.spec["kind"] == "figure":
             formats.write_figure(drawn, target.stem)
-            return
-        if target.reported:
-            table = comparison.read_reported(target.reported, target.paper, target.name)
-            drawn = comparison.attach(drawn, target.spec, comparison.compare(target.spec, frame, table, said), said)
-        formats.write_table(drawn, target.stem)
+        else:
+            formats.write_table(_compared(target, drawn, frame, said), target.stem)
+
+
+def _compared(target: Target, table, frame, said):
+    """The table with the reported numbers beside its own, where the paper prints any."""
+    from clpapers.targets import comparison
+
+    if not target.reported:
+        return table
+    printed = comparison.read_reported(target.reported, target.paper, target.name)
+    return comparison.attach(table, target.spec, comparison.compare(target.spec, frame, printed, said), said)
 
 
 def render_code(target: Target) -> str:

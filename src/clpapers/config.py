@@ -205,6 +205,7 @@ class Target:
     seeds: range
     cells: tuple[tuple[dict, Cell], ...] = dataclasses.field(hash=False, default=())  # (factors, cell)
     streams: tuple[tuple[str, dict, int], ...] = dataclasses.field(hash=False, default=())  # (dataset, order, seed)
+    nets: tuple[dict, ...] = dataclasses.field(hash=False, default=())
 
     @property
     def metrics(self) -> Path:
@@ -233,13 +234,17 @@ class Target:
     @property
     def digest(self) -> str:
         """Of all that the config says of the target; a rule's param, so that an edit there rebuilds it."""
-        return _digest([self.spec, list(self.seeds), [(f, c.hash) for f, c in self.cells], self.streams])
+        return _digest([self.spec, self._made_of])
 
     @property
     def measured_digest(self) -> str:
         """The same, leaving out what only the rendering looks at: a caption's edit measures nothing anew."""
         spec = {k: v for k, v in self.spec.items() if k not in ("title", "caption", "section", "names", "render")}
-        return _digest([spec, list(self.seeds), [(f, c.hash) for f, c in self.cells], self.streams])
+        return _digest([spec, self._made_of])
+
+    @property
+    def _made_of(self) -> list:
+        return [list(self.seeds), [(factors, cell.hash) for factors, cell in self.cells], self.streams, self.nets]
 
 
 class Plan:
@@ -347,7 +352,11 @@ class Plan:
             (s["dataset"], self._stream_order(file, f"{at}.streams[{i}]", content, s), s["seed"])
             for i, s in enumerate(spec.get("streams", []))
         )
-        return Target(self.scale, paper, name, spec | {"name": name}, seeds, cells, streams)
+        for i, dataset in enumerate(spec.get("nets", [])):
+            if dataset not in self.nets:
+                raise ConfigError(f"{file}: {at}.nets[{i}]: {dataset!r} is not one of {', '.join(self.nets)}")
+        nets = tuple(self.nets[dataset] for dataset in spec.get("nets", []))
+        return Target(self.scale, paper, name, spec | {"name": name}, seeds, cells, streams, nets)
 
     def _grid(self, file: Path, at: str, content: dict, spec: dict) -> Iterator[tuple[dict, Cell]]:
         grid = spec.get("grid", {})
@@ -370,7 +379,7 @@ class Plan:
             for i, value in enumerate(values):
                 validate(
                     _nested(key, value),
-                    {**schema("paper"), "$ref": "#/$defs/cell"},
+                    {"$defs": schema("paper")["$defs"], "$ref": "#/$defs/cell"},
                     f"{file}: {at}.grid.{key}[{i}]",
                 )
         for values in itertools.product(*grid.values()):
@@ -473,10 +482,11 @@ class Plan:
 
 
 def reductions(target: Target, paper_scale: Target) -> list[str]:
-    """How a target departs from the same target at the paper's scale: one line a difference, none where none."""
+    """How a target departs from the same target at the paper's scale: one line a difference, none where none.
+
+    The number of seeds is none of them: it stands beside every interval, and intervals account for it.
+    """
     lines: dict[str, None] = {}
-    if target.seeds != paper_scale.seeds and target.cells:
-        lines[f"{len(target.seeds)} of {len(paper_scale.seeds)} seeds"] = None
 
     def differ(at: str, mine: object, theirs: object) -> None:
         if isinstance(mine, dict) and isinstance(theirs, dict):
@@ -490,7 +500,10 @@ def reductions(target: Target, paper_scale: Target) -> list[str]:
         differ("", cell.spec, original.spec)
     for (_, order, _), (_, original, _) in zip(target.streams, paper_scale.streams):
         differ("order", order, original)
-    differ("simulations", target.spec.get("simulations"), paper_scale.spec.get("simulations"))
+    for mine, theirs in zip(target.nets, paper_scale.nets):
+        differ("net", mine, theirs)
+    for key in ("simulations", "chunks", "points"):
+        differ(key, target.spec.get(key), paper_scale.spec.get(key))
     return list(lines)
 
 

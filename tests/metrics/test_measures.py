@@ -123,7 +123,7 @@ def test_architecture_whose_layers_do_not_add_up_is_refused():
 
 
 def test_entropy_in_percent():
-    (row,) = entropy.measure({"row": "a", "metrics": ["captured"]}, [np.array([0.98, 1.0])]).to_dict("records")
-    assert (row["row"], row["metric"], row["n"]) == ("a", "captured", 2)
+    (row,) = entropy.measure({"metrics": ["captured"]}, [np.array([0.98, 1.0])]).to_dict("records")
+    assert (row["row"], row["metric"], row["n"]) == ("simulation", "captured", 2)
     assert row["mean"] == pytest.approx(99)
     assert row["half_width"] == pytest.approx(12.7062, abs=1e-4)

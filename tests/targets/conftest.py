@@ -36,8 +36,6 @@ def table_target():
     return {
         "title": "Table 1: A & B",
         "caption": "Means of {seeds} runs in %.",
-        "rows": "learner",
-        "columns": "dataset",
         "metrics": ["final_accuracy"],
         "grid": {"dataset": ["emnist", "cifar10"], "learner": ["er", "ace"]},
         "names": NAMES,
@@ -61,13 +59,8 @@ def figure_case(request, learnt):
     """(render module's name, target, data) of every kind of figure."""
     rng = np.random.default_rng(0)
     if request.param == "dispersion":
-        target = {
-            "rows": "learner",
-            "columns": "dataset",
-            "x": "scale",
-            "metrics": ["final_accuracy"],
-            "names": NAMES,
-        }
+        grid = {"dataset": ["emnist", "cifar10"], "learner": ["er", "ace"], "scale": [0.5, 1, 2, 4]}
+        target = {"grid": grid, "metrics": ["final_accuracy"], "names": NAMES}
         data = pd.concat([learnt.assign(scale=x, value=learnt["value"] + 3 * x) for x in (0.5, 1, 2, 4)])
         return "dispersion", target, data
     if request.param == "timestamps":

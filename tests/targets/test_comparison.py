@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 
 from clpapers.config import ConfigError
-from clpapers.metrics.intervals import welch_from_summary
-from clpapers.targets import comparison, results_table
+from clpapers.metrics.intervals import critical, welch_from_summary
+from clpapers.targets import comparison, number, results_table
 from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE
+from clpapers.targets.notes import Notes
 
 HEADER = "paper,target,row,column,metric,value,spread,spread_kind,note\n"
 
@@ -18,23 +19,20 @@ def reported(tmp_path, *lines):
     return comparison.read_reported(path, "stf", "table1")
 
 
-def numbers(mean, half_width, n=3, standin=""):
-    cell = {
-        "row": "ER",
-        "column": "EMNIST",
-        "metric": "final_accuracy",
-        "dataset": "emnist",
-        "standin": standin,
-    }
-    return pd.DataFrame([{**cell, "mean": mean, "half_width": half_width, "n": n}])
+def measured(mean, half_width=None, learner="ER"):
+    """Three seeds with the given mean and 95 % half-width; one seed where there is no half-width."""
+    spread = [] if half_width is None else [half_width / critical(2) * np.sqrt(3)]
+    values = [mean, *(mean - s for s in spread), *(mean + s for s in spread)]
+    cells = {"learner": learner, "dataset": "EMNIST", "metric": "final_accuracy", "seed": range(len(values))}
+    return pd.DataFrame({**cells, "value": values})
 
 
 def judged(tmp_path, line, data, notes):
-    (cell,) = comparison.compare(data, reported(tmp_path, line), notes).to_dict("records")
+    (cell,) = comparison.compare({}, data, reported(tmp_path, line), notes).to_dict("records")
     return cell
 
 
-def test_reading_printed_numbers(tmp_path):
+def test_reading_printed_measured(tmp_path):
     (cell,) = reported(tmp_path, "80.10,0.5,ci95_halfwidth_20_runs").to_dict("records")
     assert (cell["value"], cell["decimals"], cell["half_width"], cell["n"]) == (80.1, 2, 0.5, 20)
     (cell,) = reported(tmp_path, "99,,mean_of_1e5_simulations").to_dict("records")
@@ -61,14 +59,14 @@ def test_what_cannot_be_read_is_refused(tmp_path, line, complaint):
 
 def test_printed_interval_is_compared_by_welch(tmp_path, real):
     line = "80.1,0.5,ci95_halfwidth_20_runs"
-    cell = judged(tmp_path, line, numbers(80.6, 1.0), real)
+    cell = judged(tmp_path, line, measured(80.6, 1.0), real)
     expected = welch_from_summary(80.6, 1.0, 3, 80.1, 0.5, 20)
     assert (cell["difference"], cell["difference_low"], cell["difference_high"]) == pytest.approx(expected)
     assert (cell["reported_low"], cell["reported_high"]) == pytest.approx((79.6, 80.6))
     assert (cell["reproduced_low"], cell["reproduced_high"]) == pytest.approx((79.6, 81.6))
     assert (cell["verdict"], cell["reason"], cell["n_seeds"]) == (AGREES, "", 3)
-    assert judged(tmp_path, line, numbers(83.0, 1.0), real)["verdict"] == DIFFERS
-    assert judged(tmp_path, line, numbers(77.0, 1.0), real)["verdict"] == DIFFERS
+    assert judged(tmp_path, line, measured(83.0, 1.0), real)["verdict"] == DIFFERS
+    assert judged(tmp_path, line, measured(77.0, 1.0), real)["verdict"] == DIFFERS
 
 
 @pytest.mark.parametrize(
@@ -76,23 +74,17 @@ def test_printed_interval_is_compared_by_welch(tmp_path, real):
     [(99.84, AGREES), (99.846, AGREES), (99.834, AGREES), (99.847, DIFFERS), (99.833, DIFFERS)],
 )
 def test_bare_number_allows_half_a_unit_of_its_last_digit(tmp_path, real, mean, verdict):
-    assert judged(tmp_path, "99.84,,", numbers(mean, 0.0015), real)["verdict"] == verdict
+    assert judged(tmp_path, "99.84,,", measured(mean, 0.0015), real)["verdict"] == verdict
 
 
 @pytest.mark.parametrize(
     ("line", "data", "cause", "reason"),
     [
-        ("80.1,,", numbers(80.1, 1, standin="glyphs"), "stand-in data", "stand-in data: emnist: glyphs"),
-        ("80.1,,", numbers(80.1, np.nan, n=1), "one seed", "one seed gives no interval"),
-        (
-            "80.1,0.5,ci95_halfwidth_20_runs",
-            numbers(80.1, np.nan, n=1),
-            "one seed",
-            "one seed gives no interval",
-        ),
-        ("80.1,,", numbers(80.1, 1).assign(row="MIR"), "not run", "not run at this scale"),
-        (",,", numbers(80.1, 1), "not printed", "the paper prints no number"),
-        ("inf,,", numbers(80.1, 1), "not printed", "the paper prints no number"),
+        ("80.1,,", measured(80.1), "one seed", "one seed gives no interval"),
+        ("80.1,0.5,ci95_halfwidth_20_runs", measured(80.1), "one seed", "one seed gives no interval"),
+        ("80.1,,", measured(80.1, 1, "MIR"), "not run", "not run at this scale"),
+        (",,", measured(80.1, 1), "not printed", "the paper prints no number"),
+        ("inf,,", measured(80.1, 1), "not printed", "the paper prints no number"),
     ],
 )
 def test_not_comparable(tmp_path, real, line, data, cause, reason):
@@ -100,16 +92,40 @@ def test_not_comparable(tmp_path, real, line, data, cause, reason):
     assert (cell["verdict"], cell["cause"], cell["reason"]) == (NOT_COMPARABLE, cause, reason)
 
 
-def test_a_reduced_scale_is_never_comparable(tmp_path, reduced):
-    cell = judged(tmp_path, "80.1,,", numbers(80.1, 1, standin="glyphs"), reduced)
-    assert cell["verdict"] == NOT_COMPARABLE
-    assert cell["cause"] == "stand-in data, reduced scale"
-    assert cell["reason"] == "stand-in data: emnist: glyphs; reduced scale: order.length 1000 (paper: all)"
+@pytest.mark.parametrize(
+    ("standins", "reductions", "cause", "reason"),
+    [
+        ({"EMNIST": "glyphs"}, [], "stand-in data", "stand-in data: EMNIST: glyphs"),
+        ({}, ["a", "b"], "reduced scale", "reduced scale: a; b"),
+        (
+            {"EMNIST": "glyphs"},
+            ["a"],
+            "stand-in data, reduced scale",
+            "stand-in data: EMNIST: glyphs; reduced scale: a",
+        ),
+    ],
+)
+def test_other_data_or_another_scale_is_never_comparable(tmp_path, standins, reductions, cause, reason):
+    cell = judged(tmp_path, "80.1,,", measured(80.1, 1), Notes("laptop", standins, reductions))
+    assert (cell["verdict"], cell["cause"], cell["reason"]) == (NOT_COMPARABLE, cause, reason)
+
+
+def test_a_simulated_number_is_compared_without_a_column(tmp_path, real):
+    path = tmp_path / "reported.csv"
+    path.write_text(HEADER + "stf,appendix_e,beta vs normal,,captured,99.84,,mean_of_1e5_simulations,\n")
+    data = pd.DataFrame([{"row": "simulation", "metric": "captured", "mean": 99.842, "half_width": 0.001, "n": 9}])
+    target = {"title": "E", "caption": "", "names": {"simulation": "beta vs normal"}}
+    compared = comparison.compare(target, data, comparison.read_reported(path, "stf", "appendix_e"), real)
+    assert list(compared["verdict"]) == [AGREES]
+    (appended,) = comparison.attach(number.render(target, data, real), target, compared, real).appended
+    assert list(appended.body["Reproduced"]) == ["99.84 ± 0.00"]
+    assert list(appended.body.columns[:2]) == ["row", "Metric"]
 
 
 def test_attached_table_has_a_line_a_printed_number(tmp_path, table_target, learnt, real):
     printed = reported(tmp_path, "80.1,0.5,ci95_halfwidth_20_runs")
-    table = comparison.attach(results_table.render(table_target, learnt, real), table_target, printed, real)
+    compared = comparison.compare(table_target, learnt, printed, real)
+    table = comparison.attach(results_table.render(table_target, learnt, real), table_target, compared, real)
     (appended,) = table.appended
     (line,) = appended.body.to_dict("records")
     assert line["Method"] == "ER"
@@ -118,10 +134,11 @@ def test_attached_table_has_a_line_a_printed_number(tmp_path, table_target, lear
     assert line["Reproduced"] == "80.0 ± 2.5"
     assert line["Difference"].startswith("−0.1 [−")
     assert line["Verdict"] == "agrees"
-    assert set(table.sidecars) == {"paired", "reported"}
 
 
-def test_nothing_printed_nothing_attached(table_target, learnt, real):
+def test_nothing_printed_nothing_attached(tmp_path, table_target, learnt, real):
+    reported(tmp_path, "80.1,,")
     table = results_table.render(table_target, learnt, real)
-    none = pd.DataFrame(columns=[*comparison.KEY, "value", "decimals", "half_width", "n"])
-    assert comparison.attach(table, table_target, none, real) is table
+    none = comparison.read_reported(tmp_path / "reported.csv", "stf", "table9")
+    compared = comparison.compare(table_target, learnt, none, real)
+    assert comparison.attach(table, table_target, compared, real) is table

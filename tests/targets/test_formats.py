@@ -19,7 +19,8 @@ def table(table_target, learnt, reduced):
     rendered = results_table.render(table_target, learnt, reduced)
     printed = [{"row": "ER", "column": "EMNIST", "metric": "final_accuracy"}]
     printed = pd.DataFrame(printed).assign(value=80.1, decimals=1, half_width=0.5, n=20)
-    return comparison.attach(rendered, table_target, printed, reduced)
+    compared = comparison.compare(table_target, learnt, printed, reduced)
+    return comparison.attach(rendered, table_target, compared, reduced)
 
 
 def odd(*cells):
@@ -52,7 +53,7 @@ class Page(HTMLParser):
 
 def test_files(table, tmp_path):
     names = {path.name for path in formats.write_table(table, tmp_path / "table1")}
-    assert names == {f"table1{s}" for s in (*formats.TABLE_SUFFIXES, ".reported.csv", ".paired.csv")}
+    assert names == {f"table1{suffix}" for suffix in formats.TABLE_SUFFIXES}
     assert names == {path.name for path in tmp_path.iterdir()}
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from clpapers.metrics.intervals import mean_interval, paired
 from clpapers.targets import architecture_table, number, results_table
+from clpapers.targets.paired import pairs
 from clpapers.targets.table import plus_minus
 
 
@@ -43,12 +44,12 @@ def test_one_seed_is_printed_without_an_interval(table_target, learnt, real):
     assert list(body["EMNIST", "Fin. Acc."]) == ["79.0", "89.0"]
 
 
-def test_pairs_share_seeds_and_are_adjusted_together(table_target, learnt, real):
+def test_pairs_share_seeds_and_are_adjusted_together(table_target, learnt):
     third = learnt[learnt["learner"] == "er"].assign(learner="mir")
     third["value"] += np.tile([1.0, 2.0, 4.0], 2)
     table_target["grid"]["learner"].append("mir")
-    pairs = results_table.render(table_target, pd.concat([learnt, third]), real).sidecars["paired"]
-    emnist = pairs[pairs["column"] == "EMNIST"].set_index(["first", "second"])
+    found = pairs(table_target, pd.concat([learnt, third]))
+    emnist = found[found["column"] == "EMNIST"].set_index(["first", "second"])
     assert list(emnist.index) == [("ER", "ACE"), ("ER", "mir"), ("ACE", "mir")]
     expected = paired(pd.Series([79.0, 80.0, 81.0]), pd.Series([80.0, 82.0, 85.0]))
     assert emnist.loc[("ER", "mir"), "difference"] == expected.difference
@@ -66,20 +67,20 @@ def test_plus_minus():
 def test_architecture_table_ends_each_net_with_its_total(reduced):
     layers = pd.DataFrame(
         {
-            "net": ["cnn", "cnn", "mlp"],
+            "net": ["cnn", "cnn", "cnn", "mlp"],
             "input": "1×28×28",
             "classes": 10,
-            "block": ["ConvBlock(1, 32)", "ConvBlock(1, 32)", np.nan],
-            "layer": ["Conv2d", "ReLU", "Linear"],
-            "output": ["32×28×28", "32×28×28", 10],
-            "parameters": [1320, 0, 7850],
-            "total": [1320, 1320, 7850],
+            "block": ["block1.0", "block1.1", "block1.2", np.nan],
+            "layer": ["Conv2D", "ReLU", "Conv2D", "Linear"],
+            "output": ["32×28×28", "32×28×28", "32×14×14", 10],
+            "parameters": [1000, 0, 320, 7850],
+            "total": [1320, 1320, 1320, 7850],
         }
     )
     table = architecture_table.render({"title": "T", "caption": "C", "names": {"cnn": "CNN"}}, layers, reduced)
     assert table.body.to_numpy().tolist() == [
         ["CNN", "", "Input, 10 classes", "1×28×28", ""],
-        ["", "ConvBlock(1, 32)", "Conv2d", "32×28×28", "1,320"],
+        ["", "block1", "2 × Conv2D", "32×14×14", "1,320"],
         ["", "", "ReLU", "32×28×28", "0"],
         ["", "Total", "", "", "1,320"],
         ["mlp", "", "Input, 10 classes", "1×28×28", ""],

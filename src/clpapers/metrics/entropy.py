@@ -15,14 +15,14 @@ def measure(target: dict, inputs: Iterable[np.ndarray]) -> pd.DataFrame:
 
     Parameters
     ----------
-    target: keys `row` (what was simulated) and `metrics` (a list with the one metric's name).
+    target: key `metrics` (a list with the one metric's name).
     inputs: arrays of ratios, 1 meaning that all of the entropy is captured.
 
     Returns
     -------
-    One row with the columns `row`, `metric`, `mean` and `half_width` (percent), `n` (simulations).
+    One row with the columns `row` ("simulation"), `metric`, `mean` and `half_width` (percent), `n` (simulations).
     """
     ratios = np.concatenate(list(inputs))
     mean, half = mean_interval(100 * ratios)
     (metric,) = target["metrics"]
-    return pd.DataFrame([{"row": target["row"], "metric": metric, "mean": mean, "half_width": half, "n": len(ratios)}])
+    return pd.DataFrame([{"row": "simulation", "metric": metric, "mean": mean, "half_width": half, "n": len(ratios)}])

@@ -8,8 +8,19 @@ from clpapers.targets.notes import Notes, named
 from clpapers.targets.table import Table
 
 
+def _alike(layers: pd.DataFrame) -> pd.DataFrame:
+    """A net's layers with those alike in one outermost block (the path up to its first dot) counted together.
+
+    Returns the columns `block`, `layer`, `count`, `output` and `parameters` (of all of them).
+    """
+    outermost = layers["block"].fillna("").astype(str).str.partition(".")[0]
+    groups = layers.assign(block=outermost).groupby(["block", "layer"], sort=False)
+    alike = groups.agg(count=("layer", "size"), output=("output", "last"), parameters=("parameters", "sum"))
+    return alike.reset_index()
+
+
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
-    """List each net's layers in order, its input above and its parameter total below them.
+    """List each net's layers block by block, its input above and its parameter total below them.
 
     Parameters
     ----------
@@ -21,13 +32,11 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     for net, layers in data.groupby("net", sort=False):
         size, classes, total = layers[["input", "classes", "total"]].iloc[0]
         lines.append([named(target, net), "", f"Input, {classes} classes", size, ""])
-        repeated = layers["block"].eq(layers["block"].shift())
-        blocks = layers["block"].fillna("").mask(repeated, "")
+        blocks = _alike(layers)
+        first = ~blocks["block"].duplicated()
         lines += [
-            ["", block, layer, output, f"{parameters:,}" if parameters else "0"]
-            for block, layer, output, parameters in zip(
-                blocks, layers["layer"], layers["output"].astype(str), layers["parameters"]
-            )
+            ["", block * shown, f"{count} × {layer}" if count > 1 else layer, str(output), f"{parameters:,}"]
+            for shown, (block, layer, count, output, parameters) in zip(first, blocks.itertuples(index=False))
         ]
         lines.append(["", "Total", "", "", f"{total:,}"])
         totals.append(len(lines) - 1)

@@ -13,6 +13,7 @@ import pandas as pd
 from clpapers.config import ConfigError
 from clpapers.metrics.intervals import Difference, welch_from_summary
 from clpapers.targets.notes import Notes, named
+from clpapers.targets.numbers import numbers, row_and_column
 from clpapers.targets.table import Table, plus_minus
 
 AGREES, DIFFERS, NOT_COMPARABLE = "agrees", "differs", "not comparable"
@@ -87,12 +88,12 @@ def _verdict(cell: pd.Series, difference: Difference, notes: Notes) -> Verdict:
     return Verdict(AGREES if difference.low <= 0 <= difference.high else DIFFERS)
 
 
-def compare(data: pd.DataFrame, reported: pd.DataFrame, notes: Notes) -> pd.DataFrame:
+def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     """One line a printed number, with what was reproduced for it.
 
     Parameters
     ----------
-    data: a table's numbers (`Table.data`). reported: as from `read_reported`.
+    target, data: as for `numbers`. reported: as from `read_reported`.
 
     Returns
     -------
@@ -101,7 +102,8 @@ def compare(data: pd.DataFrame, reported: pd.DataFrame, notes: Notes) -> pd.Data
     `difference_high`, `verdict` (agrees, differs, not comparable), `cause` (of the latter, in two words),
     `reason`.
     """
-    cells = reported.merge(data, on=KEY, how="left", suffixes=("_reported", ""), validate="one_to_one")
+    reproduced = numbers(target, data, notes)
+    cells = reported.merge(reproduced, on=KEY, how="left", suffixes=("_reported", ""), validate="one_to_one")
     cells = cells.fillna({"n": 0, "dataset": "", "standin": ""}).astype({"n": int})
     lines = []
     for _, cell in cells.iterrows():
@@ -120,6 +122,8 @@ def compare(data: pd.DataFrame, reported: pd.DataFrame, notes: Notes) -> pd.Data
                 "difference_low": difference.low,
                 "difference_high": difference.high,
                 **_verdict(cell, difference, notes)._asdict(),
+                "dataset": cell.dataset,
+                "decimals": cell.decimals,
             }
         )
     return pd.DataFrame(lines)
@@ -134,49 +138,46 @@ def _signed(difference: Difference, decimals: int) -> str:
     return text.replace("-", "−")
 
 
-def attach(table: Table, target: dict, reported: pd.DataFrame, notes: Notes) -> Table:
-    """`table` with the comparison appended below it and as its sidecar `reported`.
+def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> Table:
+    """`table` with the comparison appended below it.
 
     Parameters
     ----------
-    target: keys `names` and, where it has them, `rows` and `columns`. reported: as from `read_reported`;
-        where it is empty the table comes back as it is.
+    target: as for `numbers`. compared: as from `compare`; where it is empty the table comes back as it is.
     """
-    if reported.empty:
+    if compared.empty:
         return table
-    frame = compare(table.data, reported, notes)
-    row, column = named(target, target.get("rows", "row")), named(target, target.get("columns", "column"))
-    datasets = dict(zip(table.data["column"], table.data["dataset"]))
+    single = not any(compared["column"])
+    down, across = ("row", "column") if single else row_and_column(target)
     lines = []
-    for line, printed in zip(frame.to_dict("records"), reported.to_dict("records")):
-        decimals = printed["decimals"]
-        half = line["reproduced_high"] - line["reproduced"]
+    for line in compared.to_dict("records"):
+        decimals = line["decimals"]
         difference = Difference(line["difference"], line["difference_low"], line["difference_high"])
         lines.append(
             {
-                row: line["row"],
-                column: notes.mark(line["column"], datasets.get(line["column"])),
+                named(target, down): line["row"],
+                named(target, across): notes.mark(line["column"], line["dataset"]),
                 "Metric": named(target, line["metric"]),
-                "Reported": plus_minus(printed["value"], printed["half_width"], decimals),
-                "Reproduced": plus_minus(line["reproduced"], half, decimals),
+                **{
+                    side.capitalize(): plus_minus(line[side], line[f"{side}_high"] - line[side], decimals)
+                    for side in ("reported", "reproduced")
+                },
                 "Runs": f"{line['n_seeds']:,}",
                 "Difference": _signed(difference, decimals),
                 "Verdict": ": ".join(filter(None, [line["verdict"], line["cause"]])),
             }
         )
     body = pd.DataFrame(lines)
-    if not any(reported["column"]):
-        body = body.drop(columns=column)
+    if single:
+        body = body.drop(columns=named(target, across))
     bold = body.map(lambda _: False)
-    bold["Verdict"] = frame["verdict"] == DIFFERS
+    bold["Verdict"] = compared["verdict"] == DIFFERS
     comparison = Table(
         title=f"{table.title}, reported and reproduced",
         caption=EXPLANATION,
         body=body,
         bold=bold,
-        data=frame,
+        data=compared,
         footnotes=table.footnotes,
     )
-    return dataclasses.replace(
-        table, appended=[*table.appended, comparison], sidecars={**table.sidecars, "reported": frame}
-    )
+    return dataclasses.replace(table, appended=[*table.appended, comparison])

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from clpapers.metrics.intervals import summarise
 from clpapers.targets.notes import Notes, levels, named
+from clpapers.targets.numbers import row_and_column
 from clpapers.targets.style import MARKERS, SERIES, STYLE, panels
 
 SPREAD = 0.05  # octaves between the methods' points, so that their intervals do not cover each other
@@ -19,18 +20,19 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     Parameters
     ----------
-    target: keys `columns` (factor of the panels), `rows` (factor of the lines), `x` (factor along the axis),
-        `metrics` (a list of one), `grid`, `names` (of levels, of the factor `x` and of the metric, with its
-        unit).
+    target: keys `columns` (factor of the panels, default `dataset`), `rows` (of the lines, default `learner`),
+        `grid` (whose remaining factor runs along the axis), `metrics` (a list of one), `names` (of levels, of the
+        factor along the axis, and of the metric with its unit).
     data: columns `dataset`, the three factors, `seed`, `metric`, `value`, as measured by `learning`.
     """
-    line, panel_factor, x = target["rows"], target["columns"], target["x"]
+    line, panel_factor = row_and_column(target)
+    (x,) = target["grid"].keys() - {line, panel_factor}
     (metric,) = target["metrics"]
     summary = summarise(data[data["metric"] == metric], list(dict.fromkeys([panel_factor, "dataset", line, x])))
     lines, columns = levels(target, data, line), levels(target, data, panel_factor)
-    figure, axes = panels(target, notes, data["dataset"], 1, len(columns), 1.85, sharex=True)
+    figure, grid = panels(target, notes, data["dataset"], 1, len(columns), 1.85, sharex=True)
     ticks = sorted(data[x].unique())
-    for panel, column in zip(axes[0], columns):
+    for panel, column in zip(grid[0], columns):
         for i, level in enumerate(lines):
             points = summary[(summary[panel_factor] == column) & (summary[line] == level)].sort_values(x)
             panel.errorbar(
@@ -52,7 +54,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
         low, high = panel.get_ylim()
         panel.set_ylim(max(low, 0), min(high, 100))
         panel.grid(axis="y", linewidth=0.3, color="0.85")
-    axes[0, 0].set_ylabel(named(target, metric))
-    handles, labels = axes[0, 0].get_legend_handles_labels()
+    grid[0, 0].set_ylabel(named(target, metric))
+    handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(lines))
     return figure

@@ -170,13 +170,12 @@ def to_csv(data: pd.DataFrame) -> str:
 
 
 def write_table(table: Table, stem: Path | str) -> list[Path]:
-    """Write `<stem>.csv .md .tex .html` and the table's sidecars `<stem>.<name>.csv`; returns their paths."""
+    """Write `<stem>.csv .md .tex .html` and return their paths; appended tables stand in Markdown and HTML."""
     texts = {
         ".csv": to_csv(table.data),
         ".md": to_markdown(table),
         ".tex": to_latex(table, Path(stem).name),
         ".html": to_html(table),
-        **{f".{name}.csv": to_csv(data) for name, data in table.sidecars.items()},
     }
     paths = [Path(f"{stem}{suffix}") for suffix in texts]
     for path, text in zip(paths, texts.values()):

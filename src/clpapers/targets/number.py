@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from clpapers.targets.notes import Notes, named
+from clpapers.targets.numbers import numbers
 from clpapers.targets.table import Table
 
 
@@ -17,10 +18,9 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     data: one row with the columns `row`, `metric`, `mean`, `half_width`, `n`, as measured by `entropy`.
     """
     (result,) = data.to_dict("records")
-    row = named(target, result["row"])
     body = pd.DataFrame(
         {
-            named(target, "row"): [row],
+            named(target, "row"): [named(target, result["row"])],
             named(target, result["metric"]): [f"{result['mean']:.{target.get('decimals', 2)}f}"],
             "95 % half-width": [f"{result['half_width']:.2g}"],
             "Simulations": [f"{result['n']:,}"],
@@ -31,6 +31,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
         caption=notes.fill(target["caption"]),
         body=body,
         bold=body.map(lambda _: False),
-        data=pd.DataFrame([{**result, "row": row, "column": "", "dataset": "", "standin": ""}]),
+        data=numbers(target, data, notes),
         footnotes=notes.footnotes(target, []),
     )

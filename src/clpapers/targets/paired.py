@@ -1,4 +1,4 @@
-"""Compares methods on the same streams, pair by pair, for the sidecar of a results table."""
+"""Compares methods on the same streams, pair by pair."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pandas as pd
 
 from clpapers.metrics.intervals import holm, paired
 from clpapers.targets.notes import levels, named
+from clpapers.targets.numbers import row_and_column
 
 
 def pairs(target: dict, data: pd.DataFrame) -> pd.DataFrame:
@@ -21,7 +22,7 @@ def pairs(target: dict, data: pd.DataFrame) -> pd.DataFrame:
     `p` (paired t-test), `effect` (Cohen's d_z), `n` (common seeds) and `p_holm`: p adjusted over the pairs of
     the same column and metric.
     """
-    row, column = target["rows"], target["columns"]
+    row, column = row_and_column(target)
     found = []
     for c in levels(target, data, column):
         for metric in target["metrics"]:

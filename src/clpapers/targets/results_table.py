@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from clpapers.metrics.intervals import summarise
 from clpapers.targets.notes import Notes, levels, named
-from clpapers.targets.paired import pairs
+from clpapers.targets.numbers import numbers, row_and_column
 from clpapers.targets.table import Table, plus_minus
 
 
@@ -15,36 +14,32 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
 
     Parameters
     ----------
-    target: keys `title`, `caption` (may hold `{seeds}`), `rows` and `columns` (names of factors), `metrics`,
+    target: keys `title`, `caption` (may hold `{seeds}`), `rows` and `columns` (factors; default
+        `learner` and `dataset`), `metrics`,
         `grid` (gives rows and columns their order), `names` (display names), `decimals` (default 1).
     data: columns `dataset`, the two factors, `seed`, `metric`, `value`.
     """
-    row, column, decimals = target["rows"], target["columns"], target.get("decimals", 1)
-    keys = list(dict.fromkeys([row, column, "dataset", "metric"]))
-    summary = summarise(data, keys).set_index([row, column, "metric"])
-    rows, columns = levels(target, data, row), levels(target, data, column)
-
-    body = {(named(target, row), ""): [named(target, r) for r in rows]}
+    row, column = row_and_column(target)
+    summary = numbers(target, data, notes)
+    cells = summary.set_index(["row", "column", "metric"])
+    rows = [named(target, level) for level in levels(target, data, row)]
+    body = {(named(target, row), ""): rows}
     bold = {(named(target, row), ""): [False] * len(rows)}
-    for c in columns:
-        dataset = c if column == "dataset" else None
+    for level in levels(target, data, column):
+        across = named(target, level)
         for metric in target["metrics"]:
-            cells = summary.reindex([(r, c, metric) for r in rows])
-            heading = notes.mark(named(target, c), dataset), named(target, metric)
-            body[heading] = [plus_minus(m, h, decimals) for m, h in zip(cells["mean"], cells["half_width"])]
-            bold[heading] = list(cells["mean"] == cells["mean"].max())
-
-    numbers = summary.reset_index()
-    numbers["row"] = [named(target, r) for r in numbers[row]]
-    numbers["column"] = [named(target, c) for c in numbers[column]]
-    numbers["dataset"] = numbers.get("dataset", "")
-    numbers["standin"] = [notes.standins.get(d, "") for d in numbers["dataset"]]
+            these = cells.reindex([(down, across, metric) for down in rows])
+            heading = notes.mark(across, level if column == "dataset" else None), named(target, metric)
+            body[heading] = [
+                plus_minus(mean, half, target.get("decimals", 1))
+                for mean, half in zip(these["mean"], these["half_width"])
+            ]
+            bold[heading] = list(these["mean"] == these["mean"].max())
     return Table(
         title=notes.mark(target["title"]),
         caption=notes.fill(target["caption"]),
         body=pd.DataFrame(body),
         bold=pd.DataFrame(bold),
-        data=numbers[["row", "column", "metric", "mean", "half_width", "n", "dataset", "standin"]],
+        data=summary,
         footnotes=notes.footnotes(target, data["dataset"]),
-        sidecars={"paired": pairs(target, data)},
     )

@@ -13,12 +13,9 @@ class Table:
 
     body: the printed cells (strings); its first column heads the rows, its columns may have two levels.
     bold: bool frame of the body's shape.
-    data: the numbers, tidy. A table that can be compared with printed numbers has the columns `row`,
-        `column`, `metric` (as the paper prints them), `mean`, `half_width`, `n`, and `dataset` and `standin`
-        (its text, or "").
+    data: the numbers, tidy; what is written as CSV.
     footnotes: texts of the marks used.
     appended: tables to show below this one in Markdown and HTML.
-    sidecars: further frames to write as `<stem>.<name>.csv`.
     """
 
     title: str
@@ -28,7 +25,6 @@ class Table:
     data: pd.DataFrame
     footnotes: list[str] = field(default_factory=list)
     appended: list[Table] = field(default_factory=list)
-    sidecars: dict[str, pd.DataFrame] = field(default_factory=dict)
 
 
 def plus_minus(mean: float, half_width: float, decimals: int) -> str:

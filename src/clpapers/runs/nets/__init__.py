@@ -39,7 +39,7 @@ def describe(spec: dict, shape: tuple[int, int, int], classes: int) -> dict:
         return hook
 
     for name, module in net.named_modules():
-        if not list(module.children()):
+        if not list(module.children()) and not isinstance(module, nn.Sequential):  # an empty one is an identity
             module.register_forward_hook(note(name, module))
     with torch.no_grad():
         net(torch.zeros(1, *shape))

@@ -1,0 +1,45 @@
+"""The small project that the tests of the workflow share, and one finished run of it to copy from."""
+
+import fcntl
+import os
+
+import pytest
+from project import Project
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory):
+    """A folder that all of pytest-xdist's workers see."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def pristine(tmp_path_factory):
+    """The project with nothing built; not to be changed."""
+    return Project.create(tmp_path_factory.mktemp("pristine") / "project")
+
+
+@pytest.fixture(scope="session")
+def finished(shared):
+    """The project with the paper `mini` built without disturbance; not to be changed. Whoever comes first builds it."""
+    folder = shared / "finished"
+    with (shared / "finished.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            building = Project.create(shared / "building")
+            building.build()
+            building.folder.rename(folder)
+    return Project(folder)
+
+
+@pytest.fixture
+def project(pristine, tmp_path):
+    """A fresh copy with nothing built."""
+    return pristine.copy(tmp_path / "project")
+
+
+@pytest.fixture
+def built(finished, tmp_path):
+    """A fresh copy with everything built."""
+    return finished.copy(tmp_path / "project")

@@ -1,0 +1,132 @@
+"""What an edit reruns: what it affects and nothing else. Asked of `snakemake -n` in a finished project."""
+
+import pytest
+
+RENDERED = {
+    "results/mini/targets/mini/table1.csv",
+    "results/mini/targets/mini/table1.reported.csv",
+    "results/mini/targets/mini/table1.paired.csv",
+    "results/mini/targets/mini/table2.csv",
+    "results/mini/targets/mini/figure1.pdf",
+}
+STATEMENT = "\n\nEDITED = True\n"
+
+
+@pytest.fixture
+def append(built):
+    """Append text to a file of the project, and see what would run."""
+
+    def plan(file, text):
+        with (built.folder / file).open("a") as opened:
+            opened.write(text)
+        return built.plan()
+
+    return plan
+
+
+def test_a_comment_or_a_docstring_reruns_nothing(built, append):
+    built.edit("src/clpapers/runs/learners/er.py", '"""Experience replay."""', '"""Experience replay, explained."""')
+    built.edit("src/clpapers/runs/loop.py", "\nimport math\n", "\nimport math  # for ceil\n\n")
+    assert append("src/clpapers/runs/learners/er.py", "\n# A remark.\n") == []
+
+
+def test_a_renderer_renders_its_own_targets_anew(append):
+    assert append("src/clpapers/targets/class_frequency.py", STATEMENT) == ["results/mini/targets/mini/figure1.pdf"]
+
+
+def test_the_house_style_renders_all_anew_and_never_retrains(append):
+    assert set(append("src/clpapers/targets/formats.py", STATEMENT)) == RENDERED
+
+
+def test_a_measure_measures_and_renders_anew(append):
+    assert set(append("src/clpapers/metrics/architecture.py", STATEMENT)) == {
+        "results/mini/metrics/mini/table2.csv",
+        "results/mini/targets/mini/table2.csv",
+    }
+
+
+def test_a_learner_retrains_its_own_runs(append):
+    planned = append("src/clpapers/runs/learners/er.py", STATEMENT)
+    trained = [path for path in planned if "/runs/" in path]
+    assert len(trained) == 2
+    assert all("/er-" in path for path in trained)
+    assert {path for path in planned if "/runs/" not in path} == {
+        "results/mini/metrics/mini/table1.csv",
+        "results/mini/targets/mini/table1.csv",
+        "results/mini/targets/mini/table1.reported.csv",
+        "results/mini/targets/mini/table1.paired.csv",
+    }
+
+
+def test_a_learner_that_nobody_uses_retrains_nothing(append):
+    assert append("src/clpapers/runs/learners/gmed.py", STATEMENT) == []
+
+
+def test_a_net_retrains_the_runs_that_learn_with_it(append):
+    planned = append("src/clpapers/runs/nets/cnn.py", STATEMENT)
+    assert [path for path in planned if "/runs/" in path] == ["results/mini/runs/nets/cifar10.json"]
+
+
+def test_the_loop_retrains_all_and_streams_nothing_anew(append):
+    planned = append("src/clpapers/runs/loop.py", STATEMENT)
+    assert sum("/runs/mnist/" in path for path in planned) == 4
+    assert not any("/streams/" in path or "/datasets/" in path for path in planned)
+
+
+def test_the_streams_code_leaves_the_data_sets(append):
+    planned = append("src/clpapers/streams/stf.py", STATEMENT)
+    assert not any("/datasets/" in path for path in planned)
+    assert sum("/streams/" in path for path in planned) == 3
+    assert sum("/runs/mnist/" in path for path in planned) == 4
+
+
+def test_a_caption_renders_its_own_target_anew(built):
+    built.edit("config/papers/mini.yaml", "Two streams.", "Two streams, over time.")
+    assert built.plan() == ["results/mini/targets/mini/figure1.pdf"]
+
+
+def test_a_printed_number_renders_what_it_is_compared_with(built):
+    built.edit("config/reported/mini.csv", "80.1", "80.2")
+    assert set(built.plan()) == {path for path in RENDERED if "table1" in path} - {
+        "results/mini/targets/mini/table1.paired.csv"
+    }
+
+
+def test_a_hyperparameter_trains_a_new_cell_beside_the_old(built):
+    built.edit("config/papers/mini.yaml", "memory: 10", "memory: 12")
+    planned = built.plan()
+    trained = [path for path in planned if "/runs/mnist/" in path]
+    assert len(trained) == 4
+    assert not any((built.folder / path).exists() for path in trained)
+    assert not any("/streams/" in path or "/datasets/" in path for path in planned)
+
+
+def test_more_seeds_train_only_those(built):
+    built.edit("config/scales/mini.yaml", "seeds: 0-1", "seeds: 0-2")
+    planned = built.plan()
+    trained = [path for path in planned if "/runs/mnist/" in path]
+    assert len(trained) == 2
+    assert all(path.endswith("/seed2.json") for path in trained)
+    assert [path for path in planned if "/streams/" in path] == ["results/mini/streams/mnist/stf-0.05-n30/seed2.npz"]
+
+
+def test_a_new_method_trains_only_its_own_runs(built):
+    built.edit(
+        "config/papers/mini.yaml", "  ace: {mask: present}", "  ace: {mask: present}\n  gdumb: {memory_batch: 5}"
+    )
+    built.edit("config/papers/mini.yaml", "learner: [er, ace]", "learner: [er, ace, gdumb]")
+    trained = [path for path in built.plan() if "/runs/mnist/" in path]
+    assert len(trained) == 2
+    assert all("/gdumb-" in path for path in trained)
+
+
+def test_another_folder_for_the_data_reruns_nothing(built):
+    assert built.plan("--config", "data_folder=elsewhere", "downloads=elsewhere") == []
+
+
+def test_a_result_that_is_gone_is_made_anew_alone(built):
+    (record,) = (built.folder / "results/mini/runs").rglob("ace-*/seed1.record.json")
+    record.unlink()
+    assert [path for path in built.plan() if "/runs/" in path] == [
+        str(record.relative_to(built.folder)).replace(".record", "")
+    ]
