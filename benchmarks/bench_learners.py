@@ -6,6 +6,7 @@ that is the wall clock of an idle machine. What a memory plans before the first 
 """
 
 import argparse
+import itertools
 import os
 import statistics
 import time
@@ -101,8 +102,8 @@ def planning(net: str, method: str, device: torch.device, steps: int = 1000) -> 
     return (seconds[-1] - seconds[-2]) / steps
 
 
-def turns(net: str, method: str, rounds: int, device: torch.device) -> tuple[list[float], list[float]]:
-    """Seconds a step in each turn of the bare loop and of `loop.train`, which alternate."""
+def turns(net: str, method: str, seconds: float, device: torch.device) -> tuple[list[float], list[float]]:
+    """Seconds a step in each turn of the bare loop and of `loop.train`, which alternate for about `seconds` each."""
     data = random_data(net, ITEMS)
     torch.manual_seed(0)
     script = bare.METHODS[method](
@@ -119,20 +120,21 @@ def turns(net: str, method: str, rounds: int, device: torch.device) -> tuple[lis
         return (clock(device) - started) / steps
 
     of_script(WARM_UP)
-    steps = max(1, round(0.1 / of_script(1)))  # a turn of 0.1 s, or of one step
+    one_step = of_script(1)
+    steps = max(1, round(0.1 / one_step))  # a turn of 0.1 s, or of one step
+    rounds = max(3, round(seconds / (steps * one_step)))
     bare_turns, loop_turns = [], []
 
     def taking_turns(every, **options):
         """The loop's progress bar; between the loop's turns, the script has its own."""
         with open(os.devnull, "w") as nowhere:
-            for t in tqdm(every, **options | {"file": nowhere}):
-                if t >= WARM_UP and (t - WARM_UP) % steps == 0:
-                    if t > WARM_UP:
-                        loop_turns.append((clock(device) - started) / steps)
-                    bare_turns.append(of_script(steps))
-                    started = clock(device)
-                yield t
-            loop_turns.append((clock(device) - started) / steps)
+            bar = iter(tqdm(every, **options | {"file": nowhere}))
+            yield from itertools.islice(bar, WARM_UP)
+            for _ in range(rounds):
+                bare_turns.append(of_script(steps))
+                started = clock(device)
+                yield from itertools.islice(bar, steps)
+                loop_turns.append((clock(device) - started) / steps)
 
     stream = np.random.default_rng(0).integers(0, ITEMS, (WARM_UP + rounds * steps) * bare.BATCH)
     with mock.patch.object(loop, "tqdm", taking_turns):
@@ -152,7 +154,7 @@ def main() -> None:
     for net in options.nets:
         for method in options.learners:
             plan = planning(net, method, device)
-            bare_turns, loop_turns = turns(net, method, 5 if options.quick else 25, device)
+            bare_turns, loop_turns = turns(net, method, 0.6 if options.quick else 5.0, device)
             ratios = sorted((ours + plan) / theirs for theirs, ours in zip(bare_turns, loop_turns))
             rows.append(
                 (

@@ -6,6 +6,7 @@ import resource
 import time
 
 import numpy as np
+from tabulate import tabulate
 
 from clpapers.streams import orders
 
@@ -26,14 +27,18 @@ def measure(items: int, classes: int, order: dict) -> tuple[float, float]:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("items", type=int, nargs="?", default=10_000_000)
+    parser.add_argument("items", type=int, nargs="?", default=None)
+    parser.add_argument("--quick", action="store_true", help="fewer items")
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--tasks", type=float, default=5, help="as many as set mu_sigma (appendix D)")
     arguments = parser.parse_args()
+    items = arguments.items or (1_000_000 if arguments.quick else 10_000_000)
     order = {"name": "stf", "mu_sigma": math.sqrt(1 / 12) / arguments.tasks}
-    speed, memory = measure(arguments.items, arguments.classes, order)
-    print(f"{arguments.items} items, {arguments.classes} classes: {arguments.items / speed:.1f} s,", end=" ")
-    print(f"{speed:.3g} items/s, {memory:.1f} bytes an item beyond the labels")
+    speed, memory = measure(items, arguments.classes, order)
+    print("Streams: one stf stream; memory is the peak beyond the labels")
+    row = (items, arguments.classes, items / speed, speed, memory)
+    headers = ["items", "classes", "seconds", "items/s", "bytes an item"]
+    print(tabulate([row], headers, floatfmt=("", "", ".2f", ".3g", ".1f")))
 
 
 if __name__ == "__main__":

@@ -45,7 +45,17 @@ if workflow.is_main_process:
 @functools.cache
 def plan(scale):
     """The plan of a scale: most often the one configured, but any target can be asked for at any scale."""
-    return PLAN if scale == SCALE else Plan(scale, SETTINGS["papers"], cuda=CUDA)
+    try:
+        return PLAN if scale == SCALE else Plan(scale, SETTINGS["papers"], cuda=CUDA)
+    except ConfigError as error:
+        sys.exit(f"clpapers: {error}")
+
+
+def known(what, name, those):
+    """The entry `name` of the dictionary `those`; for a path that names another, one line and the end."""
+    if name not in those:
+        sys.exit(f"clpapers: no {what} {name!r} in what config/ asks for; there are: {', '.join(those)}")
+    return those[name]
 
 
 def outputs(plan, paper=None):
@@ -59,7 +69,8 @@ def dataset_spec(wildcards):
     settings = plan(wildcards.scale).settings
     sizes = settings.get("stand_ins", {}).get(wildcards.dataset)
     partial = settings.get("partial_data", False)
-    return repr((plan(wildcards.scale).datasets[wildcards.dataset], settings["sources"], sizes, partial))
+    described = known("data set", wildcards.dataset, plan(wildcards.scale).datasets)
+    return repr((described, settings["sources"], sizes, partial))
 
 
 def dataset_of_stream(wildcards):
@@ -70,7 +81,7 @@ def dataset_of_stream(wildcards):
 
 def cell_of(wildcards):
     """The cell whose hash a run's path ends in."""
-    return plan(wildcards.scale).cells[wildcards.run.rpartition("-")[2]]
+    return known("cell", wildcards.run.rpartition("-")[2], plan(wildcards.scale).cells)
 
 
 def streams_of_run(wildcards):
@@ -80,7 +91,7 @@ def streams_of_run(wildcards):
 
 def target_of(wildcards):
     """The target that wildcards name."""
-    return plan(wildcards.scale).targets[f"{wildcards.paper}/{wildcards.target}"]
+    return known("target", f"{wildcards.paper}/{wildcards.target}", plan(wildcards.scale).targets)
 
 
 def rendered_from(wildcards):

@@ -88,7 +88,7 @@ rule reported:
 rule paired:
     """Compare the methods pairwise on the same streams."""
     input:
-        rendered_from,
+        lambda w: target_of(w).metrics,
     output:
         csv="results/{scale}/targets/{paper}/{target}.paired.csv",
         record="results/{scale}/targets/{paper}/{target}.paired.record.json",

@@ -9,6 +9,7 @@ import argparse
 import functools
 import importlib
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -141,7 +142,8 @@ def stream(options: argparse.Namespace) -> None:
     from clpapers.streams import orders
     from clpapers.streams.stream import save
 
-    plan, (name, slug), seed = _plan(options.out), options.out.parts[3:5], block_seeds(options.out.stem)[0]
+    plan, seed = _plan(options.out), block_seeds(options.out.stem)[0]
+    name, slug = options.out.parts[-3:-1]
     if (name, slug) not in plan.orders:
         raise Refusal(f"{options.out}: no target needs the order {slug} of {name}")
     order = plan.orders[name, slug]
@@ -165,6 +167,8 @@ def entropy(options: argparse.Namespace) -> None:
     from clpapers.streams.entropy import entropy_captured
 
     plan, name = _plan(options.out), options.out.stem.replace("-", "/", 1)
+    if name not in plan.targets or "simulations" not in plan.targets[name].spec:
+        raise Refusal(f"{options.out}: no target {name} of simulations")
     simulations = plan.targets[name].spec["simulations"]
     code = provenance.code_digest("clpapers.streams.entropy")
     with (
@@ -179,6 +183,8 @@ def net(options: argparse.Namespace) -> None:
     from clpapers.runs.nets import describe
 
     plan, name = _plan(options.out), options.out.stem
+    if name not in plan.nets:
+        raise Refusal(f"{options.out}: no net for {name!r}; there are: {', '.join(plan.nets)}")
     spec, facts = plan.nets[name], plan.datasets[name]
     h, w, c = facts["shape"]
     with provenance.recording("runs", [options.out], [], net_code(spec), dataset=name, net=spec):
@@ -452,10 +458,14 @@ def summary(options: argparse.Namespace) -> None:
 
 
 def bench(options: argparse.Namespace) -> None:
-    """Print what this machine does."""
-    from clpapers.report.bench import run
-
-    run(quick=options.quick)
+    """Run the scripts of benchmarks/ in turn, each in a process of its own."""
+    for part in ("learners", "stacking", "jobs", "streams"):
+        script = Path("benchmarks", f"bench_{part}.py")
+        if not script.is_file():
+            raise Refusal(f"{script}: no such file; run `clpapers bench` in the project's folder")
+        if subprocess.run([sys.executable, script, *(["--quick"] if options.quick else [])]).returncode:
+            raise Refusal(f"{script}: failed, see above")
+        print(flush=True)
 
 
 if __name__ == "__main__":

@@ -189,9 +189,12 @@ def block_name(seeds: range) -> str:
 
 
 def block_seeds(name: str) -> range:
-    """The inverse of `block_name`."""
-    numbers = [int(n) for n in re.findall(r"\d+", name)]
-    return range(numbers[0], numbers[-1] + 1)
+    """The inverse of `block_name`; raises `ConfigError` for what is no such name."""
+    match = re.fullmatch(r"seeds?(\d+)(?:-(\d+))?", name)
+    if not match:
+        raise ConfigError(f"{name}: not the seeds of a file; a file is named like seed3 or seeds0-19")
+    first, last = match.groups()
+    return range(int(first), int(last or first) + 1)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -149,7 +149,7 @@ def read_record(output: Path | str) -> dict:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ProvenanceError(f"{output}: no record {path.name} beside it; build it with snakemake") from None
+        raise ProvenanceError(f"{output}: no record {path.name} beside it; delete it and build it anew") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ProvenanceError(f"{path}: not a record ({error}); delete it and rebuild") from None
 
@@ -176,7 +176,8 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     """Run a stage and write its record last: the record's presence says that all outputs are whole.
 
     The yielded dictionary takes further facts while the stage runs. `data`, the data sets an output descends
-    from and whether they are real, is inherited from the inputs' records, so that no stand-in is ever lost.
+    from and whether they are real, is inherited from the inputs' records, so that no stand-in is ever lost:
+    an input without one is refused (`ProvenanceError`), unless it is part of the configuration.
 
     Parameters
     ----------
@@ -193,7 +194,7 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
             remains.unlink()
     data: dict = {}
     for path in inputs:
-        with contextlib.suppress(ProvenanceError):
+        if Path(path).parts[0] != "config":  # what people wrote stands on no data
             data |= read_record(path).get("data", {})
     entry = {
         "stage": stage,

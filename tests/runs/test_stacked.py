@@ -1,5 +1,8 @@
 """A stack is its S nets side by side: outputs, gradients and running statistics, whatever the architecture."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -89,3 +92,17 @@ def test_table_2_architectures():
     assert sum("Conv2D" in layer["layer"] for layer in resnet["layers"]) == 1 + 16 + 3
     stages = [layer["output"] for layer in resnet["layers"] if layer["block"].endswith("1.relu")]
     assert stages == [[20, 64, 64], [40, 32, 32], [80, 16, 16], [160, 8, 8]]
+
+
+def test_narrow_nets_do_not_corrupt_memory():
+    """Channels-last maps of few channels crash a strided 1×1 convolution; a subprocess, since it would take us along."""
+    script = """
+import torch
+from clpapers.runs import nets
+from clpapers.runs.nets.stacked import stack
+torch.set_num_threads(1)
+net = stack(lambda: nets.build({"name": "resnet18_reduced", "width": 2, "head": "linear"}, (3, 32, 32), 10), [1])
+for _ in range(15):
+    net(torch.randn(1, 10, 32, 32, 3).movedim(-1, -3)).sum().backward()
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)

@@ -63,10 +63,8 @@ targets:
     measure: learning
     render: results_table
     paired: true
-    rows: learner
-    columns: dataset
     metrics: [final_accuracy, average_information_retention]
-    names: {er: ER, ace: ACE, mnist: MNIST}
+    names: {learner: Method, dataset: Data set, er: ER, ace: ACE, mnist: MNIST}
     grid: {dataset: [mnist], learner: [er, ace]}
   table2:
     title: Table 2

@@ -124,9 +124,6 @@ def test_another_folder_for_the_data_reruns_nothing(built):
     assert built.plan("--config", "data_folder=elsewhere", "downloads=elsewhere") == []
 
 
-def test_a_result_that_is_gone_is_made_anew_alone(built):
-    (record,) = (built.folder / "results/mini/runs").rglob("ace-*/seed1.record.json")
-    record.unlink()
-    assert [path for path in built.plan() if "/runs/" in path] == [
-        str(record.relative_to(built.folder)).replace(".record", "")
-    ]
+def test_a_target_that_is_gone_is_rendered_anew(built):
+    (built.folder / "results/mini/targets/mini/table1.html").unlink()
+    assert built.plan() == ["results/mini/targets/mini/table1.csv"]

@@ -18,6 +18,11 @@ from torch import nn
 from clpapers.runs.nets.cosine import CosineLinear
 
 
+# The strided 1×1 convolution of PyTorch 2.13 on a CPU writes past its buffers where maps are channels-last in memory and
+# have fewer channels than this (seen for 2 to 7: the heap is corrupted). Such nets get their images channels-first.
+FEWEST_CHANNELS = 8
+
+
 def _packed(tensors: Sequence[torch.Tensor | None]) -> nn.Parameter | None:
     return None if tensors[0] is None else nn.Parameter(torch.stack([t.detach() for t in tensors]))
 
@@ -127,10 +132,14 @@ class Stack(nn.Module):
     def __init__(self, net: nn.Module):
         super().__init__()
         self.net = net
+        inner = [m.weight.shape[2] for m in self.modules() if isinstance(m, StackedConv2d)][1:]
+        self.narrow = min(inner, default=FEWEST_CHANNELS) < FEWEST_CHANNELS
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         s = x.shape[0]
         x = x.squeeze(0) if s == 1 else x.transpose(0, 1).flatten(1, 2)
+        if self.narrow:
+            x = x.contiguous()
         return _seedwise(self.net(x), s)
 
     @contextlib.contextmanager

@@ -1,0 +1,120 @@
+"""What a job costs beside its training, and what a paper-scale dry run costs: `python benchmarks/bench_jobs.py`.
+
+A job is timed on the smallest cell of the smoke scale, in a temporary folder. Wall seconds are what a person waits;
+CPU seconds are what is left of them on an idle machine.
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tabulate import tabulate
+
+from clpapers.config import Plan
+
+TIMED_TRAINING = """
+import sys, time
+from clpapers import cli
+from clpapers.runs import loop
+train = loop.train
+def timed(*arguments):
+    started = time.perf_counter(), time.process_time()
+    results = train(*arguments)
+    print(time.perf_counter() - started[0], time.process_time() - started[1])
+    return results
+loop.train = timed
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+@dataclass
+class Cost:
+    """Wall and CPU seconds, peak memory in MB, and what was printed."""
+
+    wall: float
+    cpu: float
+    peak: float
+    printed: str
+
+
+def run(*command: str, folder: Path) -> Cost:
+    """Run a Python command in a folder; raises `CalledProcessError` with its output where it fails."""
+    with tempfile.TemporaryFile("w+") as output:
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, *command], cwd=folder, stdout=output, stderr=subprocess.STDOUT, env=one_thread()
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        printed = output.read()
+    if process.returncode:
+        sys.stderr.write(printed)
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, printed)
+
+
+def one_thread() -> dict[str, str]:
+    """The environment, with the programs that stand beside this Python on the path."""
+    beside = str(Path(sys.executable).parent)
+    return os.environ | {"PATH": beside + os.pathsep + os.environ["PATH"], "OMP_NUM_THREADS": "1"}
+
+
+def job_costs(repetitions: int) -> list[tuple]:
+    """Rows (what, wall seconds, CPU seconds, peak MB): medians of alternating runs."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for part in ("config", "workflow"):
+            shutil.copytree(part, folder / part)
+        plan = Plan("smoke", ["stf"])
+        cell = next(cell for cell in plan.cells.values() if cell.spec["dataset"] == "cifar10")
+        result = next(iter(plan.results(cell)))
+        needed = [cell.dataset, *(cell.stream(seed) for seed in (0, 1))]
+        for stage, path in zip(("dataset", "stream", "stream"), needed):
+            run("-m", "clpapers.cli", stage, "--out", str(path), folder=folder)
+        imports, jobs, training = [], [], []
+        for _ in range(repetitions):
+            imports.append(run("-c", "import torch", folder=folder))
+            job = run("-c", TIMED_TRAINING, "train", "--out", str(result), folder=folder)
+            wall, cpu = map(float, job.printed.split()[-2:])
+            jobs.append(job)
+            training.append(Cost(wall, cpu, job.peak, ""))
+    overheads = [Cost(j.wall - t.wall, j.cpu - t.cpu, j.peak, "") for j, t in zip(jobs, training)]
+    return [
+        row("python -c 'import torch'", imports),
+        row("clpapers train, smallest cell", jobs),
+        row("  of which training", training),
+        row("  of which overhead", overheads),
+    ]
+
+
+def row(what: str, costs: list[Cost]) -> tuple:
+    """Medians of some runs."""
+    return (what, *(statistics.median(getattr(c, key) for c in costs) for key in ("wall", "cpu", "peak")))
+
+
+def dry_run() -> tuple:
+    """A row for the dry run of everything at paper scale."""
+    cost = run("-m", "snakemake", "-n", "--quiet", "all", "--config", "scale=paper", folder=Path.cwd())
+    return row("snakemake -n all, scale=paper", [cost])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    options = parser.parse_args()
+    rows = [*job_costs(3 if options.quick else 9), dry_run()]
+    print("Processes: medians; the dry run once")
+    print(tabulate(rows, ["", "wall s", "CPU s", "peak MB"], floatfmt=("", ".2f", ".2f", ".0f")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,343 @@
+"""Files appear whole or not at all; records say what happened; digests see meaning; lineage sees tampering."""
+
+import hashlib
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clpapers import provenance
+from clpapers.provenance import (
+    ProvenanceError,
+    code_digest,
+    git_state,
+    lineage,
+    read_record,
+    record_path,
+    recording,
+    write_atomically,
+    write_text,
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A working folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def files():
+    return sorted(str(path) for path in Path().rglob("*") if path.is_file())
+
+
+# --- write_atomically ----------------------------------------------------------------------------------------
+
+
+def test_a_file_appears_at_the_end_and_alone():
+    with write_atomically("results/deep/table.tar.csv") as temporary:
+        temporary.write_text("whole")
+        assert temporary.parent.resolve() == Path("results/deep").resolve()
+        assert temporary.suffix == ".csv"
+        assert temporary.name.startswith(".")
+        assert not Path("results/deep/table.tar.csv").exists()
+    assert files() == ["results/deep/table.tar.csv"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_a_failure_leaves_the_older_file_and_nothing_else(error):
+    write_text("old.txt", "old")
+    with pytest.raises(error), write_atomically("old.txt") as temporary:
+        temporary.write_text("half of the n")
+        raise error
+    assert files() == ["old.txt"]
+    assert Path("old.txt").read_text() == "old"
+
+
+def test_a_kill_in_the_middle_of_writing_leaves_nothing_under_the_final_name():
+    script = (
+        "import os, signal\n"
+        "from clpapers.provenance import write_atomically\n"
+        "with write_atomically('result.json') as temporary:\n"
+        "    temporary.write_text('{\"half')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", script])
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = files()
+    assert left.startswith(".result.")
+    with recording("runs", [Path("result.json")], [], "code"):
+        assert files() == []  # the next attempt clears what the kill left
+        write_text("result.json", "{}")
+    assert files() == ["result.json", "result.record.json"]
+
+
+def test_permissions_are_those_of_any_new_file():
+    Path("plain").touch()
+    write_text("written", "")
+    assert stat.S_IMODE(os.stat("written").st_mode) == stat.S_IMODE(os.stat("plain").st_mode)
+
+
+def test_text_is_utf8_with_bare_newlines():
+    write_text("text", "μ_σ\n")
+    assert Path("text").read_bytes() == b"\xce\xbc_\xcf\x83\n"
+
+
+# --- recording -----------------------------------------------------------------------------------------------
+
+
+def make(stage, output, inputs=(), content="", **facts):
+    """Run one stage; what goes into its record's `data` may be among the facts."""
+    data = facts.pop("data", None)
+    with recording(stage, [Path(output)], [Path(path) for path in inputs], "c0de", **facts) as record:
+        write_text(output, content or f"{stage} of {list(inputs)}")
+        if data:
+            record["data"] = data
+
+
+MNIST = {"mnist": {"source": "standin", "proof": "none", "standin": True, "sha256": {"train": "aa", "test": "bb"}}}
+CIFAR = {"cifar10": {"source": "npm", "proof": "checksum", "standin": False, "sha256": {"train": "cc", "test": "dd"}}}
+
+
+@pytest.fixture
+def chain():
+    """Two data sets, a stream and a run on each, one table of both."""
+    for name, facts in (("mnist", MNIST), ("cifar10", CIFAR)):
+        make("datasets", f"results/{name}.npz", data=facts)
+        make("streams", f"results/{name}-stream.npz", [f"results/{name}.npz"])
+        make("runs", f"results/{name}-run.json", [f"results/{name}.npz", f"results/{name}-stream.npz"])
+    Path("config").mkdir()
+    Path("config/reported.csv").write_text("80.1")
+    make("targets", "results/table.csv", ["results/mnist-run.json", "results/cifar10-run.json", "config/reported.csv"])
+    return "results/table.csv"
+
+
+def test_a_record_holds_what_ran_on_what_and_how_it_went(monkeypatch):
+    make("datasets", "results/in.npz", data=MNIST)
+    monkeypatch.setattr(sys, "argv", ["/bin/clpapers", "train", "--out", "a b.json"])
+    outputs = [Path("results/a b.json"), Path("results/a b.csv")]
+    with recording("runs", outputs, [Path("results/in.npz")], "c0de", seeds=[0, 1], hardware={"device": "abacus"}) as r:
+        for path in outputs:
+            write_text(path, path.suffix)
+        r["peak_device_bytes"] = None
+    record = json.loads(Path("results/a b.record.json").read_text())
+    assert record["stage"] == "runs"
+    assert record["command"] == "clpapers train --out 'a b.json'"
+    assert (record["code"], record["seeds"], record["peak_device_bytes"]) == ("c0de", [0, 1], None)
+    assert record["data"] == MNIST
+    for entries, paths in ((record["inputs"], ["results/in.npz"]), (record["outputs"], outputs)):
+        assert entries == [
+            {
+                "path": str(path),
+                "sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest(),
+                "bytes": Path(path).stat().st_size,
+            }
+            for path in paths
+        ]
+    assert record["hardware"]["device"] == "abacus"
+    assert record["hardware"]["cores"] == os.cpu_count()
+    assert record["wall_seconds"] >= 0
+    assert record["peak_memory_bytes"] > 1e6
+    assert record["python"].startswith("3.")
+    assert {"git", "packages", "started", "cpu_seconds"} <= record.keys()
+
+
+def test_data_are_inherited_through_all_generations(chain):
+    assert read_record(chain)["data"] == MNIST | CIFAR
+    assert read_record("results/mnist-run.json")["data"] == MNIST
+
+
+def test_a_crash_leaves_no_record_not_even_the_older_one():
+    make("runs", "results/run.json")
+    with pytest.raises(ZeroDivisionError), recording("runs", [Path("results/run.json")], [], "c0de"):
+        assert not record_path("results/run.json").exists()
+        write_text("results/run.json", "new")
+        raise ZeroDivisionError
+    assert files() == ["results/run.json"]
+
+
+def test_an_output_that_was_not_written_is_no_success():
+    with pytest.raises(FileNotFoundError), recording("runs", [Path("a.csv"), Path("a.md")], [], "c0de"):
+        write_text("a.csv", "")
+    assert not record_path("a.csv").exists()
+
+
+def test_an_input_without_a_record_is_refused_since_it_might_be_a_stand_in(chain):
+    record_path("results/mnist-run.json").unlink()
+    with pytest.raises(ProvenanceError, match=r"results/mnist-run\.json: no record mnist-run\.record\.json beside it"):
+        make("targets", chain, ["results/mnist-run.json"])
+
+
+def test_a_broken_record_is_named(chain):
+    Path("results/table.record.json").write_text('{"stage"')
+    with pytest.raises(ProvenanceError, match=r"^results/table\.record\.json: not a record .*; delete it and rebuild$"):
+        read_record(chain)
+
+
+def test_files_that_differ_in_their_last_suffix_share_a_record():
+    assert record_path("t/table1.csv") == record_path("t/table1.md") == Path("t/table1.record.json")
+    assert record_path("t/table1.reported.csv") == Path("t/table1.reported.record.json")
+
+
+# --- code_digest ---------------------------------------------------------------------------------------------
+
+MODULES = {
+    "__init__": '"""A package."""\n',
+    "loop": '"""Loop."""\n\nfrom toy import memory\n\n\ndef loop(n):\n    """Go round."""\n    return memory.read(n)\n',
+    "memory": "from toy.draw import uniform\n\n\ndef read(n):\n    return uniform(n)\n",
+    "draw": "import math\n\n\ndef uniform(n):\n    return math.floor(n)\n",
+    "plot": "from toy import draw\n",
+}
+
+
+@pytest.fixture
+def digest(folder, monkeypatch):
+    """The digest of `toy.loop` in a package where loop imports memory, memory imports draw, and plot is apart."""
+    package = folder / "src" / "toy"
+    package.mkdir(parents=True)
+    for name, text in MODULES.items():
+        (package / f"{name}.py").write_text(text)
+    monkeypatch.setattr(provenance, "PACKAGE", package)
+
+    def of(*edits, modules=("toy.loop",)):
+        for name, old, new in edits:
+            text = (package / f"{name}.py").read_text()
+            assert old in text
+            (package / f"{name}.py").write_text(text.replace(old, new))
+        provenance._parsed.cache_clear()
+        code_digest.cache_clear()
+        return code_digest(*modules)
+
+    yield of
+    provenance._parsed.cache_clear()
+    code_digest.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("loop", '"""Go round."""', '"""Go round and round."""'),
+        ("loop", '    """Go round."""\n', ""),
+        ("loop", "    return", "    # straight on\n\n    return"),
+        ("__init__", "A package", "The package"),
+        ("draw", "math.floor(n)", "math.floor( n )"),
+        ("plot", "import draw", "import memory"),  # nobody here imports it
+    ],
+)
+def test_what_means_the_same_has_the_same_digest(digest, edit):
+    assert digest() == digest(edit)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("loop", "read(n)", "read(n + 1)"),
+        ("memory", "uniform(n)", "uniform(2 * n)"),
+        ("draw", "floor", "ceil"),  # imported by what is imported
+        ("draw", "import math", "import math\n\nSEED = 0"),
+        ("memory", "from toy.draw import uniform", "from math import floor as uniform"),
+    ],
+)
+def test_what_means_something_else_has_another_digest(digest, edit):
+    assert digest() != digest(edit)
+
+
+def test_a_digest_is_of_what_is_named(digest):
+    assert digest(modules=("toy.plot",)) != digest(modules=("toy.loop",))
+    assert digest(modules=("toy.loop", "toy.plot")) == digest(modules=("toy.plot", "toy.loop"))
+
+
+def test_of_the_package_itself():
+    learner = code_digest("clpapers.runs.learners.er")
+    assert learner != code_digest("clpapers.runs.learners.ace")
+    assert len(learner) == 16
+
+
+# --- git -----------------------------------------------------------------------------------------------------
+
+
+def git(*arguments):
+    identity = ["-c", "user.name=t", "-c", "user.email=t@invalid"]
+    subprocess.run(["git", *identity, *arguments], check=True, capture_output=True)
+
+
+def test_outside_of_git_there_is_no_commit(monkeypatch, folder):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(folder.parent))
+    assert git_state() == {"commit": None, "dirty": None}
+
+
+def test_without_git_there_is_no_commit(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert git_state() == {"commit": None, "dirty": None}
+
+
+def test_a_commit_is_dirty_once_a_tracked_file_is_edited():
+    git("init")
+    Path("tracked").write_text("1")
+    git("add", "tracked")
+    git("commit", "-m", "first")
+    clean = git_state()
+    assert len(clean["commit"]) == 40
+    assert clean["dirty"] is False
+    Path("untracked").touch()
+    assert git_state() == clean
+    Path("tracked").write_text("2")
+    assert git_state() == {"commit": clean["commit"], "dirty": True}
+
+
+# --- lineage -------------------------------------------------------------------------------------------------
+
+
+def named(path):
+    """The lines of the lineage that name files, without their digests: (depth, path, remarks)."""
+    lines = [line for line in lineage(path) if line.split()[0].startswith(("results/", "config/"))]
+    short = [(len(line) - len(line.lstrip()), line.split()) for line in lines]
+    return [(depth // 2, words[0], " ".join(words[2:]) if len(words) > 2 else "") for depth, words in short]
+
+
+def test_the_ancestry_goes_down_to_the_data(chain):
+    assert named(chain) == [
+        (0, "results/table.csv", ""),
+        (1, "results/mnist-run.json", ""),
+        (2, "results/mnist.npz", ""),
+        (2, "results/mnist-stream.npz", ""),
+        (3, "results/mnist.npz", "(see above)"),
+        (1, "results/cifar10-run.json", ""),
+        (2, "results/cifar10.npz", ""),
+        (2, "results/cifar10-stream.npz", ""),
+        (3, "results/cifar10.npz", "(see above)"),
+        (1, "config/reported.csv", "no record"),
+    ]
+    text = "\n".join(lineage(chain))
+    assert "data mnist from standin, none: train aa, test bb" in text
+    assert "data cifar10 from npm, checksum: train cc, test dd" in text
+    assert text.count("code c0de at ") == 7
+    digest = hashlib.sha256(Path(chain).read_bytes()).hexdigest()[:12]
+    assert text.startswith(f"{chain}  {digest}\n")
+
+
+def test_a_file_edited_by_hand_is_told(chain):
+    Path("results/mnist-stream.npz").write_text("tampered with")
+    remarks = {path: remark for _, path, remark in named(chain)}
+    assert remarks["results/mnist-stream.npz"] == "CHANGED since it was read NOT AS RECORDED"
+    assert [path for path, remark in remarks.items() if "CHANGED" in remark] == ["results/mnist-stream.npz"]
+
+
+def test_the_file_asked_for_is_checked_too(chain):
+    Path(chain).write_text("99.9")
+    assert named(chain)[0] == (0, chain, "NOT AS RECORDED")
+
+
+def test_an_input_made_anew_since_is_told(chain):
+    make("streams", "results/mnist-stream.npz", ["results/mnist.npz"], content="another seed")
+    assert {path: remark for _, path, remark in named(chain)}["results/mnist-stream.npz"] == "CHANGED since it was read"
+
+
+def test_a_missing_ancestor_is_told(chain):
+    Path("results/mnist-stream.npz").unlink()
+    assert "    results/mnist-stream.npz  MISSING" in list(lineage(chain))

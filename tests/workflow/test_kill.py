@@ -1,0 +1,92 @@
+"""SIGKILL at any moment: nothing half-written under a final name, and the same command again finishes the work."""
+
+import hashlib
+import json
+import os
+import signal
+
+import pytest
+from project import kill_group, processes, until
+
+
+@pytest.fixture
+def running():
+    """Start a project's build in the background; what is left of it at the test's end is killed."""
+    started = []
+
+    def start(project):
+        started.append(project.start())
+        return started[-1]
+
+    yield start
+    for leader in started:
+        try:
+            os.killpg(leader.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+        leader.wait()
+
+
+def check_nothing_half_written(project, finished):
+    """A file under a final name has all its bytes, and a record stands only where all that it speaks of does."""
+    theirs = finished.results()
+    for name, content in project.results().items():
+        assert content == theirs[name], f"{name} is not what an undisturbed run makes"
+    for record in (project.folder / "results").rglob("[!.]*.record.json"):
+        for entry in json.loads(record.read_text())["outputs"]:
+            assert hashlib.sha256((project.folder / entry["path"]).read_bytes()).hexdigest() == entry["sha256"], record
+
+
+def test_killed_at_several_moments_and_resumed(project, finished, running):
+    results = project.folder / "results/mini"
+    moments = {
+        "a data set is being made": lambda leader: processes(leader, "dataset"),
+        "a stream is there": lambda leader: next(results.glob("streams/*/*/*.npz"), None),
+        "training": lambda leader: processes(leader, "train"),
+        "a run is there": lambda leader: next(results.glob("runs/mnist/*/*/seed?.json"), None),
+        "a target is there": lambda leader: next(results.glob("targets/mini/*.md"), None),
+    }
+    for moment in moments.values():
+        leader = running(project)
+        until(lambda moment=moment, leader=leader: moment(leader), leader)
+        kill_group(leader)
+        check_nothing_half_written(project, finished)
+    assert len(project.results()) < len(finished.results())
+    project.build()
+    assert project.results() == finished.results()
+    assert project.plan() == []
+
+
+def test_snakemake_alone_killed_and_started_again_beside_its_orphans(project, finished, running):
+    leader = running(project)
+    until(lambda: processes(leader, "train"), leader)
+    os.kill(leader.pid, signal.SIGKILL)
+    leader.wait()
+    project.build()
+    assert project.results() == finished.results()
+
+
+def test_a_training_job_killed_fails_alone_and_is_trained_again(project, finished, running):
+    leader = running(project)
+    victim = until(lambda: processes(leader, "train"), leader)[0]
+    victim.kill()
+    assert leader.wait(300) == 1
+    check_nothing_half_written(project, finished)
+    assert (project.folder / "results/mini/targets/mini/figure1.pdf").is_file()  # nothing to do with the victim
+    assert len(list((project.folder / "results/mini/runs/mnist").rglob("seed?.json"))) == 3
+    project.build()
+    assert project.results() == finished.results()
+
+
+def test_killed_while_replacing_older_results(built, running):
+    (old,) = (built.folder / "results").rglob("er-*/seed0.record.json")
+    old_code = json.loads(old.read_text())["code"]
+    built.edit("src/clpapers/runs/learners/er.py", "self.memory.write(t)", "self.memory.write(t), t")
+    leader = running(built)
+    until(lambda: processes(leader, "train"), leader)
+    kill_group(leader)
+    built.build()
+    codes = {json.loads(p.read_text())["code"] for p in (built.folder / "results").rglob("er-*/*.record.json")}
+    assert len(codes) == 1
+    assert codes != {old_code}
+    assert built.plan() == []

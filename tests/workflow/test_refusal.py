@@ -1,0 +1,111 @@
+"""What is wrong is refused before anything starts: one line that says what and where, and no traceback."""
+
+import pytest
+import yaml
+
+
+def refused(project, *arguments, line):
+    done = project.snakemake(*arguments)
+    said = [text for text in done.stdout.splitlines() if text.startswith("clpapers:")]
+    assert done.returncode != 0
+    assert len(said) == 1, done.stdout
+    assert said[0].startswith(f"clpapers: {line}")
+    assert "Traceback" not in done.stdout
+    assert not (project.folder / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        ("scale=lptop", "scale: 'lptop' is not one of laptop, mini, paper"),
+        ("sclae=x", "(top): unknown key 'sclae'; allowed: data_folder, device, downloads, papers, scale"),
+        ("device=tpu", "device: 'tpu' is not one of auto, cpu, cuda"),
+        ("papers=[sft]", "papers: 'sft' is not one of "),
+    ],
+)
+def test_a_wrong_setting_on_the_command_line(pristine, setting, problem):
+    line = f"config/config.yaml or --config: {problem}"
+    refused(pristine, "all", "--cores", "1", "--config", setting, line=line)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "problem"),
+    [
+        (
+            "config/papers/mini.yaml",
+            "learner: [er, ace]",
+            "learner: [er, mirr]",
+            "targets.table1.grid.learner[1]: 'mirr' is not one of er, ace",
+        ),
+        (
+            "config/papers/mini.yaml",
+            "memory: 10",
+            "memory: -1",
+            "defaults.budget.memory: -1 must be at least 1",
+        ),
+        (
+            "config/scales/mini.yaml",
+            "seeds: 0-1",
+            "seeds: 1-0",
+            "seeds: '1-0' holds no seed; write first-last, first not above last",
+        ),
+    ],
+)
+def test_a_wrong_file(project, file, old, new, problem):
+    project.edit(file, old, new)
+    refused(project, "all", "--cores", "1", line=f"{file}: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        (
+            "results/mini/targets/mini/tabel1.csv",
+            "no target 'mini/tabel1' in what config/ asks for; there are: mini/table1, mini/table2, mini/figure1",
+        ),
+        (
+            "results/smoek/targets/mini/table1.csv",
+            "config/scales/smoek.yaml: no such file; there are: laptop, mini, paper",
+        ),
+    ],
+)
+def test_a_mistyped_target(pristine, path, line):
+    refused(pristine, path, "--cores", "1", line=line)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            "train --out results/mini/runs/mnist/stf-0.05-n30/er-0123456789/seed0.json",
+            "results/mini/runs/mnist/stf-0.05-n30/er-0123456789/seed0.json: no target needs a cell 0123456789; "
+            "results/mini/runs/index.csv lists them",
+        ),
+        ("lineage results/nothing.csv", "results/nothing.csv: no such file; build it with snakemake"),
+        (
+            "stream --out results/mini/streams/mnist/stf-0.05-n30/0.npz",
+            "0: not the seeds of a file; a file is named like seed3 or seeds0-19",
+        ),
+        (
+            "net --out results/mini/runs/nets/mnits.json",
+            "results/mini/runs/nets/mnits.json: no net for 'mnits'; there are: mnist, cifar10",
+        ),
+        ("table --out table1.csv", "table1.csv: not a path of the pipeline; it begins with results/<scale>/<stage>/"),
+        (
+            "stream --out results/mini/streams/mnist/stf-0.05-n30/seed0.npz",
+            "results/mini/datasets/mnist.npz: No such file or directory",
+        ),
+    ],
+)
+def test_the_command_line_misused(project, arguments, line):
+    # of the paper `mini` alone, so that the lines do not depend on other papers
+    for paper in (project.folder / "config/papers").glob("*.yaml"):
+        if paper.stem != "mini":
+            paper.unlink()
+    for scale in (project.folder / "config/scales").glob("*.yaml"):
+        content = yaml.safe_load(scale.read_text())
+        content.pop("papers", None)
+        scale.write_text(yaml.safe_dump(content))
+    done = project.clpapers(*arguments.split())
+    assert (done.returncode, done.stdout) == (2, f"clpapers: {line}\n")
+    assert not (project.folder / "results").exists()
