@@ -75,7 +75,7 @@ def job_costs(repetitions: int) -> list[tuple]:
         for part in ("config", "workflow"):
             shutil.copytree(part, folder / part)
         plan = Plan("smoke", ["stf"])
-        cell = next(cell for cell in plan.cells.values() if cell.spec["dataset"] == "cifar10")
+        cell = next(cell for cell in plan.cells.values() if cell.spec["dataset"] == "emnist")
         result = next(iter(plan.results(cell)))
         needed = [cell.dataset, *(cell.stream(seed) for seed in (0, 1))]
         for stage, path in zip(("dataset", "stream", "stream"), needed):

@@ -32,7 +32,7 @@ def main():
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--tasks", type=float, default=5, help="as many as set mu_sigma (appendix D)")
     arguments = parser.parse_args()
-    items = arguments.items or (1_000_000 if arguments.quick else 10_000_000)
+    items = arguments.items or (5_000_000 if arguments.quick else 10_000_000)
     order = {"name": "stf", "mu_sigma": math.sqrt(1 / 12) / arguments.tasks}
     speed, memory = measure(items, arguments.classes, order)
     print("Streams: one stf stream; memory is the peak beyond the labels")

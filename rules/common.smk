@@ -5,14 +5,14 @@ import sys
 from pathlib import Path
 
 from clpapers.cli import measured_files, net_code, reduced, render_code, resolve_device, run_code
-from clpapers.config import ConfigError, Plan, block_seeds, check_settings
+from clpapers.config import ConfigError, Plan, all_papers, block_seeds, check_settings
 from clpapers.provenance import code_digest
 
 try:
     SETTINGS = check_settings(config)
     SCALE = SETTINGS["scale"]
     CUDA = resolve_device(SETTINGS["device"]) == "cuda"
-    PLAN = Plan(SCALE, SETTINGS["papers"], cuda=CUDA)
+    PLAN = Plan(SCALE, all_papers(), cuda=CUDA)
 except ConfigError as error:
     sys.exit(f"clpapers: {error}")
 
@@ -44,9 +44,9 @@ if workflow.is_main_process:
 
 @functools.cache
 def plan(scale):
-    """The plan of a scale: most often the one configured, but any target can be asked for at any scale."""
+    """The plan of a scale, over all papers: any target can be asked for, whatever is configured."""
     try:
-        return PLAN if scale == SCALE else Plan(scale, SETTINGS["papers"], cuda=CUDA)
+        return PLAN if scale == SCALE else Plan(scale, all_papers(), cuda=CUDA)
     except ConfigError as error:
         sys.exit(f"clpapers: {error}")
 
@@ -59,8 +59,9 @@ def known(what, name, those):
 
 
 def outputs(plan, paper=None):
-    """All files that a plan's targets, or one paper's, come out as."""
-    wanted = [t for t in plan.targets.values() if paper in (None, t.paper) and not t.spec.get("extra")]
+    """All files that a plan's targets, those of the configured papers or of one, come out as."""
+    papers = SETTINGS["papers"] if paper is None else [paper]
+    wanted = [t for t in plan.targets.values() if t.paper in papers and not t.spec.get("extra")]
     return [path for target in wanted for path in target.outputs]
 
 

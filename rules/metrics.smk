@@ -18,4 +18,4 @@ rule metrics:
         code=lambda w: code_digest(f"clpapers.metrics.{target_of(w).spec['measure']}"),
         target=lambda w: target_of(w).measured_digest,
     shell:
-        "clpapers metrics --out {output.metrics} > {log} 2>&1"
+        "clpapers metrics --out {output.metrics} --gpus {CUDA:d} > {log} 2>&1"

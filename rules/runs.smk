@@ -62,4 +62,4 @@ rule index:
         code=code_digest("clpapers.config"),
         cells=lambda w: plan(w.scale).digest,
     shell:
-        "clpapers index --out {output.index} > {log} 2>&1"
+        "clpapers index --out {output.index} --gpus {CUDA:d} > {log} 2>&1"

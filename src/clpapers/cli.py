@@ -19,6 +19,7 @@ from clpapers.config import (
     ConfigError,
     Plan,
     Target,
+    all_papers,
     block_seeds,
     check_settings,
     read_yaml,
@@ -63,13 +64,12 @@ def _parser() -> argparse.ArgumentParser:
     command("net", net, "describe the net a data set is learnt with", out="results/S/runs/nets/D.json")
     sub = command("train", train, "train one cell's seeds", out="results/S/runs/D/ORDER/LEARNER-HASH/seedsA-B.json")
     sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="1: train on the GPU, 0: on the CPU")
-    command(
-        "index",
-        index,
-        "list the cells, their factors and the targets they serve",
-        out="results/S/runs/index.csv",
-    )
-    command("metrics", metrics, "measure what a target shows", out="results/S/metrics/P/T.csv")
+    for name, function, text, out in (
+        ("index", index, "list the cells, their factors and the targets they serve", "results/S/runs/index.csv"),
+        ("metrics", metrics, "measure what a target shows", "results/S/metrics/P/T.csv"),
+    ):
+        sub = command(name, function, text, out=out)
+        sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="where it was trained: 1: on the GPU")
     command("table", render, "render a table", out="results/S/targets/P/T.csv")
     command("figure", render, "render a figure", out="results/S/targets/P/T.pdf")
     command("reported", reported, "set reproduced beside reported", out="results/S/targets/P/T.reported.csv")
@@ -84,16 +84,16 @@ def _parser() -> argparse.ArgumentParser:
 # --- what a path says ----------------------------------------------------------------------------------------
 
 
-def _plan(path: Path) -> Plan:
-    """The plan of the scale a path lies in, over all papers there are."""
+def _plan(path: Path, *, cuda: bool = False) -> Plan:
+    """The plan of the scale a path lies in, over all papers there are, as the Snakefile makes it."""
     parts = path.parts
     if len(parts) < 3 or parts[0] != "results":
         raise Refusal(f"{path}: not a path of the pipeline; it begins with results/<scale>/<stage>/")
-    return Plan(parts[1], sorted(p.stem for p in (CONFIG / "papers").glob("*.yaml")))
+    return Plan(parts[1], all_papers(), cuda=cuda)
 
 
-def _target(path: Path) -> tuple[Plan, Target]:
-    plan = _plan(path)
+def _target(path: Path, *, cuda: bool = False) -> tuple[Plan, Target]:
+    plan = _plan(path, cuda=cuda)
     name = f"{path.parts[3]}/{path.name.split('.')[0]}" if len(path.parts) > 4 else str(path)
     if name not in plan.targets:
         raise Refusal(f"{path}: no target {name}; there are: {', '.join(plan.targets)}")
@@ -252,7 +252,7 @@ def index(options: argparse.Namespace) -> None:
     """results/<scale>/runs/index.csv: cell, path, seeds, targets, and every factor of the cell in a column."""
     import pandas as pd
 
-    plan = _plan(options.out)
+    plan = _plan(options.out, cuda=bool(options.gpus))
     rows = []
     for cell in plan.cells.values():
         uses = [name for name, target in plan.targets.items() if any(c.hash == cell.hash for _, c in target.cells)]
@@ -281,7 +281,7 @@ def _flat(spec: dict):
 
 def metrics(options: argparse.Namespace) -> None:
     """results/<scale>/metrics/<paper>/<target>.csv"""
-    plan, target = _target(options.out)
+    plan, target = _target(options.out, cuda=bool(options.gpus))
     measure = importlib.import_module(f"clpapers.metrics.{target.spec['measure']}").measure
     files, inputs = _measured(plan, target)
     code = provenance.code_digest(f"clpapers.metrics.{target.spec['measure']}")

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import itertools
 import json
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +31,7 @@ class ConfigError(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML that refuses a key given twice, of which the plain loader would silently drop the first."""
+    """YAML that refuses a key given twice, of which the plain loader would silently drop the first, and ±∞ and NaN."""
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict:
@@ -42,7 +43,15 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict:
     return loader.construct_mapping(node, deep=True)
 
 
+def _number(loader: _Loader, node: yaml.ScalarNode) -> float:
+    value = loader.construct_yaml_float(node)
+    if not math.isfinite(value):
+        raise yaml.constructor.ConstructorError(None, None, f"{node.value} is not a finite number", node.start_mark)
+    return value
+
+
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+_Loader.add_constructor("tag:yaml.org,2002:float", _number)
 
 
 def read_yaml(path: Path) -> dict:
@@ -86,7 +95,7 @@ def _complaint(error: jsonschema.ValidationError) -> str:
     if rule == "type":
         kinds = error.validator_value
         kinds = " or ".join(kinds) if isinstance(kinds, list) else kinds
-        hint = "; YAML reads 1e-3 as text, write 1.0e-3" if isinstance(value, str) and "e" in value else ""
+        hint = "; YAML reads 1e-3 as text, write 1.0e-3" if re.fullmatch(r"[-+]?[\d.]+[eE][-+]?\d+", str(value)) else ""
         return f"{key}: {value!r} is not of type {kinds}{hint}"
     bounds = {
         "minimum": "must be at least",
@@ -134,9 +143,15 @@ def seed_range(text: str) -> range:
     return range(first, last + 1)
 
 
+def all_papers() -> list[str]:
+    """The papers that have a file."""
+    return sorted(path.stem for path in (CONFIG / "papers").glob("*.yaml"))
+
+
 def check_settings(settings: dict) -> dict:
     """Validate what Snakemake read from config/config.yaml and the command line; returns it."""
     file = f"{CONFIG}/config.yaml or --config"
+    read_yaml(CONFIG / "config.yaml")  # for what Snakemake's reader lets pass, such as a key given twice
     validate(settings, schema("config"), file)
     for key, folder, values in (
         ("scale", "scales", [settings["scale"]]),
@@ -273,6 +288,10 @@ class Plan:
                 raise ConfigError(f"{self.scale_file}: papers: '{paper}' has no file in {CONFIG}/papers/")
         self.datasets = read_yaml(CONFIG / "datasets.yaml")
         validate(self.datasets, schema("datasets"), CONFIG / "datasets.yaml")
+        for dataset in self.settings.get("stand_ins", {}):
+            if dataset not in self.datasets:
+                known = ", ".join(self.datasets)
+                raise ConfigError(f"{self.scale_file}: stand_ins: '{dataset}' is not one of {known}")
         self.titles: dict[str, str] = {}
         self.nets: dict[str, dict] = {}  # the net each data set is learnt with
         self.targets: dict[str, Target] = {}
@@ -305,11 +324,13 @@ class Plan:
         for name in written.get("datasets", {}):
             if name not in self.datasets:
                 raise ConfigError(f"{file}: datasets: '{name}' is not one of {', '.join(self.datasets)}")
-        for label, options in written.get("learners", {}).items():
-            self._learner_options(file, f"learners.{label}", label, options, written)
-        for name, block in written.get("datasets", {}).items():
-            for label, options in block.get("learners", {}).items():
-                self._learner_options(file, f"datasets.{name}.learners.{label}", label, options, written)
+        for source, at, part in ((file, (), written), (self.scale_file, ("papers", paper), overlay)):
+            for label, options in part.get("learners", {}).items():
+                self._learner_options(source, (*at, "learners", label), label, options, written)
+            for name, block in part.get("datasets", {}).items():
+                for label, options in block.get("learners", {}).items():
+                    place = (*at, "datasets", name, "learners", label)
+                    self._learner_options(source, place, label, options, written)
         content = merge(written, overlay)
         self.titles[paper] = content.get("title", paper)
         for dataset in content.get("datasets", {}):
@@ -319,19 +340,20 @@ class Plan:
         for name, spec in content.get("targets", {}).items():
             yield self._target(paper, file, content, name, spec)
 
-    def _learner_options(self, file: Path, at: str, label: str, options: dict, written: dict) -> None:
-        learners = schema("paper")["$defs"]["learner_options"]["const"]
-        if label not in written.get("learners", {}):
-            raise ConfigError(f"{file}: {at}: '{label}' is not one of {', '.join(written.get('learners', {}))}")
-        method = options.get("method", written["learners"][label].get("method", label))
+    def _learner_options(self, file: Path, at: tuple, label: str, options: dict, written: dict) -> None:
+        """Refuse options that the method does not take, at the place `at` in `file`."""
+        learners, there = schema("paper")["$defs"]["learner_options"]["const"], written.get("learners", {})
+        if label not in there:
+            raise ConfigError(f"{file}: {_key(at)}: '{label}' is not one of {', '.join(there)}")
+        method = options.get("method", there[label].get("method", label))
         if method not in learners:
-            raise ConfigError(f"{file}: {at}.method: '{method}' is not one of {', '.join(learners)}")
+            raise ConfigError(f"{file}: {_key(at)}.method: '{method}' is not one of {', '.join(learners)}")
         rules = {
             "type": "object",
             "additionalProperties": False,
             "properties": learners[method] | {"method": {}, "cell": {}},
         }
-        validate(options, rules, file, tuple(at.split(".")))
+        validate(options, rules, file, at)
 
     @staticmethod
     def _seeds(text: str, file: Path, key: str) -> range:
@@ -346,7 +368,7 @@ class Plan:
             if key not in spec:
                 raise ConfigError(f"{file}: {at}: '{key}' is missing")
         for key, stage in (("measure", "metrics"), ("render", "targets")):
-            there = sorted(p.stem for p in (Path(__file__).parent / stage).glob("[a-z]*.py"))
+            there = _defining(key, stage)
             if spec[key] not in there:
                 raise ConfigError(f"{file}: {at}.{key}: '{spec[key]}' is not one of {', '.join(there)}")
         seeds = self._seeds(spec.get("seeds", self.settings["seeds"]), file, f"{at}.seeds")
@@ -373,7 +395,7 @@ class Plan:
             ("learner", content.get("learners", {})),
         ):
             for i, value in enumerate(grid[key]):
-                if value not in known:
+                if not isinstance(value, str) or value not in known:
                     names = ", ".join(known)
                     raise ConfigError(f"{file}: {at}.grid.{key}[{i}]: {value!r} is not one of {names}")
         for key, values in grid.items():
@@ -430,7 +452,9 @@ class Plan:
                 raise ConfigError(f"{file}: {where}: {part} {name} needs a value for '{option}'")
         for option in block:
             if option not in options[name] and option != "name":
-                raise ConfigError(f"{file}: {where}: {part} {name} takes no '{option}'; it takes {options[name]}")
+                raise ConfigError(
+                    f"{file}: {where}: {part} {name} takes no '{option}'; it takes {', '.join(options[name])}"
+                )
 
     def _order(self, file: Path, where: str, order: dict) -> dict:
         order = dict(order)
@@ -508,6 +532,13 @@ def reductions(target: Target, paper_scale: Target) -> list[str]:
     for key in ("simulations", "chunks", "points"):
         differ(key, target.spec.get(key), paper_scale.spec.get(key))
     return list(lines)
+
+
+@functools.cache
+def _defining(function: str, package: str) -> list[str]:
+    """The modules of one of our packages that define `function`; read, not imported, for they may be heavy."""
+    files = (Path(__file__).parent / package).glob("[a-z]*.py")
+    return sorted(file.stem for file in files if f"\ndef {function}(" in file.read_text(encoding="utf-8"))
 
 
 def _digest(content: object) -> str:

@@ -23,6 +23,23 @@ def test_a_target_can_be_asked_for_at_another_scale(pristine):
     assert all(path.startswith("results/paper/") for path in planned)
 
 
+def test_a_target_of_a_paper_that_is_not_configured_can_be_asked_for(pristine):
+    assert "results/smoke/targets/stf/table1.csv" in pristine.plan("results/smoke/targets/stf/table1.csv")
+
+
+def test_rules_and_commands_agree_on_the_blocks_of_seeds(project):
+    """A GPU trains all seeds as one stack where the scale says `auto`; what measures must look for the same files."""
+    project.edit("config/scales/mini.yaml", "seeds_per_job: 1", "seeds_per_job: auto")
+    project.edit(
+        "config/papers/mini.yaml", "mnist: {net: {name: mlp, hidden: [4]}}", "mnist: {net: {name: cnn, width: 2}}"
+    )
+    for device, gpus, blocks in (("cpu", "0", {"seed0", "seed1"}), ("cuda", "1", {"seeds0-1"})):
+        planned = project.plan("--config", f"device={device}")
+        assert {path.split("/")[-1].split(".")[0] for path in planned if "/runs/mnist/" in path} == blocks
+        measured = project.clpapers("metrics", "--out", "results/mini/metrics/mini/table1.csv", "--gpus", gpus)
+        assert re.search(r"runs/mnist/\S+/(seeds?[\d-]+)\.json: no record", measured.stdout)[1] == min(blocks)
+
+
 def test_everything_is_built(finished):
     expected = {
         *(f"{table}.{ending}" for table in ("table1", "table2") for ending in ("csv", "md", "tex", "html")),
@@ -31,8 +48,8 @@ def test_everything_is_built(finished):
     }
     built = {path.name for path in (finished.folder / "results/mini/targets/mini").iterdir()}
     assert {name for name in built if not name.endswith(".record.json")} == expected
-    index = (finished.folder / "results/mini/runs/index.csv").read_text().splitlines()
-    assert len(index) == 3  # a heading and two cells
+    index = (finished.folder / "results/mini/runs/index.csv").read_text()
+    assert len(re.findall(r",mini/table1,", index)) == 2  # its cells
 
 
 def test_every_result_has_a_record_and_every_record_is_true(finished):

@@ -17,7 +17,6 @@ from torch import nn
 
 from clpapers.runs.nets.cosine import CosineLinear
 
-
 # The strided 1×1 convolution of PyTorch 2.13 on a CPU writes past its buffers where maps are channels-last in memory and
 # have fewer channels than this (seen for 2 to 7: the heap is corrupted). Such nets get their images channels-first.
 FEWEST_CHANNELS = 8

@@ -1,0 +1,476 @@
+"""The grammar: what is wrong is refused in one telling line; what is right becomes cells, blocks and targets."""
+
+import itertools
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from clpapers.config import (
+    Cell,
+    ConfigError,
+    Plan,
+    block_name,
+    block_seeds,
+    check_settings,
+    merge,
+    read_yaml,
+    reductions,
+)
+from clpapers.metrics import learning
+
+ROOT = Path(__file__).parents[1]
+PAPER, SCALE, SETTINGS, DATASETS = (
+    "config/papers/tiny.yaml",
+    "config/scales/tiny.yaml",
+    "config/config.yaml",
+    "config/datasets.yaml",
+)
+TEXT = {
+    PAPER: """\
+paper: tiny
+defaults:
+  order: {name: stf, mu_sigma: 0.05, length: null}
+  oracle: {name: none}
+  restriction: {name: single_head}
+  budget: {optimizer: sgd, learning_rate: 0.1, batch: 10, replay_batch: 10, memory: 10}
+  scaling: symmetric
+  evaluation: {points: 3, probes: 10, test: 20}
+  precision: float32
+datasets:
+  mnist: {net: {name: mlp, hidden: [4]}}
+  cifar10: {net: {name: cnn, width: 2}, learners: {ace: {cell: {budget: {memory: 7}}}}}
+learners:
+  er: {forward: separate}
+  ace: {mask: present}
+targets:
+  table1:
+    title: Table 1
+    caption: Both.
+    section: "1"
+    kind: table
+    measure: learning
+    render: results_table
+    metrics: [final_accuracy]
+    grid: {dataset: [mnist, cifar10], learner: [er, ace]}
+  figure1:
+    {title: Figure 1, caption: c, section: "2", kind: figure, measure: stream_classes, render: class_frequency,
+     statistic: prevalence, chunks: 5, streams: [{dataset: toy-3-2, order: {name: split, tasks: 2}, seed: 0}]}
+  table2:
+    {title: Table 2, caption: c, section: "3", kind: table, measure: architecture, render: architecture_table,
+     nets: [mnist]}
+""",
+    SCALE: """\
+description: tiny
+seeds: 0-3
+seeds_per_job: 2
+sources: stand_in
+stand_ins:
+  mnist: {train_per_class: 5, test_per_class: 2}
+papers:
+  tiny:
+    datasets: {mnist: {order: {length: 30}}}
+    targets: {figure1: {chunks: 4}}
+""",
+    SETTINGS: "scale: tiny\npapers: [tiny]\ndevice: cpu\ndata_folder: data\ndownloads: downloads\n",
+}
+REAL = "description: real\nseeds: 0-9\nseeds_per_job: auto\nsources: real\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A folder with a small configuration."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "workflow/schemas", "workflow/schemas")
+    for name, text in TEXT.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text)
+    shutil.copy(ROOT / DATASETS, DATASETS)
+    Path("config/scales/real.yaml").write_text(REAL)
+
+
+def edit(file, old, new):
+    text = Path(file).read_text()
+    assert old in text, f"{file} holds no {old!r}"
+    Path(file).write_text(text.replace(old, new, 1))
+
+
+def plan(**options):
+    return Plan("tiny", ["tiny"], **options)
+
+
+def settings(**given):
+    return check_settings(yaml.safe_load(TEXT[SETTINGS]) | given)
+
+
+# --- refusals: where, what is replaced by what, the line -------------------------------------------------------
+
+CELL = "targets.table1, cell dataset=mnist learner=er"
+GRID = "learner: [er, ace]}"
+REFUSED = [
+    # keys and values of a cell
+    (PAPER, "memory: 10", "memroy: 10", "defaults.budget: unknown key 'memroy'; allowed: batch, learning_rate, memory, "
+     "optimizer, replay_batch"),
+    (PAPER, "memory: 10", "memory: -10", "defaults.budget.memory: -10 must be at least 1"),
+    (PAPER, "memory: 10", "memory: 0", "defaults.budget.memory: 0 must be at least 1"),
+    (PAPER, "memory: 10", "memory: 1.5", "defaults.budget.memory: 1.5 is not of type integer"),
+    (PAPER, "memory: 10", "memory: ten", "defaults.budget.memory: 'ten' is not of type integer"),
+    (PAPER, "memory: 10", "memory: true", "defaults.budget.memory: True is not of type integer"),
+    (PAPER, ", memory: 10", "", f"{CELL}: budget needs a value for 'memory'"),
+    (PAPER, "learning_rate: 0.1", "learning_rate: 1e-3", "defaults.budget.learning_rate: '1e-3' is not of type number; "
+     "YAML reads 1e-3 as text, write 1.0e-3"),
+    (PAPER, "learning_rate: 0.1", "learning_rate: 0", "defaults.budget.learning_rate: 0 must be greater than 0"),
+    (PAPER, "learning_rate: 0.1", "learning_rate: .nan", "line 6 .nan is not a finite number"),
+    (PAPER, "learning_rate: 0.1", "learning_rate: .inf", "line 6 .inf is not a finite number"),
+    (PAPER, "precision: float32", "precision: float16", "defaults.precision: 'float16' is not one of float32, tf32, "
+     "float64"),
+    (PAPER, "  precision: float32\n", "", f"{CELL}: 'precision' is missing"),
+    # orders
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: stff", "defaults.order.name: 'stff' is not one of stf, split, random"),
+    (PAPER, "mu_sigma: 0.05", "mu_sigma: 0.5", "defaults.order.mu_sigma: 0.5 must be less than 0.5"),
+    (PAPER, "mu_sigma: 0.05", "mu_sigma: 0", "defaults.order.mu_sigma: 0 must be greater than 0"),
+    (PAPER, "mu_sigma: 0.05", "mu_sigma: -0.1", "defaults.order.mu_sigma: -0.1 must be greater than 0"),
+    (PAPER, "mu_sigma: 0.05", "mu_sigma: 0.05, mu_sigma_factor: 10", f"{CELL}: order.mu_sigma_factor 10 gives mu_sigma "
+     "0.5; it must be less than 0.5"),
+    (PAPER, "mu_sigma: 0.05", "mu_sigma: 0.05, mu_sigma_factor: 0", "defaults.order.mu_sigma_factor: 0 must be greater "
+     "than 0"),
+    (PAPER, "mu_sigma: 0.05, ", "", f"{CELL}: order stf needs a value for 'mu_sigma'"),
+    (PAPER, "mu_sigma: 0.05", "mu_sigma: 0.05, tasks: 2", f"{CELL}: order stf takes no 'tasks'; it takes length, "
+     "mu_sigma"),
+    (PAPER, "length: null", "length: all", "defaults.order.length: 'all' is not of type integer or null"),
+    # learners and nets
+    (PAPER, "er: {forward: separate}", "mirr: {}", "learners.mirr.method: 'mirr' is not one of er, mir, cbrs, gdumb, "),
+    (PAPER, "er: {forward: separate}", "er: {}", f"{CELL}: learner er needs a value for 'forward'"),
+    (PAPER, "forward: separate", "forward: twice", "learners.er.forward: 'twice' is not one of separate, concatenated"),
+    (PAPER, "forward: separate", "mask: present", "learners.er: unknown key 'mask'; allowed: cell, forward, method"),
+    (PAPER, "learners: {ace: {cell", "learners: {aec: {cell", "datasets.cifar10.learners.aec: 'aec' is not one of er, "
+     "ace"),
+    (PAPER, "name: mlp, hidden: [4]", "name: mlp", "datasets.mnist: net mlp needs a value for 'hidden'"),
+    (PAPER, "name: mlp, hidden: [4]", "name: mpl", "datasets.mnist.net.name: 'mpl' is not one of mlp, cnn, "
+     "resnet18_reduced"),
+    (PAPER, "hidden: [4]", "hidden: [4], width: 2", "datasets.mnist: net mlp takes no 'width'; it takes hidden"),
+    (PAPER, "hidden: [4]", "hidden: 4", "datasets.mnist.net.hidden: 4 is not of type array"),
+    # data sets, grids and streams
+    (PAPER, "  cifar10: {net", "  cifra10: {net", "datasets: 'cifra10' is not one of mnist, fashion_mnist, emnist, "),
+    (PAPER, "dataset: [mnist, ", "dataset: [mnits, ", "targets.table1.grid.dataset[0]: 'mnits' is not one of mnist, "
+     "cifar10"),
+    (PAPER, GRID, "learner: [er, mir]}", "targets.table1.grid.learner[1]: 'mir' is not one of er, ace"),
+    (PAPER, GRID, "learner: [er, [ace]]}", "targets.table1.grid.learner[1]: ['ace'] is not one of er, ace"),
+    (PAPER, GRID, "learner: er}", "targets.table1.grid.learner: 'er' is not of type array"),
+    (PAPER, ", " + GRID, "}", "targets.table1.grid: 'learner' is missing; a cell needs a dataset and a learner"),
+    (PAPER, GRID, GRID[:-1] + ", order.mu_sigma_factor: [1, 12]}", "targets.table1, cell dataset=mnist learner=er "
+     "order.mu_sigma_factor=12: order.mu_sigma_factor 12 gives mu_sigma 0.6; it must be less than 0.5"),
+    (PAPER, GRID, GRID[:-1] + ", budget.memory: [5, -5]}", "targets.table1.grid.budget.memory[1]: budget.memory: -5 "
+     "must be at least 1"),
+    (PAPER, GRID, GRID[:-1] + ", budget.memroy: [5]}", "targets.table1.grid.budget.memroy[0]: budget: unknown key "
+     "'memroy'; allowed: batch, learning_rate, memory, optimizer, replay_batch"),
+    (PAPER, "toy-3-2", "toy-3-0", "targets.figure1.streams[0].dataset: 'toy-3-0' is not one of mnist, cifar10"),
+    (PAPER, ", seed: 0}", "}", "targets.figure1.streams[0]: 'seed' is missing"),
+    (PAPER, "nets: [mnist]", "nets: [mnits]", "targets.table2.nets[0]: 'mnits' is not one of mnist, cifar10"),
+    # targets
+    (PAPER, "title: Table 1", "titel: Table 1", "targets.table1: unknown key 'titel'; allowed: caption, cell, chunks, "),
+    (PAPER, "    kind: table\n", "", "targets.table1: 'kind' is missing"),
+    (PAPER, "kind: table\n", "kind: tabel\n", "targets.table1.kind: 'tabel' is not one of table, figure"),
+    (PAPER, "measure: learning", "measure: intervals", "targets.table1.measure: 'intervals' is not one of "
+     "architecture, "),
+    (PAPER, "render: results_table", "render: style", "targets.table1.render: 'style' is not one of "),
+    (PAPER, "[final_accuracy]", "[final_acuracy]", "targets.table1.metrics[0]: 'final_acuracy' is not one of "
+     "final_accuracy, "),
+    (PAPER, "    metrics: [final_accuracy]\n", "", "targets.table1: 'metrics' is missing"),
+    (PAPER, "statistic: prevalence, ", "", "targets.figure1: 'statistic' is missing"),
+    (PAPER, "caption: Both.", "seeds: 3-1", "targets.table1: 'caption' is missing"),
+    (PAPER, "section: \"1\"", "section: \"1\"\n    seeds: 3-1", "targets.table1.seeds: '3-1' holds no seed; write "
+     "first-last, first not above last"),
+    # files as such
+    (PAPER, "learners:\n", "lerners:\n", "(top): unknown key 'lerners'; allowed: datasets, defaults, learners, paper, "
+     "targets, title"),
+    (PAPER, "title: Table 1\n", "title: Table 1\n    title: Table I\n", "line 19 key 'title' stands twice"),
+    (PAPER, "defaults:\n", "defaults: [\n", "line 4 expected ',' or ']', but got '<scalar>'"),
+    (PAPER, "defaults:\n", "defaults:\n\tx: 1\n", "line 3 found character '\\t' that cannot start any token"),
+    (PAPER, TEXT[PAPER], "- a list", "holds no keys; expected a mapping"),
+    (PAPER, TEXT[PAPER], "", "holds no keys; expected a mapping"),
+    # scales
+    (SCALE, "seeds: 0-3", "seeds: 3-1", "seeds: '3-1' holds no seed; write first-last, first not above last"),
+    (SCALE, "seeds: 0-3", "seeds: 3", "seeds: 3 is not of type string"),
+    (SCALE, "seeds: 0-3", "seeds: '0'", r"seeds: '0' must have the form ^\d+-\d+$"),
+    (SCALE, "seeds: 0-3", "seeds: a-b", r"seeds: 'a-b' must have the form ^\d+-\d+$"),
+    (SCALE, "seeds: 0-3", "seeds: 0--3", r"seeds: '0--3' must have the form ^\d+-\d+$"),
+    (SCALE, "seeds: 0-3\n", "", "(top): 'seeds' is missing"),
+    (SCALE, "seeds_per_job: 2", "seeds_per_job: 0", "seeds_per_job: 0 must be at least 1"),
+    (SCALE, "seeds_per_job: 2", "seeds_per_job: all", "seeds_per_job: 'all' must have the form ^auto$"),
+    (SCALE, "sources: stand_in", "sources: fake", "sources: 'fake' is not one of real, any, stand_in"),
+    (SCALE, "  mnist: {train", "  mnits: {train", "stand_ins: 'mnits' is not one of mnist, fashion_mnist, emnist, "),
+    (SCALE, "train_per_class: 5", "train_per_class: 0", "stand_ins.mnist.train_per_class: 0 must be at least 1"),
+    (SCALE, "  tiny:\n", "  tyni:\n", "papers: 'tyni' has no file in config/papers/"),
+    (SCALE, "figure1: {", "figure9: {", "papers.tiny.targets: 'figure9' is not one of table1, figure1, table2"),
+    (SCALE, "{mnist: {order", "{mnits: {order", "papers.tiny.datasets: 'mnits' is not one of mnist, cifar10"),
+    (SCALE, "length: 30", "lenght: 30", "papers.tiny.datasets.mnist.order: unknown key 'lenght'; allowed: length, "
+     "mu_sigma, mu_sigma_factor, name, tasks"),
+    (SCALE, "chunks: 4", "chunks: four", "papers.tiny.targets.figure1.chunks: 'four' is not of type integer"),
+    (SCALE, "    targets:", "    learners: {er: {mask: present}}\n    targets:", "papers.tiny.learners.er: unknown key "
+     "'mask'; allowed: cell, forward, method"),
+    # data sets
+    (DATASETS, "  train: 60000", "  train: -1", "mnist.train: -1 must be at least 1"),
+    (DATASETS, "      formats: [idx]", "      formats: [xdi]", "mnist.sources[0].formats[0]: 'xdi' is not one of "
+     "cifar_python, "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "old", "new", "line"), REFUSED)
+def test_what_is_wrong_is_refused_in_one_line(file, old, new, line):
+    plan()
+    edit(file, old, new)
+    with pytest.raises(ConfigError) as refusal:
+        plan()
+    told = str(refusal.value)
+    assert "\n" not in told
+    assert told.startswith(f"{file}: {line}")
+    assert told == f"{file}: {line}" or line.endswith(" ")  # a line that ends in a blank goes on with what there is
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"scale": "tyni"}, "scale: 'tyni' is not one of real, tiny"),
+        ({"scale": 3}, "scale: 3 is not of type string"),
+        ({"papers": ["tyni"]}, "papers: 'tyni' is not one of tiny"),
+        ({"papers": "tiny"}, "papers: 'tiny' is not of type array"),
+        ({"papers": []}, "papers: [] needs at least this many entries: 1"),
+        ({"device": "tpu"}, "device: 'tpu' is not one of auto, cpu, cuda"),
+        ({"sclae": "tiny"}, "(top): unknown key 'sclae'; allowed: data_folder, device, downloads, papers, scale"),
+    ],
+)
+def test_wrong_settings_are_refused_in_one_line(given, line):
+    with pytest.raises(ConfigError) as refusal:
+        settings(**given)
+    assert str(refusal.value) == f"config/config.yaml or --config: {line}"
+
+
+def test_a_setting_given_twice_is_refused_which_snakemake_would_let_pass():
+    assert settings()["scale"] == "tiny"
+    edit(SETTINGS, "scale: tiny\n", "scale: tiny\nscale: real\n")
+    with pytest.raises(ConfigError, match=r"^config/config\.yaml: line 2 key 'scale' stands twice$"):
+        settings()
+
+
+@pytest.mark.parametrize(
+    ("scale", "paper", "line"),
+    [
+        ("tyni", "tiny", "config/scales/tyni.yaml: no such file; there are: real, tiny"),
+        ("tiny", "tyni", "config/papers/tyni.yaml: no such file; there are: tiny"),
+    ],
+)
+def test_a_missing_file_is_told_with_those_there_are(scale, paper, line):
+    with pytest.raises(ConfigError) as refusal:
+        Plan(scale, [paper])
+    assert str(refusal.value) == line
+
+
+def test_a_file_that_is_not_utf8_is_refused():
+    Path(PAPER).write_bytes(b"title: \xff\xfe")
+    with pytest.raises(ConfigError, match=r"^config/papers/tiny\.yaml: .*invalid start byte"):
+        read_yaml(Path(PAPER))
+
+
+def test_the_schema_knows_every_metric():
+    known = yaml.safe_load((ROOT / "workflow/schemas/paper.schema.yaml").read_text())["$defs"]["metric"]["enum"]
+    assert {*learning.SCALARS, *learning.CURVES, "entropy_captured"} == set(known)
+
+
+# --- merging -------------------------------------------------------------------------------------------------
+
+STF = {"order": {"name": "stf", "mu_sigma": 0.05, "length": 30}}
+
+
+@pytest.mark.parametrize(
+    ("over", "merged"),
+    [
+        ({"order": {"length": 5}}, {"name": "stf", "mu_sigma": 0.05, "length": 5}),
+        ({"order": {"name": "split", "tasks": 2}}, {"name": "split", "tasks": 2, "length": 30}),
+        ({"order": {"name": "random"}}, {"name": "random", "length": 30}),
+        ({"order": {"name": "stf", "length": None}}, {"name": "stf", "mu_sigma": 0.05, "length": None}),
+        ({}, {"name": "stf", "mu_sigma": 0.05, "length": 30}),
+    ],
+)
+def test_a_new_name_keeps_only_the_options_it_takes(over, merged):
+    before = repr(STF)
+    assert merge(STF, over) == {"order": merged}
+    assert repr(STF) == before
+
+
+def test_lists_and_scalars_are_replaced_and_mappings_merged():
+    assert merge({"a": [1, 2], "b": {"x": 1, "y": 2}, "c": 3}, {"a": [4], "b": {"y": 5}, "d": 6}) == {
+        "a": [4],
+        "b": {"x": 1, "y": 5},
+        "c": 3,
+        "d": 6,
+    }
+
+
+def test_the_grid_lies_over_the_target_over_the_data_set_over_the_defaults():
+    edit(PAPER, "mnist: {net", "mnist: {budget: {memory: 20}, net")
+    edit(PAPER, "    grid: {", "    cell: {budget: {batch: 4}}\n    grid: {budget.replay_batch: [1], ")
+    (spec,) = [
+        c.spec for f, c in plan().targets["tiny/table1"].cells if (f["dataset"], f["learner"]) == ("mnist", "er")
+    ]
+    assert spec["budget"] == {"optimizer": "sgd", "learning_rate": 0.1, "batch": 4, "replay_batch": 1, "memory": 20}
+
+
+def test_a_learner_may_bring_its_own_piece_of_the_cell():
+    memory = {
+        (factors["dataset"], factors["learner"]): cell.spec["budget"]["memory"]
+        for factors, cell in plan().targets["tiny/table1"].cells
+    }
+    assert memory == {("mnist", "er"): 10, ("mnist", "ace"): 10, ("cifar10", "er"): 10, ("cifar10", "ace"): 7}
+
+
+# --- cells ---------------------------------------------------------------------------------------------------
+
+
+def hashes():
+    return set(plan().cells)
+
+
+def test_a_hash_does_not_depend_on_how_the_yaml_is_written():
+    before = hashes()
+    content = yaml.safe_load(Path(PAPER).read_text())
+    backwards = {key: content[key] for key in reversed(content)}
+    backwards["defaults"] = {key: content["defaults"][key] for key in reversed(content["defaults"])}
+    Path(PAPER).write_text("# Other words.\n" + yaml.safe_dump(backwards, sort_keys=False, default_flow_style=False))
+    assert hashes() == before
+
+
+def test_one_mu_sigma_is_one_cell_however_it_is_come_by():
+    before = hashes()
+    edit(PAPER, "mu_sigma: 0.05", "mu_sigma: 0.025, mu_sigma_factor: 2")
+    assert hashes() == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("learning_rate: 0.1", "learning_rate: 0.2"),
+        ("mu_sigma: 0.05", "mu_sigma: 0.06"),
+        ("precision: float32", "precision: float64"),
+        ("probes: 10", "probes: null"),
+    ],
+)
+def test_every_value_is_part_of_the_hash(old, new):
+    before = hashes()
+    edit(PAPER, old, new)
+    assert not hashes() & before
+
+
+def test_a_hash_is_of_all_but_the_seed_and_the_scale():
+    spec = next(iter(plan().cells.values())).spec
+    assert Cell.of("a", spec).hash == Cell.of("b", dict(reversed(spec.items()))).hash
+    assert Cell.of("a", spec | {"precision": "float64"}).hash != Cell.of("a", spec).hash
+
+
+def test_equal_cells_of_two_targets_are_trained_once_for_the_seeds_of_both():
+    edit(PAPER, "  table2:", "  table3:\n    {title: T, caption: c, section: '4', kind: table, measure: learning, "
+         "render: results_table,\n     metrics: [online_accuracy], seeds: 2-5, "
+         "grid: {dataset: [mnist], learner: [er]}}\n  table2:")  # fmt: skip
+    whole = plan()
+    assert len(whole.cells) == 4
+    ((_, shared),) = whole.targets["tiny/table3"].cells
+    assert shared in [cell for _, cell in whole.targets["tiny/table1"].cells]
+    assert whole.blocks(shared) == [range(0, 2), range(2, 4), range(4, 6)]
+    assert [path.stem for path in whole.results(shared, whole.targets["tiny/table3"].seeds)] == ["seeds2-3", "seeds4-5"]
+
+
+def test_paths_say_what_a_cell_is():
+    (cell,) = [c for c in plan().cells.values() if c.spec["learner"]["name"] == "er" and c.spec["dataset"] == "mnist"]
+    assert cell.folder == Path(f"results/tiny/runs/mnist/stf-0.05-n30/er-{cell.hash}")
+    assert cell.stream(3) == Path("results/tiny/streams/mnist/stf-0.05-n30/seed3.npz")
+    assert cell.dataset == Path("results/tiny/datasets/mnist.npz")
+
+
+# --- blocks --------------------------------------------------------------------------------------------------
+
+
+def blocks(seeds, size, **options):
+    Path(SCALE).write_text(TEXT[SCALE].replace("0-3", seeds).replace("seeds_per_job: 2", f"seeds_per_job: {size}"))
+    whole = plan(**options)
+    return [whole.blocks(cell) for cell in whole.cells.values()]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 20])
+def test_blocks_cover_the_seeds_once_and_more_seeds_leave_whole_blocks_as_they_were(size):
+    for first, last in [(0, 1), (0, 5), (1, 6), (3, 8), (4, 11)]:
+        (each, *others) = blocks(f"{first}-{last}", size)
+        assert others == [each] * len(others)
+        assert list(itertools.chain(*each)) == list(range(first, last + 1))
+        longer = blocks(f"{first}-{last + size}", size)[0]
+        assert set(each[:-1]) <= set(longer)
+        assert each[-1] in longer or (last + 1) % size  # only a block that was not full may grow
+
+
+def test_auto_stacks_all_seeds_on_a_gpu_and_few_on_a_cpu():
+    mlp, cnn = [range(0, 5), range(5, 10)], [range(k, k + 1) for k in range(10)]
+    assert blocks("0-9", "auto") == [mlp, mlp, cnn, cnn]
+    assert blocks("0-9", "auto", cuda=True) == [[range(0, 10)]] * 4
+
+
+@pytest.mark.parametrize(("seeds", "name"), [(range(3, 4), "seed3"), (range(20), "seeds0-19"), (range(0, 1), "seed0")])
+def test_a_blocks_name_and_back(seeds, name):
+    assert block_name(seeds) == name
+    assert block_seeds(name) == seeds
+
+
+@pytest.mark.parametrize("name", ["", "3", "seed", "seeds0-", "seed3x", "index"])
+def test_what_is_no_blocks_name_is_refused(name):
+    with pytest.raises(ConfigError, match="not the seeds of a file"):
+        block_seeds(name)
+
+
+# --- targets -------------------------------------------------------------------------------------------------
+
+
+def test_a_target_has_an_output_of_every_format_and_its_comparisons():
+    Path("config/reported").mkdir()
+    Path("config/reported/tiny.csv").write_text("paper,target,row\ntiny,table1,ER\n")
+    edit(PAPER, "    render: results_table\n", "    render: results_table\n    paired: true\n")
+    named = {name: [path.name for path in target.outputs] for name, target in plan().targets.items()}
+    formats = ["csv", "md", "tex", "html"]
+    assert named == {
+        "tiny/table1": [f"table1.{ending}" for ending in [*formats, "reported.csv", "paired.csv"]],
+        "tiny/figure1": ["figure1.pdf", "figure1.svg", "figure1.png"],
+        "tiny/table2": [f"table2.{ending}" for ending in formats],
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rendered", "measured"),
+    [
+        ("caption: Both.", "caption: Two.", True, False),
+        ("metrics: [final_accuracy]", "metrics: [online_accuracy]", True, True),
+        ("learning_rate: 0.1", "learning_rate: 0.2", True, True),
+        ("title: Table 2", "title: Table II", False, False),
+        ("toy-3-2", "toy-3-3", False, False),
+    ],
+)
+def test_a_targets_digests_change_with_what_they_are_of(old, new, rendered, measured):
+    before = plan().targets["tiny/table1"]
+    edit(PAPER, old, new)
+    after = plan().targets["tiny/table1"]
+    assert (before.digest != after.digest) == rendered
+    assert (before.measured_digest != after.measured_digest) == measured
+
+
+def test_reductions_tell_each_difference_from_the_papers_scale_once():
+    edit(SCALE, "{order: {length: 30}}", "{order: {length: 30}, net: {hidden: [2]}, budget: {memory: 5}}")
+    ours, theirs = plan().targets, Plan("real", ["tiny"]).targets
+    assert sorted(reductions(ours["tiny/table1"], theirs["tiny/table1"])) == [
+        "budget.memory 5 (paper: 10)",
+        "net.hidden [2] (paper: [4])",
+        "order.length 30 (paper: all)",
+    ]
+    assert reductions(ours["tiny/figure1"], theirs["tiny/figure1"]) == ["chunks 4 (paper: 5)"]
+    assert reductions(ours["tiny/table2"], theirs["tiny/table2"]) == ["net.hidden [2] (paper: [4])"]
+
+
+def test_the_papers_scale_itself_is_no_reduction():
+    for target in Plan("real", ["tiny"]).targets.values():
+        assert reductions(target, target) == []
