@@ -17,9 +17,9 @@ from torch import nn
 
 from clpapers.runs.nets.cosine import CosineLinear
 
-# The strided 1×1 convolution of PyTorch 2.13 on a CPU writes past its buffers where maps are channels-last in memory and
-# have fewer channels than this (seen for 2 to 7: the heap is corrupted). Such nets get their images channels-first.
-FEWEST_CHANNELS = 8
+# oneDNN's strided 1×1 convolution on a CPU writes past its buffers where maps are channels-last in memory and have fewer
+# channels than a vector register (uxlfoundation/oneDNN issue 6035; it corrupts the heap, or just the gradient).
+VECTOR = 16
 
 
 def _packed(tensors: Sequence[torch.Tensor | None]) -> nn.Parameter | None:
@@ -70,7 +70,8 @@ class StackedConv2d(nn.Module):
 
     def __init__(self, layers: Sequence[nn.Conv2d]):
         super().__init__()
-        if layers[0].groups != 1 or layers[0].padding_mode != "zeros":
+        padded_point = layers[0].kernel_size == (1, 1) and layers[0].padding != (0, 0)
+        if layers[0].groups != 1 or layers[0].padding_mode != "zeros" or padded_point:
             raise ValueError(f"no stacked form for {layers[0]}")
         self.weight = _packed([layer.weight for layer in layers])
         self.bias = _packed([layer.bias for layer in layers])
@@ -78,8 +79,11 @@ class StackedConv2d(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         bias = None if self.bias is None else self.bias.flatten()
-        groups = self.weight.shape[0]
-        return F.conv2d(x, self.weight.flatten(0, 1), bias, self.stride, self.padding, self.dilation, groups)
+        groups, _, n_in, *kernel = self.weight.shape
+        stride = self.stride
+        if kernel == [1, 1] and n_in < VECTOR:  # the pixels it would skip are left out first
+            x, stride = x[..., :: stride[0], :: stride[1]], 1
+        return F.conv2d(x, self.weight.flatten(0, 1), bias, stride, self.padding, self.dilation, groups)
 
 
 class StackedBatchNorm2d(nn.Module):
@@ -131,14 +135,10 @@ class Stack(nn.Module):
     def __init__(self, net: nn.Module):
         super().__init__()
         self.net = net
-        inner = [m.weight.shape[2] for m in self.modules() if isinstance(m, StackedConv2d)][1:]
-        self.narrow = min(inner, default=FEWEST_CHANNELS) < FEWEST_CHANNELS
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         s = x.shape[0]
         x = x.squeeze(0) if s == 1 else x.transpose(0, 1).flatten(1, 2)
-        if self.narrow:
-            x = x.contiguous()
         return _seedwise(self.net(x), s)
 
     @contextlib.contextmanager
