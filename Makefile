@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: all test check lock clean
+.PHONY: all test check rulegraph lock clean
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.installed
@@ -14,7 +14,14 @@ test: $(VENV)/.installed
 	pytest -n auto
 
 check: $(VENV)/.installed
-	ruff check . && ruff format --check . && snakefmt --check Snakefile rules && snakemake --lint
+	ruff check .
+	ruff format --check .
+	snakefmt --check Snakefile rules
+	snakemake --lint
+
+# The picture of the rules in the README.
+rulegraph: $(VENV)/.installed
+	snakemake all --rulegraph dot | sed 's/fontname=sans/fontname=Helvetica/' | graphviz-pure -Tsvg -o docs/rulegraph.svg
 
 # Everything comes from the lock file; the project itself is installed in place, so edits take effect.
 $(VENV)/.installed: requirements.lock pyproject.toml

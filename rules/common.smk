@@ -90,6 +90,11 @@ def streams_of_run(wildcards):
     return [cell_of(wildcards).stream(seed) for seed in block_seeds(wildcards.block)]
 
 
+def net_of(wildcards):
+    """The net that wildcards name."""
+    return known("net", f"{wildcards.paper}/{wildcards.dataset}", plan(wildcards.scale).nets)
+
+
 def target_of(wildcards):
     """The target that wildcards name."""
     return known("target", f"{wildcards.paper}/{wildcards.target}", plan(wildcards.scale).targets)

@@ -17,5 +17,6 @@ rule metrics:
     params:
         code=lambda w: code_digest(f"clpapers.metrics.{target_of(w).spec['measure']}"),
         target=lambda w: target_of(w).measured_digest,
+        gpus=1 if CUDA else 0,  # decides which seeds share a file
     shell:
-        "clpapers metrics --out {output.metrics} --gpus {CUDA:d} > {log} 2>&1"
+        "clpapers metrics --out {output.metrics} --gpus {params.gpus} > {log} 2>&1"

@@ -24,22 +24,22 @@ rule train:
 
 
 rule net:
-    """Describe the net that a data set is learnt with: its layers and parameter counts."""
+    """Describe the net that a paper learns a data set with: its layers and parameter counts."""
     output:
-        net="results/{scale}/runs/nets/{dataset}.json",
-        record="results/{scale}/runs/nets/{dataset}.record.json",
+        net="results/{scale}/runs/nets/{paper}/{dataset}.json",
+        record="results/{scale}/runs/nets/{paper}/{dataset}.record.json",
     log:
-        "results/{scale}/logs/runs/nets/{dataset}.log",
+        "results/{scale}/logs/runs/nets/{paper}/{dataset}.log",
     benchmark:
-        "results/{scale}/benchmarks/runs/nets/{dataset}.tsv"
+        "results/{scale}/benchmarks/runs/nets/{paper}/{dataset}.tsv"
     conda:
         "../envs/clpapers.yaml"
     resources:
         mem_mb=2000,
         runtime=10,
     params:
-        code=lambda w: net_code(plan(w.scale).nets[w.dataset]),
-        net=lambda w: repr(plan(w.scale).nets[w.dataset]),
+        code=lambda w: net_code(net_of(w)),
+        net=lambda w: repr(net_of(w)),
     shell:
         "clpapers net --out {output.net} > {log} 2>&1"
 
@@ -61,5 +61,6 @@ rule index:
     params:
         code=code_digest("clpapers.config"),
         cells=lambda w: plan(w.scale).digest,
+        gpus=1 if CUDA else 0,
     shell:
-        "clpapers index --out {output.index} --gpus {CUDA:d} > {log} 2>&1"
+        "clpapers index --out {output.index} --gpus {params.gpus} > {log} 2>&1"

@@ -169,7 +169,7 @@ REFUSED = [
     (PAPER, ", seed: 0}", "}", "targets.figure1.streams[0]: 'seed' is missing"),
     (PAPER, "nets: [mnist]", "nets: [mnits]", "targets.table2.nets[0]: 'mnits' is not one of mnist, cifar10"),
     # targets
-    (PAPER, "title: Table 1", "titel: Table 1", "targets.table1: unknown key 'titel'; allowed: caption, cell, chunks, "),
+    (PAPER, "title: Table 1", "titel: Table 1", "targets.table1: unknown key 'titel'; allowed: caption, cell, "),
     (PAPER, "    kind: table\n", "", "targets.table1: 'kind' is missing"),
     (PAPER, "kind: table\n", "kind: tabel\n", "targets.table1.kind: 'tabel' is not one of table, figure"),
     (PAPER, "measure: learning", "measure: intervals", "targets.table1.measure: 'intervals' is not one of "

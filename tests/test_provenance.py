@@ -52,9 +52,14 @@ def test_a_file_appears_at_the_end_and_alone():
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_a_failure_leaves_the_older_file_and_nothing_else(error):
     write_text("old.txt", "old")
-    with pytest.raises(error), write_atomically("old.txt") as temporary:
-        temporary.write_text("half of the n")
-        raise error
+
+    def fail():
+        with write_atomically("old.txt") as temporary:
+            temporary.write_text("half of the n")
+            raise error
+
+    with pytest.raises(error):
+        fail()
     assert files() == ["old.txt"]
     assert Path("old.txt").read_text() == "old"
 
@@ -154,10 +159,15 @@ def test_data_are_inherited_through_all_generations(chain):
 
 def test_a_crash_leaves_no_record_not_even_the_older_one():
     make("runs", "results/run.json")
-    with pytest.raises(ZeroDivisionError), recording("runs", [Path("results/run.json")], [], "c0de"):
-        assert not record_path("results/run.json").exists()
-        write_text("results/run.json", "new")
-        raise ZeroDivisionError
+
+    def crash():
+        with recording("runs", [Path("results/run.json")], [], "c0de"):
+            assert not record_path("results/run.json").exists()
+            write_text("results/run.json", "new")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        crash()
     assert files() == ["results/run.json"]
 
 

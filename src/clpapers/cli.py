@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--downloads", type=Path, default="downloads", help="where fetched files are kept")
     command("stream", stream, "permute a data set into a stream", out="results/S/streams/D/ORDER/seedK.npz")
     command("entropy", entropy, "simulate stf's appendix E", out="results/S/streams/entropy/P-T.npz")
-    command("net", net, "describe the net a data set is learnt with", out="results/S/runs/nets/D.json")
+    command("net", net, "describe the net a data set is learnt with", out="results/S/runs/nets/P/D.json")
     sub = command("train", train, "train one cell's seeds", out="results/S/runs/D/ORDER/LEARNER-HASH/seedsA-B.json")
     sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="1: train on the GPU, 0: on the CPU")
     for name, function, text, out in (
@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     command("paired", paired, "compare methods on the same streams", out="results/S/targets/P/T.paired.csv")
     command("lineage", lineage, "print the ancestry of a file").add_argument("file", type=Path)
     command("summary", summary, "one page: what was built, where to look").add_argument("--scale", default=None)
+    command("targets", targets, "every target: its command, its runs, its cost").add_argument("--scale", default=None)
     sub = command("bench", bench, "measure this machine: learners, stacking, overheads, streams, dry run")
     sub.add_argument("--quick", action="store_true", help="fewer repetitions")
     return parser
@@ -179,13 +180,14 @@ def entropy(options: argparse.Namespace) -> None:
 
 
 def net(options: argparse.Namespace) -> None:
-    """results/<scale>/runs/nets/<dataset>.json"""
+    """results/<scale>/runs/nets/<paper>/<dataset>.json"""
     from clpapers.runs.nets import describe
 
     plan, name = _plan(options.out), options.out.stem
-    if name not in plan.nets:
-        raise Refusal(f"{options.out}: no net for {name!r}; there are: {', '.join(plan.nets)}")
-    spec, facts = plan.nets[name], plan.datasets[name]
+    key = f"{options.out.parent.name}/{name}"
+    if key not in plan.nets:
+        raise Refusal(f"{options.out}: no net {key}; there are: {', '.join(plan.nets)}")
+    spec, facts = plan.nets[key], plan.datasets[name]
     h, w, c = facts["shape"]
     with provenance.recording("runs", [options.out], [], net_code(spec), dataset=name, net=spec):
         described = describe(spec, (c, h, w), len(facts["classes"]))
@@ -302,7 +304,7 @@ def _measured(plan: Plan, target: Target):
     if target.streams:
         return _measured_streams(plan, target)
     if "nets" in target.spec:
-        files = [plan.net_file(name) for name in target.spec["nets"]]
+        files = [plan.net_file(target.paper, name) for name in target.spec["nets"]]
         return files, lambda: [(name, json.loads(f.read_text())) for name, f in zip(target.spec["nets"], files)]
     if "simulations" in target.spec:
         file = Path("results", plan.scale, "streams", "entropy", f"{target.paper}-{target.name}.npz")
@@ -449,12 +451,24 @@ def lineage(options: argparse.Namespace) -> None:
     print("\n".join(provenance.lineage(options.file)))
 
 
+def _configured(options: argparse.Namespace) -> Plan:
+    """The plan of config.yaml, at the scale asked for."""
+    settings = check_settings(read_yaml(CONFIG / "config.yaml") | ({"scale": options.scale} if options.scale else {}))
+    return Plan(settings["scale"], settings["papers"], cuda=resolve_device(settings["device"]) == "cuda")
+
+
 def summary(options: argparse.Namespace) -> None:
     """Print one page on what was built."""
     from clpapers.report.summary import page
 
-    settings = check_settings(read_yaml(CONFIG / "config.yaml") | ({"scale": options.scale} if options.scale else {}))
-    print(page(Plan(settings["scale"], settings["papers"])))
+    print(page(_configured(options)))
+
+
+def targets(options: argparse.Namespace) -> None:
+    """Print a Markdown table of all targets."""
+    from clpapers.report.costs import table
+
+    print(table(_configured(options)))
 
 
 def bench(options: argparse.Namespace) -> None:

@@ -293,7 +293,7 @@ class Plan:
                 known = ", ".join(self.datasets)
                 raise ConfigError(f"{self.scale_file}: stand_ins: '{dataset}' is not one of {known}")
         self.titles: dict[str, str] = {}
-        self.nets: dict[str, dict] = {}  # the net each data set is learnt with
+        self.nets: dict[str, dict] = {}  # `<paper>/<dataset>` → the net that the paper learns it with
         self.targets: dict[str, Target] = {}
         for paper in papers:
             for target in self._paper(paper):
@@ -336,7 +336,7 @@ class Plan:
         for dataset in content.get("datasets", {}):
             net = self._base(content, dataset).get("net", {})
             self._complete(file, f"datasets.{dataset}", "net", net)
-            self.nets[dataset] = net
+            self.nets[f"{paper}/{dataset}"] = net
         for name, spec in content.get("targets", {}).items():
             yield self._target(paper, file, content, name, spec)
 
@@ -378,9 +378,10 @@ class Plan:
             for i, s in enumerate(spec.get("streams", []))
         )
         for i, dataset in enumerate(spec.get("nets", [])):
-            if dataset not in self.nets:
-                raise ConfigError(f"{file}: {at}.nets[{i}]: {dataset!r} is not one of {', '.join(self.nets)}")
-        nets = tuple(self.nets[dataset] for dataset in spec.get("nets", []))
+            if f"{paper}/{dataset}" not in self.nets:
+                known = ", ".join(content.get("datasets", {}))
+                raise ConfigError(f"{file}: {at}.nets[{i}]: {dataset!r} is not one of {known}")
+        nets = tuple(self.nets[f"{paper}/{dataset}"] for dataset in spec.get("nets", []))
         return Target(self.scale, paper, name, spec | {"name": name}, seeds, cells, streams, nets)
 
     def _grid(self, file: Path, at: str, content: dict, spec: dict) -> Iterator[tuple[dict, Cell]]:
@@ -487,9 +488,9 @@ class Plan:
         used = {name: sorted(c.hash for _, c in target.cells) for name, target in self.targets.items()}
         return _digest([{key: sorted(seeds) for key, seeds in self._wanted.items()}, used])
 
-    def net_file(self, dataset: str) -> Path:
-        """Where the description of the net that `dataset` is learnt with stands."""
-        return RESULTS / self.scale / "runs" / "nets" / f"{dataset}.json"
+    def net_file(self, paper: str, dataset: str) -> Path:
+        """Where the description of the net that `paper` learns `dataset` with stands."""
+        return RESULTS / self.scale / "runs" / "nets" / paper / f"{dataset}.json"
 
     # runs
 

@@ -87,8 +87,8 @@ def test_a_mistyped_target(pristine, path, line):
             "0: not the seeds of a file; a file is named like seed3 or seeds0-19",
         ),
         (
-            "net --out results/mini/runs/nets/mnits.json",
-            "results/mini/runs/nets/mnits.json: no net for 'mnits'; there are: mnist, cifar10",
+            "net --out results/mini/runs/nets/mini/mnits.json",
+            "results/mini/runs/nets/mini/mnits.json: no net mini/mnits; there are: mini/mnist, mini/cifar10",
         ),
         ("table --out table1.csv", "table1.csv: not a path of the pipeline; it begins with results/<scale>/<stage>/"),
         (

@@ -64,7 +64,7 @@ def test_a_learner_that_nobody_uses_retrains_nothing(append):
 
 def test_a_net_retrains_the_runs_that_learn_with_it(append):
     planned = append("src/clpapers/runs/nets/cnn.py", STATEMENT)
-    assert [path for path in planned if "/runs/" in path] == ["results/mini/runs/nets/cifar10.json"]
+    assert [path for path in planned if "/runs/" in path] == ["results/mini/runs/nets/mini/cifar10.json"]
 
 
 def test_the_loop_retrains_all_and_streams_nothing_anew(append):

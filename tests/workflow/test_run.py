@@ -52,6 +52,12 @@ def test_everything_is_built(finished):
     assert len(re.findall(r",mini/table1,", index)) == 2  # its cells
 
 
+def test_each_paper_describes_its_own_nets(finished):
+    """`stf` learns CIFAR-10 with another net than `mini` does."""
+    described = json.loads((finished.folder / "results/mini/runs/nets/mini/cifar10.record.json").read_text())
+    assert described["net"] == {"name": "cnn", "width": 2}
+
+
 def test_every_result_has_a_record_and_every_record_is_true(finished):
     recorded = set()
     for path in (finished.folder / "results").rglob("*.record.json"):
