@@ -363,7 +363,8 @@ def notes(plan: Plan, target: Target):
     from clpapers.targets.notes import Notes
 
     data = provenance.read_record(target.metrics).get("data", {})
-    standins = {name: facts["source"] for name, facts in data.items() if facts["standin"] or facts["partial"]}
+    called = {name: "synthetic" if facts["standin"] else "part of the real data" for name, facts in data.items()}
+    standins = {name: called[name] for name, facts in data.items() if facts["standin"] or facts["partial"]}
     return Notes(plan.scale, standins, reduced(target), len(target.seeds))
 
 
