@@ -218,7 +218,7 @@ def test_gmed_edit_on_a_linear_net():
     x, y = torch.randn(1, 3, 1, 2, 2, dtype=torch.float64), torch.tensor([[0, 2, 1]])
     x_s, y_s = torch.randn(1, 3, 1, 2, 2, dtype=torch.float64), torch.tensor([[1, 1, 0]])
     net = stack(lambda: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 3)), [0]).double()
-    weight, bias = (p.detach()[0].clone() for p in net.parameters())
+    weight, bias = (p.detach().clone() for p in net.parameters())
 
     def gradients(w, b, x, y):
         residual = F.softmax(x.flatten(1) @ w.T + b, dim=1) - F.one_hot(y, 3)

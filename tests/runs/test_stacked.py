@@ -27,6 +27,10 @@ def stacked(spec, seeds=SEEDS):
     return stack(lambda: nets.build(spec, (3, 8, 8), 4), seeds).double()
 
 
+def tracked(net):
+    return [b for b in net.buffers() if b.is_floating_point()]
+
+
 @pytest.mark.parametrize("net", NETS)
 @pytest.mark.parametrize("seeds", [SEEDS, SEEDS[:1]])
 def test_equals_single_nets(net, seeds):
@@ -41,10 +45,9 @@ def test_equals_single_nets(net, seeds):
         torch.testing.assert_close(logits[s], single)
         F.cross_entropy(single, y[s], reduction="sum").backward()
         for packed, parameter in zip(together.parameters(), module.parameters(), strict=True):
-            torch.testing.assert_close(packed.grad[s], parameter.grad)
-        tracked = [b for b in module.buffers() if b.is_floating_point()]
-        for packed, buffer in zip(together.buffers(), tracked, strict=True):
-            torch.testing.assert_close(packed[s], buffer)
+            torch.testing.assert_close(packed.grad.view(len(seeds), *parameter.shape)[s], parameter.grad)
+        for packed, buffer in zip(tracked(together), tracked(module), strict=True):
+            torch.testing.assert_close(packed.view(len(seeds), *buffer.shape)[s], buffer)
     together.eval()
     for s, module in enumerate(alone):
         torch.testing.assert_close(together(x)[s], module.eval()(x[s]))
@@ -58,10 +61,11 @@ def test_leaves_the_global_random_state_alone():
     assert torch.rand(1) == expected
 
 
-def test_untracked_passes_leave_running_statistics():
-    net = stacked(NETS["resnet"])
+@pytest.mark.parametrize("seeds", [SEEDS, SEEDS[:1]])
+def test_untracked_passes_leave_running_statistics(seeds):
+    net = stacked(NETS["resnet"], seeds)
     before = [b.clone() for b in net.buffers()]
-    x = torch.randn(3, 5, 3, 8, 8, dtype=torch.float64)
+    x = torch.randn(len(seeds), 5, 3, 8, 8, dtype=torch.float64)
     with net.untracked():
         quiet = net(x)
     assert all(torch.equal(b, a) for b, a in zip(before, net.buffers()))
@@ -95,7 +99,7 @@ def test_table_2_architectures():
 
 
 def test_narrow_nets_do_not_corrupt_memory():
-    """Channels-last maps of few channels crash a strided 1×1 convolution; a subprocess, since it would take us along."""
+    """Channels-last maps of few channels crash a strided 1×1 convolution, and would take this process along."""
     script = """
 import torch
 from clpapers.runs import nets

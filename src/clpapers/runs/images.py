@@ -29,4 +29,5 @@ class Images:
 
     def __call__(self, items: torch.Tensor) -> torch.Tensor:
         """Images of the given indices, of any shape […] → […, C, H, W]."""
-        return self.pixels[items].to(self.dtype).mul_(self.scale).add_(self.shift).movedim(-1, -3)
+        pixels = self.pixels.index_select(0, items.flatten()).view(*items.shape, *self.pixels.shape[1:])
+        return pixels.to(self.dtype).mul_(self.scale).add_(self.shift).movedim(-1, -3)

@@ -18,6 +18,7 @@ from clpapers.runs.images import Images
 from clpapers.runs.nets.stacked import Stack, stack
 
 EVALUATION_BATCH = 500
+ONLINE_BLOCK = 100  # steps
 
 
 @dataclasses.dataclass
@@ -86,19 +87,14 @@ def _train_stack(
     n, batch = items.shape[1], cell["budget"]["batch"]
     steps = math.ceil(n / batch)
     probes = Probes(cell["evaluation"], n, batch, seeds)
-    losses = torch.full((steps, len(seeds)), torch.nan, dtype=dtype, device=device)
-    correct = torch.zeros((steps, len(seeds)), dtype=torch.int64, device=device)
-    looks = False  # whether the learner ever looks at the stream batch itself
+    online = Online(labels, batch)
     title = f"{cell['dataset']} {cell['learner']['name']} seeds {seeds[0]}-{seeds[-1]}"
     for t in tqdm(range(steps), desc=title, unit="step", mininterval=2, file=sys.stderr):
         now = slice(t * batch, (t + 1) * batch)
-        y = labels[:, now]
-        seen = learner.observe(t, images(items[:, now]), y)
-        if seen is not None:
-            looks = True
-            loss, logits = seen
-            losses[t] = loss.detach()
-            correct[t] = (logits.detach().argmax(dim=2) == y).sum(dim=1)
+        if learner.looks:
+            online.take(*learner.observe(t, images(items[:, now]), labels[:, now]))
+        else:
+            learner.observe(t, None, None)
         if t in probes.steps:
             model = learner.model()
             probes.take(t, model, images, items, labels)
@@ -118,11 +114,7 @@ def _train_stack(
                 "total": np.bincount(truth, minlength=data.classes).tolist(),
             },
             "probes": probes.result(s),
-            "online": {
-                "batch": batch,
-                "correct": correct[:, s].tolist() if looks else None,
-                "loss": [_number(value) for value in losses[:, s].tolist()] if looks else None,
-            },
+            "online": online.result(s) if learner.looks else {"batch": batch, "correct": None, "loss": None},
             "memory": {
                 "items": int(memory.counts[s, -1]),
                 "bytes": int(memory.counts[s, -1]) * memory.bytes_an_item,
@@ -131,6 +123,43 @@ def _train_stack(
         }
         for s, seed in enumerate(seeds)
     ]
+
+
+class Online:
+    """What the nets said of each stream batch before they learnt it.
+
+    A step only notes it; the notes are worked through a block of steps at a time.
+    """
+
+    def __init__(self, labels: torch.Tensor, batch: int):
+        self.labels, self.batch = labels, batch
+        self.notes: list[tuple[torch.Tensor, torch.Tensor]] = []  # loss [S] and logits [S, B, K] a step
+        self.losses: list[torch.Tensor] = []  # a block each: [S, steps]
+        self.predicted: list[torch.Tensor] = []  # a block each: classes [S, items]
+
+    def take(self, loss: torch.Tensor, logits: torch.Tensor) -> None:
+        """Note a step."""
+        self.notes.append((loss.detach(), logits.detach()))
+        if len(self.notes) == ONLINE_BLOCK:
+            self.reduce()
+
+    def reduce(self) -> None:
+        """Work the notes through."""
+        if self.notes:
+            losses, logits = zip(*self.notes)
+            self.losses.append(torch.stack(losses, dim=1))
+            self.predicted.append(torch.cat(logits, dim=1).argmax(dim=2))
+            self.notes.clear()
+
+    def result(self, s: int) -> dict:
+        """Items right and mean loss of each step, of the stack's seed number s."""
+        self.reduce()
+        right = torch.cat([block[s] for block in self.predicted]) == self.labels[s]
+        return {
+            "batch": self.batch,
+            "correct": np.add.reduceat(right.cpu().numpy(), np.arange(0, len(right), self.batch), dtype=int).tolist(),
+            "loss": [_number(value) for value in torch.cat([block[s] for block in self.losses]).tolist()],
+        }
 
 
 @torch.no_grad()

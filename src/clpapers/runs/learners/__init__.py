@@ -40,11 +40,13 @@ class Learner:
     """The net, its optimiser, and a memory filled by `policy`. Subclasses say what a step is.
 
     stackable: whether the seeds of a job train as one tensor program; if not, they follow one another.
+    looks: whether a step looks at the stream batch itself; if not, it is not even gathered.
     """
 
     policy = "reservoir"
     keep_pixels = False
     stackable = True
+    looks = True
 
     def __init__(self, setting: Setting):
         self.setting, self.net, self.classes = setting, setting.net, setting.classes
@@ -62,8 +64,11 @@ class Learner:
             keep_pixels=self.keep_pixels,
         )
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """Learn stream batch number t. Returns its loss [S] and logits [S, B, K] before learning, if there were any."""
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Learn stream batch number t. Returns its loss [S] and logits [S, B, K] before learning.
+
+        A learner that does not look gets no x and y, and returns nothing.
+        """
         raise NotImplementedError
 
     def model(self) -> Stack:
@@ -71,9 +76,9 @@ class Learner:
         return self.net
 
     def step(self, loss: torch.Tensor) -> None:
-        """One descent step on the seeds' losses [S]: their sum has every seed's own gradient."""
+        """One descent step on the seeds' losses [S]."""
         self.optimizer.zero_grad()
-        loss.sum().backward()
+        backward(loss)
         self.optimizer.step()
 
     @contextlib.contextmanager
@@ -82,13 +87,22 @@ class Learner:
 
         Batch norm's running statistics stay as they are, like those of a net whose copy took the step.
         """
-        saved = [p.detach().clone() for p in self.parameters]
-        with torch.no_grad():
-            torch._foreach_add_(self.parameters, [p.grad for p in self.parameters], alpha=-self.learning_rate)
+        here = [p.data for p in self.parameters]
+        ahead = torch._foreach_add(here, [p.grad for p in self.parameters], alpha=-self.learning_rate)
+        self.place(ahead)
         with self.net.untracked():
             yield
-        with torch.no_grad():
-            torch._foreach_copy_(self.parameters, saved)
+        self.place(here)
+
+    def place(self, values: Sequence[torch.Tensor]) -> None:
+        """Let the parameters have these values."""
+        for parameter, value in zip(self.parameters, values):
+            parameter.data = value
+
+
+def backward(loss: torch.Tensor) -> None:
+    """Add every seed's own gradient of its loss [S] to the parameters' `grad`."""
+    loss.backward(torch.ones_like(loss))
 
 
 def cross_entropy(logits: torch.Tensor, y: torch.Tensor, weight: torch.Tensor | None = None) -> torch.Tensor:

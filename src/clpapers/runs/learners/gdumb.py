@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import torch
-
 from clpapers.runs.learners import Learner, Setting, cross_entropy
 from clpapers.runs.memories import Draws
 
@@ -19,12 +17,13 @@ class GDumb(Learner):
     """
 
     policy = "greedy"
+    looks = False
 
     def __init__(self, setting: Setting, *, memory_batch: int):
         super().__init__(setting)
         self.draws = Draws(self.memory, memory_batch, after_write=True)
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> None:
+    def observe(self, t: int, x: None, y: None) -> None:
         self.memory.write(t)
         batch = self.draws(t)
         self.step(cross_entropy(self.net(batch.x), batch.y, batch.weight))

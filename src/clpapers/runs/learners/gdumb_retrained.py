@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Learner, Setting, cross_entropy
+from clpapers.runs.learners import Learner, Setting, backward, cross_entropy
 from clpapers.runs.nets.stacked import Stack
 
 
@@ -20,6 +20,7 @@ class GDumbRetrained(Learner):
     """
 
     policy = "greedy"
+    looks = False
     stackable = False  # memories differ in size, and so do their epochs
 
     def __init__(self, setting: Setting, *, memory_batch: int, epochs: int):
@@ -27,7 +28,7 @@ class GDumbRetrained(Learner):
         self.memory_batch, self.epochs, self.seen = memory_batch, epochs, 0
         self.rng = generator(setting.seeds[0], "retraining")
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> None:
+    def observe(self, t: int, x: None, y: None) -> None:
         self.memory.write(t)
         self.seen = t + 1
 
@@ -40,6 +41,6 @@ class GDumbRetrained(Learner):
             for slots in order.split(self.memory_batch):
                 x, y = self.memory.read(slots[None])
                 optimizer.zero_grad()
-                cross_entropy(net(x), y).sum().backward()
+                backward(cross_entropy(net(x), y))
                 optimizer.step()
         return net

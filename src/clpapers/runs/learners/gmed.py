@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from clpapers.runs.learners import Learner, Setting, cross_entropy
+from clpapers.runs.learners import Learner, Setting, backward, cross_entropy
 from clpapers.runs.memories import Draw, Draws
 
 
@@ -34,12 +34,12 @@ class GMED(Learner):
         logits = self.net(x)
         loss = cross_entropy(logits, y)
         self.optimizer.zero_grad()
-        loss.sum().backward()
+        backward(loss)
         replay = self.replay(t)
         if replay is not None:
             edited = self.edit(replay)
             self.memory.replace(replay.slots, edited)
-            cross_entropy(self.net(edited), replay.y, replay.weight).sum().backward()
+            backward(cross_entropy(self.net(edited), replay.y, replay.weight))
         self.optimizer.step()
         self.memory.write(t)
         return loss, logits
@@ -58,5 +58,5 @@ class GMED(Learner):
 
     def input_gradient(self, x: torch.Tensor, replay: Draw) -> torch.Tensor:
         """∂(mean loss)/∂x at the present parameters; the batch mean, with which α was tuned in the authors' code."""
-        loss = cross_entropy(self.net(x), replay.y, replay.weight).sum()
-        return torch.autograd.grad(loss, x)[0]
+        loss = cross_entropy(self.net(x), replay.y, replay.weight)
+        return torch.autograd.grad(loss, x, torch.ones_like(loss))[0]

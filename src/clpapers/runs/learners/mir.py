@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from clpapers.runs.learners import Learner, Setting, cross_entropy
+from clpapers.runs.learners import Learner, Setting, backward, cross_entropy
 from clpapers.runs.memories import Draw, Draws
 
 
@@ -37,7 +37,7 @@ class MIR(Learner):
             if candidates.weight is not None:  # fewer candidates than a replay batch: repetitions weigh nothing
                 counted = (candidates.weight.gather(1, chosen) > 0).to(loss.dtype)
                 weight = counted / counted.sum(dim=1, keepdim=True)
-            cross_entropy(self.net(x_r), y_r, weight).sum().backward()
+            backward(cross_entropy(self.net(x_r), y_r, weight))
         self.optimizer.step()
         self.memory.write(t)
         return loss, logits
@@ -45,7 +45,7 @@ class MIR(Learner):
     def step_gradient(self, loss: torch.Tensor) -> None:
         """Leave g_s, the gradient of the stream loss, in the parameters' `grad`."""
         self.optimizer.zero_grad()
-        loss.sum().backward()
+        backward(loss)
 
     @torch.no_grad()
     def most_interfered(self, candidates: Draw) -> torch.Tensor:

@@ -155,13 +155,16 @@ class Memory:
         self.counts = np.concatenate([np.zeros((s, 1), dtype=np.int64), filled[:, ends]], axis=1)
         writes = np.stack([_last_writes(slots, batch, capacity) for slots in self.plans])
         self._writes = torch.from_numpy(writes).to(device)
+        self._keeps = np.logical_or.reduceat((writes < capacity).any(axis=0), np.arange(0, n, batch))  # [T]
         self.item = torch.zeros((s, capacity + 1), dtype=torch.int64, device=device)  # one slot for what is not kept
         self.label = torch.zeros_like(self.item)
         self._rows = torch.arange(s, device=device)[:, None]
         self.pixels = images(self.item) if keep_pixels else None
 
     def write(self, t: int) -> None:
-        """Store what the policy keeps of stream batch t."""
+        """Store what the policy keeps of stream batch t: late in a stream, mostly nothing."""
+        if not self._keeps[t]:
+            return
         now = slice(t * self.batch, (t + 1) * self.batch)
         slots, items = self._writes[:, now], self.items[:, now]
         self.item.scatter_(1, slots, items)

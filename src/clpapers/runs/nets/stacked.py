@@ -3,7 +3,8 @@
 Inside a stack, activations are `[B, S·C, …]` with the seed outermost in the channel axis, so that every layer without
 parameters (ReLU, pooling, flatten, addition) works as it stands. Layers with parameters are replaced: a convolution
 becomes a grouped convolution with S groups, batch norm runs over S·C channels, a linear layer becomes a batched matrix
-product. Every parameter's first axis is the seed.
+product. Every parameter's first axis is the seed. A stack of one keeps its ordinary layers and their parameters, since
+views that drop the axis in every pass would slow a small net down.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from torch import nn
 
 from clpapers.runs.nets.cosine import CosineLinear
 
-# oneDNN's strided 1×1 convolution on a CPU writes past its buffers where maps are channels-last in memory and have fewer
-# channels than a vector register (uxlfoundation/oneDNN issue 6035; it corrupts the heap, or just the gradient).
+# oneDNN's strided 1×1 convolution on a CPU writes past its buffers where maps are channels-last in memory and have
+# fewer channels than a vector register (uxlfoundation/oneDNN issue 6035; it corrupts the heap, or just the gradient).
 VECTOR = 16
 
 
@@ -45,10 +46,7 @@ class StackedLinear(nn.Module):
         self.bias = _packed([layer.bias for layer in layers])
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        s = self.weight.shape[0]
-        if s == 1:
-            return F.linear(x, self.weight.squeeze(0), None if self.bias is None else self.bias.squeeze(0))
-        x, weight = _seedwise(x, s), self.weight.transpose(1, 2)
+        x, weight = _seedwise(x, self.weight.shape[0]), self.weight.transpose(1, 2)
         return _channelwise(torch.bmm(x, weight) if self.bias is None else torch.baddbmm(self.bias[:, None], x, weight))
 
 
@@ -66,7 +64,10 @@ class StackedCosineLinear(nn.Module):
 
 
 class StackedConv2d(nn.Module):
-    """S convolutions as one with S groups: weight [S, out, in, k, k]; [B, S·in, H, W] → [B, S·out, H', W']."""
+    """S convolutions as one with S groups: weight [S, out, in, k, k]; [B, S·in, H, W] → [B, S·out, H', W'].
+
+    One that oneDNN would break has the pixels that it skips left out beforehand; it stands in for a single one too.
+    """
 
     def __init__(self, layers: Sequence[nn.Conv2d]):
         super().__init__()
@@ -76,21 +77,28 @@ class StackedConv2d(nn.Module):
         self.weight = _packed([layer.weight for layer in layers])
         self.bias = _packed([layer.bias for layer in layers])
         self.stride, self.padding, self.dilation = layers[0].stride, layers[0].padding, layers[0].dilation
+        self.mended = self.breaks(layers[0])
+
+    @staticmethod
+    def breaks(layer: nn.Module) -> bool:
+        """Whether a layer is a convolution that oneDNN would break."""
+        pointwise = isinstance(layer, nn.Conv2d) and layer.kernel_size == (1, 1)
+        return pointwise and layer.stride != (1, 1) and layer.in_channels < VECTOR
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         bias = None if self.bias is None else self.bias.flatten()
-        groups, _, n_in, *kernel = self.weight.shape
         stride = self.stride
-        if kernel == [1, 1] and n_in < VECTOR:  # the pixels it would skip are left out first
+        if self.mended:
             x, stride = x[..., :: stride[0], :: stride[1]], 1
+        groups = self.weight.shape[0]
         return F.conv2d(x, self.weight.flatten(0, 1), bias, stride, self.padding, self.dilation, groups)
 
 
 class StackedBatchNorm2d(nn.Module):
     """S batch norms over S·C channels: weight and bias [S, C], running statistics [S, C].
 
-    While `tracking` is off, a forward pass in training mode normalises by its batch and leaves the running
-    statistics alone: what a deep copy of the net, thrown away afterwards, would do.
+    As in `nn.BatchNorm2d`, a forward pass in training mode leaves the running statistics alone while
+    `track_running_stats` is off.
     """
 
     def __init__(self, layers: Sequence[nn.BatchNorm2d]):
@@ -99,11 +107,11 @@ class StackedBatchNorm2d(nn.Module):
         self.bias = _packed([layer.bias for layer in layers])
         self.register_buffer("running_mean", torch.stack([layer.running_mean for layer in layers]))
         self.register_buffer("running_var", torch.stack([layer.running_var for layer in layers]))
-        self.momentum, self.eps, self.tracking = layers[0].momentum, layers[0].eps, True
+        self.momentum, self.eps, self.track_running_stats = layers[0].momentum, layers[0].eps, True
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         running = (self.running_mean.view(-1), self.running_var.view(-1))
-        if self.training and not self.tracking:
+        if self.training and not self.track_running_stats:
             running = (None, None)
         weight, bias = self.weight.flatten(), self.bias.flatten()
         return F.batch_norm(x, *running, weight, bias, self.training, self.momentum, self.eps)
@@ -118,10 +126,11 @@ STACKED = {
 
 
 def _pack(modules: Sequence[nn.Module]) -> nn.Module:
-    """The stacked form of S equal modules; `modules[0]` is taken apart for it."""
+    """The stacked form of S equal modules; `modules[0]` is taken apart for it. One alone stays as it is."""
     template = modules[0]
     if type(template) in STACKED:
-        return STACKED[type(template)](modules)
+        alone = len(modules) == 1 and not StackedConv2d.breaks(template)
+        return template if alone else STACKED[type(template)](modules)
     if next(template.parameters(recurse=False), None) is not None:
         raise ValueError(f"no stacked form for {type(template).__name__}; add one to STACKED")
     for name, _ in list(template.named_children()):
@@ -138,20 +147,24 @@ class Stack(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         s = x.shape[0]
-        x = x.squeeze(0) if s == 1 else x.transpose(0, 1).flatten(1, 2)
-        return _seedwise(self.net(x), s)
+        if s == 1:
+            return self.net(x.squeeze(0)).unsqueeze(0)
+        return _seedwise(self.net(x.transpose(0, 1).flatten(1, 2)), s)
 
     @contextlib.contextmanager
     def untracked(self) -> Iterator[None]:
-        """Forward passes inside leave the running statistics of batch norm alone."""
-        norms = [m for m in self.modules() if isinstance(m, StackedBatchNorm2d)]
+        """Forward passes inside leave the running statistics of batch norm alone.
+
+        In training mode they normalise by their batch, as a deep copy of the net, thrown away afterwards, would.
+        """
+        norms = [m for m in self.modules() if isinstance(m, (nn.BatchNorm2d, StackedBatchNorm2d))]
         for norm in norms:
-            norm.tracking = False
+            norm.track_running_stats = False
         try:
             yield
         finally:
             for norm in norms:
-                norm.tracking = True
+                norm.track_running_stats = True
 
 
 def stack(build: Callable[[], nn.Module], seeds: Sequence[int]) -> Stack:
