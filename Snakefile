@@ -1,4 +1,4 @@
-# The front door: config in, checked; `all` and the papers' names as targets. What a rule does stands in rules/.
+# The front door: config in, checked; `all`, the configured papers' targets. What a rule does stands in rules/.
 configfile: "config/config.yaml"
 
 

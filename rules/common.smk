@@ -58,10 +58,9 @@ def known(what, name, those):
     return those[name]
 
 
-def outputs(plan, paper=None):
-    """All files that a plan's targets, those of the configured papers or of one, come out as."""
-    papers = SETTINGS["papers"] if paper is None else [paper]
-    wanted = [t for t in plan.targets.values() if t.paper in papers and not t.spec.get("extra")]
+def outputs(plan):
+    """All files that a plan's targets, those of the configured papers, come out as."""
+    wanted = [t for t in plan.targets.values() if t.paper in SETTINGS["papers"] and not t.spec.get("extra")]
     return [path for target in wanted for path in target.outputs]
 
 
