@@ -9,6 +9,7 @@ import argparse
 import functools
 import importlib
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -156,7 +157,8 @@ def stream(options: argparse.Namespace) -> None:
         y = labels(inputs[0], "train")
     with provenance.recording("streams", [options.out], inputs, code, dataset=name, order=order, seed=seed):
         try:
-            save(orders.make(order, y, seed), options.out)
+            pixels = 0 if name.startswith("toy-") else math.prod(plan.datasets[name]["shape"])
+            save(orders.make(order, y, seed, pixels), options.out)
         except ValueError as error:
             raise Refusal(f"{options.out}: {error}") from None
 
@@ -224,8 +226,8 @@ def train(options: argparse.Namespace) -> None:
         train_split, test_split = (arrays.load(cell.dataset, split) for split in ("train", "test"))
         classes = len(plan.datasets[cell.spec["dataset"]]["classes"])
         data = loop.Data(train_split.x, train_split.y, test_split.x, test_split.y, classes)
-        orders = {seed: load(path, len(data.train_y)).indices for seed, path in streams.items()}
-        results = loop.train(cell.spec, data, orders, device)
+        loaded = {seed: load(path, len(data.train_y)) for seed, path in streams.items()}
+        results = loop.train(cell.spec, data, loaded, device)
         text = json.dumps({"cell": cell.spec, "seeds": results}, separators=(",", ":"))
         provenance.write_text(options.out, text + "\n")
         record["peak_device_bytes"] = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
@@ -327,7 +329,9 @@ def _measured_runs(plan: Plan, target: Target):
     def results():
         for factors, cell, path in needed:
             content = json.loads(path.read_text())
-            content["seeds"] = [entry for entry in content["seeds"] if entry["seed"] in target.seeds]
+            content["seeds"] = [
+                entry | {"test": entry["test"][cell.view]} for entry in content["seeds"] if entry["seed"] in target.seeds
+            ]
             yield factors, cell.hash, content
 
     return list(dict.fromkeys(path for *_, path in needed)), results

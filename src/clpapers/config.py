@@ -16,11 +16,13 @@ import jsonschema
 import yaml
 
 from clpapers.streams.orders import canonical, slug
+from clpapers.streams.restrictions import RESTRICTIONS
 
 CONFIG = Path("config")
 SCHEMAS = Path("workflow/schemas")
 RESULTS = Path("results")
 TOY = re.compile(r"toy(-[1-9]\d*)+$")  # `toy-13-17-10`: no images, just so many items of each class
+MIXING = ("random", "offline", "dominant")  # orders in which a batch holds items of (nearly) every class
 
 
 class ConfigError(Exception):
@@ -169,16 +171,21 @@ def check_settings(settings: dict) -> dict:
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """Everything that decides a result except the seed."""
+    """Everything that decides a result except the seed; and under which restriction a target looks at the result.
+
+    view: one of the restrictions that the run is evaluated under (`runs.course.views`). No part of the hash: targets
+    that differ in it alone share their runs.
+    """
 
     scale: str
     spec: dict = dataclasses.field(hash=False)
     hash: str
+    view: str = "none"
 
     @classmethod
-    def of(cls, scale: str, spec: dict) -> Cell:
+    def of(cls, scale: str, spec: dict, view: str = "none") -> Cell:
         """A cell from its complete description; its hash is that of its JSON form with sorted keys."""
-        return cls(scale, spec, _digest(spec)[:10])
+        return cls(scale, spec, _digest(spec)[:10], view)
 
     @property
     def dataset(self) -> Path:
@@ -262,7 +269,8 @@ class Target:
 
     @property
     def _made_of(self) -> list:
-        return [list(self.seeds), [(factors, cell.hash) for factors, cell in self.cells], self.streams, self.nets]
+        cells = [(factors, cell.hash, cell.view) for factors, cell in self.cells]
+        return [list(self.seeds), cells, self.streams, self.nets]
 
 
 class Plan:
@@ -371,7 +379,8 @@ class Plan:
             there = _defining(key, stage)
             if spec[key] not in there:
                 raise ConfigError(f"{file}: {at}.{key}: '{spec[key]}' is not one of {', '.join(there)}")
-        seeds = self._seeds(spec.get("seeds", self.settings["seeds"]), file, f"{at}.seeds")
+        seeds = spec.get("seeds", content.get("seeds", self.settings["seeds"]))
+        seeds = self._seeds(seeds, file, f"{at}.seeds" if "seeds" in spec else "seeds")
         cells = tuple(self._grid(file, at, content, spec))
         streams = tuple(
             (s["dataset"], self._stream_order(file, f"{at}.streams[{i}]", content, s), s["seed"])
@@ -408,8 +417,15 @@ class Plan:
                     {"$defs": schema("paper")["$defs"], "$ref": "#/$defs/cell"},
                     f"{file}: {at}.grid.{key}[{i}]",
                 )
+        for i, left_out in enumerate(spec.get("without", [])):
+            for key, values in left_out.items():
+                for value in values:
+                    if value not in grid.get(key, []):
+                        raise ConfigError(f"{file}: {at}.without[{i}].{key}: {value!r} is not in the grid")
         for values in itertools.product(*grid.values()):
             factors = dict(zip(grid, values))
+            if any(all(factors[k] in v for k, v in left_out.items()) for left_out in spec.get("without", [])):
+                continue
             patch = spec.get("cell", {})
             for key, value in factors.items():
                 if key not in ("dataset", "learner"):
@@ -436,11 +452,76 @@ class Plan:
                 raise ConfigError(f"{file}: {where}: '{part}' is missing")
             if options.get("$ref") in ("#/$defs/budget", "#/$defs/evaluation"):
                 for option in schema("paper")["$defs"][part]["properties"]:
-                    if option not in spec[part]:
+                    if option not in spec[part] and option not in ("batch", "oracles"):
                         raise ConfigError(f"{file}: {where}: {part} needs a value for '{option}'")
         spec["order"] = self._order(file, where, spec["order"])
         self._complete(file, where, "net", spec["net"])
-        return Cell.of(self.scale, spec)
+        for key, value in schema("paper")["$defs"]["learner_needs"]["const"].get(method, {}).items():
+            found = functools.reduce(lambda block, part: block[part], key.split("."), spec)
+            if found != value:
+                raise ConfigError(f"{file}: {where}: learner {method} needs {key} {value}, not {found}")
+        return Cell.of(self.scale, *self._looked_at(file, where, content, spec))
+
+    def _looked_at(self, file: Path, where: str, content: dict, spec: dict) -> tuple[dict, str]:
+        """A cell's description without what its learner does not look at, and the view that its results are for.
+
+        The restriction at test decides only how a run is read, so that it becomes the view. A learner that looks at no
+        oracle is the same run under every oracle, and is evaluated under those of `evaluation.oracles`.
+        """
+        learner, order, restriction = spec["learner"], spec["order"], RESTRICTIONS[spec["restriction"]["name"]]
+        tables = {key: schema("paper")["$defs"][key]["const"] for key in ("learner_looks_at", "learner_without_changes")}
+        special = [f"{learner['name']} {option} {value}" for option, value in learner.items()]
+        looks_at = next(filter(None, map(tables["learner_looks_at"].get, [*special, learner["name"]])), [])
+        label = spec["oracle"]
+        oracle = self._oracle(file, where, content, spec["oracle"], spec["dataset"], aligned=restriction.aligned)
+        if restriction.test == "data" and order["name"] not in ("split", "split_two"):
+            raise ConfigError(f"{file}: {where}: restriction {spec['restriction']['name']} needs an order of class chunks")
+        if oracle["name"] == "entropy" and "changes" in looks_at:
+            raise ConfigError(f"{file}: {where}: learner {learner['name']} needs an oracle that names tasks, not entropy")
+        one_task = oracle["name"] == "none" or oracle.get("tasks") == 1
+        all_compete = one_task or oracle["name"] == "random_tasks"
+        train = restriction.train if "competing" in looks_at and not all_compete else "none"
+        view, evaluated = restriction.test, {}
+        if train == "none" and "tasks" not in looks_at:
+            told = {}
+            if "changes" in looks_at and not one_task:
+                mixed = order["name"] in MIXING and oracle["name"] != "chunks"
+                told = {"name": "mixed"} if mixed else oracle
+            elif learner["name"] in tables["learner_without_changes"]:
+                learner = {"name": tables["learner_without_changes"][learner["name"]]}
+            if told != oracle:
+                for name in spec["evaluation"].get("oracles", []):
+                    for aligned in (True, False):
+                        told_by_name = self._oracle(file, where, content, name, spec["dataset"], aligned=aligned)
+                        if aligned or "aligned" in told_by_name:
+                            evaluated[name if aligned else f"{name}-unaligned"] = told_by_name
+                oracle = told or {"name": "none"}
+                if view != "none":
+                    label = label if restriction.aligned or f"{label}-unaligned" not in evaluated else f"{label}-unaligned"
+                    if label not in evaluated:
+                        raise ConfigError(f"{file}: {where}: evaluation.oracles: needs {label!r} to restrict by it")
+                    view = f"{label}/{view}"
+        evaluation = spec["evaluation"] | {"oracles": evaluated}
+        restricted = {"train": train}
+        return spec | {
+            "learner": learner,
+            "oracle": oracle,
+            "restriction": restricted,
+            "evaluation": evaluation,
+        }, view
+
+    def _oracle(self, file: Path, where: str, content: dict, oracle: str | dict, dataset: str, *, aligned: bool) -> dict:
+        """A complete oracle, from the name that the paper's file gives it or from its description."""
+        if isinstance(oracle, str):
+            there = content.get("oracles", {})
+            if oracle not in there:
+                raise ConfigError(f"{file}: {where}: oracle: {oracle!r} is not one of {', '.join(there) or 'none'}")
+            oracle = there[oracle]
+        self._complete(file, where, "oracle", oracle)
+        classes = len(self.datasets[dataset]["classes"])
+        if oracle["name"] == "split" and oracle["tasks"] > classes:
+            raise ConfigError(f"{file}: {where}: oracle.tasks: {oracle['tasks']} is more than the {classes} classes")
+        return oracle | ({"aligned": aligned} if oracle["name"] == "split" else {})
 
     @staticmethod
     def _complete(file: Path, where: str, part: str, block: dict) -> None:

@@ -42,12 +42,14 @@ def test_summarise_keeps_order_and_ignores_missing_values():
     assert list(summary["learner"]) == ["b", "a"]
     assert list(summary["mean"]) == [2, 6]
     assert list(summary["n"]) == [2, 2]
+    np.testing.assert_allclose(summary["sd"], np.sqrt(2))  # ddof 1
+    np.testing.assert_allclose(summary["se"], 1)
     np.testing.assert_allclose(summary["half_width"], intervals.mean_interval([1.0, 3.0])[1])
 
 
-def test_summarise_one_seed_has_no_interval():
+def test_summarise_one_seed_has_no_spread():
     summary = intervals.summarise(pd.DataFrame({"learner": ["a"], "value": [1.0]}), ["learner"])
-    assert np.isnan(summary["half_width"].item())
+    assert summary[["sd", "se", "half_width"]].isna().all(axis=None)
 
 
 @pytest.mark.parametrize(("n1", "n2"), [(20, 3), (5, 20), (2, 2)])

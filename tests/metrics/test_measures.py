@@ -5,7 +5,7 @@ import base64
 import numpy as np
 import pytest
 
-from clpapers.metrics import architecture, entropy, learning, stream_classes, timestamps
+from clpapers.metrics import architecture, entropy, learning, stream_classes, stream_tasks, timestamps
 
 
 def packed(*bits):
@@ -15,7 +15,7 @@ def packed(*bits):
 RUN = {
     "seed": 3,
     "steps": 4,
-    "test": {"correct": [1, 3], "total": [2, 4]},
+    "test": {"correct": [1, 3], "total": [2, 4], "chance": 0.75},
     "probes": {"position": [0, 2], "time": [2, 4], "correct": [packed(1), packed(0, 1)]},
     "online": {"correct": [1, 0, 1, 1], "batch": 1, "loss": [4.0, 2.0, 3.0, 1.0]},
 }
@@ -46,11 +46,28 @@ def measured(metric, run=RUN, **target):
     ],
 )
 def test_scalars_by_hand(metric, value):
-    (row,) = measured(metric).to_dict("records")
+    row, *chance = measured(metric).to_dict("records")
+    assert len(chance) == metric.endswith(("accuracy", "retention"))
     assert row.pop("value") == pytest.approx(value)
     assert np.isnan(row.pop("time"))
     key = {"dataset": "mnist", "order": "split", "learner": "er", "cell": "abc", "seed": 3, "metric": metric}
     assert row == key
+
+
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    [
+        ("final_accuracy", 75),  # under the masks of the test
+        ("per_class_accuracy", 75),
+        ("average_information_retention", 50),  # two classes compete
+        ("online_accuracy", 50),
+    ],
+)
+def test_every_accuracy_comes_with_the_chance_of_a_guess(metric, value):
+    measurement, chance = measured(metric).to_dict("records")
+    assert chance.pop("value") == value
+    assert chance.pop("metric") == f"chance_{metric}"
+    assert chance.items() <= (measurement | {"time": chance["time"]}).items()
 
 
 def test_curves_by_hand():
@@ -63,7 +80,7 @@ def test_curves_by_hand():
 
 def test_a_learner_that_does_not_answer_online_has_neither_accuracy_nor_loss():
     silent = RUN | {"online": {"correct": None, "batch": 1, "loss": None}}
-    assert measured("online_accuracy", silent)["value"].isna().all()
+    assert np.isnan(measured("online_accuracy", silent)["value"].iloc[0])
     assert measured("stream_loss", silent, points=2).empty
 
 
@@ -71,7 +88,7 @@ def test_every_metric_has_a_row_for_every_seed():
     metrics = [*learning.SCALARS, "information_retention"]
     inputs = [(FACTORS, "abc", {"seeds": [RUN, RUN | {"seed": 4}]})]
     rows = learning.measure({"metrics": metrics}, inputs).groupby("metric")["seed"].agg(set)
-    assert set(rows.index) == set(metrics)
+    assert set(rows.index) == {*metrics, *("chance_" + metric for metric in learning.CHANCES)}
     assert all(seeds == {3, 4} for seeds in rows)
 
 
@@ -88,6 +105,22 @@ def test_prevalence_of_a_stream():
     target = {"statistic": "prevalence", "chunks": 4}
     frame = stream_classes.measure(target, [({"dataset": "toy"}, STREAM, LABELS)])
     assert list(frame["value"]) == [1, 1, 1, 1]
+
+
+def test_shares_of_classes_and_tasks_between_a_streams_boundaries():
+    stream = STREAM | {"indices": np.array([3, 0, 2, 1, 1]), "boundaries": np.array([3])}
+    tasks = np.array([1, 0, 1, 0, 2])  # the two last items are of one class and called different tasks
+    frame = stream_tasks.measure({}, [({"dataset": "toy", "order": {"name": "dominant"}}, stream, LABELS, tasks)])
+    cells = {(row.chunk, row[5], row.task): row.value for row in frame.itertuples(index=False)}
+    assert list(frame.columns) == ["dataset", "order", "seed", "metric", "chunk", "class", "task", "value"]
+    assert cells == {(0, 1, 1): 2 / 3, (0, 0, 0): 1 / 3, (1, 0, 0): 1 / 2, (1, 0, 2): 1 / 2}
+    assert set(frame["metric"]) == {"share"}
+
+
+def test_a_stream_without_boundaries_is_one_chunk():
+    stream = STREAM | {"boundaries": np.array([], int)}
+    frame = stream_tasks.measure({}, [({}, stream, LABELS, np.zeros(4, int))])
+    assert list(zip(frame["chunk"], frame["class"], frame["value"])) == [(0, 0, 0.5), (0, 1, 0.5)]
 
 
 def test_timestamps_list_the_items_in_stream_order():
@@ -126,4 +159,6 @@ def test_entropy_in_percent():
     (row,) = entropy.measure({"metrics": ["captured"]}, [np.array([0.98, 1.0])]).to_dict("records")
     assert (row["row"], row["metric"], row["n"]) == ("simulation", "captured", 2)
     assert row["mean"] == pytest.approx(99)
+    assert row["sd"] == pytest.approx(np.sqrt(2))
+    assert row["se"] == pytest.approx(1)
     assert row["half_width"] == pytest.approx(12.7062, abs=1e-4)

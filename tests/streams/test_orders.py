@@ -19,9 +19,18 @@ LABELS = np.repeat(np.arange(10), 100)
 lengths = st.none() | st.integers(1, 10**9)
 valid_orders = st.one_of(
     st.fixed_dictionaries({"name": st.just("stf"), "mu_sigma": st.floats(1e-300, 0.4999), "length": lengths}),
-    st.fixed_dictionaries({"name": st.just("split"), "tasks": st.integers(1, 10**9), "length": lengths}),
+    st.fixed_dictionaries({"name": st.just("dominant"), "share": st.floats(1e-300, 0.99999), "length": lengths}),
+    st.fixed_dictionaries({"name": st.just("offline"), "items": st.integers(1, 10**9), "length": lengths}),
+    st.fixed_dictionaries(
+        {
+            "name": st.sampled_from(["split", "split_two", "permuted_pixels"]),
+            "tasks": st.integers(1, 10**9),
+            "length": lengths,
+        }
+    ),
     st.fixed_dictionaries({"name": st.just("random"), "length": lengths}),
 )
+KEYS = {"stf": ("mu_sigma", float), "dominant": ("share", float), "offline": ("items", int)}  # the others': tasks
 
 
 @given(valid_orders, valid_orders)
@@ -31,11 +40,11 @@ def test_slugs_are_equal_only_where_orders_are(a, b):
 
 @given(valid_orders)
 def test_a_slug_holds_the_whole_order(order):
-    form = r"(stf|split|random)(?:-([0-9.]+(?:e-[0-9]+)?))?(?:-n([0-9]+))?"
+    form = r"([a-z_]+)(?:-([0-9.]+(?:e-[0-9]+)?))?(?:-n([0-9]+))?"
     name, value, length = re.fullmatch(form, orders.slug(order)).groups()
     read = {"name": name, "length": None if length is None else int(length)}
     if name != "random":
-        key, convert = {"stf": ("mu_sigma", float), "split": ("tasks", int)}[name]
+        key, convert = KEYS.get(name, ("tasks", int))
         read[key] = convert(value)
     assert read == orders.canonical(order)
 
@@ -48,6 +57,11 @@ def test_a_slug_holds_the_whole_order(order):
         (STF | {"mu_sigma": 1e-7}, "stf-1e-07"),
         ({"name": "split", "tasks": 5, "length": None}, "split-5"),
         ({"name": "split", "tasks": 1234567}, "split-1234567"),
+        ({"name": "split_two", "tasks": 10}, "split_two-10"),
+        ({"name": "dominant", "share": 0.55}, "dominant-0.55"),
+        ({"name": "permuted_pixels", "tasks": 5}, "permuted_pixels-5"),
+        ({"name": "offline", "items": 256000}, "offline-256000"),
+        ({"name": "offline", "items": 256000, "length": 500}, "offline-256000-n500"),
         ({"name": "random", "length": 500}, "random-n500"),
         ({"name": "random"}, "random"),
     ],
@@ -59,7 +73,7 @@ def test_slugs(order, expected):
 @pytest.mark.parametrize(
     ("order", "complaint"),
     [
-        ({}, "name: None is not one of stf, split, random"),
+        ({}, "name: None is not one of stf, split, split_two"),
         ({"name": "rnd"}, "name: 'rnd' is not one of"),
         ({"name": "stf"}, "mu_sigma is missing"),
         ({"name": "random", "tasks": 3}, "'tasks' is not one of length"),
@@ -72,6 +86,9 @@ def test_slugs(order, expected):
             for bad in (0, 0.5, 0.49999999, -1, "0.1", None, True)
         ],
         (STF | {"mu_sigma": math.nan}, "mu_sigma: nan is not"),
+        ({"name": "dominant", "share": 1}, r"share: 1 is not, .* inside \(0, 1\)"),
+        ({"name": "dominant"}, "share is missing"),
+        ({"name": "offline", "items": 1.5}, "items: 1.5 is not a whole number"),
     ],
 )
 def test_bad_orders_are_refused(order, complaint):
@@ -86,12 +103,19 @@ def test_importing_the_slugs_is_cheap():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-ALL = [STF, {"name": "split", "tasks": 3}, {"name": "random"}]
+ONCE = [
+    STF,
+    {"name": "split", "tasks": 3},
+    {"name": "split_two", "tasks": 3},
+    {"name": "dominant", "share": 0.55},
+    {"name": "random"},
+]  # these visit every item once
+AGAIN = [{"name": "permuted_pixels", "tasks": 3}, {"name": "offline", "items": 2500}]
 
 
 @pytest.mark.parametrize("labels", [LABELS, LABELS.astype(np.uint8), np.random.default_rng(0).permutation(LABELS)])
 @pytest.mark.parametrize("length", [None, 1000, 250])
-@pytest.mark.parametrize("order", ALL)
+@pytest.mark.parametrize("order", ONCE)
 def test_every_order_makes_a_stream(order, length, labels):
     stream = orders.make(order | {"length": length}, labels, seed=7)
     n = length or 1000
@@ -103,16 +127,18 @@ def test_every_order_makes_a_stream(order, length, labels):
     assert (np.diff(stream.timestamps) >= 0).all()
     assert stream.class_parameters.shape == (10, 4)
     assert np.isfinite(stream.class_parameters).all() == (order["name"] == "stf")
+    assert stream.transforms.shape == (0, 0)
     assert stream.seed == 7
 
 
 @pytest.mark.parametrize("length", [None, 200])
-@pytest.mark.parametrize("order", ALL)
+@pytest.mark.parametrize("order", ONCE + AGAIN)
 def test_the_seed_decides(order, length):
-    first, again, other = (orders.make(order | {"length": length}, LABELS, seed) for seed in (0, 0, 1))
+    first, again, other = (orders.make(order | {"length": length}, LABELS, seed, pixels=9) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first.indices, again.indices)
     np.testing.assert_array_equal(first.timestamps, again.timestamps)
     np.testing.assert_array_equal(first.class_parameters, again.class_parameters)
+    np.testing.assert_array_equal(first.transforms, again.transforms)
     assert (first.indices != other.indices).any()
 
 
@@ -126,9 +152,9 @@ def test_subset_is_uniform_and_the_same_in_every_order():
     for seed in range(200):
         drawn[orders.make({"name": "random", "length": 250}, LABELS, seed).indices] += 1
     assert stats.kstest(drawn, stats.norm(50, math.sqrt(200 * 0.25 * 0.75)).cdf).statistic < 0.08  # binomial
-    subsets = [np.sort(orders.make(order | {"length": 250}, LABELS, 3).indices) for order in ALL]
-    np.testing.assert_array_equal(subsets[0], subsets[1])
-    np.testing.assert_array_equal(subsets[0], subsets[2])
+    subsets = [np.unique(orders.make(order | {"length": 250}, LABELS, 3, pixels=4).indices) for order in ONCE + AGAIN]
+    for subset in subsets:
+        np.testing.assert_array_equal(subset, subsets[0])
 
 
 def test_class_parameters_do_not_depend_on_the_length():
@@ -169,12 +195,133 @@ def test_split_is_iid_inside_a_task():
         assert stats.chi2_contingency(table).pvalue > 1e-3
 
 
+UNEQUAL = np.repeat(np.arange(10), np.arange(91, 101))
+
+
+def chunks(stream, values):
+    return np.split(values[stream.indices], stream.boundaries)
+
+
+def test_streams_of_disjoint_classes_share_one_class_order():
+    for seed in range(5):
+        dealt = orders.class_order(10, seed)
+        assert sorted(dealt.tolist()) == list(range(10))
+        for name in ("split", "split_two"):
+            stream = orders.make({"name": name, "tasks": 4}, UNEQUAL, seed)
+            for classes, expected in zip(chunks(stream, UNEQUAL), np.array_split(dealt, 4)):
+                assert set(classes) == set(expected)
+
+
+@pytest.mark.parametrize("name", ["split", "split_two"])
+def test_chunks_of_classes_are_the_streams(name):
+    order = {"name": name, "tasks": 4}
+    chunk_of = orders.chunks_of_classes(order, 10, 3)
+    assert chunk_of.dtype == np.int64
+    for i, classes in enumerate(chunks(orders.make(order, UNEQUAL, 3), UNEQUAL)):
+        assert set(classes) == set(np.flatnonzero(chunk_of == i % 4))
+
+
+@pytest.mark.parametrize("order", [o for o in ONCE + AGAIN if "split" not in o["name"]])
+def test_chunks_that_share_classes_are_of_none(order):
+    assert orders.chunks_of_classes(order, 10, 0) is None
+
+
+def test_split_two_serves_the_classes_twice_in_disjoint_halves():
+    stream = orders.make({"name": "split_two", "tasks": 5}, UNEQUAL, 2)
+    items, classes = chunks(stream, np.arange(UNEQUAL.size)), chunks(stream, UNEQUAL)
+    assert len(items) == 10
+    assert sorted(np.concatenate(items).tolist()) == list(range(UNEQUAL.size))
+    for first, second in zip(classes[:5], classes[5:]):
+        sizes, again = np.bincount(first, minlength=10), np.bincount(second, minlength=10)
+        assert (sizes > 0).tolist() == (again > 0).tolist()
+        assert np.isin(sizes - again, [0, 1]).all()  # the larger half first
+
+
+def test_split_two_halves_at_random():
+    first = np.zeros(1000)
+    for seed in range(200):
+        first[orders.make({"name": "split_two", "tasks": 5}, LABELS, seed).indices[:500]] += 1
+    assert stats.kstest(first, stats.norm(100, math.sqrt(200 / 4)).cdf).statistic < 0.08  # binomial
+
+
+def test_dominant_of_equal_classes_is_55_and_5_percent():
+    labels = np.repeat(np.arange(10), 600)  # a hundredth of MNIST
+    stream = orders.make({"name": "dominant", "share": 0.55}, labels, 1)
+    assert sorted(stream.indices.tolist()) == list(range(6000))
+    np.testing.assert_array_equal(stream.boundaries, np.arange(600, 6000, 600))  # the 6k of MNIST
+    for dominant, classes in zip(orders.class_order(10, 1), chunks(stream, labels)):
+        np.testing.assert_array_equal(np.bincount(classes), np.where(np.arange(10) == dominant, 330, 30))
+
+
+@pytest.mark.parametrize("share", [0.3, 0.55, 0.999999])
+def test_dominant_of_unequal_classes_uses_every_item_once(share):
+    stream = orders.make({"name": "dominant", "share": share}, UNEQUAL, 4)
+    assert sorted(stream.indices.tolist()) == list(range(UNEQUAL.size))
+    sizes = np.array([np.bincount(classes, minlength=10) for classes in chunks(stream, UNEQUAL)])
+    own = sizes[np.arange(10), orders.class_order(10, 4)]
+    np.testing.assert_array_equal(own, np.rint(np.bincount(UNEQUAL)[orders.class_order(10, 4)] * share))
+    for dominant, of_class in zip(np.argsort(orders.class_order(10, 4)), sizes.T):
+        assert np.ptp(np.delete(of_class, dominant)) <= 1
+
+
+def test_dominant_of_one_class_is_one_chunk():
+    stream = orders.make({"name": "dominant", "share": 0.55}, np.zeros(20, dtype=int), 0)
+    assert sorted(stream.indices.tolist()) == list(range(20))
+    assert stream.boundaries.size == 0
+
+
+def test_dominant_is_iid_inside_a_chunk():
+    labels = np.repeat(np.arange(2), 6000)
+    stream = orders.make({"name": "dominant", "share": 0.7}, labels, 0)
+    for chunk in chunks(stream, labels):
+        table = stats.contingency.crosstab(chunk, np.arange(6000) // 600).count
+        assert stats.chi2_contingency(table).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("length", [None, 200])
+def test_permuted_pixels_passes_over_all_items_for_each_domain(length):
+    order = {"name": "permuted_pixels", "tasks": 4, "length": length}
+    stream = orders.make(order, LABELS, 0, pixels=28 * 28)
+    n = length or 1000
+    np.testing.assert_array_equal(stream.boundaries, [n, 2 * n, 3 * n])
+    passes = stream.indices.reshape(4, n)
+    assert (np.sort(passes) == np.unique(stream.indices)).all()
+    assert np.unique(stream.indices).size == n
+    assert len(np.unique(passes, axis=0)) == 4  # freshly shuffled
+    assert stream.timestamps.shape == (4 * n,)
+    assert (np.sort(stream.transforms) == np.arange(784)).all()
+    assert len(np.unique(np.vstack([stream.transforms, np.arange(784)]), axis=0)) == 5  # the first is permuted too
+
+
+def test_domains_do_not_depend_on_how_many_there_are():
+    three, five = (orders.make({"name": "permuted_pixels", "tasks": k}, LABELS, 0, pixels=50) for k in (3, 5))
+    np.testing.assert_array_equal(three.transforms, five.transforms[:3])
+    np.testing.assert_array_equal(three.indices, five.indices[:3000])
+
+
+@pytest.mark.parametrize(("items", "length"), [(2500, None), (2000, None), (700, None), (2500, 400), (1, None)])
+def test_offline_is_epoch_after_epoch(items, length):
+    stream = orders.make({"name": "offline", "items": items, "length": length}, LABELS, 0)
+    n = length or 1000
+    assert stream.indices.shape == stream.timestamps.shape == (items,)
+    assert stream.boundaries.size == 0
+    epochs = np.split(stream.indices, np.arange(n, items, n))
+    assert [np.unique(epoch).size for epoch in epochs] == [epoch.size for epoch in epochs]  # each without repetition
+    whole = [epoch.tolist() for epoch in epochs if epoch.size == n]
+    assert all(sorted(epoch) == sorted(whole[0]) for epoch in whole)
+    assert len({tuple(epoch) for epoch in whole}) == len(whole)
+
+
 @pytest.mark.parametrize(
     ("order", "labels", "complaint"),
     [
         ({"name": "random", "length": 1001}, LABELS, "length: 1001 is more than the training split's 1000"),
         ({"name": "split", "tasks": 11}, LABELS, "tasks: 11 is more than the 10 classes"),
-        ({"name": "split", "tasks": 5, "length": 2}, LABELS, "tasks: one of 5 has no item among 2"),
+        ({"name": "split", "tasks": 5, "length": 2}, LABELS, "split: one of 5 chunks has no item among 2"),
+        ({"name": "split_two", "tasks": 5}, np.arange(10), "split_two: one of 10 chunks has no item among 10"),
+        ({"name": "split_two", "tasks": 11}, LABELS, "split_two: tasks: 11 is more than the 10 classes"),
+        ({"name": "dominant", "share": 0.5, "length": 1}, LABELS, "dominant: one of 10 chunks has no item"),
+        ({"name": "permuted_pixels", "tasks": 2}, LABELS, "permuted_pixels: pixels: .* not given"),
         ({"name": "random"}, LABELS - 1, "labels: not"),
         ({"name": "random"}, LABELS.astype(float), "labels: not"),
         ({"name": "random"}, LABELS[:0], "labels: not"),

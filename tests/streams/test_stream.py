@@ -4,11 +4,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clpapers.streams import orders, stream
 
 LABELS = np.repeat(np.arange(10), 20)
-ALL = [{"name": "stf", "mu_sigma": 0.1}, {"name": "split", "tasks": 3}, {"name": "random", "length": 50}]
+ALL = [
+    {"name": "stf", "mu_sigma": 0.1},
+    {"name": "split", "tasks": 3},
+    {"name": "split_two", "tasks": 3},
+    {"name": "dominant", "share": 0.55},
+    {"name": "permuted_pixels", "tasks": 3},
+    {"name": "permuted_pixels", "tasks": 1, "length": 20},
+    {"name": "random", "length": 50},
+    {"name": "offline", "items": 450},
+]
 
 
 @pytest.fixture
@@ -18,10 +29,10 @@ def split():
 
 @pytest.mark.parametrize("order", ALL)
 def test_round_trip(tmp_path, order):
-    made = orders.make(order, LABELS, 3)
+    made = orders.make(order, LABELS, 3, pixels=12)
     stream.save(made, tmp_path / "seed3.npz")
     read = stream.load(tmp_path / "seed3.npz", items=200)
-    for name in ("indices", "timestamps", "class_parameters", "boundaries"):
+    for name in ("indices", "timestamps", "class_parameters", "boundaries", "transforms"):
         np.testing.assert_array_equal(getattr(read, name), getattr(made, name))
     assert read.seed == 3
 
@@ -62,6 +73,10 @@ def changed(array, position, value):
         (lambda s: {"boundaries": s.boundaries[::-1]}, "boundaries: not ascending"),
         (lambda s: {"boundaries": changed(s.boundaries, 0, 0)}, "boundaries: not ascending"),
         (lambda s: {"boundaries": changed(s.boundaries, -1, 200)}, "boundaries: not ascending"),
+        (lambda s: {"indices": np.tile(s.indices[:100], 2)[np.r_[0:99, 0, 100:200]]}, "occurs more than once"),
+        (lambda s: {"transforms": np.tile(np.arange(6), (3, 1))}, r"transforms: shape \(3, 6\), .* each of 4 chunks"),
+        (lambda s: {"transforms": np.tile([0, 1, 1], (4, 1))}, r"transforms: shape \(4, 3\), not a permutation"),
+        (lambda s: {"transforms": np.arange(6)}, r"transforms: shape \(6,\)"),
         (lambda s: {"seed": -1}, "seed"),
     ],
 )
@@ -94,6 +109,40 @@ def test_other_archives_and_arrays_are_refused(tmp_path, split):
     np.savez(tmp_path / "pickled.npz", indices=np.array([{}], dtype=object))
     with pytest.raises(ValueError, match=r"pickled.npz: not a stream file"):
         stream.load(tmp_path / "pickled.npz")
+
+
+def test_stream_files_without_transforms_are_refused(tmp_path, split):
+    arrays = {name: getattr(split, name) for name in ("indices", "timestamps", "class_parameters", "boundaries")}
+    np.savez(tmp_path / "seed2.npz", **arrays, seed=np.int64(2))
+    with pytest.raises(ValueError, match=r"seed2.npz: holds .* boundaries, transforms, seed; delete it"):
+        stream.load(tmp_path / "seed2.npz")
+
+
+@pytest.mark.parametrize(
+    ("boundaries", "n", "batch", "ends"),
+    [
+        ([], 10, 4, [4, 8, 10]),
+        ([], 8, 4, [4, 8]),
+        ([], 3, 4, [3]),
+        ([5], 10, 4, [4, 5, 9, 10]),
+        ([4, 8], 10, 4, [4, 8, 10]),
+        ([1, 2], 4, 10, [1, 2, 4]),
+    ],
+)
+def test_batches_by_hand(boundaries, n, batch, ends):
+    found = stream.batches(np.array(boundaries, dtype=np.int64), n, batch)
+    assert found.tolist() == ends
+    assert found.dtype == np.int64
+
+
+@given(st.sets(st.integers(1, 199)), st.integers(1, 250))
+def test_batches_never_cross_a_boundary(boundaries, batch):
+    ends = stream.batches(np.array(sorted(boundaries), dtype=np.int64), 200, batch)
+    sizes = np.diff(ends, prepend=0)
+    assert ((sizes > 0) & (sizes <= batch)).all()
+    assert boundaries <= set(ends.tolist())
+    short = set(ends[sizes < batch].tolist())
+    assert short <= boundaries | {200}  # only what is left of a chunk
 
 
 def test_missing_file_is_an_oserror(tmp_path):

@@ -54,7 +54,7 @@ def learnt():
     return pd.DataFrame(rows)
 
 
-@pytest.fixture(params=["dispersion", "class_frequency", "prevalence", "stream_loss", "timestamps"])
+@pytest.fixture(params=["dispersion", "class_frequency", "prevalence", "stream_loss", "timestamps", "sequence"])
 def figure_case(request, learnt):
     """(render module's name, target, data) of every kind of figure."""
     rng = np.random.default_rng(0)
@@ -63,6 +63,14 @@ def figure_case(request, learnt):
         target = {"grid": grid, "metrics": ["final_accuracy"], "names": NAMES}
         data = pd.concat([learnt.assign(scale=x, value=learnt["value"] + 3 * x) for x in (0.5, 1, 2, 4)])
         return "dispersion", target, data
+    if request.param == "sequence":
+        cells = [
+            {"chunk": k, "class": c, "task": c // 4, "value": 0.55 if c == k else 0.05}
+            for k in range(10)
+            for c in range(10)
+        ]
+        data = pd.DataFrame(cells).assign(dataset="emnist", order="split", metric="share")
+        return "sequence", {"chunks": 10, "names": NAMES}, data
     if request.param == "timestamps":
         data = pd.DataFrame({"position": range(40), "timestamp": np.sort(rng.random(40))})
         data["class"] = rng.permutation(np.repeat([0, 1, 2], [13, 17, 10]))

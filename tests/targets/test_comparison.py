@@ -35,6 +35,11 @@ def judged(tmp_path, line, data, notes):
 def test_reading_printed_measured(tmp_path):
     (cell,) = reported(tmp_path, "80.10,0.5,ci95_halfwidth_20_runs").to_dict("records")
     assert (cell["value"], cell["decimals"], cell["half_width"], cell["n"]) == (80.1, 2, 0.5, 20)
+    assert np.isnan(cell["half_width_if_sd"])
+    (cell,) = reported(tmp_path, "80.10,0.5,spread_10_runs").to_dict("records")
+    assert (cell["value"], cell["n"]) == (80.1, 10)
+    assert cell["half_width"] == pytest.approx(2.262157 * 0.5)  # t₉
+    assert cell["half_width_if_sd"] == pytest.approx(2.262157 * 0.5 / np.sqrt(10))
     (cell,) = reported(tmp_path, "99,,mean_of_1e5_simulations").to_dict("records")
     assert (cell["value"], cell["decimals"], cell["n"]) == (99, 0, 0)
     assert np.isnan(cell["half_width"])
@@ -45,8 +50,8 @@ def test_reading_printed_measured(tmp_path):
     ("line", "complaint"),
     [
         (
-            "80.1,0.5,spread_10_runs",
-            r"reported\.csv: table1/ER/EMNIST/final_accuracy: spread_kind 'spread_10_runs'",
+            "80.1,0.5,range_10_runs",
+            r"reported\.csv: table1/ER/EMNIST/final_accuracy: spread_kind 'range_10_runs'",
         ),
         ("80.1,0.5,", "spread_kind ''"),
         ("P + B*H,,formula", r"value 'P \+ B\*H' is not a number"),
@@ -67,6 +72,47 @@ def test_printed_interval_is_compared_by_welch(tmp_path, real):
     assert (cell["verdict"], cell["reason"], cell["n_seeds"]) == (AGREES, "", 3)
     assert judged(tmp_path, line, measured(83.0, 1.0), real)["verdict"] == DIFFERS
     assert judged(tmp_path, line, measured(77.0, 1.0), real)["verdict"] == DIFFERS
+
+
+def test_a_spread_of_unknown_meaning_is_judged_both_ways(tmp_path, table_target, real):
+    line = "80.1,0.5,spread_10_runs"
+    cell = judged(tmp_path, line, measured(81.0, 0.5), real)
+    expected = welch_from_summary(81.0, 0.5, 3, 80.1, critical(9) * 0.5, 10)
+    assert (cell["difference"], cell["difference_low"], cell["difference_high"]) == pytest.approx(expected)
+    assert (cell["verdict"], cell["verdict_if_sd"]) == (AGREES, DIFFERS)
+    assert judged(tmp_path, line, measured(80.2, 0.5), real)["verdict_if_sd"] == AGREES
+    assert judged(tmp_path, "80.1,0.5,ci95_halfwidth_20_runs", measured(81.0, 0.5), real)["verdict_if_sd"] == ""
+    assert judged(tmp_path, "80.1,,", measured(81.0, 0.5), real)["verdict_if_sd"] == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "verdict", "explained"),
+    [
+        ("80.1,0.5,spread_10_runs", "agrees (differs if SD)", True),
+        ("81.0,0.5,spread_10_runs", "agrees", True),
+        ("81.0,0.5,ci95_halfwidth_20_runs", "agrees", False),
+    ],
+)
+def test_the_other_reading_is_told_where_it_matters(tmp_path, table_target, real, line, verdict, explained):
+    data = measured(81.0, 0.5)
+    compared = comparison.compare({}, data, reported(tmp_path, line), real)
+    table = results_table.render(table_target | {"grid": {}, "names": {}}, data, real)
+    (appended,) = comparison.attach(table, {}, compared, real).appended
+    assert list(appended.body["Verdict"]) == [verdict]
+    assert ("standard deviation" in appended.caption) == explained
+
+
+def test_reproduced_deviation_and_error_stand_beside_the_reported(tmp_path, real):
+    cell = judged(tmp_path, "80.1,0.5,spread_10_runs", measured(80.0, critical(2) / np.sqrt(3)), real)
+    assert (cell["sd"], cell["se"]) == pytest.approx((1, 1 / np.sqrt(3)))
+
+
+def test_guesses_are_not_compared(tmp_path, real):
+    data = measured(81.0, 0.5)
+    guess = data.assign(metric="chance_final_accuracy", value=10.0)
+    assert judged(tmp_path, "80.1,,", pd.concat([data, guess]), real) == pytest.approx(
+        judged(tmp_path, "80.1,,", data, real), nan_ok=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,6 +160,7 @@ def test_a_simulated_number_is_compared_without_a_column(tmp_path, real):
     path = tmp_path / "reported.csv"
     path.write_text(HEADER + "stf,appendix_e,beta vs normal,,captured,99.84,,mean_of_1e5_simulations,\n")
     data = pd.DataFrame([{"row": "simulation", "metric": "captured", "mean": 99.842, "half_width": 0.001, "n": 9}])
+    data = data.assign(sd=0.0013, se=0.00043)
     target = {"title": "E", "caption": "", "names": {"simulation": "beta vs normal"}}
     compared = comparison.compare(target, data, comparison.read_reported(path, "stf", "appendix_e"), real)
     assert list(compared["verdict"]) == [AGREES]
@@ -134,6 +181,17 @@ def test_attached_table_has_a_line_a_printed_number(tmp_path, table_target, lear
     assert line["Reproduced"] == "80.0 ± 2.5"
     assert line["Difference"].startswith("−0.1 [−")
     assert line["Verdict"] == "agrees"
+
+
+@pytest.mark.parametrize(("factor", "heading"), [("dataset", "EMNIST†‡"), ("oracle", "EMNIST")])
+def test_data_sets_are_marked_and_oracles_are_not(tmp_path, table_target, factor, heading):
+    notes = Notes("laptop", {"EMNIST": "glyphs"}, ["a"])
+    target = {"title": "T", "caption": "", "metrics": ["final_accuracy"], "columns": factor}
+    data = measured(80.0, 1).assign(oracle="EMNIST")
+    compared = comparison.compare(target, data, reported(tmp_path, "80.1,,"), notes)
+    (appended,) = comparison.attach(results_table.render(target, data, notes), target, compared, notes).appended
+    assert list(appended.body[factor]) == [heading]
+    assert appended.title.startswith("T‡" if factor == "dataset" else "T†‡")
 
 
 def test_nothing_printed_nothing_attached(tmp_path, table_target, learnt, real):

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
-from clpapers.targets import class_frequency, stream_curves
+from clpapers.targets import class_frequency, sequence, stream_curves
 from clpapers.targets.style import class_colours
 
 
@@ -78,6 +78,38 @@ def test_stacked_areas_fill_the_panel(real):
     np.testing.assert_allclose(tops["0"].values, [0.4])
     np.testing.assert_allclose(tops["1"].values, [1, 1])
     np.testing.assert_allclose(tops["1"].edges, [0, 0.5, 1])
+
+
+@pytest.fixture
+def sequence_data():
+    """Two chunks of two classes; class 0 is task 1, class 1 task 0."""
+    shares = {"chunk": [0, 0, 1, 1], "class": [0, 1, 0, 1], "task": [1, 0, 1, 0], "value": [0.25, 0.75, 0.9, 0.1]}
+    return pd.DataFrame(shares).assign(dataset="emnist", order="stf")
+
+
+def boxes(axes):
+    return [[box.get_x() + box.get_width() / 2, box.get_y(), box.get_height()] for box in axes.patches]
+
+
+def test_sequence_stacks_classes_from_the_dominant_one_and_tasks_in_their_order(sequence_data, real):
+    classes, tasks = sequence.render({"chunks": 2}, sequence_data, real).axes
+    assert boxes(classes) == [pytest.approx(b) for b in ([1, 0, 0.75], [1, 0.75, 0.25], [2, 0, 0.9], [2, 0.9, 0.1])]
+    assert boxes(tasks) == [pytest.approx(b) for b in ([1, 0, 0.75], [1, 0.75, 0.25], [2, 0, 0.1], [2, 0.1, 0.9])]
+    assert [text.get_text() for text in classes.texts] == ["1\n75%", "0", "0\n90%", "1"]
+    assert [text.get_text() for text in tasks.texts] == ["1 (75%)", "2 (25%)", "1 (10%)", "2 (90%)"]
+    dominant, tasked = classes.patches[0], tasks.patches[0]
+    assert dominant.get_facecolor() == tasked.get_facecolor()
+    assert classes.patches[1].get_facecolor() != tasks.patches[1].get_facecolor()  # paler
+
+
+def test_sequence_draws_the_first_chunks_and_lists_only_perfect_tasks(sequence_data, real):
+    figure = sequence.render({"chunks": 1}, sequence_data, real)
+    assert len(figure.axes[0].patches) == 2
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend == ["Task 1: classes 1", "Task 2: classes 0"]
+    mixed = pd.concat([sequence_data, sequence_data.assign(task=0)]).assign(value=lambda d: d["value"] / 2)
+    legend = [text.get_text() for text in sequence.render({"chunks": 1}, mixed, real).legends[0].get_texts()]
+    assert legend == ["Task 1", "Task 2"]
 
 
 @pytest.mark.parametrize(("classes", "legends"), [(12, 1), (13, 0)])

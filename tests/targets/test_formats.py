@@ -4,6 +4,7 @@ import re
 from html.parser import HTMLParser
 from importlib import import_module
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ def table(table_target, learnt, reduced):
     """A results table with its comparison below it."""
     rendered = results_table.render(table_target, learnt, reduced)
     printed = [{"row": "ER", "column": "EMNIST", "metric": "final_accuracy"}]
-    printed = pd.DataFrame(printed).assign(value=80.1, decimals=1, half_width=0.5, n=20)
+    printed = pd.DataFrame(printed).assign(value=80.1, decimals=1, half_width=0.5, half_width_if_sd=np.nan, n=20)
     compared = comparison.compare(table_target, learnt, printed, reduced)
     return comparison.attach(rendered, table_target, compared, reduced)
 
@@ -100,6 +101,23 @@ def test_html_column_groups_have_their_scope(table_target, learnt, real):
     page = Page(formats.to_html(results_table.render(table_target, both, real)))
     groups = [attributes for _, attributes in page.tags if attributes.get("scope") == "colgroup"]
     assert groups == [{"scope": "colgroup", "colspan": "2"}] * 2
+
+
+def test_headings_of_one_level_in_every_format(table_target, learnt, real):
+    data = learnt[learnt["dataset"] == "emnist"].assign(oracle="sp5")
+    target = table_target | {"columns": "oracle", "names": table_target["names"] | {"sp5": "Sp=5"}}
+    alone = results_table.render(target, data, real)
+    assert "| Method | Sp=5 " in re.sub(" +", " ", formats.to_markdown(alone))
+    assert Page(formats.to_html(alone)).cells[:2] == ["Method", "Sp=5"]
+    assert "Method & Sp=5 \\\\\n\\midrule" in formats.to_latex(alone, "t")
+
+
+def test_a_guess_is_in_every_format(table_target, learnt, real):
+    guess = learnt.assign(metric="chance_final_accuracy", value=10.0)
+    guessed = results_table.render(table_target, pd.concat([learnt, guess]), real)
+    for text in (formats.to_markdown(guessed), formats.to_html(guessed), formats.to_latex(guessed, "t")):
+        assert re.search(r"Random guess \(expected\)\W.*\b10\.0\b", text, re.DOTALL)
+    assert formats.to_csv(guessed.data).count("Random guess (expected)") == 2
 
 
 def test_html_escapes():

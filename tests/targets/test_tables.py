@@ -6,6 +6,7 @@ import pytest
 
 from clpapers.metrics.intervals import mean_interval, paired
 from clpapers.targets import architecture_table, number, results_table
+from clpapers.targets.numbers import numbers
 from clpapers.targets.paired import pairs
 from clpapers.targets.table import plus_minus
 
@@ -33,10 +34,80 @@ def test_results_table_numbers(table_target, learnt, reduced):
     assert set(data.loc[data["dataset"] == "cifar10", "standin"]) == {""}
 
 
-def test_a_cell_that_was_not_run_is_a_dash(table_target, learnt, real):
+def test_a_cell_that_the_experiment_leaves_out_is_not_applicable(table_target, learnt, real):
     missing = learnt[(learnt["dataset"] != "emnist") | (learnt["learner"] != "er")]
     body = results_table.render(table_target, missing, real).body
-    assert body["EMNIST", "Fin. Acc."].iloc[0] == "–"
+    assert body["EMNIST", "Fin. Acc."].iloc[0] == "N.A."
+
+
+def guesses(learnt, **values):
+    """Chances of each learner, equal over seeds where a number is given, else one a seed."""
+    chance = learnt.assign(metric="chance_final_accuracy")
+    chance["value"] = np.concatenate([np.resize(values[learner], 3) for learner in ("ace", "er", "ace", "er")])
+    return pd.concat([learnt, chance])
+
+
+def test_a_random_guess_stands_below_the_methods_and_is_never_bold(table_target, learnt, real):
+    table = results_table.render(table_target, guesses(learnt, er=99.0, ace=99.0), real)
+    assert list(table.body["Method", ""]) == ["ER", "ACE", "Random guess (expected)"]
+    assert table.body["EMNIST", "Fin. Acc."].iloc[-1] == "99.0"  # no interval: every seed expects the same
+    assert table.bold.to_numpy().tolist() == [[False] * 3, [False, True, True], [False] * 3]
+    lines = table.data[table.data["row"] == "Random guess (expected)"]
+    assert list(lines["metric"]) == ["final_accuracy"] * 2
+    assert set(lines["mean"]) == {99}
+    table_target["names"] = table_target["names"] | {"chance": "Guess"}
+    assert results_table.render(table_target, guesses(learnt, er=9, ace=9), real).body["Method", ""].iloc[-1] == "Guess"
+
+
+def test_guesses_that_differ_are_averaged_seed_by_seed(table_target, learnt, real):
+    table = results_table.render(table_target, guesses(learnt, er=[10, 11, 12], ace=[20, 21, 22]), real)
+    half = mean_interval([15.0, 16.0, 17.0])[1]
+    assert table.body["EMNIST", "Fin. Acc."].iloc[-1] == f"16.0 ± {half:.1f}"
+    assert (table.data["n"] == 3).all()
+
+
+def test_guesses_are_no_methods(table_target, learnt, real):
+    data = guesses(learnt, er=10, ace=10)
+    pd.testing.assert_frame_equal(numbers(table_target, data, real), numbers(table_target, learnt, real))
+    pd.testing.assert_frame_equal(pairs(table_target, data), pairs(table_target, learnt))
+
+
+def test_both_deviation_and_error_are_published(table_target, learnt, real):
+    data = results_table.render(table_target, learnt, real).data.set_index(["row", "column"])
+    assert data.loc[("ER", "CIFAR-10"), "sd"] == 2
+    assert data.loc[("ER", "CIFAR-10"), "se"] == pytest.approx(2 / np.sqrt(3))
+
+
+@pytest.fixture
+def oracles(learnt):
+    """(target, data): one data set, two learners under three oracles; ACE was not run under the third."""
+    data = learnt[learnt["dataset"] == "emnist"]
+    data = pd.concat([data.assign(oracle=oracle) for oracle in ("rand", "sp5", "dom")])
+    grid = {"dataset": ["emnist"], "learner": ["er", "ace"], "oracle": ["sp5", "dom", "rand"]}
+    names = {"learner": "Method", "er": "ER", "ace": "ACE", "sp5": "Sp=5", "emnist": "EMNIST"}
+    target = {"title": "T", "caption": "C", "columns": "oracle", "metrics": ["final_accuracy"]}
+    return target | {"grid": grid, "names": names}, data[(data["oracle"] != "rand") | (data["learner"] == "er")]
+
+
+def test_oracles_across_have_one_line_of_headings(oracles, reduced):
+    table = results_table.render(*oracles, reduced)
+    assert list(table.body.columns) == list(table.bold.columns) == ["Method", "Sp=5", "dom", "rand"]
+    assert list(table.body["rand"].str[:4]) == ["80.0", "N.A."]
+    assert table.title == "T†‡"
+    assert table.footnotes[0] == "† Stand-in data, not the paper's. EMNIST: synthetic glyphs."
+
+
+@pytest.mark.parametrize(
+    ("metric", "best"), [("forgetting_events", "ER"), ("never_learnt", "ER"), ("unforgettable", "ACE")]
+)
+def test_forgetting_under_oracles(oracles, real, metric, best):
+    target, data = oracles
+    both = pd.concat([data, data.assign(metric=metric)])
+    table = results_table.render(target | {"metrics": ["final_accuracy", metric]}, both, real)
+    assert ("Sp=5", metric) in table.body.columns
+    bold = table.body["Method", ""][table.bold["Sp=5", metric]]
+    assert list(bold) == [best]
+    assert list(table.body["Method", ""][table.bold["Sp=5", "final_accuracy"]]) == ["ACE"]
 
 
 def test_one_seed_is_printed_without_an_interval(table_target, learnt, real):
@@ -93,6 +164,7 @@ def test_architecture_table_ends_each_net_with_its_total(reduced):
 
 def test_number(real):
     data = pd.DataFrame([{"row": "a", "metric": "captured", "mean": 99.838, "half_width": 0.00123, "n": 100_000}])
+    data = data.assign(sd=0.2, se=0.0006)
     target = {"title": "T", "caption": "C", "names": {"a": "Beta", "captured": "Captured (%)", "row": "Of"}}
     table = number.render(target, data, real)
     assert table.body.to_dict("records") == [

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from clpapers.metrics.intervals import mean_interval
+from clpapers.metrics.intervals import summarise
 
 
 def measure(target: dict, inputs: Iterable[np.ndarray]) -> pd.DataFrame:
@@ -20,9 +20,9 @@ def measure(target: dict, inputs: Iterable[np.ndarray]) -> pd.DataFrame:
 
     Returns
     -------
-    One row with the columns `row` ("simulation"), `metric`, `mean` and `half_width` (percent), `n` (simulations).
+    One row with the columns `row` ("simulation"), `metric`, `mean`, `sd`, `se` and `half_width` (percent), `n`
+    (simulations).
     """
-    ratios = np.concatenate(list(inputs))
-    mean, half = mean_interval(100 * ratios)
     (metric,) = target["metrics"]
-    return pd.DataFrame([{"row": "simulation", "metric": metric, "mean": mean, "half_width": half, "n": len(ratios)}])
+    percent = pd.DataFrame({"value": 100 * np.concatenate(list(inputs))})
+    return summarise(percent.assign(row="simulation", metric=metric), ["row", "metric"])

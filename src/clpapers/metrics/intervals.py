@@ -29,14 +29,17 @@ def mean_interval(values: ArrayLike, axis: int = -1) -> tuple[np.ndarray, np.nda
 
 
 def summarise(data: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Mean, 95 % half-width and number of the column `value` in each group, groups in order of appearance.
+    """Mean, spread and number of the column `value` in each group, groups in order of appearance.
 
-    Returns one row a group with the columns `by`, `mean`, `half_width`, `n`; missing values do not count.
+    Returns one row a group with the columns `by`, `mean`, `sd` (standard deviation, ddof 1), `se` (standard error
+    of the mean), `half_width` (of the 95 % t interval) and `n`; the three spreads are NaN where n = 1. Missing
+    values do not count.
     """
     groups = data.dropna(subset="value").groupby(list(by), sort=False)["value"]
-    summary = groups.agg(mean="mean", deviation="std", n="size").reset_index()
-    half = critical(summary["n"] - 1) * summary["deviation"] / np.sqrt(summary["n"])
-    return summary.drop(columns=["deviation", "n"]).assign(half_width=half, n=summary["n"])
+    summary = groups.agg(mean="mean", sd="std", n="size").reset_index()
+    summary["se"] = summary["sd"] / np.sqrt(summary["n"])
+    summary["half_width"] = critical(summary["n"] - 1) * summary["se"]
+    return summary[[*by, "mean", "sd", "se", "half_width", "n"]]
 
 
 class Difference(NamedTuple):

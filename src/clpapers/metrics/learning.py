@@ -71,6 +71,23 @@ CURVES: dict[str, Callable[[dict, int | None], Curve]] = {
 }
 
 
+def _masked_chance(run: dict) -> float:
+    return 100 * run["test"]["chance"]
+
+
+def _open_chance(run: dict) -> float:
+    return 100 / len(run["test"]["total"])
+
+
+CHANCE_PREFIX = "chance_"
+CHANCES: dict[str, Callable[[dict], float]] = {  # expected % of a uniform guess among the classes that compete
+    "final_accuracy": _masked_chance,
+    "per_class_accuracy": _masked_chance,
+    "average_information_retention": _open_chance,  # probes and stream batches are answered without a mask
+    "online_accuracy": _open_chance,
+}
+
+
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFrame:
     """Measure every seed of every run.
 
@@ -82,7 +99,9 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
 
     Returns
     -------
-    Columns: the factors, `cell`, `seed`, `metric`, `time` (fraction of the stream; NaN for scalars), `value`.
+    Columns: the factors, `cell`, `seed`, `metric`, `time` (fraction of the stream; NaN for scalars), `value`. For
+    each accuracy there is also the metric `chance_<accuracy>`, what a uniform guess is expected to reach (rule 2 of
+    `rules`).
     """
     rows = []
     for factors, cell, result in inputs:
@@ -91,6 +110,9 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
             for metric in target["metrics"]:
                 if metric in SCALARS:
                     rows.append({**key, "metric": metric, "time": np.nan, "value": float(SCALARS[metric](run))})
+                    if metric in CHANCES:
+                        guess = float(CHANCES[metric](run))
+                        rows.append({**key, "metric": CHANCE_PREFIX + metric, "time": np.nan, "value": guess})
                 else:
                     times, values = CURVES[metric](run, target.get("points"))
                     rows += [

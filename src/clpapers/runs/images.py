@@ -1,6 +1,8 @@
-"""A data set on the training device: a batch is a gather by index, scaled on the way."""
+"""A data set on the training device: a batch is a gather by index, scaled and permuted on the way."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -14,12 +16,25 @@ class Images:
     pixels: uint8 [N, H, W, C], kept as they are; a gathered batch is thereby channels-last in memory, which is what
         convolutions on a CPU are fastest with.
     scaling: `symmetric` maps 0…255 to [-1, 1], `unit` to [0, 1].
+    transforms: where images are seen through pixel permutations: int64 [D, H·W·C] for each of S seeds. Index
+        d·N + i then means image i through permutation d, and indices have the seed as their first axis. So whoever
+        keeps an index keeps the image as it was seen.
     """
 
-    def __init__(self, pixels: np.ndarray, scaling: str, device: torch.device, dtype: torch.dtype):
+    def __init__(
+        self,
+        pixels: np.ndarray,
+        scaling: str,
+        device: torch.device,
+        dtype: torch.dtype,
+        transforms: Sequence[np.ndarray] = (),
+    ):
         self.pixels = torch.from_numpy(np.ascontiguousarray(pixels)).to(device)
         self.dtype = dtype
         self.scale, self.shift = {"symmetric": (1 / 127.5, -1.0), "unit": (1 / 255, 0.0)}[scaling]
+        self.transforms = None
+        if any(len(each) for each in transforms):
+            self.transforms = torch.from_numpy(np.stack(transforms)).to(device)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -29,5 +44,13 @@ class Images:
 
     def __call__(self, items: torch.Tensor) -> torch.Tensor:
         """Images of the given indices, of any shape […] → […, C, H, W]."""
-        pixels = self.pixels.index_select(0, items.flatten()).view(*items.shape, *self.pixels.shape[1:])
+        rows = items if self.transforms is None else items % len(self.pixels)
+        pixels = self.pixels.index_select(0, rows.flatten()).view(*items.shape, *self.pixels.shape[1:])
+        if self.transforms is not None:
+            pixels = self._permuted(pixels, items // len(self.pixels))
         return pixels.to(self.dtype).mul_(self.scale).add_(self.shift).movedim(-1, -3)
+
+    def _permuted(self, pixels: torch.Tensor, domains: torch.Tensor) -> torch.Tensor:
+        """Each image [S, B, H, W, C] through its seed's permutation number `domains` [S, B]."""
+        seeds = torch.arange(len(domains), device=domains.device)[:, None]
+        return pixels.flatten(2).gather(2, self.transforms[seeds, domains]).view(pixels.shape)

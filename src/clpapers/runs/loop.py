@@ -6,7 +6,7 @@ import base64
 import dataclasses
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
@@ -14,10 +14,13 @@ from tqdm import tqdm
 
 from clpapers.randomness import generator
 from clpapers.runs import learners, nets
+from clpapers.runs.course import Course, course, views
 from clpapers.runs.images import Images
 from clpapers.runs.nets.stacked import Stack, stack
+from clpapers.streams.stream import Stream
 
 EVALUATION_BATCH = 500
+SMALL_BATCH = 32  # above it a CPU is busy with one seed's arithmetic, and a stack of MLPs gains nothing
 ONLINE_BLOCK = 100  # steps
 
 
@@ -32,32 +35,42 @@ class Data:
     classes: int
 
 
-def train(cell: dict, data: Data, streams: dict[int, np.ndarray], device: torch.device) -> list[dict]:
+def train(cell: dict, data: Data, streams: dict[int, Stream], device: torch.device) -> list[dict]:
     """Train one cell on the streams of some seeds; one result a seed, ready for JSON.
 
     Parameters
     ----------
     cell: the complete description of what is run (config/papers, resolved).
     data: the data set.
-    streams: seed → int64 [n], the order in which its training items come; all of one length.
-    device: where to train. On a GPU all seeds form one stack. On a CPU only nets that gain from it do.
+    streams: seed → its stream, the order in which its training items come.
+    device: where to train. On a GPU seeds form stacks. On a CPU only nets that gain from it do.
 
     Returns
     -------
     For each seed a dictionary with
-    `steps`; `test`: correct and total per class after the last step, in evaluation mode;
+    `steps`; `test`: for each restriction that it is evaluated under (`course.views`) correct and total per class after
+    the last step, in evaluation mode, and `chance`, the share that a uniform guess would be expected to get right;
     `probes`: positions in the stream of the items whose retention is followed, the times (items seen) of evaluation,
-    and for each time the packed bits, in base64, of whether the probes seen so far are classified correctly;
+    and for each time the packed bits, in base64, of whether the probes seen so far are classified correctly, all
+    classes competing;
     `online`: for each step the number of stream items classified correctly before they are learnt, and their mean
-    loss (null for a learner that never looks at the stream batch); `memory`: items, bytes, items per class.
+    loss (null for a learner that never looks at the stream batch); `memory`: items, bytes, items per class;
+    `oracle`: the task of each class (null where classes have none) and the number of task changes; `learner`: what
+    the learner says of itself.
     """
     _prepare(device, cell["precision"])
-    seeds = list(streams)
-    together = learners.find(cell["learner"]["name"]).stackable and (
-        device.type == "cuda" or cell["net"]["name"] == "mlp"
-    )
-    groups = [seeds] if together else [[seed] for seed in seeds]
-    return [result for group in groups for result in _train_stack(cell, data, streams, group, device)]
+    learner = learners.find(cell["learner"]["name"])
+    small = cell["net"]["name"] == "mlp" and cell["budget"]["batch"] <= SMALL_BATCH
+    together = learner.stackable and (device.type == "cuda" or small or learner.own_nets)
+    chosen = test_items(len(data.test_y), cell["evaluation"]["test"])
+    test = Data(data.train_x, data.train_y, data.test_x[chosen], data.test_y[chosen], data.classes)
+    groups: list[list[Course]] = []
+    for seed, stream in streams.items():
+        new = course(cell, stream, test.train_y, test.test_y, data.classes)
+        group = next((g for g in groups if together and g[0].together_with(new)), None)
+        groups.append([new]) if group is None else group.append(new)
+    results = [result for group in groups for result in _train_stack(cell, test, group, device)]
+    return sorted(results, key=lambda result: list(streams).index(result["seed"]))
 
 
 def _prepare(device: torch.device, precision: str) -> None:
@@ -69,59 +82,105 @@ def _prepare(device: torch.device, precision: str) -> None:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
 
 
-def _train_stack(
-    cell: dict, data: Data, streams: dict[int, np.ndarray], seeds: Sequence[int], device: torch.device
-) -> list[dict]:
+def _train_stack(cell: dict, data: Data, courses: Sequence[Course], device: torch.device) -> list[dict]:
     dtype = torch.float64 if cell["precision"] == "float64" else torch.float32
-    images = Images(data.train_x, cell["scaling"], device, dtype)
-    items = torch.from_numpy(np.stack([streams[seed] for seed in seeds])).to(device)
-    labels = torch.from_numpy(data.train_y).to(device)[items]
-
-    def build(init_seeds: Sequence[int]) -> Stack:
-        return stack(lambda: nets.build(cell["net"], images.shape, data.classes), init_seeds).to(device, dtype)
-
-    net = build([int(generator(seed, "init").integers(2**63)) for seed in seeds]).train()
-    setting = learners.Setting(net, images, items, labels, data.classes, seeds, cell["budget"], build)
+    transforms = [c.transforms for c in courses]
+    images = Images(data.train_x, cell["scaling"], device, dtype, transforms)
+    setting = _setting(cell, data, courses, images)
     learner = learners.create(cell["learner"], setting)
 
-    n, batch = items.shape[1], cell["budget"]["batch"]
-    steps = math.ceil(n / batch)
-    probes = Probes(cell["evaluation"], n, batch, seeds)
-    online = Online(labels, batch)
-    title = f"{cell['dataset']} {cell['learner']['name']} seeds {seeds[0]}-{seeds[-1]}"
-    for t in tqdm(range(steps), desc=title, unit="step", mininterval=2, file=sys.stderr):
-        now = slice(t * batch, (t + 1) * batch)
+    items, labels, tasks, ends = setting.items, setting.labels, setting.tasks, setting.ends
+    probes = Probes(cell["evaluation"], ends, setting.seeds)
+    online = Online(labels, ends)
+    title = f"{cell['dataset']} {cell['learner']['name']} seeds {setting.seeds[0]}-{setting.seeds[-1]}"
+    for t in tqdm(range(len(ends)), desc=title, unit="step", mininterval=2, file=sys.stderr):
+        if courses[0].changes[t]:
+            learner.task_change(t)
         if learner.looks:
+            now = setting.step(t)
             online.take(*learner.observe(t, images(items[:, now]), labels[:, now]))
         else:
             learner.observe(t, None, None)
         if t in probes.steps:
-            model = learner.model()
-            probes.take(t, model, images, items, labels)
-
-    chosen = test_items(len(data.test_y), cell["evaluation"]["test"])
-    test_images = Images(data.test_x[chosen], cell["scaling"], device, dtype)
-    truth = data.test_y[chosen]
-    every = torch.arange(len(truth), device=device).expand(len(seeds), -1)
-    right = classified(model, test_images, every, torch.from_numpy(truth).to(device).expand(len(seeds), -1))
-    memory = learner.memory
+            with learner.evaluation():
+                probes.take(t, learner, images, items, labels, tasks)
+                if t == len(ends) - 1:
+                    test_images = Images(data.test_x, cell["scaling"], device, dtype, transforms)
+                    tests = _test(cell, data, courses, learner, test_images)
     return [
         {
-            "seed": seed,
-            "steps": steps,
-            "test": {
-                "correct": np.bincount(truth[right[s]], minlength=data.classes).tolist(),
-                "total": np.bincount(truth, minlength=data.classes).tolist(),
-            },
+            "seed": c.seed,
+            "steps": len(ends),
+            "test": tests[s],
             "probes": probes.result(s),
-            "online": online.result(s) if learner.looks else {"batch": batch, "correct": None, "loss": None},
-            "memory": {
-                "items": int(memory.counts[s, -1]),
-                "bytes": int(memory.counts[s, -1]) * memory.bytes_an_item,
-                "per_class": memory.per_class(s, data.classes),
+            "online": online.result(s) if learner.looks else {"correct": None, "loss": None},
+            "memory": learner.memory_use(s),
+            "oracle": {
+                "task_of_class": None if c.tasks.of_class is None else c.tasks.of_class.tolist(),
+                "changes": int(c.changes.sum()),
             },
+            "learner": learner.report(s),
         }
-        for s, seed in enumerate(seeds)
+        for s, c in enumerate(courses)
+    ]
+
+
+def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) -> learners.Setting:
+    """What the learner of some courses is given."""
+    device = images.pixels.device
+
+    def stacked(arrays: Iterable[np.ndarray]) -> torch.Tensor:
+        return torch.from_numpy(np.stack(list(arrays))).to(device)
+
+    def build(seeds: Sequence[int], net: dict | None = None, shape=images.shape, classes=data.classes) -> Stack:
+        return stack(lambda: nets.build(net or cell["net"], shape, classes), seeds).to(device, images.dtype)
+
+    masks = [c.masks for c in courses if c.masks is not None]
+    return learners.Setting(
+        images=images,
+        items=stacked(c.items for c in courses),
+        labels=stacked(c.labels for c in courses),
+        classes=data.classes,
+        seeds=[c.seed for c in courses],
+        budget=cell["budget"],
+        ends=courses[0].ends,
+        spec=cell["net"],
+        build=build,
+        oracle=cell["oracle"],
+        task_count=courses[0].tasks.tasks,
+        tasks=stacked(c.tasks.train for c in courses),
+        may_hold=stacked(c.tasks.may_hold for c in courses),
+        masks=stacked(masks) if masks else None,
+    )
+
+
+def _test(cell, data, courses, learner, images) -> list[dict]:
+    """The test split under each restriction: of each seed `{view: {"correct", "total", "chance"}}`."""
+    m, repeats, device = len(data.test_y), courses[0].repeats(), images.pixels.device
+    items = torch.arange(m * repeats, device=device).expand(len(courses), -1)
+    labels = torch.from_numpy(np.tile(data.test_y, repeats)).to(device).expand(len(courses), -1)
+    given = [views(cell, c, data.test_y, data.classes) for c in courses]
+    masks = {
+        view: None if mask is None else torch.from_numpy(np.stack([g[view] for g in given])).to(device)
+        for view, mask in given[0].items()
+    }
+    if repeats > 1:
+        tasks = torch.arange(repeats, device=device).repeat_interleave(m).expand(len(courses), -1)
+    else:
+        tasks = torch.from_numpy(np.stack([c.tasks.test for c in courses])).to(device)
+    right = classified(learner, images, items, labels, tasks, masks)
+    truth = np.tile(data.test_y, repeats)
+    total = np.bincount(truth, minlength=data.classes).tolist()
+    return [
+        {
+            view: {
+                "correct": np.bincount(truth[right[view][s]], minlength=data.classes).tolist(),
+                "total": total,
+                "chance": 1 / data.classes if mask is None else float((1 / mask[s].sum(dim=1)).mean()),
+            }
+            for view, mask in masks.items()
+        }
+        for s in range(len(courses))
     ]
 
 
@@ -131,8 +190,8 @@ class Online:
     A step only notes it; the notes are worked through a block of steps at a time.
     """
 
-    def __init__(self, labels: torch.Tensor, batch: int):
-        self.labels, self.batch = labels, batch
+    def __init__(self, labels: torch.Tensor, ends: np.ndarray):
+        self.labels, self.starts = labels, np.concatenate([[0], ends[:-1]])
         self.notes: list[tuple[torch.Tensor, torch.Tensor]] = []  # loss [S] and logits [S, B, K] a step
         self.losses: list[torch.Tensor] = []  # a block each: [S, steps]
         self.predicted: list[torch.Tensor] = []  # a block each: classes [S, items]
@@ -156,22 +215,33 @@ class Online:
         self.reduce()
         right = torch.cat([block[s] for block in self.predicted]) == self.labels[s]
         return {
-            "batch": self.batch,
-            "correct": np.add.reduceat(right.cpu().numpy(), np.arange(0, len(right), self.batch), dtype=int).tolist(),
+            "correct": np.add.reduceat(right.cpu().numpy(), self.starts, dtype=int).tolist(),
             "loss": [_number(value) for value in torch.cat([block[s] for block in self.losses]).tolist()],
         }
 
 
 @torch.no_grad()
-def classified(net: Stack, images: Images, items: torch.Tensor, labels: torch.Tensor) -> np.ndarray:
-    """Whether each net, in evaluation mode, classifies its items rightly: indices and labels [S, N] → bool [S, N]."""
-    net.eval()
-    right = [
-        net(images(chunk)).argmax(dim=2) == y
-        for chunk, y in zip(items.split(EVALUATION_BATCH, dim=1), labels.split(EVALUATION_BATCH, dim=1))
-    ]
-    net.train()
-    return torch.cat(right, dim=1).cpu().numpy()
+def classified(
+    learner: learners.Learner,
+    images: Images,
+    items: torch.Tensor,
+    labels: torch.Tensor,
+    tasks: torch.Tensor,
+    masks: dict[str, torch.Tensor | None],
+) -> dict[str, np.ndarray]:
+    """Whether each seed's items are classified rightly, inside `learner.evaluation()`.
+
+    items, labels, tasks: [S, N]. masks: bool [S, N, K], the classes that compete for each item, or None for all.
+    Returns bool [S, N] for each mask.
+    """
+    right: dict[str, list[torch.Tensor]] = {view: [] for view in masks}
+    for start in range(0, items.shape[1], EVALUATION_BATCH):
+        now = slice(start, start + EVALUATION_BATCH)
+        scores = learner.scores(images(items[:, now]), tasks[:, now])
+        for view, mask in masks.items():
+            allowed = scores if mask is None else scores.masked_fill(~mask[:, now], -torch.inf)
+            right[view].append(allowed.argmax(dim=2) == labels[:, now])
+    return {view: torch.cat(parts, dim=1).cpu().numpy() for view, parts in right.items()}
 
 
 def test_items(count: int, wanted: int | None) -> np.ndarray:
@@ -188,22 +258,31 @@ class Probes:
     estimates the information retention (Cai et al. 2021), accuracy over all of the stream's past.
     """
 
-    def __init__(self, evaluation: dict, n: int, batch: int, seeds: Sequence[int]):
-        steps = math.ceil(n / batch)
-        ends = np.ceil(np.arange(1, evaluation["points"] + 1) * steps / evaluation["points"]).astype(int)
-        self.steps = {int(end) - 1: min(int(end) * batch, n) for end in ends}  # step → items seen after it
+    def __init__(self, evaluation: dict, ends: np.ndarray, seeds: Sequence[int]):
+        steps, n = len(ends), int(ends[-1])
+        last = np.ceil(np.arange(1, evaluation["points"] + 1) * steps / evaluation["points"]).astype(int) - 1
+        self.steps = {int(t): int(ends[t]) for t in last}  # step → items seen after it
         count = min(evaluation["probes"] or n, n)
         self.positions = np.stack([np.sort(generator(s, "probes").permutation(n)[:count]) for s in seeds])
         self.times: list[int] = []
         self.right: list[np.ndarray] = []  # a moment each: bool [S, most probes seen by any seed]
 
-    def take(self, t: int, net: Stack, images: Images, items: torch.Tensor, labels: torch.Tensor) -> None:
-        """Classify the probes seen up to step t."""
+    def take(
+        self,
+        t: int,
+        learner: learners.Learner,
+        images: Images,
+        items: torch.Tensor,
+        labels: torch.Tensor,
+        tasks: torch.Tensor,
+    ) -> None:
+        """Classify the probes seen up to step t, inside `learner.evaluation()`."""
         time = self.steps[t]
         most = int((self.positions < time).sum(axis=1).max())
         at = torch.from_numpy(self.positions[:, :most]).to(items.device)
+        seen = (each.gather(1, at) for each in (items, labels, tasks))
         self.times.append(time)
-        self.right.append(classified(net, images, items.gather(1, at), labels.gather(1, at)))
+        self.right.append(classified(learner, images, *seen, {"none": None})["none"])
 
     def result(self, s: int) -> dict:
         """Positions, times and packed bits of the stack's seed number s."""

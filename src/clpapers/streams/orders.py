@@ -15,7 +15,7 @@ from clpapers.streams.stream import COLUMNS, Stream
 def canonical(order: dict) -> dict:
     """The one form of an order: what its slug and its streams, and any hash of it, are made from.
 
-    `length` is always there (None: the whole training split), and `mu_sigma` is rounded to 6 significant
+    `length` is always there (None: the whole training split), and `mu_sigma` and `share` are rounded to 6 significant
     digits, so that √(1/12)/5, however it was computed or printed, is one order.
 
     Raises ValueError, naming the key, for an unknown name, a missing or unknown key, or a value out of range.
@@ -50,42 +50,77 @@ def _count(where, value):
     return int(value)
 
 
-def _mu_sigma(where, value):
-    rounded = float(f"{value:.6g}") if isinstance(value, Real) else math.nan
-    if not 0 < rounded < stf.GAMMA:
-        raise ValueError(f"{where}: {value!r} is not, at 6 significant digits, a number inside (0, {stf.GAMMA})")
-    return rounded
+def _inside(top):
+    def check(where, value):
+        rounded = float(f"{value:.6g}") if isinstance(value, Real) else math.nan
+        if not 0 < rounded < top:
+            raise ValueError(f"{where}: {value!r} is not, at 6 significant digits, a number inside (0, {top})")
+        return rounded
+
+    return check
 
 
 # --- what it does ------------------------------------------------------------------------------------------
 
 
-def make(order: dict, labels: np.ndarray, seed: int) -> Stream:
+def make(order: dict, labels: np.ndarray, seed: int, pixels: int | None = None) -> Stream:
     """The stream of `seed`: the training items with these `labels`, in an `order` (see `canonical`).
 
     `labels` are integers [N] from 0 up, however arranged; ascending, as the data sets have them, is fastest.
     With a `length`, a uniformly drawn subset of that many items is ordered. Every draw has its own purpose
     (`generator`), so at one seed neither the subset nor the classes' parameters depend on what else is drawn.
+    `pixels`, H·W·C of an image, is needed by `permuted_pixels` only.
 
-    Raises ValueError for a bad order, for bad labels, and for a length or tasks that the labels cannot fill.
+    Raises ValueError for a bad order, for bad labels, for a length or tasks that the labels cannot fill, and where
+    `pixels` are needed but not given.
     """
     name, *values, length = canonical(order).values()
     if labels.ndim != 1 or not labels.size or not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
         raise ValueError("labels: not a non-empty list of integers from 0 up")
     arrange, _ = ORDERS[name]
     classes = int(labels.max()) + 1
+    transforms = _pixel_permutations(*values, pixels, seed) if name == "permuted_pixels" else NO_TRANSFORMS
     if length is None:
-        return Stream(*arrange(labels, classes, seed, *values), seed)
+        return Stream(*arrange(labels, classes, seed, *values), transforms, seed)
     if length > labels.size:
         raise ValueError(f"order {name}: length: {length} is more than the training split's {labels.size} items")
     subset = generator(seed, "subset").choice(labels.size, length, replace=False, shuffle=False)
     subset.sort()
     positions, *rest = arrange(labels[subset], classes, seed, *values)
-    return Stream(subset[positions], *rest, seed)
+    return Stream(subset[positions], *rest, transforms, seed)
+
+
+def class_order(classes: int, seed: int) -> np.ndarray:
+    """π, the random order of the classes that is a seed's in every order and oracle: int64 [classes]."""
+    return generator(seed, "split classes").permutation(classes)
+
+
+def chunks_of_classes(order: dict, classes: int, seed: int) -> np.ndarray | None:
+    """Which of the tasks 0 … tasks − 1 of `split` or `split_two` has each class, int64 [classes].
+
+    Chunks i and tasks + i of `split_two` are of the same classes, and count as i. None for the other orders, whose
+    chunks share classes. Raises ValueError for a bad order, and for more tasks than classes.
+    """
+    order = canonical(order)
+    if order["name"] not in ("split", "split_two"):
+        return None
+    if order["tasks"] > classes:
+        raise ValueError(f"order {order['name']}: tasks: {order['tasks']} is more than the {classes} classes")
+    return groups(class_order(classes, seed), order["tasks"])
+
+
+def groups(dealt: np.ndarray, parts: int) -> np.ndarray:
+    """The classes [K] as `dealt`, cut into parts of sizes as equal as can be, larger first: class → part, int64 [K]."""
+    part_of = np.empty(dealt.size, dtype=np.int64)
+    part_of[dealt] = np.repeat(np.arange(parts), [part.size for part in np.array_split(dealt, parts)])
+    return part_of
 
 
 # Each of these takes labels [n], the number of classes, the seed and the order's own values, and returns the
 # first four arrays of a Stream over those n items.
+
+NO_BOUNDARIES = np.empty(0, dtype=np.int64)
+NO_TRANSFORMS = np.empty((0, 0), dtype=np.int64)
 
 
 def _stf(labels, classes, seed, mu_sigma):
@@ -93,32 +128,84 @@ def _stf(labels, classes, seed, mu_sigma):
     parameters = stf.class_distributions(classes, mu_sigma, generator(seed, "stf classes"))
     times = stf.timestamps(labels, parameters, generator(seed, "stf timestamps"))
     indices = stf.permute(times, generator(seed, "stf ties"))
-    return indices, times, parameters, np.empty(0, dtype=np.int64)
+    return indices, times, parameters, NO_BOUNDARIES
 
 
 def _split(labels, classes, seed, tasks):
     """Disjoint tasks: classes dealt at random, sizes as equal as can be (larger first), each task iid."""
-    if tasks > classes:
-        raise ValueError(f"order split: tasks: {tasks} is more than the {classes} classes")
-    dealt = generator(seed, "split classes").permutation(classes)
-    task_of = np.empty(classes, dtype=np.int16 if tasks < 1 << 15 else np.int64)  # numpy sorts int16 by radix
-    for task, group in enumerate(np.array_split(dealt, tasks)):
-        task_of[group] = task
-    task = task_of[labels]
-    starts = np.cumsum(np.bincount(task, minlength=tasks))[:-1]
-    if (np.diff(starts, prepend=0, append=labels.size) == 0).any():
-        raise ValueError(f"order split: tasks: one of {tasks} has no item among {labels.size}; lengthen the stream")
-    indices = np.argsort(task, kind="stable")
-    items = generator(seed, "split items")
-    for part in np.split(indices, starts):
-        items.shuffle(part)
-    return indices, *_undrawn(labels.size, classes), starts
+    chunk = chunks_of_classes({"name": "split", "tasks": tasks}, classes, seed)[labels]
+    return _in_chunks("split", chunk, tasks, classes, seed)
+
+
+def _split_two(labels, classes, seed, tasks):
+    """As split, and then again: each class's items halved at random (larger half first), rule 4 of `rules`."""
+    chunk = chunks_of_classes({"name": "split_two", "tasks": tasks}, classes, seed)[labels]
+    half = _ranks(labels, classes, generator(seed, "split_two halves")) % 2
+    return _in_chunks("split_two", chunk + tasks * half, 2 * tasks, classes, seed)
+
+
+def _dominant(labels, classes, seed, share):
+    """A chunk for each class, with `share` of its items and an equal part (±1) of the rest of every other class's.
+
+    What does not divide by the other chunks goes, one item each, to those that follow the class's own.
+    """
+    chunk_of = np.argsort(class_order(classes, seed))
+    own = chunk_of[labels]
+    dominant = np.rint(np.bincount(labels, minlength=classes) * (share if classes > 1 else 1)).astype(np.int64)
+    past = _ranks(labels, classes, generator(seed, "dominant parts")) - dominant[labels]
+    chunk = np.where(past < 0, own, (own + 1 + past % max(classes - 1, 1)) % classes)
+    return _in_chunks("dominant", chunk, classes, classes, seed)
+
+
+def _permuted_pixels(labels, classes, seed, tasks):
+    """Domains: all items, shuffled afresh, once for each task; each task has a `_pixel_permutations` row of its own."""
+    items = generator(seed, "permuted_pixels items")
+    indices = np.concatenate([items.permutation(labels.size) for _ in range(tasks)])
+    return indices, *_undrawn(indices.size, classes), np.arange(1, tasks) * labels.size
+
+
+def _offline(labels, classes, seed, items):
+    """Epoch after epoch, each a fresh permutation, until there are `items`; no epoch shows as a boundary."""
+    epochs = generator(seed, "offline items")
+    indices = np.concatenate([epochs.permutation(labels.size) for _ in range(math.ceil(items / labels.size))])[:items]
+    return indices, *_undrawn(items, classes), NO_BOUNDARIES
 
 
 def _random(labels, classes, seed):
     """Stationary: one uniformly drawn permutation."""
     indices = generator(seed, "random items").permutation(labels.size)
-    return indices, *_undrawn(labels.size, classes), np.empty(0, dtype=np.int64)
+    return indices, *_undrawn(labels.size, classes), NO_BOUNDARIES
+
+
+def _in_chunks(name, chunk, chunks, classes, seed):
+    """Items by their `chunk` [n], shuffled inside each."""
+    sizes = np.bincount(chunk, minlength=chunks)
+    if not sizes.all():
+        raise ValueError(f"order {name}: one of {chunks} chunks has no item among {chunk.size}; lengthen the stream")
+    starts = np.cumsum(sizes)[:-1]
+    indices = np.argsort(chunk.astype(np.int16) if chunks < 1 << 15 else chunk, kind="stable")  # int16 by radix
+    items = generator(seed, f"{name} items")
+    for part in np.split(indices, starts):
+        items.shuffle(part)
+    return indices, *_undrawn(chunk.size, classes), starts
+
+
+def _ranks(labels, classes, rng):
+    """Each item's place, from 0 up, in a random order of the items of its class: int64 [n]."""
+    drawn = rng.permutation(labels.size)
+    by_class = drawn[np.argsort(labels[drawn], kind="stable")]
+    sizes = np.bincount(labels, minlength=classes)
+    ranks = np.empty(labels.size, dtype=np.int64)
+    ranks[by_class] = np.arange(labels.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return ranks
+
+
+def _pixel_permutations(tasks, pixels, seed):
+    """One for each task, the first too: int64 [tasks, pixels]."""
+    if pixels is None:
+        raise ValueError("order permuted_pixels: pixels: how many an image has was not given")
+    rng = generator(seed, "permuted_pixels pixels")
+    return np.stack([rng.permutation(pixels) for _ in range(tasks)])
 
 
 def _undrawn(items, classes):
@@ -130,7 +217,11 @@ def _undrawn(items, classes):
 
 # An order's name: what arranges it, and its own keys with what checks and normalises each one's value.
 ORDERS = {
-    "stf": (_stf, {"mu_sigma": _mu_sigma}),
+    "stf": (_stf, {"mu_sigma": _inside(stf.GAMMA)}),
     "split": (_split, {"tasks": _count}),
+    "split_two": (_split_two, {"tasks": _count}),
+    "dominant": (_dominant, {"share": _inside(1)}),
+    "permuted_pixels": (_permuted_pixels, {"tasks": _count}),
     "random": (_random, {}),
+    "offline": (_offline, {"items": _count}),
 }

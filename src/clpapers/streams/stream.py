@@ -1,6 +1,7 @@
 """A stream, the order in which a learner meets a data set's items, and its file."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ DTYPES = {
     "timestamps": "float64",
     "class_parameters": "float64",
     "boundaries": "int64",
+    "transforms": "int64",
     "seed": "int64",
 }
 
@@ -21,10 +23,14 @@ DTYPES = {
 class Stream:
     """One seed's order of a data set's training items; also, array by array, what a stream file holds.
 
-    indices: int64 [n], each item at most once: position in the stream → index in the training split.
+    indices: int64 [n], position in the stream → index in the training split. An order may visit its items again, but
+        none of them before it has visited all.
     timestamps: float64 [n] in [0, 1], ascending; position/n where an order draws none.
     class_parameters: float64 [c, 4], a class's mu, sigma, alpha and beta; NaN where an order has none.
     boundaries: int64 [k], ascending positions in (0, n) at which a new task starts; empty if task-free.
+    transforms: int64 [k + 1, p], a permutation of the p = H·W·C values of an image, as [H, W, C] lies in memory, for
+        each chunk between boundaries: value j of an image that it shows is value transforms[i, j] of the data set's;
+        [0, 0] where images stay as they are.
     seed: int.
     """
 
@@ -32,7 +38,17 @@ class Stream:
     timestamps: np.ndarray
     class_parameters: np.ndarray
     boundaries: np.ndarray
+    transforms: np.ndarray
     seed: int
+
+
+def batches(boundaries: np.ndarray, n: int, batch: int) -> np.ndarray:
+    """Where batches of `batch` end that cross no boundary of a stream of n items: int64 [T] ascending, the last n.
+
+    The last batch of a chunk is what is left of it.
+    """
+    edges = [0, *boundaries.tolist(), n]
+    return np.concatenate([[*range(start + batch, end, batch), end] for start, end in pairwise(edges)])
 
 
 def save(stream: Stream, path: Path | str) -> None:
@@ -44,6 +60,7 @@ def save(stream: Stream, path: Path | str) -> None:
             timestamps=stream.timestamps,
             class_parameters=stream.class_parameters,
             boundaries=stream.boundaries,
+            transforms=stream.transforms,
             seed=np.int64(stream.seed),
         )
 
@@ -74,7 +91,7 @@ def _fault(arrays, items):
     for name, dtype in DTYPES.items():
         if arrays[name].dtype != dtype:
             return f"{name}: {arrays[name].dtype} instead of {dtype}"
-    indices, times, classes, boundaries, seed = (arrays[name] for name in DTYPES)
+    indices, times, classes, boundaries, transforms, seed = (arrays[name] for name in DTYPES)
     if indices.ndim != 1 or not indices.size:
         return f"indices: shape {indices.shape} instead of [n]"
     if times.shape != indices.shape:
@@ -83,14 +100,19 @@ def _fault(arrays, items):
         return f"class_parameters: shape {classes.shape} instead of [c, {len(COLUMNS)}]"
     if boundaries.ndim != 1 or seed.ndim != 0 or seed < 0:
         return "boundaries or seed: not a list and a number from 0 up"
-    ordered = np.sort(indices)
-    if ordered[0] < 0 or (items is not None and ordered[-1] >= items):
-        return f"indices: {ordered[0]} to {ordered[-1]}, outside a training split of {items or 'any'} items"
-    if (ordered[1:] == ordered[:-1]).any():
-        return f"indices: {ordered[1:][ordered[1:] == ordered[:-1]][0]} occurs more than once"
+    distinct, item = np.unique(indices, return_inverse=True)
+    if distinct[0] < 0 or (items is not None and distinct[-1] >= items):
+        return f"indices: {distinct[0]} to {distinct[-1]}, outside a training split of {items or 'any'} items"
+    visits = np.arange(indices.size) // distinct.size * distinct.size + item  # one number a round and item
+    if np.bincount(visits).max() > 1:
+        return f"indices: an item occurs more than once before each of the {distinct.size} has occurred"
     if not (times[0] >= 0 and times[-1] <= 1 and (times[1:] >= times[:-1]).all()):
         return "timestamps: not ascending in [0, 1]"
     edges = np.concatenate([[0], boundaries, [indices.size]])
     if not (edges[1:] > edges[:-1]).all():
         return f"boundaries: not ascending between 0 and {indices.size}"
+    if transforms.shape != (0, 0):
+        permutation = np.arange(transforms.shape[-1]) if transforms.ndim == 2 else None
+        if permutation is None or len(transforms) != boundaries.size + 1 or (np.sort(transforms) != permutation).any():
+            return f"transforms: shape {transforms.shape}, not a permutation for each of {boundaries.size + 1} chunks"
     return None

@@ -11,17 +11,24 @@ import numpy as np
 import pandas as pd
 
 from clpapers.config import ConfigError
-from clpapers.metrics.intervals import Difference, welch_from_summary
+from clpapers.metrics.intervals import Difference, critical, welch_from_summary
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.numbers import numbers, row_and_column
 from clpapers.targets.table import Table, plus_minus
 
 AGREES, DIFFERS, NOT_COMPARABLE = "agrees", "differs", "not comparable"
 KEY = ["row", "column", "metric"]
+SPREAD_KIND = re.compile(r"(ci95_halfwidth|spread)_(\d+)_runs")
 EXPLANATION = (
     "Reproduced minus reported, with Welch's 95 % interval; ‘agrees’: the interval holds zero. "
     "A number printed without an interval agrees where it lies in the reproduced interval, widened by half a "
     "unit of its last digit."
+)
+AMBIGUOUS = (
+    " The paper prints a spread but not, or not consistently, whether it is a standard error or a standard deviation. "
+    "It is read as a standard error, and ‘reported’ shows the 95 % half-width that follows. Read as a standard "
+    "deviation, the stricter reading, it gives a narrower interval; a verdict that would change is followed by the "
+    "other one."
 )
 
 
@@ -29,7 +36,9 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
     """The numbers that `paper` prints in `target`, from a transcription `config/reported/*.csv`.
 
     Returns the columns `row`, `column`, `metric`, `value` (NaN where the paper prints none), `decimals`
-    (printed), `half_width` (95 %, NaN where none is printed) and `n` (the paper's runs, 0 where unknown).
+    (printed), `half_width` (95 %, NaN where none is printed), `half_width_if_sd` and `n` (the paper's runs, 0 where
+    unknown). A spread of the kind `spread_<n>_runs`, of which the paper does not say what it is, counts as a standard
+    error; `half_width_if_sd` is what follows were it a standard deviation, and NaN for all other numbers.
 
     Raises `ConfigError` for a value that is no number and for a spread of a kind not known here.
     """
@@ -41,25 +50,27 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
             value = float(line["value"] or "nan")
         except ValueError:
             raise ConfigError(f"{where}: value '{line['value']}' is not a number; leave this target's out") from None
-        half, n = np.nan, 0
+        half, half_if_sd, n = np.nan, np.nan, 0
         if line["spread"]:
-            kind = re.fullmatch(r"ci95_halfwidth_(\d+)_runs", line["spread_kind"])
+            kind = SPREAD_KIND.fullmatch(line["spread_kind"])
             if kind is None:
                 raise ConfigError(
-                    f"{where}: spread_kind '{line['spread_kind']}' is not one of ci95_halfwidth_<n>_runs; "
-                    "teach read_reported what it means"
+                    f"{where}: spread_kind '{line['spread_kind']}' is not one of ci95_halfwidth_<n>_runs, "
+                    "spread_<n>_runs; teach read_reported what it means"
                 )
-            half, n = float(line["spread"]), int(kind[1])
+            half, n = float(line["spread"]), int(kind[2])
+            if kind[1] == "spread":
+                half *= float(critical(n - 1))
+                half_if_sd = half / np.sqrt(n)
         decimals = len(line["value"].partition(".")[2])
-        rows.append({k: line[k] for k in KEY} | {"value": value, "decimals": decimals, "half_width": half, "n": n})
-    return pd.DataFrame(rows, columns=[*KEY, "value", "decimals", "half_width", "n"])
+        rows.append([*(line[k] for k in KEY), value, decimals, half, half_if_sd, n])
+    return pd.DataFrame(rows, columns=[*KEY, "value", "decimals", "half_width", "half_width_if_sd", "n"])
 
 
-def _difference(cell: pd.Series) -> Difference:
+def _difference(cell: pd.Series, half_reported: float) -> Difference:
     """Reproduced − reported with its 95 % interval, from one line of both (see `compare`)."""
-    if pd.notna(cell.half_width_reported):
-        reported = cell.value, cell.half_width_reported, cell.n_reported
-        return welch_from_summary(cell["mean"], cell.half_width, cell.n, *reported)
+    if pd.notna(half_reported):
+        return welch_from_summary(cell["mean"], cell.half_width, cell.n, cell.value, half_reported, cell.n_reported)
     difference, half = cell["mean"] - cell.value, cell.half_width + 0.5 * 10.0**-cell.decimals
     return Difference(difference, difference - half, difference + half)
 
@@ -98,16 +109,18 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
     Returns
     -------
     Columns `row`, `column`, `metric`, `reported`, `reported_low`, `reported_high`, `reproduced`,
-    `reproduced_low`, `reproduced_high`, `n_seeds`, `difference` (reproduced − reported), `difference_low`,
-    `difference_high`, `verdict` (agrees, differs, not comparable), `cause` (of the latter, in two words),
-    `reason`.
+    `reproduced_low`, `reproduced_high`, `sd`, `se` (of the reproduced runs), `n_seeds`, `difference` (reproduced −
+    reported), `difference_low`, `difference_high`, `verdict` (agrees, differs, not comparable), `cause` (of the
+    latter, in two words), `reason`, `verdict_if_sd` (were the printed spread a standard deviation; empty where the
+    paper leaves no doubt).
     """
     reproduced = numbers(target, data, notes)
     cells = reported.merge(reproduced, on=KEY, how="left", suffixes=("_reported", ""), validate="one_to_one")
     cells = cells.fillna({"n": 0, "dataset": "", "standin": ""}).astype({"n": int})
     lines = []
     for _, cell in cells.iterrows():
-        difference = _difference(cell)
+        difference = _difference(cell, cell.half_width_reported)
+        ambiguous = pd.notna(cell.half_width_if_sd)
         lines.append(
             {
                 **cell[KEY],
@@ -117,11 +130,14 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
                 "reproduced": cell["mean"],
                 "reproduced_low": cell["mean"] - cell.half_width,
                 "reproduced_high": cell["mean"] + cell.half_width,
+                "sd": cell.sd,
+                "se": cell.se,
                 "n_seeds": cell.n,
                 "difference": difference.difference,
                 "difference_low": difference.low,
                 "difference_high": difference.high,
                 **_verdict(cell, difference, notes)._asdict(),
+                "verdict_if_sd": _verdict(cell, _difference(cell, cell.half_width_if_sd), notes).verdict * ambiguous,
                 "dataset": cell.dataset,
                 "decimals": cell.decimals,
             }
@@ -136,6 +152,11 @@ def _signed(difference: Difference, decimals: int) -> str:
     if not pd.isna(difference.low):
         text += f" [{difference.low:.{decimals}f}, {difference.high:.{decimals}f}]"
     return text.replace("-", "−")
+
+
+def _words(line: dict) -> str:
+    verdict = ": ".join(filter(None, [line["verdict"], line["cause"]]))
+    return verdict if line["verdict_if_sd"] in ("", line["verdict"]) else f"{verdict} ({line['verdict_if_sd']} if SD)"
 
 
 def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> Table:
@@ -156,7 +177,9 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
         lines.append(
             {
                 named(target, down): line["row"],
-                named(target, across): notes.mark(line["column"], line["dataset"]),
+                named(target, across): notes.mark(line["column"], line["dataset"])
+                if across == "dataset"
+                else line["column"],
                 "Metric": named(target, line["metric"]),
                 **{
                     side.capitalize(): plus_minus(line[side], line[f"{side}_high"] - line[side], decimals)
@@ -164,7 +187,7 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
                 },
                 "Runs": f"{line['n_seeds']:,}",
                 "Difference": _signed(difference, decimals),
-                "Verdict": ": ".join(filter(None, [line["verdict"], line["cause"]])),
+                "Verdict": _words(line),
             }
         )
     body = pd.DataFrame(lines)
@@ -174,7 +197,7 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
     bold["Verdict"] = compared["verdict"] == DIFFERS
     comparison = Table(
         title=f"{table.title}, reported and reproduced",
-        caption=EXPLANATION,
+        caption=EXPLANATION + AMBIGUOUS * any(compared["verdict_if_sd"]),
         body=body,
         bold=bold,
         data=compared,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from clpapers.metrics.intervals import summarise
+from clpapers.metrics.learning import CHANCE_PREFIX
 from clpapers.targets.notes import Notes, named
 
 
@@ -14,19 +16,20 @@ def row_and_column(target: dict) -> tuple[str, str]:
 
 
 def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
-    """Summarise measured values, one line a cell and metric.
+    """Summarise measured values, one line a cell and metric; the chances of a guess are left to `chances`.
 
     Parameters
     ----------
     target: keys `names` and, if other than learners and data sets, `rows` and `columns` (factors).
     data: as measured, either values (columns: the two factors, `dataset`, `metric`, `value`) or a summary already
-        (`row`, `metric`, `mean`, `half_width`, `n`).
+        (`row`, `metric`, `mean`, `sd`, `se`, `half_width`, `n`).
 
     Returns
     -------
-    Columns `row`, `column`, `metric`, `mean`, `half_width` (95 %), `n`, `dataset`, `standin` (what stands in for
-    the data set, or "").
+    Columns `row`, `column`, `metric`, `mean`, `sd` (standard deviation over seeds), `se` (standard error),
+    `half_width` (95 %), `n`, `dataset`, `standin` (what stands in for the data set, or "").
     """
+    data = data[~data["metric"].str.startswith(CHANCE_PREFIX)]
     if "value" in data:
         row, column = row_and_column(target)
         summary = summarise(data, list(dict.fromkeys([row, column, "dataset", "metric"])))
@@ -39,4 +42,22 @@ def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
         column=columns,
         standin=[notes.standins.get(dataset, "") for dataset in summary["dataset"]],
     )
-    return summary[["row", "column", "metric", "mean", "half_width", "n", "dataset", "standin"]]
+    return summary[["row", "column", "metric", "mean", "sd", "se", "half_width", "n", "dataset", "standin"]]
+
+
+def chances(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
+    """What a uniform guess is expected to reach, one line a column and accuracy, in the format of `numbers`.
+
+    Where the methods of a column answer under different masks, their chances are averaged seed by seed; chances that
+    are the same for every seed have no spread (NaN). The row is called what the target's `names` have for "chance".
+    `data` as measured by `learning`; it may hold no chances.
+    """
+    guesses = data[data["metric"].str.startswith(CHANCE_PREFIX)]
+    row, column = row_and_column(target)
+    guesses = guesses.assign(metric=guesses["metric"].str.removeprefix(CHANCE_PREFIX), **{row: "chance"})
+    key = list(dict.fromkeys([row, column, "dataset", "metric", "seed"]))
+    guesses = guesses.groupby(key, sort=False, as_index=False)["value"].mean()
+    target = target | {"names": {"chance": "Random guess (expected)"} | target.get("names", {})}
+    expected = numbers(target, guesses, notes)
+    expected.loc[expected["sd"] < 1e-9, ["sd", "se", "half_width"]] = np.nan
+    return expected

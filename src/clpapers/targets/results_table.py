@@ -1,45 +1,61 @@
-"""Renders a benchmark table: methods down, data sets and their metrics across, mean ± 95 % half-width."""
+"""Renders a benchmark table: methods down, data sets or task oracles across, mean ± 95 % half-width."""
 
 from __future__ import annotations
 
 import pandas as pd
 
 from clpapers.targets.notes import Notes, levels, named
-from clpapers.targets.numbers import numbers, row_and_column
+from clpapers.targets.numbers import chances, numbers, row_and_column
 from clpapers.targets.table import Table, plus_minus
+
+LOWER_IS_BETTER = ("forgetting_events", "never_learnt")
+ABSENT = "N.A."  # a combination that the experiment leaves out
 
 
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
-    """Lay out the metrics measured by `learning`; the best mean of each column is bold.
+    """Lay out the metrics measured by `learning`; the best mean of each column is bold, a random guess stands below.
+
+    Columns that are no data sets are headed by their level alone where there is one metric, and a stand-in is then
+    marked in the title.
 
     Parameters
     ----------
     target: keys `title`, `caption` (may hold `{seeds}`), `rows` and `columns` (factors; default
         `learner` and `dataset`), `metrics`,
-        `grid` (gives rows and columns their order), `names` (display names), `decimals` (default 1).
+        `grid` (gives rows and columns their order), `names` (display names; "chance" names the guess),
+        `decimals` (default 1).
     data: columns `dataset`, the two factors, `seed`, `metric`, `value`.
     """
     row, column = row_and_column(target)
-    summary = numbers(target, data, notes)
+    measured, guess = numbers(target, data, notes), chances(target, data, notes)
+    summary = measured if guess.empty else pd.concat([measured, guess], ignore_index=True)
     cells = summary.set_index(["row", "column", "metric"])
-    rows = [named(target, level) for level in levels(target, data, row)]
+    methods = [named(target, level) for level in levels(target, data, row)]
+    rows = [*methods, *guess["row"].unique()]
     body = {(named(target, row), ""): rows}
     bold = {(named(target, row), ""): [False] * len(rows)}
     for level in levels(target, data, column):
         across = named(target, level)
         for metric in target["metrics"]:
             these = cells.reindex([(down, across, metric) for down in rows])
-            heading = notes.mark(across, level if column == "dataset" else None), named(target, metric)
+            heading = notes.mark(across, level) if column == "dataset" else across, named(target, metric)
             body[heading] = [
-                plus_minus(mean, half, target.get("decimals", 1))
+                ABSENT if pd.isna(mean) else plus_minus(mean, half, target.get("decimals", 1))
                 for mean, half in zip(these["mean"], these["half_width"])
             ]
-            bold[heading] = list(these["mean"] == these["mean"].max())
+            mean = these["mean"].iloc[: len(methods)]
+            best = mean.min() if metric in LOWER_IS_BETTER else mean.max()
+            bold[heading] = [*(mean == best), *[False] * (len(rows) - len(methods))]
+    body, bold, standin = pd.DataFrame(body), pd.DataFrame(bold), None
+    if column != "dataset":
+        standin = next((dataset for dataset in data["dataset"] if dataset in notes.standins), None)
+        if len(target["metrics"]) == 1:
+            body.columns = bold.columns = body.columns.get_level_values(0)
     return Table(
-        title=notes.mark(target["title"]),
+        title=notes.mark(target["title"], standin),
         caption=notes.fill(target["caption"]),
-        body=pd.DataFrame(body),
-        bold=pd.DataFrame(bold),
+        body=body,
+        bold=bold,
         data=summary,
         footnotes=notes.footnotes(target, data["dataset"]),
     )

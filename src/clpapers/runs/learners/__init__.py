@@ -1,4 +1,4 @@
-"""The methods, one a file. A learner implements `observe(t, x, y)`, one step on one stream batch, and nothing else.
+"""The methods, one a file. A learner implements `observe(t, x, y)`, one step on one stream batch, and what else is its own.
 
 Everything has the seed as its first axis: images x [S, B, C, H, W], labels y [S, B], logits [S, B, K], losses [S].
 """
@@ -10,9 +10,11 @@ import dataclasses
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
+from clpapers.randomness import generator
 from clpapers.runs.images import Images
 from clpapers.runs.memories import Memory
 from clpapers.runs.nets.stacked import Stack
@@ -20,49 +22,73 @@ from clpapers.runs.nets.stacked import Stack
 
 @dataclasses.dataclass
 class Setting:
-    """What a learner is given: S nets, S streams over one data set, and the budget.
+    """What a learner is given: S streams over one data set, what it is told of them, and the budget.
 
     items, labels: int64 [S, n], the streams, on the training device.
-    build: makes a fresh stack of the same S nets' architecture from S seeds for `torch.manual_seed`.
+    ends: int64 [T], stream items seen after each step.
+    spec: the cell's net. build: makes a fresh stack of one net a seed; by default the cell's net, from the seeds for
+        `torch.manual_seed` that `init` gives.
+    oracle: the cell's oracle. tasks: int64 [S, n], the task that it gives each stream position, with `task_count`
+        of them. may_hold: bool [S, tasks, K], the classes that each task may hold.
+    masks: bool [S, T, K], the classes that compete at each training step; None where all do.
     """
 
-    net: Stack
     images: Images
     items: torch.Tensor
     labels: torch.Tensor
     classes: int
     seeds: Sequence[int]
     budget: dict
-    build: Callable[[Sequence[int]], Stack]
+    ends: np.ndarray
+    spec: dict
+    build: Callable[..., Stack]
+    oracle: dict
+    task_count: int
+    tasks: torch.Tensor
+    may_hold: torch.Tensor
+    masks: torch.Tensor | None
+
+    def init(self, purpose: str = "init") -> list[int]:
+        """One seed for `torch.manual_seed` a stream, drawn for a purpose."""
+        return [int(generator(seed, purpose).integers(2**63)) for seed in self.seeds]
+
+    def net(self, purpose: str = "init", **options) -> Stack:
+        """A fresh stack, in training mode; `options` as those of `build`."""
+        return self.build(self.init(purpose), **options).train()
+
+    def step(self, t: int) -> slice:
+        """The stream positions of step t."""
+        return slice(int(self.ends[t - 1]) if t else 0, int(self.ends[t]))
 
 
 class Learner:
-    """The net, its optimiser, and a memory filled by `policy`. Subclasses say what a step is.
+    """A net and its optimiser. Subclasses say what a step is.
 
     stackable: whether the seeds of a job train as one tensor program; if not, they follow one another.
     looks: whether a step looks at the stream batch itself; if not, it is not even gathered.
+    own_nets: whether the learner makes its nets itself; if so, `net` is None.
     """
 
-    policy = "reservoir"
-    keep_pixels = False
     stackable = True
     looks = True
+    own_nets = False
 
     def __init__(self, setting: Setting):
-        self.setting, self.net, self.classes = setting, setting.net, setting.classes
+        self.setting, self.classes = setting, setting.classes
         self.learning_rate = setting.budget["learning_rate"]
-        self.parameters = list(self.net.parameters())
-        self.optimizer = torch.optim.SGD(self.parameters, lr=self.learning_rate, foreach=True)
-        self.memory = Memory(
-            self.policy,
-            setting.budget["memory"],
-            setting.images,
-            setting.items,
-            setting.labels,
-            setting.budget["batch"],
-            setting.seeds,
-            keep_pixels=self.keep_pixels,
-        )
+        self.net = None if self.own_nets else setting.net()
+        if not self.own_nets:
+            self.parameters = list(self.net.parameters())
+            self.optimizer = self.optimize(self.parameters)
+
+    def optimize(self, parameters: Sequence[torch.Tensor]) -> torch.optim.Optimizer:
+        """The budget's optimiser: plain SGD, or Adam with its usual β = (0.9, 0.999)."""
+        if self.setting.budget["optimizer"] == "adam":
+            return torch.optim.Adam(parameters, lr=self.learning_rate, fused=True)
+        return torch.optim.SGD(parameters, lr=self.learning_rate, foreach=True)
+
+    def task_change(self, t: int) -> None:
+        """The oracle's task changes with the batch of step t, which is learnt next."""
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Learn stream batch number t. Returns its loss [S] and logits [S, B, K] before learning.
@@ -71,15 +97,71 @@ class Learner:
         """
         raise NotImplementedError
 
-    def model(self) -> Stack:
-        """The net to evaluate now."""
-        return self.net
+    @contextlib.contextmanager
+    def evaluation(self) -> Iterator[None]:
+        """Inside, the nets are in evaluation mode and `scores` answers."""
+        if self.net is not None:
+            self.net.eval()
+        yield
+        if self.net is not None:
+            self.net.train()
+
+    def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
+        """For images x and the oracle's tasks for them [S, B], what is the largest for the predicted class: [S, B, K]."""
+        return self.net(x)
+
+    def mask(self, t: int) -> torch.Tensor | None:
+        """The classes that compete at step t, bool [S, K]; None where all do."""
+        return None if self.setting.masks is None else self.setting.masks[:, t]
+
+    def loss(self, t: int, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Cross-entropy [S] of step t over the classes that compete."""
+        return cross_entropy(masked(logits, self.mask(t)), y)
 
     def step(self, loss: torch.Tensor) -> None:
         """One descent step on the seeds' losses [S]."""
         self.optimizer.zero_grad()
         backward(loss)
         self.optimizer.step()
+
+    def memory_use(self, s: int) -> dict:
+        """What the memory of the stack's seed number s holds: items, bytes, items per class."""
+        return {"items": 0, "bytes": 0, "per_class": [0] * self.classes}
+
+    def report(self, s: int) -> dict:
+        """What the learner itself has to say of the run of the stack's seed number s, ready for JSON."""
+        return {}
+
+
+class Replay(Learner):
+    """A learner with a memory that `policy` fills.
+
+    keep_pixels: whether the memory holds the images themselves, for learners that edit them.
+    """
+
+    policy = "reservoir"
+    keep_pixels = False
+
+    def __init__(self, setting: Setting):
+        super().__init__(setting)
+        self.memory = Memory(
+            self.policy,
+            setting.budget["memory"],
+            setting.images,
+            setting.items,
+            setting.labels,
+            setting.ends,
+            setting.seeds,
+            keep_pixels=self.keep_pixels,
+        )
+
+    def memory_use(self, s: int) -> dict:
+        count = int(self.memory.counts[s, -1])
+        return {
+            "items": count,
+            "bytes": count * self.memory.bytes_an_item,
+            "per_class": self.memory.per_class(s, self.classes),
+        }
 
     @contextlib.contextmanager
     def looking_ahead(self) -> Iterator[None]:
@@ -103,6 +185,11 @@ class Learner:
 def backward(loss: torch.Tensor) -> None:
     """Add every seed's own gradient of its loss [S] to the parameters' `grad`."""
     loss.backward(torch.ones_like(loss))
+
+
+def masked(logits: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    """Logits [S, B, K] with those outside the mask [S, K] at -∞."""
+    return logits if mask is None else logits.masked_fill(~mask[:, None], -torch.inf)
 
 
 def cross_entropy(logits: torch.Tensor, y: torch.Tensor, weight: torch.Tensor | None = None) -> torch.Tensor:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from clpapers.runs.learners import Learner, Setting, cross_entropy
+from clpapers.runs.learners import Replay, Setting, cross_entropy
 from clpapers.runs.memories import Draws
 
 
-class ACE(Learner):
+class ACE(Replay):
     """ER-ACE. Caccia et al. 2022, eq. 4: stream and replay batches have different losses.
 
     memory: reservoir, written after the step.  replay: uniform, all classes compete; in the stream's loss only those

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from clpapers.runs.learners import Learner, Setting, cross_entropy
+from clpapers.runs.learners import Replay, Setting, cross_entropy
 from clpapers.runs.memories import Draws
 
 
-class ER(Learner):
+class ER(Replay):
     """ER. Isele & Cosgun 2018; Chaudhry et al. 2019, as in the code of MIR and ACE.
 
     memory: reservoir, written after the step.  replay: uniform, from the first moment the memory holds anything.

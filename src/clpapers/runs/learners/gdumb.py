@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from clpapers.runs.learners import Learner, Setting, cross_entropy
+from clpapers.runs.learners import Replay, Setting, cross_entropy
 from clpapers.runs.memories import Draws
 
 
-class GDumb(Learner):
+class GDumb(Replay):
     """GDUMB. Prabhu et al. 2020; the extension that stf announces but does not print, as decisions.md reads it.
 
     memory: greedy, written before the step.  The net learns from the memory only, one step a stream batch.

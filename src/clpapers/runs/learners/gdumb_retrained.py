@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Learner, Setting, backward, cross_entropy
+from clpapers.runs.learners import Replay, Setting, backward, cross_entropy
 from clpapers.runs.nets.stacked import Stack
 
 
-class GDumbRetrained(Learner):
+class GDumbRetrained(Replay):
     """GDUMB with a fresh net trained on the memory whenever it is evaluated, as in the survey code of Mai et al. 2021.
 
     memory: greedy.  Learning rate constant, no augmentation, no clipping.
@@ -32,7 +35,14 @@ class GDumbRetrained(Learner):
         self.memory.write(t)
         self.seen = t + 1
 
-    def model(self) -> Stack:
+    @contextlib.contextmanager
+    def evaluation(self) -> Iterator[None]:
+        self.net = self.retrained()
+        with super().evaluation():
+            yield
+
+    def retrained(self) -> Stack:
+        """A fresh net, trained on the memory."""
         net = self.setting.build([int(self.rng.integers(2**63))]).train()
         optimizer = torch.optim.SGD(net.parameters(), lr=self.learning_rate, foreach=True)
         count = self.memory.counts[0, self.seen]

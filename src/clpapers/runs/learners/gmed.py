@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from clpapers.runs.learners import Learner, Setting, backward, cross_entropy
+from clpapers.runs.learners import Replay, Setting, backward, cross_entropy
 from clpapers.runs.memories import Draw, Draws
 
 
-class GMED(Learner):
+class GMED(Replay):
     """GMED. Jin et al. 2021, eqs. 3-4, as in its authors' code.
 
     memory: reservoir, holding pixels, written after the step.  replay: uniform; the drawn batch is edited, then used.

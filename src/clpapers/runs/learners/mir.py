@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from clpapers.runs.learners import Learner, Setting, backward, cross_entropy
+from clpapers.runs.learners import Replay, Setting, backward, cross_entropy
 from clpapers.runs.memories import Draw, Draws
 
 
-class MIR(Learner):
+class MIR(Replay):
     """MIR. Aljundi et al. 2019, eq. 3, as in its authors' code.
 
     memory: reservoir, written after the step.  replay: of C uniform candidates, those whose loss would rise most if

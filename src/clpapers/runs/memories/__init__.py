@@ -73,7 +73,7 @@ def uniform_draws(counts: np.ndarray, size: int, rng: np.random.Generator) -> np
 
 
 def weighted_draws(
-    slots: np.ndarray, labels: np.ndarray, batch: int, counts: np.ndarray, size: int, rng: np.random.Generator
+    slots: np.ndarray, labels: np.ndarray, ends: np.ndarray, counts: np.ndarray, size: int, rng: np.random.Generator
 ) -> np.ndarray:
     """As `uniform_draws`, an item being drawn with probability proportional to 1/(items stored of its class).
 
@@ -89,21 +89,19 @@ def weighted_draws(
             chosen[t] = np.argpartition(weight + rng.gumbel(size=count), count - size)[count - size :]
         elif count:
             chosen[t] = np.arange(size) % count
-        now = slice(t * batch, (t + 1) * batch)
+        now = slice(ends[t - 1] if t else 0, ends[t])
         kept = slots[now] >= 0
         held[slots[now][kept]] = labels[now][kept]
     return chosen
 
 
-def _last_writes(slots: np.ndarray, batch: int, spare: int) -> np.ndarray:
+def _last_writes(slots: np.ndarray, ends: np.ndarray, spare: int) -> np.ndarray:
     """`slots` [n] with `spare` for items not kept, and for those that a later item of the same batch overwrites."""
-    padded = np.full(-(-len(slots) // batch) * batch, -1)
-    padded[: len(slots)] = slots
-    steps = padded.reshape(-1, batch)
-    for i in range(batch - 1):
-        overwritten = (steps[:, i + 1 :] == steps[:, i, None]).any(axis=1)
-        steps[overwritten, i] = -1
-    return np.where(padded < 0, spare, padded)[: len(slots)]
+    step = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+    order = np.lexsort((np.arange(len(slots)), slots, step))  # by step, then slot, then time
+    last = np.ones(len(slots), dtype=bool)
+    last[order[:-1]] = (np.diff(step[order]) != 0) | (np.diff(slots[order]) != 0)
+    return np.where((slots >= 0) & last, slots, spare)
 
 
 @dataclasses.dataclass
@@ -129,7 +127,7 @@ class Memory:
     policy: a module of this package.
     capacity: items a memory holds.
     items, labels: the streams, int64 [S, n], on the training device.
-    batch: stream batch size; step t writes items t·batch … (t+1)·batch-1.
+    ends: int64 [T], stream items seen after each step; step t writes items ends[t-1] … ends[t]-1.
     keep_pixels: hold the images themselves, for learners that edit them, not just their indices.
     """
 
@@ -140,22 +138,21 @@ class Memory:
         images: Images,
         items: torch.Tensor,
         labels: torch.Tensor,
-        batch: int,
+        ends: np.ndarray,
         seeds: Sequence[int],
         *,
         keep_pixels: bool = False,
     ):
-        self.images, self.items, self.labels, self.batch, self.seeds = images, items, labels, batch, seeds
-        self.capacity, (s, n), device = capacity, items.shape, items.device
+        self.images, self.items, self.labels, self.ends, self.seeds = images, items, labels, ends, seeds
+        self.capacity, s, device = capacity, len(items), items.device
         plan = importlib.import_module(f"{__name__}.{policy}").plan
         known = labels.cpu().numpy()
         self.plans = np.stack([plan(y, capacity, generator(seed, "memory")) for y, seed in zip(known, seeds)])
         filled = np.maximum.accumulate(self.plans, axis=1) + 1  # slots are first taken in order
-        ends = np.minimum(np.arange(batch, n + batch, batch), n) - 1
-        self.counts = np.concatenate([np.zeros((s, 1), dtype=np.int64), filled[:, ends]], axis=1)
-        writes = np.stack([_last_writes(slots, batch, capacity) for slots in self.plans])
+        self.counts = np.concatenate([np.zeros((s, 1), dtype=np.int64), filled[:, ends - 1]], axis=1)
+        writes = np.stack([_last_writes(slots, ends, capacity) for slots in self.plans])
         self._writes = torch.from_numpy(writes).to(device)
-        self._keeps = np.logical_or.reduceat((writes < capacity).any(axis=0), np.arange(0, n, batch))  # [T]
+        self._keeps = np.logical_or.reduceat((writes < capacity).any(axis=0), np.concatenate([[0], ends[:-1]]))  # [T]
         self.item = torch.zeros((s, capacity + 1), dtype=torch.int64, device=device)  # one slot for what is not kept
         self.label = torch.zeros_like(self.item)
         self._rows = torch.arange(s, device=device)[:, None]
@@ -165,7 +162,7 @@ class Memory:
         """Store what the policy keeps of stream batch t: late in a stream, mostly nothing."""
         if not self._keeps[t]:
             return
-        now = slice(t * self.batch, (t + 1) * self.batch)
+        now = slice(self.ends[t - 1] if t else 0, self.ends[t])
         slots, items = self._writes[:, now], self.items[:, now]
         self.item.scatter_(1, slots, items)
         self.label.scatter_(1, slots, self.labels[:, now])
@@ -217,7 +214,7 @@ class Draws:
             rng = generator(seed, purpose)
             if weighted:
                 labels = memory.labels[s].cpu().numpy()
-                draws.append(weighted_draws(memory.plans[s], labels, memory.batch, self.counts[s], size, rng))
+                draws.append(weighted_draws(memory.plans[s], labels, memory.ends, self.counts[s], size, rng))
             else:
                 draws.append(uniform_draws(self.counts[s], size, rng))
         device = memory.item.device

@@ -29,7 +29,7 @@ def _packed(tensors: Sequence[torch.Tensor | None]) -> nn.Parameter | None:
 
 def _seedwise(x: torch.Tensor, s: int) -> torch.Tensor:
     """[B, S·n] → [S, B, n], a view."""
-    return x.view(x.shape[0], s, -1).transpose(0, 1)
+    return x.reshape(x.shape[0], s, -1).transpose(0, 1)
 
 
 def _channelwise(x: torch.Tensor) -> torch.Tensor:
@@ -146,10 +146,18 @@ class Stack(nn.Module):
         self.net = net
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self._through(self.net, x)
+
+    def features(self, x: torch.Tensor) -> torch.Tensor:
+        """What the head, the net's last layer, is given: [S, B, d]."""
+        return self._through(self.net[:-1], x)
+
+    @staticmethod
+    def _through(net: nn.Module, x: torch.Tensor) -> torch.Tensor:
         s = x.shape[0]
         if s == 1:
-            return self.net(x.squeeze(0)).unsqueeze(0)
-        return _seedwise(self.net(x.transpose(0, 1).flatten(1, 2)), s)
+            return net(x.squeeze(0)).flatten(1).unsqueeze(0)
+        return _seedwise(net(x.transpose(0, 1).flatten(1, 2)), s)
 
     @contextlib.contextmanager
     def untracked(self) -> Iterator[None]:

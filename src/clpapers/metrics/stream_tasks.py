@@ -1,0 +1,38 @@
+"""Measures streams chunk by chunk: which classes they hold, and which tasks an oracle calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from clpapers.metrics.factors import flat
+
+
+def measure(
+    target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray, np.ndarray]]
+) -> pd.DataFrame:
+    """Measure every stream between its own boundaries.
+
+    Parameters
+    ----------
+    target: no keys of its own.
+    inputs: (factors, arrays of the stream file, labels `[N]` of the data set's training split, task identifiers
+        int64 `[n]` of the stream's positions).
+
+    Returns
+    -------
+    Columns: the factors, `seed`, `metric`, `chunk` (from 0), `class`, `task` and `value`: for the metric `share`, the
+    share in [0, 1] of the chunk's items that are of that class and called that task. What a chunk does not hold has
+    no row.
+    """
+    frames = []
+    for factors, stream, labels, tasks in inputs:
+        chunk = np.searchsorted(stream["boundaries"], np.arange(len(tasks)), side="right")
+        items = pd.DataFrame({"chunk": chunk, "class": labels[stream["indices"]], "task": tasks})
+        counts = items.groupby(["chunk", "class", "task"]).size()
+        shares = (counts / counts.groupby("chunk").transform("sum")).reset_index(name="value")
+        key = {**flat(factors), "seed": int(stream["seed"]), "metric": "share"}
+        frames.append(pd.DataFrame({**key, **shares}))
+    return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,120 @@
+"""Generative replay."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+import torch.nn.functional as F
+
+from clpapers.randomness import generator
+from clpapers.runs import nets
+from clpapers.runs.learners import Learner, Setting, backward, cross_entropy, masked
+from clpapers.runs.nets.stacked import Stack
+
+
+class GR(Learner):
+    """GR. Shin et al. 2017, eqs. 2-3, with a variational auto-encoder as in van de Ven & Tolias 2019.
+
+    A task change freezes copies of generator and solver. From then on each batch is joined by as many images that the
+    frozen generator draws, labelled by the frozen solver's most likely class; solver and generator learn both.
+
+    Parameters
+    ----------
+    latent: dimensions of the latent.
+    reconstruction: `bce`, binary cross-entropy of a pixel (in [0, 1]), or `mse`; the mean over pixels.
+    generator_learning_rate: of the auto-encoder's Adam.
+    new_share: the weight of new data, replayed data having the rest. `half`: 1/2. `by_tasks`: one in the number of
+        tasks seen so far.
+    """
+
+    def __init__(
+        self, setting: Setting, *, latent: int, reconstruction: str, generator_learning_rate: float, new_share: str
+    ):
+        super().__init__(setting)
+        self.vae = VAE(setting, latent, reconstruction)
+        self.vae_optimizer = torch.optim.Adam(self.vae.parameters(), lr=generator_learning_rate, fused=True)
+        self.rngs = [generator(seed, "generative replay") for seed in setting.seeds]
+        self.new_share, self.old = new_share, None
+        s, n = setting.tasks.shape
+        self.seen = torch.zeros((s, setting.task_count), dtype=torch.bool, device=setting.tasks.device)
+
+    def task_change(self, t: int) -> None:
+        if self.old is None:
+            self.old = [copy.deepcopy(net).requires_grad_(False).eval() for net in (self.net, self.vae.decoder)]
+        for old, net in zip(self.old, (self.net, self.vae.decoder)):
+            old.load_state_dict(net.state_dict())
+        self.replayable = self.classes_of(self.seen)
+
+    def classes_of(self, tasks: torch.Tensor) -> torch.Tensor | None:
+        """The classes, bool [S, K], that tasks [S, tasks] may hold; None where training is not masked."""
+        if self.setting.masks is None:
+            return None
+        return (self.setting.may_hold & tasks[..., None]).any(dim=1)
+
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        self.seen.scatter_(1, self.setting.tasks[:, self.setting.step(t)], True)
+        logits = self.net(x)
+        loss = new_loss = self.loss(t, logits, y)
+        elbo = self.vae.loss(x, self.noise(x.shape[1]))
+        if self.old:
+            x_r, y_r = self.replay(x)
+            share = self.share()
+            loss = share * new_loss + (1 - share) * cross_entropy(masked(self.net(x_r), self.replayable), y_r)
+            elbo = share * elbo + (1 - share) * self.vae.loss(x_r, self.noise(x.shape[1]))
+        self.step(loss)
+        self.vae_optimizer.zero_grad()
+        backward(elbo)
+        self.vae_optimizer.step()
+        return new_loss, logits
+
+    def share(self) -> torch.Tensor | float:
+        """The weight of new data."""
+        return 0.5 if self.new_share == "half" else 1 / self.seen.sum(dim=1).to(self.setting.images.dtype)
+
+    def noise(self, count: int) -> torch.Tensor:
+        """Standard normal latents [S, count, z], from each seed's own generator."""
+        drawn = torch.stack([torch.from_numpy(rng.standard_normal((count, self.vae.latent))) for rng in self.rngs])
+        return drawn.to(self.setting.items.device, self.setting.images.dtype)
+
+    @torch.no_grad()
+    def replay(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """As many images as x [S, B, …] from the frozen generator, with the frozen solver's labels [S, B]."""
+        solver, decoder = self.old
+        x_r = self.vae.decode(decoder, self.noise(x.shape[1])).view(x.shape)
+        return x_r, masked(solver(x_r), self.replayable).argmax(dim=2)
+
+
+class VAE:
+    """Variational auto-encoders (Kingma & Welling 2014), one a seed, with layers of the sizes that the cell's net has.
+
+    Loss: mean reconstruction error of a pixel + KL/(number of pixels), as in van de Ven & Tolias 2019.
+    """
+
+    def __init__(self, setting: Setting, latent: int, reconstruction: str):
+        self.latent, self.reconstruction = latent, reconstruction
+        encoder, decoder = nets.auto_encoder(setting.spec, setting.images.shape)
+        self.encoder = setting.net("init encoder", net=encoder, classes=2 * latent)
+        pixels = torch.Size(setting.images.shape).numel()
+        self.decoder = setting.net("init decoder", net=decoder, shape=(latent, 1, 1), classes=pixels)
+
+    def parameters(self) -> list[torch.Tensor]:
+        """Of both halves."""
+        return [*self.encoder.parameters(), *self.decoder.parameters()]
+
+    def loss(self, x: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
+        """Of each seed: x [S, B, C, H, W] and noise [S, B, z] → [S]."""
+        mean, log_variance = self.encoder(x).chunk(2, dim=2)
+        said = self.decoder((mean + noise * (log_variance / 2).exp())[..., None, None])
+        x = x.flatten(2)
+        if self.reconstruction == "bce":
+            error = F.binary_cross_entropy_with_logits(said, x, reduction="none")
+        else:
+            error = (torch.sigmoid(said) - x).square()
+        kl = -0.5 * (1 + log_variance - mean.square() - log_variance.exp()).sum(dim=2)
+        return error.mean(dim=(1, 2)) + kl.mean(dim=1) / x.shape[2]
+
+    @staticmethod
+    def decode(decoder: Stack, z: torch.Tensor) -> torch.Tensor:
+        """Pixels in [0, 1] of latents [S, B, z]."""
+        return torch.sigmoid(decoder(z[..., None, None]))

@@ -1,0 +1,91 @@
+"""Separate small models, one a task."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+from clpapers.runs.learners import Learner, Setting, backward, cross_entropy, masked
+from clpapers.runs.nets.stacked import Stack
+
+
+class MultiModel(Learner):
+    """MM (`rules`, rule 3): a model for each task, together about as large as the single net; no sharing.
+
+    Each item trains, and is answered by, the model that its task names; a model has its own optimiser, which steps
+    when items came. Where the oracle is `entropy` there are no tasks, and each item goes, in training and at test, to
+    the model whose prediction has the lowest entropy.
+
+    Parameters
+    ----------
+    widths: the width of each model's layers by the number of models, `{"5": 90}`; the cell's net gives the rest.
+    """
+
+    stackable = False  # each seed sends another number of items to each model
+    own_nets = True
+
+    def __init__(self, setting: Setting, *, widths: dict[str, int]):
+        super().__init__(setting)
+        self.by_entropy = setting.oracle["name"] == "entropy"
+        count = setting.oracle["tasks"] if self.by_entropy else setting.task_count
+        spec = narrowed(setting.spec, widths[str(count)])
+        self.models = [setting.net("init" if m == 0 else f"init {m}", net=spec) for m in range(count)]
+        self.optimizers = [self.optimize(list(model.parameters())) for model in self.models]
+
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        logits, losses = x.new_zeros(1, x.shape[1], self.classes), x.new_zeros(1)
+        mask = self.mask(t)
+        for model, optimizer, items in self.routed(x, self.setting.tasks[:, self.setting.step(t)]):
+            said = model(x[:, items])
+            loss = cross_entropy(masked(said, mask), y[:, items])
+            optimizer.zero_grad()
+            backward(loss)
+            optimizer.step()
+            logits[:, items] = said.detach()
+            losses += loss.detach() * len(items) / x.shape[1]
+        return losses, logits
+
+    def routed(
+        self, x: torch.Tensor, tasks: torch.Tensor
+    ) -> Iterator[tuple[Stack, torch.optim.Optimizer, torch.Tensor]]:
+        """The models that x [1, B, …] goes to, with their optimisers and the positions of their items."""
+        chosen = self.least_entropy(x) if self.by_entropy else tasks[0]
+        for m in chosen.unique().tolist():
+            yield self.models[m], self.optimizers[m], (chosen == m).nonzero()[:, 0]
+
+    @torch.no_grad()
+    def least_entropy(self, x: torch.Tensor) -> torch.Tensor:
+        """The model, for each item [B], whose predictive distribution has the lowest entropy."""
+        entropies = []
+        for model in self.models:
+            training = model.training
+            log_p = model.eval()(x).log_softmax(dim=2)
+            entropies.append(-(log_p.exp() * log_p).sum(dim=2)[0])
+            model.train(training)
+        return torch.stack(entropies).argmin(dim=0)
+
+    @contextlib.contextmanager
+    def evaluation(self) -> Iterator[None]:
+        for model in self.models:
+            model.eval()
+        yield
+        for model in self.models:
+            model.train()
+
+    def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
+        logits = x.new_zeros(1, x.shape[1], self.classes)
+        for model, _, items in self.routed(x, tasks):
+            logits[:, items] = model(x[:, items])
+        return logits
+
+    def report(self, s: int) -> dict:
+        return {"models": len(self.models), "parameters": sum(p.numel() for m in self.models for p in m.parameters())}
+
+
+def narrowed(spec: dict, width: int) -> dict:
+    """A net's description with all its layers of another width."""
+    if "hidden" in spec:
+        return spec | {"hidden": [width] * len(spec["hidden"])}
+    return spec | {"width": width}

@@ -1,0 +1,17 @@
+"""One net, trained on what comes: no continual learning at all."""
+
+from __future__ import annotations
+
+import torch
+
+from clpapers.runs.learners import Learner
+
+
+class Single(Learner):
+    """Single (`rules`, 3.3), also called finetuning: the baseline below every method. memory: none."""
+
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        logits = self.net(x)
+        loss = self.loss(t, logits, y)
+        self.step(loss)
+        return loss, logits

@@ -1,0 +1,108 @@
+"""Oracles, which tell a learner the task of every item (`rules`, section 3.2), and when a task changes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clpapers.randomness import generator
+from clpapers.streams.orders import chunks_of_classes, class_order, groups
+from clpapers.streams.stream import Stream
+
+DOMINANT = (0.2, 0.3, 0.5)  # of the classes, in each of dominant_tasks' tasks
+NAMES = ("none", "split", "dominant_tasks", "random_tasks", "chunks", "entropy", "mixed")
+
+
+@dataclass(frozen=True, eq=False)
+class Identifiers:
+    """What an oracle says of n stream positions and m test items.
+
+    tasks: how many there are; 1 where it says nothing (`none`, `mixed`), or leaves it to the learner (`entropy`).
+    of_class: int64 [K], class → task; None where the task does not follow from the class.
+    train: int64 [n] and test: int64 [m], the task of each stream position and test item; 0 where unknown.
+    may_hold: bool [tasks, K], the classes that each task may hold.
+    """
+
+    tasks: int
+    of_class: np.ndarray | None
+    train: np.ndarray
+    test: np.ndarray
+    may_hold: np.ndarray
+
+
+def identify(
+    oracle: dict,
+    order: dict,
+    stream: Stream,
+    train_labels: np.ndarray,
+    test_labels: np.ndarray,
+    classes: int,
+    seed: int,
+) -> Identifiers:
+    """What an `oracle` says of a `stream` made by an `order`, and of a test split.
+
+    Oracles are dicts. `split`, `dominant_tasks` and, on streams of disjoint classes, `chunks` say what `task_of_class`
+    does. `random_tasks` with N `tasks` says any of them, of every position and test item. On the other streams `chunks`
+    says the chunk of a position, and nothing of the test. `none`, `entropy` and `mixed` say nothing.
+    `train_labels` are the training split's, `test_labels` [m] those of the test items.
+
+    Raises ValueError for an unknown oracle, and for more tasks than classes.
+    """
+    n, m = stream.indices.size, test_labels.size
+    of_class = task_of_class(oracle, order, classes, seed)
+    if of_class is not None:
+        tasks = int(of_class.max()) + 1
+        may_hold = np.arange(tasks)[:, None] == of_class
+        return Identifiers(tasks, of_class, of_class[train_labels[stream.indices]], of_class[test_labels], may_hold)
+    tasks, train, test = 1, np.zeros(n, dtype=np.int64), np.zeros(m, dtype=np.int64)
+    if oracle["name"] == "random_tasks":
+        tasks = oracle["tasks"]
+        train = generator(seed, "oracle stream tasks").integers(tasks, size=n)
+        test = generator(seed, "oracle test tasks").integers(tasks, size=m)
+    elif oracle["name"] == "chunks":
+        tasks = stream.boundaries.size + 1
+        train = np.searchsorted(stream.boundaries, np.arange(n), side="right")
+    return Identifiers(tasks, None, train, test, np.ones((tasks, classes), dtype=bool))
+
+
+def task_of_class(oracle: dict, order: dict, classes: int, seed: int) -> np.ndarray | None:
+    """The task of each class, int64 [classes]; None where it does not follow from the class.
+
+    `split` cuts the data's own order of classes into `tasks` groups as equal as can be, larger first (appendix B);
+    with `aligned` false an order of its own. `dominant_tasks` cuts its own into 20 %, 30 % and 50 %. `chunks` says the
+    `order`'s chunk, where a class has one. Raises ValueError as `identify` does.
+    """
+    name = oracle["name"]
+    if name not in NAMES:
+        raise ValueError(f"oracle: name: {name!r} is not one of {', '.join(NAMES)}")
+    if name == "chunks":
+        return chunks_of_classes(order, classes, seed)
+    if name not in ("split", "dominant_tasks"):
+        return None
+    tasks = oracle["tasks"] if name == "split" else len(DOMINANT)
+    if tasks > classes:
+        raise ValueError(f"oracle {name}: {tasks} tasks are more than the {classes} classes")
+    if name == "split" and oracle.get("aligned", True):
+        return groups(class_order(classes, seed), tasks)
+    dealt = generator(seed, "oracle classes").permutation(classes)
+    if name == "split":
+        return groups(dealt, tasks)
+    ends = np.rint(np.cumsum(DOMINANT) * classes)
+    of_class = np.empty(classes, dtype=np.int64)
+    of_class[dealt] = np.searchsorted(ends, np.arange(classes), side="right")
+    return of_class
+
+
+def task_changes(tasks: np.ndarray, ends: np.ndarray, *, always: bool = False) -> np.ndarray:
+    """The trigger of every learner that looks at task changes: whether one comes with each batch, bool [T].
+
+    Batch t, the positions up to `ends` [T], brings a change if it holds more than one of the `tasks` [n], or another
+    one than the batch before; a batch of several differs from any. With `always`, all that is known is that every
+    batch mixes tasks. The first batch brings none: nothing has been learnt that a change could end.
+    """
+    starts = np.concatenate([[0], ends[:-1]])
+    lowest, highest = np.minimum.reduceat(tasks, starts), np.maximum.reduceat(tasks, starts)
+    mixed = (lowest != highest) | always
+    changes = mixed.copy()
+    changes[1:] |= mixed[:-1] | (lowest[1:] != lowest[:-1])
+    changes[0] = False
+    return changes

@@ -1,0 +1,104 @@
+"""Restrictions of the classes that compete, in training and at test (`rules`, section 4.4)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from clpapers.randomness import generator
+from clpapers.streams.oracles import task_of_class
+from clpapers.streams.orders import chunks_of_classes, groups
+from clpapers.streams.stream import batches
+
+
+class Restriction(NamedTuple):
+    """Whose partition of the classes restricts what.
+
+    aligned: whether the oracle's partition I is the data's own, D.
+    train: "oracle", I restricts training; "none", nothing does.
+    test: "none", "oracle" (I), "data" (D) or "independent" (of both) restricts the predictions, as J.
+    """
+
+    aligned: bool
+    train: str
+    test: str
+
+
+RESTRICTIONS = {
+    "single_head": Restriction(True, "none", "none"),
+    "es": Restriction(True, "oracle", "oracle"),
+    "es_ed": Restriction(True, "oracle", "independent"),
+    "ea": Restriction(True, "oracle", "none"),
+    "td": Restriction(False, "oracle", "oracle"),
+    "td_es": Restriction(False, "oracle", "data"),
+    "td_es_ed": Restriction(False, "oracle", "independent"),
+}
+VIEWS = ("oracle", "data", "independent")  # that restrict a test; what else `test` may say is "none"
+
+
+def union_masks(of_class: np.ndarray | None, labels: np.ndarray, ends: np.ndarray, classes: int) -> np.ndarray:
+    """The classes that compete in each batch, bool [T, classes]: those of every task that occurs in it.
+
+    `of_class` [classes] is class → task; None lets all compete. `labels` [n] are the items', `ends` [T] the batches'.
+    """
+    if of_class is None:
+        return np.ones((len(ends), classes), dtype=bool)
+    occurs = np.zeros((len(ends), of_class.max() + 1), dtype=bool)
+    occurs[np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)), of_class[labels]] = True
+    return occurs[:, of_class]
+
+
+def test_batches(
+    labels: np.ndarray, of_chunk: np.ndarray | None, batch: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """How test items with `labels` [m] are served: their order int64 [m], and where batches end in it, int64 [T].
+
+    Chunk by chunk in the order of the data, shuffled inside each, no batch crossing; `of_chunk` [K] is class → chunk.
+    None serves them as one chunk.
+    """
+    order = generator(seed, "test order").permutation(labels.size)
+    if of_chunk is None:
+        return order, batches(np.empty(0, dtype=np.int64), labels.size, batch)
+    chunk = of_chunk[labels[order]]
+    order = order[np.argsort(chunk, kind="stable")]
+    ends = np.cumsum(np.bincount(chunk))
+    return order, batches(np.unique(ends[(ends > 0) & (ends < labels.size)]), labels.size, batch)
+
+
+def evaluation_partition(view: str, oracle: dict, order: dict, classes: int, seed: int) -> np.ndarray | None:
+    """J, the partition of the classes that restricts the predictions of a `view`: class → task, int64 [classes].
+
+    `oracle`: I itself. `data`: D, the chunks of the `order`. `independent`: classes dealt at random into as many groups
+    as I has tasks, as equal as can be. None, all compete: the view `none`, `data` where chunks share classes, and the
+    others where the oracle's task does not follow from the class.
+    """
+    if view == "none":
+        return None
+    if view == "data":
+        return chunks_of_classes(order, classes, seed)
+    of_class = task_of_class(oracle, order, classes, seed)
+    if view == "oracle" or of_class is None:
+        return of_class
+    return groups(generator(seed, "evaluation classes").permutation(classes), int(of_class.max()) + 1)
+
+
+def view_masks(
+    view: str, oracle: dict, order: dict, test_labels: np.ndarray, classes: int, batch: int, seed: int
+) -> np.ndarray | None:
+    """The classes that compete for each test item under a `view`, bool [m, classes]; None where all do.
+
+    They are those of its test batch (`test_batches`, `union_masks`), given in the test split's own order.
+    """
+    partition = evaluation_partition(view, oracle, order, classes, seed)
+    if partition is None:
+        return None
+    served, ends = test_batches(test_labels, chunks_of_classes(order, classes, seed), batch, seed)
+    masks = np.empty((test_labels.size, classes), dtype=bool)
+    masks[served] = np.repeat(
+        union_masks(partition, test_labels[served], ends, classes), np.diff(ends, prepend=0), axis=0
+    )
+    return masks
+
+
+def chance(masks: np.ndarray) -> float:
+    """The expected accuracy of a uniform guess among the classes that compete for each item, `masks` bool [m, K]."""
+    return float(np.mean(1 / masks.sum(axis=1)))

@@ -1,0 +1,217 @@
+"""Oracles: appendix B of `rules` by hand, what each says, and the trigger."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from clpapers.streams import oracles, orders
+from clpapers.streams.restrictions import evaluation_partition
+from clpapers.streams.stream import batches
+
+# Appendix B's data sequence D, its second class 3 read as the 8 that is missing.
+SEQUENCE = np.array([3, 9, 1, 2, 4, 0, 5, 8, 6, 7])
+SPLIT = {"name": "split", "tasks": 5}
+LABELS = np.repeat(np.arange(10), 40)
+TEST_LABELS = np.repeat(np.arange(10), 30)
+
+
+@pytest.fixture
+def appendix_b(monkeypatch):
+    for module in (orders, oracles):
+        monkeypatch.setattr(module, "class_order", lambda classes, seed: SEQUENCE)
+
+
+def sets(of_class):
+    return [set(np.flatnonzero(of_class == task).tolist()) for task in range(of_class.max() + 1)]
+
+
+def split(tasks, **options):
+    return {"name": "split", "tasks": tasks, **options}
+
+
+def told(oracle, order=SPLIT, seed=1, pixels=None):
+    stream = orders.make(order, LABELS, seed, pixels)
+    return stream, oracles.identify(oracle, order, stream, LABELS, TEST_LABELS, 10, seed)
+
+
+@pytest.mark.usefixtures("appendix_b")
+def test_appendix_b_aligned_tasks():
+    d = sets(orders.chunks_of_classes(SPLIT, 10, 0))
+    assert d == [{3, 9}, {1, 2}, {4, 0}, {5, 8}, {6, 7}]
+    two = sets(oracles.task_of_class(split(2), SPLIT, 10, 0))
+    assert two == [{3, 9, 1, 2, 4}, {0, 5, 8, 6, 7}]
+    assert two[0] == d[0] | d[1] | {4}  # chunks 1, 2 and half of 3
+    assert sets(oracles.task_of_class(split(5), SPLIT, 10, 0)) == d
+    seven = sets(oracles.task_of_class(split(7), SPLIT, 10, 0))
+    assert [len(task) for task in seven] == [2, 2, 2, 1, 1, 1, 1]  # 4 classes identified, 6 in 3 sets
+    assert seven[:3] == d[:3]
+
+
+def three_sequences(tasks, classes, seed):
+    """D, I and J of td_es_ed."""
+    oracle, order = split(tasks, aligned=False), split(tasks)
+    return (
+        orders.chunks_of_classes(order, classes, seed),
+        oracles.task_of_class(oracle, order, classes, seed),
+        evaluation_partition("independent", oracle, order, classes, seed),
+    )
+
+
+@pytest.mark.parametrize(("tasks", "classes"), [(5, 10), (10, 100)])  # appendix B's, and Table 4's
+def test_appendix_b_three_different_sequences(tasks, classes):
+    data, tasks_of, evaluation = map(sets, three_sequences(tasks, classes, 0))
+    assert [len(group) for group in data + tasks_of + evaluation] == [classes // tasks] * 3 * tasks
+    assert data != tasks_of
+    assert tasks_of != evaluation
+    assert data != evaluation
+
+
+def test_the_three_sequences_are_independent():
+    drawn = np.array([three_sequences(10, 100, seed) for seed in range(100)])
+    for one, other in ((0, 1), (1, 2), (0, 2)):
+        table = stats.contingency.crosstab(drawn[:, one].ravel(), drawn[:, other].ravel()).count
+        assert stats.chi2_contingency(table).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+@given(st.data())
+def test_split_cuts_one_order_into_near_equal_tasks(aligned, data):
+    classes = data.draw(st.integers(1, 40))
+    tasks = data.draw(st.integers(1, classes))
+    sizes = np.bincount(oracles.task_of_class(split(tasks, aligned=aligned), SPLIT, classes, 3))
+    assert sizes.tolist() == [len(part) for part in np.array_split(np.arange(classes), tasks)]
+
+
+@pytest.mark.parametrize(("classes", "sizes"), [(10, [2, 3, 5]), (100, [20, 30, 50]), (3, [1, 1, 1]), (4, [1, 1, 2])])
+def test_dominant_tasks_are_a_fifth_three_tenths_and_half(classes, sizes):
+    of_class = oracles.task_of_class({"name": "dominant_tasks"}, SPLIT, classes, 0)
+    assert np.bincount(of_class).tolist() == sizes
+
+
+@pytest.mark.parametrize("oracle", [split(2, aligned=False), {"name": "dominant_tasks"}])
+def test_independent_tasks_do_not_follow_the_data(oracle):
+    in_first = np.zeros((2, 2))  # classes by: in the first task, in the first chunk
+    for seed in range(300):
+        task = oracles.task_of_class(oracle, SPLIT, 10, seed)
+        chunk = orders.chunks_of_classes(split(2), 10, seed)
+        in_first += stats.contingency.crosstab(task == 0, chunk == 0).count
+    assert stats.chi2_contingency(in_first).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("oracle", [split(3), split(5, aligned=False), {"name": "dominant_tasks"}])
+@pytest.mark.parametrize("order", [SPLIT, {"name": "offline", "items": 900}, {"name": "dominant", "share": 0.55}])
+def test_tasks_of_classes_reach_every_item(oracle, order):
+    stream, said = told(oracle, order)
+    assert said.tasks == said.of_class.max() + 1 == len(said.may_hold)
+    np.testing.assert_array_equal(said.train, said.of_class[LABELS[stream.indices]])
+    np.testing.assert_array_equal(said.test, said.of_class[TEST_LABELS])
+    assert sets(said.of_class) == [set(np.flatnonzero(row).tolist()) for row in said.may_hold]
+
+
+@pytest.mark.parametrize("name", ["none", "entropy", "mixed"])
+def test_oracles_that_say_nothing(name):
+    stream, said = told({"name": name, "tasks": 15})
+    assert said.tasks == 1
+    assert said.of_class is None
+    assert said.train.shape == stream.indices.shape
+    assert said.test.shape == TEST_LABELS.shape
+    assert not said.train.any()
+    assert not said.test.any()
+    assert said.may_hold.shape == (1, 10)
+    assert said.may_hold.all()
+
+
+def test_random_tasks_are_uniform_and_of_each_example():
+    stream, said = told({"name": "random_tasks", "tasks": 15}, {"name": "offline", "items": 6000})
+    assert said.tasks == 15
+    assert said.of_class is None
+    assert said.may_hold.shape == (15, 10)
+    assert said.may_hold.all()
+    for tasks, labels in ((said.train, LABELS[stream.indices]), (said.test, TEST_LABELS)):
+        assert tasks.max() < 15
+        assert stats.chi2_contingency(stats.contingency.crosstab(labels, tasks).count).pvalue > 1e-3
+    assert stats.chisquare(np.bincount(said.train)).pvalue > 1e-3
+    _, again = told({"name": "random_tasks", "tasks": 15})
+    np.testing.assert_array_equal(again.test, said.test)  # whatever the stream
+
+
+def test_chunks_of_domains():
+    stream, said = told({"name": "chunks"}, {"name": "permuted_pixels", "tasks": 3}, pixels=4)
+    assert said.tasks == 3
+    assert said.train.tolist() == [0] * 400 + [1] * 400 + [2] * 400
+    assert stream.boundaries.tolist() == [400, 800]
+    assert said.of_class is None
+    assert not said.test.any()
+    assert said.may_hold.all()
+
+
+@pytest.mark.parametrize("name", ["split", "split_two"])
+def test_chunks_of_classes_are_the_aligned_split(name):
+    order = {"name": name, "tasks": 5}
+    (_, chunks), (_, aligned) = (told(oracle, order) for oracle in ({"name": "chunks"}, split(5)))
+    for field in ("of_class", "train", "test", "may_hold"):
+        np.testing.assert_array_equal(getattr(chunks, field), getattr(aligned, field))
+
+
+def test_what_no_oracle_is_is_refused():
+    with pytest.raises(ValueError, match="name: 'oracle' is not one of none, split"):
+        told({"name": "oracle"})
+    with pytest.raises(ValueError, match="oracle split: 11 tasks are more than the 10 classes"):
+        told(split(11))
+    with pytest.raises(ValueError, match="oracle dominant_tasks: 3 tasks are more than the 2 classes"):
+        oracles.task_of_class({"name": "dominant_tasks"}, SPLIT, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("batches", "changes"),
+    [
+        (["000", "000", "000"], "..."),  # one task never
+        (["000", "111", "111", "000"], ".!.!"),  # a switch, a run, a switch back
+        (["000", "001", "111"], ".!!"),  # mixed, then single: of the task that came with the mixture
+        (["000", "101", "000"], ".!!"),  # mixed between equal ones
+        (["012", "012", "012"], ".!!"),  # mixed follows mixed
+        (["01", "11", "11", "22"], ".!.!"),  # the first never, however mixed
+        (["0", "1", "1", "2"], ".!.!"),  # batches of one item
+        (["0011"], "."),
+        (["00", "2", "2222", "1"], ".!.!"),  # unequal lengths
+    ],
+)
+def test_the_trigger(batches, changes):
+    tasks = np.array([int(task) for batch in batches for task in batch])
+    ends = np.cumsum([len(batch) for batch in batches])
+    assert oracles.task_changes(tasks, ends).tolist() == [mark == "!" for mark in changes]
+
+
+@pytest.mark.parametrize("tasks", ["000000", "012012"])
+def test_the_trigger_at_every_batch(tasks):
+    tasks = np.array([int(task) for task in tasks])
+    assert oracles.task_changes(tasks, np.array([2, 4, 6]), always=True).tolist() == [False, True, True]
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4), min_size=1, max_size=12))
+def test_the_trigger_is_its_definition(batches):
+    held = [set(batch) for batch in batches]
+    expected = [t > 0 and (len(now) > 1 or now != held[t - 1]) for t, now in enumerate(held)]
+    ends = np.cumsum([len(batch) for batch in batches])
+    assert oracles.task_changes(np.concatenate(batches), ends).tolist() == expected
+
+
+@pytest.mark.parametrize(("name", "times"), [("split", 4), ("split_two", 9)])
+def test_recurring_classes_trigger_once_a_segment(name, times):
+    order = {"name": name, "tasks": 5}
+    stream, said = told(split(5), order)
+    ends = batches(stream.boundaries, LABELS.size, 16)
+    assert oracles.task_changes(said.train, ends).sum() == times  # §4.3: from 5 to 10, the first teaching nothing
+    assert oracles.task_changes(np.zeros_like(said.train), ends).sum() == 0
+
+
+@pytest.mark.parametrize("order", [{"name": "random"}, {"name": "dominant", "share": 0.55}])
+@pytest.mark.parametrize(
+    "oracle", [split(2), split(5), {"name": "dominant_tasks"}, {"name": "random_tasks", "tasks": 9}]
+)
+def test_mixed_streams_trigger_at_every_batch(order, oracle):
+    stream, said = told(oracle, order)
+    changes = oracles.task_changes(said.train, batches(stream.boundaries, LABELS.size, 40))
+    assert changes.tolist() == [False] + [True] * (len(changes) - 1)

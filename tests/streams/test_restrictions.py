@@ -1,0 +1,187 @@
+"""Restrictions: masks by hand, and the random baselines of `rules` simulated without training."""
+
+import numpy as np
+import pytest
+
+from clpapers.streams import oracles, orders, restrictions
+from clpapers.streams.restrictions import RESTRICTIONS, chance, union_masks
+
+# Classes 0 to 4 in three tasks.
+OF_CLASS = np.array([0, 0, 1, 2, 2])
+SPLIT = {"name": "split", "tasks": 10}
+CIFAR100_TEST = np.repeat(np.arange(100), 100)
+MNIST_TEST = np.repeat(np.arange(10), 100)
+BATCH = 128
+
+
+def sp(tasks, aligned=True):
+    return {"name": "split", "tasks": tasks, "aligned": aligned}
+
+
+def test_union_masks_by_hand():
+    labels = np.array([0, 0, 1, 2, 2, 4, 3, 3])
+    masks = union_masks(OF_CLASS, labels, np.array([2, 4, 6, 7, 8]), 5)
+    assert masks.astype(int).tolist() == [
+        [1, 1, 0, 0, 0],  # 0 0
+        [1, 1, 1, 0, 0],  # 1 2
+        [0, 0, 1, 1, 1],  # 2 4
+        [0, 0, 0, 1, 1],  # 3
+        [0, 0, 0, 1, 1],  # 3
+    ]
+    assert masks.dtype == bool
+
+
+def test_without_a_partition_all_classes_compete():
+    masks = union_masks(None, np.array([0, 1, 2]), np.array([2, 3]), 5)
+    assert masks.shape == (2, 5)
+    assert masks.all()
+
+
+def test_restrictions_are_the_papers():
+    """Section 4.4: sq1 is D, sq2 is I and sq3 is J."""
+    equal = {"es": (True, "I"), "ea": (True, None), "td": (False, "I"), "td_es": (False, "D")}
+    equal |= {"es_ed": (True, "other"), "td_es_ed": (False, "other")}
+    views = {"I": "oracle", "D": "data", "other": "independent", None: "none"}
+    for name, (aligned, j) in equal.items():
+        assert RESTRICTIONS[name] == (aligned, "oracle", views[j])
+    assert RESTRICTIONS["single_head"] == (True, "none", "none")
+    assert {restriction.test for restriction in RESTRICTIONS.values()} == {"none", *restrictions.VIEWS}
+
+
+def test_test_batches_follow_the_data_and_do_not_cross():
+    labels = np.repeat(np.arange(5), [7, 3, 6, 2, 9])
+    served, ends = restrictions.test_batches(labels, OF_CLASS, 4, seed=0)
+    assert sorted(served.tolist()) == list(range(27))
+    assert (np.diff(OF_CLASS[labels[served]]) >= 0).all()
+    assert ends.tolist() == [4, 8, 10, 14, 16, 20, 24, 27]  # chunks of 10, 6 and 11 items
+    assert (np.diff(labels[served[:10]]) < 0).any()  # shuffled inside a chunk
+    other, _ = restrictions.test_batches(labels, OF_CLASS, 4, seed=1)
+    assert served.tolist() != other.tolist()
+
+
+def test_test_batches_where_chunks_have_no_test_item():
+    labels = np.array([0, 3, 3, 3, 1])  # of the chunks 0 and 2
+    served, ends = restrictions.test_batches(labels, np.array([0, 0, 1, 2, 3]), 2, seed=0)
+    assert OF_CLASS[labels[served]].tolist() == [0, 0, 2, 2, 2]
+    assert ends.tolist() == [2, 4, 5]
+
+
+def test_test_batches_without_chunks_are_one_shuffled_sequence():
+    served, ends = restrictions.test_batches(MNIST_TEST, None, BATCH, seed=0)
+    assert sorted(served.tolist()) == list(range(1000))
+    assert len(set(MNIST_TEST[served[:BATCH]])) == 10
+    assert ends.tolist() == [128, 256, 384, 512, 640, 768, 896, 1000]
+
+
+@pytest.mark.parametrize("oracle", [sp(10), sp(7), sp(20, aligned=False), {"name": "dominant_tasks"}])
+def test_evaluation_partitions(oracle):
+    partition = {
+        view: restrictions.evaluation_partition(view, oracle, SPLIT, 100, 3)
+        for view in ("none", "oracle", "data", "independent")
+    }
+    assert partition["none"] is None
+    np.testing.assert_array_equal(partition["oracle"], oracles.task_of_class(oracle, SPLIT, 100, 3))
+    np.testing.assert_array_equal(partition["data"], orders.chunks_of_classes(SPLIT, 100, 3))
+    tasks = partition["oracle"].max() + 1
+    assert np.bincount(partition["independent"]).tolist() == [len(p) for p in np.array_split(np.arange(100), tasks)]
+    for view in ("oracle", "data"):
+        assert (partition["independent"] != partition[view]).any()
+
+
+@pytest.mark.parametrize("name", ["none", "random_tasks", "entropy", "mixed"])
+def test_oracles_without_tasks_of_classes_restrict_nothing(name):
+    for view in ("oracle", "independent"):
+        oracle = {"name": name, "tasks": 5}
+        assert restrictions.view_masks(view, oracle, SPLIT, CIFAR100_TEST, 100, BATCH, 0) is None
+
+
+def test_data_that_shares_classes_restricts_nothing():
+    assert restrictions.view_masks("data", sp(5), {"name": "random"}, MNIST_TEST, 10, BATCH, 0) is None
+    assert restrictions.view_masks("oracle", sp(5), {"name": "random"}, MNIST_TEST, 10, BATCH, 0).all()  # mixed batches
+
+
+@pytest.mark.parametrize("view", restrictions.VIEWS)
+def test_view_masks_are_in_the_test_splits_order(view):
+    labels = np.random.default_rng(0).permutation(CIFAR100_TEST)
+    masks = restrictions.view_masks(view, sp(20, aligned=False), SPLIT, labels, 100, BATCH, 5)
+    assert masks.shape == (10_000, 100)
+    assert masks[np.arange(10_000), labels].all()  # the right class always competes
+    chunk = orders.chunks_of_classes(SPLIT, 100, 5)[labels]
+    kinds = [len(np.unique(masks[chunk == i], axis=0)) for i in range(10)]
+    assert max(kinds) <= 8  # of a chunk's 1000 items, 8 batches; one item's mask is its batch's
+
+
+# Tables 1, 4 and 8: percent and printed bracket of Random and RandMM, here guesses among what the masks leave; RandMM's
+# also among what the task that the oracle names may hold.
+PRINTED = {
+    ("es", "sp10"): ((10.00, 0.07), (10.00, 0.07)),
+    ("es_ed", "sp10"): ((1.52, 0.04), (10.00, 0.07)),
+    ("ea", "sp10"): ((0.97, 0.01), (10.00, 0.07)),
+    ("td", "sp10"): ((1.52, 0.04), (9.95, 0.11)),
+    ("td_es", "sp10"): ((10.00, 0.07), (66.09, 1.11)),
+    ("td_es_ed", "sp10"): ((1.49, 0.04), (15.25, 0.36)),
+    ("es", "sp5"): ((4.97, 0.04), (4.97, 0.04)),
+    ("es", "sp20"): ((10.00, 0.07), (19.98, 0.11)),
+    ("es", "dom"): ((1.00, 0.02), (3.07, 0.04)),
+    ("es", "rand"): ((0.97, 0.01), (0.97, 0.01)),
+}
+
+
+def oracle_named(name, aligned=True):
+    if name.startswith("sp"):
+        return sp(int(name[2:]), aligned)
+    return {"dom": {"name": "dominant_tasks"}, "rand": {"name": "random_tasks", "tasks": 10}}[name]
+
+
+def guesses(view, oracle, order, labels, classes, seed):
+    """The chances of Random and RandMM, in percent."""
+    stream = orders.make(order, np.arange(classes), seed)  # one item a class; only the test counts here
+    said = oracles.identify(oracle, order, stream, np.arange(classes), labels, classes, seed)
+    masks = restrictions.view_masks(view, oracle, order, labels, classes, BATCH, seed)
+    masks = np.ones((labels.size, classes), dtype=bool) if masks is None else masks
+    held = masks & said.may_hold[said.test]
+    assert held[np.arange(labels.size), labels].all()
+    return 100 * chance(masks), 100 * chance(held)
+
+
+@pytest.mark.parametrize(("restriction", "oracle"), PRINTED)
+def test_random_baselines_of_split_cifar100_are_the_printed_ones(restriction, oracle):
+    aligned, _, view = RESTRICTIONS[restriction]
+    found = [guesses(view, oracle_named(oracle, aligned), SPLIT, CIFAR100_TEST, 100, seed) for seed in range(30)]
+    for mean, (printed, bracket) in zip(np.mean(found, axis=0), PRINTED[restriction, oracle]):
+        assert abs(mean - printed) <= 3 * bracket + 1e-9
+
+
+def test_chances_that_are_exact():
+    assert guesses("oracle", sp(10), SPLIT, CIFAR100_TEST, 100, 0) == pytest.approx((10, 10))
+    assert guesses("none", sp(10), SPLIT, CIFAR100_TEST, 100, 0) == pytest.approx((1, 10))
+
+
+@pytest.mark.parametrize(
+    ("oracle", "classes", "expected"),
+    [
+        *[(sp(tasks), 10, 10 * tasks) for tasks in (1, 2, 5)],
+        *[(sp(tasks), 100, tasks) for tasks in (5, 10, 20)],
+        ({"name": "dominant_tasks"}, 10, 30),
+        ({"name": "dominant_tasks"}, 100, 3),
+        ({"name": "random_tasks", "tasks": 15}, 10, 10),
+    ],
+)
+@pytest.mark.parametrize(
+    "order", [{"name": "random"}, {"name": "split", "tasks": 5}, {"name": "dominant", "share": 0.1}]
+)
+def test_random_multi_models_unrestricted_chance(oracle, classes, expected, order):
+    labels = np.repeat(np.arange(classes), 10)
+    stream = orders.make(order, labels, 0)
+    said = oracles.identify(oracle, order, stream, labels, labels, classes, 0)
+    assert 100 * chance(said.may_hold[said.test]) == pytest.approx(expected)
+
+
+def test_a_simulated_guess_has_the_chance():
+    masks = restrictions.view_masks("independent", sp(10), SPLIT, CIFAR100_TEST, 100, BATCH, 0)
+    drawn = np.random.default_rng(0).random((50, *masks.shape[:1], 1))
+    ranked = np.cumsum(masks, axis=1)
+    guess = (ranked[None] > drawn * ranked[None, :, -1:]).argmax(axis=2)
+    expected = chance(masks)
+    error = np.sqrt(expected * (1 - expected) / guess.size)
+    assert abs((guess == CIFAR100_TEST).mean() - expected) < 4 * error
