@@ -347,14 +347,20 @@ def _measured_streams(plan: Plan, target: Target):
         import numpy as np
 
         from clpapers.datasets.arrays import labels
+        from clpapers.streams.oracles import identify
         from clpapers.streams.stream import load
 
-        for (name, order, seed), file in zip(target.streams, files):
+        for (name, order, seed), file, given in zip(target.streams, files, target.spec["streams"]):
             if name in sets:
                 y = labels(sets[name], "train")
             else:
                 y = np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
-            yield {"dataset": name, "order": order["name"], "seed": seed}, vars(load(file)), y
+            stream, factors = load(file), {"dataset": name, "order": order["name"], "seed": seed}
+            if "oracle" in given:
+                told = identify(given["oracle"], order, stream, y, y[:0], int(y.max()) + 1, seed)
+                yield factors, vars(stream), y, told.train
+            else:
+                yield factors, vars(stream), y
 
     return [*files, *sets.values()], streams
 

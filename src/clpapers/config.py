@@ -386,6 +386,13 @@ class Plan:
             (s["dataset"], self._stream_order(file, f"{at}.streams[{i}]", content, s), s["seed"])
             for i, s in enumerate(spec.get("streams", []))
         )
+        told = [
+            stream | {"oracle": self._oracle(file, f"{at}.streams[{i}]", content, stream["oracle"], stream["dataset"])}
+            for i, stream in enumerate(spec.get("streams", []))
+            if "oracle" in stream
+        ]
+        if told:
+            spec = spec | {"streams": told}
         for i, dataset in enumerate(spec.get("nets", [])):
             if f"{paper}/{dataset}" not in self.nets:
                 known = ", ".join(content.get("datasets", {}))
@@ -510,7 +517,9 @@ class Plan:
             "evaluation": evaluation,
         }, view
 
-    def _oracle(self, file: Path, where: str, content: dict, oracle: str | dict, dataset: str, *, aligned: bool) -> dict:
+    def _oracle(
+        self, file: Path, where: str, content: dict, oracle: str | dict, dataset: str, *, aligned: bool = True
+    ) -> dict:
         """A complete oracle, from the name that the paper's file gives it or from its description."""
         if isinstance(oracle, str):
             there = content.get("oracles", {})
@@ -560,7 +569,7 @@ class Plan:
         if stream["dataset"] not in content.get("datasets", {}):
             known = ", ".join(content.get("datasets", {}))
             raise ConfigError(f"{file}: {at}.dataset: {stream['dataset']!r} is not one of {known}")
-        base = {"order": self._base(content, stream["dataset"])["order"]}
+        base = {"order": self._base(content, stream["dataset"]).get("order", {})}
         return self._order(file, at, merge(base, {"order": stream.get("order", {})})["order"])
 
     @property

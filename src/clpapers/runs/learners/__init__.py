@@ -18,6 +18,7 @@ from clpapers.randomness import generator
 from clpapers.runs.images import Images
 from clpapers.runs.memories import Memory
 from clpapers.runs.nets.stacked import Stack
+from clpapers.runs.optimizers import OPTIMIZERS, SGD
 
 
 @dataclasses.dataclass
@@ -81,11 +82,9 @@ class Learner:
             self.parameters = list(self.net.parameters())
             self.optimizer = self.optimize(self.parameters)
 
-    def optimize(self, parameters: Sequence[torch.Tensor]) -> torch.optim.Optimizer:
-        """The budget's optimiser: plain SGD, or Adam with its usual β = (0.9, 0.999)."""
-        if self.setting.budget["optimizer"] == "adam":
-            return torch.optim.Adam(parameters, lr=self.learning_rate, fused=True)
-        return torch.optim.SGD(parameters, lr=self.learning_rate, foreach=True)
+    def optimize(self, parameters: Sequence[torch.Tensor]) -> SGD:
+        """The budget's optimiser, for some parameters."""
+        return OPTIMIZERS[self.setting.budget["optimizer"]](parameters, self.learning_rate)
 
     def task_change(self, t: int) -> None:
         """The oracle's task changes with the batch of step t, which is learnt next."""

@@ -44,7 +44,7 @@ class GDumbRetrained(Replay):
     def retrained(self) -> Stack:
         """A fresh net, trained on the memory."""
         net = self.setting.build([int(self.rng.integers(2**63))]).train()
-        optimizer = torch.optim.SGD(net.parameters(), lr=self.learning_rate, foreach=True)
+        optimizer = self.optimize(net.parameters())
         count = self.memory.counts[0, self.seen]
         for _ in range(self.epochs):
             order = torch.from_numpy(self.rng.permutation(count)).to(self.memory.item.device)

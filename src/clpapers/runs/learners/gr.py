@@ -11,6 +11,7 @@ from clpapers.randomness import generator
 from clpapers.runs import nets
 from clpapers.runs.learners import Learner, Setting, backward, cross_entropy, masked
 from clpapers.runs.nets.stacked import Stack
+from clpapers.runs.optimizers import Adam
 
 
 class GR(Learner):
@@ -33,7 +34,7 @@ class GR(Learner):
     ):
         super().__init__(setting)
         self.vae = VAE(setting, latent, reconstruction)
-        self.vae_optimizer = torch.optim.Adam(self.vae.parameters(), lr=generator_learning_rate, fused=True)
+        self.vae_optimizer = Adam(self.vae.parameters(), generator_learning_rate)
         self.rngs = [generator(seed, "generative replay") for seed in setting.seeds]
         self.new_share, self.old = new_share, None
         s, n = setting.tasks.shape

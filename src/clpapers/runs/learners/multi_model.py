@@ -9,6 +9,7 @@ import torch
 
 from clpapers.runs.learners import Learner, Setting, backward, cross_entropy, masked
 from clpapers.runs.nets.stacked import Stack
+from clpapers.runs.optimizers import SGD
 
 
 class MultiModel(Learner):
@@ -49,7 +50,7 @@ class MultiModel(Learner):
 
     def routed(
         self, x: torch.Tensor, tasks: torch.Tensor
-    ) -> Iterator[tuple[Stack, torch.optim.Optimizer, torch.Tensor]]:
+    ) -> Iterator[tuple[Stack, SGD, torch.Tensor]]:
         """The models that x [1, B, …] goes to, with their optimisers and the positions of their items."""
         chosen = self.least_entropy(x) if self.by_entropy else tasks[0]
         for m in chosen.unique().tolist():
