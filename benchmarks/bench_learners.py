@@ -19,8 +19,10 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from clpapers.runs import learners, loop, nets
+from clpapers.runs.course import course
 from clpapers.runs.images import Images
-from clpapers.runs.nets.stacked import stack
+from clpapers.streams.orders import NO_BOUNDARIES, NO_TRANSFORMS
+from clpapers.streams.stream import Stream
 
 OPTIONS = {
     "er": {"forward": "separate"},
@@ -36,6 +38,7 @@ NETS = {  # name → net, (H, W, C) of the images, classes
     "resnet18_reduced": ({"name": "resnet18_reduced", "width": 20, "head": "linear"}, (32, 32, 3), 10),
 }
 BUDGET = {
+    "optimizer": "sgd",
     "learning_rate": bare.LEARNING_RATE,
     "batch": bare.BATCH,
     "replay_batch": bare.BATCH,
@@ -66,27 +69,31 @@ def cell(net: str, method: str) -> dict:
     """The cell of a method on a net."""
     return {
         "dataset": net,
+        "order": {"name": "random", "length": None},
+        "oracle": {"name": "none"},
+        "restriction": {"train": "none"},
         "learner": {"name": method, **OPTIONS[method]},
         "net": NETS[net][0],
         "budget": BUDGET,
         "scaling": "symmetric",
-        "evaluation": {"points": 1, "probes": 1, "test": None},
+        "evaluation": {"points": 1, "probes": 1, "test": None, "oracles": {}},
         "precision": "float32",
     }
 
 
+def stream(indices: np.ndarray, seed: int = 0) -> Stream:
+    """The task-free stream of these training items, which it may repeat."""
+    times = np.arange(len(indices)) / len(indices)
+    return Stream(indices, times, np.empty((0, 4)), NO_BOUNDARIES, NO_TRANSFORMS, seed)
+
+
 def learner(net: str, method: str, data: loop.Data, streams: np.ndarray, device: torch.device) -> learners.Learner:
     """A learner with as many seeds as there are streams [S, n], apart from the loop."""
+    spec = cell(net, method)
     images = Images(data.train_x, "symmetric", device, torch.float32)
-    items = torch.from_numpy(streams).to(device)
-    labels = torch.from_numpy(data.train_y).to(device)[items]
-    seeds = range(len(streams))
-
-    def build(init_seeds):
-        return stack(lambda: nets.build(NETS[net][0], images.shape, data.classes), init_seeds).to(device)
-
-    setting = learners.Setting(build(seeds).train(), images, items, labels, data.classes, seeds, BUDGET, build)
-    return learners.create(cell(net, method)["learner"], setting)
+    given = (stream(indices, seed) for seed, indices in enumerate(streams))
+    courses = [course(spec, each, data.train_y, data.test_y, data.classes) for each in given]
+    return learners.create(spec["learner"], loop._setting(spec, data, courses, images))
 
 
 def planning(net: str, method: str, device: torch.device, steps: int = 1000) -> float:
@@ -136,9 +143,9 @@ def turns(net: str, method: str, seconds: float, device: torch.device) -> tuple[
                 yield from itertools.islice(bar, steps)
                 loop_turns.append((clock(device) - started) / steps)
 
-    stream = np.random.default_rng(0).integers(0, ITEMS, (WARM_UP + rounds * steps) * bare.BATCH)
+    items = np.random.default_rng(0).integers(0, ITEMS, (WARM_UP + rounds * steps) * bare.BATCH)
     with mock.patch.object(loop, "tqdm", taking_turns):
-        loop.train(cell(net, method), data, {0: stream}, device)
+        loop.train(cell(net, method), data, {0: stream(items)}, device)
     return bare_turns, loop_turns
 
 

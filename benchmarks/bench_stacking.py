@@ -9,7 +9,7 @@ from unittest import mock
 
 import numpy as np
 import torch
-from bench_learners import cell, clock, learner, random_data
+from bench_learners import cell, clock, learner, random_data, stream
 from tabulate import tabulate
 
 from clpapers.runs import loop
@@ -23,9 +23,8 @@ def steps_of(net: str, size: int, data: loop.Data, device: torch.device):
     streams = np.stack([np.random.default_rng(seed).permutation(n) for seed in range(size)])
     er = learner(net, "er", data, streams, device)
     images, items, labels = er.setting.images, er.setting.items, er.setting.labels
-    batch = er.setting.budget["batch"]
-    for t in range(n // batch):
-        now = slice(t * batch, (t + 1) * batch)
+    for t in range(len(er.setting.ends)):
+        now = er.setting.step(t)
         er.observe(t, images(items[:, now]), labels[:, now])
         yield
 
@@ -50,9 +49,16 @@ def turns(net: str, rounds: int, device: torch.device) -> dict[int, list[float]]
 
 def stack_size(net: str, device: torch.device) -> int:
     """How many of 20 seeds `loop.train` puts into a stack."""
-    streams = {seed: np.arange(10) for seed in range(20)}
-    with mock.patch.object(loop, "_train_stack", lambda cell, data, streams, seeds, device: [len(seeds)]):
-        return loop.train(cell(net, "er"), random_data(net, 10), streams, device)[0]
+    streams = {seed: stream(np.arange(10), seed) for seed in range(20)}
+    sizes = []
+
+    def train_stack(cell, data, courses, device):
+        sizes.append(len(courses))
+        return []
+
+    with mock.patch.object(loop, "_train_stack", train_stack):
+        loop.train(cell(net, "er"), random_data(net, 10), streams, device)
+    return sizes[0]
 
 
 def main() -> None:

@@ -127,7 +127,8 @@ REFUSED = [
      "float64"),
     (PAPER, "  precision: float32\n", "", f"{CELL}: 'precision' is missing"),
     # orders
-    (PAPER, "name: stf, mu_sigma: 0.05", "name: stff", "defaults.order.name: 'stff' is not one of stf, split, random"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: stff", "defaults.order.name: 'stff' is not one of stf, split, "
+     "split_two, dominant, random, offline, permuted_pixels"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0.5", "defaults.order.mu_sigma: 0.5 must be less than 0.5"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0", "defaults.order.mu_sigma: 0 must be greater than 0"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: -0.1", "defaults.order.mu_sigma: -0.1 must be greater than 0"),
@@ -139,6 +140,23 @@ REFUSED = [
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0.05, tasks: 2", f"{CELL}: order stf takes no 'tasks'; it takes length, "
      "mu_sigma"),
     (PAPER, "length: null", "length: all", "defaults.order.length: 'all' is not of type integer or null"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: dominant", f"{CELL}: order dominant needs a value for 'share'"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: dominant, share: 1", "defaults.order.share: 1 must be less than 1"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: offline, items: 0", "defaults.order.items: 0 must be at least 1"),
+    # oracles and restrictions
+    (PAPER, "oracle: {name: none}", "oracle: sp9", f"{CELL}: oracle: 'sp9' is not one of none"),
+    (PAPER, "oracle: {name: none}", "oracle: {name: split}", f"{CELL}: oracle split needs a value for 'tasks'"),
+    (PAPER, "oracle: {name: none}", "oracle: {name: none, tasks: 2}", f"{CELL}: oracle none takes no 'tasks'; "
+     "it takes "),
+    (PAPER, "oracle: {name: none}", "oracle: {name: split, tasks: 11}", f"{CELL}: oracle.tasks: 11 is more than the 10 "
+     "classes"),
+    (PAPER, "name: single_head", "name: ess", "defaults.restriction.name: 'ess' is not one of single_head, es, es_ed, "
+     "ea, td, td_es, td_es_ed"),
+    (PAPER, "name: single_head", "name: td_es", f"{CELL}: restriction td_es needs an order of class chunks"),
+    (PAPER, "paper: tiny\n", "paper: tiny\noracles: {sp2: {name: splitt}}\n", "oracles.sp2.name: 'splitt' is not one "
+     "of none, split, dominant_tasks, random_tasks, chunks, entropy"),
+    (PAPER, "test: 20", "test: 20, oracles: [sp9]", f"{CELL}: oracle: 'sp9' is not one of none"),
+    (PAPER, "test: 20", "test: 20, oracles: sp9", "defaults.evaluation.oracles: 'sp9' is not of type array"),
     # learners and nets
     (PAPER, "er: {forward: separate}", "mirr: {}", "learners.mirr.method: 'mirr' is not one of er, mir, cbrs, gdumb, "),
     (PAPER, "er: {forward: separate}", "er: {}", f"{CELL}: learner er needs a value for 'forward'"),
@@ -165,11 +183,15 @@ REFUSED = [
      "must be at least 1"),
     (PAPER, GRID, GRID[:-1] + ", budget.memroy: [5]}", "targets.table1.grid.budget.memroy[0]: budget: unknown key "
      "'memroy'; allowed: batch, learning_rate, memory, optimizer, replay_batch"),
+    (PAPER, GRID, GRID + "\n    without: [{learner: [mir]}]", "targets.table1.without[0].learner: 'mir' is not in "
+     "the grid"),
+    (PAPER, GRID, GRID + "\n    without: [{learner: [er]}, {oracle: [sp2]}]", "targets.table1.without[1].oracle: 'sp2' "
+     "is not in the grid"),
     (PAPER, "toy-3-2", "toy-3-0", "targets.figure1.streams[0].dataset: 'toy-3-0' is not one of mnist, cifar10"),
     (PAPER, ", seed: 0}", "}", "targets.figure1.streams[0]: 'seed' is missing"),
     (PAPER, "nets: [mnist]", "nets: [mnits]", "targets.table2.nets[0]: 'mnits' is not one of mnist, cifar10"),
     # targets
-    (PAPER, "title: Table 1", "titel: Table 1", "targets.table1: unknown key 'titel'; allowed: caption, cell, "),
+    (PAPER, "title: Table 1", "titel: Table 1", "targets.table1: unknown key 'titel'; allowed: "),
     (PAPER, "    kind: table\n", "", "targets.table1: 'kind' is missing"),
     (PAPER, "kind: table\n", "kind: tabel\n", "targets.table1.kind: 'tabel' is not one of table, figure"),
     (PAPER, "measure: learning", "measure: intervals", "targets.table1.measure: 'intervals' is not one of "
@@ -183,13 +205,17 @@ REFUSED = [
     (PAPER, "section: \"1\"", "section: \"1\"\n    seeds: 3-1", "targets.table1.seeds: '3-1' holds no seed; write "
      "first-last, first not above last"),
     # files as such
-    (PAPER, "learners:\n", "lerners:\n", "(top): unknown key 'lerners'; allowed: datasets, defaults, learners, paper, "
-     "targets, title"),
+    (PAPER, "learners:\n", "lerners:\n", "(top): unknown key 'lerners'; allowed: datasets, defaults, learners, "
+     "oracles, paper, seeds, targets, title"),
     (PAPER, "title: Table 1\n", "title: Table 1\n    title: Table I\n", "line 19 key 'title' stands twice"),
     (PAPER, "defaults:\n", "defaults: [\n", "line 4 expected ',' or ']', but got '<scalar>'"),
     (PAPER, "defaults:\n", "defaults:\n\tx: 1\n", "line 3 found character '\\t' that cannot start any token"),
     (PAPER, TEXT[PAPER], "- a list", "holds no keys; expected a mapping"),
     (PAPER, TEXT[PAPER], "", "holds no keys; expected a mapping"),
+    # the seeds of a paper
+    (PAPER, "paper: tiny\n", "paper: tiny\nseeds: 3-1\n", "seeds: '3-1' holds no seed; write first-last, first not "
+     "above last"),
+    (PAPER, "paper: tiny\n", "paper: tiny\nseeds: 3\n", "seeds: 3 is not of type string"),
     # scales
     (SCALE, "seeds: 0-3", "seeds: 3-1", "seeds: '3-1' holds no seed; write first-last, first not above last"),
     (SCALE, "seeds: 0-3", "seeds: 3", "seeds: 3 is not of type string"),
@@ -205,8 +231,8 @@ REFUSED = [
     (SCALE, "  tiny:\n", "  tyni:\n", "papers: 'tyni' has no file in config/papers/"),
     (SCALE, "figure1: {", "figure9: {", "papers.tiny.targets: 'figure9' is not one of table1, figure1, table2"),
     (SCALE, "{mnist: {order", "{mnits: {order", "papers.tiny.datasets: 'mnits' is not one of mnist, cifar10"),
-    (SCALE, "length: 30", "lenght: 30", "papers.tiny.datasets.mnist.order: unknown key 'lenght'; allowed: length, "
-     "mu_sigma, mu_sigma_factor, name, tasks"),
+    (SCALE, "length: 30", "lenght: 30", "papers.tiny.datasets.mnist.order: unknown key 'lenght'; allowed: items, "
+     "length, mu_sigma, mu_sigma_factor, name, share, tasks"),
     (SCALE, "chunks: 4", "chunks: four", "papers.tiny.targets.figure1.chunks: 'four' is not of type integer"),
     (SCALE, "    targets:", "    learners: {er: {mask: present}}\n    targets:", "papers.tiny.learners.er: unknown key "
      "'mask'; allowed: cell, forward, method"),
@@ -387,6 +413,230 @@ def test_paths_say_what_a_cell_is():
     assert cell.dataset == Path("results/tiny/datasets/mnist.npz")
 
 
+# --- oracles and restrictions --------------------------------------------------------------------------------
+
+ORACLES = {
+    "none": {"name": "none"},
+    "sp1": {"name": "split", "tasks": 1},
+    "sp2": {"name": "split", "tasks": 2},
+    "sp5": {"name": "split", "tasks": 5},
+    "dom": {"name": "dominant_tasks"},
+    "rand": {"name": "random_tasks", "tasks": 4},
+    "entropy": {"name": "entropy", "tasks": 2},
+    "domains": {"name": "chunks"},
+}
+GR = {"latent": 2, "reconstruction": "bce", "generator_learning_rate": 0.1}
+METHODS = {
+    "er": {"forward": "separate"},
+    "gmed": {"alpha": 1, "beta": 1, "decay": 0, "sign": "paper"},
+    "single": {},
+    "ewc": {"strength": 10, "gamma": 1},
+    "si": {"strength": 1, "damping": 1},
+    "icarl": {"temperature": 2},
+    "gr": GR | {"new_share": "half"},
+    "gr_by_tasks": GR | {"new_share": "by_tasks", "method": "gr"},
+    "mm": {"method": "multi_model", "widths": {"2": 3}},
+    "rand": {"method": "random"},
+    "randmm": {"method": "random_multi_model"},
+}
+RANDOM, SPLIT = {"name": "random", "length": None}, {"name": "split", "tasks": 5, "length": None}
+MIXING = [RANDOM, {"name": "offline", "items": 90, "length": None}, {"name": "dominant", "share": 0.5, "length": None}]
+EVALUATED = ["sp2", "sp5", "dom", "rand"]
+
+
+def cells(order, learners, defaults=(), evaluated=EVALUATED, without=(), **factors):
+    """The cells of a grid on MNIST, by the levels of its learner and its factors in the order given."""
+    content = yaml.safe_load(TEXT[PAPER]) | {"oracles": ORACLES, "learners": METHODS}
+    del content["datasets"]["cifar10"]
+    content["defaults"] = merge(content["defaults"] | {"order": order, "scaling": "unit"}, dict(defaults))
+    content["defaults"]["evaluation"]["oracles"] = evaluated
+    restrictions = [{"name": name} for name in factors.pop("restriction", ["single_head"])]
+    grid = {"dataset": ["mnist"], "learner": learners, **factors, "restriction": restrictions}
+    content["targets"] = {"table1": content["targets"]["table1"] | {"grid": grid, "without": list(without)}}
+    Path(PAPER).write_text(yaml.safe_dump(content, sort_keys=False))
+    found = {}
+    for levels, cell in Plan("real", ["tiny"]).targets["tiny/table1"].cells:
+        _, *rest, restriction = levels.values()
+        found[(*rest, restriction["name"]) if len(restrictions) > 1 else tuple(rest)] = cell
+    return found
+
+
+def distinct(found):
+    return len({cell.hash for cell in found.values()})
+
+
+def refusal(*arguments, **options):
+    """The one line that refuses a grid, without the place."""
+    with pytest.raises(ConfigError) as refused:
+        cells(*arguments, **options)
+    told = str(refused.value)
+    assert "\n" not in told
+    assert told.startswith(f"{PAPER}: targets.table1, cell dataset=mnist learner=")
+    return told.split("'}: ", 1)[1]
+
+
+def test_an_oracle_goes_by_its_name_or_its_description():
+    named = cells(SPLIT, ["ewc"], oracle=["sp2"])["ewc", "sp2"]
+    described = cells(SPLIT, ["ewc"], defaults={"oracle": {"name": "split", "tasks": 2}})["ewc",]
+    assert named == described
+    assert named.spec["oracle"] == {"name": "split", "tasks": 2, "aligned": True}
+
+
+def test_who_looks_at_no_task_is_one_cell_under_all_oracles():
+    oracles = [name for name in ORACLES if name != "entropy"]
+    for order in (SPLIT, RANDOM):
+        found = cells(order, ["single", "er", "rand"], oracle=oracles)
+        assert distinct(found) == 3
+        for cell in found.values():
+            assert cell.view == "none"
+            assert cell.spec["oracle"] == {"name": "none"}
+            assert cell.spec["restriction"] == {"train": "none"}
+            assert set(cell.spec["evaluation"]["oracles"]) == {*EVALUATED, "sp2-unaligned", "sp5-unaligned"}
+
+
+@pytest.mark.parametrize("learner", ["ewc", "si"])
+def test_one_task_makes_a_regulariser_the_plain_net(learner):
+    found = cells(SPLIT, ["single", learner], oracle=["none", "sp1", "sp2"])
+    assert found[learner, "none"] == found[learner, "sp1"] == found["single", "sp1"]
+    assert found["single", "sp1"].spec["learner"] == {"name": "single"}
+    assert found[learner, "sp2"] not in (found[learner, "sp1"], found["single", "sp2"])
+    assert found[learner, "sp2"].spec["evaluation"]["oracles"] == {}
+
+
+@pytest.mark.parametrize("order", MIXING)
+@pytest.mark.parametrize("learner", ["ewc", "si", "icarl", "gr"])
+def test_where_every_batch_mixes_the_tasks_it_is_one_cell_under_all_of_several(learner, order):
+    found = cells(order, [learner], oracle=["sp2", "sp5", "dom", "rand", "sp1"])
+    one_task = found.pop((learner, "sp1"))
+    assert distinct(found) == 1
+    assert found[learner, "sp2"].spec["oracle"] == {"name": "mixed"}
+    assert one_task.hash != found[learner, "sp2"].hash
+    assert distinct(cells(SPLIT, [learner], oracle=EVALUATED)) == 4
+
+
+@pytest.mark.parametrize("learner", ["gr_by_tasks", "mm", "randmm"])
+def test_who_looks_at_the_tasks_themselves_is_a_cell_for_each_oracle(learner):
+    for order in (RANDOM, SPLIT):
+        found = cells(order, [learner], oracle=EVALUATED)
+        assert distinct(found) == 4
+        assert all(cell.spec["evaluation"]["oracles"] == {} for cell in found.values())
+
+
+@pytest.mark.parametrize("learner", ["single", "ewc", "si", "icarl", "gr", "mm"])
+def test_restrictions_of_the_test_alone_share_their_training(learner):
+    names = ["single_head", "es", "es_ed", "ea", "td", "td_es", "td_es_ed"]
+    found = {name: cell for (_, _, name), cell in cells(SPLIT, [learner], oracle=["sp2"], restriction=names).items()}
+    views = {name: cell.view for name, cell in found.items()}
+    assert views == {
+        "single_head": "none",
+        "es": "oracle",
+        "es_ed": "independent",
+        "ea": "none",
+        "td": "oracle",
+        "td_es": "data",
+        "td_es_ed": "independent",
+    }
+    for group in (["es", "es_ed", "ea"], ["td", "td_es", "td_es_ed"]):
+        assert {found[name].hash for name in group} == {found[group[0]].hash}
+        assert found[group[0]].spec["restriction"] == {"train": "oracle"}
+    assert len({found[name].hash for name in ("single_head", "es", "td")}) == 3
+    assert [found[name].spec["oracle"]["aligned"] for name in ("es", "td") if learner != "single"] in (
+        [],
+        [True, False],
+    )
+
+
+def test_who_cannot_be_restricted_is_one_run_seen_in_many_ways():
+    """Of the oracle in the view's name: aligned with the data's own classes, or not."""
+    names = ["single_head", "es", "es_ed", "ea", "td", "td_es", "td_es_ed"]
+    for learner in ("er", "rand"):
+        found = cells(SPLIT, [learner], oracle=["sp2", "dom"], restriction=names)
+        assert distinct(found) == 1
+        assert {name: cell.view for (_, oracle, name), cell in found.items() if oracle == "sp2"} == {
+            "single_head": "none",
+            "es": "sp2/oracle",
+            "es_ed": "sp2/independent",
+            "ea": "none",
+            "td": "sp2-unaligned/oracle",
+            "td_es": "sp2-unaligned/data",
+            "td_es_ed": "sp2-unaligned/independent",
+        }
+        assert found[learner, "dom", "es"].view == found[learner, "dom", "td"].view == "dom/oracle"
+
+
+@pytest.mark.parametrize("learner", ["single", "ewc", "icarl", "mm"])
+def test_random_tasks_let_all_classes_compete(learner):
+    found = cells(SPLIT, [learner], oracle=["rand"], restriction=["single_head", "es", "td"])
+    assert distinct(found) == 1
+    assert found[learner, "rand", "es"].spec["restriction"] == {"train": "none"}
+
+
+def test_views_of_one_run_are_different_targets():
+    """They share the run and not the measured numbers."""
+    digests = set()
+    for name in ("es", "es_ed", "ea"):
+        cells(SPLIT, ["ewc"], oracle=["sp2"], restriction=[name])
+        target = Plan("real", ["tiny"]).targets["tiny/table1"]
+        digests.add(target.measured_digest)
+    assert len(digests) == 3
+
+
+@pytest.mark.parametrize(
+    ("order", "learner", "options", "line"),
+    [
+        (SPLIT, "ewc", {"oracle": ["sp9"]}, f"oracle: 'sp9' is not one of {', '.join(ORACLES)}"),
+        (SPLIT, "ewc", {"oracle": ["entropy"]}, "learner ewc needs an oracle that names tasks, not entropy"),
+        (SPLIT, "gr", {"oracle": ["entropy"]}, "learner gr needs an oracle that names tasks, not entropy"),
+        (RANDOM, "ewc", {"oracle": ["sp2"], "restriction": ["td_es"]}, "restriction td_es needs an order of class "
+         "chunks"),
+        (SPLIT, "gmed", {"defaults": {"budget": {"optimizer": "adam"}}}, "learner gmed needs budget.optimizer sgd, not "
+         "adam"),
+        (SPLIT, "gr", {"defaults": {"scaling": "symmetric"}}, "learner gr needs scaling unit, not symmetric"),
+        (SPLIT, "er", {"oracle": ["sp2"], "restriction": ["es"], "evaluated": ["sp5"]}, "evaluation.oracles: needs "
+         "'sp2' to restrict by it"),
+        (SPLIT, "er", {"oracle": ["sp2"], "restriction": ["td"], "evaluated": []}, "evaluation.oracles: needs 'sp2' to "
+         "restrict by it"),
+        (SPLIT, "er", {"defaults": {"oracle": ORACLES["sp2"]}, "restriction": ["es"]}, "evaluation.oracles: needs "
+         "{'name': 'split', 'tasks': 2} to restrict by it"),
+    ],
+)  # fmt: skip
+def test_what_a_learner_an_order_or_a_run_cannot_do_is_refused_in_one_line(order, learner, options, line):
+    assert refusal(order, [learner], **options) == line
+
+
+def test_cells_are_left_out_of_a_grid_by_any_combination_of_levels():
+    everything = cells(SPLIT, ["single", "ewc", "mm"], oracle=["sp2", "sp5", "dom"])
+    fewer = cells(
+        SPLIT,
+        ["single", "ewc", "mm"],
+        oracle=["sp2", "sp5", "dom"],
+        without=[{"learner": ["single", "ewc"], "oracle": ["sp5"]}, {"oracle": ["dom"], "learner": ["mm"]}],
+    )
+    assert everything.keys() - fewer.keys() == {("single", "sp5"), ("ewc", "sp5"), ("mm", "dom")}
+    assert all(everything[levels] == cell for levels, cell in fewer.items())
+
+
+def test_a_left_out_cell_may_be_one_that_could_not_be():
+    """It is not even looked at."""
+    given = {"oracle": ["sp2", "entropy"]}
+    assert "not entropy" in refusal(SPLIT, ["ewc", "mm"], **given)
+    left = cells(SPLIT, ["ewc", "mm"], without=[{"learner": ["ewc"], "oracle": ["entropy"]}], **given)
+    assert left.keys() == {("ewc", "sp2"), ("mm", "sp2"), ("mm", "entropy")}
+
+
+def test_seeds_are_the_targets_or_the_papers_or_the_scales():
+    def seeds():
+        return plan().targets["tiny/table1"].seeds
+
+    assert seeds() == range(0, 4)
+    edit(PAPER, "paper: tiny\n", "paper: tiny\nseeds: 0-9\n")
+    assert seeds() == range(0, 10)
+    edit(SCALE, "  tiny:\n", "  tiny:\n    seeds: 0-5\n")
+    assert seeds() == range(0, 6)
+    edit(PAPER, "    caption: Both.\n", "    caption: Both.\n    seeds: 1-2\n")
+    assert seeds() == range(1, 3)
+
+
 # --- blocks --------------------------------------------------------------------------------------------------
 
 
@@ -469,6 +719,22 @@ def test_reductions_tell_each_difference_from_the_papers_scale_once():
     ]
     assert reductions(ours["tiny/figure1"], theirs["tiny/figure1"]) == ["chunks 4 (paper: 5)"]
     assert reductions(ours["tiny/table2"], theirs["tiny/table2"]) == ["net.hidden [2] (paper: [4])"]
+
+
+def test_a_cell_is_compared_with_its_own_counterpart():
+    """Where a scale leaves cells out, the others are still compared with themselves, and the lack is told."""
+    edit(SCALE, "targets: {figure1: {chunks: 4}}", "targets: {table1: {without: [{learner: [er], dataset: [mnist]}]}}")
+    edit(
+        SCALE,
+        "mnist: {order: {length: 30}}",
+        "cifar10: {budget: {memory: 5}, learners: {ace: {cell: {budget: {memory: 6}}}}}",
+    )
+    ours, theirs = plan().targets["tiny/table1"], Plan("real", ["tiny"]).targets["tiny/table1"]
+    assert reductions(ours, theirs) == [
+        "3 cells (paper: 4)",
+        "budget.memory 5 (paper: 10)",
+        "budget.memory 6 (paper: 7)",
+    ]
 
 
 def test_the_papers_scale_itself_is_no_reduction():

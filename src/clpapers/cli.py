@@ -330,7 +330,9 @@ def _measured_runs(plan: Plan, target: Target):
         for factors, cell, path in needed:
             content = json.loads(path.read_text())
             content["seeds"] = [
-                entry | {"test": entry["test"][cell.view]} for entry in content["seeds"] if entry["seed"] in target.seeds
+                entry | {"test": entry["test"][cell.view]}
+                for entry in content["seeds"]
+                if entry["seed"] in target.seeds
             ]
             yield factors, cell.hash, content
 

@@ -22,6 +22,8 @@ CONFIG = Path("config")
 SCHEMAS = Path("workflow/schemas")
 RESULTS = Path("results")
 TOY = re.compile(r"toy(-[1-9]\d*)+$")  # `toy-13-17-10`: no images, just so many items of each class
+RENDERED = ("title", "caption", "section", "names", "render", "calibrated")  # keys that only a rendering looks at
+CLASS_CHUNKS = ("split", "split_two")  # orders whose chunks share no class
 MIXING = ("random", "offline", "dominant")  # orders in which a batch holds items of (nearly) every class
 
 
@@ -264,7 +266,7 @@ class Target:
     @property
     def measured_digest(self) -> str:
         """The same, leaving out what only the rendering looks at: a caption's edit measures nothing anew."""
-        spec = {k: v for k, v in self.spec.items() if k not in ("title", "caption", "section", "names", "render")}
+        spec = {k: v for k, v in self.spec.items() if k not in RENDERED}
         return _digest([spec, self._made_of])
 
     @property
@@ -475,46 +477,51 @@ class Plan:
         The restriction at test decides only how a run is read, so that it becomes the view. A learner that looks at no
         oracle is the same run under every oracle, and is evaluated under those of `evaluation.oracles`.
         """
-        learner, order, restriction = spec["learner"], spec["order"], RESTRICTIONS[spec["restriction"]["name"]]
-        tables = {key: schema("paper")["$defs"][key]["const"] for key in ("learner_looks_at", "learner_without_changes")}
-        special = [f"{learner['name']} {option} {value}" for option, value in learner.items()]
-        looks_at = next(filter(None, map(tables["learner_looks_at"].get, [*special, learner["name"]])), [])
-        label = spec["oracle"]
-        oracle = self._oracle(file, where, content, spec["oracle"], spec["dataset"], aligned=restriction.aligned)
-        if restriction.test == "data" and order["name"] not in ("split", "split_two"):
-            raise ConfigError(f"{file}: {where}: restriction {spec['restriction']['name']} needs an order of class chunks")
+        learner, order, called = spec["learner"], spec["order"], spec["oracle"]
+        restriction = RESTRICTIONS[spec["restriction"]["name"]]
+        oracle = self._oracle(file, where, content, called, spec["dataset"], aligned=restriction.aligned)
+        definitions = schema("paper")["$defs"]
+        table, special = (
+            definitions["learner_looks_at"]["const"],
+            [f"{learner['name']} {k} {v}" for k, v in learner.items()],
+        )
+        looks_at = next(filter(None, map(table.get, [*special, learner["name"]])), [])
+        if restriction.test == "data" and order["name"] not in CLASS_CHUNKS:
+            named = spec["restriction"]["name"]
+            raise ConfigError(f"{file}: {where}: restriction {named} needs an order of {' or '.join(CLASS_CHUNKS)}")
         if oracle["name"] == "entropy" and "changes" in looks_at:
-            raise ConfigError(f"{file}: {where}: learner {learner['name']} needs an oracle that names tasks, not entropy")
+            raise ConfigError(
+                f"{file}: {where}: learner {learner['name']} needs an oracle that names tasks, not entropy"
+            )
+
         one_task = oracle["name"] == "none" or oracle.get("tasks") == 1
-        all_compete = one_task or oracle["name"] == "random_tasks"
-        train = restriction.train if "competing" in looks_at and not all_compete else "none"
-        view, evaluated = restriction.test, {}
+        all_compete = one_task or oracle["name"] == "random_tasks" or "competing" not in looks_at
+        train, view, evaluated = "none" if all_compete else restriction.train, restriction.test, {}
+        seen = oracle  # what the learner sees of it
         if train == "none" and "tasks" not in looks_at:
-            told = {}
-            if "changes" in looks_at and not one_task:
-                mixed = order["name"] in MIXING and oracle["name"] != "chunks"
-                told = {"name": "mixed"} if mixed else oracle
-            elif learner["name"] in tables["learner_without_changes"]:
-                learner = {"name": tables["learner_without_changes"][learner["name"]]}
-            if told != oracle:
-                for name in spec["evaluation"].get("oracles", []):
-                    for aligned in (True, False):
-                        told_by_name = self._oracle(file, where, content, name, spec["dataset"], aligned=aligned)
-                        if aligned or "aligned" in told_by_name:
-                            evaluated[name if aligned else f"{name}-unaligned"] = told_by_name
-                oracle = told or {"name": "none"}
-                if view != "none":
-                    label = label if restriction.aligned or f"{label}-unaligned" not in evaluated else f"{label}-unaligned"
-                    if label not in evaluated:
-                        raise ConfigError(f"{file}: {where}: evaluation.oracles: needs {label!r} to restrict by it")
-                    view = f"{label}/{view}"
-        evaluation = spec["evaluation"] | {"oracles": evaluated}
-        restricted = {"train": train}
+            if one_task or "changes" not in looks_at:
+                seen = {"name": "none"}
+                learner = learner_without_changes(learner)
+            elif order["name"] in MIXING and oracle["name"] != "chunks":
+                seen = {"name": "mixed"}
+        if seen != oracle:
+            for name in spec["evaluation"].get("oracles", []):
+                for suffix, aligned in (("", True), ("-unaligned", False)):
+                    told = self._oracle(file, where, content, name, spec["dataset"], aligned=aligned)
+                    if aligned or "aligned" in told:
+                        evaluated[name + suffix] = told
+            if view != "none":
+                named = next((name for name, told in evaluated.items() if told == oracle), None)
+                if named is None:
+                    raise ConfigError(
+                        f"{file}: {where}: evaluation.oracles: {called!r} is missing, which restricts the test"
+                    )
+                view = f"{named}/{view}"
         return spec | {
             "learner": learner,
-            "oracle": oracle,
-            "restriction": restricted,
-            "evaluation": evaluation,
+            "oracle": seen,
+            "restriction": {"train": train},
+            "evaluation": spec["evaluation"] | {"oracles": evaluated},
         }, view
 
     def _oracle(
@@ -599,6 +606,12 @@ class Plan:
         return [cell.folder / f"{block_name(block)}.json" for block in blocks]
 
 
+def learner_without_changes(learner: dict) -> dict:
+    """What a learner is as long as the task never changes: EWC and SI are the single net."""
+    table = schema("paper")["$defs"]["learner_without_changes"]["const"]
+    return {"name": table[learner["name"]]} if learner["name"] in table else learner
+
+
 def reductions(target: Target, paper_scale: Target) -> list[str]:
     """How a target departs from the same target at the paper's scale: one line a difference, none where none.
 
@@ -614,8 +627,12 @@ def reductions(target: Target, paper_scale: Target) -> list[str]:
             shown = ["all" if value is None else str(value) for value in (mine, theirs)]
             lines.setdefault(f"{at} {shown[0]} (paper: {shown[1]})")
 
-    for (_, cell), (_, original) in zip(target.cells, paper_scale.cells):
-        differ("", cell.spec, original.spec)
+    originals = {repr(factors): cell for factors, cell in paper_scale.cells}
+    if len(target.cells) < len(originals):
+        lines[f"{len(target.cells)} cells (paper: {len(originals)})"] = None
+    for factors, cell in target.cells:
+        if repr(factors) in originals:
+            differ("", cell.spec, originals[repr(factors)].spec)
     for (_, order, _), (_, original, _) in zip(target.streams, paper_scale.streams):
         differ("order", order, original)
     for mine, theirs in zip(target.nets, paper_scale.nets):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tiny import stream
 
 from clpapers.runs.loop import Data
 
@@ -23,8 +24,8 @@ def data():
 def streams(data):
     """Three seeds' streams of 53 items (not a multiple of the batch), drifting from class to class."""
 
-    def stream(seed):
+    def drifting(seed):
         rng = np.random.default_rng(seed)
         return np.argsort(data.train_y + rng.normal(0, 0.7, len(data.train_y)))[:53]
 
-    return {seed: stream(seed) for seed in range(3)}
+    return {seed: stream(drifting(seed), seed) for seed in range(3)}

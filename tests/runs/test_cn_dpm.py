@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import tiny
 import torch
 import torch.nn.functional as F
 
@@ -13,25 +14,7 @@ from clpapers.runs.learners.cn_dpm import CNDPM, mixture, responsibilities
 from clpapers.runs.nets.cn_dpm_expert import Expert, widths
 
 SIZES = {"latent": 3, "vae": (4, 2), "classifier": (3, 1)}
-OPTIONS = {
-    "log_alpha": -20,
-    "latent": 3,
-    "samples": 4,
-    "vae_width": 4,
-    "vae_extension": 2,
-    "classifier_width": 3,
-    "classifier_extension": 1,
-    "stm": 12,
-    "sleep_batch": 6,
-    "sleep_vae_steps": 6,
-    "sleep_classifier_steps": 4,
-    "vae_learning_rate": 3e-3,
-    "classifier_learning_rate": 1e-2,
-    "decay": 0.2,
-    "weight_decay": 1e-5,
-    "clip": 0.5,
-    "chill": 0.1,
-}
+OPTIONS = tiny.OPTIONS["cn_dpm"]
 ALL_NOVEL, NONE_NOVEL = 1e9, -1e9  # values of log_alpha
 
 
@@ -41,7 +24,7 @@ def learn(data, streams):
 
     def learner(seed=0, steps=None, batch=5, **options):
         images = Images(data.train_x, "unit", torch.device("cpu"), torch.float64)
-        items = torch.from_numpy(streams[seed])[None]
+        items = torch.from_numpy(streams[seed].indices)[None]
         n = items.shape[1]
         labels = torch.from_numpy(data.train_y)[items]
         ends = np.minimum(np.arange(batch, n + batch, batch), n)

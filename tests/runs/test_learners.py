@@ -9,46 +9,31 @@ import pytest
 import torch
 import torch.nn.functional as F
 import yaml
-from tiny import NETS, OPTIONS, cell
+from tiny import CPU, NETS, OPTIONS, cell, setting, stream
 
-from clpapers.randomness import generator
-from clpapers.runs import learners, nets
-from clpapers.runs.images import Images
+from clpapers.runs import learners, loop, nets
 from clpapers.runs.memories import Draws
 from clpapers.runs.nets.stacked import stack
 
 LR = 0.1
 
 
-def setting(data, streams, spec):
-    """A learner's setting for all seeds, stacked."""
-    images = Images(data.train_x, "symmetric", torch.device("cpu"), torch.float64)
-    items = torch.from_numpy(np.stack(list(streams.values())))
-    labels = torch.from_numpy(data.train_y)[items]
-    seeds = list(streams)
-
-    def build(init):
-        return stack(lambda: nets.build(spec["net"], images.shape, data.classes), init).double()
-
-    return learners.Setting(build(seeds).train(), images, items, labels, data.classes, seeds, spec["budget"], build)
-
-
 class Plain:
     """One seed's net and memory, without stack, plan or vectorisation."""
 
     def __init__(self, given, learner, s, spec):
-        torch.manual_seed(given.seeds[s])
+        torch.manual_seed(given.init()[s])
         self.net = nets.build(spec["net"], given.images.shape, given.classes).double().train()
         self.memory, self.plan = {}, learner.memory.plans[s]
-        self.images, self.stream, self.labels = given.images, given.items[s], given.labels[s]
+        self.images, self.stream, self.labels, self.step = given.images, given.items[s], given.labels[s], given.step
         self.age = {}
 
     def batch(self, t):
-        now = range(t * 5, min((t + 1) * 5, len(self.stream)))
-        return self.images(self.stream[list(now)]), self.labels[list(now)]
+        now = self.step(t)
+        return self.images(self.stream[now]), self.labels[now]
 
     def write(self, t):
-        for position in range(t * 5, min((t + 1) * 5, len(self.stream))):
+        for position in range(self.step(t).start, self.step(t).stop):
             if self.plan[position] >= 0:
                 x, y = self.images(self.stream[position]), self.labels[position]
                 self.memory[int(self.plan[position])] = (x, y)
@@ -150,14 +135,15 @@ def draws_of(learner):
 )
 @pytest.mark.parametrize("net", ["mlp", "cnn"])
 def test_equals_the_plain_implementation(name, step, net, data, streams):
-    """Parameters and running statistics after eleven steps, of every seed of the stack."""
+    """Parameters and running statistics of every seed after eleven steps, one on a chunk's last three items."""
     spec = cell(name, OPTIONS[name], net)
-    given = setting(data, streams, spec)
+    given = setting(spec, data, {seed: stream(s.indices, seed, boundaries=[23]) for seed, s in streams.items()})
+    assert np.diff(given.ends, prepend=0).tolist() == [5, 5, 5, 5, 3, 5, 5, 5, 5, 5, 5]
     learner = learners.create(spec["learner"], given)
     plain = [Plain(given, learner, s, spec) for s in range(len(streams))]
     draws = draws_of(learner)
     for t in range(11):
-        now = slice(t * 5, (t + 1) * 5)
+        now = given.step(t)
         learner.observe(t, given.images(given.items[:, now]), given.labels[:, now])
         for s, reference in enumerate(plain):
             step(reference, t, draws.slots[t, s, : draws.counts[s, t]].tolist())
@@ -172,7 +158,7 @@ def test_equals_the_plain_implementation(name, step, net, data, streams):
 def test_mir_scores_by_hand(data, streams):
     """The chosen candidates have the largest interference, computed anew from a deep copy of the net."""
     spec = cell("mir", {"candidates": 12}, "resnet")
-    given = setting(data, streams, spec)
+    given = setting(spec, data, streams)
     learner = learners.create(spec["learner"], given)
     for t in range(6):
         now = slice(t * 5, (t + 1) * 5)
@@ -199,7 +185,7 @@ def test_mir_scores_by_hand(data, streams):
 
 def test_looking_ahead_leaves_no_trace(data, streams):
     spec = cell("mir", {"candidates": 12}, "resnet")
-    given = setting(data, streams, spec)
+    given = setting(spec, data, streams)
     learner = learners.create(spec["learner"], given)
     x, y = given.images(given.items[:, :5]), given.labels[:, :5]
     learner.step_gradient(learners.cross_entropy(learner.net(x), y))
@@ -243,7 +229,7 @@ def test_gmed_edit_on_a_linear_net():
 def test_ace_masked_classes_get_no_gradient(data, streams):
     """With an empty memory only the stream's loss acts: the head's rows of absent classes do not move."""
     spec = cell("ace", {"mask": "present"}, "mlp")
-    given = setting(data, streams, spec)
+    given = setting(spec, data, streams)
     learner = learners.create(spec["learner"], given)
     head = learner.parameters[-2]
     before = head.detach().clone()
@@ -259,7 +245,7 @@ def test_ace_masked_classes_get_no_gradient(data, streams):
 
 def test_er_sums_two_means_and_concatenated_takes_one(data, streams):
     spec = cell("er", {"forward": "separate"}, "mlp")
-    given = setting(data, streams, spec)
+    given = setting(spec, data, streams)
     learner = learners.create(spec["learner"], given)
     learner.memory.write(0)
     x, y, replay = given.images(given.items[:, 5:10]), given.labels[:, 5:10], learner.replay(1)
@@ -274,29 +260,35 @@ def test_er_sums_two_means_and_concatenated_takes_one(data, streams):
 
 def test_gdumb_retrained_starts_afresh_and_sees_only_the_memory(data, streams):
     spec = cell("gdumb_retrained", {"memory_batch": 5, "epochs": 2}, "mlp")
-    one = {0: streams[0]}
-    given = setting(data, one, spec)
+    given = setting(spec, data, {0: streams[0]})
     learner = learners.create(spec["learner"], given)
-    initial = [p.detach().clone() for p in learner.parameters]
+    first, initial = learner.net, [p.detach().clone() for p in learner.parameters]
     for t in range(3):
         assert learner.observe(t, None, None) is None
     read, reader = [], learner.memory.read
     learner.memory.read = lambda slots: (read.append(slots), reader(slots))[1]
-    first = learner.model()
+    retrained = []
+    for _ in range(2):
+        with learner.evaluation():
+            retrained.append(learner.net)
     count = learner.memory.counts[0, 3]
-    assert sorted(torch.cat(read, dim=1)[0].tolist()) == sorted(list(range(count)) * 2)
-    assert first is not learner.net
+    assert sorted(torch.cat(read, dim=1)[0].tolist()) == sorted(list(range(count)) * 4)  # two epochs each
+    assert len({id(net) for net in (first, *retrained)}) == 3
     assert all(torch.equal(a, b) for a, b in zip(initial, learner.parameters))
-    assert generator(0, "retraining").integers(2**63) >= 0
+    weights = [next(net.parameters()) for net in retrained]
+    assert not torch.equal(*weights)
+
+
+SCHEMA = yaml.safe_load(Path("workflow/schemas/paper.schema.yaml").read_text())["$defs"]
 
 
 def test_the_schema_lists_every_learner_and_its_options():
-    """What config files may say of a learner is what its constructor takes: no more, no less."""
-    schema = yaml.safe_load(Path("workflow/schemas/paper.schema.yaml").read_text())
-    listed = schema["$defs"]["learner_options"]["const"]
+    """What config files may say of a learner is what its constructor takes: no more, no less; and it is tried here."""
+    listed = SCHEMA["learner_options"]["const"]
     files = {p.stem for p in (Path(learners.__file__).parent).glob("[a-z]*.py")}
-    assert files == set(listed)
+    assert files == set(listed) == set(OPTIONS)
     for name, options in listed.items():
+        assert set(OPTIONS[name]) == set(options), name
         arguments = learners.find(name).__init__.__kwdefaults__, learners.find(name).__init__.__code__
         keywords = arguments[1].co_varnames[2 : 2 + arguments[1].co_kwonlyargcount]
         assert set(keywords) == set(options), name
@@ -304,8 +296,45 @@ def test_the_schema_lists_every_learner_and_its_options():
         assert all(re.search(rf"\b{option}\b", documented) for option in options), name
 
 
+def test_the_schema_says_what_each_learner_looks_at_and_needs():
+    """Its tables speak of learners, options, parts of a cell and learners' hooks that there are."""
+    listed = SCHEMA["learner_options"]["const"]
+    looks_at = SCHEMA["learner_looks_at"]["const"]
+    for key, things in looks_at.items():
+        name, *option = key.split()
+        assert set(things) <= {"changes", "tasks", "competing"}, key
+        assert not option or option[1] in listed[name][option[0]]["enum"], key
+        hook = learners.find(name).task_change is not learners.Learner.task_change
+        assert hook == ("changes" in things), key
+    assert {name for name in listed if learners.find(name).task_change is not learners.Learner.task_change} <= set(
+        looks_at
+    )
+    for name, needs in SCHEMA["learner_needs"]["const"].items():
+        assert name in listed
+        for key in needs:
+            part, *option = key.split(".")
+            assert not option or option[0] in SCHEMA[part]["properties"], key
+            assert part in SCHEMA["cell"]["properties"], key
+    for name, without in SCHEMA["learner_without_changes"]["const"].items():
+        assert {name, without} <= set(listed)
+        assert not listed[without]  # its options are dropped with its name
+        assert looks_at[without] == [thing for thing in looks_at[name] if thing != "changes"]
+
+
+@pytest.mark.parametrize("name", ["ewc", "si"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_without_a_change_of_task_it_is_what_the_schema_says(name, optimizer, data, streams):
+    """So that `config` may make one cell of the two."""
+    without = SCHEMA["learner_without_changes"]["const"][name]
+    same = []
+    for learner in (name, without):
+        spec = cell(learner, OPTIONS[learner], "mlp", optimizer=optimizer)
+        results = loop.train(spec, data, streams, CPU)
+        same.append(results)
+    assert same[0] == same[1]
+
+
 def test_the_schema_lists_every_net_and_its_options():
-    schema = yaml.safe_load(Path("workflow/schemas/paper.schema.yaml").read_text())
-    listed = schema["$defs"]["net_options"]["const"]
+    listed = SCHEMA["net_options"]["const"]
     for spec in NETS.values():
         assert set(spec) - {"name"} == set(listed[spec["name"]])

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tiny import CPU
 
 from clpapers.runs.images import Images
 from clpapers.runs.memories import (
@@ -134,23 +135,27 @@ def test_weighted_draws_favour_small_classes():
     slots = np.array([*range(10), *[-1] * 4000])
     counts = np.full(401, 10)
     counts[0] = 0
-    draws = weighted_draws(slots, labels, 10, counts, 1, np.random.default_rng(0))
+    ends = np.minimum(np.arange(10, 4020, 10), 4010)
+    draws = weighted_draws(slots, labels, ends, counts, 1, np.random.default_rng(0))
     share = (draws[1:] == 9).mean()
     assert abs(share - 0.5) < 4 * np.sqrt(0.25 / 400)
 
 
+UNEQUAL = np.array([8, 16, 20, 21, 29, 37, 45, 53])  # what batches of 8 leave of chunks of 20, 1 and 32 items
+
+
 @pytest.mark.parametrize("policy", POLICIES)
-def test_memory_holds_what_items_one_by_one_would_leave(policy, data):
+@pytest.mark.parametrize("ends", [np.array([*range(8, 53, 8), 53]), UNEQUAL], ids=["equal", "unequal"])
+def test_memory_holds_what_items_one_by_one_would_leave(policy, ends, data):
     """Batched writes with repeated slots end in the same contents as the plan, item by item."""
-    device = torch.device("cpu")
-    images = Images(data.train_x, "symmetric", device, torch.float64)
+    images = Images(data.train_x, "symmetric", CPU, torch.float64)
     items = torch.from_numpy(np.stack([np.random.default_rng(s).permutation(120)[:53] for s in range(2)]))
     labels = torch.from_numpy(data.train_y)[items]
-    memory = Memory(policy, 6, images, items, labels, 8, [0, 1], keep_pixels=True)
-    for t in range(7):
+    memory = Memory(policy, 6, images, items, labels, ends, [0, 1], keep_pixels=True)
+    for t, end in enumerate(ends):
         memory.write(t)
         for s in range(2):
-            held = contents(memory.plans[s][: (t + 1) * 8], 6)
+            held = contents(memory.plans[s][:end], 6)
             assert memory.counts[s, t + 1] == len(held)
             for slot, position in held.items():
                 assert memory.item[s, slot] == items[s, position]
@@ -158,10 +163,38 @@ def test_memory_holds_what_items_one_by_one_would_leave(policy, data):
                 torch.testing.assert_close(memory.pixels[s, slot], images(items[s, position]))
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_is_kept_does_not_depend_on_the_batches(policy, data):
+    """The plan is of items; batches only say when it is carried out."""
+    images = Images(data.train_x, "symmetric", CPU, torch.float64)
+    items = torch.from_numpy(np.random.default_rng(0).permutation(120)[:53])[None]
+    labels = torch.from_numpy(data.train_y)[items]
+    left = []
+    for ends in (np.arange(1, 54), np.array([53]), UNEQUAL):
+        memory = Memory(policy, 6, images, items, labels, ends, [0])
+        for t in range(len(ends)):
+            memory.write(t)
+        left.append(memory.item[0, :6].tolist())
+    assert left[0] == left[1] == left[2]
+
+
+def test_weighted_draws_follow_unequal_batches():
+    """A draw weighs the memory as it is before the step: class 1 comes in a batch of one, and weighs half at once."""
+    labels = np.array([0] * 9 + [1] + [0] * 20)
+    slots = np.array([*range(10), *[-1] * 20])
+    ends, counts = np.array([5, 9, 10, 15, 20, 25, 30]), np.array([0, 5, 9, 10, 10, 10, 10])
+    rng = np.random.default_rng(0)
+    drawn = np.stack([weighted_draws(slots, labels, ends, counts, 1, rng)[:, 0] for _ in range(400)])
+    share = (drawn == 9).mean(axis=0)
+    assert share[:3].tolist() == [0, 0, 0]
+    assert (abs(share[3:] - 0.5) < 4 * np.sqrt(0.25 / 400)).all()
+
+
 def test_draws_before_and_after_the_write(data):
-    images = Images(data.train_x, "unit", torch.device("cpu"), torch.float64)
+    images = Images(data.train_x, "unit", CPU, torch.float64)
     items = torch.arange(20)[None]
-    memory = Memory("reservoir", 100, images, items, torch.from_numpy(data.train_y)[items], 5, [0])
+    labels = torch.from_numpy(data.train_y)[items]
+    memory = Memory("reservoir", 100, images, items, labels, np.array([5, 10, 15, 20]), [0])
     before, after = Draws(memory, 4), Draws(memory, 8, after_write=True)
     assert before(0) is None
     memory.write(0)
@@ -173,9 +206,29 @@ def test_draws_before_and_after_the_write(data):
     torch.testing.assert_close(draw.x, images(memory.item.gather(1, draw.slots)))
 
 
+@pytest.mark.parametrize("keep_pixels", [False, True])
+def test_memory_shows_an_image_as_it_was_seen(keep_pixels, data):
+    """Item d·N + i is image i through permutation d, of each seed its own, whether the memory holds it or its index."""
+    rng = np.random.default_rng(0)
+    permutations = [np.stack([rng.permutation(192) for _ in range(2)]) for _ in range(2)]
+    images = Images(data.train_x, "unit", CPU, torch.float64, permutations)
+    items = torch.from_numpy(np.stack([rng.permutation(240)[:12] for _ in range(2)]))
+    labels = torch.from_numpy(data.train_y)[items % 120]
+    memory = Memory("reservoir", 20, images, items, labels, np.array([5, 10, 12]), [0, 1], keep_pixels=keep_pixels)
+    for t in range(3):
+        memory.write(t)
+    x, y = memory.read(torch.arange(12).expand(2, -1))
+    for s in range(2):
+        for position, item in enumerate(items[s].tolist()):
+            domain, i = divmod(item, 120)
+            pixels = data.train_x[i].flatten()[permutations[s][domain]].reshape(8, 8, 3) / 255
+            np.testing.assert_allclose(x[s, position].numpy(), pixels.transpose(2, 0, 1))
+            assert y[s, position] == data.train_y[i]
+
+
 def test_scaling():
     pixels = np.array([0, 51, 255], dtype=np.uint8).reshape(1, 1, 1, 3)
     for scaling, expected in (("symmetric", [-1.0, -0.6, 1.0]), ("unit", [0.0, 0.2, 1.0])):
-        images = Images(pixels, scaling, torch.device("cpu"), torch.float64)
+        images = Images(pixels, scaling, CPU, torch.float64)
         assert images.shape == (3, 1, 1)
         torch.testing.assert_close(images(torch.tensor([0])).flatten(), torch.tensor(expected, dtype=torch.float64))

@@ -1,5 +1,14 @@
-"""The tiny problem of this stage's tests: options, nets and cells."""
+"""The tiny problem of this stage's tests: options, nets, cells, streams and what learners are given."""
 
+import numpy as np
+import torch
+
+from clpapers.runs import loop
+from clpapers.runs.course import Course, course
+from clpapers.streams.orders import NO_TRANSFORMS
+from clpapers.streams.stream import Stream
+
+CPU = torch.device("cpu")
 OPTIONS = {
     "er": {"forward": "separate"},
     "mir": {"candidates": 12},
@@ -8,12 +17,40 @@ OPTIONS = {
     "gdumb_retrained": {"memory_batch": 5, "epochs": 1},
     "gmed": {"alpha": 0.5, "beta": 0.1, "decay": 0.1, "sign": "paper"},
     "ace": {"mask": "present"},
+    "single": {},
+    "ewc": {"strength": 10.0, "gamma": 0.9},
+    "si": {"strength": 0.5, "damping": 0.1},
+    "icarl": {"temperature": 2.0},
+    "gr": {"latent": 3, "reconstruction": "bce", "generator_learning_rate": 1e-3, "new_share": "half"},
+    "multi_model": {"widths": {"1": 8, "2": 4}},
+    "random": {},
+    "random_multi_model": {},
+    "cn_dpm": {
+        "log_alpha": -20,
+        "latent": 3,
+        "samples": 4,
+        "vae_width": 4,
+        "vae_extension": 2,
+        "classifier_width": 3,
+        "classifier_extension": 1,
+        "stm": 12,
+        "sleep_batch": 6,
+        "sleep_vae_steps": 6,
+        "sleep_classifier_steps": 4,
+        "vae_learning_rate": 3e-3,
+        "classifier_learning_rate": 1e-2,
+        "decay": 0.2,
+        "weight_decay": 1e-5,
+        "clip": 0.5,
+        "chill": 0.1,
+    },
 }
 VARIANTS = [
     *OPTIONS.items(),
     ("er", {"forward": "concatenated"}),
     ("cbrs", {"forward": "concatenated", "replay": "weighted"}),
     ("gmed", {"alpha": 0.5, "beta": 0.1, "decay": 0.0, "sign": "code"}),
+    ("gr", {"latent": 3, "reconstruction": "mse", "generator_learning_rate": 1e-3, "new_share": "by_tasks"}),
 ]
 # Learning is compared on the MLP and the CNN: a ResNet on 8×8 images ends in 1×1 maps, where batch norm over a handful
 # of numbers multiplies rounding errors by ten or more a step.
@@ -23,16 +60,51 @@ NETS = {
     "resnet": {"name": "resnet18_reduced", "width": 2, "head": "linear"},
     "cosine": {"name": "resnet18_reduced", "width": 2, "head": "cosine"},
 }
+NONE, MIXED, CHUNKS = {"name": "none"}, {"name": "mixed"}, {"name": "chunks"}
+RANDOM = {"name": "random", "length": None}
+SPLIT = {"name": "split", "tasks": 2, "length": None}
+DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": None}
 
 
-def cell(learner, options, net="resnet", **budget):
+def split(tasks: int, *, aligned: bool = True) -> dict:
+    """The oracle that splits the classes into tasks."""
+    return {"name": "split", "tasks": tasks, "aligned": aligned}
+
+
+def cell(learner, options, net="resnet", *, oracle=NONE, train="none", order=RANDOM, oracles=None, **budget):
     """A complete cell on the tiny problem, in float64."""
     return {
         "dataset": "tiny",
+        "order": order,
+        "oracle": oracle,
+        "restriction": {"train": train},
         "learner": {"name": learner, **options},
         "net": NETS[net],
-        "budget": {"learning_rate": 0.1, "batch": 5, "replay_batch": 4, "memory": 20} | budget,
-        "scaling": "symmetric",
-        "evaluation": {"points": 3, "probes": 17, "test": None},
+        "budget": {"optimizer": "sgd", "learning_rate": 0.1, "batch": 5, "replay_batch": 4, "memory": 20} | budget,
+        "scaling": "unit" if learner in ("gr", "cn_dpm") else "symmetric",
+        "evaluation": {"points": 3, "probes": 17, "test": None, "oracles": oracles or {}},
         "precision": "float64",
     }
+
+
+def stream(indices, seed=0, boundaries=(), transforms=NO_TRANSFORMS) -> Stream:
+    """The stream of these training items, in this order."""
+    n = len(indices)
+    edges = np.array(boundaries, dtype=np.int64)
+    return Stream(np.asarray(indices), np.arange(n) / n, np.full((4, 4), np.nan), edges, np.asarray(transforms), seed)
+
+
+def courses(spec, data, streams) -> list[Course]:
+    """The courses of a cell along some streams, seed → stream."""
+    return [course(spec, s, data.train_y, data.test_y, data.classes) for s in streams.values()]
+
+
+def images(spec, data, transforms=()) -> loop.Images:
+    """The training images as a cell's learner sees them."""
+    return loop.Images(data.train_x, spec["scaling"], CPU, torch.float64, transforms)
+
+
+def setting(spec, data, streams) -> loop.learners.Setting:
+    """What a cell's learner is given for some streams, stacked."""
+    gone_through = courses(spec, data, streams)
+    return loop._setting(spec, data, gone_through, images(spec, data, [c.transforms for c in gone_through]))

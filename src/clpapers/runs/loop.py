@@ -65,7 +65,7 @@ def train(cell: dict, data: Data, streams: dict[int, Stream], device: torch.devi
     chosen = test_items(len(data.test_y), cell["evaluation"]["test"])
     test = Data(data.train_x, data.train_y, data.test_x[chosen], data.test_y[chosen], data.classes)
     groups: list[list[Course]] = []
-    for seed, stream in streams.items():
+    for stream in streams.values():
         new = course(cell, stream, test.train_y, test.test_y, data.classes)
         group = next((g for g in groups if together and g[0].together_with(new)), None)
         groups.append([new]) if group is None else group.append(new)

@@ -30,6 +30,7 @@ AMBIGUOUS = (
     "deviation, the stricter reading, it gives a narrower interval; a verdict that would change is followed by the "
     "other one."
 )
+CALIBRATED = " ‘Calibrated’: a choice that the paper leaves open was read off this number, so it is no check."
 
 
 def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
@@ -99,20 +100,31 @@ def _verdict(cell: pd.Series, difference: Difference, notes: Notes) -> Verdict:
     return Verdict(AGREES if difference.low <= 0 <= difference.high else DIFFERS)
 
 
+def _calibrated(target: dict, cell: pd.Series) -> str:
+    """Which choice was read off this very number; empty for a number that is an independent check."""
+    for choice in target.get("calibrated", []):
+        rows, columns = ([named(target, level) for level in choice[key]] for key in ("rows", "columns"))
+        if cell["row"] in rows and cell["column"] in columns:
+            return choice["choice"]
+    return ""
+
+
 def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     """One line a printed number, with what was reproduced for it.
 
     Parameters
     ----------
-    target, data: as for `numbers`. reported: as from `read_reported`.
+    target, data: as for `numbers`; the target's `calibrated` lists `rows` and `columns` (levels of its factors) of the
+        printed numbers that a `choice` was read off. reported: as from `read_reported`.
 
     Returns
     -------
     Columns `row`, `column`, `metric`, `reported`, `reported_low`, `reported_high`, `reproduced`,
     `reproduced_low`, `reproduced_high`, `sd`, `se` (of the reproduced runs), `n_seeds`, `difference` (reproduced −
     reported), `difference_low`, `difference_high`, `verdict` (agrees, differs, not comparable), `cause` (of the
-    latter, in two words), `reason`, `verdict_if_sd` (were the printed spread a standard deviation; empty where the
-    paper leaves no doubt).
+    latter, in two words), `reason`, `calibrated` (the choice that was read off the printed number, which is then no
+    independent check; or empty), `verdict_if_sd` (were the printed spread a standard deviation; empty where the paper
+    leaves no doubt).
     """
     reproduced = numbers(target, data, notes)
     cells = reported.merge(reproduced, on=KEY, how="left", suffixes=("_reported", ""), validate="one_to_one")
@@ -137,6 +149,7 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
                 "difference_low": difference.low,
                 "difference_high": difference.high,
                 **_verdict(cell, difference, notes)._asdict(),
+                "calibrated": _calibrated(target, cell),
                 "verdict_if_sd": _verdict(cell, _difference(cell, cell.half_width_if_sd), notes).verdict * ambiguous,
                 "dataset": cell.dataset,
                 "decimals": cell.decimals,
@@ -155,7 +168,7 @@ def _signed(difference: Difference, decimals: int) -> str:
 
 
 def _words(line: dict) -> str:
-    verdict = ": ".join(filter(None, [line["verdict"], line["cause"]]))
+    verdict = ": ".join(filter(None, [line["verdict"], line["cause"]])) + ", calibrated" * bool(line["calibrated"])
     return verdict if line["verdict_if_sd"] in ("", line["verdict"]) else f"{verdict} ({line['verdict_if_sd']} if SD)"
 
 
@@ -197,7 +210,7 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
     bold["Verdict"] = compared["verdict"] == DIFFERS
     comparison = Table(
         title=f"{table.title}, reported and reproduced",
-        caption=EXPLANATION + AMBIGUOUS * any(compared["verdict_if_sd"]),
+        caption=EXPLANATION + AMBIGUOUS * any(compared["verdict_if_sd"]) + CALIBRATED * any(compared["calibrated"]),
         body=body,
         bold=bold,
         data=compared,

@@ -1,4 +1,4 @@
-"""The methods, one a file. A learner implements `observe(t, x, y)`, one step on one stream batch, and what else is its own.
+"""The methods, one a file. A learner implements `observe(t, x, y)`, one step on one stream batch, and what is its own.
 
 Everything has the seed as its first axis: images x [S, B, C, H, W], labels y [S, B], logits [S, B, K], losses [S].
 """
@@ -106,7 +106,7 @@ class Learner:
             self.net.train()
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
-        """For images x and the oracle's tasks for them [S, B], what is the largest for the predicted class: [S, B, K]."""
+        """What is largest for the predicted class, [S, B, K], of images x whose tasks [S, B] the oracle gives."""
         return self.net(x)
 
     def mask(self, t: int) -> torch.Tensor | None:

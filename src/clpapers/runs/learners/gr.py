@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import math
 
 import torch
 import torch.nn.functional as F
 
 from clpapers.randomness import generator
-from clpapers.runs import nets
 from clpapers.runs.learners import Learner, Setting, backward, cross_entropy, masked
+from clpapers.runs.nets import resnet_decoder
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import Adam
 
@@ -37,8 +38,8 @@ class GR(Learner):
         self.vae_optimizer = Adam(self.vae.parameters(), generator_learning_rate)
         self.rngs = [generator(seed, "generative replay") for seed in setting.seeds]
         self.new_share, self.old = new_share, None
-        s, n = setting.tasks.shape
-        self.seen = torch.zeros((s, setting.task_count), dtype=torch.bool, device=setting.tasks.device)
+        tasks = setting.tasks
+        self.seen = torch.zeros((len(tasks), setting.task_count), dtype=torch.bool, device=tasks.device)
 
     def task_change(self, t: int) -> None:
         if self.old is None:
@@ -94,10 +95,9 @@ class VAE:
 
     def __init__(self, setting: Setting, latent: int, reconstruction: str):
         self.latent, self.reconstruction = latent, reconstruction
-        encoder, decoder = nets.auto_encoder(setting.spec, setting.images.shape)
-        self.encoder = setting.net("init encoder", net=encoder, classes=2 * latent)
-        pixels = torch.Size(setting.images.shape).numel()
-        self.decoder = setting.net("init decoder", net=decoder, shape=(latent, 1, 1), classes=pixels)
+        self.encoder = setting.net("init encoder", classes=2 * latent)
+        mirror, pixels = mirrored(setting.spec, setting.images.shape), math.prod(setting.images.shape)
+        self.decoder = setting.net("init decoder", net=mirror, shape=(latent, 1, 1), classes=pixels)
 
     def parameters(self) -> list[torch.Tensor]:
         """Of both halves."""
@@ -119,3 +119,10 @@ class VAE:
     def decode(decoder: Stack, z: torch.Tensor) -> torch.Tensor:
         """Pixels in [0, 1] of latents [S, B, z]."""
         return torch.sigmoid(decoder(z[..., None, None]))
+
+
+def mirrored(spec: dict, image: tuple[int, int, int]) -> dict:
+    """The decoder of images (C, H, W) that mirrors the net `spec`, as a cell describes a net."""
+    if spec["name"] == "mlp":
+        return spec | {"hidden": spec["hidden"][::-1]}
+    return {"name": resnet_decoder.__name__.rpartition(".")[2], "width": spec["width"], "image": list(image)}

@@ -18,9 +18,9 @@ class ICaRL(Learner):
 
     Step: binary cross-entropy on the batch and all exemplars. The target of a class that was known at the last task
     change, and is not in the batch, is σ(z̃/T), z̃ the logit of the net as it was then; of any other, one or zero.
-    Then, for each class in the batch, herding picks m = ⌊budget / classes seen⌋ exemplars anew from those it had and
-    the batch; the other classes keep their first m. Prediction: the nearest mean of a class's exemplars, in the
-    normalised features below the head.
+    Then, for each class in the batch, herding picks m = ⌊budget / classes seen⌋ exemplars (at least one) anew from
+    those it had and the batch; the other classes keep their first m. Prediction: the nearest mean of a class's
+    exemplars, in the normalised features below the head.
 
     Parameters
     ----------
@@ -82,13 +82,19 @@ class ICaRL(Learner):
         present = y.unique().tolist()
         m = max(self.budget // len({*self.exemplars, *present}), 1)
         none = items[:0]
-        pools = [torch.cat([self.exemplars.get(c, none), items[y == c]]) for c in present]
+        pools = [self.pool(self.exemplars.get(c, none), items[y == c]) for c in present]
         features = self.features(torch.cat(pools)).cpu().numpy()
         for c, pool in zip(present, pools):
             mine, features = features[: len(pool)], features[len(pool) :]
             self.exemplars[c] = pool[torch.from_numpy(herd(mine, m)).to(pool.device)]
         for c in self.exemplars:
             self.exemplars[c] = self.exemplars[c][:m]
+
+    @staticmethod
+    def pool(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+        """Both, an item that the stream shows again only once."""
+        both = torch.cat([old, new])
+        return both if len(both.unique()) == len(both) else both.unique()
 
     def features(self, items: torch.Tensor) -> torch.Tensor:
         """Normalised features [N, d] of items [N], in evaluation mode."""
@@ -117,7 +123,7 @@ class ICaRL(Learner):
 
 
 def herd(features: np.ndarray, m: int) -> np.ndarray:
-    """Algorithm 4: positions of m of the features [N, d], each the one that brings their mean nearest to the whole's."""
+    """Algorithm 4: positions of m of the features [N, d], each bringing their mean nearest to that of all."""
     inner = features @ features.T
     towards, squares = inner.mean(axis=1), inner.diagonal() / 2
     chosen, sum_ = np.empty(min(m, len(features)), dtype=np.int64), np.zeros(len(features), features.dtype)

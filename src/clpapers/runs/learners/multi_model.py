@@ -48,9 +48,7 @@ class MultiModel(Learner):
             losses += loss.detach() * len(items) / x.shape[1]
         return losses, logits
 
-    def routed(
-        self, x: torch.Tensor, tasks: torch.Tensor
-    ) -> Iterator[tuple[Stack, SGD, torch.Tensor]]:
+    def routed(self, x: torch.Tensor, tasks: torch.Tensor) -> Iterator[tuple[Stack, SGD, torch.Tensor]]:
         """The models that x [1, B, …] goes to, with their optimisers and the positions of their items."""
         chosen = self.least_entropy(x) if self.by_entropy else tasks[0]
         for m in chosen.unique().tolist():

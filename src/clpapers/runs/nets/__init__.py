@@ -14,16 +14,6 @@ def build(spec: dict, shape: tuple[int, int, int], classes: int) -> nn.Module:
     return importlib.import_module(f"{__name__}.{spec['name']}").build(shape, classes, **options)
 
 
-def auto_encoder(spec: dict, image: tuple[int, int, int]) -> tuple[dict, dict]:
-    """Encoder and decoder of images (C, H, W) with layers of the sizes of the net `spec`, as descriptions for `build`.
-
-    The encoder is the net itself, the decoder its mirror.
-    """
-    if spec["name"] == "mlp":
-        return spec, spec | {"hidden": spec["hidden"][::-1]}
-    return spec, {"name": "resnet_decoder", "width": spec["width"], "image": list(image)}
-
-
 def describe(spec: dict, shape: tuple[int, int, int], classes: int) -> dict:
     """The layers of a net as it is built, with output shapes and parameter counts (stf, Table 2).
 

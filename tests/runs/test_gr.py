@@ -1,0 +1,243 @@
+"""GR: what is replayed, who labels it and how it is weighed; the auto-encoder's loss; a plain implementation."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from courses import LR, MLP, RESNET, Way, assert_same_net, cell, cross_entropy, images, made, split, stream
+from torch.distributions import Bernoulli, Independent, Normal, kl_divergence
+
+from clpapers.randomness import generator
+
+GR = {"name": "gr", "latent": 3, "reconstruction": "bce", "generator_learning_rate": 0.01, "new_share": "half"}
+DATA = images(classes=6, items=7)
+THREE = {"oracle": split(3), "order": {"name": "split", "tasks": 3, "length": None}}
+PIXELS = 16
+
+
+def on_its_way(options=(), seeds=(0,), net=MLP, data=DATA, **changed):
+    spec = cell(GR | dict(options), net, **THREE | changed)
+    return Way(spec, data, [made(spec, data, seed) for seed in seeds])
+
+
+def after_the_first_change(**options):
+    """A learner that has just frozen its copies."""
+    way = on_its_way(**options)
+    way.walk(until=int(way.changes.argmax()) + 1)
+    return way
+
+
+def states(nets):
+    return [{k: v.clone() for k, v in net.state_dict().items()} for net in nets]
+
+
+def same(before, after):
+    return [all(torch.equal(b[k], a[k]) for k in b) for b, a in zip(before, after)]
+
+
+# --- who labels, and with what -----------------------------------------------------------------------------
+
+
+def test_labels_come_from_the_frozen_solver():
+    """From the same noise come the same images and labels, however far the live nets have moved."""
+    way = on_its_way()
+    way.walk(until=int(way.changes.argmax()))
+    frozen = copy.deepcopy(way.learner.net).eval(), copy.deepcopy(way.learner.vae.decoder).eval()
+    way.step()
+    learner, (x, _) = way.learner, way.batch(0)
+    rngs, replayed = learner.rngs, []
+    for _ in range(2):
+        learner.rngs = copy.deepcopy(rngs)
+        replayed.append(learner.replay(x))
+        learner.rngs = copy.deepcopy(rngs)
+        z = learner.noise(x.shape[1])
+        torch.testing.assert_close(replayed[-1][0].flatten(2), torch.sigmoid(frozen[1](z[..., None, None])))
+        assert torch.equal(replayed[-1][1], frozen[0](replayed[-1][0]).argmax(dim=2))
+        way.step()
+        with torch.no_grad():  # the live solver now says one class of everything
+            learner.parameters[-1][(replayed[0][1][0, 0] + 1) % 6] += 100
+    assert all(torch.equal(a, b) for a, b in zip(*replayed))
+    assert (learner.net(replayed[0][0]).argmax(dim=2) != replayed[0][1]).any()
+
+
+@pytest.mark.parametrize("net", [MLP, RESNET], ids=lambda net: net["name"])
+def test_frozen_copies_move_at_changes_only(net):
+    """Parameters and running statistics; at a change they become those of the live nets."""
+    data = DATA if net is MLP else images(classes=6, items=7, shape=(8, 8, 1))
+    way = after_the_first_change(net=net, data=data)
+    for t in range(way.t, len(way.changes)):
+        before = states(way.learner.old)
+        live = states((way.learner.net, way.learner.vae.decoder))
+        way.step()
+        assert same(before, states(way.learner.old)) == [not way.changes[t]] * 2
+        if way.changes[t]:
+            assert same(live, states(way.learner.old)) == [True, True]
+    assert way.changes.sum() == 2
+
+
+def test_nothing_is_replayed_before_the_first_change():
+    """Single's net until then; but the auto-encoder learns from the start."""
+    way, single = on_its_way(), on_its_way()
+    single.learner = Way(way.spec | {"learner": {"name": "single"}}, DATA, [made(way.spec, DATA)]).learner
+    first = states([way.learner.vae.encoder, way.learner.vae.decoder])
+    for _ in range(int(way.changes.argmax())):
+        way.step()
+        single.step()
+    assert same(states([way.learner.net]), states([single.learner.net])) == [True]
+    assert same(first, states([way.learner.vae.encoder, way.learner.vae.decoder])) == [False, False]
+
+
+def test_where_training_is_masked_labels_are_of_tasks_seen_before():
+    """And the replayed loss lets just their classes compete."""
+    way = on_its_way(seeds=(0, 1), train="oracle")
+    for t in range(len(way.changes)):
+        way.step()
+        if way.learner.old:
+            _, y = way.learner.replay(way.batch(t)[0])
+            for s in range(2):
+                now = way.setting.step(t)
+                earlier = [i for i in range(now.start) if way.setting.tasks[s, i] != way.setting.tasks[s, now][0]]
+                seen = set(way.setting.tasks[s, earlier].tolist())
+                allowed = {c for c in range(6) if any(way.setting.may_hold[s, task, c] for task in seen)}
+                assert set(y[s].tolist()) <= allowed
+                assert set(way.learner.replayable[s].nonzero()[:, 0].tolist()) == allowed
+    assert len(allowed) == 4
+
+
+# --- how it is weighed -------------------------------------------------------------------------------------
+
+
+def test_shares():
+    """Half; or one in the number of tasks that have occurred so far, for each seed by itself."""
+    assert after_the_first_change().learner.share() == 0.5
+    way = on_its_way({"new_share": "by_tasks"}, seeds=(0, 1))
+    task = way.setting.tasks
+    task[0] = torch.arange(task.shape[1]) // 14
+    task[1] = 2
+    for t in range(len(way.changes)):
+        way.step()
+        end = way.setting.step(t).stop
+        expected = [1 / len(set(task[s, :end].tolist())) for s in range(2)]
+        assert way.learner.share().tolist() == pytest.approx(expected)
+    assert expected == [1 / 3, 1.0]
+
+
+def plain_gr(way, s, new_share):
+    """One seed: ordinary modules, weighted sums of mean losses; noise is drawn in the learner's order."""
+    net, encoder = way.ordinary(s=s), way.ordinary("init encoder", s, classes=2 * 3)
+    mirror = MLP | {"hidden": MLP["hidden"][::-1]}
+    decoder = way.ordinary("init decoder", s, net=mirror, shape=(3, 1, 1), classes=PIXELS)
+    optimizer = way.optimizer(net)
+    vae_optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    rng, seen, old = generator(way.setting.seeds[s], "generative replay"), [], None
+
+    def noise(x):
+        return torch.from_numpy(rng.standard_normal((len(x), 3)))
+
+    def negative_elbo(x):
+        mean, log_variance = encoder(x).chunk(2, dim=1)
+        said = decoder(mean + noise(x) * torch.exp(log_variance / 2))
+        kl = ((log_variance.exp() + mean**2 - 1 - log_variance) / 2).sum(dim=1)
+        return F.binary_cross_entropy(torch.sigmoid(said), x.flatten(1)) + kl.mean() / PIXELS
+
+    for t in range(len(way.changes)):
+        x, y = (part[s] for part in way.batch(t))
+        if way.changes[t]:
+            old = copy.deepcopy(net), copy.deepcopy(decoder)
+            replayable = sorted({c for each in seen for c in each})
+        if not seen or seen[-1] != way.mask(t, s):
+            seen.append(way.mask(t, s))
+        loss, elbo = cross_entropy(net(x), y, way.mask(t, s)), negative_elbo(x)
+        if old:
+            with torch.no_grad():
+                x_r = torch.sigmoid(old[1](noise(x))).view(x.shape)
+                y_r = torch.tensor([replayable[i] for i in old[0](x_r)[:, replayable].argmax(dim=1).tolist()])
+            tasks = way.setting.tasks[s, : way.setting.step(t).stop].unique()
+            share = 1 / 2 if new_share == "half" else 1 / len(tasks)
+            loss = share * loss + (1 - share) * cross_entropy(net(x_r), y_r, replayable)
+            elbo = share * elbo + (1 - share) * negative_elbo(x_r)
+        for each, value in ((optimizer, loss), (vae_optimizer, elbo)):
+            each.zero_grad()
+            value.backward()
+            each.step()
+    return net, encoder, decoder
+
+
+@pytest.mark.parametrize("train", ["none", "oracle"])
+@pytest.mark.parametrize("new_share", ["half", "by_tasks"])
+def test_training_equals_the_plain_implementation(new_share, train):
+    way = on_its_way({"new_share": new_share}, seeds=(0, 1), train=train)
+    learner = way.walk()
+    assert way.changes.sum() == 2
+    for s in range(2):
+        for mine, other in zip((learner.net, learner.vae.encoder, learner.vae.decoder), plain_gr(way, s, new_share)):
+            assert_same_net(mine, other, s, rtol=1e-7, atol=1e-9)
+
+
+def test_a_seed_does_not_depend_on_its_stack_mates():
+    """Not even on their noise; with a ResNet, whose batch norm would show any mixing."""
+    data = images(classes=6, items=7, shape=(8, 8, 1))
+    together = on_its_way(seeds=(0, 1), net=RESNET, data=data, learning_rate=0.01, batch=14)
+    together.walk()
+    for s, seed in enumerate((0, 1)):
+        alone = on_its_way(seeds=(seed,), net=RESNET, data=data, learning_rate=0.01, batch=14)
+        alone.walk()
+        assert_same_net(together.learner.net, alone.learner.net, s, rtol=1e-6, atol=1e-8)
+        replayed = [way.learner.replay(way.batch(0)[0]) for way in (copy.deepcopy(together), alone)]
+        torch.testing.assert_close(replayed[0][0][s], replayed[1][0][0], rtol=1e-5, atol=1e-6)
+
+
+# --- the auto-encoder --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reconstruction", ["bce", "mse"])
+def test_the_loss_is_the_negative_elbo_a_pixel(reconstruction):
+    """Bernoulli pixels (or squared errors) and KL to N(0, 1), from torch's distributions, divided by the pixels."""
+    way = on_its_way({"reconstruction": reconstruction}, seeds=(0, 1))
+    vae, (x, _) = way.learner.vae, way.batch(0)
+    noise = torch.randn(2, 5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    loss = vae.loss(x, noise)
+    for s in range(2):
+        mean, log_variance = vae.encoder(x)[s].chunk(2, dim=1)
+        posterior = Independent(Normal(mean, (log_variance / 2).exp()), 1)
+        prior = Independent(Normal(torch.zeros_like(mean), torch.ones_like(mean)), 1)
+        z = mean + noise[s] * posterior.base_dist.stddev
+        said = vae.decoder(z.expand(2, -1, -1)[..., None, None])[s]
+        pixels = x[s].flatten(1)
+        if reconstruction == "bce":
+            error = -Bernoulli(logits=said, validate_args=False).log_prob(pixels).sum(dim=1)
+        else:
+            error = ((said.sigmoid() - pixels) ** 2).sum(dim=1)
+        expected = (error + kl_divergence(posterior, prior)).mean() / PIXELS
+        torch.testing.assert_close(loss[s], expected)
+
+
+def test_encoder_and_decoder_have_the_solvers_layers():
+    vae = on_its_way().learner.vae
+    sizes = [[tuple(p.shape) for p in net.parameters() if p.ndim == 2] for net in (vae.encoder, vae.decoder)]
+    assert sizes == [[(6, PIXELS), (5, 6), (6, 5)], [(5, 3), (6, 5), (PIXELS, 6)]]
+
+
+@pytest.mark.parametrize("reconstruction", ["bce", "mse"])
+def test_with_a_resnet_images_are_drawn_in_their_own_shape(reconstruction):
+    data = images(classes=6, items=7, shape=(8, 8, 3))
+    way = on_its_way({"reconstruction": reconstruction}, net=RESNET, data=data, batch=10)
+    losses = [way.step()[0].item() for _ in way.changes]
+    x_r, y_r = way.learner.replay(way.batch(0)[0])
+    assert x_r.shape == (1, 10, 3, 8, 8)
+    assert x_r.min() > 0
+    assert x_r.max() < 1
+    assert y_r.shape == (1, 10)
+    assert all(0 < loss < 20 for loss in losses)
+
+
+def test_the_generator_learns():
+    """On one image its reconstructions come near, and the draws of the prior too."""
+    spec = cell(GR | {"generator_learning_rate": 0.02}, MLP, oracle={"name": "none"}, learning_rate=LR)
+    way = Way(spec, DATA, [stream([0] * 600)])
+    x, _ = way.batch(0)
+    before = (way.learner.vae.decode(way.learner.vae.decoder, way.learner.noise(5)) - x.flatten(2)).abs().mean()
+    learner = way.walk()
+    after = (learner.vae.decode(learner.vae.decoder, learner.noise(5)) - x.flatten(2)).abs().mean()
+    assert after < before / 4

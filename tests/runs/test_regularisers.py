@@ -1,0 +1,258 @@
+"""EWC and SI against plain implementations with autograd penalties and by hand; the Fisher estimate, item by item."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from courses import CNN, LINEAR, LR, MLP, RESNET, Way, assert_same_net, cell, cross_entropy, images, made, split, stream
+
+from clpapers.runs import nets
+from clpapers.runs.fisher import squared_gradients
+from clpapers.runs.nets.stacked import stack
+
+EWC = {"name": "ewc", "strength": 40.0, "gamma": 0.5}
+SI = {"name": "si", "strength": 5.0, "damping": 0.1}
+SINGLE = {"name": "single"}
+DATA = images()
+
+
+def item_by_item(net, x, allowed):
+    """The mean over the items of an ordinary net's squared gradients: one backward pass an item."""
+    training = net.training
+    net.eval()
+    total = [torch.zeros_like(p) for p in net.parameters()]
+    for item in x:
+        log_p = F.log_softmax(net(item[None])[0, allowed], dim=0)
+        for sum_, gradient in zip(total, torch.autograd.grad(log_p[log_p.argmax()], list(net.parameters()))):
+            sum_ += gradient**2
+    net.train(training)
+    return [sum_ / len(x) for sum_ in total]
+
+
+# --- the Fisher estimate -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("count", [1, 5, 11])
+@pytest.mark.parametrize("net", [MLP, CNN, RESNET], ids=lambda net: net["name"])
+@pytest.mark.parametrize("seeds", [[4], [4, 5, 6]], ids=len)
+def test_squared_gradients_are_those_of_single_items(net, seeds, count, masked):
+    """Nets whose running statistics have moved; each seed has images and a mask of its own."""
+    rng = torch.Generator().manual_seed(1)
+    shape = (1, 8, 8)
+
+    def build():
+        return nets.build(net, shape, 4).double()
+
+    stacked, ordinary = stack(build, seeds).double().train(), []
+    x = torch.rand((len(seeds), count, *shape), generator=rng, dtype=torch.float64)
+    warm = torch.rand((len(seeds), 6, *shape), generator=rng, dtype=torch.float64)
+    stacked(warm)
+    for s, seed in enumerate(seeds):
+        torch.manual_seed(seed)
+        ordinary.append(build().train())
+        ordinary[s](warm[s])
+    mask = torch.tensor([[True, False, True, True], [False, True, True, False], [True, True, False, False]])
+    estimate = squared_gradients(stacked, x, mask[: len(seeds)] if masked else None)
+    for s, plain in enumerate(ordinary):
+        allowed = mask[s].nonzero()[:, 0].tolist() if masked else [0, 1, 2, 3]
+        expected = item_by_item(plain, x[s], allowed)
+        for parameter, mine, other in zip(stacked.parameters(), estimate, expected, strict=True):
+            assert mine.shape == parameter.shape
+            torch.testing.assert_close(mine.view(len(seeds), *other.shape)[s], other, rtol=1e-8, atol=1e-14)
+
+
+@pytest.mark.parametrize("net", [MLP, CNN], ids=lambda net: net["name"])
+def test_squared_gradients_leave_no_trace(net):
+    """Neither on the running statistics, nor on the mode, nor among the gradients."""
+    stacked = stack(lambda: nets.build(net, (1, 8, 8), 4).double(), [0, 1]).train()
+    x = torch.rand(2, 5, 1, 8, 8, dtype=torch.float64)
+    before = {k: v.clone() for k, v in stacked.state_dict().items()}
+    squared_gradients(stacked, x)
+    assert all(torch.equal(before[k], v) for k, v in stacked.state_dict().items())
+    assert stacked.training
+    assert all(p.grad is None for p in stacked.parameters())
+
+
+# --- EWC ---------------------------------------------------------------------------------------------------
+
+
+def plain_ewc(way, s, strength, gamma):
+    net = way.ordinary(s=s)
+    optimizer, fisher = way.optimizer(net), None
+    for t in range(len(way.changes)):
+        x, y = (part[s] for part in way.batch(t))
+        if way.changes[t]:
+            new = item_by_item(net, way.batch(t - 1)[0][s], way.mask(t - 1, s))
+            fisher = new if fisher is None else [gamma * f + n for f, n in zip(fisher, new)]
+            centre = [p.detach().clone() for p in net.parameters()]
+        loss = cross_entropy(net(x), y, way.mask(t, s))
+        if fisher is not None:
+            loss = loss + strength / 2 * sum(
+                (f * (p - c) ** 2).sum() for f, p, c in zip(fisher, net.parameters(), centre)
+            )
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return net
+
+
+def plain_si(way, s, strength, damping):
+    net = way.ordinary(s=s)
+    optimizer, parameters = way.optimizer(net), list(net.parameters())
+    path, importance = ([torch.zeros_like(p) for p in parameters] for _ in range(2))
+    anchor = [p.detach().clone() for p in parameters]
+    for t in range(len(way.changes)):
+        x, y = (part[s] for part in way.batch(t))
+        if way.changes[t]:
+            for i, p in enumerate(parameters):
+                importance[i] = importance[i] + path[i] / ((p.detach() - anchor[i]) ** 2 + damping)
+                path[i], anchor[i] = torch.zeros_like(p), p.detach().clone()
+        loss = cross_entropy(net(x), y, way.mask(t, s))
+        loss = loss + strength * sum((o * (p - a) ** 2).sum() for o, p, a in zip(importance, parameters, anchor))
+        optimizer.zero_grad()
+        loss.backward()
+        before = [p.detach().clone() for p in parameters]
+        optimizer.step()
+        for i, p in enumerate(parameters):
+            path[i] = path[i] - p.grad * (p.detach() - before[i])
+    return net
+
+
+@pytest.mark.parametrize(("learner", "plain"), [(EWC, plain_ewc), (SI, plain_si)], ids=["ewc", "si"])
+@pytest.mark.parametrize("train", ["none", "oracle"])
+@pytest.mark.parametrize(
+    ("net", "optimizer"), [(MLP, "sgd"), (MLP, "adam"), (CNN, "sgd")], ids=["mlp-sgd", "mlp-adam", "cnn-sgd"]
+)
+def test_training_equals_the_plain_implementation(learner, plain, optimizer, train, net):
+    """A stack of two seeds over two changes of task, against an ordinary module with the penalty in its loss."""
+    rate = LR if optimizer == "sgd" else 0.01
+    order = {"name": "split", "tasks": 3, "length": None}
+    spec = cell(learner, net, oracle=split(3), order=order, train=train, optimizer=optimizer, learning_rate=rate)
+    data = images(classes=6, items=7, shape=(4, 4, 1))
+    streams = [made(spec, data, seed) for seed in (0, 1)]
+    way = Way(spec, data, streams)
+    assert way.changes.sum() == 2
+    trained = way.walk()
+    options = {k: v for k, v in learner.items() if k != "name"}
+    untouched = Way(spec | {"learner": SINGLE}, data, streams).walk()
+    for s in range(len(way.courses)):
+        assert_same_net(trained.net, plain(way, s, **options), s, rtol=1e-7, atol=1e-9)
+    held = max((a - b).abs().max() for a, b in zip(trained.parameters, untouched.parameters))
+    assert held > 1e-4  # the penalty matters here
+
+
+def one_pixel(learner, **budget):
+    """A linear net of one input on a pixel of 0 (item 0, class 0) or 1 (item 1, class 1); a change with item 1."""
+    data = images(classes=2, items=1, shape=(1, 1, 1), test_items=1)
+    data.train_x[:] = np.array([0, 255]).reshape(2, 1, 1, 1)
+    oracle = {"name": "chunks"}
+    spec = cell(learner, LINEAR, oracle=oracle, order={"name": "random", "length": None}, **budget)
+    return spec, data
+
+
+def place(learner, weight, bias):
+    with torch.no_grad():
+        learner.parameters[0].copy_(torch.tensor(weight, dtype=torch.float64).view(-1, 1))
+        learner.parameters[1].copy_(torch.tensor(bias, dtype=torch.float64))
+
+
+def near(tensor, expected):
+    torch.testing.assert_close(tensor.detach().flatten(), torch.tensor(expected, dtype=torch.float64))
+
+
+def test_ewc_by_hand():
+    """Items x = 0 and 1 at w = (log 3/2, 0), b = (log 2, 0) have p(ŷ) = 2/3 and 3/4: (1 - p)² is 1/9 and 1/16.
+
+    So F_w = (0 + 1/16)/2 and F_b = (1/9 + 1/16)/2. Then w_0 moves by 1, and the next item, x = 0 of class 0, has no
+    gradient of w: the penalty λ·F·1 pulls alone. Its gradient of b is p - onehot = (-1/3, 1/3).
+    """
+    spec, data = one_pixel(EWC | {"strength": 8.0}, batch=2)
+    way = Way(spec, data, [stream([0, 1, 0, 0], boundaries=[2])])
+    way.step()
+    place(way.learner, [np.log(3 / 2), 0.0], [np.log(2), 0.0])
+    way.learner.task_change(1)
+    near(way.learner.fisher[0], [1 / 32, 1 / 32])
+    near(way.learner.fisher[1], [25 / 288, 25 / 288])
+    place(way.learner, [np.log(3 / 2) + 1, 0.0], [np.log(2), 0.0])
+    way.learner.observe(1, *way.batch(1))
+    near(way.learner.parameters[0], [np.log(3 / 2) + 1 - LR * 8 / 32, 0.0])
+    near(way.learner.parameters[1], [np.log(2) + LR / 3, -LR / 3])
+
+
+def test_si_by_hand():
+    """x = 0 of class 0 at b = 0: g = (-1/2, 1/2), so that a step of 1/2 moves b by ±1/4 and adds ω = 1/8 to both.
+
+    With ξ = 1/16 a change makes Ω = (1/8)/(1/16 + 1/16) = 1. Moved on by d = (1, 1), which the softmax does not feel,
+    b then has the gradient p - onehot + 2c·d, and ω starts again from the square of that, times the learning rate.
+    """
+    spec, data = one_pixel(SI | {"strength": 0.5, "damping": 1 / 16}, batch=1, learning_rate=0.5)
+    way = Way(spec, data, [stream([0, 0], boundaries=[1])])
+    place(way.learner, [0.0, 0.0], [0.0, 0.0])
+    way.learner.anchor = way.learner.values()
+    way.learner.observe(0, *way.batch(0))
+    near(way.learner.parameters[1], [1 / 4, -1 / 4])
+    near(way.learner.path[1], [1 / 8, 1 / 8])
+    way.learner.task_change(1)
+    near(way.learner.importance[1], [1.0, 1.0])
+    near(way.learner.importance[0], [0.0, 0.0])
+    near(way.learner.path[1], [0.0, 0.0])
+    near(way.learner.anchor[1], [1 / 4, -1 / 4])
+    place(way.learner, [0.0, 0.0], [5 / 4, 3 / 4])
+    p = 1 / (1 + np.exp(3 / 4 - 5 / 4))
+    g = np.array([p - 1 + 1, 1 - p + 1])
+    way.learner.observe(1, *way.batch(1))
+    near(way.learner.parameters[1], (np.array([5 / 4, 3 / 4]) - g / 2).tolist())
+    near(way.learner.path[1], (g**2 / 2).tolist())
+
+
+# --- what a change of task does ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", [EWC, SI], ids=["ewc", "si"])
+def test_what_was_kept_does_not_follow_the_live_weights(learner):
+    spec = cell(learner, MLP)
+    way = Way(spec, DATA, [made(spec, DATA)])
+    way.walk(until=int(way.changes.argmax()) + 1)
+    kept = way.learner.centre if learner is EWC else way.learner.anchor
+    then = [each.clone() for each in kept]
+    way.step()
+    assert not way.changes[way.t - 1]
+    assert all(torch.equal(a, b) for a, b in zip(kept, then))
+    assert any((k != p.detach()).any() for k, p in zip(kept, way.learner.parameters))
+
+
+def parameters_after(learner, oracle, order):
+    spec = cell(learner, MLP, oracle=oracle, order=order)
+    way = Way(spec, DATA, [made(spec, DATA)])
+    return torch.cat([p.detach().flatten() for p in way.walk().parameters]), way.changes
+
+
+def test_changes_at_every_batch_leave_nothing_of_the_penalties():
+    """Both then pull towards where they stand, which is no pull at all."""
+    random = {"name": "random", "length": None}
+    single, _ = parameters_after(SINGLE, {"name": "mixed"}, random)
+    ewc, changes = parameters_after(EWC, {"name": "mixed"}, random)
+    si, _ = parameters_after(SI, {"name": "mixed"}, random)
+    assert changes.tolist() == [False] + [True] * (len(changes) - 1)
+    assert torch.equal(ewc, single)
+    assert torch.equal(si, single)
+
+
+@pytest.mark.parametrize("learner", [EWC, SI], ids=["ewc", "si"])
+def test_an_early_change_makes_a_difference(learner):
+    order = {"name": "split", "tasks": 4, "length": None}
+    single, _ = parameters_after(SINGLE, split(4), order)
+    held, changes = parameters_after(learner, split(4), order)
+    assert changes.sum() == 3
+    assert (held - single).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("learner", [EWC, SI], ids=["ewc", "si"])
+def test_without_a_change_it_is_single(learner):
+    """So config may put Single in its place."""
+    order = {"name": "split", "tasks": 2, "length": None}
+    single, _ = parameters_after(SINGLE, {"name": "none"}, order)
+    held, changes = parameters_after(learner, {"name": "none"}, order)
+    assert not changes.any()
+    assert torch.equal(held, single)
