@@ -152,7 +152,8 @@ REFUSED = [
      "classes"),
     (PAPER, "name: single_head", "name: ess", "defaults.restriction.name: 'ess' is not one of single_head, es, es_ed, "
      "ea, td, td_es, td_es_ed"),
-    (PAPER, "name: single_head", "name: td_es", f"{CELL}: restriction td_es needs an order of class chunks"),
+    (PAPER, "name: single_head", "name: td_es", f"{CELL}: restriction td_es needs an order of split or "
+     "split_two"),
     (PAPER, "paper: tiny\n", "paper: tiny\noracles: {sp2: {name: splitt}}\n", "oracles.sp2.name: 'splitt' is not one "
      "of none, split, dominant_tasks, random_tasks, chunks, entropy"),
     (PAPER, "test: 20", "test: 20, oracles: [sp9]", f"{CELL}: oracle: 'sp9' is not one of none"),
@@ -587,17 +588,17 @@ def test_views_of_one_run_are_different_targets():
         (SPLIT, "ewc", {"oracle": ["sp9"]}, f"oracle: 'sp9' is not one of {', '.join(ORACLES)}"),
         (SPLIT, "ewc", {"oracle": ["entropy"]}, "learner ewc needs an oracle that names tasks, not entropy"),
         (SPLIT, "gr", {"oracle": ["entropy"]}, "learner gr needs an oracle that names tasks, not entropy"),
-        (RANDOM, "ewc", {"oracle": ["sp2"], "restriction": ["td_es"]}, "restriction td_es needs an order of class "
-         "chunks"),
+        (RANDOM, "ewc", {"oracle": ["sp2"], "restriction": ["td_es"]}, "restriction td_es needs an order of split or "
+         "split_two"),
         (SPLIT, "gmed", {"defaults": {"budget": {"optimizer": "adam"}}}, "learner gmed needs budget.optimizer sgd, not "
          "adam"),
         (SPLIT, "gr", {"defaults": {"scaling": "symmetric"}}, "learner gr needs scaling unit, not symmetric"),
-        (SPLIT, "er", {"oracle": ["sp2"], "restriction": ["es"], "evaluated": ["sp5"]}, "evaluation.oracles: needs "
-         "'sp2' to restrict by it"),
-        (SPLIT, "er", {"oracle": ["sp2"], "restriction": ["td"], "evaluated": []}, "evaluation.oracles: needs 'sp2' to "
-         "restrict by it"),
-        (SPLIT, "er", {"defaults": {"oracle": ORACLES["sp2"]}, "restriction": ["es"]}, "evaluation.oracles: needs "
-         "{'name': 'split', 'tasks': 2} to restrict by it"),
+        (SPLIT, "er", {"oracle": ["sp2"], "restriction": ["es"], "evaluated": ["sp5"]}, "evaluation.oracles: 'sp2' is "
+         "missing, which restricts the test"),
+        (SPLIT, "er", {"oracle": ["sp2"], "restriction": ["td"], "evaluated": []}, "evaluation.oracles: 'sp2' is "
+         "missing, which restricts the test"),
+        (SPLIT, "er", {"defaults": {"oracle": ORACLES["sp2"]}, "restriction": ["es"], "evaluated": ["sp5"]},
+         "evaluation.oracles: {'name': 'split', 'tasks': 2} is missing, which restricts the test"),
     ],
 )  # fmt: skip
 def test_what_a_learner_an_order_or_a_run_cannot_do_is_refused_in_one_line(order, learner, options, line):

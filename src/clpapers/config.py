@@ -15,6 +15,7 @@ from pathlib import Path
 import jsonschema
 import yaml
 
+from clpapers.streams.chunks import CLASS_CHUNKS
 from clpapers.streams.orders import canonical, slug
 from clpapers.streams.restrictions import RESTRICTIONS
 
@@ -23,7 +24,6 @@ SCHEMAS = Path("workflow/schemas")
 RESULTS = Path("results")
 TOY = re.compile(r"toy(-[1-9]\d*)+$")  # `toy-13-17-10`: no images, just so many items of each class
 RENDERED = ("title", "caption", "section", "names", "render", "calibrated")  # keys that only a rendering looks at
-CLASS_CHUNKS = ("split", "split_two")  # orders whose chunks share no class
 MIXING = ("random", "offline", "dominant")  # orders in which a batch holds items of (nearly) every class
 
 
@@ -504,7 +504,7 @@ class Plan:
                 learner = learner_without_changes(learner)
             elif order["name"] in MIXING and oracle["name"] != "chunks":
                 seen = {"name": "mixed"}
-        if seen != oracle:
+        if seen != oracle or oracle["name"] == "none":
             for name in spec["evaluation"].get("oracles", []):
                 for suffix, aligned in (("", True), ("-unaligned", False)):
                     told = self._oracle(file, where, content, name, spec["dataset"], aligned=aligned)

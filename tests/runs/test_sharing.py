@@ -7,7 +7,7 @@ from courses import CPU, MLP, Way, cell, images, made, split
 
 from clpapers.runs import loop
 from clpapers.streams import restrictions
-from clpapers.streams.orders import chunks_of_classes
+from clpapers.streams.chunks import chunks_of_classes
 
 DATA = images(classes=10, items=16)
 METHODS = {

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from clpapers.streams import oracles, orders
+from clpapers.streams import chunks, oracles, orders
+from clpapers.streams.chunks import chunks_of_classes
 from clpapers.streams.restrictions import evaluation_partition
 from clpapers.streams.stream import batches
 
@@ -19,7 +20,7 @@ TEST_LABELS = np.repeat(np.arange(10), 30)
 
 @pytest.fixture
 def appendix_b(monkeypatch):
-    for module in (orders, oracles):
+    for module in (chunks, oracles):
         monkeypatch.setattr(module, "class_order", lambda classes, seed: SEQUENCE)
 
 
@@ -38,7 +39,7 @@ def told(oracle, order=SPLIT, seed=1, pixels=None):
 
 @pytest.mark.usefixtures("appendix_b")
 def test_appendix_b_aligned_tasks():
-    d = sets(orders.chunks_of_classes(SPLIT, 10, 0))
+    d = sets(chunks_of_classes(SPLIT, 10, 0))
     assert d == [{3, 9}, {1, 2}, {4, 0}, {5, 8}, {6, 7}]
     two = sets(oracles.task_of_class(split(2), SPLIT, 10, 0))
     assert two == [{3, 9, 1, 2, 4}, {0, 5, 8, 6, 7}]
@@ -53,7 +54,7 @@ def three_sequences(tasks, classes, seed):
     """D, I and J of td_es_ed."""
     oracle, order = split(tasks, aligned=False), split(tasks)
     return (
-        orders.chunks_of_classes(order, classes, seed),
+        chunks_of_classes(order, classes, seed),
         oracles.task_of_class(oracle, order, classes, seed),
         evaluation_partition("independent", oracle, order, classes, seed),
     )
@@ -95,7 +96,7 @@ def test_independent_tasks_do_not_follow_the_data(oracle):
     in_first = np.zeros((2, 2))  # classes by: in the first task, in the first chunk
     for seed in range(300):
         task = oracles.task_of_class(oracle, SPLIT, 10, seed)
-        chunk = orders.chunks_of_classes(split(2), 10, seed)
+        chunk = chunks_of_classes(split(2), 10, seed)
         in_first += stats.contingency.crosstab(task == 0, chunk == 0).count
     assert stats.chi2_contingency(in_first).pvalue > 1e-3
 

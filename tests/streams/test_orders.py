@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from clpapers.streams import orders
+from clpapers.streams.chunks import chunks_of_classes, class_order
 
 STF = {"name": "stf", "mu_sigma": math.sqrt(1 / 12) / 5}
 LABELS = np.repeat(np.arange(10), 100)
@@ -204,7 +205,7 @@ def chunks(stream, values):
 
 def test_streams_of_disjoint_classes_share_one_class_order():
     for seed in range(5):
-        dealt = orders.class_order(10, seed)
+        dealt = class_order(10, seed)
         assert sorted(dealt.tolist()) == list(range(10))
         for name in ("split", "split_two"):
             stream = orders.make({"name": name, "tasks": 4}, UNEQUAL, seed)
@@ -215,7 +216,7 @@ def test_streams_of_disjoint_classes_share_one_class_order():
 @pytest.mark.parametrize("name", ["split", "split_two"])
 def test_chunks_of_classes_are_the_streams(name):
     order = {"name": name, "tasks": 4}
-    chunk_of = orders.chunks_of_classes(order, 10, 3)
+    chunk_of = chunks_of_classes(order, 10, 3)
     assert chunk_of.dtype == np.int64
     for i, classes in enumerate(chunks(orders.make(order, UNEQUAL, 3), UNEQUAL)):
         assert set(classes) == set(np.flatnonzero(chunk_of == i % 4))
@@ -223,7 +224,7 @@ def test_chunks_of_classes_are_the_streams(name):
 
 @pytest.mark.parametrize("order", [o for o in ONCE + AGAIN if "split" not in o["name"]])
 def test_chunks_that_share_classes_are_of_none(order):
-    assert orders.chunks_of_classes(order, 10, 0) is None
+    assert chunks_of_classes(order, 10, 0) is None
 
 
 def test_split_two_serves_the_classes_twice_in_disjoint_halves():
@@ -249,7 +250,7 @@ def test_dominant_of_equal_classes_is_55_and_5_percent():
     stream = orders.make({"name": "dominant", "share": 0.55}, labels, 1)
     assert sorted(stream.indices.tolist()) == list(range(6000))
     np.testing.assert_array_equal(stream.boundaries, np.arange(600, 6000, 600))  # the 6k of MNIST
-    for dominant, classes in zip(orders.class_order(10, 1), chunks(stream, labels)):
+    for dominant, classes in zip(class_order(10, 1), chunks(stream, labels)):
         np.testing.assert_array_equal(np.bincount(classes), np.where(np.arange(10) == dominant, 330, 30))
 
 
@@ -258,9 +259,9 @@ def test_dominant_of_unequal_classes_uses_every_item_once(share):
     stream = orders.make({"name": "dominant", "share": share}, UNEQUAL, 4)
     assert sorted(stream.indices.tolist()) == list(range(UNEQUAL.size))
     sizes = np.array([np.bincount(classes, minlength=10) for classes in chunks(stream, UNEQUAL)])
-    own = sizes[np.arange(10), orders.class_order(10, 4)]
-    np.testing.assert_array_equal(own, np.rint(np.bincount(UNEQUAL)[orders.class_order(10, 4)] * share))
-    for dominant, of_class in zip(np.argsort(orders.class_order(10, 4)), sizes.T):
+    own = sizes[np.arange(10), class_order(10, 4)]
+    np.testing.assert_array_equal(own, np.rint(np.bincount(UNEQUAL)[class_order(10, 4)] * share))
+    for dominant, of_class in zip(np.argsort(class_order(10, 4)), sizes.T):
         assert np.ptp(np.delete(of_class, dominant)) <= 1
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from clpapers.streams import oracles, orders, restrictions
+from clpapers.streams.chunks import chunks_of_classes
 from clpapers.streams.restrictions import RESTRICTIONS, chance, union_masks
 
 # Classes 0 to 4 in three tasks.
@@ -81,7 +82,7 @@ def test_evaluation_partitions(oracle):
     }
     assert partition["none"] is None
     np.testing.assert_array_equal(partition["oracle"], oracles.task_of_class(oracle, SPLIT, 100, 3))
-    np.testing.assert_array_equal(partition["data"], orders.chunks_of_classes(SPLIT, 100, 3))
+    np.testing.assert_array_equal(partition["data"], chunks_of_classes(SPLIT, 100, 3))
     tasks = partition["oracle"].max() + 1
     assert np.bincount(partition["independent"]).tolist() == [len(p) for p in np.array_split(np.arange(100), tasks)]
     for view in ("oracle", "data"):
@@ -106,7 +107,7 @@ def test_view_masks_are_in_the_test_splits_order(view):
     masks = restrictions.view_masks(view, sp(20, aligned=False), SPLIT, labels, 100, BATCH, 5)
     assert masks.shape == (10_000, 100)
     assert masks[np.arange(10_000), labels].all()  # the right class always competes
-    chunk = orders.chunks_of_classes(SPLIT, 100, 5)[labels]
+    chunk = chunks_of_classes(SPLIT, 100, 5)[labels]
     kinds = [len(np.unique(masks[chunk == i], axis=0)) for i in range(10)]
     assert max(kinds) <= 8  # of a chunk's 1000 items, 8 batches; one item's mask is its batch's
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clpapers.randomness import generator
-from clpapers.streams.orders import chunks_of_classes, class_order, groups
+from clpapers.streams.chunks import chunks_of_classes, class_order, groups
 from clpapers.streams.stream import Stream
 
 DOMINANT = (0.2, 0.3, 0.5)  # of the classes, in each of dominant_tasks' tasks

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from clpapers.randomness import generator
+from clpapers.streams.chunks import chunks_of_classes, groups
 from clpapers.streams.oracles import task_of_class
-from clpapers.streams.orders import chunks_of_classes, groups
 from clpapers.streams.stream import batches
 
 
