@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Learner, Setting
+from clpapers.runs.learners import Learner
 
 
 class Random(Learner):
@@ -18,12 +21,14 @@ class Random(Learner):
     looks = False
     own_nets = True
 
-    def __init__(self, setting: Setting):
-        super().__init__(setting)
-        self.rngs = [generator(seed, "guess") for seed in setting.seeds]
-
     def observe(self, t: int, x: None, y: None) -> None:
         pass
+
+    @contextlib.contextmanager
+    def evaluation(self) -> Iterator[None]:
+        # anew each time, for how much an evaluation draws depends on the seed's stack mates
+        self.rngs = [generator(seed, "guess") for seed in self.setting.seeds]
+        yield
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
         drawn = [torch.from_numpy(rng.random((x.shape[1], self.classes))) for rng in self.rngs]
