@@ -16,6 +16,7 @@ import jsonschema
 import yaml
 
 from clpapers.streams.chunks import CLASS_CHUNKS
+from clpapers.streams.oracles import shared_out
 from clpapers.streams.orders import canonical, slug
 from clpapers.streams.restrictions import RESTRICTIONS
 
@@ -537,6 +538,11 @@ class Plan:
         classes = len(self.datasets[dataset]["classes"])
         if oracle["name"] == "split" and oracle["tasks"] > classes:
             raise ConfigError(f"{file}: {where}: oracle.tasks: {oracle['tasks']} is more than the {classes} classes")
+        if oracle["name"] == "dominant_tasks":
+            try:
+                shared_out(oracle["shares"], classes)
+            except ValueError as error:
+                raise ConfigError(f"{file}: {where}: oracle: {error}") from None
         return oracle | ({"aligned": aligned} if oracle["name"] == "split" else {})
 
     @staticmethod

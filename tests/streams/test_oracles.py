@@ -14,6 +14,7 @@ from clpapers.streams.stream import batches
 # Appendix B's data sequence D, its second class 3 read as the 8 that is missing.
 SEQUENCE = np.array([3, 9, 1, 2, 4, 0, 5, 8, 6, 7])
 SPLIT = {"name": "split", "tasks": 5}
+DOM = {"name": "dominant_tasks", "shares": [0.2, 0.3, 0.5]}
 LABELS = np.repeat(np.arange(10), 40)
 TEST_LABELS = np.repeat(np.arange(10), 30)
 
@@ -87,11 +88,11 @@ def test_split_cuts_one_order_into_near_equal_tasks(aligned, data):
 
 @pytest.mark.parametrize(("classes", "sizes"), [(10, [2, 3, 5]), (100, [20, 30, 50]), (3, [1, 1, 1]), (4, [1, 1, 2])])
 def test_dominant_tasks_are_a_fifth_three_tenths_and_half(classes, sizes):
-    of_class = oracles.task_of_class({"name": "dominant_tasks"}, SPLIT, classes, 0)
+    of_class = oracles.task_of_class(DOM, SPLIT, classes, 0)
     assert np.bincount(of_class).tolist() == sizes
 
 
-@pytest.mark.parametrize("oracle", [split(2, aligned=False), {"name": "dominant_tasks"}])
+@pytest.mark.parametrize("oracle", [split(2, aligned=False), DOM])
 def test_independent_tasks_do_not_follow_the_data(oracle):
     in_first = np.zeros((2, 2))  # classes by: in the first task, in the first chunk
     for seed in range(300):
@@ -101,7 +102,7 @@ def test_independent_tasks_do_not_follow_the_data(oracle):
     assert stats.chi2_contingency(in_first).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("oracle", [split(3), split(5, aligned=False), {"name": "dominant_tasks"}])
+@pytest.mark.parametrize("oracle", [split(3), split(5, aligned=False), DOM])
 @pytest.mark.parametrize("order", [SPLIT, {"name": "offline", "items": 900}, {"name": "dominant", "share": 0.55}])
 def test_tasks_of_classes_reach_every_item(oracle, order):
     stream, said = told(oracle, order)
@@ -161,8 +162,10 @@ def test_what_no_oracle_is_is_refused():
         told({"name": "oracle"})
     with pytest.raises(ValueError, match="oracle split: 11 tasks are more than the 10 classes"):
         told(split(11))
-    with pytest.raises(ValueError, match="oracle dominant_tasks: 3 tasks are more than the 2 classes"):
-        oracles.task_of_class({"name": "dominant_tasks"}, SPLIT, 2, 0)
+    with pytest.raises(ValueError, match=r"shares \[0.2, 0.3, 0.5\] leave a task with none of the 2 classes"):
+        oracles.task_of_class(DOM, SPLIT, 2, 0)
+    with pytest.raises(ValueError, match=r"shares \[0.2, 0.3\] sum to 0.5, not to 1"):
+        oracles.task_of_class({"name": "dominant_tasks", "shares": [0.2, 0.3]}, SPLIT, 10, 0)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +213,7 @@ def test_recurring_classes_trigger_once_a_segment(name, times):
 
 @pytest.mark.parametrize("order", [{"name": "random"}, {"name": "dominant", "share": 0.55}])
 @pytest.mark.parametrize(
-    "oracle", [split(2), split(5), {"name": "dominant_tasks"}, {"name": "random_tasks", "tasks": 9}]
+    "oracle", [split(2), split(5), DOM, {"name": "random_tasks", "tasks": 9}]
 )
 def test_mixed_streams_trigger_at_every_batch(order, oracle):
     stream, said = told(oracle, order)

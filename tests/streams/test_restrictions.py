@@ -10,6 +10,7 @@ from clpapers.streams.restrictions import RESTRICTIONS, chance, union_masks
 # Classes 0 to 4 in three tasks.
 OF_CLASS = np.array([0, 0, 1, 2, 2])
 SPLIT = {"name": "split", "tasks": 10}
+DOM = {"name": "dominant_tasks", "shares": [0.2, 0.3, 0.5]}
 CIFAR100_TEST = np.repeat(np.arange(100), 100)
 MNIST_TEST = np.repeat(np.arange(10), 100)
 BATCH = 128
@@ -74,7 +75,7 @@ def test_test_batches_without_chunks_are_one_shuffled_sequence():
     assert ends.tolist() == [128, 256, 384, 512, 640, 768, 896, 1000]
 
 
-@pytest.mark.parametrize("oracle", [sp(10), sp(7), sp(20, aligned=False), {"name": "dominant_tasks"}])
+@pytest.mark.parametrize("oracle", [sp(10), sp(7), sp(20, aligned=False), DOM])
 def test_evaluation_partitions(oracle):
     partition = {
         view: restrictions.evaluation_partition(view, oracle, SPLIT, 100, 3)
@@ -131,7 +132,7 @@ PRINTED = {
 def oracle_named(name, aligned=True):
     if name.startswith("sp"):
         return sp(int(name[2:]), aligned)
-    return {"dom": {"name": "dominant_tasks"}, "rand": {"name": "random_tasks", "tasks": 10}}[name]
+    return {"dom": DOM, "rand": {"name": "random_tasks", "tasks": 10}}[name]
 
 
 def guesses(view, oracle, order, labels, classes, seed):
@@ -163,8 +164,8 @@ def test_chances_that_are_exact():
     [
         *[(sp(tasks), 10, 10 * tasks) for tasks in (1, 2, 5)],
         *[(sp(tasks), 100, tasks) for tasks in (5, 10, 20)],
-        ({"name": "dominant_tasks"}, 10, 30),
-        ({"name": "dominant_tasks"}, 100, 3),
+        (DOM, 10, 30),
+        (DOM, 100, 3),
         ({"name": "random_tasks", "tasks": 15}, 10, 10),
     ],
 )

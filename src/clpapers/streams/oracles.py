@@ -1,5 +1,7 @@
 """Oracles, which tell a learner the task of every item (`rules`, section 3.2), and when a task changes."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +10,6 @@ from clpapers.randomness import generator
 from clpapers.streams.chunks import chunks_of_classes, class_order, groups
 from clpapers.streams.stream import Stream
 
-DOMINANT = (0.2, 0.3, 0.5)  # of the classes, in each of dominant_tasks' tasks
 NAMES = ("none", "split", "dominant_tasks", "random_tasks", "chunks", "entropy", "mixed")
 
 
@@ -45,7 +46,7 @@ def identify(
     says the chunk of a position, and nothing of the test. `none`, `entropy` and `mixed` say nothing.
     `train_labels` are the training split's, `test_labels` [m] those of the test items.
 
-    Raises ValueError for an unknown oracle, and for more tasks than classes.
+    Raises ValueError for an unknown oracle, for more tasks than classes, and for a task without a class.
     """
     n, m = stream.indices.size, test_labels.size
     of_class = task_of_class(oracle, order, classes, seed)
@@ -68,8 +69,8 @@ def task_of_class(oracle: dict, order: dict, classes: int, seed: int) -> np.ndar
     """The task of each class, int64 [classes]; None where it does not follow from the class.
 
     `split` cuts the data's own order of classes into `tasks` groups as equal as can be, larger first (appendix B);
-    with `aligned` false an order of its own. `dominant_tasks` cuts its own into 20 %, 30 % and 50 %. `chunks` says the
-    `order`'s chunk, where a class has one. Raises ValueError as `identify` does.
+    with `aligned` false an order of its own. `dominant_tasks` cuts its own so that each task holds one of the `shares` of
+    the classes. `chunks` says the `order`'s chunk, where a class has one. Raises ValueError as `identify` does.
     """
     name = oracle["name"]
     if name not in NAMES:
@@ -78,18 +79,32 @@ def task_of_class(oracle: dict, order: dict, classes: int, seed: int) -> np.ndar
         return chunks_of_classes(order, classes, seed)
     if name not in ("split", "dominant_tasks"):
         return None
-    tasks = oracle["tasks"] if name == "split" else len(DOMINANT)
-    if tasks > classes:
-        raise ValueError(f"oracle {name}: {tasks} tasks are more than the {classes} classes")
-    if name == "split" and oracle.get("aligned", True):
-        return groups(class_order(classes, seed), tasks)
-    dealt = generator(seed, "oracle classes").permutation(classes)
-    if name == "split":
-        return groups(dealt, tasks)
-    ends = np.rint(np.cumsum(DOMINANT) * classes)
-    of_class = np.empty(classes, dtype=np.int64)
-    of_class[dealt] = np.searchsorted(ends, np.arange(classes), side="right")
-    return of_class
+    if name == "dominant_tasks":
+        sizes = shared_out(oracle["shares"], classes)
+        of_class = np.empty(classes, dtype=np.int64)
+        of_class[_own_order(classes, seed)] = np.repeat(np.arange(sizes.size), sizes)
+        return of_class
+    if oracle["tasks"] > classes:
+        raise ValueError(f"oracle split: {oracle['tasks']} tasks are more than the {classes} classes")
+    aligned = oracle.get("aligned", True)
+    return groups(class_order(classes, seed) if aligned else _own_order(classes, seed), oracle["tasks"])
+
+
+def shared_out(shares: Sequence[float], classes: int) -> np.ndarray:
+    """How many classes each task gets by its share of them, int64 [tasks]; rounded where the shares so far end.
+
+    Raises ValueError for shares that do not sum to 1, or leave a task without a class.
+    """
+    if not math.isclose(sum(shares), 1):
+        raise ValueError(f"shares {list(shares)} sum to {sum(shares):g}, not to 1")
+    sizes = np.diff(np.rint(np.cumsum([0, *shares]) * classes)).astype(np.int64)
+    if not sizes.all():
+        raise ValueError(f"shares {list(shares)} leave a task with none of the {classes} classes")
+    return sizes
+
+
+def _own_order(classes: int, seed: int) -> np.ndarray:
+    return generator(seed, "oracle classes").permutation(classes)
 
 
 def task_changes(tasks: np.ndarray, ends: np.ndarray, *, always: bool = False) -> np.ndarray:
