@@ -150,10 +150,10 @@ REFUSED = [
      "it takes "),
     (PAPER, "oracle: {name: none}", "oracle: {name: split, tasks: 11}", f"{CELL}: oracle.tasks: 11 is more than the 10 "
      "classes"),
-    (PAPER, "oracle: {name: none}", "oracle: {name: dominant_tasks, shares: [0.2, 0.3]}", f"{CELL}: oracle: shares [0.2, "
-     "0.3] sum to 0.5, not to 1"),
-    (PAPER, "oracle: {name: none}", "oracle: {name: dominant_tasks}", f"{CELL}: oracle dominant_tasks needs a value for "
-     "'shares'"),
+    (PAPER, "oracle: {name: none}", "oracle: {name: dominant_tasks, shares: [0.2, 0.3]}", f"{CELL}: oracle: shares "
+     "[0.2, 0.3] sum to 0.5, not to 1"),
+    (PAPER, "oracle: {name: none}", "oracle: {name: dominant_tasks}", f"{CELL}: oracle dominant_tasks needs a value "
+     "for 'shares'"),
     (PAPER, "name: single_head", "name: ess", "defaults.restriction.name: 'ess' is not one of single_head, es, es_ed, "
      "ea, td, td_es, td_es_ed"),
     (PAPER, "name: single_head", "name: td_es", f"{CELL}: restriction td_es needs an order of split or "

@@ -212,9 +212,7 @@ def test_recurring_classes_trigger_once_a_segment(name, times):
 
 
 @pytest.mark.parametrize("order", [{"name": "random"}, {"name": "dominant", "share": 0.55}])
-@pytest.mark.parametrize(
-    "oracle", [split(2), split(5), DOM, {"name": "random_tasks", "tasks": 9}]
-)
+@pytest.mark.parametrize("oracle", [split(2), split(5), DOM, {"name": "random_tasks", "tasks": 9}])
 def test_mixed_streams_trigger_at_every_batch(order, oracle):
     stream, said = told(oracle, order)
     changes = oracles.task_changes(said.train, batches(stream.boundaries, LABELS.size, 40))

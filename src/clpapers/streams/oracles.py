@@ -69,8 +69,9 @@ def task_of_class(oracle: dict, order: dict, classes: int, seed: int) -> np.ndar
     """The task of each class, int64 [classes]; None where it does not follow from the class.
 
     `split` cuts the data's own order of classes into `tasks` groups as equal as can be, larger first (appendix B);
-    with `aligned` false an order of its own. `dominant_tasks` cuts its own so that each task holds one of the `shares` of
-    the classes. `chunks` says the `order`'s chunk, where a class has one. Raises ValueError as `identify` does.
+    with `aligned` false an order of its own. `dominant_tasks` gives each task one of the `shares` of the
+    classes, in an order of its own. `chunks` says the `order`'s chunk, where a class has one. Raises ValueError as
+    `identify` does.
     """
     name = oracle["name"]
     if name not in NAMES:
