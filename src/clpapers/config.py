@@ -35,7 +35,7 @@ class ConfigError(Exception):
 # --- reading and validating ----------------------------------------------------------------------------------
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     """YAML that refuses a key given twice, of which the plain loader would silently drop the first, and ±∞ and NaN."""
 
 
@@ -78,7 +78,7 @@ def read_yaml(path: Path) -> dict:
 @functools.cache
 def schema(name: str) -> dict:
     """The JSON Schema of one kind of config file."""
-    return yaml.safe_load((SCHEMAS / f"{name}.schema.yaml").read_text(encoding="utf-8"))
+    return yaml.load((SCHEMAS / f"{name}.schema.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 
 def _key(path) -> str:

@@ -183,7 +183,7 @@ class Replay(Learner):
 
 def backward(loss: torch.Tensor) -> None:
     """Add every seed's own gradient of its loss [S] to the parameters' `grad`."""
-    loss.backward(torch.ones_like(loss))
+    loss.sum().backward()  # with a gradient given, PyTorch would import its symbolic algebra: a second a job
 
 
 def masked(logits: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:

@@ -59,4 +59,4 @@ class GMED(Replay):
     def input_gradient(self, x: torch.Tensor, replay: Draw) -> torch.Tensor:
         """∂(mean loss)/∂x at the present parameters; the batch mean, with which α was tuned in the authors' code."""
         loss = cross_entropy(self.net(x), replay.y, replay.weight)
-        return torch.autograd.grad(loss, x, torch.ones_like(loss))[0]
+        return torch.autograd.grad(loss.sum(), x)[0]

@@ -106,8 +106,9 @@ class ICaRL(Learner):
     @contextlib.contextmanager
     def evaluation(self) -> Iterator[None]:
         with super().evaluation(), torch.no_grad():
-            means = [self.features(items).mean(dim=0) for items in self.exemplars.values()]
-            self.means = F.normalize(torch.stack(means), dim=1)
+            features = self.features(torch.cat(list(self.exemplars.values())))
+            each = features.split([len(items) for items in self.exemplars.values()])
+            self.means = F.normalize(torch.stack([mine.mean(dim=0) for mine in each]), dim=1)
             yield
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
