@@ -214,7 +214,7 @@ REFUSED = [
      "oracles, paper, seeds, targets, title"),
     (PAPER, "title: Table 1\n", "title: Table 1\n    title: Table I\n", "line 19 key 'title' stands twice"),
     (PAPER, "defaults:\n", "defaults: [\n", "line 4 did not find expected ',' or ']'"),
-    (PAPER, "defaults:\n", "defaults:\n\tx: 1\n", "line 3 found character '\\t' that cannot start any token"),
+    (PAPER, "defaults:\n", "defaults:\n\tx: 1\n", "line 3 found character that cannot start any token"),
     (PAPER, TEXT[PAPER], "- a list", "holds no keys; expected a mapping"),
     (PAPER, TEXT[PAPER], "", "holds no keys; expected a mapping"),
     # the seeds of a paper
