@@ -401,8 +401,6 @@ def _rendering(options: argparse.Namespace):
 
 def render(options: argparse.Namespace) -> None:
     """results/<scale>/targets/<paper>/<target>.{csv,md,tex,html} or .{pdf,svg,png}"""
-    from clpapers.targets import formats
-
     plan, target, frame, inputs = _rendering(options)
     draw = importlib.import_module(f"clpapers.targets.{target.spec['render']}").render
     outputs = [path for path in target.outputs if path.stem == target.name]
@@ -410,9 +408,13 @@ def render(options: argparse.Namespace) -> None:
         said = notes(plan, target)
         drawn = draw(target.spec, frame, said)
         if target.spec["kind"] == "figure":
-            formats.write_figure(drawn, target.stem)
+            from clpapers.targets.figure import write_figure
+
+            write_figure(drawn, target.stem)
         else:
-            formats.write_table(_compared(target, drawn, frame, said), target.stem)
+            from clpapers.targets.formats import write_table
+
+            write_table(_compared(target, drawn, frame, said), target.stem)
 
 
 def _compared(target: Target, table, frame, said):
@@ -427,7 +429,8 @@ def _compared(target: Target, table, frame, said):
 
 def render_code(target: Target) -> str:
     """The digest of the code that draws a target."""
-    modules = [f"clpapers.targets.{target.spec['render']}", "clpapers.targets.formats"]
+    writer = "figure" if target.spec["kind"] == "figure" else "formats"
+    modules = [f"clpapers.targets.{target.spec['render']}", f"clpapers.targets.{writer}"]
     return provenance.code_digest(*modules, *(["clpapers.targets.comparison"] if target.reported else []))
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clpapers.targets import comparison, formats, results_table
+from clpapers.targets import comparison, figure, formats, results_table
 from clpapers.targets.table import Table
 
 
@@ -159,8 +159,8 @@ def test_tables_repeat_byte_for_byte(table, tmp_path):
 def test_figures_repeat_byte_for_byte_with_their_fonts_inside(figure_case, reduced, tmp_path):
     module, target, data = figure_case
     render = import_module(f"clpapers.targets.{module}").render
-    first, second = (formats.write_figure(render(target, data, reduced), tmp_path / run / "f") for run in "ab")
-    assert [path.suffix for path in first] == list(formats.FIGURE_SUFFIXES)
+    first, second = (figure.write_figure(render(target, data, reduced), tmp_path / run / "f") for run in "ab")
+    assert [path.suffix for path in first] == list(figure.FIGURE_SUFFIXES)
     contents = [path.read_bytes() for path in first]
     assert contents == [path.read_bytes() for path in second]
     pdf, svg, png = contents

@@ -1,4 +1,4 @@
-"""Writes tables as CSV, Markdown, LaTeX and HTML, and figures as PDF, SVG and PNG: same input, same bytes."""
+"""Writes tables as CSV, Markdown, LaTeX and HTML: same input, same bytes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import jinja2
-import matplotlib as mpl
 import pandas as pd
-from matplotlib.figure import Figure
 
-from clpapers.provenance import write_atomically, write_text
+from clpapers.provenance import write_text
 from clpapers.targets.table import Table
 
 TABLE_SUFFIXES = (".csv", ".md", ".tex", ".html")
-FIGURE_SUFFIXES = (".pdf", ".svg", ".png")
 
 _LATEX = str.maketrans(
     {
@@ -180,33 +177,4 @@ def write_table(table: Table, stem: Path | str) -> list[Path]:
     paths = [Path(f"{stem}{suffix}") for suffix in texts]
     for path, text in zip(paths, texts.values()):
         write_text(path, text)
-    return paths
-
-
-def _settle(figure: Figure) -> None:
-    """Lay the figure out once and round where its axes stand.
-
-    The layout's solver leaves noise in the last bits, which SVG would hash into names.
-    """
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    for axes in figure.axes:
-        axes.set_position([round(edge, 5) for edge in axes.get_position(original=True).bounds])
-
-
-def write_figure(figure: Figure, stem: Path | str) -> list[Path]:
-    """Write `<stem>.pdf .svg .png` (fonts embedded, no dates inside) and return their paths."""
-    metadata = {
-        ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-        ".svg": {"Date": None, "Creator": None},
-        ".png": {"Software": None},
-    }
-    _settle(figure)
-    paths = [Path(f"{stem}{suffix}") for suffix in FIGURE_SUFFIXES]
-    for path in paths:
-        with (
-            mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "clpapers"}),
-            write_atomically(path) as temporary,
-        ):
-            figure.savefig(temporary, metadata=metadata[path.suffix], dpi=200)
     return paths

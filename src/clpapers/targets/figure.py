@@ -1,0 +1,41 @@
+"""Writes figures as PDF, SVG and PNG: same input, same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from clpapers.provenance import write_atomically
+
+FIGURE_SUFFIXES = (".pdf", ".svg", ".png")
+
+
+def _settle(figure: Figure) -> None:
+    """Lay the figure out once and round where its axes stand.
+
+    The layout's solver leaves noise in the last bits, which SVG would hash into names.
+    """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.set_position([round(edge, 5) for edge in axes.get_position(original=True).bounds])
+
+
+def write_figure(figure: Figure, stem: Path | str) -> list[Path]:
+    """Write `<stem>.pdf .svg .png` (fonts embedded, no dates inside) and return their paths."""
+    metadata = {
+        ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+        ".svg": {"Date": None, "Creator": None},
+        ".png": {"Software": None},
+    }
+    _settle(figure)
+    paths = [Path(f"{stem}{suffix}") for suffix in FIGURE_SUFFIXES]
+    for path in paths:
+        with (
+            mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "clpapers"}),
+            write_atomically(path) as temporary,
+        ):
+            figure.savefig(temporary, metadata=metadata[path.suffix], dpi=200)
+    return paths
