@@ -74,6 +74,12 @@ def test_squared_gradients_leave_no_trace(net):
     assert all(p.grad is None for p in stacked.parameters())
 
 
+def test_a_layer_without_squared_gradients_is_named():
+    net = stack(lambda: nets.build({"name": "resnet18_reduced", "width": 1, "head": "cosine"}, (1, 8, 8), 4), [0])
+    with pytest.raises(ValueError, match="no squared gradients for CosineLinear; add it to SQUARED"):
+        squared_gradients(net, torch.rand(1, 2, 1, 8, 8))
+
+
 # --- EWC ---------------------------------------------------------------------------------------------------
 
 

@@ -7,65 +7,70 @@ import torch.nn.functional as F
 from torch import nn
 
 from clpapers.runs.learners import masked
-from clpapers.runs.nets.stacked import Stack, StackedLinear
+from clpapers.runs.nets.stacked import Stack, StackedBatchNorm2d, StackedConv2d, StackedLinear
 
-CHUNK = 8  # items whose gradients are held at once where a net is more than linear layers
+CHUNK = 8  # items whose gradients of a convolution are held at once
 
 
 def squared_gradients(net: Stack, x: torch.Tensor, mask: torch.Tensor | None = None) -> list[torch.Tensor]:
     """Mean over the items x [S, B, …] of (∂ log p(ŷ|x)/∂θ)², ŷ the predicted class: one tensor a parameter.
 
     The net answers in evaluation mode, so that an item's gradient does not depend on its batch; with a `mask`
-    [S, K] only its classes compete. Never the square of a mean, which would shrink as batches grow.
+    [S, K] only its classes compete. Never the square of a mean, which would shrink as batches grow. An item's
+    gradient of a layer's parameters follows from what goes into the layer and from the gradient of what comes out.
+
+    Raises ValueError for a layer with parameters that `SQUARED` does not know.
     """
     training = net.training
-    net.eval()
-    linear = [m for m in net.modules() if isinstance(m, (nn.Linear, StackedLinear))]
-    weighted = [m for m in net.modules() if next(m.parameters(recurse=False), None) is not None]
-    estimate = _of_linear_layers(net, linear, x, mask) if linear == weighted else _item_by_item(net, x, mask)
-    net.train(training)
-    return estimate
-
-
-def _log_likelihood(net: Stack, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-    """Σ over seeds and items of log p(ŷ|x)."""
-    return F.log_softmax(masked(net(x), mask), dim=2).amax(dim=2).sum()
-
-
-def _of_linear_layers(net, layers, x, mask) -> list[torch.Tensor]:
-    """An item's gradient of a weight is δ·aᵀ, hence its square (δ²)·(a²)ᵀ: one matrix product for all items."""
+    layers = [m for m in net.eval().modules() if next(m.parameters(recurse=False), None) is not None]
+    for layer in layers:
+        if type(layer) not in SQUARED:
+            raise ValueError(f"no squared gradients for {type(layer).__name__}; add it to SQUARED")
     seen: dict[nn.Module, tuple[torch.Tensor, torch.Tensor]] = {}
     hooks = [m.register_forward_hook(lambda m, inputs, out: seen.update({m: (inputs[0], out)})) for m in layers]
-    likelihood = _log_likelihood(net, x, mask)
+    likelihood = F.log_softmax(masked(net(x), mask), dim=2).amax(dim=2).sum()
     for hook in hooks:
         hook.remove()
+    net.train(training)
     deltas = torch.autograd.grad(likelihood, [seen[layer][1] for layer in layers])
-    s, b = x.shape[:2]
     estimate = {}
     for layer, delta in zip(layers, deltas):
-        delta2 = delta.view(b, s, -1).transpose(0, 1).square()  # [S, B, out]
-        input2 = seen[layer][0].detach().view(b, s, -1).transpose(0, 1).square()
-        estimate[layer.weight] = (delta2.transpose(1, 2) @ input2).view(layer.weight.shape) / b
+        weight, bias = SQUARED[type(layer)](layer, seen[layer][0].detach(), delta, len(x))
+        estimate[layer.weight] = weight.view(layer.weight.shape) / x.shape[1]
         if layer.bias is not None:
-            estimate[layer.bias] = delta2.mean(dim=1).view(layer.bias.shape)
+            estimate[layer.bias] = bias.view(layer.bias.shape) / x.shape[1]
     return [estimate[p] for p in net.parameters()]
 
 
-def _item_by_item(net, x, mask) -> list[torch.Tensor]:
-    """The gradients themselves, of a few items at a time."""
-    parameters = {name: p.detach() for name, p in net.named_parameters()}
-
-    def likelihood(parameters, item):
-        return _functional(net, parameters, item[:, None], mask)
-
-    gradients = torch.func.vmap(torch.func.grad(likelihood), in_dims=(None, 0))
-    total = [torch.zeros_like(p) for p in parameters.values()]
-    for chunk in x.transpose(0, 1).split(CHUNK):
-        for sum_, each in zip(total, gradients(parameters, chunk).values()):
-            sum_ += each.square().sum(dim=0)
-    return [sum_ / x.shape[1] for sum_ in total]
+def _linear(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """An item's gradient of the weight is δ·aᵀ, hence its square (δ²)·(a²)ᵀ: one matrix product for all items."""
+    squared, a = (v.view(len(v), s, -1).transpose(0, 1).square() for v in (delta, a))  # [S, B, out], [S, B, in]
+    return squared.transpose(1, 2) @ a, squared.sum(dim=1)
 
 
-def _functional(net, parameters, x, mask) -> torch.Tensor:
-    logits = torch.func.functional_call(net, parameters, (x,))
-    return F.log_softmax(masked(logits, mask), dim=2).amax(dim=2).sum()
+def _convolution(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """An item's gradient of the weight is the sum over places of δ times the patch there."""
+    delta = delta.reshape(len(delta), s, -1, delta.shape[2] * delta.shape[3])  # [B, S, out, places]
+    weight = 0
+    for a_, delta_ in zip(a.split(CHUNK), delta.split(CHUNK)):
+        patches = F.unfold(a_, layer.weight.shape[-2:], layer.dilation, layer.padding, layer.stride)
+        patches = patches.view(len(a_), s, -1, patches.shape[2])  # [B, S, in·k·k, places]
+        weight = weight + (delta_ @ patches.transpose(2, 3)).square().sum(dim=0)
+    return weight, delta.sum(dim=3).square().sum(dim=0)
+
+
+def _batch_norm(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """In evaluation mode a scale and a shift of each channel."""
+    mean, variance = (v.view(-1, 1, 1) for v in (layer.running_mean, layer.running_var))
+    normalised = (a - mean) * (variance + layer.eps).rsqrt()
+    return tuple(each.sum(dim=(2, 3)).square().sum(dim=0) for each in (delta * normalised, delta))
+
+
+SQUARED = {
+    nn.Linear: _linear,
+    StackedLinear: _linear,
+    nn.Conv2d: _convolution,
+    StackedConv2d: _convolution,
+    nn.BatchNorm2d: _batch_norm,
+    StackedBatchNorm2d: _batch_norm,
+}
