@@ -11,8 +11,8 @@ rule dataset:
     conda:
         "../envs/clpapers.yaml"
     resources:
-        mem_mb=6000,
-        runtime=60,
+        mem_mb=12000,  # AwA2: 5 GB of pixels, and a copy on their way into the archive
+        runtime=240,
         # not params: the same bytes from another place are no reason to make anything anew
         data_folder=SETTINGS["data_folder"],
         downloads=SETTINGS["downloads"],

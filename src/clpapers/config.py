@@ -462,7 +462,7 @@ class Plan:
                 raise ConfigError(f"{file}: {where}: '{part}' is missing")
             if options.get("$ref") in ("#/$defs/budget", "#/$defs/evaluation"):
                 for option in schema("paper")["$defs"][part]["properties"]:
-                    if option not in spec[part] and option not in ("batch", "oracles"):
+                    if option not in spec[part] and option not in ("batch", "oracles", "shots"):
                         raise ConfigError(f"{file}: {where}: {part} needs a value for '{option}'")
         spec["order"] = self._order(file, where, spec["order"])
         self._complete(file, where, "net", spec["net"])

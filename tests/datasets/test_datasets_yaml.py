@@ -28,7 +28,13 @@ def test_the_catalogue_is_valid_and_complete():
         "cifar10": (10, 50_000, 10_000),
         "cifar100": (100, 50_000, 10_000),
         "tiny_imagenet": (200, 100_000, 10_000),
+        "cub200": (200, 5_994, 5_794),
+        "awa2": (50, 26_102, 5_600),
     }
+    known = {name: spec["attributes"] for name, spec in CATALOGUE.items() if "attributes" in spec}
+    assert known == {"cub200": 312, "awa2": 85}
+    for name, spec in CATALOGUE.items():
+        assert ("attributes" in spec["sha256"]) == (name in known)
 
 
 def test_every_set_has_a_folder_first_an_official_source_and_a_stand_in_last():

@@ -18,6 +18,12 @@ RUN = {
     "test": {"correct": [1, 3], "total": [2, 4], "chance": 0.75},
     "probes": {"position": [0, 2], "time": [2, 4], "correct": [packed(1), packed(0, 1)]},
     "online": {"correct": [1, 0, 1, 1], "batch": 1, "loss": [4.0, 2.0, 3.0, 1.0]},
+    "tasks": {
+        "classes": [[0, 1], [0, 1]],
+        "total": [[1, 1], [1, 1]],
+        "correct": [[[1, 1], [0, 1]], [[1, 0], [1, 1]]],
+        "shots": [[[0, 0], [1, 0]], [[0, 1], [1, 1]]],
+    },
 }
 FACTORS = {"dataset": "mnist", "order": {"name": "split", "tasks": 2}, "learner": "er"}
 STREAM = {

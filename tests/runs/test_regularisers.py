@@ -1,4 +1,4 @@
-"""EWC and SI against plain implementations with autograd penalties and by hand; the Fisher estimate, item by item."""
+"""EWC and SI as in `rules` against plain loops with autograd penalties and by hand; the Fisher estimate by items."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,11 @@ from courses import CNN, LINEAR, LR, MLP, RESNET, Way, assert_same_net, cell, cr
 
 from clpapers.runs import nets
 from clpapers.runs.fisher import squared_gradients
+from clpapers.runs.importance import values
 from clpapers.runs.nets.stacked import stack
 
-EWC = {"name": "ewc", "strength": 40.0, "gamma": 0.5}
-SI = {"name": "si", "strength": 5.0, "damping": 0.1}
+EWC = {"name": "ewc", "strength": 40.0, "gamma": 0.5, "fisher": "last_batch", "normalise": False, "half": True}
+SI = {"name": "si", "strength": 5.0, "damping": 0.1, "gradient": "whole", "clip": False}
 SINGLE = {"name": "single"}
 DATA = images()
 
@@ -140,7 +141,7 @@ def test_training_equals_the_plain_implementation(learner, plain, optimizer, tra
     way = Way(spec, data, streams)
     assert way.changes.sum() == 2
     trained = way.walk()
-    options = {k: v for k, v in learner.items() if k != "name"}
+    options = {k: learner[k] for k in ("strength", "gamma", "damping") if k in learner}
     untouched = Way(spec | {"learner": SINGLE}, data, streams).walk()
     for s in range(len(way.courses)):
         assert_same_net(trained.net, plain(way, s, **options), s, rtol=1e-7, atol=1e-9)
@@ -195,7 +196,7 @@ def test_si_by_hand():
     spec, data = one_pixel(SI | {"strength": 0.5, "damping": 1 / 16}, batch=1, learning_rate=0.5)
     way = Way(spec, data, [stream([0, 0], boundaries=[1])])
     place(way.learner, [0.0, 0.0], [0.0, 0.0])
-    way.learner.anchor = way.learner.values()
+    way.learner.anchor = values(way.learner.parameters)
     way.learner.observe(0, *way.batch(0))
     near(way.learner.parameters[1], [1 / 4, -1 / 4])
     near(way.learner.path[1], [1 / 8, 1 / 8])

@@ -11,8 +11,8 @@ from clpapers.streams.chunks import chunks_of_classes
 
 DATA = images(classes=10, items=16)
 METHODS = {
-    "ewc": {"strength": 50.0, "gamma": 1.0},
-    "si": {"strength": 1.0, "damping": 0.1},
+    "ewc": {"strength": 50.0, "gamma": 1.0, "fisher": "last_batch", "normalise": False, "half": True},
+    "si": {"strength": 1.0, "damping": 0.1, "gradient": "whole", "clip": False},
     "icarl": {"temperature": 2.0},
     "gr": {"latent": 3, "reconstruction": "bce", "generator_learning_rate": 0.01, "new_share": "half"},
 }

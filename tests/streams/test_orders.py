@@ -59,6 +59,7 @@ def test_a_slug_holds_the_whole_order(order):
         ({"name": "split", "tasks": 5, "length": None}, "split-5"),
         ({"name": "split", "tasks": 1234567}, "split-1234567"),
         ({"name": "split_two", "tasks": 10}, "split_two-10"),
+        ({"name": "split_range", "first": 0, "last": 14, "tasks": 3}, "split_range-0-14-3"),
         ({"name": "dominant", "share": 0.55}, "dominant-0.55"),
         ({"name": "permuted_pixels", "tasks": 5}, "permuted_pixels-5"),
         ({"name": "offline", "items": 256000}, "offline-256000"),
@@ -227,6 +228,17 @@ def test_chunks_that_share_classes_are_of_none(order):
     assert chunks_of_classes(order, 10, 0) is None
 
 
+def test_split_range_is_split_of_some_of_the_classes():
+    order = {"name": "split_range", "first": 4, "last": 8, "tasks": 2}
+    stream = orders.make(order, UNEQUAL, 2)
+    assert sorted(stream.indices) == np.flatnonzero((UNEQUAL >= 4) & (UNEQUAL <= 8)).tolist()
+    of_class = chunks_of_classes(order, 10, 2)
+    np.testing.assert_array_equal(of_class >= 0, (np.arange(10) >= 4) & (np.arange(10) <= 8))
+    chunk = np.searchsorted(stream.boundaries, np.arange(stream.indices.size), side="right")
+    np.testing.assert_array_equal(of_class[UNEQUAL[stream.indices]], chunk)
+    assert len({chunks_of_classes(order, 10, seed).tobytes() for seed in range(20)}) > 5
+
+
 def test_split_two_serves_the_classes_twice_in_disjoint_halves():
     stream = orders.make({"name": "split_two", "tasks": 5}, UNEQUAL, 2)
     items, classes = chunks(stream, np.arange(UNEQUAL.size)), chunks(stream, UNEQUAL)
@@ -320,6 +332,21 @@ def test_offline_is_epoch_after_epoch(items, length):
         ({"name": "split", "tasks": 11}, LABELS, "tasks: 11 is more than the 10 classes"),
         ({"name": "split", "tasks": 5, "length": 2}, LABELS, "split: one of 5 chunks has no item among 2"),
         ({"name": "split_two", "tasks": 5}, np.arange(10), "split_two: one of 10 chunks has no item among 10"),
+        (
+            {"name": "split_range", "first": 4, "last": 8, "tasks": 6},
+            LABELS,
+            "split_range: tasks: 6 is more than the 5 classes",
+        ),
+        (
+            {"name": "split_range", "first": 8, "last": 4, "tasks": 1},
+            LABELS,
+            "split_range: 8 to 4 are not among the 10 classes",
+        ),
+        (
+            {"name": "split_range", "first": 8, "last": 10, "tasks": 1},
+            LABELS,
+            "split_range: 8 to 10 are not among the 10",
+        ),
         ({"name": "split_two", "tasks": 11}, LABELS, "split_two: tasks: 11 is more than the 10 classes"),
         ({"name": "dominant", "share": 0.5, "length": 1}, LABELS, "dominant: one of 10 chunks has no item"),
         ({"name": "permuted_pixels", "tasks": 2}, LABELS, "permuted_pixels: pixels: .* not given"),

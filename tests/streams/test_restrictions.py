@@ -20,6 +20,11 @@ def sp(tasks, aligned=True):
     return {"name": "split", "tasks": tasks, "aligned": aligned}
 
 
+def test_a_class_of_no_task_never_competes():
+    masks = union_masks(np.array([0, -1, 1]), np.array([0, 2, 2]), np.array([1, 3]), 3)
+    assert masks.tolist() == [[True, False, False], [False, False, True]]
+
+
 def test_union_masks_by_hand():
     labels = np.array([0, 0, 1, 2, 2, 4, 3, 3])
     masks = union_masks(OF_CLASS, labels, np.array([2, 4, 6, 7, 8]), 5)

@@ -54,7 +54,9 @@ def learnt():
     return pd.DataFrame(rows)
 
 
-@pytest.fixture(params=["dispersion", "class_frequency", "prevalence", "stream_loss", "timestamps", "sequence"])
+@pytest.fixture(
+    params=["dispersion", "class_frequency", "prevalence", "stream_loss", "timestamps", "sequence", "curves"]
+)
 def figure_case(request, learnt):
     """(render module's name, target, data) of every kind of figure."""
     rng = np.random.default_rng(0)
@@ -71,6 +73,12 @@ def figure_case(request, learnt):
         ]
         data = pd.DataFrame(cells).assign(dataset="emnist", order="split", metric="share")
         return "sequence", {"chunks": 10, "names": NAMES}, data
+    if request.param == "curves":
+        data = learnt.assign(metric="learning_curve")
+        names = NAMES | {"learning_curve": "Accuracy (%)", "learning_curve over": "Steps"}
+        grid = {"dataset": ["emnist", "cifar10"], "learner": ["er", "ace"]}
+        data = pd.concat([data.assign(time=b, value=data["value"] / 2 + b) for b in range(11)])
+        return "curves", {"metrics": ["learning_curve"], "grid": grid, "names": names}, data
     if request.param == "timestamps":
         data = pd.DataFrame({"position": range(40), "timestamp": np.sort(rng.random(40))})
         data["class"] = rng.permutation(np.repeat([0, 1, 2], [13, 17, 10]))

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
-from clpapers.targets import class_frequency, sequence, stream_curves
+from clpapers.targets import class_frequency, curves, sequence, stream_curves
 from clpapers.targets.style import class_colours
 
 
@@ -78,6 +78,18 @@ def test_stacked_areas_fill_the_panel(real):
     np.testing.assert_allclose(tops["0"].values, [0.4])
     np.testing.assert_allclose(tops["1"].values, [1, 1])
     np.testing.assert_allclose(tops["1"].edges, [0, 0.5, 1])
+
+
+@pytest.mark.parametrize("figure_case", ["curves"], indirect=True)
+def test_curves_show_means_over_seeds_and_no_run_that_diverged(figure_case, real):
+    _, target, data = figure_case
+    data.loc[(data["dataset"] == "emnist") & (data["learner"] == "ace"), "value"] = np.inf
+    emnist, cifar10 = curves.render(target, data, real).axes
+    er, ace = emnist.lines
+    assert er.get_label() == "ER"
+    np.testing.assert_allclose(er.get_ydata(), 40 + np.arange(11))
+    assert ace.get_ydata().size == 0
+    np.testing.assert_allclose(cifar10.lines[1].get_ydata(), 25 + np.arange(11))
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ def table(table_target, learnt, reduced):
     rendered = results_table.render(table_target, learnt, reduced)
     printed = [{"row": "ER", "column": "EMNIST", "metric": "final_accuracy"}]
     printed = pd.DataFrame(printed).assign(value=80.1, decimals=1, half_width=0.5, half_width_if_sd=np.nan, n=20)
+    printed = printed.assign(rounding=0.0, spread_kind="ci95_halfwidth", note="")
     compared = comparison.compare(table_target, learnt, printed, reduced)
     return comparison.attach(rendered, table_target, compared, reduced)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,14 +49,38 @@ def checksum(split: Split) -> str:
     return digest.hexdigest()
 
 
-def save(path: Path, splits: Splits, classes: list[str]) -> None:
+def unit_rows(table: np.ndarray) -> np.ndarray:
+    """Class attributes [C, A], each row divided by its Euclidean length, float32; no row may be zero.
+
+    The squares are summed exactly, so that no machine's order of summation shows in the result.
+    """
+    lengths = np.sqrt([math.fsum(row) for row in np.square(table, dtype=np.float64)])
+    return (table / lengths[:, None]).astype(np.float32)
+
+
+def table_checksum(table: np.ndarray) -> str:
+    """The content checksum of class attributes [C, A], as hexadecimal digits.
+
+    SHA-256 over the ASCII line `float32 [C, A]`, numbers in place, and a newline; then the numbers, row-major,
+    four bytes each, little-endian.
+    """
+    digest = hashlib.sha256(f"float32 {list(table.shape)}\n".encode("ascii"))
+    digest.update(np.ascontiguousarray(table, "<f4"))
+    return digest.hexdigest()
+
+
+def save(path: Path, splits: Splits, classes: list[str], attributes: np.ndarray | None = None) -> None:
     """Write `train_x`, `train_y`, `test_x`, `test_y` and `classes` (unicode [C]) to an .npz, atomically.
 
-    Equal arrays give equal bytes: `np.savez` stores members uncompressed under a fixed date.
+    `attributes` (float32 [C, A]) is one more array, of the data sets that have them. Equal arrays give equal
+    bytes: `np.savez` stores members uncompressed under a fixed date.
     """
     named = {f"{name}_{axis}": getattr(split, axis) for name, split in splits.items() for axis in "xy"}
+    named["classes"] = np.array(classes, dtype=np.str_)
+    if attributes is not None:
+        named["attributes"] = attributes
     with write_atomically(path) as temporary:
-        np.savez(temporary, allow_pickle=False, **named, classes=np.array(classes, dtype=np.str_))
+        np.savez(temporary, allow_pickle=False, **named)
 
 
 def load(path: Path | str, split: str) -> Split:
@@ -68,3 +93,9 @@ def labels(path: Path | str, split: str) -> np.ndarray:
     """The labels of one split, int64 [N], sorted; the pixels stay on disk."""
     with np.load(path, allow_pickle=False) as stored:
         return stored[f"{split}_y"]
+
+
+def attributes(path: Path | str) -> np.ndarray | None:
+    """What is known of each class, float32 [C, A], each row of length 1; None where the data set has nothing."""
+    with np.load(path, allow_pickle=False) as stored:
+        return stored.get("attributes")

@@ -6,8 +6,10 @@ import errno
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from clpapers.datasets import standin as synthetic
-from clpapers.datasets.arrays import Splits, canonical, checksum, save
+from clpapers.datasets.arrays import Splits, canonical, checksum, save, table_checksum
 from clpapers.datasets.files import Absent, SourceError
 from clpapers.datasets.sources import FETCH, Served, official_files
 
@@ -43,8 +45,9 @@ def build(
     Returns
     -------
     A dictionary for the record: `dataset`, `source` (kind), `owner`, `licence`, `standin`, `partial` (bool),
-    `sha256` (by split), `proof` ("content checksum", "archive MD5", "counts only" or "none (stand-in)"),
-    `train` and `test` (numbers of images), `tried` (a line for each source passed over).
+    `sha256` (by split, and of the attributes where there are any), `proof` ("content checksum", "archive MD5",
+    "counts only" or "none (stand-in)"), `train` and `test` (numbers of images), `tried` (a line for each source
+    passed over).
 
     Raises
     ------
@@ -58,17 +61,17 @@ def build(
             kind = source["kind"]
             try:
                 if kind == "standin":
-                    splits, facts = _stand_in(name, spec, standin)
+                    splits, attributes, facts = _stand_in(name, spec, standin)
                 else:
                     served = FETCH[kind](source, spec, data_folder / name, downloads / name)
-                    splits, facts = _proven(served, spec, allow_partial)
+                    splits, attributes, facts = _proven(served, spec, allow_partial)
             except SourceError as error:
                 if kind == "folder" and not isinstance(error, Absent):
                     raise DatasetError(f"{error}, or move {data_folder / name} away") from error
                 tried.append(f"{kind}: {error}")
                 print(f"clpapers: {name}: {tried[-1]}", file=sys.stderr)
                 continue
-            save(out, splits, spec["classes"])
+            save(out, splits, spec["classes"], attributes)
             counts = {split: len(arrays.y) for split, arrays in splits.items()}
             origin = {"source": kind, "owner": source["owner"], "licence": source["licence"]}
             return {"dataset": name, **origin, **facts, **counts, "tried": tried}
@@ -82,11 +85,15 @@ def build(
     raise DatasetError(_no_source(name, spec, data_folder / name, tried))
 
 
-def _proven(served: Served, spec: dict, allow_partial: bool) -> tuple[Splits, dict]:
-    """The decoded splits in canonical order and what proves them; a download of ours that is wrong goes."""
+def _proven(served: Served, spec: dict, allow_partial: bool) -> tuple[Splits, np.ndarray | None, dict]:
+    """The decoded splits in canonical order, the classes' attributes if the set has any, and what proves them.
+
+    A download of ours that is wrong goes.
+    """
     try:
         decoded = served.format.decode(served.files, spec)
-        return _check(decoded, served, spec, allow_partial)
+        attributes = served.format.attributes(served.files, spec) if "attributes" in spec else None
+        return _check(decoded, attributes, served, spec, allow_partial)
     except Absent:
         raise
     except SourceError:
@@ -96,7 +103,9 @@ def _proven(served: Served, spec: dict, allow_partial: bool) -> tuple[Splits, di
         raise
 
 
-def _check(decoded: Splits, served: Served, spec: dict, allow_partial: bool) -> tuple[Splits, dict]:
+def _check(
+    decoded: Splits, attributes: np.ndarray | None, served: Served, spec: dict, allow_partial: bool
+) -> tuple[Splits, np.ndarray | None, dict]:
     wrong, classes = served.files.wrong, len(spec["classes"])
     counts = {split: len(arrays.x) for split, arrays in decoded.items()}
     expected = spec
@@ -113,11 +122,11 @@ def _check(decoded: Splits, served: Served, spec: dict, allow_partial: bool) -> 
         if y.min() < 0 or y.max() >= classes:
             raise wrong(f"{split} has labels outside 0…{classes - 1}")
     splits = {split: canonical(arrays) for split, arrays in decoded.items()}
-    found = {split: checksum(arrays) for split, arrays in splits.items()}
-    known = expected["sha256"]
-    for split, digest in found.items():
-        if known[split] not in (None, digest):
-            raise wrong(f"{split} has content checksum {digest[:12]}…, not {known[split][:12]}…")
+    found = _checksums(splits, attributes)
+    known = {part: expected["sha256"].get(part) for part in found}
+    for part, digest in found.items():
+        if known[part] not in (None, digest):
+            raise wrong(f"{part} has content checksum {digest[:12]}…, not {known[part][:12]}…")
     if None not in known.values():
         proof = "content checksum"
     elif served.proven:
@@ -126,15 +135,23 @@ def _check(decoded: Splits, served: Served, spec: dict, allow_partial: bool) -> 
         raise wrong("no checksum is known to prove it")
     else:
         proof = "counts only"  # the user's own folder, unpacked
-    return splits, {"standin": False, "partial": expected is not spec, "sha256": found, "proof": proof}
+    facts = {"standin": False, "partial": expected is not spec, "sha256": found, "proof": proof}
+    return splits, attributes, facts
 
 
-def _stand_in(name: str, spec: dict, sizes: dict | None) -> tuple[Splits, dict]:
+def _stand_in(name: str, spec: dict, sizes: dict | None) -> tuple[Splits, np.ndarray | None, dict]:
     if sizes is None:
         raise Absent("this scale asks for real data")
     splits = {split: canonical(arrays) for split, arrays in synthetic.make(name, spec, **sizes).items()}
-    sha256 = {split: checksum(arrays) for split, arrays in splits.items()}
-    return splits, {"standin": True, "partial": False, "sha256": sha256, "proof": "none (stand-in)"}
+    attributes = synthetic.attributes(name, spec)
+    sha256 = _checksums(splits, attributes)
+    return splits, attributes, {"standin": True, "partial": False, "sha256": sha256, "proof": "none (stand-in)"}
+
+
+def _checksums(splits: Splits, attributes: np.ndarray | None) -> dict[str, str]:
+    """The content checksum of each part: of the splits by name, and of the attributes if there are any."""
+    found = {split: checksum(arrays) for split, arrays in splits.items()}
+    return found if attributes is None else {**found, "attributes": table_checksum(attributes)}
 
 
 def _counts(sizes: dict) -> dict[str, int]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar", ".deb")
-LARGEST = 1 << 30  # bytes: more than any archive here unpacks to (a zip: any member), less than a bomb
+LARGEST = 1 << 31  # bytes: more than any archive here unpacks to (a zip: any member), less than a bomb
 BROKEN = (
     tarfile.TarError,
     zipfile.BadZipFile,

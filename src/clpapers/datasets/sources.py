@@ -11,10 +11,12 @@ from clpapers.datasets import files, packages
 from clpapers.datasets._torchvision import Official, official
 from clpapers.datasets.download import download
 from clpapers.datasets.files import Absent, Files, SourceError
-from clpapers.datasets.formats import cifar_python, emnist, idx, image_rows, mosaics, tiny_imagenet
+from clpapers.datasets.formats import awa2, cifar_python, cub200, emnist, idx, image_rows, mosaics, tiny_imagenet
 
 FORMATS = {
+    "awa2": awa2,
     "cifar_python": cifar_python,
+    "cub200": cub200,
     "emnist": emnist,
     "idx": idx,
     "image_rows": image_rows,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clpapers.datasets.arrays import Split, Splits
+from clpapers.datasets.arrays import Split, Splits, unit_rows
 from clpapers.randomness import generator
 
 MODES = 3  # ways a class can look
@@ -14,13 +14,15 @@ JITTER = 0.5  # how far an image strays from its prototype; more with colour, wh
 SHIFT = 0.12  # largest translation, as a part of the image's side
 NOISE = 22.0  # standard deviation of the pixel noise, in grey levels
 CONTRAST = 45.0  # standard deviation of the structure, in grey levels
+DENSITY = 0.15  # how much of the attributes a class has
 
 
 def make(name: str, spec: dict, train_per_class: int, test_per_class: int) -> Splits:
     """A stand-in for data set `name`: balanced, deterministic, with the shape and classes of `spec`.
 
     Each class has MODES prototypes: low-frequency waves whose amplitudes are partly common to all classes,
-    partly the mode's own. An image is a prototype with its amplitudes jittered, shifted (a phase for each
+    partly the mode's own: a linear map of the class's attributes where the set has any, so that what is learnt
+    of some classes tells of others. An image is a prototype with its amplitudes jittered, shifted (a phase for each
     wave), its gain and brightness varied, and noise added. Equal arguments give equal bytes on one machine;
     on another a pixel may round otherwise, so a stand-in claims no checksum.
     """
@@ -32,7 +34,10 @@ def make(name: str, spec: dict, train_per_class: int, test_per_class: int) -> Sp
     decay = 1 / np.hypot(*waves.T)
     rng = generator(0, f"stand-in {name} prototypes")
     common = _amplitudes(rng, (1, 1, channels, len(waves)))
-    own = _amplitudes(rng, (classes, MODES, channels, len(waves)))
+    known = attributes(name, spec)
+    own = _amplitudes(rng, (classes if known is None else spec["attributes"], MODES, channels, len(waves)))
+    if known is not None:
+        own = np.tensordot(known, own, 1)  # of unit variance still, since the rows have length 1
     prototypes = decay * (np.sqrt(1 - OWN**2) * common + OWN * own)
 
     rows, columns = np.meshgrid(np.arange(height) / height, np.arange(width) / width, indexing="ij")
@@ -57,6 +62,16 @@ def make(name: str, spec: dict, train_per_class: int, test_per_class: int) -> Sp
         return Split(np.clip(np.rint(image), 0, 255).astype(np.uint8).transpose(0, 2, 3, 1), y)
 
     return {"train": split("train", train_per_class), "test": split("test", test_per_class)}
+
+
+def attributes(name: str, spec: dict) -> np.ndarray | None:
+    """Sparse random class attributes, float32 [C, A], each row of length 1; None where the real set has none."""
+    if "attributes" not in spec:
+        return None
+    rng = generator(0, f"stand-in {name} attributes")
+    strength = rng.exponential(size=(len(spec["classes"]), spec["attributes"]))
+    least = np.quantile(strength, 1 - DENSITY, axis=1, keepdims=True)
+    return unit_rows(np.where(strength < least, 0, strength))
 
 
 def _amplitudes(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

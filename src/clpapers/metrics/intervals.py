@@ -33,7 +33,7 @@ def summarise(data: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
     Returns one row a group with the columns `by`, `mean`, `sd` (standard deviation, ddof 1), `se` (standard error
     of the mean), `half_width` (of the 95 % t interval) and `n`; the three spreads are NaN where n = 1. Missing
-    values do not count.
+    values do not count; one value of ∞ makes the mean ∞, and the spreads NaN.
     """
     groups = data.dropna(subset="value").groupby(list(by), sort=False)["value"]
     summary = groups.agg(mean="mean", sd="std", n="size").reset_index()
@@ -79,10 +79,11 @@ class Paired(NamedTuple):
 def paired(first: pd.Series, second: pd.Series) -> Paired:
     """Compare two methods on the same streams: first − second over the seeds (the index) that both have.
 
-    The test is the paired t-test; `effect` is Cohen's d_z, the mean difference over its standard deviation.
-    With fewer than two common seeds, or differences that are all alike, what is undefined is NaN.
+    A seed in which either diverged (∞) is no pair. The test is the paired t-test; `effect` is Cohen's d_z, the mean
+    difference over its standard deviation. With fewer than two common seeds, or differences that are all alike, what is
+    undefined is NaN.
     """
-    difference = (first - second).dropna()
+    difference = (first - second).replace([np.inf, -np.inf], np.nan).dropna()
     if difference.empty:
         return Paired(np.nan, np.nan, np.nan, np.nan, np.nan, 0)
     n, mean, deviation = len(difference), float(difference.mean()), float(difference.std())

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pandas as pd
 
-from clpapers.metrics import accuracy, forgetting
+from clpapers.metrics import accuracy, forgetting, lifelong
 from clpapers.metrics.class_frequency import chunk_times
 from clpapers.metrics.factors import flat
 
-Curve = tuple[np.ndarray, np.ndarray]  # times as fractions of the stream, values
+Curve = tuple[np.ndarray, np.ndarray]  # times, values
+SHOTS = 10  # β of `agem`'s learning curves
+DIVERGED = "diverged"
 
 
 def _final_accuracy(run: dict) -> float:
@@ -56,6 +58,46 @@ def _stream_loss(run: dict, points: int | None) -> Curve:
     return chunk_times(bins), np.bincount(which, loss, bins) / np.bincount(which, minlength=bins)
 
 
+def _after_tasks(run: dict) -> np.ndarray:
+    return lifelong.accuracies(run["tasks"], run["per_class"])
+
+
+def _shots(run: dict) -> np.ndarray:
+    return lifelong.shot_accuracies(run["tasks"], SHOTS, run["steps"], run["per_class"])
+
+
+def _unless_diverged(scalar: Callable[[dict], float]) -> Callable[[dict], float]:
+    """`scalar`, but ∞ for a run that diverged, as `agem` prints it (Table 4)."""
+    return lambda run: scalar(run) if run.get(DIVERGED) is None else np.inf
+
+
+def _lifelong_curve(first: int, values: Callable[[dict], np.ndarray]) -> Callable[[dict, int | None], Curve]:
+    """A curve over tasks or steps, numbered from `first`; ∞ throughout for a run that diverged."""
+
+    def measured(run: dict, points: int | None) -> Curve:
+        curve = values(run)
+        return first + np.arange(len(curve)), curve if run.get(DIVERGED) is None else np.full(len(curve), np.inf)
+
+    return measured
+
+
+def _average_accuracies(run: dict) -> np.ndarray:
+    return 100 * lifelong.average_accuracies(_after_tasks(run))
+
+
+def _forgettings(run: dict) -> np.ndarray:
+    a = _after_tasks(run)
+    return np.array([lifelong.forgetting(a[:k, :k]).mean() for k in range(2, len(a) + 1)])
+
+
+LIFELONG: dict[str, Callable[[dict], float]] = {
+    "average_accuracy": lambda run: _average_accuracies(run)[-1],  # %
+    "forgetting": lambda run: lifelong.forgetting(_after_tasks(run)).mean(),
+    "worst_forgetting": lambda run: lifelong.forgetting(_after_tasks(run)).max(),
+    "lca10": lambda run: lifelong.learning_curve_trapezoid(_shots(run).mean(axis=0)),
+    "lca10_sum": lambda run: lifelong.learning_curve_areas(_shots(run).mean(axis=0))[-1],
+    "zero_shot": lambda run: 100 * _shots(run)[:, 0].mean(),  # %
+}
 SCALARS: dict[str, Callable[[dict], float]] = {
     "final_accuracy": _final_accuracy,  # %
     "per_class_accuracy": _per_class_accuracy,  # %
@@ -64,10 +106,18 @@ SCALARS: dict[str, Callable[[dict], float]] = {
     "forgetting_events": lambda run: _forgetting(forgetting.forgetting_events)(run).mean(),  # events a probe
     "never_learnt": lambda run: 100 * _forgetting(forgetting.never_learnt)(run).mean(),  # % of the probes
     "unforgettable": lambda run: 100 * _forgetting(forgetting.unforgettable_fraction)(run),  # % of the probes
+    **{metric: _unless_diverged(scalar) for metric, scalar in LIFELONG.items()},
 }
 CURVES: dict[str, Callable[[dict, int | None], Curve]] = {
     "information_retention": _information_retention,  # % at each evaluation point
     "stream_loss": _stream_loss,  # mean cross entropy of the stream batches, nats
+    # Over tasks, from 1; forgetting from 2.
+    "average_accuracy_by_task": _lifelong_curve(1, _average_accuracies),  # %
+    "forgetting_by_task": _lifelong_curve(2, _forgettings),
+    "zero_shot_by_task": _lifelong_curve(1, lambda run: 100 * _shots(run)[:, 0]),  # %
+    # Over a task's steps, from 0.
+    "learning_curve": _lifelong_curve(0, lambda run: 100 * _shots(run).mean(axis=0)),  # %
+    "lca_by_step": _lifelong_curve(0, lambda run: lifelong.learning_curve_areas(_shots(run).mean(axis=0))),
 }
 
 
@@ -79,12 +129,20 @@ def _open_chance(run: dict) -> float:
     return 100 / len(run["test"]["total"])
 
 
+def _task_chance(run: dict) -> float:
+    return 100 * np.mean([1 / len(classes) for classes in run["tasks"]["classes"]])
+
+
 CHANCE_PREFIX = "chance_"
-CHANCES: dict[str, Callable[[dict], float]] = {  # expected % of a uniform guess among the classes that compete
+CHANCES: dict[str, Callable[[dict], float]] = {  # expected of a uniform guess among the classes that compete
     "final_accuracy": _masked_chance,
     "per_class_accuracy": _masked_chance,
     "average_information_retention": _open_chance,  # probes and stream batches are answered without a mask
     "online_accuracy": _open_chance,
+    "average_accuracy": _task_chance,
+    "lca10": lambda run: _task_chance(run) / 100,  # a guess's learning curve is flat
+    "lca10_sum": lambda run: _task_chance(run) / 100,
+    "zero_shot": _task_chance,
 }
 
 
@@ -94,19 +152,25 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
     Parameters
     ----------
     target: keys `metrics` (names of `SCALARS` and `CURVES`) and, if wanted, `points` (a loss curve is
-        averaged into at most this many near-equal bins of steps; without it every step is a row).
+        averaged into at most this many near-equal bins of steps; without it every step is a row) and `per_class` (data
+        sets on which a task's accuracy is the mean over its classes).
     inputs: (factors, cell hash, parsed run result), one a result file.
 
     Returns
     -------
-    Columns: the factors, `cell`, `seed`, `metric`, `time` (fraction of the stream; NaN for scalars), `value`. For
-    each accuracy there is also the metric `chance_<accuracy>`, what a uniform guess is expected to reach (rule 2 of
-    `rules`).
+    Columns: the factors, `cell`, `seed`, `metric`, `time` (fraction of the stream, or number of tasks or of steps, see
+    `CURVES`; NaN for scalars), `value`. For each accuracy there is also the metric `chance_<accuracy>`, what a uniform
+    guess is expected to reach (rule 2 of `rules`). For a run that diverged, of which all metrics of `LIFELONG` are ∞,
+    the metric `diverged` says after how many steps.
     """
     rows = []
     for factors, cell, result in inputs:
+        per_class = factors.get("dataset") in target.get("per_class", [])
         for run in result["seeds"]:
+            run = run | {"per_class": per_class}
             key = {**flat(factors), "cell": cell, "seed": run["seed"]}
+            if run.get(DIVERGED) is not None and LIFELONG.keys() & target["metrics"]:
+                rows.append({**key, "metric": DIVERGED, "time": np.nan, "value": float(run[DIVERGED])})
             for metric in target["metrics"]:
                 if metric in SCALARS:
                     rows.append({**key, "metric": metric, "time": np.nan, "value": float(SCALARS[metric](run))})

@@ -18,7 +18,8 @@ class Course:
     items: int64 [n], training items; where the stream has pixel permutations, item i of chunk d is d·N + i.
     labels: int64 [n]. ends: int64 [T], items seen after each step. tasks: the oracle's identifiers.
     changes: bool [T], whether the task changes with a step. masks: bool [T, K], the classes that compete in training;
-    None where all do. transforms: int64 [D, pixels], the pixel permutations; empty where there are none.
+    None where all do. transforms: int64 [D, pixels], the pixel permutations; empty where there are none. stream: it all
+    came from it.
     """
 
     seed: int
@@ -29,6 +30,7 @@ class Course:
     changes: np.ndarray
     masks: np.ndarray | None
     transforms: np.ndarray
+    stream: Stream
 
     def together_with(self, other: Course) -> bool:
         """Whether two seeds can be one tensor program: the same batches, the same task changes."""
@@ -58,7 +60,14 @@ def course(cell: dict, stream: Stream, train_y: np.ndarray, test_y: np.ndarray, 
         oracles.task_changes(tasks.train, ends, always=cell["oracle"]["name"] == "mixed"),
         restrictions.union_masks(tasks.of_class, labels, ends, classes) if masked else None,
         stream.transforms,
+        stream,
     )
+
+
+def chunk_tasks(cell: dict, course: Course, train_y: np.ndarray, test_y: np.ndarray, classes: int) -> Identifiers:
+    """The tasks that a course goes through, its stream's chunks, whatever its learner is told of them."""
+    stream = course.stream
+    return oracles.identify({"name": "chunks"}, cell["order"], stream, train_y, test_y, classes, course.seed)
 
 
 def views(cell: dict, course: Course, test_y: np.ndarray, classes: int) -> dict[str, np.ndarray | None]:
@@ -73,7 +82,8 @@ def views(cell: dict, course: Course, test_y: np.ndarray, classes: int) -> dict[
     told = {"": cell["oracle"]} | {f"{name}/": oracle for name, oracle in cell["evaluation"]["oracles"].items()}
     order, batch = cell["order"], cell["evaluation"].get("batch", cell["budget"]["batch"])
     for prefix, oracle in told.items():
-        if oracle["name"] in ("none", "mixed", "chunks"):
+        domains = oracle["name"] == "chunks" and oracles.task_of_class(oracle, order, classes, course.seed) is None
+        if oracle["name"] in ("none", "mixed") or domains:
             continue
         for view in restrictions.VIEWS:
             mask = restrictions.view_masks(view, oracle, order, test_y, classes, batch, course.seed)

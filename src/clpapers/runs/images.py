@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +16,8 @@ class Images:
     ----------
     pixels: uint8 [N, H, W, C], kept as they are; a gathered batch is thereby channels-last in memory, which is what
         convolutions on a CPU are fastest with.
-    scaling: `symmetric` maps 0…255 to [-1, 1], `unit` to [0, 1].
+    scaling: `symmetric` maps 0…255 to [-1, 1], `unit` to [0, 1]; `centred` so too, less the mean of these
+        images, pixel by pixel, which no permutation follows.
     transforms: where images are seen through pixel permutations: int64 [D, H·W·C] for each of S seeds. Index
         d·N + i then means image i through permutation d, and indices have the seed as their first axis. So whoever
         keeps an index keeps the image as it was seen.
@@ -31,10 +33,19 @@ class Images:
     ):
         self.pixels = torch.from_numpy(np.ascontiguousarray(pixels)).to(device)
         self.dtype = dtype
-        self.scale, self.shift = {"symmetric": (1 / 127.5, -1.0), "unit": (1 / 255, 0.0)}[scaling]
+        self.scale, self.shift = (1 / 127.5, -1.0) if scaling == "symmetric" else (1 / 255, 0.0)
+        if scaling == "centred":
+            mean = pixels.mean(axis=0, dtype=np.float64) / 255
+            self.shift = torch.from_numpy(-mean).to(device, dtype)
         self.transforms = None
         if any(len(each) for each in transforms):
             self.transforms = torch.from_numpy(np.stack(transforms)).to(device)
+
+    def of(self, pixels: np.ndarray) -> Images:
+        """Other images, seen as these are."""
+        other = copy.copy(self)
+        other.pixels = torch.from_numpy(np.ascontiguousarray(pixels)).to(self.pixels.device)
+        return other
 
     @property
     def shape(self) -> tuple[int, int, int]:

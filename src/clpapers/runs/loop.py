@@ -14,12 +14,14 @@ from tqdm import tqdm
 
 from clpapers.randomness import generator
 from clpapers.runs import learners, nets
-from clpapers.runs.course import Course, course, views
+from clpapers.runs.course import Course, chunk_tasks, course, views
+from clpapers.runs.evaluation import classified
 from clpapers.runs.images import Images
 from clpapers.runs.nets.stacked import Stack, stack
+from clpapers.runs.task_tests import TaskTests
+from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import Stream
 
-EVALUATION_BATCH = 500
 SMALL_BATCH = 32  # above it a CPU is busy with one seed's arithmetic, and a stack of MLPs gains nothing
 ONLINE_BLOCK = 100  # steps
 
@@ -56,13 +58,15 @@ def train(cell: dict, data: Data, streams: dict[int, Stream], device: torch.devi
     `online`: for each step the number of stream items classified correctly before they are learnt, and their mean
     loss (null for a learner that never looks at the stream batch); `memory`: items, bytes, items per class;
     `oracle`: the task of each class (null where classes have none) and the number of task changes; `learner`: what
-    the learner says of itself.
+    the learner says of itself; `diverged`: the first step whose loss was no finite number, null where there is none.
+    With `evaluation.shots` also `tasks`, each task's tests (`TaskTests`).
     """
     _prepare(device, cell["precision"])
     learner = learners.find(cell["learner"]["name"])
     small = cell["net"]["name"] == "mlp" and cell["budget"]["batch"] <= SMALL_BATCH
-    together = learner.stackable and (device.type == "cuda" or small or learner.own_nets)
+    together = learner.stackable and (device.type == "cuda" or small or (learner.own_nets and not learner.looks))
     chosen = test_items(len(data.test_y), cell["evaluation"]["test"])
+    chosen = chosen[np.isin(data.test_y[chosen], classes_of(cell["order"], data.classes))]
     test = Data(data.train_x, data.train_y, data.test_x[chosen], data.test_y[chosen], data.classes)
     groups: list[list[Course]] = []
     for stream in streams.values():
@@ -86,26 +90,35 @@ def _train_stack(cell: dict, data: Data, courses: Sequence[Course], device: torc
     dtype = torch.float64 if cell["precision"] == "float64" else torch.float32
     transforms = [c.transforms for c in courses]
     images = Images(data.train_x, cell["scaling"], device, dtype, transforms)
+    test_images = images.of(data.test_x)
     setting = _setting(cell, data, courses, images)
     learner = learners.create(cell["learner"], setting)
 
     items, labels, tasks, ends = setting.items, setting.labels, setting.tasks, setting.ends
     probes = Probes(cell["evaluation"], ends, setting.seeds)
     online = Online(labels, ends)
+    task_tests = None
+    if "shots" in cell["evaluation"]:
+        said = [chunk_tasks(cell, c, data.train_y, data.test_y, data.classes) for c in courses]
+        task_tests = TaskTests(cell["evaluation"]["shots"], courses, said, data.test_y, test_images)
     title = f"{cell['dataset']} {cell['learner']['name']} seeds {setting.seeds[0]}-{setting.seeds[-1]}"
     for t in tqdm(range(len(ends)), desc=title, unit="step", mininterval=2, file=sys.stderr):
         if courses[0].changes[t]:
             learner.task_change(t)
+        if task_tests:
+            task_tests.begin(t, learner)
         if learner.looks:
             now = setting.step(t)
             online.take(*learner.observe(t, images(items[:, now]), labels[:, now]))
         else:
             learner.observe(t, None, None)
+        if task_tests and t in task_tests.after:
+            with learner.evaluation():
+                task_tests.end(t, learner)
         if t in probes.steps:
             with learner.evaluation():
                 probes.take(t, learner, images, items, labels, tasks)
                 if t == len(ends) - 1:
-                    test_images = Images(data.test_x, cell["scaling"], device, dtype, transforms)
                     tests = _test(cell, data, courses, learner, test_images)
     return [
         {
@@ -120,7 +133,9 @@ def _train_stack(cell: dict, data: Data, courses: Sequence[Course], device: torc
                 "changes": int(c.changes.sum()),
             },
             "learner": learner.report(s),
+            "diverged": online.diverged(s) if learner.looks else None,
         }
+        | ({"tasks": task_tests.result(s)} if task_tests else {})
         for s, c in enumerate(courses)
     ]
 
@@ -219,29 +234,11 @@ class Online:
             "loss": [_number(value) for value in torch.cat([block[s] for block in self.losses]).tolist()],
         }
 
-
-@torch.no_grad()
-def classified(
-    learner: learners.Learner,
-    images: Images,
-    items: torch.Tensor,
-    labels: torch.Tensor,
-    tasks: torch.Tensor,
-    masks: dict[str, torch.Tensor | None],
-) -> dict[str, np.ndarray]:
-    """Whether each seed's items are classified rightly, inside `learner.evaluation()`.
-
-    items, labels, tasks: [S, N]. masks: bool [S, N, K], the classes that compete for each item, or None for all.
-    Returns bool [S, N] for each mask.
-    """
-    right: dict[str, list[torch.Tensor]] = {view: [] for view in masks}
-    for start in range(0, items.shape[1], EVALUATION_BATCH):
-        now = slice(start, start + EVALUATION_BATCH)
-        scores = learner.scores(images(items[:, now]), tasks[:, now])
-        for view, mask in masks.items():
-            allowed = scores if mask is None else scores.masked_fill(~mask[:, now], -torch.inf)
-            right[view].append(allowed.argmax(dim=2) == labels[:, now])
-    return {view: torch.cat(parts, dim=1).cpu().numpy() for view, parts in right.items()}
+    def diverged(self, s: int) -> int | None:
+        """The first step at which the loss of the stack's seed number s was no finite number; None if there is none."""
+        self.reduce()
+        finite = torch.cat([block[s] for block in self.losses]).isfinite()
+        return None if finite.all() else int(finite.long().argmin())
 
 
 def test_items(count: int, wanted: int | None) -> np.ndarray:

@@ -51,6 +51,12 @@ def _count(where, value):
     return int(value)
 
 
+def _class(where, value):
+    if value == 0 and isinstance(value, Integral) and not isinstance(value, bool):
+        return 0
+    return _count(where, value)
+
+
 def _inside(top):
     def check(where, value):
         rounded = float(f"{value:.6g}") if isinstance(value, Real) else math.nan
@@ -110,6 +116,15 @@ def _split(labels, classes, seed, tasks):
     """Disjoint tasks: classes dealt at random, sizes as equal as can be (larger first), each task iid."""
     chunk = chunks_of_classes({"name": "split", "tasks": tasks}, classes, seed)[labels]
     return _in_chunks("split", chunk, tasks, classes, seed)
+
+
+def _split_range(labels, classes, seed, first, last, tasks):
+    """As split, of the classes `first` to `last` only (`agem`, section 2: tasks to select on, and the others)."""
+    order = {"name": "split_range", "first": first, "last": last, "tasks": tasks}
+    chunk = chunks_of_classes(order, classes, seed)[labels]
+    kept = np.flatnonzero(chunk >= 0)
+    indices, *rest = _in_chunks("split_range", chunk[kept], tasks, classes, seed)
+    return kept[indices], *rest
 
 
 def _split_two(labels, classes, seed, tasks):
@@ -195,6 +210,7 @@ ORDERS = {
     "stf": (_stf, {"mu_sigma": _inside(stf.GAMMA)}),
     "split": (_split, {"tasks": _count}),
     "split_two": (_split_two, {"tasks": _count}),
+    "split_range": (_split_range, {"first": _class, "last": _class, "tasks": _count}),
     "dominant": (_dominant, {"share": _inside(1)}),
     "permuted_pixels": (_permuted_pixels, {"tasks": _count}),
     "random": (_random, {}),

@@ -38,13 +38,14 @@ VIEWS = ("oracle", "data", "independent")  # that restrict a test; what else `te
 def union_masks(of_class: np.ndarray | None, labels: np.ndarray, ends: np.ndarray, classes: int) -> np.ndarray:
     """The classes that compete in each batch, bool [T, classes]: those of every task that occurs in it.
 
-    `of_class` [classes] is class → task; None lets all compete. `labels` [n] are the items', `ends` [T] the batches'.
+    `of_class` [classes] is class → task, −1 for one that never competes; None lets all compete. `labels` [n] are the
+    items', `ends` [T] the batches'.
     """
     if of_class is None:
         return np.ones((len(ends), classes), dtype=bool)
     occurs = np.zeros((len(ends), of_class.max() + 1), dtype=bool)
     occurs[np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)), of_class[labels]] = True
-    return occurs[:, of_class]
+    return occurs[:, of_class] & (of_class >= 0)
 
 
 def test_batches(

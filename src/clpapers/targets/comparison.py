@@ -18,11 +18,17 @@ from clpapers.targets.table import Table, plus_minus
 
 AGREES, DIFFERS, NOT_COMPARABLE = "agrees", "differs", "not comparable"
 KEY = ["row", "column", "metric"]
-SPREAD_KIND = re.compile(r"(ci95_halfwidth|spread)_(\d+)_runs")
+SPREAD_KIND = re.compile(r"(ci95_halfwidth|spread|population_sd)_(\d+)_runs")
+OUT_OF_MEMORY = "out of memory"
 EXPLANATION = (
     "Reproduced minus reported, with Welch's 95 % interval; ‘agrees’: the interval holds zero. "
     "A number printed without an interval agrees where it lies in the reproduced interval, widened by half a "
-    "unit of its last digit."
+    "unit of its last digit; Welch's interval is widened likewise where the spread is printed to more digits."
+)
+DIVERGED = " ∞ (diverged) agrees with ∞ alone."
+DEVIATION = (
+    " The spreads that the paper prints are population standard deviations; ‘reported’ shows the 95 % half-width that "
+    "follows."
 )
 AMBIGUOUS = (
     " The paper prints a spread but not, or not consistently, whether it is a standard error or a standard deviation. "
@@ -36,44 +42,59 @@ CALIBRATED = " ‘Calibrated’: a choice that the paper leaves open was read of
 def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
     """The numbers that `paper` prints in `target`, from a transcription `config/reported/*.csv`.
 
-    Returns the columns `row`, `column`, `metric`, `value` (NaN where the paper prints none), `decimals`
-    (printed), `half_width` (95 %, NaN where none is printed), `half_width_if_sd` and `n` (the paper's runs, 0 where
-    unknown). A spread of the kind `spread_<n>_runs`, of which the paper does not say what it is, counts as a standard
-    error; `half_width_if_sd` is what follows were it a standard deviation, and NaN for all other numbers.
+    Returns the columns `row`, `column`, `metric`, `value` (∞ where the paper says that a method diverged, NaN where it
+    prints none), `decimals` (the most printed of this metric), `rounding` (half a unit of the last digit printed; 0
+    where a spread of no more digits stands beside it), `spread_kind` (without the runs), `half_width` (95 %, NaN where
+    none is printed), `half_width_if_sd`, `n` (the paper's runs, 0 where unknown) and `note`. A spread of the kind
+    `spread_<n>_runs`, of which the paper does not say what it is, counts as a standard error; `half_width_if_sd` is
+    what follows were it a standard deviation, and NaN for all other numbers. Lines of the kind `formula` are left out,
+    and those noted `out of memory` have no number, whatever sign the paper puts there.
 
     Raises `ConfigError` for a value that is no number and for a spread of a kind not known here.
     """
     lines = pd.read_csv(path, dtype=str, keep_default_na=False)
     rows = []
-    for line in lines[(lines["paper"] == paper) & (lines["target"] == target)].to_dict("records"):
+    lines = lines[(lines["paper"] == paper) & (lines["target"] == target) & (lines["spread_kind"] != "formula")]
+    for line in lines.to_dict("records"):
         where = f"{path}: {target}/{line['row']}/{line['column']}/{line['metric']}"
         try:
-            value = float(line["value"] or "nan")
+            value = np.nan if line["note"] == OUT_OF_MEMORY else float(line["value"] or "nan")
         except ValueError:
             raise ConfigError(f"{where}: value '{line['value']}' is not a number; leave this target's out") from None
-        half, half_if_sd, n = np.nan, np.nan, 0
+        kind, half, half_if_sd, n = "", np.nan, np.nan, 0
         if line["spread"]:
-            kind = SPREAD_KIND.fullmatch(line["spread_kind"])
-            if kind is None:
+            match = SPREAD_KIND.fullmatch(line["spread_kind"])
+            if match is None:
                 raise ConfigError(
                     f"{where}: spread_kind '{line['spread_kind']}' is not one of ci95_halfwidth_<n>_runs, "
-                    "spread_<n>_runs; teach read_reported what it means"
+                    "spread_<n>_runs, population_sd_<n>_runs; teach read_reported what it means"
                 )
-            half, n = float(line["spread"]), int(kind[2])
-            if kind[1] == "spread":
+            kind, half, n = match[1], float(line["spread"]), int(match[2])
+            if kind == "spread":
                 half *= float(critical(n - 1))
                 half_if_sd = half / np.sqrt(n)
-        decimals = len(line["value"].partition(".")[2])
-        rows.append([*(line[k] for k in KEY), value, decimals, half, half_if_sd, n])
-    return pd.DataFrame(rows, columns=[*KEY, "value", "decimals", "half_width", "half_width_if_sd", "n"])
+            elif kind == "population_sd":
+                half *= float(critical(n - 1)) / np.sqrt(n - 1)
+        digits, spread_digits = (len(line[part].partition(".")[2]) for part in ("value", "spread"))
+        rounding = 0.5 * 10.0**-digits if spread_digits > digits or not line["spread"] else 0.0
+        decimals = max(digits, spread_digits)
+        rows.append([*(line[k] for k in KEY), value, decimals, rounding, kind, half, half_if_sd, n, line["note"]])
+    columns = ["value", "decimals", "rounding", "spread_kind", "half_width", "half_width_if_sd", "n", "note"]
+    reported = pd.DataFrame(rows, columns=[*KEY, *columns])
+    return reported.assign(decimals=reported.groupby("metric")["decimals"].transform("max"))
 
 
 def _difference(cell: pd.Series, half_reported: float) -> Difference:
-    """Reproduced − reported with its 95 % interval, from one line of both (see `compare`)."""
+    """Reproduced − reported with its 95 % interval, from one line of both (see `compare`); NaN where one is ∞."""
+    if np.isinf([cell["mean"], cell.value]).any():
+        return Difference(np.nan, np.nan, np.nan)
     if pd.notna(half_reported):
-        return welch_from_summary(cell["mean"], cell.half_width, cell.n, cell.value, half_reported, cell.n_reported)
-    difference, half = cell["mean"] - cell.value, cell.half_width + 0.5 * 10.0**-cell.decimals
-    return Difference(difference, difference - half, difference + half)
+        printed = cell.value, half_reported, cell.n_reported
+        difference, low, high = welch_from_summary(cell["mean"], cell.half_width, cell.n, *printed)
+    else:
+        difference = cell["mean"] - cell.value
+        low, high = difference - cell.half_width, difference + cell.half_width
+    return Difference(difference, low - cell.rounding, high + cell.rounding)
 
 
 class Verdict(NamedTuple):
@@ -85,8 +106,9 @@ class Verdict(NamedTuple):
 
 
 def _verdict(cell: pd.Series, difference: Difference, notes: Notes) -> Verdict:
-    if not np.isfinite(cell.value):
-        return Verdict(NOT_COMPARABLE, "not printed", "the paper prints no number")
+    if pd.isna(cell.value):
+        cause = "out of memory in the paper" if cell.note == OUT_OF_MEMORY else "not printed"
+        return Verdict(NOT_COMPARABLE, cause, ": ".join(filter(None, ["the paper prints no number", cell.note])))
     if pd.isna(cell["mean"]):
         return Verdict(NOT_COMPARABLE, "not run", "not run at this scale")
     obstacles = {"stand-in data": f"{cell.dataset}: {cell.standin}"} if cell.standin else {}
@@ -95,6 +117,8 @@ def _verdict(cell: pd.Series, difference: Difference, notes: Notes) -> Verdict:
     if obstacles:
         reasons = [f"{cause}: {detail}" for cause, detail in obstacles.items()]
         return Verdict(NOT_COMPARABLE, ", ".join(obstacles), "; ".join(reasons))
+    if np.isinf([cell["mean"], cell.value]).any():
+        return Verdict(AGREES if cell["mean"] == cell.value else DIFFERS)
     if np.isnan(difference.low):
         return Verdict(NOT_COMPARABLE, "one seed", "one seed gives no interval")
     return Verdict(AGREES if difference.low <= 0 <= difference.high else DIFFERS)
@@ -123,8 +147,8 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
     `reproduced_low`, `reproduced_high`, `sd`, `se` (of the reproduced runs), `n_seeds`, `difference` (reproduced −
     reported), `difference_low`, `difference_high`, `verdict` (agrees, differs, not comparable), `cause` (of the
     latter, in two words), `reason`, `calibrated` (the choice that was read off the printed number, which is then no
-    independent check; or empty), `verdict_if_sd` (were the printed spread a standard deviation; empty where the paper
-    leaves no doubt).
+    independent check; or empty), `spread_kind` (see `read_reported`), `verdict_if_sd` (were the printed spread a
+    standard deviation; empty where the paper leaves no doubt).
     """
     reproduced = numbers(target, data, notes)
     cells = reported.merge(reproduced, on=KEY, how="left", suffixes=("_reported", ""), validate="one_to_one")
@@ -150,6 +174,7 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
                 "difference_high": difference.high,
                 **_verdict(cell, difference, notes)._asdict(),
                 "calibrated": _calibrated(target, cell),
+                "spread_kind": cell.spread_kind,
                 "verdict_if_sd": _verdict(cell, _difference(cell, cell.half_width_if_sd), notes).verdict * ambiguous,
                 "dataset": cell.dataset,
                 "decimals": cell.decimals,
@@ -208,9 +233,15 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
         body = body.drop(columns=named(target, across))
     bold = body.map(lambda _: False)
     bold["Verdict"] = compared["verdict"] == DIFFERS
+    remarks = {
+        DIVERGED: np.isinf(compared[["reported", "reproduced"]]).any(axis=None),
+        DEVIATION: any(compared["spread_kind"] == "population_sd"),
+        AMBIGUOUS: any(compared["verdict_if_sd"]),
+        CALIBRATED: any(compared["calibrated"]),
+    }
     comparison = Table(
         title=f"{table.title}, reported and reproduced",
-        caption=EXPLANATION + AMBIGUOUS * any(compared["verdict_if_sd"]) + CALIBRATED * any(compared["calibrated"]),
+        caption=EXPLANATION + "".join(remark for remark, due in remarks.items() if due),
         body=body,
         bold=bold,
         data=compared,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from clpapers.metrics.intervals import summarise
-from clpapers.metrics.learning import CHANCE_PREFIX
+from clpapers.metrics.learning import CHANCE_PREFIX, DIVERGED
 from clpapers.targets.notes import Notes, named
 
 
@@ -16,7 +16,7 @@ def row_and_column(target: dict) -> tuple[str, str]:
 
 
 def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
-    """Summarise measured values, one line a cell and metric; the chances of a guess are left to `chances`.
+    """Summarise measured values, one line a cell and metric; chances and divergences are left to those below.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     Columns `row`, `column`, `metric`, `mean`, `sd` (standard deviation over seeds), `se` (standard error),
     `half_width` (95 %), `n`, `dataset`, `standin` (what stands in for the data set, or "").
     """
-    data = data[~data["metric"].str.startswith(CHANCE_PREFIX)]
+    data = data[~data["metric"].str.startswith(CHANCE_PREFIX) & (data["metric"] != DIVERGED)]
     if "value" in data:
         row, column = row_and_column(target)
         summary = summarise(data, list(dict.fromkeys([row, column, "dataset", "metric"])))
@@ -61,3 +61,15 @@ def chances(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     expected = numbers(target, guesses, notes)
     expected.loc[expected["sd"] < 1e-9, ["sd", "se", "half_width"]] = np.nan
     return expected
+
+
+def divergences(target: dict, data: pd.DataFrame) -> list[str]:
+    """The footnote that says which runs diverged, and when; none where none did. `data` as measured by `learning`."""
+    row, column = row_and_column(target)
+    runs = data[data["metric"] == DIVERGED].sort_values("seed")
+    cells = [
+        f"{named(target, down)}, {named(target, across)}: "
+        + ", ".join(f"seed {seed} after {steps:,.0f} steps" for seed, steps in zip(cell["seed"], cell["value"]))
+        for (down, across), cell in runs.groupby([row, column], sort=False)
+    ]
+    return [f"∞: at least one seed diverged. {'; '.join(cells)}."] if cells else []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from clpapers.targets.notes import Notes, levels, named
-from clpapers.targets.numbers import chances, numbers, row_and_column
+from clpapers.targets.numbers import chances, divergences, numbers, row_and_column
 from clpapers.targets.table import Table, plus_minus
 
-LOWER_IS_BETTER = ("forgetting_events", "never_learnt")
+LOWER_IS_BETTER = ("forgetting_events", "never_learnt", "forgetting", "worst_forgetting")
 ABSENT = "N.A."  # a combination that the experiment leaves out
 
 
@@ -23,7 +24,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     target: keys `title`, `caption` (may hold `{seeds}`), `rows` and `columns` (factors; default
         `learner` and `dataset`), `metrics`,
         `grid` (gives rows and columns their order), `names` (display names; "chance" names the guess),
-        `decimals` (default 1).
+        `decimals` (default 1; or a dictionary, by metric).
     data: columns `dataset`, the two factors, `seed`, `metric`, `value`.
     """
     row, column = row_and_column(target)
@@ -32,18 +33,20 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     cells = summary.set_index(["row", "column", "metric"])
     methods = [named(target, level) for level in levels(target, data, row)]
     rows = [*methods, *guess["row"].unique()]
+    decimals = target.get("decimals", 1)
     body = {(named(target, row), ""): rows}
     bold = {(named(target, row), ""): [False] * len(rows)}
     for level in levels(target, data, column):
         across = named(target, level)
         for metric in target["metrics"]:
+            digits = decimals.get(metric, 1) if isinstance(decimals, dict) else decimals
             these = cells.reindex([(down, across, metric) for down in rows])
             heading = notes.mark(across, level) if column == "dataset" else across, named(target, metric)
             body[heading] = [
-                ABSENT if pd.isna(mean) else plus_minus(mean, half, target.get("decimals", 1))
+                ABSENT if pd.isna(mean) else plus_minus(mean, half, digits)
                 for mean, half in zip(these["mean"], these["half_width"])
             ]
-            mean = these["mean"].iloc[: len(methods)]
+            mean = these["mean"].iloc[: len(methods)].replace(np.inf, np.nan)  # a method that diverged is never best
             best = mean.min() if metric in LOWER_IS_BETTER else mean.max()
             bold[heading] = [*(mean == best), *[False] * (len(rows) - len(methods))]
     body, bold, standin = pd.DataFrame(body), pd.DataFrame(bold), None
@@ -57,5 +60,5 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
         body=body,
         bold=bold,
         data=summary,
-        footnotes=notes.footnotes(target, data["dataset"]),
+        footnotes=[*notes.footnotes(target, data["dataset"]), *divergences(target, data)],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -44,5 +45,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
         axes[-1, column].set_xlabel("Time (fraction of the stream)")
         axes[0, column].set_title(stream_title(target, notes, data, order))
     axes[0, 0].locator_params(axis="y", nbins=4)
-    axes[0, 0].set(xlim=(0, 1), ylim=(0, 1.05 * data["value"].max()))
+    highest = data["value"].replace(np.inf, np.nan).max()  # a run that diverged has no curve
+    axes[0, 0].set(xlim=(0, 1), ylim=(0, 1.05 * highest if highest > 0 else 1))
     return figure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
 
 
@@ -28,9 +29,11 @@ class Table:
 
 
 def plus_minus(mean: float, half_width: float, decimals: int) -> str:
-    """`80.1 ± 0.5`; without the second part where there is no interval, `–` where there is no mean."""
+    """`80.1 ± 0.5`; without the second part where there is no interval, `–` where there is no mean; or `∞`."""
     if pd.isna(mean):
         return "–"
+    if np.isinf(mean):
+        return "∞"
     if pd.isna(half_width):
         return f"{mean:.{decimals}f}"
     return f"{mean:.{decimals}f} ± {half_width:.{decimals}f}"

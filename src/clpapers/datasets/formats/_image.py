@@ -1,4 +1,4 @@
-"""One outside image file to pixels, its size checked before anything is allocated."""
+"""Outside image files to pixels, their sizes checked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -7,17 +7,40 @@ import io
 import numpy as np
 from PIL import Image
 
+from clpapers.datasets.arrays import Split
 from clpapers.datasets.files import Files
+
+LARGEST = 1 << 27  # pixels: more than any photograph here has
 
 
 def pixels(files: Files, name: str, format: str, count: int) -> np.ndarray:
     """The image `name`, which must have `count` = H · W pixels, as uint8 [H, W, 3]."""
+    return np.asarray(_rgb(files, name, format, count, count))
+
+
+def resized(files: Files, split: str, examples: list[tuple[str, int]], spec: dict) -> Split:
+    """JPEGs of any size, a path and a label each, scaled bilinearly to the shape in `spec`, the aspect ignored.
+
+    There may be no more of them than `spec` says that `split` has.
+    """
+    if len(examples) > spec[split]:
+        raise files.wrong(f"has {len(examples):,} {split} images, over {spec[split]:,}")
+    height, width, channels = spec["shape"]
+    x = np.empty((len(examples), height, width, channels), np.uint8)
+    for row, (path, _) in zip(x, examples, strict=True):
+        row[:] = _rgb(files, path, "JPEG", 1, LARGEST).resize((width, height), Image.Resampling.BILINEAR)
+    return Split(x, np.array([label for _, label in examples], np.int64))
+
+
+def _rgb(files: Files, name: str, format: str, least: int, most: int) -> Image.Image:
+    """The image `name` in colour, if it has `least` to `most` pixels."""
     stored = files.read(name)
     try:
         with Image.open(io.BytesIO(stored), formats=[format]) as image:
             width, height = image.size
-            if width * height == count:
-                return np.asarray(image.convert("RGB"))
+            if least <= width * height <= most:
+                return image.convert("RGB")
     except Exception as error:  # a damaged or hostile image can break its decoder in any way
         raise files.wrong(f"{name} is no whole {format} image") from error
-    raise files.wrong(f"{name} is {width} × {height}, not {count} pixels")
+    bounds = most if least == most else f"{least} to {most}"
+    raise files.wrong(f"{name} is {width} × {height}, not {bounds} pixels")

@@ -67,7 +67,7 @@ class Learner:
 
     stackable: whether the seeds of a job train as one tensor program; if not, they follow one another.
     looks: whether a step looks at the stream batch itself; if not, it is not even gathered.
-    own_nets: whether the learner makes its nets itself; if so, `net` is None.
+    own_nets: whether the learner makes its nets itself; if so, `net` is None unless it says otherwise.
     """
 
     stackable = True

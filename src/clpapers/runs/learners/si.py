@@ -4,35 +4,36 @@ from __future__ import annotations
 
 import torch
 
+from clpapers.runs.importance import pull, step_along, values, zeros
 from clpapers.runs.learners import Learner, Setting, backward
 
 
 class SI(Learner):
     """SI. Zenke et al. 2017, eqs. 3-5, as in van de Ven & Tolias 2019: L + c·Σ Ω·(θ - θ̃)².
 
-    Each step: ω += -g·Δθ, g the gradient of the whole loss. At a task change:
-    Ω += ω/((θ - θ̃)² + ξ), θ̃ ← θ, ω ← 0.
+    Each step: ω += -g·Δθ. At a task change: Ω += ω/((θ - θ̃)² + ξ), θ̃ ← θ, ω ← 0. In the code of Chaudhry et al. 2019
+    (`agem`) it is PI: g is that of the task, what a task adds is clipped.
 
     Parameters
     ----------
     strength: c. damping: ξ.
+    gradient: g, that of the `whole` loss or of the `task`'s cross-entropy alone.
+    clip: whether a task adds nothing to Ω where its ω is negative.
     """
 
-    def __init__(self, setting: Setting, *, strength: float, damping: float):
+    def __init__(self, setting: Setting, *, strength: float, damping: float, gradient: str, clip: bool):
         super().__init__(setting)
-        self.strength, self.damping = strength, damping
-        self.path = [torch.zeros_like(p) for p in self.parameters]  # ω
-        self.importance = [torch.zeros_like(p) for p in self.parameters]  # Ω
-        self.anchor = self.values()  # θ̃
+        self.strength, self.damping, self.clip = strength, damping, clip
+        self.whole = gradient == "whole"
+        self.path, self.importance = zeros(self.parameters), zeros(self.parameters)  # ω, Ω
+        self.anchor = values(self.parameters)  # θ̃
         self.consolidated = False
 
-    def values(self) -> list[torch.Tensor]:
-        """A copy of the parameters; the live ones move on."""
-        return [p.detach().clone() for p in self.parameters]
-
     def task_change(self, t: int) -> None:
-        here = self.values()
+        here = values(self.parameters)
         moved2 = torch._foreach_pow(torch._foreach_sub(here, self.anchor), 2)
+        if self.clip:
+            torch._foreach_clamp_min_(self.path, 0)
         torch._foreach_addcdiv_(self.importance, self.path, torch._foreach_add(moved2, self.damping))
         torch._foreach_zero_(self.path)
         self.anchor, self.consolidated = here, True
@@ -42,11 +43,10 @@ class SI(Learner):
         loss = self.loss(t, logits, y)
         self.optimizer.zero_grad()
         backward(loss)
-        before, gradient = self.values(), [p.grad for p in self.parameters]
+        gradient = [p.grad for p in self.parameters]
         if self.consolidated:
-            moved = torch._foreach_sub(before, self.anchor)
-            torch._foreach_addcmul_(gradient, self.importance, moved, value=2 * self.strength)
-        self.optimizer.step()
-        step = torch._foreach_sub([p.detach() for p in self.parameters], before)
-        torch._foreach_addcmul_(self.path, gradient, step, value=-1)
+            if not self.whole:
+                gradient = [g.clone() for g in gradient]  # the penalty is added in place
+            pull(self.parameters, self.importance, self.anchor, 2 * self.strength)
+        step_along(self.path, gradient, self.parameters, self.optimizer)
         return loss, logits

@@ -1,0 +1,64 @@
+"""Metrics of a sequence of tasks: what is known in the end, what was lost, and how fast a new task is learnt.
+
+They are those of Chaudhry et al. (2019), section 3, on fractions in [0, 1]. `tasks` is the section of that name in a
+run's result: of each task j, per class, its `total` test items; `correct[k][j]`, how many of them were right after task
+k; `shots[k][b]`, how many of task k's were right before its step b + 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clpapers.metrics.accuracy import final_accuracy, per_class_accuracy
+
+
+def accuracies(tasks: dict, per_class: bool = False) -> np.ndarray:
+    """a[k, j], the accuracy on task j after task k, also on tasks still to come: float [T, T].
+
+    per_class: whether a task's accuracy is the mean over its classes (AWA2) instead of the share of its items.
+    """
+    share = per_class_accuracy if per_class else final_accuracy
+    return np.array([[share(right, total) for right, total in zip(row, tasks["total"])] for row in tasks["correct"]])
+
+
+def shot_accuracies(tasks: dict, shots: int, steps: int, per_class: bool = False) -> np.ndarray:
+    """The accuracy on each task after b of its own steps, b = 0 … shots: float [T, shots + 1].
+
+    The paper does not say what becomes of a task of fewer steps. Here its curve goes on as it ends, with the accuracy
+    after its last step.
+
+    steps: of the whole run. Raises `ValueError` where the run followed fewer shots, though its tasks had more steps.
+    """
+    followed = max(map(len, tasks["shots"])) - 1
+    if followed < shots and sum(map(len, tasks["shots"])) < steps:
+        raise ValueError(f"the run followed {followed} shots a task, not {shots}; set its evaluation.shots")
+    share = per_class_accuracy if per_class else final_accuracy
+    ends = np.diagonal(accuracies(tasks, per_class))
+    curves = np.repeat(ends[:, None], shots + 1, axis=1)
+    for curve, counts, total in zip(curves, tasks["shots"], tasks["total"]):
+        known = [share(right, total) for right in counts[: shots + 1]]
+        curve[: len(known)] = known
+    return curves
+
+
+def average_accuracies(a: np.ndarray) -> np.ndarray:
+    """A_k (eq. 1), after each task k the mean accuracy on the tasks up to it: float [T], from `accuracies`."""
+    return np.tril(a).sum(axis=1) / np.arange(1, len(a) + 1)
+
+
+def forgetting(a: np.ndarray) -> np.ndarray:
+    """f_j (eq. 3) of each task but the last: float [T − 1]; its mean is F_T (eq. 2), its maximum the worst case.
+
+    It is the best accuracy after any earlier task, also after those before task j, minus the one in the end.
+    """
+    return a[:-1, :-1].max(axis=0) - a[-1, :-1]
+
+
+def learning_curve_areas(z: np.ndarray) -> np.ndarray:
+    """LCA_β (eq. 5), the mean of Z_0 … Z_β, for each β: float [B], from Z, the mean of `shot_accuracies` over tasks."""
+    return z.cumsum() / np.arange(1, len(z) + 1)
+
+
+def learning_curve_trapezoid(z: np.ndarray) -> float:
+    """LCA_β as the paper's tables have it by its code: the trapezoid under Z_0 … Z_β, divided by β."""
+    return float(np.trapezoid(z) / (len(z) - 1))

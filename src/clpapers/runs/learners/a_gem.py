@@ -1,0 +1,54 @@
+"""Averaged gradient episodic memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from clpapers.randomness import generator
+from clpapers.runs.learners import Setting
+from clpapers.runs.memories import uniform_draws
+from clpapers.runs.memories.episodic import Constrained
+
+
+class AGEM(Constrained):
+    """A-GEM. Chaudhry et al. 2019 (`agem`), eqs. 10 and 11, algorithm 2.
+
+    memory: per task, read once the task is completed.  constraint: the loss on a replay batch of it, drawn without
+    replacement at each step from all tasks alike; on the whole of it while that is smaller.
+
+    Parameters
+    ----------
+    write: `uniform` draws what is kept from all items of a class, the paper's text; `ring` keeps the last, as the
+        authors' later scripts for MNIST and CIFAR do.
+    """
+
+    def __init__(self, setting: Setting, *, write: str):
+        super().__init__(setting, write)
+        self.batch = setting.budget["replay_batch"]
+        self.filled = (~self.memory.valid).flatten(1).argsort(dim=1, stable=True)  # slots that hold items come first
+        self.rngs = [generator(seed, "reference") for seed in setting.seeds]
+
+    def task_change(self, t: int) -> None:
+        """Draw the batches of the whole task, as slots [steps, S, k]."""
+        done, device = self.task[t], self.filled.device
+        steps, size = int((self.task == done).sum()), min(self.batch, int(done) * self.memory.size)
+        counts = self.memory.counts[:, :done].sum(axis=1)
+        draws = [uniform_draws(np.full(steps, count), size, rng) for count, rng in zip(counts, self.rngs)]
+        self.start, self.draws = t, torch.from_numpy(np.stack(draws, axis=1)).to(device)
+        valid = np.arange(size) < counts[:, None]
+        weight = torch.from_numpy(valid / valid.sum(axis=1, keepdims=True).clip(1))
+        self.weight = None if valid.all() else weight.to(device, self.setting.images.dtype)
+
+    def references(self, t: int) -> list[torch.Tensor]:
+        slots = self.filled.gather(1, self.draws[t - self.start])
+        gradient = self.reference(*self.memory.read(slots), self.weight)
+        return [row[:, None] for row in self.rows(gradient)]
+
+    def dual(self, along: torch.Tensor, gram: torch.Tensor) -> torch.Tensor:
+        return closest(along, gram)
+
+
+def closest(along: torch.Tensor, gram: torch.Tensor) -> torch.Tensor:
+    """v of the closest gradient that one constraint allows, eq. 11: -(g·g_ref)/(g_ref·g_ref), [S, 1]."""
+    return -along / gram.squeeze(2)

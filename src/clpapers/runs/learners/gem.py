@@ -1,0 +1,64 @@
+"""Gradient episodic memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from clpapers.runs.learners import Setting
+from clpapers.runs.memories.episodic import Constrained
+
+RIDGE = 1e-3  # of the authors' code; it makes the program strictly convex
+
+
+class GEM(Constrained):
+    """GEM. Lopez-Paz & Ranzato 2017, eqs. 8-11, as in its authors' code; `agem`, eqs. 7 and 8.
+
+    memory: per task, read once the task is completed.  constraints: the loss on the whole memory of each such task.
+
+    Parameters
+    ----------
+    margin: the least multiplier of any constraint, as soon as one is violated; the paper has 0, its code 0.5.
+    write: `ring` as in the authors' code, or `uniform`, as A-GEM's.
+    """
+
+    def __init__(self, setting: Setting, *, margin: float, write: str):
+        super().__init__(setting, write)
+        self.margin = margin
+        self.held: list[tuple] = []  # of each completed task what `reference` takes; images are gathered only once
+
+    def task_change(self, t: int) -> None:
+        while len(self.held) < self.task[t]:
+            slots, weight = self.memory.of_task(torch.full_like(self.violations[:, 0], len(self.held)))
+            self.held.append((*self.memory.read(slots), weight))
+        s, k = len(self.violations), len(self.held)
+        self.gradients = [p.new_empty(s, k, p.numel() // s) for p in self.parameters]
+
+    def references(self, t: int) -> list[torch.Tensor]:
+        """One pass a task: one for all would be no faster, and would mix the tasks' batch-norm statistics."""
+        for k, held in enumerate(self.held):
+            gradient = self.reference(*held)
+            torch._foreach_copy_([rows[:, k].view(g.shape) for rows, g in zip(self.gradients, gradient)], gradient)
+        return self.gradients
+
+    def dual(self, along: torch.Tensor, gram: torch.Tensor) -> torch.Tensor:
+        pairs = zip(along.double().cpu().numpy(), gram.double().cpu().numpy())
+        return torch.from_numpy(np.stack([multipliers(*pair, self.margin) for pair in pairs])).to(along)
+
+
+def multipliers(along: np.ndarray, gram: np.ndarray, margin: float, ridge: float = RIDGE) -> np.ndarray:
+    """The v ≥ margin that minimises ½·vᵀ(GGᵀ + ridge·I)v + (Gg)ᵀv, for Gg [k] and GGᵀ [k, k].
+
+    NaN where no constraint is violated, or where there is no solution in finite numbers.
+    """
+    import quadprog  # only this learner needs it
+
+    none = np.full_like(along, np.nan)
+    if not (along < 0).any() or not (np.isfinite(along).all() and np.isfinite(gram).all()):
+        return none
+    identity = np.eye(len(along))
+    hessian = (gram + gram.T) / 2 + ridge * identity  # rounding leaves the product not quite symmetric
+    try:
+        return quadprog.solve_qp(hessian, -along, identity, np.full_like(along, margin))[0]
+    except ValueError:  # numbers so large that rounding makes the matrix indefinite
+        return none

@@ -1,0 +1,31 @@
+"""Multi-task learning, the upper bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from clpapers.randomness import generator
+from clpapers.runs.learners import Learner, Setting, cross_entropy
+
+
+class MultiTask(Learner):
+    """MULTI-TASK. `agem`, section 6: one pass over the data of all tasks, shuffled.
+
+    No lifelong learning, but its upper bound. Steps are as many and as large as the stream's, of other items. All
+    classes compete in training, as in the authors' code.
+    """
+
+    looks = False
+
+    def __init__(self, setting: Setting):
+        super().__init__(setting)
+        n = setting.items.shape[1]
+        shuffled = np.stack([generator(seed, "multi-task items").permutation(n) for seed in setting.seeds])
+        order = torch.from_numpy(shuffled).to(setting.items.device)
+        self.items, self.labels = setting.items.gather(1, order), setting.labels.gather(1, order)
+
+    def observe(self, t: int, x: None, y: None) -> None:
+        now = self.setting.step(t)
+        logits = self.net(self.setting.images(self.items[:, now]))
+        self.step(cross_entropy(logits, self.labels[:, now]))

@@ -1,0 +1,74 @@
+"""Progressive networks."""
+
+from __future__ import annotations
+
+import torch
+
+from clpapers.runs.learners import Learner, Setting
+from clpapers.runs.nets.progressive import Heights, Tower
+
+AHEAD = 32  # steps
+
+
+class ProgNN(Learner):
+    """PROG-NN. Rusu et al. 2016, as the A-GEM authors have it: a column of full width, with a head, for each task.
+
+    A task trains its column and the laterals into it from all earlier columns, which stay as they are. Each image is
+    answered by the column of its task. As in the authors' code, all columns are there from the start, so that a task
+    not yet begun is answered by a column as initialised, whose laterals see the untrained columns in between.
+
+    Needs tasks that come one after another, numbered as they come, and plain descent (`progressive.Repeated`).
+    """
+
+    own_nets = True
+
+    def __init__(self, setting: Setting):
+        super().__init__(setting)
+        steps = setting.tasks.diff(dim=1)
+        if setting.tasks[:, 0].any() or ((steps < 0) | (steps > 1)).any():
+            raise ValueError("progressive networks need tasks that come one after another, numbered as they come")
+        columns = []
+        for task in range(setting.task_count):
+            spec = {"name": "progressive", "net": setting.spec, "earlier": task}
+            columns.append(setting.net(f"init {task}" if task else "init", net=spec).net)
+        self.net = Tower(columns).train()
+        # Frozen columns take each image by itself, so many batches pass them at once, unless maps fill the memory.
+        self.ahead = AHEAD if setting.spec["name"] == "mlp" else 1
+        self.begin(0)
+
+    def begin(self, task: int) -> None:
+        """Let the column of this task learn, and no other."""
+        self.net.begin(task)
+        self.parameters = list(self.net.columns[task].parameters())
+        self.optimizer = self.optimize(self.parameters)
+        self.known: dict[int, Heights] = {}  # by step
+
+    def task_change(self, t: int) -> None:
+        self.optimizer.zero_grad()
+        self.begin(int(self.setting.tasks[0, self.setting.step(t).start]))
+
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        logits = self.net(x, self.before(t))
+        loss = self.loss(t, logits, y)
+        self.step(loss)
+        return loss, logits
+
+    def before(self, t: int) -> Heights:
+        """What the frozen columns make of the batch of step t."""
+        if t not in self.known:
+            slices = [self.setting.step(n) for n in range(t, min(t + self.ahead, len(self.setting.ends)))]
+            images = self.setting.images(self.setting.items[:, slices[0].start : slices[-1].stop])
+            sizes = [each.stop - each.start for each in slices]
+            levels = [[None] * len(sizes) if h is None else h.split(sizes) for h in self.net.before(images)]
+            self.known = {t + i: [level[i] for level in levels] for i in range(len(sizes))}
+        return self.known[t]
+
+    def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
+        present = tasks.unique()
+        said = self.net.answers(x, present.tolist())
+        chosen = torch.searchsorted(present, tasks.contiguous())[..., None, None].expand(-1, -1, self.classes, 1)
+        return said.gather(3, chosen)[..., 0]
+
+    def report(self, s: int) -> dict:
+        counts = [column.count() // len(self.setting.seeds) for column in self.net.columns]
+        return {"columns": len(counts), "parameters": sum(counts)}

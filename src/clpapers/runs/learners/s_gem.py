@@ -1,0 +1,36 @@
+"""Stochastic gradient episodic memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from clpapers.randomness import generator
+from clpapers.runs.learners import Setting
+from clpapers.runs.learners.a_gem import closest
+from clpapers.runs.memories.episodic import Constrained
+
+
+class SGEM(Constrained):
+    """S-GEM (`agem`, appendix D.3): at each step one of GEM's constraints, with A-GEM's projection.
+
+    memory: as A-GEM's.  constraint: the loss on the whole memory of one completed task, drawn uniformly at each step.
+
+    Parameters
+    ----------
+    write: as A-GEM's.
+    """
+
+    def __init__(self, setting: Setting, *, write: str):
+        super().__init__(setting, write)
+        choices = np.maximum(self.task, 1)  # in the first task there is nothing to choose from
+        chosen = np.stack([generator(seed, "reference").integers(choices) for seed in setting.seeds], axis=1)
+        self.chosen = torch.from_numpy(chosen).to(setting.items.device)  # [T, S]
+
+    def references(self, t: int) -> list[torch.Tensor]:
+        slots, weight = self.memory.of_task(self.chosen[t])
+        gradient = self.reference(*self.memory.read(slots), weight)
+        return [row[:, None] for row in self.rows(gradient)]
+
+    def dual(self, along: torch.Tensor, gram: torch.Tensor) -> torch.Tensor:
+        return closest(along, gram)

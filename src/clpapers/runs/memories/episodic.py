@@ -1,0 +1,178 @@
+"""Episodic memories, a few items of each class of each task, and the step that they constrain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+import torch
+
+from clpapers.randomness import generator
+from clpapers.runs.learners import Learner, Setting, backward, cross_entropy
+
+
+def uniform(seen: np.ndarray, per_class: int, rng: np.random.Generator) -> np.ndarray:
+    """Every set equally likely: what a reservoir of the class holds at the end of its task."""
+    return rng.choice(seen, min(per_class, len(seen)), replace=False)
+
+
+def ring(seen: np.ndarray, per_class: int, rng: np.random.Generator) -> np.ndarray:
+    """The last ones: what a ring buffer of the class holds at the end of its task."""
+    return seen[-per_class:]
+
+
+WRITES = {"uniform": uniform, "ring": ring}
+
+
+class EpisodicMemory:
+    """What is kept of each task of S streams once it is completed: labels and chance decide, so it is known beforehand.
+
+    Parameters
+    ----------
+    per_class: 1 or more; how many of its items a class leaves in the memory of a task; all where it has fewer.
+    write: which, one of `WRITES`.
+
+    items, labels: int64 [S, tasks, m]. valid: bool [S, tasks, m], whether a slot holds an item or repeats one, since
+    some classes had too few; m does not depend on stack mates. counts: int64 [S, tasks], items held of each task.
+
+    Raises ValueError for tasks that do not follow one another, and where there is no item for each class.
+    """
+
+    def __init__(self, setting: Setting, per_class: int, write: str):
+        labels, tasks = setting.labels.cpu().numpy(), setting.tasks.cpu().numpy()
+        if tasks[:, 0].any() or not np.isin(np.diff(tasks), [0, 1]).all():
+            raise ValueError("an episodic memory needs tasks that follow one another")
+        if per_class < 1:
+            raise ValueError("budget.memory: fewer than one item for each class of each task")
+        self.setting, device = setting, setting.items.device
+        classes = int(setting.may_hold.sum(dim=2).max())
+        self.size = min(per_class * classes, int(np.bincount(tasks[0]).max()))
+        kept = [
+            self._kept(y, np.searchsorted(task, np.arange(setting.task_count + 1)), per_class, WRITES[write], seed)
+            for y, task, seed in zip(labels, tasks, setting.seeds)
+        ]
+        self.counts = np.array([[len(each) for each in mine] for mine in kept])
+        slots = np.array([[np.resize(each, self.size) for each in mine] for mine in kept])  # repeats in turn
+        positions = torch.from_numpy(slots).to(device).flatten(1)
+        shape = (len(kept), setting.task_count, self.size)
+        self.items, self.labels = (each.gather(1, positions).view(shape) for each in (setting.items, setting.labels))
+        self.valid = torch.from_numpy(np.arange(self.size) < self.counts[..., None]).to(device)
+
+    @staticmethod
+    def _kept(labels: np.ndarray, edges: np.ndarray, per_class: int, write: Callable, seed: int) -> list[np.ndarray]:
+        """The stream positions kept of each task, class by class; a task's are edges[j] … edges[j+1]-1."""
+        rng, kept = generator(seed, "memory"), []
+        for start, end in pairwise(edges):
+            y = labels[start:end]
+            each = [start + write(np.flatnonzero(y == c), per_class, rng) for c in np.unique(y)]
+            kept.append(np.concatenate([edges[:0], *each]))
+        return kept
+
+    def read(self, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """Images [S, k, C, H, W], labels [S, k] and competing classes [S, k, K] in slots [S, k], task·m + slot.
+
+        An item's classes compete as they did when its task was learnt; None where all do.
+        """
+        x = self.setting.images(self.items.flatten(1).gather(1, slots))
+        allowed = None
+        if self.setting.masks is not None:
+            rows = torch.arange(len(slots), device=slots.device)[:, None]
+            allowed = self.setting.may_hold[rows, slots // self.size]
+        return x, self.labels.flatten(1).gather(1, slots), allowed
+
+    def of_task(self, tasks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Slots [S, m] of the whole memory of one task a seed, `tasks` [S], and weights [S, m] that sum to one."""
+        slots = tasks[:, None] * self.size + torch.arange(self.size, device=tasks.device)
+        valid = self.valid[torch.arange(len(tasks), device=tasks.device), tasks].to(self.setting.images.dtype)
+        return slots, valid / valid.sum(dim=1, keepdim=True)
+
+
+class Constrained(Learner):
+    """A learner whose step must not raise its loss on the memories of completed tasks, to first order.
+
+    The budget's memory is shared out equally among all classes of all tasks. The loss on it is taken in training mode,
+    and moves the running statistics of batch norm as the stream does. Subclasses say which gradients are the `references`,
+    and solve the `dual`.
+    """
+
+    def __init__(self, setting: Setting, write: str):
+        super().__init__(setting)
+        per_class = setting.budget["memory"] // int(setting.may_hold[0].sum())
+        self.memory = EpisodicMemory(setting, per_class, write)
+        starts = np.concatenate([[0], setting.ends[:-1]])
+        self.task = setting.tasks[0].cpu().numpy()[starts]  # [T], and so many tasks are completed
+        shape = (len(setting.seeds), setting.task_count)
+        self.violations = torch.zeros(shape, dtype=torch.int64, device=setting.items.device)
+
+    def references(self, t: int) -> list[torch.Tensor]:
+        """The gradients that constrain step t, not of the first task: G, [S, k, p] a parameter."""
+        raise NotImplementedError
+
+    def dual(self, along: torch.Tensor, gram: torch.Tensor) -> torch.Tensor:
+        """The multipliers v [S, k] that `project` asks for."""
+        raise NotImplementedError
+
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        references = self.references(t) if self.task[t] else None
+        logits = self.net(x)
+        loss = self.loss(t, logits, y)
+        self.optimizer.zero_grad()
+        backward(loss)
+        if references is not None:
+            gradient, violated = project(self.rows([p.grad for p in self.parameters]), references, self.dual)
+            self.violations[:, self.task[t]] += violated
+            for parameter, new in zip(self.parameters, gradient):
+                parameter.grad = new.view_as(parameter)
+        self.optimizer.step()
+        return loss, logits
+
+    def reference(
+        self, x: torch.Tensor, y: torch.Tensor, allowed: torch.Tensor | None, weight: torch.Tensor | None
+    ) -> Sequence[torch.Tensor]:
+        """The gradient of the mean loss on what the memory gave: one tensor a parameter, of its shape."""
+        logits = self.net(x)
+        loss = cross_entropy(logits if allowed is None else logits.masked_fill(~allowed, -torch.inf), y, weight)
+        return torch.autograd.grad(loss.sum(), self.parameters)
+
+    def rows(self, gradient: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """A gradient as [S, p] a parameter."""
+        return [g.reshape(len(self.violations), -1) for g in gradient]
+
+    def memory_use(self, s: int) -> dict:
+        count = int(self.memory.counts[s].sum())
+        held = self.memory.labels[s][self.memory.valid[s]]
+        return {
+            "items": count,
+            "bytes": count * self.setting.images.pixels[0].numel(),
+            "per_class": torch.bincount(held, minlength=self.classes).tolist(),
+        }
+
+    def report(self, s: int) -> dict:
+        """`violations`: the steps of each task that were projected. `memory`: the items that it left in the memory."""
+        return {"violations": self.violations[s].tolist(), "memory": self.memory.counts[s].tolist()}
+
+
+def project(
+    gradient: Sequence[torch.Tensor],
+    references: Sequence[torch.Tensor],
+    dual: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+) -> tuple[list[torch.Tensor], torch.Tensor]:
+    """g + Gᵀv for the seeds where a reference points away from the gradient (`agem`, section 4).
+
+    Parameters
+    ----------
+    gradient, references: g, [S, p] a parameter, and G, [S, k, p] a parameter.
+    dual: gives v [S, k] for Gg [S, k] and GGᵀ [S, k, k].
+
+    Returns the new gradient, and bool [S], whether any element of Gg was negative. A seed whose v is not finite keeps
+    its gradient: it has diverged, or its reference is zero.
+    """
+    along = sum((g[:, None] @ rows.mT).squeeze(1) for rows, g in zip(references, gradient))
+    violated = (along < 0).any(dim=1)
+    if not violated.any():
+        return list(gradient), violated
+    v = dual(along, sum(rows @ rows.mT for rows in references))
+    moved = (violated & v.isfinite().all(dim=1))[:, None]
+    new = [torch.where(moved, g + (v[:, None] @ rows).squeeze(1), g) for rows, g in zip(references, gradient)]
+    return new, violated

@@ -1,0 +1,216 @@
+"""Progressive networks (Rusu et al. 2016) as the A-GEM authors have them: a column a task, fed by all earlier columns.
+
+Columns go through levels: the layers of an MLP; the stem, the stages and the head of a ResNet. To what its own layers
+make of a level's input, a column adds an affine map of each earlier column's input to that level, before the ReLU:
+full matrices, and 1×1 convolutions of the level's stride between maps. A sum of maps is computed as one map, with the
+parameters and the descent steps of all. Works in stacks: only the number of channels of one seed is ever named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from clpapers.runs import nets
+
+Heights = list[torch.Tensor | None]  # a level each, from the second on; None where there is no column
+
+
+class Repeated(nn.Module):
+    """The sum of several affine maps of one and the same input, as √(their number) × one map.
+
+    A gradient step moves each of n maps alike, so their sum n times as far as one. That is how far √n·A moves when A
+    takes the step: the sum is all that matters, and n - 1 maps need not be computed. Only plain descent is so simple.
+    """
+
+    def __init__(self, maps: Sequence[nn.Linear | nn.Conv2d]):
+        super().__init__()
+        self.times, self.map = len(maps), maps[0]
+        if self.times > 1:
+            for name in ("weight", "bias"):
+                total = sum(getattr(each, name).detach() for each in maps)
+                setattr(self.map, name, nn.Parameter(total / math.sqrt(self.times)))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        said = self.map(x)
+        return said if self.times == 1 else said * math.sqrt(self.times)
+
+
+def joint(maps: Sequence[nn.Linear | nn.Conv2d]) -> nn.Linear | nn.Conv2d:
+    """The sum of affine maps of different inputs as one linear map of these inputs side by side, a 1 after each."""
+    weights = [w for each in maps for w in (each.weight, each.bias.view(-1, *[1] * (each.weight.dim() - 1)))]
+    weight = torch.cat(weights, dim=1)
+    n_out, n_in = weight.shape[:2]
+    if isinstance(maps[0], nn.Conv2d):
+        whole = nn.Conv2d(n_in, n_out, 1, maps[0].stride, bias=False)
+    else:
+        whole = nn.Linear(n_in, n_out, bias=False)
+    whole.weight = nn.Parameter(weight.detach())
+    return whole
+
+
+def lateral(n_in: int, n_out: int, stride: int | None = None) -> nn.Linear | nn.Conv2d:
+    """A map from an earlier column: weights from the normal of deviation 0.1, cut off at 0.2, and biases 0.1.
+
+    A 1×1 convolution where there is a stride.
+    """
+    layer = nn.Linear(n_in, n_out) if stride is None else nn.Conv2d(n_in, n_out, 1, stride)
+    nn.init.trunc_normal_(layer.weight, std=0.1, a=-0.2, b=0.2)
+    nn.init.constant_(layer.bias, 0.1)
+    return layer
+
+
+class Level(nn.Module):
+    """What a column's own layers make of its input and the laterals of the others' inputs; then the activation.
+
+    width: the channels that go in, of one seed. laterals: None in the first column, or where `own` has them already.
+    """
+
+    def __init__(self, width: int, own: nn.Module, laterals: nn.Module | None, activation: nn.Module):
+        super().__init__()
+        self.width, self.own, self.laterals, self.activation = width, own, laterals, activation
+
+    def forward(self, h: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+        said = self.own(h)
+        return self.activation(said if self.laterals is None else said + self.laterals(others))
+
+
+class Column(nn.Module):
+    """A net whose levels look at those of its predecessors."""
+
+    def __init__(self, levels: Sequence[Level]):
+        super().__init__()
+        self.levels = nn.ModuleList(levels)
+
+    def climb(self, x: torch.Tensor, before: Heights) -> Heights:
+        """What goes into each level above images x [B, C, H, W]; `before` is that of all predecessors, joined."""
+        heights = [x]
+        for level, others in zip(self.levels, [x, *before[:-1]]):
+            heights.append(level(heights[-1], others))
+        return heights[1:]
+
+    def head(self, heights: Heights, before: Heights) -> torch.Tensor:
+        """Logits [B, K]."""
+        return self.levels[-1](heights[-1], before[-1])
+
+    def join(self, heights: Heights, before: Heights) -> Heights:
+        """The predecessors' heights with this column's after them, each with a channel of ones for the biases."""
+        joined = []
+        for level, h, others in zip(list(self.levels)[1:], heights, before):
+            h = h.unflatten(1, (-1, level.width))
+            parts = [h, torch.ones_like(h[:, :, :1])]
+            if others is not None:
+                parts.insert(0, others.unflatten(1, (h.shape[1], -1)))
+            joined.append(torch.cat(parts, dim=2).flatten(1, 2))
+        return joined
+
+    def count(self) -> int:
+        """Parameters, with all maps of each sum."""
+        repeated = [module for module in self.modules() if isinstance(module, Repeated)]
+        folded = sum((module.times - 1) * p.numel() for module in repeated for p in module.parameters())
+        return folded + sum(p.numel() for p in self.parameters())
+
+
+class Tower(nn.Module):
+    """Stacks of columns, of which one, number `top`, learns. The others are frozen, batch norm in evaluation mode."""
+
+    def __init__(self, columns: Sequence[Column]):
+        super().__init__()
+        self.columns = nn.ModuleList(columns)
+        self.begin(0)
+
+    def begin(self, top: int) -> None:
+        """Let this column learn."""
+        self.top = top
+        for c, column in enumerate(self.columns):
+            column.requires_grad_(c == top)
+        self.train(self.training)
+
+    def train(self, mode: bool = True) -> Tower:
+        super().train(False)
+        self.training = mode
+        self.columns[self.top].train(mode)
+        return self
+
+    def forward(self, x: torch.Tensor, before: Heights) -> torch.Tensor:
+        """The learning column's logits [S, B, K] of images x [S, B, C, H, W]."""
+        column = self.columns[self.top]
+        return _seeds_first(column.head(column.climb(_packed(x), before), before), len(x))
+
+    @torch.no_grad()
+    def before(self, x: torch.Tensor) -> Heights:
+        """What the columns before the learning one make of images [S, B, C, H, W], joined: [B, …] each."""
+        x, before = _packed(x), self._nothing()
+        for c in range(self.top):
+            before = self.columns[c].join(self.columns[c].climb(x, before), before)
+        return before
+
+    def answers(self, x: torch.Tensor, wanted: Sequence[int]) -> torch.Tensor:
+        """The logits [S, B, K, wanted] of some columns, in ascending order, of images x [S, B, C, H, W]."""
+        packed, before, said = _packed(x), self._nothing(), []
+        for c in range(wanted[-1] + 1):
+            heights = self.columns[c].climb(packed, before)
+            if c in wanted:
+                said.append(_seeds_first(self.columns[c].head(heights, before), len(x)))
+            before = self.columns[c].join(heights, before)
+        return torch.stack(said, dim=3)
+
+    def _nothing(self) -> Heights:
+        return [None] * (len(self.columns[0].levels) - 1)
+
+
+def _packed(x: torch.Tensor) -> torch.Tensor:
+    """[S, B, C, …] → [B, S·C, …]."""
+    return x.transpose(0, 1).flatten(1, 2)
+
+
+def _seeds_first(x: torch.Tensor, s: int) -> torch.Tensor:
+    """[B, S·n] → [S, B, n]."""
+    return x.unflatten(1, (s, -1)).transpose(0, 1)
+
+
+def build(shape: tuple[int, int, int], classes: int, *, net: dict, earlier: int) -> Column:
+    """A column after so many `earlier` ones, initialised as the `net` that a cell names; laterals are drawn after it.
+
+    Raises ValueError for a net without levels.
+    """
+    levels = {"mlp": _mlp, "resnet18_reduced": _resnet}
+    if net["name"] not in levels:
+        raise ValueError(f"{net['name']} has no progressive form; take one of {', '.join(levels)}")
+    return Column(levels[net["name"]](nets.build(net, shape, classes), earlier))
+
+
+def _mlp(net: nn.Sequential, earlier: int) -> list[Level]:
+    layers = [layer for layer in net if isinstance(layer, nn.Linear)]
+    levels = []
+    for layer in layers:
+        n_in, n_out = layer.in_features, layer.out_features
+        laterals = [lateral(n_in, n_out) for _ in range(earlier)]
+        if layer is layers[0]:  # of the same pixels as the layer itself
+            own, laterals = nn.Sequential(nn.Flatten(), Repeated([layer, *laterals])), []
+        else:
+            own = layer
+        activation = nn.Identity() if layer is layers[-1] else nn.ReLU()
+        levels.append(Level(n_in, own, joint(laterals) if laterals else None, activation))
+    return levels
+
+
+def _resnet(net: nn.Sequential, earlier: int) -> list[Level]:
+    n_in, n_out = net.stem[0].in_channels, net.stem[0].out_channels
+    pixels = [lateral(n_in, n_out, net.stem[0].stride) for _ in range(earlier)]
+    levels = [Level(n_in, net.stem[:-1], Repeated(pixels) if pixels else None, net.stem[-1])]
+    stages = [stage for name, stage in net.named_children() if name.startswith("stage")]
+    for stage in stages:
+        first, last = stage[0].residual[0], stage[-1]
+        n_in, n_out = first.in_channels, last.residual[3].out_channels
+        laterals = [lateral(n_in, n_out, first.stride) for _ in range(earlier)]
+        activation, last.relu = last.relu, nn.Identity()
+        if stage is stages[-1]:
+            activation = nn.Sequential(activation, net.pool, net.flatten)
+        levels.append(Level(n_in, stage, joint(laterals) if laterals else None, activation))
+    laterals = [lateral(net.head.in_features, net.head.out_features) for _ in range(earlier)]
+    levels.append(Level(net.head.in_features, net.head, joint(laterals) if laterals else None, nn.Identity()))
+    return levels

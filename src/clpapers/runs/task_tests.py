@@ -1,0 +1,86 @@
+"""Every task's test: how right each is after each task, and how fast a new one is learnt (`agem`, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from clpapers.runs.course import Course
+from clpapers.runs.evaluation import classified
+from clpapers.runs.images import Images
+from clpapers.runs.learners import Learner
+
+
+class TaskTests:
+    """The tests of T tasks, the chunks of the stream, and what became of them.
+
+    A task's test items are those of its classes, or, where chunks are pixel permutations, all of them as it permutes
+    them; only its classes compete. Tests are due after each task, of all tasks, and before each of the first
+    `shots` + 1 steps of a task, of that task alone.
+
+    Parameters
+    ----------
+    courses: of S seeds, with the tasks that `chunks` names (`course.chunk_tasks`).
+    labels: int64 [m], those of the test items.
+    images: the test items.
+    """
+
+    def __init__(self, shots: int, courses: Sequence[Course], tasks, labels: np.ndarray, images: Images):
+        self.images, device = images, images.pixels.device
+        self.count = tasks[0].tasks
+        self.ends, first = courses[0].ends, np.concatenate([[0], courses[0].ends[:-1]])
+        of_step = tasks[0].train[first]
+        starts = np.searchsorted(of_step, np.arange(self.count))
+        stops = np.append(starts[1:], len(of_step))
+        self.before = {}  # step → the task that is tested before it
+        for k, (start, stop) in enumerate(zip(starts, stops)):
+            self.before |= dict.fromkeys(range(start, min(start + shots + 1, stop)), k)
+        self.after = {int(stop) - 1: k for k, stop in enumerate(stops)}  # step → the task that ends with it
+        m, domains = len(labels), len(courses[0].transforms) > 0
+        self.labels, self.items, self.valid, self.may_hold = [], [], [], []
+        for j in range(self.count):
+            mine = [np.arange(m) if domains else np.flatnonzero(said.of_class[labels] == j) for said in tasks]
+            size = max(map(len, mine))
+            padded = np.stack([np.resize(items, size) for items in mine])
+            self.labels.append(labels[padded])
+            self.items.append(torch.from_numpy(padded + (j * m if domains else 0)).to(device))
+            self.valid.append(np.arange(size) < np.array([[len(items)] for items in mine]))
+            self.may_hold.append(np.stack([said.may_hold[j] for said in tasks]))
+        self.shots: list[list[np.ndarray]] = [[] for _ in range(self.count)]
+        self.correct: list[list[np.ndarray]] = []
+
+    def begin(self, t: int, learner: Learner) -> None:
+        """Take the test that is due before step t."""
+        if t in self.before:
+            k = self.before[t]
+            with learner.evaluation():
+                self.shots[k].append(self._right(k, learner))
+
+    def end(self, t: int, learner: Learner) -> None:
+        """Take the tests that are due after step t, inside `learner.evaluation()`."""
+        if t in self.after:
+            self.correct.append([self._right(j, learner) for j in range(self.count)])
+
+    def _right(self, j: int, learner: Learner) -> np.ndarray:
+        """Of each seed and class how many items of task j are right, int64 [S, K]."""
+        items, labels = self.items[j], torch.from_numpy(self.labels[j]).to(self.items[j].device)
+        mask = torch.from_numpy(self.may_hold[j]).to(items.device)[:, None].expand(-1, items.shape[1], -1)
+        right = classified(learner, self.images, items, labels, torch.full_like(items, j), {"task": mask})["task"]
+        return self._per_class(j, right & self.valid[j])
+
+    def _per_class(self, j: int, counted: np.ndarray) -> np.ndarray:
+        classes = self.may_hold[j].shape[1]
+        return np.stack([np.bincount(y[c], minlength=classes) for y, c in zip(self.labels[j], counted)])
+
+    def result(self, s: int) -> dict:
+        """Of the stack's seed number s: the classes of each task, their items, and how many were right."""
+        classes = [np.flatnonzero(held[s]) for held in self.may_hold]
+        total = [self._per_class(j, self.valid[j])[s] for j in range(self.count)]
+        return {
+            "classes": [mine.tolist() for mine in classes],
+            "total": [every[mine].tolist() for every, mine in zip(total, classes)],
+            "correct": [[right[s][mine].tolist() for right, mine in zip(row, classes)] for row in self.correct],
+            "shots": [[right[s][mine].tolist() for right in curve] for curve, mine in zip(self.shots, classes)],
+        }

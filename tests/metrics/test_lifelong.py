@@ -1,0 +1,169 @@
+"""Accuracies after each task, forgetting and learning curves, by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from clpapers.metrics import learning, lifelong
+from clpapers.metrics.intervals import paired
+
+A = np.array(
+    [
+        [0.9, 0.1, 0.2],
+        [0.6, 0.8, 0.5],
+        [0.7, 0.4, 1.0],
+    ]
+)
+SQUARE = arrays(float, st.integers(2, 6).map(lambda n: (n, n)), elements=st.floats(0, 1))
+# Two tasks of two classes and ten items; the second task has two steps only.
+RUN = {
+    "seed": 5,
+    "steps": 14,
+    "tasks": {
+        "classes": [[4, 7], [0, 2]],
+        "total": [[8, 2], [5, 5]],
+        "correct": [[[8, 1], [1, 0]], [[2, 2], [5, 4]]],
+        "shots": [[[b, 0] for b in range(9)] + [[8, 0], [8, 1]], [[1, 0], [2, 2]]],
+    },
+    "diverged": None,
+}
+
+
+def measured(metric, run=RUN, **target):
+    inputs = [({"dataset": "awa", "learner": "van"}, "abc", {"seeds": [run]})]
+    return learning.measure({"metrics": [metric], **target}, inputs)
+
+
+def test_average_accuracy_is_that_of_the_tasks_so_far():
+    assert lifelong.average_accuracies(A) == pytest.approx([0.9, (0.6 + 0.8) / 2, (0.7 + 0.4 + 1.0) / 3])
+
+
+def test_forgetting_is_measured_from_the_best_of_all_earlier_accuracies():
+    assert lifelong.forgetting(A) == pytest.approx([0.9 - 0.7, 0.8 - 0.4])
+    assert lifelong.forgetting(A[:2, :2]) == pytest.approx([0.9 - 0.6])
+    before_it_was_learnt = np.array([[1, 0.9, 0], [1, 0.5, 0], [1, 0.4, 1]])  # eq. 3: l runs from the first task
+    assert lifelong.forgetting(before_it_was_learnt) == pytest.approx([0, 0.5])
+
+
+@given(SQUARE)
+def test_accuracies_bound_what_is_made_of_them(a):
+    average, forgotten = lifelong.average_accuracies(a), lifelong.forgetting(a)
+    assert (average >= a.min() - 1e-12).all()
+    assert (average <= a.max() + 1e-12).all()
+    assert forgotten.shape == (len(a) - 1,)
+    assert (np.abs(forgotten) <= 1).all()
+
+
+@given(SQUARE, st.integers(1, 6))
+def test_averages_up_to_a_task_do_not_look_beyond_it(a, k):
+    np.testing.assert_allclose(lifelong.average_accuracies(a)[:k], lifelong.average_accuracies(a[:k, :k]))
+
+
+def test_learning_curve_areas_by_hand():
+    z = np.array([0.0, 0.6, 0.9])
+    assert lifelong.learning_curve_areas(z) == pytest.approx([0, 0.3, 0.5])  # (0 + 0.6 + 0.9) / 3
+    assert lifelong.learning_curve_trapezoid(z) == pytest.approx((0.3 + 0.75) / 2)
+
+
+@given(st.floats(0, 1))
+def test_both_areas_under_a_flat_curve_are_its_height(height):
+    z = np.full(11, height)
+    assert lifelong.learning_curve_areas(z) == pytest.approx(z)
+    assert lifelong.learning_curve_trapezoid(z) == pytest.approx(height)
+
+
+def test_a_task_of_unbalanced_classes_by_items_and_by_classes():
+    np.testing.assert_allclose(lifelong.accuracies(RUN["tasks"]), [[0.9, 0.1], [0.4, 0.9]])
+    by_class = [[(1 + 0.5) / 2, 0.1], [(0.25 + 1) / 2, 0.9]]
+    np.testing.assert_allclose(lifelong.accuracies(RUN["tasks"], per_class=True), by_class)
+
+
+def test_the_curve_of_a_short_task_goes_on_as_it_ends():
+    long, short = lifelong.shot_accuracies(RUN["tasks"], 10, RUN["steps"])
+    assert long == pytest.approx([0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.8, 0.9])
+    assert short == pytest.approx([0.1, 0.4, *[0.9] * 9])
+    assert lifelong.shot_accuracies(RUN["tasks"], 1, RUN["steps"])[1] == pytest.approx([0.1, 0.4])
+
+
+def test_a_curve_that_was_not_followed_far_enough_is_refused():
+    with pytest.raises(ValueError, match="followed 10 shots a task, not 11"):
+        lifelong.shot_accuracies(RUN["tasks"], 11, RUN["steps"])
+    assert lifelong.shot_accuracies(RUN["tasks"], 11, 13).shape == (2, 12)  # the tasks have no more steps
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "chance"),
+    [
+        ("average_accuracy", (40 + 90) / 2, 50),
+        ("forgetting", 0.5, None),
+        ("worst_forgetting", 0.5, None),
+        ("zero_shot", 5, 50),
+        ("lca10", ((5.3 + 8.6) / 2 - (0.05 + 0.9) / 2) / 10, 0.5),  # a trapezoid's ends count half
+        ("lca10_sum", (5.3 + 8.6) / 2 / 11, 0.5),
+    ],
+)
+@pytest.mark.parametrize("run", [RUN, {key: RUN[key] for key in RUN if key != "diverged"}])
+def test_scalars_by_hand(metric, value, chance, run):
+    rows = measured(metric, run).set_index("metric")["value"].to_dict()
+    assert rows.pop(metric) == pytest.approx(value)
+    assert rows == ({} if chance is None else {f"chance_{metric}": pytest.approx(chance)})
+
+
+def test_mean_and_worst_forgetting_are_told_apart():
+    tenths = (10 * A).round().astype(int)
+    tasks = {"classes": [[0]] * 3, "total": [[10]] * 3, "correct": tenths[..., None].tolist(), "shots": [[[0]]] * 3}
+    run = RUN | {"tasks": tasks}
+    assert measured("forgetting", run)["value"].item() == pytest.approx(0.3)
+    assert measured("worst_forgetting", run)["value"].item() == pytest.approx(0.4)
+
+
+def test_chance_is_that_of_each_tasks_own_classes():
+    run = RUN | {"tasks": RUN["tasks"] | {"classes": [[4, 7], [0, 2, 3, 5]]}}
+    assert measured("average_accuracy", run)["value"].iloc[1] == pytest.approx((50 + 25) / 2)
+
+
+def test_some_data_sets_are_scored_by_class():
+    target = {"metric": "average_accuracy", "per_class": ["awa"]}
+    assert measured(**target)["value"].iloc[0] == pytest.approx(100 * (0.625 + 0.9) / 2)
+    assert measured(**target | {"per_class": ["cub"]})["value"].iloc[0] == pytest.approx(65)
+
+
+@pytest.mark.parametrize(
+    ("metric", "times", "values"),
+    [
+        ("average_accuracy_by_task", [1, 2], [90, 65]),
+        ("forgetting_by_task", [2], [0.5]),
+        ("zero_shot_by_task", [1, 2], [0, 10]),
+        ("learning_curve", range(11), [5, 25, *(50 * (0.9 + b / 10) for b in range(2, 9)), 85, 90]),
+        ("lca_by_step", range(11), np.cumsum([0.05, 0.25, *(0.45 + b / 20 for b in range(2, 9)), 0.85, 0.9])),
+    ],
+)
+def test_curves_by_hand(metric, times, values):
+    if metric == "lca_by_step":
+        values = values / np.arange(1, 12)
+    curve = measured(metric)
+    assert list(curve["time"]) == list(times)
+    assert list(curve["value"]) == pytest.approx(list(values))
+    diverged = measured(metric, RUN | {"diverged": 3})
+    assert list(diverged["time"]) == list(times)
+    assert np.isinf(diverged["value"]).all()
+    assert set(diverged["metric"]) == {metric}
+
+
+@pytest.mark.parametrize("metric", learning.LIFELONG)
+@pytest.mark.parametrize("step", [0, 3])
+def test_a_diverged_run_measures_infinity_and_says_when(metric, step):
+    rows = measured(metric, RUN | {"diverged": step}).set_index("metric")["value"]
+    assert rows[metric] == np.inf
+    assert rows["diverged"] == step
+    assert np.isfinite(rows.drop(metric)).all()
+
+
+def test_a_diverged_seed_is_no_pair():
+    found = paired(pd.Series([np.inf, 2.0, 4.0, np.inf]), pd.Series([1.0, 1.0, 1.0, np.inf]))
+    assert (found.difference, found.n) == (2, 2)
+    assert np.isfinite(found).all()
+    assert paired(pd.Series([np.inf]), pd.Series([1.0])).n == 0

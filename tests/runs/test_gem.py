@@ -1,0 +1,364 @@
+"""GEM, S-GEM and A-GEM: what memories hold, projections by hand and by another solver, whole runs step by step."""
+
+import numpy as np
+import pytest
+import torch
+from courses import CNN, LR, MLP, RESNET, Way, assert_same_net, cell, cross_entropy, images, made, split, stream
+from scipy.optimize import lsq_linear
+
+from clpapers.runs.learners.a_gem import closest
+from clpapers.runs.learners.gem import RIDGE, multipliers
+from clpapers.runs.memories.episodic import project
+from clpapers.streams import orders
+
+A_GEM = {"name": "a_gem", "write": "uniform"}
+S_GEM = {"name": "s_gem", "write": "uniform"}
+GEM = {"name": "gem", "margin": 0.5, "write": "ring"}
+REFERENCE = 7  # items of a replay batch
+ALL = pytest.mark.parametrize("learner", [A_GEM, S_GEM, GEM], ids=lambda learner: learner["name"])
+WRITES = pytest.mark.parametrize("write", ["uniform", "ring"])
+DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": None}
+CLASSES = {"name": "split", "tasks": 3, "length": None}
+RANDOM = {"name": "random", "length": None}  # its tasks are what is between the boundaries of a stream
+CHUNKS = {"name": "chunks"}
+
+
+def way(learner, net=MLP, order=CLASSES, seeds=(0, 1), train="oracle", items=7):
+    """Three tasks: of two classes each; of all six classes through other pixels; of ten items of any class."""
+    data = images(classes=6, items=items)
+    memory = 2 * (6 if order is CLASSES else 18)  # two items of each class of each task
+    spec = cell(learner, net, oracle=CHUNKS, order=order, train=train, memory=memory, replay_batch=REFERENCE)
+    pixels = int(np.prod(data.train_x.shape[1:]))
+    streams = [orders.make(order, data.train_y, seed, pixels=pixels) for seed in seeds]
+    if order is RANDOM:
+        streams = [stream(each.indices[:30], [10, 20], each.seed) for each in streams]
+    return Way(spec, data, streams)
+
+
+def rows(*values):
+    return torch.tensor(np.array(values), dtype=torch.float64)
+
+
+# --- what is kept ------------------------------------------------------------------------------------------
+
+
+@WRITES
+@ALL
+@pytest.mark.parametrize("order", [CLASSES, DOMAINS], ids=lambda order: order["name"])
+def test_a_memory_holds_what_its_budget_says_after_every_task(order, learner, write):
+    """Of each class of each task two items, all different, that the stream showed in that task."""
+    here = way(learner | {"write": write}, order=order)
+    memory, setting = here.learner.memory, here.setting
+    for s in range(2):
+        for task in range(3):
+            shown = setting.tasks[s] == task
+            items, labels = (each[s, task, memory.valid[s, task]].tolist() for each in (memory.items, memory.labels))
+            of_item = dict(zip(setting.items[s, shown].tolist(), setting.labels[s, shown].tolist()))
+            assert [of_item[item] for item in items] == labels
+            assert len(set(items)) == len(items) == memory.counts[s, task]
+            assert sorted(labels) == sorted(2 * list(set(of_item.values())))
+        kept = here.learner.memory_use(s)
+        times = 1 if order is CLASSES else 3
+        assert kept == {"items": 12 * times, "bytes": 12 * times * 16, "per_class": [2 * times] * 6}
+        assert here.learner.report(s)["memory"] == memory.counts[s].tolist()
+
+
+def test_a_ring_keeps_the_last_items_of_a_class():
+    spec = cell(GEM, MLP, oracle=CHUNKS, order=RANDOM, memory=2 * 2 * 4)
+    here = Way(spec, images(), [stream([0, 20, 1, 2, 21, 22, 3, 40, 60, 41, 61, 42], boundaries=[7])])
+    memory = here.learner.memory
+    assert [memory.items[0, k, memory.valid[0, k]].tolist() for k in (0, 1)] == [[2, 3, 21, 22], [41, 42, 60, 61]]
+
+
+def test_uniform_keeps_every_item_of_a_class_alike():
+    memory = way(A_GEM, seeds=range(200)).learner.memory
+    kept = torch.bincount(memory.items[memory.labels == 3] - 21, minlength=7)
+    assert kept.sum() == 400
+    assert (kept / 200 - 2 / 7).abs().max() < 0.1  # three standard deviations
+
+
+def test_where_a_class_is_scarce_its_items_are_all_held_and_the_rest_repeats():
+    """Task 0 shows three items of class 0 and one of class 1; task 1 five of class 2."""
+    spec = cell(S_GEM, MLP, oracle=CHUNKS, order=RANDOM, memory=3 * 2 * 4)
+    here = Way(spec, images(), [stream([0, 20, 1, 2, 40, 41, 42, 43, 44], boundaries=[4])])
+    memory = here.learner.memory
+    assert memory.counts.tolist() == [[4, 3]]
+    assert memory.valid[0].sum(dim=1).tolist() == [4, 3]
+    assert sorted(memory.items[0, 0, :4].tolist()) == [0, 1, 2, 20]
+    assert set(memory.items[0, 1].tolist()) == set(memory.items[0, 1, :3].tolist()) <= set(range(40, 45))
+    _, weight = memory.of_task(torch.tensor([1]))
+    torch.testing.assert_close(weight, rows([1 / 3] * 3 + [0] * (memory.size - 3)))
+
+
+@pytest.mark.parametrize("oracle", [split(3), {"name": "random_tasks", "tasks": 2}], ids=lambda oracle: oracle["name"])
+def test_tasks_that_do_not_follow_one_another_are_refused(oracle):
+    spec = cell(A_GEM, MLP, oracle=oracle, order=RANDOM)
+    data = images(classes=6, items=7)
+    with pytest.raises(ValueError, match="tasks that follow one another"):
+        Way(spec, data, [made(spec, data)])
+
+
+# --- the projections ---------------------------------------------------------------------------------------
+
+
+def test_a_gem_by_hand():
+    """g = (1, -2), g_ref = (0, 2): g·g_ref = -4 and g_ref² = 4, so what is left of g is (1, 0).
+
+    The second seed does not violate its constraint; the reference of the third is zero.
+    """
+    gradient, reference = rows([1, -2], [1, 2], [1, 2]), rows([0, 2], [0, 2], [0, 0])
+    new, violated = project([gradient], [reference[:, None]], closest)
+    torch.testing.assert_close(new[0], rows([1, 0], [1, 2], [1, 2]))
+    assert violated.tolist() == [True, False, False]
+
+
+def dual(margin, ridge=RIDGE):
+    """GEM's, of every seed."""
+    return lambda along, gram: rows(*(multipliers(*each, margin, ridge) for each in zip(along.numpy(), gram.numpy())))
+
+
+def some(constraints, seeds=20, parameters=(3, 6), seed=0):
+    """Gradients and references of two parameters, drawn at random."""
+    rng = torch.Generator().manual_seed(seed)
+    gradient = [torch.randn(seeds, p, generator=rng, dtype=torch.float64) for p in parameters]
+    references = [torch.randn(seeds, constraints, p, generator=rng, dtype=torch.float64) for p in parameters]
+    return gradient, references
+
+
+def test_a_gem_is_the_closed_form_and_gem_with_one_constraint_and_no_margin():
+    gradient, references = some(1)
+    g, ref = torch.cat(gradient, dim=1), torch.cat(references, dim=2)[:, 0]
+    inner = (g * ref).sum(dim=1, keepdim=True)
+    closed = g - (inner < 0) * inner / (ref * ref).sum(dim=1, keepdim=True) * ref
+    a_gem, violated = project(gradient, references, closest)
+    torch.testing.assert_close(torch.cat(a_gem, dim=1), closed)
+    assert torch.equal(violated, inner[:, 0] < 0)
+    assert 0 < violated.sum() < len(violated)
+    for ridge, tolerance in [(0, 1e-12), (RIDGE, 1e-2)]:
+        gem, also = project(gradient, references, dual(0.0, ridge))
+        torch.testing.assert_close(torch.cat(gem, dim=1), closed, rtol=0, atol=tolerance)
+        assert torch.equal(also, violated)
+    exact, _ = project(gradient, references, dual(0.0))
+    assert not torch.allclose(torch.cat(exact, dim=1), closed, rtol=0, atol=1e-8)  # the regulariser is there
+
+
+def test_gem_satisfies_its_constraints():
+    """Up to the regulariser no inner product is negative, G·g̃ ≥ -1e-3·v, and only a constraint that binds pulls."""
+    gradient, references = some(4)
+    whole = torch.cat(references, dim=2)
+    for margin in (0.0, 0.5):
+        new, violated = project(gradient, references, dual(margin))
+        assert violated.sum() > 10
+        along, gram = (whole @ torch.cat(gradient, dim=1)[..., None]).squeeze(2), whole @ whole.mT
+        v = dual(margin)(along, gram)[violated]
+        left = (whole @ torch.cat(new, dim=1)[..., None]).squeeze(2)[violated]
+        assert (v >= margin - 1e-12).all()
+        assert (left >= -RIDGE * v - 1e-9).all()
+        torch.testing.assert_close((v - margin) * (left + RIDGE * v), torch.zeros_like(v), rtol=0, atol=1e-9)
+        for old, changed in zip(gradient, new):
+            assert torch.equal(old[~violated], changed[~violated])
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.5])
+def test_the_multipliers_are_those_of_another_solver(margin):
+    gradient, references = some(5, seed=1)
+    whole = torch.cat(references, dim=2)
+    along = (whole @ torch.cat(gradient, dim=1)[..., None]).squeeze(2).numpy()
+    gram = (whole @ whole.mT).numpy()
+    for gg, h in zip(along, gram):
+        hessian = h + 1e-3 * np.eye(5)
+        # ½vᵀHv + gᵀv is ½‖Rv + R⁻ᵀg‖² but for a constant, H = RᵀR
+        root = np.linalg.cholesky(hessian).T
+        other = lsq_linear(root, -np.linalg.solve(root.T, gg), bounds=(margin, np.inf), method="bvls", tol=1e-14)
+        np.testing.assert_allclose(multipliers(gg, h, margin), other.x, rtol=1e-6, atol=1e-8)
+
+
+def test_where_there_is_no_solution_the_gradient_stays():
+    """Infinite, not a number, or indefinite: neither a crash, nor a step that is no projection; mates are projected."""
+    gradient, references = some(2, seeds=4, parameters=(3,))
+    references[0][:, 0] = -gradient[0]
+    alone, _ = project([g[3:] for g in gradient], [r[3:] for r in references], dual(0.5))
+    references[0][0, 1], references[0][1, 1], references[0][2] = torch.nan, torch.inf, references[0][2] * 1e200
+    new, violated = project(gradient, references, dual(0.5))
+    assert violated.all()
+    assert torch.equal(new[0][:3], gradient[0][:3])
+    assert torch.equal(new[0][3:], alone[0])
+    indefinite = np.array([[1.0, 2.0], [2.0, 1.0]])
+    assert np.isnan(multipliers(np.array([-1.0, 1.0]), indefinite, 0.0)).all()
+
+
+# --- whole runs --------------------------------------------------------------------------------------------
+
+
+def on_memory(here, net, s, slots):
+    """An ordinary net's gradient of the mean loss on some slots of one memory, each with the classes of its task."""
+    memory, setting = here.learner.memory, here.setting
+    y = memory.labels[s].flatten()[slots]
+    logits = net(setting.images(memory.items.flatten(1))[s, slots])
+    everything = list(range(logits.shape[1]))
+    masked = setting.masks is not None
+    allowed = [setting.may_hold[s, slot // memory.size].nonzero()[:, 0].tolist() for slot in slots.tolist()]
+    losses = [
+        cross_entropy(logits[i : i + 1], y[i : i + 1], allowed[i] if masked else everything) for i in range(len(y))
+    ]
+    return flat(sum(losses) / len(losses), net)
+
+
+def flat(loss, net):
+    return torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(net.parameters()))])
+
+
+def of_task(here, s, task):
+    """The slots of a task's memory, without repetitions."""
+    return task * here.learner.memory.size + torch.arange(here.learner.memory.counts[s, task])
+
+
+def a_gem_references(here, net, s, t, task):
+    """One: of distinct items of completed tasks."""
+    learner = here.learner
+    drawn = learner.filled[s, learner.draws[t - learner.start, s]]
+    held = learner.memory.counts[s, :task].sum()
+    assert len(drawn) >= min(REFERENCE, held)
+    drawn = drawn[:held]  # then they repeat
+    assert len(drawn.unique()) == len(drawn)
+    assert (drawn // learner.memory.size < task).all()
+    assert learner.memory.valid[s].flatten()[drawn].all()
+    return [on_memory(here, net, s, drawn)]
+
+
+def s_gem_references(here, net, s, t, task):
+    """One: the whole memory of a completed task."""
+    chosen = int(here.learner.chosen[t, s])
+    assert chosen < task
+    return [on_memory(here, net, s, of_task(here, s, chosen))]
+
+
+def gem_references(here, net, s, t, task):
+    """The whole memory of each completed task."""
+    return [on_memory(here, net, s, of_task(here, s, k)) for k in range(task)]
+
+
+def project_plainly(g, references, learner):
+    """Eq. 11; or eq. 8, solved by trying all sets of constraints that may be slack (there are at most two)."""
+    if learner["name"] != "gem":
+        (ref,) = references
+        return g - (g @ ref) / (ref @ ref) * ref
+    rows_, margin = torch.stack(references), learner["margin"]
+    hessian, linear = rows_ @ rows_.T + 1e-3 * torch.eye(len(rows_), dtype=g.dtype), rows_ @ g
+    best = None
+    for free in range(2 ** len(rows_)):
+        loose = [k for k in range(len(rows_)) if free >> k & 1]
+        v = torch.full_like(linear, margin)
+        if loose:
+            v[loose] = 0
+            v[loose] = torch.linalg.solve(hessian[loose][:, loose], -(linear + hessian @ v)[loose])
+        value = v @ hessian @ v / 2 + linear @ v
+        if (v >= margin).all() and (best is None or value < best[0]):
+            best = value, v
+    return g + best[1] @ rows_
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("net", "order", "train"),
+    [
+        (MLP, DOMAINS, "none"),
+        (MLP, RANDOM, "none"),
+        (MLP, CLASSES, "oracle"),
+        (MLP, CLASSES, "none"),
+        (CNN, CLASSES, "oracle"),
+    ],
+    ids=["mlp-domains", "mlp-scarce", "mlp-classes-masked", "mlp-classes", "cnn-classes-masked"],
+)
+@pytest.mark.parametrize("seeds", [[3], [0, 1]], ids=len)
+def test_a_run_equals_a_plain_module_s(seeds, net, order, train, learner):
+    """Step by step against an ordinary net, each seed by itself."""
+    references = {"a_gem": a_gem_references, "s_gem": s_gem_references, "gem": gem_references}[learner["name"]]
+    here = way(learner, net, order, seeds, train)
+    ordinary = [here.ordinary(s=s) for s in range(len(seeds))]
+    optimizers = [here.optimizer(each) for each in ordinary]
+    violations = np.zeros((len(seeds), 3), dtype=int)
+    for t in range(len(here.changes)):
+        here.step()
+        task = int(here.setting.tasks[0, here.setting.step(t)][0])
+        for s, (plain, optimizer) in enumerate(zip(ordinary, optimizers)):
+            x, y = (part[s] for part in here.batch(t))
+            refs = references(here, plain, s, t, task) if task else []
+            g = flat(cross_entropy(plain(x), y, here.mask(t, s)), plain)
+            if any(g @ ref < 0 for ref in refs):
+                violations[s, task] += 1
+                g = project_plainly(g, refs, learner)
+            start = 0
+            for p in plain.parameters():
+                p.grad = g[start : start + p.numel()].view_as(p)
+                start += p.numel()
+            optimizer.step()
+    for s, plain in enumerate(ordinary):
+        assert_same_net(here.learner.net, plain, s)
+        assert here.learner.report(s)["violations"] == violations[s].tolist()
+    assert violations.sum() > 0
+
+
+@ALL
+@pytest.mark.parametrize("order", [CLASSES, RANDOM], ids=["classes", "scarce"])
+@pytest.mark.parametrize("net", [MLP, CNN], ids=lambda net: net["name"])
+def test_a_seed_does_not_depend_on_its_mates(net, order, learner):
+    """Also where their memories differ in size."""
+    together = way(learner, net, order, seeds=[0, 1, 2])
+    together.walk()
+    sizes = {tuple(counts) for counts in together.learner.memory.counts.tolist()}
+    assert len(sizes) == (1 if order is CLASSES else 3)
+    for s in range(3):
+        alone = way(learner, net, order, seeds=[s])
+        alone.walk()
+        for mine, other in zip(together.learner.parameters, alone.learner.parameters):
+            torch.testing.assert_close(mine[s], other.view_as(mine[s]), rtol=1e-8, atol=1e-9)
+        assert together.learner.report(s) == alone.learner.report(0)
+        assert together.learner.memory_use(s) == alone.learner.memory_use(0)
+
+
+@ALL
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, 1e160], ids=str)
+def test_a_seed_that_diverges_leaves_its_mates_alone(bad, learner):
+    """The other two end where they would have, to the last bit; both its loss and its references are lost."""
+    sound, broken = way(learner, seeds=[0, 1, 2]), way(learner, seeds=[0, 1, 2])
+    sound.walk()
+    broken.walk(until=5)
+    with torch.no_grad():
+        for p in broken.learner.parameters:
+            p[1] = bad
+    broken.walk()
+    for mine, other in zip(broken.learner.parameters, sound.learner.parameters):
+        assert torch.equal(mine[[0, 2]], other[[0, 2]])
+    assert broken.learner.report(2) == sound.learner.report(2)
+    if not np.isfinite(bad):
+        assert not any(p[1].isfinite().all() for p in broken.learner.parameters)
+
+
+@ALL
+def test_batch_norm_counts_the_references_too(learner):
+    """A ResNet takes both passes of a step in training mode: in task 1 there are two, in task 0 one."""
+    here = way(learner, RESNET, seeds=[0, 1], items=5)
+    norm = next(m for m in here.learner.net.modules() if hasattr(m, "running_mean"))
+    passes = []
+    forward = here.learner.net.forward
+    here.learner.net.forward = lambda x: (passes.append(x.shape[1]), forward(x))[1]
+    for _ in range(len(here.changes)):
+        before, done = norm.running_mean.clone(), len(passes)
+        here.step()
+        task = int(here.learner.task[here.t - 1])
+        expected = [4] * task if learner is GEM else [min(REFERENCE, 4 * task) if learner is A_GEM else 4]
+        assert passes[done:] == [*(expected if task else []), 5]
+        assert (norm.running_mean != before).any()
+    assert all(p.isfinite().all() for p in here.learner.parameters)
+
+
+@ALL
+def test_without_a_second_task_it_is_plain_descent(learner):
+    spec = cell(learner, MLP, oracle={"name": "none"}, order=RANDOM)
+    data = images()
+    held = Way(spec, data, [made(spec, data)]).walk()
+    single = Way(spec | {"learner": {"name": "single"}}, data, [made(spec, data)]).walk()
+    assert all(torch.equal(a, b) for a, b in zip(held.parameters, single.parameters))
+    assert held.report(0) == {"violations": [0], "memory": [12]}
+    assert held.learning_rate == LR

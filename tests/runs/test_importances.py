@@ -1,0 +1,412 @@
+"""EWC, PI (which is SI), MAS and RWALK as `agem` has them: importances by hand, training against plain loops."""
+
+import dataclasses
+
+import pytest
+import torch
+from courses import CNN, MLP, Way, assert_same_net, cell, cross_entropy, images, made, split, stream
+from torch import nn
+
+from clpapers.runs import learners
+from clpapers.runs.importance import EPSILON, min_max
+from clpapers.runs.nets.stacked import stack
+
+EWC = {
+    "name": "ewc",
+    "strength": 5.0,
+    "gamma": 0.0,
+    "fisher": {"interval": 3, "decay": 0.9},
+    "normalise": True,
+    "half": False,
+}
+PI = {"name": "si", "strength": 0.1, "damping": 1e-3, "gradient": "task", "clip": True}
+MAS = {"name": "mas", "strength": 2.0, "per": "batch", "reset": True}
+MAS_PUBLISHED = MAS | {"per": "item", "reset": False}
+RWALK = {"name": "rwalk", "strength": 1.0, "damping": 1e-3, "interval": 3, "decay": 0.9, "published": False}
+RWALK_PUBLISHED = RWALK | {"published": True}
+SINGLE = {"name": "single"}
+LEARNERS = [EWC, PI, MAS, RWALK]
+NAMES = ["ewc", "pi", "mas", "rwalk"]
+THREE = {"name": "split", "tasks": 3, "length": None}
+
+# --- by hand: logistic regression on two pixels --------------------------------------------------------------
+#
+# Two weights w and logits (w·x, 0). Item A is (1, 0) of class 0, item B is (1/5, 2/5) of class 1. Where w·x = 0 both
+# classes have p = 1/2, so that the cross-entropy's gradient of w is g_A = -x/2 = (-1/2, 0), g_B = x/2 = (1/10, 1/5).
+
+A, B = 0, 1
+
+
+def two_weights(learner, indices, boundaries, **budget):
+    """A learner of w and the batches of a stream of the items A and B."""
+    data = images(classes=2, items=1, shape=(1, 2, 1), test_items=1)
+    data.train_x[:] = torch.tensor([[255, 0], [51, 102]]).view(2, 1, 2, 1).numpy()
+    order = {"name": "random", "length": None}
+    spec = cell(learner, MLP, oracle={"name": "chunks"}, order=order, **{"batch": 1, "learning_rate": 0.5} | budget)
+    way = Way(spec, data, [stream(indices, boundaries)])
+
+    def build(seeds):
+        return stack(
+            lambda: nn.Sequential(nn.Flatten(), nn.Linear(2, 1, bias=False), nn.ConstantPad1d((0, 1), 0)), seeds
+        )
+
+    setting = dataclasses.replace(way.setting, build=lambda seeds: build(seeds).double())
+    way.learner = learners.create(spec["learner"], setting)
+    place(way, 0, 0)
+    return way
+
+
+def place(way, *w):
+    with torch.no_grad():
+        way.learner.parameters[0].copy_(torch.tensor([w], dtype=torch.float64))
+
+
+def observe(way, t, *w):
+    """Learn the batch of step t from these weights on."""
+    place(way, *w)
+    way.learner.observe(t, *way.batch(t))
+
+
+def near(tensors, *expected):
+    torch.testing.assert_close(tensors[0].detach().flatten(), torch.tensor(expected, dtype=torch.float64))
+
+
+def test_running_ewc_by_hand():
+    """g_A² = (1/4, 0), g_B² = (1/100, 1/25); F is updated before steps 1 and 3, K = 2 and α = 3/4.
+
+    F = 3/4·(g_A²)/2 = (3/32, 0), then 1/4·F + 3/4·(g_B² + g_A²)/2 = (3/128 + 3/8·26/100, 3/8·1/25). Scaled, (1, 0).
+    Away from θ* = 0 by (0, 3) nothing pulls, and by (d, 0) 2λd does. With γ = 0 the next change keeps no old F.
+    """
+    options = {"strength": 1 / 8, "fisher": {"interval": 2, "decay": 3 / 4}}
+    way = two_weights(EWC | options, [A, B, A, A, A, B, A], [4, 6])
+    observe(way, 0, 0, 0)
+    near(way.learner.running.value, 0, 0)
+    observe(way, 1, 0, 0)
+    near(way.learner.running.value, 3 / 32, 0)
+    observe(way, 2, 0, 0)
+    observe(way, 3, 0, 0)
+    first = 3 / 128 + 3 / 8 * 26 / 100
+    near(way.learner.running.value, first, 3 / 200)
+    place(way, 0, 0)
+    way.learner.task_change(4)
+    near(way.learner.fisher, first, 3 / 200)
+    near(way.learner.importance, 1, 0)
+    observe(way, 4, 0, 3)
+    near(way.learner.parameters, 1 / 4, 3)  # -lr·g_A alone
+    observe(way, 5, 2, -1)  # B has w·x = 0 here as well
+    near(way.learner.parameters, 2 - 1 / 2 * (1 / 10 + 2 / 8 * 2), -1 - 1 / 2 * 1 / 5)
+    way.learner.task_change(6)
+    near(way.learner.fisher, first / 4 + 3 / 32, 3 / 800)  # the square of step 4 alone: step 3's was cleared
+
+
+@pytest.mark.parametrize("clip", [True, False])
+@pytest.mark.parametrize("gradient", ["task", "whole"])
+def test_pi_by_hand(gradient, clip):
+    """A moves w by (1/4, 0), ω = (1/8, 0); B by -(1/20, 1/10), ω = (13/100, 1/50). From θ̃ = 0 to (1/4, -1/2) it is
+    (1/16, 1/4) squared: with ξ = 1/16, Ω = (1.04, 0.064).
+
+    Then B at w = 0 has the penalty's gradient 2Ω·(-1/4, 1/2) = (-0.52, 0.064), the whole one is (-0.42, 0.264), the
+    step (0.21, -0.132). Against g_B the first weight's ω is -0.021 and is clipped; the second's is 0.0264.
+    """
+    way = two_weights(
+        PI | {"strength": 1.0, "damping": 1 / 16, "gradient": gradient, "clip": clip}, [A, B, B, A], [2, 3]
+    )
+    way.learner.anchor = [torch.zeros_like(p) for p in way.learner.parameters]
+    observe(way, 0, 0, 0)
+    near(way.learner.path, 1 / 8, 0)
+    observe(way, 1, 0, 0)
+    near(way.learner.path, 0.13, 0.02)
+    place(way, 1 / 4, -1 / 2)
+    way.learner.task_change(2)
+    near(way.learner.importance, 1.04, 0.064)
+    observe(way, 2, 0, 0)
+    near(way.learner.parameters, 0.21, -0.132)
+    path = (-0.021, 0.0264) if gradient == "task" else (0.42**2 / 2, 0.264**2 / 2)
+    near(way.learner.path, *path)
+    way.learner.task_change(3)
+    gained = (0.0 if clip and gradient == "task" else path[0] / (0.04**2 + 1 / 16), path[1] / (0.368**2 + 1 / 16))
+    near(way.learner.importance, 1.04 + gained[0], 0.064 + gained[1])
+
+
+@pytest.mark.parametrize("reset", [True, False])
+@pytest.mark.parametrize("per", ["batch", "item"])
+def test_mas_by_hand(per, reset):
+    """∂(w·x)²/∂w = 2(w·x)x is (2, 0) for A and -(0.24, 0.48) for B at w = (1, -2): together (1.76, -0.48).
+
+    The first task is {A, B} and {A}, three items; the second is B alone.
+    """
+    way = two_weights(MAS | {"strength": 1.0, "per": per, "reset": reset}, [A, B, A, B, A], [3, 4], batch=2)
+    way.step()
+    way.step()
+    place(way, 1, -2)
+    way.learner.task_change(2)
+    first = ((1.76 if per == "batch" else 2.24) / 3 + 2 / 3, 0.48 / 3)
+    near(way.learner.importance, *first)
+    near(way.learner.parameters, 1, -2)
+    observe(way, 2, 0, 0)
+    gradient = (1 / 10 + 2 * first[0] * -1, 1 / 5 + 2 * first[1] * 2)
+    near(way.learner.parameters, -gradient[0] / 2, -gradient[1] / 2)
+    place(way, 1, -2)
+    way.learner.task_change(3)
+    near(way.learner.importance, 0.24 + (not reset) * first[0], 0.48 + (not reset) * first[1])
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_rwalk_by_hand(published):
+    """K = 2, α = 1/2, ξ = 1/16, updates before steps 1, 3 and 5; ω and g² as for PI and EWC.
+
+    Before step 1: ω = (1/8, 0), F = 0, so S = (2, 0), and F = (1/4, 0)/4 = (1/16, 0). Before step 3: ω = (0.13, 0.02),
+    θ - θ' = (1, -1/2), so that S gains 0.13/(1/16 + 1/16) and 0.02/(1/16), and F = F/2 + (2·g_A² + g_B²)/4.
+    Published, the first denominator is 1/32 + 1/16, and only the squares g_A² + g_B² since step 1 count.
+    The second task begins at θ* = (1, 0); from w = 0 A's g_A and the penalty's 2λ·(1 + 1)·(-1) = -1/2 move w by
+    (1/2, 0), which is (1/4, 0) along the former.
+    """
+    options = {"strength": 1 / 8, "damping": 1 / 16, "interval": 2, "decay": 1 / 2, "published": published}
+    way = two_weights(RWALK | options, [A, B, A, B, A, A, A], [4, 6])
+    observe(way, 0, 0, 0)
+    near(way.learner.path, 1 / 8, 0)
+    observe(way, 1, 0, 0)
+    near(way.learner.gain, 2, 0)
+    near(way.learner.fisher.value, 1 / 16, 0)
+    observe(way, 2, 0, 0)
+    near(way.learner.path, 0.13, 0.02)
+    observe(way, 3, 1, -1 / 2)
+    score = (2 + 0.13 / (3 / 32 if published else 1 / 8), 0.32)
+    near(way.learner.gain, *score)
+    fisher = (1 / 32 + (0.26 if published else 0.51) / 4, 0.01)
+    near(way.learner.fisher.value, *fisher)
+    place(way, 1, 0)
+    way.learner.task_change(4)
+    near(way.learner.score, *score)
+    near(way.learner.importance, 2, 0)
+    observe(way, 4, 0, 0)
+    near(way.learner.parameters, 1 / 2, 0)
+    near(way.learner.path, 1 / 4, 0)
+    observe(way, 5, 1 / 2, 0)
+    gain = 1 / 4 / ((1 / 2 if published else 1) * fisher[0] / 4 + 1 / 16)
+    near(way.learner.gain, gain, 0)
+    way.learner.task_change(6)
+    mean = ((score[0] + gain) / 2, 0.32 / 2)
+    near(way.learner.score, *(mean if published else (score[0] + mean[0], 0.32 + mean[1])))
+
+
+# --- scaled to [0, 1] ----------------------------------------------------------------------------------------
+
+
+def test_each_seed_is_scaled_over_all_its_parameters():
+    """Seed 0 holds 1, 3 and 5, seed 1 equal numbers, seed 2 something that is none."""
+    importance = [torch.tensor([[1.0, 3.0], [7.0, 7.0], [1.0, torch.nan]]), torch.tensor([[[5.0]], [[7.0]], [[2.0]]])]
+    first, second = min_max(importance, 3)
+    assert first[:2].tolist() == [[0, 0.5], [0, 0]]
+    assert second[:2].tolist() == [[[1]], [[0]]]
+    assert first[2].isnan().all()
+    assert second[2].isnan().all()
+    first, second = min_max([torch.tensor([1.0, 3.0]), torch.tensor([[5.0]])], 1)  # no seed axis
+    assert first.tolist() == [0, 0.5]
+    assert second.tolist() == [[1]]
+
+
+# --- against plain loops -------------------------------------------------------------------------------------
+
+
+def scaled(values):
+    low, high = min(v.min() for v in values), max(v.max() for v in values)
+    return [(v - low) / (high - low + EPSILON) for v in values]
+
+
+class Plain:
+    """One seed's plain loop, the penalty in the loss; a subclass says what is important."""
+
+    def __init__(self, way, s, options):
+        self.way, self.s, self.net = way, s, way.ordinary(s=s)
+        self.parameters, self.begun = list(self.net.parameters()), 0
+        self.__dict__ |= options
+        self.start()
+
+    def zeros(self):
+        return [torch.zeros_like(p) for p in self.parameters]
+
+    def here(self):
+        return [p.detach().clone() for p in self.parameters]
+
+    def walk(self):
+        optimizer, centre, importance = self.way.optimizer(self.net), None, None
+        for t in range(len(self.way.changes)):
+            x, y = (part[self.s] for part in self.way.batch(t))
+            if self.way.changes[t]:
+                importance, centre = self.change(t), self.here()
+                self.begun = t
+            self.before_step(t - self.begun)
+            loss = cross_entropy(self.net(x), y, self.way.mask(t, self.s))
+            gradient, before = torch.autograd.grad(loss, self.parameters, retain_graph=True), self.here()
+            if centre is not None:
+                pulls = ((i * (p - c) ** 2).sum() for i, p, c in zip(importance, self.parameters, centre))
+                loss = loss + self.strength * sum(pulls)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            self.after_step(gradient, [b - a for a, b in zip(before, self.here())])
+        return self.net
+
+    def start(self): ...
+
+    def before_step(self, i): ...
+
+    def after_step(self, gradient, step): ...
+
+
+class PlainEWC(Plain):
+    def start(self):
+        self.running, self.squares = self.zeros(), []
+        self.interval, self.decay = self.fisher["interval"], self.fisher["decay"]
+
+    def before_step(self, i):
+        if i % self.interval == self.interval - 1:
+            sums = [sum(s) for s in zip(*self.squares)] if self.squares else self.zeros()
+            self.running = [(1 - self.decay) * f + self.decay * s / self.interval for f, s in zip(self.running, sums)]
+            self.squares = []
+
+    def after_step(self, gradient, step):
+        self.squares.append([g**2 for g in gradient])
+
+    def change(self, t):
+        self.squares = []
+        return scaled(self.running)
+
+
+class PlainPI(Plain):
+    def start(self):
+        self.path, self.omega, self.anchor = self.zeros(), self.zeros(), self.here()
+
+    def after_step(self, gradient, step):
+        self.path = [w - g * d for w, g, d in zip(self.path, gradient, step)]
+
+    def change(self, t):
+        for i, (w, here, anchor) in enumerate(zip(self.path, self.here(), self.anchor)):
+            self.omega[i] = self.omega[i] + torch.relu(w / (self.damping + (here - anchor) ** 2))
+        self.path, self.anchor = self.zeros(), self.here()
+        return self.omega
+
+
+class PlainMAS(Plain):
+    def start(self):
+        self.omega = self.zeros()
+
+    def change(self, t):
+        new, items = self.zeros(), 0
+        self.net.eval()
+        for k in range(self.begun, t):
+            x = self.way.batch(k)[0][self.s]
+            items += len(x)
+            for part in x.split(1 if self.per == "item" else len(x)):
+                loss = (self.net(part)[:, self.way.mask(k, self.s)] ** 2).sum()
+                new = [n + g.abs() for n, g in zip(new, torch.autograd.grad(loss, self.parameters))]
+        self.net.train()
+        old = self.zeros() if self.reset else self.omega
+        self.omega = [o + n / items for o, n in zip(old, new)]
+        return self.omega
+
+
+class PlainRWalk(Plain):
+    def start(self):
+        self.path, self.gain, self.score, self.running, self.sum = (self.zeros() for _ in range(5))
+        self.anchor, self.task = self.here(), 0
+
+    def before_step(self, i):
+        if i % self.interval == self.interval - 1:
+            for j, here in enumerate(self.here()):
+                length = self.running[j] * (here - self.anchor[j]) ** 2 * (0.5 if self.published else 1)
+                self.gain[j] = self.gain[j] + torch.relu(self.path[j] / (self.damping + length))
+                self.running[j] = (1 - self.decay) * self.running[j] + self.decay / self.interval * self.sum[j]
+            self.path, self.anchor = self.zeros(), self.here()
+            self.sum = self.zeros() if self.published else self.sum
+
+    def after_step(self, gradient, step):
+        self.path = [w - g * d for w, g, d in zip(self.path, gradient, step)]
+        self.sum = [s + g**2 for s, g in zip(self.sum, gradient)]
+
+    def change(self, t):
+        gain = [2 * g for g in self.gain] if self.task == 0 else self.gain
+        mean = [(s + g) / 2 for s, g in zip(self.score, gain)]
+        self.score = mean if self.published else [s + m for s, m in zip(self.score, mean)]
+        self.task, self.gain, self.path, self.sum = self.task + 1, self.zeros(), self.zeros(), self.zeros()
+        self.anchor = self.here()
+        return [f + s for f, s in zip(scaled(self.running), scaled(self.score))]
+
+
+PLAIN = {"ewc": PlainEWC, "si": PlainPI, "mas": PlainMAS, "rwalk": PlainRWalk}
+
+
+def along(learner, net=MLP, train="none", seeds=(0, 1), **budget):
+    """A way of about 6 + 6 + 6 steps through three tasks of two classes."""
+    spec = cell(learner, net, oracle=split(3), order=THREE, train=train, **budget)
+    data = images(classes=6, items=14, shape=(4, 4, 1))
+    return Way(spec, data, [made(spec, data, seed) for seed in seeds])
+
+
+@pytest.mark.parametrize("seeds", [(0,), (0, 1)], ids=len)
+@pytest.mark.parametrize("train", ["none", "oracle"])
+@pytest.mark.parametrize("net", [MLP, CNN], ids=["mlp", "cnn"])
+@pytest.mark.parametrize(
+    "learner", [*LEARNERS, MAS_PUBLISHED, RWALK_PUBLISHED], ids=[*NAMES, "mas-published", "rwalk-published"]
+)
+def test_training_equals_the_plain_loop(learner, net, train, seeds):
+    way = along(learner, net, train, seeds)
+    assert way.changes.sum() == 2
+    trained, untouched = way.walk(), along(SINGLE, net, train, seeds).walk()
+    for s in range(len(seeds)):
+        plain = PLAIN[learner["name"]](way, s, {k: v for k, v in learner.items() if k != "name"})
+        assert_same_net(trained.net, plain.walk(), s, rtol=1e-7, atol=1e-9)
+    held = max((a - b).abs().max() for a, b in zip(trained.parameters, untouched.parameters))
+    assert held > 1e-4  # the penalty matters here
+
+
+# --- what does not matter ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=NAMES)
+def test_a_seed_that_diverges_leaves_its_stack_mates_alone(learner):
+    whole, broken = along(learner), along(learner)
+    whole.walk(until=2)
+    broken.walk(until=2)
+    with torch.no_grad():
+        broken.learner.parameters[0][1, 0] = torch.nan
+    whole.walk()
+    broken.walk()
+    for healthy, poisoned in zip(whole.learner.parameters, broken.learner.parameters):
+        assert torch.equal(healthy[0], poisoned[0])
+    assert broken.learner.parameters[-1][1].isnan().all()
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=NAMES)
+def test_without_a_change_it_is_single(learner):
+    def after(options):
+        spec = cell(options, MLP, oracle={"name": "none"}, order=THREE)
+        data = images(classes=6)
+        way = Way(spec, data, [made(spec, data)])
+        assert not way.changes.any()
+        return way.walk().parameters
+
+    assert all(torch.equal(a, b) for a, b in zip(after(learner), after(SINGLE)))
+
+
+@pytest.mark.parametrize("learner", [EWC | {"fisher": {"interval": 50, "decay": 0.9}}, RWALK | {"interval": 50}])
+def test_an_interval_longer_than_every_task_leaves_nothing_important(learner):
+    """As on CUB, whose tasks have 30 steps: the table has EWC and RWALK where VAN is."""
+    way = along(learner)
+    held, single = way.walk().parameters, along(SINGLE).walk().parameters
+    assert not any(v.any() for v in way.learner.importance)
+    assert all(torch.equal(a, b) for a, b in zip(held, single))
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=NAMES)
+def test_a_change_alone_moves_nothing(learner):
+    """Neither the weights nor, with MAS, which looks at all items again, the net's mode, gradients or statistics."""
+    way = along(learner, CNN)
+    way.walk(until=int(way.changes.argmax()))
+    before = {k: v.clone() for k, v in way.learner.net.state_dict().items()}
+    gradients = [p.grad.clone() for p in way.learner.parameters]
+    way.learner.task_change(way.t)
+    assert all(torch.equal(before[k], v) for k, v in way.learner.net.state_dict().items())
+    assert all(torch.equal(p.grad, g) for p, g in zip(way.learner.parameters, gradients))
+    assert way.learner.net.training

@@ -1,0 +1,330 @@
+"""PROG-NN: explicit sums of maps; what each column sees; nothing is forgotten; sizes; seeds."""
+
+import copy
+import itertools
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from courses import CNN, LR, MLP, RESNET, Way, cell, cross_entropy, images
+from torch import nn
+
+from clpapers.runs.learners import prog_nn
+from clpapers.runs.nets import progressive
+from clpapers.runs.nets.stacked import stack
+from clpapers.streams import orders
+
+PROG = {"name": "prog_nn"}
+DATA = images(classes=6, items=7)
+SPLIT = {"name": "split", "tasks": 3, "length": None}
+DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": 18}
+NETS = pytest.mark.parametrize("net", [MLP, RESNET], ids=lambda net: net["name"])
+
+
+def on_its_way(net=MLP, order=SPLIT, seeds=(0,), train="oracle", data=None, **changed):
+    data = data or (DATA if net is MLP else images(classes=6, items=7, shape=(8, 8, 1)))
+    spec = cell(PROG, net, oracle={"name": "chunks"}, order=order, train=train, **changed)
+    pixels = data.train_x[0, ..., 0].size
+    return Way(spec, data, [orders.make(order, data.train_y, seed, pixels) for seed in seeds])
+
+
+def beginnings(way):
+    """The first steps of the tasks."""
+    return [0, *way.changes.nonzero()[0].tolist()]
+
+
+def answers(way, task, x):
+    """The logits of one task's column."""
+    with way.learner.evaluation(), torch.no_grad():
+        return way.learner.scores(x, torch.full(x.shape[:2], task))
+
+
+def state(module):
+    return {k: v.clone() for k, v in module.state_dict().items()}
+
+
+def same(before, after):
+    return all(torch.equal(before[k], after[k]) for k in before)
+
+
+# --- plain implementations ---------------------------------------------------------------------------------
+
+
+def unfolded(weight, count):
+    """The weights and biases of so many earlier columns' maps, as they stand side by side."""
+    return [(w[:, :-1].clone(), w[:, -1].flatten().clone()) for w in weight.detach().chunk(count, dim=1)]
+
+
+def linear(weight, bias):
+    layer = nn.Linear(weight.shape[1], weight.shape[0]).double()
+    layer.weight.data, layer.bias.data = weight.clone(), bias.clone()
+    return layer
+
+
+class PlainColumn(nn.Module):
+    """An MLP column with one nn.Linear for each layer and one for each layer of each earlier column."""
+
+    def __init__(self, column, earlier):
+        super().__init__()
+        self.layers, self.laterals = nn.ModuleList(), nn.ModuleList()
+        for i, level in enumerate(column.levels):
+            if i == 0:  # how their sum is shared out among the maps does not matter
+                torch.manual_seed(0)
+                total = [p.detach() * math.sqrt(earlier + 1) for p in level.own[1].map.parameters()]
+                extra = [[torch.randn_like(p) for p in total] for _ in range(earlier)]
+                self.layers.append(linear(*(p - sum(each) for p, *each in zip(total, *extra))))
+                self.laterals.append(nn.ModuleList(linear(*each) for each in extra))
+            else:
+                self.layers.append(linear(*level.own.parameters()))
+                maps = unfolded(level.laterals.weight, earlier) if earlier else []
+                self.laterals.append(nn.ModuleList(linear(*each) for each in maps))
+
+    def forward(self, x, others):
+        """Logits and the inputs of all layers, from x [B, pixels] and the inputs of the earlier columns' layers."""
+        inputs = [x]
+        for i, (layer, laterals) in enumerate(zip(self.layers, self.laterals)):
+            h = layer(inputs[i])
+            for lateral, other in zip(laterals, others, strict=True):
+                h = h + lateral(other[i])
+            inputs.append(h if layer is self.layers[-1] else h.relu())
+        return inputs.pop(), inputs
+
+
+@pytest.mark.parametrize("ahead", [1, 3, 100])
+@pytest.mark.parametrize("order", [SPLIT, DOMAINS], ids=lambda order: order["name"])
+def test_training_equals_the_explicit_sums_of_maps(order, ahead, monkeypatch):
+    """Logits, losses and the final parameters of three columns, and all tasks' answers."""
+    monkeypatch.setattr(prog_nn, "AHEAD", ahead)
+    train = "oracle" if order is SPLIT else "none"
+    way = on_its_way(order=order, train=train)
+    columns = [PlainColumn(column, c) for c, column in enumerate(way.learner.net.columns)]
+
+    def forward(task, x):
+        others = []
+        for column in columns[:task]:
+            with torch.no_grad():
+                others.append(column(x, others)[1])
+        return columns[task](x, others)[0]
+
+    for t in range(len(way.changes)):
+        x, y = way.batch(t)
+        task = int(way.setting.tasks[0, way.setting.step(t).start])
+        plain = forward(task, x[0].flatten(1))
+        loss = cross_entropy(plain, y[0], way.mask(t))
+        optimizer = torch.optim.SGD(columns[task].parameters(), lr=LR)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        said = way.step()
+        torch.testing.assert_close(said[0][0], loss)
+        torch.testing.assert_close(said[1][0], plain)
+    for c, (ours, plain) in enumerate(zip(way.learner.net.columns, columns)):
+        for i, level in enumerate(ours.levels):
+            expected = [plain.layers[i], *plain.laterals[i]]
+            if i == 0:
+                for name in ("weight", "bias"):
+                    total = sum(getattr(each, name) for each in expected)
+                    torch.testing.assert_close(getattr(level.own[1].map, name) * math.sqrt(c + 1), total)
+            else:
+                found = [tuple(level.own.parameters())] + (unfolded(level.laterals.weight, c) if c else [])
+                for mine, other in zip(found, expected, strict=True):
+                    torch.testing.assert_close(mine, tuple(other.parameters()))
+        x = way.batch(0)[0]
+        torch.testing.assert_close(answers(way, c, x)[0], forward(c, x[0].flatten(1)).detach())
+
+
+def test_resnet_columns_equal_explicit_sums_of_convolutions():
+    """In evaluation mode, level by level, after training."""
+    way, x = on_its_way(RESNET), on_its_way(RESNET).batch(0)[0]
+    columns = way.walk().net.columns
+    said, x = [answers(way, c, x)[0] for c in range(3)], x[0]
+    way.learner.net.eval()
+    seen = []  # of each column: the inputs of stem, stages and head
+    for c, column in enumerate(columns):
+        inputs = [x]
+        for i, (level, stride) in enumerate(zip(column.levels, (1, 1, 2, 2, 2, None), strict=True)):
+            h = level.own(inputs[i])
+            if i == 0 and c:
+                h = h + math.sqrt(c) * F.conv2d(x, level.laterals.map.weight, level.laterals.map.bias)
+            for (weight, bias), other in zip(unfolded(level.laterals.weight.squeeze(0), c) if i and c else [], seen):
+                if stride is None:
+                    h = h + F.linear(other[i], weight, bias)
+                else:
+                    h = h + F.conv2d(other[i][..., ::stride, ::stride], weight, bias)
+            inputs.append(h if stride is None else h.relu())
+            if i == 4:
+                inputs[-1] = inputs[-1].mean(dim=(2, 3))
+        torch.testing.assert_close(said[c], inputs.pop().detach())
+        seen.append(inputs)
+
+
+@NETS
+def test_the_first_column_is_the_cells_net(net):
+    """As it is initialised, and after training on the first task."""
+    way = on_its_way(net)
+    plain, second = way.ordinary(), beginnings(way)[1]
+    optimizer = way.optimizer(plain)
+    for t in range(second):
+        x, y = way.batch(t)
+        logits = plain(x[0])
+        torch.testing.assert_close(way.step()[1][0], logits)
+        optimizer.zero_grad()
+        cross_entropy(logits, y[0], way.mask(t)).backward()
+        optimizer.step()
+    x = way.batch(second)[0]
+    torch.testing.assert_close(answers(way, 0, x)[0], plain.eval()(x[0]).detach())
+
+
+def test_columns_begin_as_the_cells_net_with_truncated_normal_laterals():
+    wide = {"name": "mlp", "hidden": [100, 100]}
+    way = on_its_way(wide, data=DATA)
+    for c, column in enumerate(way.learner.net.columns):
+        net = way.ordinary(f"init {c}" if c else "init")
+        layers = [layer for layer in net if isinstance(layer, nn.Linear)]
+        first = column.levels[0].own[1].map
+        pixels = first.weight * math.sqrt(c + 1) - layers[0].weight
+        torch.testing.assert_close(first.bias * math.sqrt(c + 1), layers[0].bias + 0.1 * c)
+        assert pixels.abs().max() <= 0.2 * c + 1e-9
+        assert pixels.std().item() == pytest.approx(0.088 * math.sqrt(c), rel=0.1)  # 0.88: the cut normal's
+        for level, layer in zip(list(column.levels)[1:], layers[1:], strict=True):
+            torch.testing.assert_close(level.own.weight, layer.weight)
+            torch.testing.assert_close(level.own.bias, layer.bias)
+            maps = unfolded(level.laterals.weight, c) if c else []
+            for weight, bias in maps:
+                assert weight.abs().max() <= 0.2
+                assert weight.std().item() == pytest.approx(0.088, rel=0.1)
+                torch.testing.assert_close(bias, torch.full_like(bias, 0.1))
+            assert all(not torch.equal(a, b) for (a, _), (b, _) in itertools.combinations(maps, 2))
+
+
+# --- columns -----------------------------------------------------------------------------------------------
+
+
+@NETS
+def test_old_logits_never_change(net):
+    """Bit for bit, and with them columns and running statistics; the columns to come do not change either."""
+    way, x = on_its_way(net), on_its_way(net).batch(1)[0]
+    starts = [*beginnings(way), len(way.changes)]
+    for task, end in enumerate(starts[1:]):
+        before = [(answers(way, c, x), state(column)) for c, column in enumerate(way.learner.net.columns)]
+        way.walk(until=end)
+        for c, (column, (said, was)) in enumerate(zip(way.learner.net.columns, before)):
+            assert same(was, state(column)) == (c != task)
+            if c < task:
+                assert torch.equal(said, answers(way, c, x))
+    assert task == 2
+
+
+@NETS
+def test_only_the_current_column_gets_gradients(net):
+    way = on_its_way(net)
+    for t in range(len(way.changes)):
+        way.step()
+        task = int(way.setting.tasks[0, way.setting.step(t).start])
+        for c, column in enumerate(way.learner.net.columns):
+            assert {p.grad is not None for p in column.parameters()} == {c == task}
+            assert {m.training for m in column.modules()} == {c == task}
+
+
+@NETS
+def test_laterals_come_from_every_level_of_every_earlier_column(net):
+    """Whatever moves in an earlier column, short of its head, is seen in the last one's answers; and not vice versa."""
+    way = on_its_way(net)
+    columns, x = way.walk().net.columns, way.batch(0)[0]
+    before = [answers(way, c, x) for c in range(3)]
+    for c in range(3):
+        for level in range(len(columns[c].levels)):
+            was = state(columns[c])
+            with torch.no_grad():
+                list(columns[c].levels[level].own.parameters())[-1].add_(0.5)
+            head = level == len(columns[c].levels) - 1
+            changed = [not torch.equal(said, answers(way, d, x)) for d, said in enumerate(before)]
+            assert changed == [d == c or (d > c and not head) for d in range(3)]
+            columns[c].load_state_dict(was)
+
+
+@NETS
+def test_items_of_several_tasks_are_each_answered_by_their_column(net):
+    way = on_its_way(net, seeds=(0, 1))
+    way.walk(until=beginnings(way)[1] + 1)
+    x = way.batch(0)[0]
+    tasks = torch.tensor([[2, 0, 2, 2, 0], [1, 0, 0, 2, 1]])
+    alone = torch.stack([answers(way, c, x) for c in range(3)])
+    with way.learner.evaluation(), torch.no_grad():
+        scores = way.learner.scores(x, tasks)
+    for s, i in itertools.product(range(2), range(5)):
+        torch.testing.assert_close(scores[s, i], alone[tasks[s, i], s, i])
+
+
+# --- sizes -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seeds", [(0,), (0, 1)])
+def test_parameters_of_mlp_columns(seeds):
+    """Column c has c + 1 affine maps for each layer."""
+    layers = 16 * 6 + 6 + 6 * 5 + 5 + 5 * 6 + 6
+    report = on_its_way(seeds=seeds).learner.report(len(seeds) - 1)
+    assert report == {"columns": 3, "parameters": layers * (1 + 2 + 3)}
+
+
+def test_parameters_of_resnet_columns():
+    """Column c has the net, and c maps from pixels, from the inputs of four stages and from pooled features."""
+    way = on_its_way(RESNET)
+    net = sum(p.numel() for p in way.ordinary().parameters())
+    maps = sum(n_in * n_out + n_out for n_in, n_out in ((1, 2), (2, 2), (2, 4), (4, 8), (8, 16), (16, 6)))
+    assert way.learner.report(0)["parameters"] == 3 * net + (1 + 2) * maps
+
+
+# --- seeds, and what it does not take ----------------------------------------------------------------------
+
+
+@NETS
+def test_seeds_do_not_depend_on_their_stack_mates(net):
+    """Each seed of a stack is as alone, even next to one that comes to grief."""
+    ways = [on_its_way(net, seeds=seeds) for seeds in ((0, 1, 2), (0,), (2,))]
+    with torch.no_grad():
+        ways[0].learner.parameters[0][1] = torch.nan
+    until = beginnings(ways[0])[2] + 2
+    for _ in range(until):
+        (loss, logits), *alone = [way.step() for way in ways]
+        for s, (single_loss, single) in zip((0, 2), alone):
+            torch.testing.assert_close(loss[s], single_loss[0], rtol=1e-6, atol=1e-9)
+            torch.testing.assert_close(logits[s], single[0], rtol=1e-6, atol=1e-9)
+        assert logits[1].isnan().all()
+    for c in range(3):
+        x = ways[0].batch(0)[0]
+        said = answers(ways[0], c, x)
+        for way, s in zip(ways[1:], (0, 2)):
+            torch.testing.assert_close(said[s], answers(way, c, x[s : s + 1])[0], rtol=1e-6, atol=1e-9)
+
+
+def test_it_learns_and_forgets_nothing():
+    data = images(classes=4, items=150)
+    wide = {"name": "mlp", "hidden": [30, 30]}
+    way = on_its_way(wide, order=DOMAINS | {"length": None}, data=data, train="none", learning_rate=0.1)
+    ends, right = [*beginnings(way)[1:], len(way.changes)], []
+
+    def accuracy(task):
+        x = way.setting.images(torch.arange(600)[None] + 600 * task)
+        return (answers(way, task, x)[0].argmax(dim=1) == torch.tensor(data.train_y)).double().mean().item()
+
+    for task, end in enumerate(ends):
+        untrained = accuracy(task)
+        way.walk(until=end)
+        right.append(accuracy(task))
+        assert untrained < 0.6 < right[-1]
+    assert right == [accuracy(task) for task in range(3)]
+
+
+@pytest.mark.parametrize("tasks", [[0, 1, 0], [1, 1, 2], [0, 2, 2]], ids=str)
+def test_tasks_must_come_one_after_another(tasks):
+    setting = copy.copy(on_its_way().setting)
+    setting.tasks = torch.tensor([tasks])
+    with pytest.raises(ValueError, match="one after another"):
+        prog_nn.ProgNN(setting)
+
+
+def test_a_net_without_levels_is_refused():
+    with pytest.raises(ValueError, match="cnn has no progressive form"):
+        stack(lambda: progressive.build((1, 4, 4), 6, net=CNN, earlier=0), [0])
