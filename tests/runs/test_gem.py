@@ -6,9 +6,9 @@ import torch
 from courses import CNN, LR, MLP, RESNET, Way, assert_same_net, cell, cross_entropy, images, made, split, stream
 from scipy.optimize import lsq_linear
 
+from clpapers.runs.constrained import project
 from clpapers.runs.learners.a_gem import closest
 from clpapers.runs.learners.gem import RIDGE, multipliers
-from clpapers.runs.memories.episodic import project
 from clpapers.streams import orders
 
 A_GEM = {"name": "a_gem", "write": "uniform"}

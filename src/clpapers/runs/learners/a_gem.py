@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
+from clpapers.runs.constrained import Constrained
 from clpapers.runs.learners import Setting
 from clpapers.runs.memories import uniform_draws
-from clpapers.runs.memories.episodic import Constrained
 
 
 class AGEM(Constrained):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from clpapers.runs.constrained import Constrained
 from clpapers.runs.learners import Setting
-from clpapers.runs.memories.episodic import Constrained
 
 RIDGE = 1e-3  # of the authors' code; it makes the program strictly convex
 

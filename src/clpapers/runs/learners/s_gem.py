@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
+from clpapers.runs.constrained import Constrained
 from clpapers.runs.learners import Setting
 from clpapers.runs.learners.a_gem import closest
-from clpapers.runs.memories.episodic import Constrained
 
 
 class SGEM(Constrained):

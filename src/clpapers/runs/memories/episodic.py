@@ -1,15 +1,15 @@
-"""Episodic memories, a few items of each class of each task, and the step that they constrain."""
+"""Episodic memories: a few items of each class of each task."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Learner, Setting, backward, cross_entropy
+from clpapers.runs.learners import Setting
 
 
 def uniform(seen: np.ndarray, per_class: int, rng: np.random.Generator) -> np.ndarray:
@@ -86,93 +86,3 @@ class EpisodicMemory:
         slots = tasks[:, None] * self.size + torch.arange(self.size, device=tasks.device)
         valid = self.valid[torch.arange(len(tasks), device=tasks.device), tasks].to(self.setting.images.dtype)
         return slots, valid / valid.sum(dim=1, keepdim=True)
-
-
-class Constrained(Learner):
-    """A learner whose step must not raise its loss on the memories of completed tasks, to first order.
-
-    The budget's memory is shared out equally among all classes of all tasks. The loss on it is taken in training mode,
-    and moves the running statistics of batch norm as the stream does. Subclasses say which gradients are the `references`,
-    and solve the `dual`.
-    """
-
-    def __init__(self, setting: Setting, write: str):
-        super().__init__(setting)
-        per_class = setting.budget["memory"] // int(setting.may_hold[0].sum())
-        self.memory = EpisodicMemory(setting, per_class, write)
-        starts = np.concatenate([[0], setting.ends[:-1]])
-        self.task = setting.tasks[0].cpu().numpy()[starts]  # [T], and so many tasks are completed
-        shape = (len(setting.seeds), setting.task_count)
-        self.violations = torch.zeros(shape, dtype=torch.int64, device=setting.items.device)
-
-    def references(self, t: int) -> list[torch.Tensor]:
-        """The gradients that constrain step t, not of the first task: G, [S, k, p] a parameter."""
-        raise NotImplementedError
-
-    def dual(self, along: torch.Tensor, gram: torch.Tensor) -> torch.Tensor:
-        """The multipliers v [S, k] that `project` asks for."""
-        raise NotImplementedError
-
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        references = self.references(t) if self.task[t] else None
-        logits = self.net(x)
-        loss = self.loss(t, logits, y)
-        self.optimizer.zero_grad()
-        backward(loss)
-        if references is not None:
-            gradient, violated = project(self.rows([p.grad for p in self.parameters]), references, self.dual)
-            self.violations[:, self.task[t]] += violated
-            for parameter, new in zip(self.parameters, gradient):
-                parameter.grad = new.view_as(parameter)
-        self.optimizer.step()
-        return loss, logits
-
-    def reference(
-        self, x: torch.Tensor, y: torch.Tensor, allowed: torch.Tensor | None, weight: torch.Tensor | None
-    ) -> Sequence[torch.Tensor]:
-        """The gradient of the mean loss on what the memory gave: one tensor a parameter, of its shape."""
-        logits = self.net(x)
-        loss = cross_entropy(logits if allowed is None else logits.masked_fill(~allowed, -torch.inf), y, weight)
-        return torch.autograd.grad(loss.sum(), self.parameters)
-
-    def rows(self, gradient: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """A gradient as [S, p] a parameter."""
-        return [g.reshape(len(self.violations), -1) for g in gradient]
-
-    def memory_use(self, s: int) -> dict:
-        count = int(self.memory.counts[s].sum())
-        held = self.memory.labels[s][self.memory.valid[s]]
-        return {
-            "items": count,
-            "bytes": count * self.setting.images.pixels[0].numel(),
-            "per_class": torch.bincount(held, minlength=self.classes).tolist(),
-        }
-
-    def report(self, s: int) -> dict:
-        """`violations`: the steps of each task that were projected. `memory`: the items that it left in the memory."""
-        return {"violations": self.violations[s].tolist(), "memory": self.memory.counts[s].tolist()}
-
-
-def project(
-    gradient: Sequence[torch.Tensor],
-    references: Sequence[torch.Tensor],
-    dual: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
-) -> tuple[list[torch.Tensor], torch.Tensor]:
-    """g + Gᵀv for the seeds where a reference points away from the gradient (`agem`, section 4).
-
-    Parameters
-    ----------
-    gradient, references: g, [S, p] a parameter, and G, [S, k, p] a parameter.
-    dual: gives v [S, k] for Gg [S, k] and GGᵀ [S, k, k].
-
-    Returns the new gradient, and bool [S], whether any element of Gg was negative. A seed whose v is not finite keeps
-    its gradient: it has diverged, or its reference is zero.
-    """
-    along = sum((g[:, None] @ rows.mT).squeeze(1) for rows, g in zip(references, gradient))
-    violated = (along < 0).any(dim=1)
-    if not violated.any():
-        return list(gradient), violated
-    v = dual(along, sum(rows @ rows.mT for rows in references))
-    moved = (violated & v.isfinite().all(dim=1))[:, None]
-    new = [torch.where(moved, g + (v[:, None] @ rows).squeeze(1), g) for rows, g in zip(references, gradient)]
-    return new, violated
