@@ -28,6 +28,7 @@ RUN = {
         "correct": [[[8, 1], [1, 0]], [[2, 2], [5, 4]]],
         "shots": [[[b, 0] for b in range(9)] + [[8, 0], [8, 1]], [[1, 0], [2, 2]]],
     },
+    "learner": {"violations": [0, 1]},
     "diverged": None,
 }
 
@@ -137,6 +138,7 @@ def test_some_data_sets_are_scored_by_class():
         ("average_accuracy_by_task", [1, 2], [90, 65]),
         ("forgetting_by_task", [2], [0.5]),
         ("zero_shot_by_task", [1, 2], [0, 10]),
+        ("violations_by_task", [1, 2], [0, 1]),
         ("learning_curve", range(11), [5, 25, *(50 * (0.9 + b / 10) for b in range(2, 9)), 85, 90]),
         ("lca_by_step", range(11), np.cumsum([0.05, 0.25, *(0.45 + b / 20 for b in range(2, 9)), 0.85, 0.9])),
     ],
