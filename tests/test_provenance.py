@@ -82,6 +82,14 @@ def test_a_kill_in_the_middle_of_writing_leaves_nothing_under_the_final_name():
     assert files() == ["result.json", "result.record.json"]
 
 
+def test_what_another_job_is_writing_beside_it_is_left_alone(tmp_path):
+    with write_atomically(tmp_path / "table1.reported.csv") as beside:
+        beside.write_text("b")
+        with recording("targets", [tmp_path / "table1.csv"], [], "code"):
+            write_text(tmp_path / "table1.csv", "a")
+    assert (tmp_path / "table1.reported.csv").read_text() == "b"
+
+
 def test_permissions_are_those_of_any_new_file():
     Path("plain").touch()
     write_text("written", "")

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
+RANDOM = "????????"  # mkstemp's part of a name, as a pattern: so `.table1.reported.…` is none of `.table1.…`
 RECORDED_PACKAGES = (
     "numpy",
     "scipy",
@@ -190,7 +191,7 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     record = record_path(outputs[0])
     record.unlink(missing_ok=True)
     for path in outputs:  # what a killed job left half-written
-        for remains in path.parent.glob(f".{path.stem}.*{path.suffix}"):
+        for remains in path.parent.glob(f".{path.stem}.{RANDOM}{path.suffix}"):
             remains.unlink()
     data: dict = {}
     for path in inputs:
