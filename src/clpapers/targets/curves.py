@@ -36,6 +36,11 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
                 panel.plot(line["time"], line["mean"], **style, label=named(target, learner))
                 low, high = (line["mean"] + sign * line["half_width"] for sign in (-1, 1))
                 panel.fill_between(line["time"], low, high, color=style["color"], alpha=0.15, linewidth=0)
+            means = summary.loc[(summary["metric"] == metric) & (summary["dataset"] == dataset), "mean"]
+            if not means.empty:  # bands of two seeds would dwarf the lines
+                room = np.ptp(means) or 0.1 * means.max() or 1
+                low, high = panel.get_ylim()
+                panel.set_ylim(max(low, means.min() - room), min(high, means.max() + room))
             panel.set_xlabel(named(target, f"{metric} over"))
             panel.grid(axis="y", linewidth=0.3, color="0.85")
             panel.xaxis.get_major_locator().set_params(integer=True)
