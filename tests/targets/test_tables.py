@@ -131,6 +131,7 @@ def test_pairs_share_seeds_and_are_adjusted_together(table_target, learnt):
 
 def test_plus_minus():
     assert plus_minus(80.06, 0.51, 1) == "80.1 ± 0.5"
+    assert plus_minus(-0.04, 0.2, 2) == "−0.04 ± 0.20"
     assert plus_minus(80.06, np.nan, 1) == "80.1"
     assert plus_minus(np.nan, np.nan, 1) == "–"
 

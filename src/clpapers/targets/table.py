@@ -34,6 +34,5 @@ def plus_minus(mean: float, half_width: float, decimals: int) -> str:
         return "–"
     if np.isinf(mean):
         return "∞"
-    if pd.isna(half_width):
-        return f"{mean:.{decimals}f}"
-    return f"{mean:.{decimals}f} ± {half_width:.{decimals}f}"
+    text = f"{mean:.{decimals}f}".replace("-", "−")
+    return text if pd.isna(half_width) else f"{text} ± {half_width:.{decimals}f}"
