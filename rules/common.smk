@@ -96,7 +96,9 @@ def net_of(wildcards):
 
 def target_of(wildcards):
     """The target that wildcards name."""
-    return known("target", f"{wildcards.paper}/{wildcards.target}", plan(wildcards.scale).targets)
+    targets = plan(wildcards.scale).targets
+    of_paper = {name: target for name, target in targets.items() if target.paper == wildcards.paper}
+    return known("target", f"{wildcards.paper}/{wildcards.target}", of_paper or targets)
 
 
 def rendered_from(wildcards):
