@@ -8,12 +8,13 @@ from scipy.optimize import lsq_linear
 
 from clpapers.runs.constrained import project
 from clpapers.runs.learners.a_gem import closest
-from clpapers.runs.learners.gem import RIDGE, multipliers
+from clpapers.runs.learners.gem import multipliers
 from clpapers.streams import orders
 
+RIDGE = 1e-3
 A_GEM = {"name": "a_gem", "write": "uniform"}
 S_GEM = {"name": "s_gem", "write": "uniform"}
-GEM = {"name": "gem", "margin": 0.5, "write": "ring"}
+GEM = {"name": "gem", "margin": 0.5, "ridge": RIDGE, "write": "ring"}
 REFERENCE = 7  # items of a replay batch
 ALL = pytest.mark.parametrize("learner", [A_GEM, S_GEM, GEM], ids=lambda learner: learner["name"])
 WRITES = pytest.mark.parametrize("write", ["uniform", "ring"])
@@ -170,7 +171,7 @@ def test_the_multipliers_are_those_of_another_solver(margin):
         # ½vᵀHv + gᵀv is ½‖Rv + R⁻ᵀg‖² but for a constant, H = RᵀR
         root = np.linalg.cholesky(hessian).T
         other = lsq_linear(root, -np.linalg.solve(root.T, gg), bounds=(margin, np.inf), method="bvls", tol=1e-14)
-        np.testing.assert_allclose(multipliers(gg, h, margin), other.x, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(multipliers(gg, h, margin, RIDGE), other.x, rtol=1e-6, atol=1e-8)
 
 
 def test_where_there_is_no_solution_the_gradient_stays():
@@ -184,7 +185,7 @@ def test_where_there_is_no_solution_the_gradient_stays():
     assert torch.equal(new[0][:3], gradient[0][:3])
     assert torch.equal(new[0][3:], alone[0])
     indefinite = np.array([[1.0, 2.0], [2.0, 1.0]])
-    assert np.isnan(multipliers(np.array([-1.0, 1.0]), indefinite, 0.0)).all()
+    assert np.isnan(multipliers(np.array([-1.0, 1.0]), indefinite, 0.0, RIDGE)).all()
 
 
 # --- whole runs --------------------------------------------------------------------------------------------

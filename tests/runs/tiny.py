@@ -24,7 +24,7 @@ OPTIONS = {
     "mas": {"strength": 0.5, "per": "batch", "reset": True},
     "rwalk": {"strength": 0.5, "damping": 1e-3, "interval": 2, "decay": 0.9, "published": False},
     "prog_nn": {},
-    "gem": {"margin": 0.5, "write": "ring"},
+    "gem": {"margin": 0.5, "ridge": 1e-3, "write": "ring"},
     "s_gem": {"write": "uniform"},
     "a_gem": {"write": "uniform"},
     "icarl": {"temperature": 2.0},

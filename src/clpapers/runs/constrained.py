@@ -15,8 +15,8 @@ class Constrained(Learner):
     """A learner whose step must not raise its loss on the memories of completed tasks, to first order.
 
     The budget's memory is shared out equally among all classes of all tasks. The loss on it is taken in training mode,
-    and moves the running statistics of batch norm as the stream does. Subclasses say which gradients
-    are the `references`, and solve the `dual`.
+    and moves the running statistics of batch norm as the stream does. Subclasses say which gradients are the
+    `references`, and solve the `dual`.
     """
 
     def __init__(self, setting: Setting, write: str):

@@ -18,8 +18,8 @@ class Course:
     items: int64 [n], training items; where the stream has pixel permutations, item i of chunk d is d·N + i.
     labels: int64 [n]. ends: int64 [T], items seen after each step. tasks: the oracle's identifiers.
     changes: bool [T], whether the task changes with a step. masks: bool [T, K], the classes that compete in training;
-    None where all do. transforms: int64 [D, pixels], the pixel permutations; empty where there are none. stream: it all
-    came from it.
+    None where all do. transforms: int64 [D, pixels], the pixel permutations; empty where there are none. stream: where
+    all of this comes from.
     """
 
     seed: int
@@ -29,8 +29,11 @@ class Course:
     tasks: Identifiers
     changes: np.ndarray
     masks: np.ndarray | None
-    transforms: np.ndarray
     stream: Stream
+
+    @property
+    def transforms(self) -> np.ndarray:
+        return self.stream.transforms
 
     def together_with(self, other: Course) -> bool:
         """Whether two seeds can be one tensor program: the same batches, the same task changes."""
@@ -59,7 +62,6 @@ def course(cell: dict, stream: Stream, train_y: np.ndarray, test_y: np.ndarray, 
         tasks,
         oracles.task_changes(tasks.train, ends, always=cell["oracle"]["name"] == "mixed"),
         restrictions.union_masks(tasks.of_class, labels, ends, classes) if masked else None,
-        stream.transforms,
         stream,
     )
 

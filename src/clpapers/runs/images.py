@@ -17,7 +17,7 @@ class Images:
     pixels: uint8 [N, H, W, C], kept as they are; a gathered batch is thereby channels-last in memory, which is what
         convolutions on a CPU are fastest with.
     scaling: `symmetric` maps 0…255 to [-1, 1], `unit` to [0, 1]; `centred` so too, less the mean of these
-        images, pixel by pixel, which no permutation follows.
+        images, pixel by pixel; ValueError where there are transforms.
     transforms: where images are seen through pixel permutations: int64 [D, H·W·C] for each of S seeds. Index
         d·N + i then means image i through permutation d, and indices have the seed as their first axis. So whoever
         keeps an index keeps the image as it was seen.
@@ -39,6 +39,8 @@ class Images:
             self.shift = torch.from_numpy(-mean).to(device, dtype)
         self.transforms = None
         if any(len(each) for each in transforms):
+            if scaling == "centred":
+                raise ValueError("scaling centred: the mean image is not permuted with pixels; take unit or symmetric")
             self.transforms = torch.from_numpy(np.stack(transforms)).to(device)
 
     def of(self, pixels: np.ndarray) -> Images:

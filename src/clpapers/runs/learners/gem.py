@@ -8,8 +8,6 @@ import torch
 from clpapers.runs.constrained import Constrained
 from clpapers.runs.learners import Setting
 
-RIDGE = 1e-3  # of the authors' code; it makes the program strictly convex
-
 
 class GEM(Constrained):
     """GEM. Lopez-Paz & Ranzato 2017, eqs. 8-11, as in its authors' code; `agem`, eqs. 7 and 8.
@@ -19,12 +17,13 @@ class GEM(Constrained):
     Parameters
     ----------
     margin: the least multiplier of any constraint, as soon as one is violated; the paper has 0, its code 0.5.
+    ridge: added to the diagonal of GGᵀ, so that the program is strictly convex; 0.001 in the authors' code.
     write: `ring` as in the authors' code, or `uniform`, as A-GEM's.
     """
 
-    def __init__(self, setting: Setting, *, margin: float, write: str):
+    def __init__(self, setting: Setting, *, margin: float, ridge: float, write: str):
         super().__init__(setting, write)
-        self.margin = margin
+        self.margin, self.ridge = margin, ridge
         self.held: list[tuple] = []  # of each completed task what `reference` takes; images are gathered only once
 
     def task_change(self, t: int) -> None:
@@ -43,10 +42,10 @@ class GEM(Constrained):
 
     def dual(self, along: torch.Tensor, gram: torch.Tensor) -> torch.Tensor:
         pairs = zip(along.double().cpu().numpy(), gram.double().cpu().numpy())
-        return torch.from_numpy(np.stack([multipliers(*pair, self.margin) for pair in pairs])).to(along)
+        return torch.from_numpy(np.stack([multipliers(*pair, self.margin, self.ridge) for pair in pairs])).to(along)
 
 
-def multipliers(along: np.ndarray, gram: np.ndarray, margin: float, ridge: float = RIDGE) -> np.ndarray:
+def multipliers(along: np.ndarray, gram: np.ndarray, margin: float, ridge: float) -> np.ndarray:
     """The v ≥ margin that minimises ½·vᵀ(GGᵀ + ridge·I)v + (Gg)ᵀv, for Gg [k] and GGᵀ [k, k].
 
     NaN where no constraint is violated, or where there is no solution in finite numbers.
