@@ -13,6 +13,7 @@ wildcard_constraints:
     block=r"seeds?\d+(-\d+)?",
     paper="[a-z]+",
     target=r"\w+",
+    search=r"\w+-\w+",
 
 
 rule all:

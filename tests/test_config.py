@@ -8,12 +8,14 @@ import pytest
 import yaml
 
 from clpapers.config import (
+    SELECTED,
     Cell,
     ConfigError,
     Plan,
     block_name,
     block_seeds,
     check_settings,
+    fill,
     merge,
     read_yaml,
     reductions,
@@ -211,7 +213,7 @@ REFUSED = [
      "first-last, first not above last"),
     # files as such
     (PAPER, "learners:\n", "lerners:\n", "(top): unknown key 'lerners'; allowed: datasets, defaults, learners, "
-     "oracles, paper, seeds, targets, title"),
+     "oracles, paper, seeds, selection, targets, title"),
     (PAPER, "title: Table 1\n", "title: Table 1\n    title: Table I\n", "line 19 key 'title' stands twice"),
     (PAPER, "defaults:\n", "defaults: [\n", "line 4 did not find expected ',' or ']'"),
     (PAPER, "defaults:\n", "defaults:\n\tx: 1\n", "line 3 found character that cannot start any token"),
@@ -745,3 +747,108 @@ def test_a_cell_is_compared_with_its_own_counterpart():
 def test_the_papers_scale_itself_is_no_reduction():
     for target in Plan("real", ["tiny"]).targets.values():
         assert reductions(target, target) == []
+
+
+# --- selections ----------------------------------------------------------------------------------------------
+
+SELECTION = """\
+selection:
+  use: cross_validated
+  metric: final_accuracy
+  seeds: 100-100
+  datasets: {mnist: {order: {length: 20}}}
+  grid:
+    er: {budget.learning_rate: [0.1, 0.2], learner.forward: [separate, concatenated]}
+targets:
+"""
+MNIST_ONLY = "grid: {dataset: [mnist], learner: [er, ace]}"
+
+
+@pytest.fixture
+def selecting():
+    edit(PAPER, "targets:\n", SELECTION)
+    edit(PAPER, "grid: {dataset: [mnist, cifar10], learner: [er, ace]}", MNIST_ONLY)
+
+
+def test_a_selection_trains_every_point_of_the_grid_on_tasks_and_seeds_of_its_own(selecting):
+    made = plan()
+    search = made.selections["tiny/mnist-er"]
+    found = [(cell.spec["budget"]["learning_rate"], cell.spec["learner"]["forward"]) for _, cell in search.points]
+    assert found == [(0.1, "separate"), (0.1, "concatenated"), (0.2, "separate"), (0.2, "concatenated")]
+    assert {cell.spec["order"]["length"] for _, cell in search.points} == {20}
+    assert search.published == {"budget.learning_rate": 0.1, "learner.forward": "separate"}
+    for _, cell in search.points:
+        assert [path.stem for path in made.results(cell)] == ["seed100"]
+    assert str(search.file) == "results/tiny/selection/tiny/mnist-er.json"
+
+
+def test_a_cell_to_fill_names_what_it_waits_for_and_nothing_else_changes(selecting):
+    (_, er), (_, ace) = plan().targets["tiny/table1"].cells
+    assert er.spec["budget"]["learning_rate"] == er.spec["learner"]["forward"] == SELECTED
+    assert er.spec["selection"]["name"] == "tiny/mnist-er"
+    filled = fill(er.spec, {"budget.learning_rate": 0.2, "learner.forward": "concatenated"})
+    assert (filled["budget"]["learning_rate"], filled["learner"]["forward"]) == (0.2, "concatenated")
+    assert er.spec["budget"]["learning_rate"] == SELECTED
+    edit(PAPER, "use: cross_validated", "use: published")
+    (_, usual), (_, same) = plan().targets["tiny/table1"].cells
+    assert same.hash == ace.hash  # has no grid
+    published = plan_free(usual)
+    assert fill(er.spec, published) | {"selection": None} == usual.spec | {"selection": None}
+    assert not plan().selections
+
+
+def plan_free(cell):
+    return {
+        "budget.learning_rate": cell.spec["budget"]["learning_rate"],
+        "learner.forward": cell.spec["learner"]["forward"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("[0.1, 0.2]", "[0.1, 0.3]"), ("seeds: 100-100", "seeds: 100-101"), ("{length: 20}", "{length: 25}")],
+)
+def test_what_a_selection_is_made_of_is_part_of_the_hash_of_what_it_fills(selecting, old, new):
+    before = plan().targets["tiny/table1"].cells
+    edit(PAPER, old, new)
+    after = plan().targets["tiny/table1"].cells
+    assert before[0][1].hash != after[0][1].hash
+    assert before[1][1].hash == after[1][1].hash
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("seeds: 100-100", "seeds: 3-5", "selection.seeds: 3-5 shares seeds with targets.table1, 0-3; select on "
+         "others"),
+        ("learner.forward", "learner.mask", "selection.grid.er: 'learner.mask' is no value of the learner's cell, such "
+         "as budget.memory"),
+        ("[0.1, 0.2]", "[0.1, -2]", "selection.grid.er: budget.learning_rate: -2 must be greater than 0"),
+        ("[separate, con", "[sideways, con", "selection.grid.er.forward: 'sideways' is not one of separate, "
+         "concatenated"),
+        ("{mnist: {order: {length: 20}}}", "{cifar10: {}}", "selection.datasets: 'mnist' is missing, which a target "
+         "asks for"),
+        ("  metric: final_accuracy\n", "", "selection: 'metric' is missing"),
+        ("use: cross_validated", "use: guessed", "selection.use: 'guessed' is not one of published, cross_validated"),
+    ],
+)  # fmt: skip
+def test_a_bad_selection_is_refused_in_one_line(selecting, old, new, line):
+    edit(PAPER, old, new)
+    with pytest.raises(ConfigError) as refusal:
+        plan()
+    assert str(refusal.value) == f"{PAPER}: {line}"
+
+
+def test_a_table_of_selections_needs_a_grid_of_data_sets_and_learners_only(selecting):
+    edit(PAPER, "use: cross_validated", "use: published")
+    table = (
+        "  table1:\n    {title: G, caption: c, section: g, kind: table, measure: selection, render: selection_table,\n"
+    )
+    table += "     grid: {dataset: [mnist], learner: [er]}}\n  tableX:\n"
+    edit(PAPER, "  table1:\n", table)
+    target = plan().targets["tiny/table1"]
+    assert [search.name for _, search in target.selections] == ["tiny/mnist-er"]
+    assert not target.cells
+    edit(PAPER, "learner: [er]}", "learner: [er], budget.memory: [1, 2]}")
+    with pytest.raises(ConfigError, match=r"budget\.memory"):
+        plan()
