@@ -73,6 +73,19 @@ def test_a_mistyped_target(pristine, path, line):
     refused(pristine, path, "--cores", "1", line=line)
 
 
+def test_too_few_test_items(project):
+    """What only the data tell is refused in one line too: one test item for two tasks."""
+    project.edit(
+        "config/papers/mini.yaml", "name: stf, mu_sigma: 0.05, length: 30", "name: split, tasks: 2, length: 30"
+    )
+    project.edit("config/papers/mini.yaml", "test: 20", "test: 1, shots: 1")
+    done = project.snakemake("results/mini/metrics/mini/table1.csv", "--cores", "1")
+    assert done.returncode != 0
+    (line,) = {text for text in done.stdout.splitlines() if text.startswith("clpapers: results")}
+    assert line.split(": ", 2)[2].startswith("evaluation.test: seed 0 has no item for its task ")
+    assert "Traceback" not in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
