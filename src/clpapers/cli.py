@@ -206,6 +206,7 @@ def train(options: argparse.Namespace) -> None:
 
     from clpapers.datasets import arrays
     from clpapers.runs import loop
+    from clpapers.runs.course import CourseError
     from clpapers.streams.stream import load
 
     plan, seeds = _plan(options.out), block_seeds(options.out.stem)
@@ -235,7 +236,10 @@ def train(options: argparse.Namespace) -> None:
         spec = cell.spec
         for file in chosen:
             spec = record["cell"] = fill(spec, json.loads(file.read_text(encoding="utf-8"))["selected"])
-        results = loop.train(spec, data, loaded, device)
+        try:
+            results = loop.train(spec, data, loaded, device)
+        except CourseError as error:
+            raise Refusal(f"{options.out}: {error}") from None
         text = json.dumps({"cell": spec, "seeds": results}, separators=(",", ":"))
         provenance.write_text(options.out, text + "\n")
         record["peak_device_bytes"] = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
@@ -392,6 +396,7 @@ def _measured_streams(plan: Plan, target: Target):
         import numpy as np
 
         from clpapers.datasets.arrays import labels
+        from clpapers.streams.chunks import class_of_output, output_labels
         from clpapers.streams.oracles import identify
         from clpapers.streams.stream import load
 
@@ -402,7 +407,10 @@ def _measured_streams(plan: Plan, target: Target):
                 y = np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
             stream, factors = load(file), {"dataset": name, "order": order["name"], "seed": seed}
             if "oracle" in given:
-                told = identify(given["oracle"], order, stream, y, y[:0], int(y.max()) + 1, seed)
+                classes = int(y.max()) + 1
+                shown = output_labels(order, y[stream.indices], stream.chunk, classes, seed)
+                outputs = len(class_of_output(order, classes, seed))
+                told = identify(given["oracle"], order, stream, shown, y[:0], outputs, seed)
                 yield factors, vars(stream), y, told.train
             else:
                 yield factors, vars(stream), y
