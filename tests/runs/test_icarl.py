@@ -380,13 +380,12 @@ def test_a_task_without_exemplars_is_answered_by_a_guess_and_then_by_its_means()
     """The first of its classes until its end, also before the first step of all."""
     spec = cell(BY_TASK, MLP, train="oracle", **THREE | {"oracle": {"name": "chunks"}}, memory=12)
     spec["evaluation"]["shots"] = 10
-    data = images(classes=6, items=30)
-    (result,) = loop.train(spec, data, {0: made(spec, data, 0)}, CPU)
+    (result,) = loop.train(spec, DATA, {0: made(spec, DATA, 0)}, CPU)
     tests = result["tasks"]
     for k, curve in enumerate(tests["shots"]):
         assert all(right == [4, 0] for right in curve)
         assert all(tests["correct"][before][k] == [4, 0] for before in range(k))
-        assert sum(tests["correct"][k][k]) > 4
+        assert tests["correct"][k][k][1] > 0
     assert result["memory"]["items"] == 12
 
 
