@@ -202,6 +202,12 @@ REFUSED = [
      "the grid"),
     (PAPER, GRID, GRID + "\n    without: [{learner: [er]}, {oracle: [sp2]}]", "targets.table1.without[1].oracle: 'sp2' "
      "is not in the grid"),
+    (PAPER, GRID, GRID + "\n    undefined: {forgetting: [er]}", "targets.table1.undefined: 'forgetting' is not one of "
+     "final_accuracy"),
+    (PAPER, GRID, GRID + "\n    undefined: {final_accuracy: [mir]}", "targets.table1.undefined.final_accuracy: "
+     "'mir' is not one of er, ace"),
+    (PAPER, GRID, GRID + "\n    undefined: {final_acuracy: [er]}", "targets.table1.undefined: 'final_acuracy' is not "
+     "one of final_accuracy, "),
     (PAPER, "toy-3-2", "toy-3-0", "targets.figure1.streams[0].dataset: 'toy-3-0' is not one of mnist, cifar10"),
     (PAPER, ", seed: 0}", "}", "targets.figure1.streams[0]: 'seed' is missing"),
     (PAPER, "nets: [mnist]", "nets: [mnits]", "targets.table2.nets[0]: 'mnits' is not one of mnist, cifar10"),
@@ -447,7 +453,7 @@ METHODS = {
     "single": {},
     "ewc": {"strength": 10, "gamma": 1, "fisher": "last_batch", "normalise": False, "half": True},
     "si": {"strength": 1, "damping": 1, "gradient": "whole", "clip": False},
-    "icarl": {"temperature": 2},
+    "icarl": {"loss": {"name": "binary", "temperature": 2}, "space": "features", "exemplars": "batch"},
     "gr": GR | {"new_share": "half"},
     "gr_by_tasks": GR | {"new_share": "by_tasks", "method": "gr"},
     "mm": {"method": "multi_model", "widths": {"2": 3}},

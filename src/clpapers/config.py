@@ -509,6 +509,14 @@ class Plan:
                 for value in values:
                     if value not in grid.get(key, []):
                         raise ConfigError(f"{file}: {at}.without[{i}].{key}: {value!r} is not in the grid")
+        for metric, learners in spec.get("undefined", {}).items():
+            if metric not in spec.get("metrics", []):
+                there = ", ".join(spec.get("metrics", []))
+                raise ConfigError(f"{file}: {at}.undefined: '{metric}' is not one of {there}")
+            for learner in learners:
+                if learner not in grid["learner"]:
+                    there = ", ".join(grid["learner"])
+                    raise ConfigError(f"{file}: {at}.undefined.{metric}: '{learner}' is not one of {there}")
         for values in itertools.product(*grid.values()):
             factors = dict(zip(grid, values))
             if any(all(factors[k] in v for k, v in left_out.items()) for left_out in spec.get("without", [])):

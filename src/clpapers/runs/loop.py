@@ -59,7 +59,8 @@ def train(cell: dict, data: Data, streams: dict[int, Stream], device: torch.devi
     `online`: for each step the number of stream items classified correctly before they are learnt, and their mean
     loss (null for a learner that never looks at the stream batch); `memory`: items, bytes, items per class;
     `oracle`: the task of each class (null where classes have none) and the number of task changes; `learner`: what
-    the learner says of itself; `diverged`: the first step whose loss was no finite number, null where there is none.
+    the learner says of itself; `diverged`: the first step whose loss was no finite number, null where there is none
+    (that on the stream batch; of a learner that never looks at it, the one that it trains on).
     With `evaluation.shots` also `tasks`, each task's tests (`TaskTests`).
     """
     _prepare(device, cell["precision"])
@@ -112,7 +113,7 @@ def _train_stack(cell: dict, data: Data, courses: Sequence[Course], device: torc
             now = setting.step(t)
             online.take(*learner.observe(t, images(items[:, now]), labels[:, now]))
         else:
-            learner.observe(t, None, None)
+            online.take(learner.observe(t, None, None))
         if task_tests and t in task_tests.after:
             with learner.evaluation():
                 task_tests.end(t, learner)
@@ -134,7 +135,7 @@ def _train_stack(cell: dict, data: Data, courses: Sequence[Course], device: torc
                 "changes": int(c.changes.sum()),
             },
             "learner": learner.report(s),
-            "diverged": online.diverged(s) if learner.looks else None,
+            "diverged": online.diverged(s),
         }
         | ({"tasks": task_tests.result(s)} if task_tests else {})
         for s, c in enumerate(courses)
@@ -202,20 +203,21 @@ def _test(cell, courses, learner, images) -> list[dict]:
 
 
 class Online:
-    """What the nets said of each stream batch before they learnt it.
+    """What the nets said of each stream batch before they learnt it, or their losses alone.
 
     A step only notes it; the notes are worked through a block of steps at a time.
     """
 
     def __init__(self, labels: torch.Tensor, ends: np.ndarray):
         self.labels, self.starts = labels, np.concatenate([[0], ends[:-1]])
-        self.notes: list[tuple[torch.Tensor, torch.Tensor]] = []  # loss [S] and logits [S, B, K] a step
+        self.notes: list[tuple[torch.Tensor, torch.Tensor | None]] = []  # loss [S] and logits [S, B, K] a step
         self.losses: list[torch.Tensor] = []  # a block each: [S, steps]
         self.predicted: list[torch.Tensor] = []  # a block each: classes [S, items]
 
-    def take(self, loss: torch.Tensor, logits: torch.Tensor) -> None:
-        """Note a step."""
-        self.notes.append((loss.detach(), logits.detach()))
+    def take(self, loss: torch.Tensor | None, logits: torch.Tensor | None = None) -> None:
+        """Note a step: no loss where nothing was trained, no logits where it did not look at the stream batch."""
+        if loss is not None:
+            self.notes.append((loss.detach(), None if logits is None else logits.detach()))
         if len(self.notes) == ONLINE_BLOCK:
             self.reduce()
 
@@ -224,7 +226,8 @@ class Online:
         if self.notes:
             losses, logits = zip(*self.notes)
             self.losses.append(torch.stack(losses, dim=1))
-            self.predicted.append(torch.cat(logits, dim=1).argmax(dim=2))
+            if logits[0] is not None:
+                self.predicted.append(torch.cat(logits, dim=1).argmax(dim=2))
             self.notes.clear()
 
     def result(self, s: int) -> dict:
@@ -239,6 +242,8 @@ class Online:
     def diverged(self, s: int) -> int | None:
         """The first step at which the loss of the stack's seed number s was no finite number; None if there is none."""
         self.reduce()
+        if not self.losses:
+            return None
         finite = torch.cat([block[s] for block in self.losses]).isfinite()
         return None if finite.all() else int(finite.long().argmin())
 
