@@ -1,13 +1,14 @@
 """The grammar: what is wrong is refused in one telling line; what is right becomes cells, blocks and targets."""
 
 import itertools
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 
-from clpapers.cli import measured_files
+from clpapers.cli import _measured, measured_files
 from clpapers.config import (
     Cell,
     ConfigError,
@@ -339,6 +340,21 @@ def test_costs_that_cannot_be_measured_are_refused_in_one_line(old, new, line):
     with pytest.raises(ConfigError) as refusal:
         plan()
     assert str(refusal.value) == f"{PAPER}: {line}"
+
+
+def test_results_are_read_with_what_stands_beside_them_though_a_seed_did_not_fit():
+    Path(PAPER).write_text(TEXT[PAPER] + COSTS)
+    here = plan()
+    table = here.targets["tiny/table7"]
+    files, inputs = _measured(here, table)
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        seeds = [{"seed": 0, "test": {"none": {"total": [1]}}}, {"seed": 1, "out_of_memory": True}]
+        file.write_text(json.dumps({"name": file.name, "seeds": seeds}))
+    factors, key, result, record, net = next(inputs())
+    assert (factors["learner"], key) == ("er", table.cells[0][1].hash)
+    assert result["seeds"] == [{"seed": 0, "test": {"total": [1]}}, {"seed": 1, "out_of_memory": True}]
+    assert (record["name"], net["name"]) == ("seeds0-1.record.json", "mnist.json")
 
 
 def test_costs_are_measured_from_results_their_records_and_nets():
