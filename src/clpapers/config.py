@@ -24,7 +24,8 @@ CONFIG = Path("config")
 SCHEMAS = Path("workflow/schemas")
 RESULTS = Path("results")
 TOY = re.compile(r"toy(-[1-9]\d*)+$")  # `toy-13-17-10`: no images, just so many items of each class
-RENDERED = ("title", "caption", "section", "names", "render", "calibrated")  # keys that only a rendering looks at
+# Keys of a target that only a rendering looks at.
+RENDERED = ("title", "caption", "section", "names", "render", "calibrated", "ratios")
 SELECTED = "selected"  # stands in a cell's description for a value that is read from a selection's file
 MIXING = ("random", "offline", "dominant")  # orders in which a batch holds items of (nearly) every class
 
@@ -462,6 +463,13 @@ class Plan:
         if spec["measure"] == "selection":
             chosen = [(factors, self._selection(paper, file, content, **factors)) for factors, _ in cells]
             cells, selections = (), tuple(chosen)
+        for i, pair in enumerate(spec.get("ratios", [])):
+            for learner in pair:
+                if learner not in spec.get("grid", {}).get("learner", []):
+                    raise ConfigError(f"{file}: {at}.ratios[{i}]: {learner!r} is not in the grid")
+        for _, cell in cells:
+            if spec["measure"] == "cost" and "tasks" not in cell.spec["order"]:
+                raise ConfigError(f"{file}: {at}: measure cost needs orders of tasks, not {cell.spec['order']['name']}")
         streams = tuple(
             (s["dataset"], self._stream_order(file, f"{at}.streams[{i}]", content, s), s["seed"])
             for i, s in enumerate(spec.get("streams", []))

@@ -324,13 +324,13 @@ def test_the_schema_says_what_each_learner_looks_at_and_needs():
 @pytest.mark.parametrize("name", ["ewc", "si"])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_without_a_change_of_task_it_is_what_the_schema_says(name, optimizer, data, streams):
-    """So that `config` may make one cell of the two."""
+    """So that `config` may make one cell of the two. Only what waits for a change is held in vain."""
     without = SCHEMA["learner_without_changes"]["const"][name]
     same = []
     for learner in (name, without):
         spec = cell(learner, OPTIONS[learner], "mlp", optimizer=optimizer)
         results = loop.train(spec, data, streams, CPU)
-        same.append(results)
+        same.append([{key: result[key] for key in result.keys() - {"learner_bytes"}} for result in results])
     assert same[0] == same[1]
 
 

@@ -52,7 +52,7 @@ def test_reaches_an_image_that_its_mirror_image_is_not():
     corner = torch.zeros(4, 1, 8, 8)
     corner[:2, :, :3, :3], corner[2:, :, 5:, 5:] = 1, 1
     optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
-    for _ in range(60):
+    for _ in range(150):
         optimizer.zero_grad()
         loss = nn.functional.binary_cross_entropy_with_logits(net(z), corner)
         loss.backward()
