@@ -206,6 +206,8 @@ REFUSED = [
      "final_accuracy, "),
     (PAPER, "    metrics: [final_accuracy]\n", "", "targets.table1: 'metrics' is missing"),
     (PAPER, "statistic: prevalence, ", "", "targets.figure1: 'statistic' is missing"),
+    (PAPER, "measure: stream_classes", "measure: stream_statistics", "targets.figure1.streams[0].dataset: 'toy-3-2' "
+     "must have the form ^(?!toy-)"),
     (PAPER, "caption: Both.", "seeds: 3-1", "targets.table1: 'caption' is missing"),
     (PAPER, "section: \"1\"", "section: \"1\"\n    seeds: 3-1", "targets.table1.seeds: '3-1' holds no seed; write "
      "first-last, first not above last"),

@@ -349,6 +349,7 @@ def _measured_streams(plan: Plan, target: Target):
         import numpy as np
 
         from clpapers.datasets.arrays import labels
+        from clpapers.datasets.header import image_shape
         from clpapers.streams.oracles import identify
         from clpapers.streams.stream import load
 
@@ -361,6 +362,8 @@ def _measured_streams(plan: Plan, target: Target):
             if "oracle" in given:
                 told = identify(given["oracle"], order, stream, y, y[:0], int(y.max()) + 1, seed)
                 yield factors, vars(stream), y, told.train
+            elif target.spec["measure"] == "stream_statistics":
+                yield factors, vars(stream), y, labels(sets[name], "test"), image_shape(sets[name])
             else:
                 yield factors, vars(stream), y
 

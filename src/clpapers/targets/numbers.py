@@ -22,7 +22,7 @@ def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     ----------
     target: keys `names` and, if other than learners and data sets, `rows` and `columns` (factors).
     data: as measured, either values (columns: the two factors, `dataset`, `metric`, `value`) or a summary already
-        (`row`, `metric`, `mean`, `sd`, `se`, `half_width`, `n`).
+        (`row`, `metric`, `mean`, `sd`, `se`, `half_width`, `n` and, if there is one, `dataset`, the column).
 
     Returns
     -------
@@ -35,8 +35,8 @@ def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
         summary = summarise(data, list(dict.fromkeys([row, column, "dataset", "metric"])))
         columns = [named(target, level) for level in summary[column]]
     else:
-        row, columns = "row", ""
-        summary = data.assign(dataset="")
+        row, summary = "row", data if "dataset" in data else data.assign(dataset="")
+        columns = [named(target, dataset) if dataset else "" for dataset in summary["dataset"]]
     summary = summary.assign(
         row=[named(target, level) for level in summary[row]],
         column=columns,

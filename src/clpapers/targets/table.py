@@ -34,5 +34,5 @@ def plus_minus(mean: float, half_width: float, decimals: int) -> str:
         return "–"
     if np.isinf(mean):
         return "∞"
-    text = f"{mean:.{decimals}f}".replace("-", "−")
+    text = f"{mean:z.{decimals}f}".replace("-", "−")
     return text if pd.isna(half_width) else f"{text} ± {half_width:.{decimals}f}"
