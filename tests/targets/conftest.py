@@ -55,7 +55,17 @@ def learnt():
 
 
 @pytest.fixture(
-    params=["dispersion", "class_frequency", "prevalence", "stream_loss", "timestamps", "sequence", "curves"]
+    params=[
+        "dispersion",
+        "class_frequency",
+        "prevalence",
+        "stream_loss",
+        "timestamps",
+        "sequence",
+        "curves",
+        "factor_curves",
+        "bars",
+    ]
 )
 def figure_case(request, learnt):
     """(render module's name, target, data) of every kind of figure."""
@@ -79,6 +89,17 @@ def figure_case(request, learnt):
         grid = {"dataset": ["emnist", "cifar10"], "learner": ["er", "ace"]}
         data = pd.concat([data.assign(time=b, value=data["value"] / 2 + b) for b in range(11)])
         return "curves", {"metrics": ["learning_curve"], "grid": grid, "names": names}, data
+    if request.param == "factor_curves":
+        names = NAMES | {f"{metric} over": "Epochs" for metric in ("final_accuracy", "forgetting")}
+        grid = {"dataset": ["emnist"], "learner": ["er", "ace"], "order.epochs": [1, 10, 30]}
+        target = {"metrics": ["final_accuracy", "forgetting"], "grid": grid, "names": names}
+        data = pd.concat([learnt.assign(**{"order.epochs": e}, value=learnt["value"] + e) for e in (10, 1, 30)])
+        data = data[data["dataset"] == "emnist"]
+        return "curves", target, pd.concat([data, data.assign(metric="forgetting", value=data["value"] / 100)])
+    if request.param == "bars":
+        grid = {"dataset": ["emnist", "cifar10"], "learner": ["er", "ace"]}
+        target = {"metrics": ["final_accuracy", "training_seconds"], "grid": grid, "names": NAMES}
+        return "bars", target, pd.concat([learnt, learnt.assign(metric="training_seconds", value=learnt["value"] * 9)])
     if request.param == "timestamps":
         data = pd.DataFrame({"position": range(40), "timestamp": np.sort(rng.random(40))})
         data["class"] = rng.permutation(np.repeat([0, 1, 2], [13, 17, 10]))

@@ -13,7 +13,7 @@ from clpapers.metrics.factors import flat
 
 Curve = tuple[np.ndarray, np.ndarray]  # times, values
 SHOTS = 10  # β of `agem`'s learning curves
-DIVERGED = "diverged"
+DIVERGED, OUT_OF_MEMORY = "diverged", "out_of_memory"
 
 
 def _final_accuracy(run: dict) -> float:
