@@ -65,6 +65,7 @@ def learnt():
         "curves",
         "factor_curves",
         "bars",
+        "diagram",
     ]
 )
 def figure_case(request, learnt):
@@ -96,6 +97,19 @@ def figure_case(request, learnt):
         data = pd.concat([learnt.assign(**{"order.epochs": e}, value=learnt["value"] + e) for e in (10, 1, 30)])
         data = data[data["dataset"] == "emnist"]
         return "curves", target, pd.concat([data, data.assign(metric="forgetting", value=data["value"] / 100)])
+    if request.param == "diagram":
+        layers = [
+            ("stem.0", "Conv2D(3, 8), 7×7, stride 2", "8×32×32", 1176),
+            ("stem.1", "MaxPooling2D(3, 2)", "8×16×16", 0),
+            ("stage1.0.residual.0", "Conv2D(8, 16), 3×3, stride 1", "16×16×16", 1152),
+            ("stage1.0.relu", "ReLU", "16×16×16", 0),
+            ("pool", "AveragePooling", "16×1×1", 0),
+            ("flatten", "Flatten", "16", 0),
+            ("head", "JointEmbedding(16, 85)", "50", 1410),
+        ]
+        data = pd.DataFrame(layers, columns=["block", "layer", "output", "parameters"])
+        data = data.assign(net="awa2", input="3×64×64", classes=50, total=3738)
+        return "diagram", {"names": {"awa2": "Split AWA", "stage1": "stage 1"}}, data
     if request.param == "bars":
         grid = {"dataset": ["emnist", "cifar10"], "learner": ["er", "ace"]}
         target = {"metrics": ["final_accuracy", "training_seconds"], "grid": grid, "names": NAMES}

@@ -1,5 +1,6 @@
 """What every figure must have: its marks, its labels, and no text cut off."""
 
+import re
 from importlib import import_module
 
 import numpy as np
@@ -60,9 +61,9 @@ def test_footnotes_stand_below_the_axes_and_their_labels(figure_case, reduced):
 
 def test_axes_are_labelled(figure_case, real):
     figure = rendered(figure_case, real)
-    bottom = [axes for axes in figure.axes if axes.get_subplotspec().is_last_row()]
+    bottom = [axes for axes in figure.axes if axes.axison and axes.get_subplotspec().is_last_row()]
     assert all(axes.get_xlabel() for axes in bottom)
-    assert any([figure.get_supylabel(), *(axes.get_ylabel() for axes in figure.axes)])
+    assert not bottom or any([figure.get_supylabel(), *(axes.get_ylabel() for axes in figure.axes)])
 
 
 @pytest.mark.parametrize("classes", [3, 10, 47, 100, 200])
@@ -169,6 +170,47 @@ def test_a_measure_that_a_method_does_not_have_leaves_its_place_empty(figure_cas
     panel = bars.render(target, without, real).axes[0]
     assert (len(panel.patches), len(panel.texts)) == (1, 0)
     assert panel.get_xlim() == (-0.7, 1.7)
+
+
+@pytest.mark.parametrize("figure_case", ["diagram"], indirect=True)
+def test_a_diagram_says_what_the_net_has(figure_case, real):
+    (axes,) = rendered(figure_case, real).axes
+    assert axes.get_title() == "Split AWA"
+    shown = [text.get_text() for text in axes.texts if text.get_text()]
+    for name in ("stem", "stage 1", "pool", "softmax", r"$\omega$", r"$t^k$", r"$\phi_\theta\,\psi_\omega^\top + b$"):
+        assert name in shown
+    facts = [
+        "3×64×64",
+        "8×16×16\n1,176",
+        "16×16×16\n1,152",
+        "16×1×1",
+        "16",
+        "$C_k$×85",
+        "85×16\n1,360",
+        "$C_k$×16",
+        "50",
+    ]
+    for fact in facts:
+        assert shown.count(fact) == 1
+    numbers = set(re.findall(r"\d+", " ".join(shown).replace("stage 1", "")))
+    assert numbers == set(re.findall(r"\d+", " ".join(facts)))
+
+
+@pytest.mark.parametrize("figure_case", ["diagram"], indirect=True)
+def test_no_two_texts_of_a_diagram_overlap(figure_case, reduced):
+    figure = rendered(figure_case, reduced)
+    figure.draw_without_rendering()
+    extents = [text.get_window_extent() for text in texts(figure)]
+    overlaps = [(i, j) for j, b in enumerate(extents) for i, a in enumerate(extents[:j]) if a.overlaps(b)]
+    assert overlaps == []
+
+
+@pytest.mark.parametrize("figure_case", ["diagram"], indirect=True)
+def test_a_net_without_a_joint_embedding_has_no_diagram(figure_case, real):
+    module, target, data = figure_case
+    data.loc[data["block"] == "head", "layer"] = "Linear(16, 50)"
+    with pytest.raises(ValueError, match=re.escape("awa2: it ends in Linear(16, 50), which is no joint embedding")):
+        rendered((module, target, data), real)
 
 
 @pytest.fixture
