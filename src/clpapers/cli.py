@@ -202,6 +202,7 @@ def train(options: argparse.Namespace) -> None:
 
     from clpapers.datasets import arrays
     from clpapers.runs import loop
+    from clpapers.runs.course import CourseError
     from clpapers.streams.stream import load
 
     plan, seeds = _plan(options.out), block_seeds(options.out.stem)
@@ -227,7 +228,10 @@ def train(options: argparse.Namespace) -> None:
         classes = len(plan.datasets[cell.spec["dataset"]]["classes"])
         data = loop.Data(train_split.x, train_split.y, test_split.x, test_split.y, classes)
         loaded = {seed: load(path, len(data.train_y)) for seed, path in streams.items()}
-        results = loop.train(cell.spec, data, loaded, device)
+        try:
+            results = loop.train(cell.spec, data, loaded, device)
+        except CourseError as error:
+            raise Refusal(f"{options.out}: {error}") from None
         text = json.dumps({"cell": cell.spec, "seeds": results}, separators=(",", ":"))
         provenance.write_text(options.out, text + "\n")
         record["peak_device_bytes"] = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
@@ -350,6 +354,7 @@ def _measured_streams(plan: Plan, target: Target):
 
         from clpapers.datasets.arrays import labels
         from clpapers.datasets.header import image_shape
+        from clpapers.streams.chunks import class_of_output, output_labels
         from clpapers.streams.oracles import identify
         from clpapers.streams.stream import load
 
@@ -360,7 +365,10 @@ def _measured_streams(plan: Plan, target: Target):
                 y = np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
             stream, factors = load(file), {"dataset": name, "order": order["name"], "seed": seed}
             if "oracle" in given:
-                told = identify(given["oracle"], order, stream, y, y[:0], int(y.max()) + 1, seed)
+                classes = int(y.max()) + 1
+                shown = output_labels(order, y[stream.indices], stream.chunk, classes, seed)
+                outputs = len(class_of_output(order, classes, seed))
+                told = identify(given["oracle"], order, stream, shown, y[:0], outputs, seed)
                 yield factors, vars(stream), y, told.train
             elif target.spec["measure"] == "stream_statistics":
                 yield factors, vars(stream), y, labels(sets[name], "test"), image_shape(sets[name])

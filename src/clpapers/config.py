@@ -552,7 +552,7 @@ class Plan:
         if name not in options:
             raise ConfigError(f"{file}: {where}: {part}.name: {name!r} is not one of {', '.join(options)}")
         for option in options[name]:
-            if option not in block:
+            if option not in block and option != "epochs":
                 raise ConfigError(f"{file}: {where}: {part} {name} needs a value for '{option}'")
         for option in block:
             if option not in options[name] and option != "name":
@@ -628,7 +628,7 @@ def reductions(target: Target, paper_scale: Target) -> list[str]:
     def differ(at: str, mine: object, theirs: object) -> None:
         if isinstance(mine, dict) and isinstance(theirs, dict):
             for key in {**theirs, **mine}:
-                differ(f"{at}.{key}".lstrip("."), mine.get(key), theirs.get(key))
+                differ(f"{at}.{key}".lstrip("."), mine.get(key, "unset"), theirs.get(key, "unset"))
         elif mine != theirs:
             shown = ["all" if value is None else str(value) for value in (mine, theirs)]
             lines.setdefault(f"{at} {shown[0]} (paper: {shown[1]})")

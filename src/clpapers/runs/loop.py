@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import functools
 import math
 import sys
 from collections.abc import Iterable, Sequence
@@ -28,7 +29,7 @@ ONLINE_BLOCK = 100  # steps
 
 @dataclasses.dataclass
 class Data:
-    """A data set: uint8 images [N, H, W, C] and int64 labels [N] of both splits, and the number of classes."""
+    """A data set: uint8 images [N, H, W, C] and int64 classes [N] of both splits, and how many classes there are."""
 
     train_x: np.ndarray
     train_y: np.ndarray
@@ -49,7 +50,7 @@ def train(cell: dict, data: Data, streams: dict[int, Stream], device: torch.devi
 
     Returns
     -------
-    For each seed a dictionary with
+    For each seed a dictionary, in which classes are a learner's outputs (`Course.class_of_output`), with
     `steps`; `test`: for each restriction that it is evaluated under (`course.views`) correct and total per class after
     the last step, in evaluation mode, and `chance`, the share that a uniform guess would be expected to get right;
     `probes`: positions in the stream of the items whose retention is followed, the times (items seen) of evaluation,
@@ -99,8 +100,8 @@ def _train_stack(cell: dict, data: Data, courses: Sequence[Course], device: torc
     online = Online(labels, ends)
     task_tests = None
     if "shots" in cell["evaluation"]:
-        said = [chunk_tasks(cell, c, data.train_y, data.test_y, data.classes) for c in courses]
-        task_tests = TaskTests(cell["evaluation"]["shots"], courses, said, data.test_y, test_images)
+        said = [chunk_tasks(cell, c) for c in courses]
+        task_tests = TaskTests(cell["evaluation"]["shots"], courses, said, test_images)
     title = f"{cell['dataset']} {cell['learner']['name']} seeds {setting.seeds[0]}-{setting.seeds[-1]}"
     for t in tqdm(range(len(ends)), desc=title, unit="step", mininterval=2, file=sys.stderr):
         if courses[0].changes[t]:
@@ -119,7 +120,7 @@ def _train_stack(cell: dict, data: Data, courses: Sequence[Course], device: torc
             with learner.evaluation():
                 probes.take(t, learner, images, items, labels, tasks)
                 if t == len(ends) - 1:
-                    tests = _test(cell, data, courses, learner, test_images)
+                    tests = _test(cell, courses, learner, test_images)
     return [
         {
             "seed": c.seed,
@@ -142,12 +143,12 @@ def _train_stack(cell: dict, data: Data, courses: Sequence[Course], device: torc
 
 def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) -> learners.Setting:
     """What the learner of some courses is given."""
-    device = images.pixels.device
+    device, outputs = images.pixels.device, courses[0].outputs
 
     def stacked(arrays: Iterable[np.ndarray]) -> torch.Tensor:
         return torch.from_numpy(np.stack(list(arrays))).to(device)
 
-    def build(seeds: Sequence[int], net: dict | None = None, shape=images.shape, classes=data.classes) -> Stack:
+    def build(seeds: Sequence[int], net: dict | None = None, shape=images.shape, classes=outputs) -> Stack:
         return stack(lambda: nets.build(net or cell["net"], shape, classes), seeds).to(device, images.dtype)
 
     masks = [c.masks for c in courses if c.masks is not None]
@@ -155,7 +156,7 @@ def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) 
         images=images,
         items=stacked(c.items for c in courses),
         labels=stacked(c.labels for c in courses),
-        classes=data.classes,
+        classes=outputs,
         seeds=[c.seed for c in courses],
         budget=cell["budget"],
         ends=courses[0].ends,
@@ -169,29 +170,30 @@ def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) 
     )
 
 
-def _test(cell, data, courses, learner, images) -> list[dict]:
+def _test(cell, courses, learner, images) -> list[dict]:
     """The test split under each restriction: of each seed `{view: {"correct", "total", "chance"}}`."""
-    m, repeats, device = len(data.test_y), courses[0].repeats(), images.pixels.device
-    items = torch.arange(m * repeats, device=device).expand(len(courses), -1)
-    labels = torch.from_numpy(np.tile(data.test_y, repeats)).to(device).expand(len(courses), -1)
-    given = [views(cell, c, data.test_y, data.classes) for c in courses]
+    m, repeats, device = len(courses[0].test_items), courses[0].repeats(), images.pixels.device
+    domain = np.arange(repeats).repeat(m)
+    items = torch.from_numpy(np.tile([c.test_items for c in courses], repeats) + domain * m).to(device)
+    truth = np.tile([c.test_labels for c in courses], repeats)
+    labels = torch.from_numpy(truth).to(device)
+    given = [views(cell, c) for c in courses]
     masks = {
         view: None if mask is None else torch.from_numpy(np.stack([g[view] for g in given])).to(device)
         for view, mask in given[0].items()
     }
     if repeats > 1:
-        tasks = torch.arange(repeats, device=device).repeat_interleave(m).expand(len(courses), -1)
+        tasks = torch.from_numpy(domain).to(device).expand(len(courses), -1)
     else:
         tasks = torch.from_numpy(np.stack([c.tasks.test for c in courses])).to(device)
     right = classified(learner, images, items, labels, tasks, masks)
-    truth = np.tile(data.test_y, repeats)
-    total = np.bincount(truth, minlength=data.classes).tolist()
+    count = functools.partial(np.bincount, minlength=courses[0].outputs)
     return [
         {
             view: {
-                "correct": np.bincount(truth[right[view][s]], minlength=data.classes).tolist(),
-                "total": total,
-                "chance": 1 / data.classes if mask is None else float((1 / mask[s].sum(dim=1)).mean()),
+                "correct": count(truth[s][right[view][s]]).tolist(),
+                "total": count(truth[s]).tolist(),
+                "chance": 1 / courses[0].outputs if mask is None else float((1 / mask[s].sum(dim=1)).mean()),
             }
             for view, mask in masks.items()
         }
