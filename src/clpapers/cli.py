@@ -182,14 +182,14 @@ def entropy(options: argparse.Namespace) -> None:
 
 
 def net(options: argparse.Namespace) -> None:
-    """results/<scale>/runs/nets/<paper>/<dataset>.json"""
+    """results/<scale>/runs/nets/<paper>/<dataset>.json or <dataset>-<learner>.json"""
     from clpapers.runs.nets import describe
 
     plan, name = _plan(options.out), options.out.stem
     key = f"{options.out.parent.name}/{name}"
     if key not in plan.nets:
         raise Refusal(f"{options.out}: no net {key}; there are: {', '.join(plan.nets)}")
-    spec, facts = plan.nets[key], plan.datasets[name]
+    spec, facts = plan.nets[key], plan.datasets[name.partition("-")[0]]
     h, w, c = facts["shape"]
     with provenance.recording("runs", [options.out], [], net_code(spec), dataset=name, net=spec):
         described = describe(spec, (c, h, w), len(facts["classes"]))

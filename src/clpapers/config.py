@@ -304,7 +304,9 @@ class Plan:
                 known = ", ".join(self.datasets)
                 raise ConfigError(f"{self.scale_file}: stand_ins: '{dataset}' is not one of {known}")
         self.titles: dict[str, str] = {}
-        self.nets: dict[str, dict] = {}  # `<paper>/<dataset>` → the net that the paper learns it with
+        self.nets: dict[
+            str, dict
+        ] = {}  # `<paper>/<dataset>` or `<paper>/<dataset>-<learner>` → the net it is learnt with
         self.targets: dict[str, Target] = {}
         for paper in papers:
             for target in self._paper(paper):
@@ -396,12 +398,28 @@ class Plan:
         ]
         if told:
             spec = spec | {"streams": told}
-        for i, dataset in enumerate(spec.get("nets", [])):
-            if f"{paper}/{dataset}" not in self.nets:
-                known = ", ".join(content.get("datasets", {}))
-                raise ConfigError(f"{file}: {at}.nets[{i}]: {dataset!r} is not one of {known}")
-        nets = tuple(self.nets[f"{paper}/{dataset}"] for dataset in spec.get("nets", []))
+        nets = tuple(self._described(file, f"{at}.nets[{i}]", content, n) for i, n in enumerate(spec.get("nets", [])))
+        self.nets |= {f"{paper}/{name}": net for name, net in zip(spec.get("nets", []), nets)}
+        if spec["render"] == "diagram":
+            for i, net in enumerate(nets):
+                if net.get("head") != "joint_embedding":
+                    raise ConfigError(
+                        f"{file}: {at}.nets[{i}]: {spec['nets'][i]!r} has no head joint_embedding; write "
+                        "<data set>-<learner> for a learner whose net has one"
+                    )
         return Target(self.scale, paper, name, spec | {"name": name}, seeds, cells, streams, nets)
+
+    def _described(self, file: Path, at: str, content: dict, name: str) -> dict:
+        """The net that a data set is learnt with, or, as `<data set>-<learner>`, that learner there."""
+        dataset, _, learner = name.partition("-")
+        for each, known in ((dataset, content.get("datasets", {})), (learner, content.get("learners", {}))):
+            if each and each not in known:
+                raise ConfigError(f"{file}: {at}: {each!r} is not one of {', '.join(known)}")
+        base = self._base(content, dataset)
+        options = self._options(content, dataset, learner) if learner else {}
+        net = merge(base, options.get("cell", {})).get("net", {})
+        self._complete(file, at, "net", net)
+        return net
 
     def _grid(self, file: Path, at: str, content: dict, spec: dict) -> Iterator[tuple[dict, Cell]]:
         grid = spec.get("grid", {})
@@ -447,9 +465,13 @@ class Plan:
         block = {k: v for k, v in content["datasets"][dataset].items() if k != "learners"}
         return merge(content.get("defaults", {}), block)
 
+    @staticmethod
+    def _options(content: dict, dataset: str, learner: str) -> dict:
+        return merge(content["learners"][learner], content["datasets"][dataset].get("learners", {}).get(learner, {}))
+
     def _cell(self, file: Path, where: str, content: dict, dataset: str, learner: str, patch: dict) -> Cell:
         """One complete cell: defaults, then the data set's block, then the target's, then the grid's factors."""
-        options = merge(content["learners"][learner], content["datasets"][dataset].get("learners", {}).get(learner, {}))
+        options = self._options(content, dataset, learner)
         spec = merge(merge(self._base(content, dataset), options.pop("cell", {})), patch)
         method = options.pop("method", learner)
         needed = schema("paper")["$defs"]["learner_options"]["const"][method]

@@ -14,7 +14,7 @@ from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import divergences
 from clpapers.targets.style import STYLE, legend_above, panels, variants
 
-RELATIVE = ("training_seconds", "learner_bytes")  # costs: shares of the highest method's
+RELATIVE = ("training_seconds", "training_memory")  # costs: shares of the highest method's
 
 
 @mpl.rc_context(STYLE)
@@ -27,7 +27,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     ----------
     target: keys `metrics` (scalars; those of `RELATIVE` are divided by the highest mean of their panel), `grid` (orders
         data sets and learners), `names` (of levels, and of metrics with the sense in which they are good).
-    data: columns `dataset`, `learner`, `seed`, `metric`, `value`, as measured by `learning`.
+    data: columns `dataset`, `learner`, `seed`, `metric`, `value`, as measured by `learning` and `cost`.
     """
     datasets, learners = levels(target, data, "dataset"), levels(target, data, "learner")
     metrics = [metric for metric in target["metrics"] if metric in set(data["metric"])]
