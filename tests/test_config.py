@@ -204,8 +204,8 @@ REFUSED = [
     (PAPER, ", seed: 0}", "}", "targets.figure1.streams[0]: 'seed' is missing"),
     (PAPER, "nets: [mnist]", "nets: [mnits]", "targets.table2.nets[0]: 'mnits' is not one of mnist, cifar10"),
     (PAPER, "nets: [mnist]", "nets: [mnist-mir]", "targets.table2.nets[0]: 'mir' is not one of er, ace"),
-    (PAPER, "architecture_table,\n     nets: [mnist]", "diagram,\n     nets: [mnist]", "targets.table2.nets[0]: 'mnist' "
-     "has no head joint_embedding; write <data set>-<learner> for a learner whose net has one"),
+    (PAPER, "architecture_table,\n     nets: [mnist]", "diagram,\n     nets: [mnist]", "targets.table2.nets[0]: 'mnist'"
+     " has no head joint_embedding; write <data set>-<learner> for a learner whose net has one"),
     # targets
     (PAPER, "title: Table 1", "titel: Table 1", "targets.table1: unknown key 'titel'; allowed: "),
     (PAPER, "    kind: table\n", "", "targets.table1: 'kind' is missing"),
