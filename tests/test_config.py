@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from clpapers.cli import measured_files
 from clpapers.config import (
     Cell,
     ConfigError,
@@ -18,7 +19,7 @@ from clpapers.config import (
     read_yaml,
     reductions,
 )
-from clpapers.metrics import learning
+from clpapers.metrics import cost, learning
 
 ROOT = Path(__file__).parents[1]
 PAPER, SCALE, SETTINGS, DATASETS = (
@@ -319,7 +320,50 @@ def test_a_file_that_is_not_utf8_is_refused():
 
 def test_the_schema_knows_every_metric():
     known = yaml.safe_load((ROOT / "workflow/schemas/paper.schema.yaml").read_text())["$defs"]["metric"]["enum"]
-    assert {*learning.SCALARS, *learning.CURVES, "entropy_captured"} == set(known)
+    assert {*learning.SCALARS, *learning.CURVES, *cost.METRICS, "entropy_captured"} == set(known)
+
+
+COSTS = """\
+  table7:
+    {title: Table 7, caption: c, section: "4", kind: table, measure: cost, render: cost_table,
+     metrics: [training_seconds], decimals: 2, ratios: [[er, ace]], grid: {dataset: [mnist], learner: [er, ace]},
+     cell: {order: {name: split, tasks: 3}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("[[er, ace]]", "[[er, gem]]", "targets.table7.ratios[0]: 'gem' is not in the grid"),
+        ("[[er, ace]]", "[[er]]", "targets.table7.ratios[0]: ['er'] needs at least this many entries: 2"),
+        (", ratios: [[er, ace]]", "", "targets.table7: 'ratios' is missing"),
+        ("decimals: 2", "decimals: {lca10: 2}", "targets.table7.decimals: {'lca10': 2} is not of type integer"),
+        ("split, tasks: 3", "random", "targets.table7: measure cost needs orders of tasks, not random"),
+        ("[training_seconds]", "[lca10]", "targets.table7.metrics[0]: 'lca10' is not one of training_seconds, "
+         "training_memory, testing_memory"),
+        ("measure: cost", "measure: learning", "targets.table7.metrics[0]: 'training_seconds' should not be valid "
+         "under {'enum': ['training_seconds', 'training_memory', 'testing_memory']}"),
+    ],
+)  # fmt: skip
+def test_costs_that_cannot_be_measured_are_refused_in_one_line(old, new, line):
+    Path(PAPER).write_text(TEXT[PAPER] + COSTS)
+    plan()
+    edit(PAPER, old, new)
+    with pytest.raises(ConfigError) as refusal:
+        plan()
+    assert str(refusal.value) == f"{PAPER}: {line}"
+
+
+def test_costs_are_measured_from_results_their_records_and_nets():
+    Path(PAPER).write_text(TEXT[PAPER] + COSTS)
+    here = plan()
+    table = here.targets["tiny/table7"]
+    results = [path for _, cell in table.cells for path in here.results(cell)]
+    assert len(results) == 4
+    records = [path.with_suffix(".record.json") for path in results]
+    net = Path("results/tiny/runs/nets/tiny/mnist.json")
+    assert sorted(measured_files(here, table)) == sorted([*results, *records, net])
+    assert measured_files(here, here.targets["tiny/table1"])[0].name == "seeds0-1.json"
 
 
 # --- merging -------------------------------------------------------------------------------------------------

@@ -339,6 +339,15 @@ def test_the_ancestry_goes_down_to_the_data(chain):
     assert text.startswith(f"{chain}  {digest}\n")
 
 
+def test_a_record_that_was_read_is_an_ancestor_of_the_same_data(chain):
+    make("metrics", "results/costs.csv", ["results/mnist-run.json", "results/mnist-run.record.json"])
+    assert record_path("results/mnist-run.record.json") == Path("results/mnist-run.record.json")
+    assert read_record("results/costs.csv")["data"] == MNIST
+    assert named("results/costs.csv")[-1] == (1, "results/mnist-run.record.json", "")
+    make("runs", "results/mnist-run.json", ["results/mnist.npz"])
+    assert named("results/costs.csv")[-1] == (1, "results/mnist-run.record.json", "CHANGED since it was read")
+
+
 def test_a_file_edited_by_hand_is_told(chain):
     Path("results/mnist-stream.npz").write_text("tampered with")
     remarks = {path: remark for _, path, remark in named(chain)}

@@ -228,8 +228,9 @@ def train(options: argparse.Namespace) -> None:
         classes = len(plan.datasets[cell.spec["dataset"]]["classes"])
         data = loop.Data(train_split.x, train_split.y, test_split.x, test_split.y, classes)
         loaded = {seed: load(path, len(data.train_y)) for seed, path in streams.items()}
+        record["training_seconds"] = {}
         try:
-            results = loop.train(cell.spec, data, loaded, device)
+            results = loop.train(cell.spec, data, loaded, device, record["training_seconds"])
         except CourseError as error:
             raise Refusal(f"{options.out}: {error}") from None
         text = json.dumps({"cell": cell.spec, "seeds": results}, separators=(",", ":"))
@@ -334,13 +335,20 @@ def _measured_runs(plan: Plan, target: Target):
         for factors, cell, path in needed:
             content = json.loads(path.read_text())
             content["seeds"] = [
-                entry | {"test": entry["test"][cell.view]}
+                entry | ({"test": entry["test"][cell.view]} if "test" in entry else {})
                 for entry in content["seeds"]
                 if entry["seed"] in target.seeds
             ]
-            yield factors, cell.hash, content
+            beside = [json.loads(file.read_text()) for file in read_beside(factors, path)]
+            yield factors, cell.hash, content, *beside
 
-    return list(dict.fromkeys(path for *_, path in needed)), results
+    def read_beside(factors: dict, path: Path) -> list[Path]:
+        if target.spec["measure"] != "cost":
+            return []
+        return [provenance.record_path(path), plan.net_file(target.paper, factors["dataset"])]
+
+    files = [file for factors, _, path in needed for file in (path, *read_beside(factors, path))]
+    return list(dict.fromkeys(files)), results
 
 
 def _measured_streams(plan: Plan, target: Target):
@@ -417,7 +425,7 @@ def render(options: argparse.Namespace) -> None:
     outputs = [path for path in target.outputs if path.stem == target.name]
     with provenance.recording("targets", outputs, inputs, render_code(target), target=target.spec):
         said = notes(plan, target)
-        drawn = draw(target.spec, frame, said)
+        drawn = draw(target.spec, frame, said, *_printed(target))
         if target.spec["kind"] == "figure":
             from clpapers.targets.figure import write_figure
 
@@ -426,6 +434,19 @@ def render(options: argparse.Namespace) -> None:
             from clpapers.targets.formats import write_table
 
             write_table(_compared(target, drawn, frame, said), target.stem)
+
+
+def _printed(target: Target) -> list:
+    """What a renderer that sets the paper's own lines into its table needs besides."""
+    from clpapers.targets import comparison
+
+    if target.spec["render"] != "cost_table":
+        return []
+    if not target.reported:
+        raise Refusal(
+            f"config/reported/{target.paper}.csv: no lines of {target.name}, which cost_table sets beside its own"
+        )
+    return [comparison.transcribed(target.reported, target.paper, target.name)]
 
 
 def _compared(target: Target, table, frame, said):

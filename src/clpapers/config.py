@@ -24,7 +24,15 @@ CONFIG = Path("config")
 SCHEMAS = Path("workflow/schemas")
 RESULTS = Path("results")
 TOY = re.compile(r"toy(-[1-9]\d*)+$")  # `toy-13-17-10`: no images, just so many items of each class
-RENDERED = ("title", "caption", "section", "names", "render", "calibrated")  # keys that only a rendering looks at
+RENDERED = (
+    "title",
+    "caption",
+    "section",
+    "names",
+    "render",
+    "calibrated",
+    "ratios",
+)  # keys that only a rendering looks at
 MIXING = ("random", "offline", "dominant")  # orders in which a batch holds items of (nearly) every class
 
 
@@ -387,6 +395,13 @@ class Plan:
         seeds = spec.get("seeds", content.get("seeds", self.settings["seeds"]))
         seeds = self._seeds(seeds, file, f"{at}.seeds" if "seeds" in spec else "seeds")
         cells = tuple(self._grid(file, at, content, spec))
+        for i, pair in enumerate(spec.get("ratios", [])):
+            for learner in pair:
+                if learner not in spec.get("grid", {}).get("learner", []):
+                    raise ConfigError(f"{file}: {at}.ratios[{i}]: {learner!r} is not in the grid")
+        for _, cell in cells:
+            if spec["measure"] == "cost" and "tasks" not in cell.spec["order"]:
+                raise ConfigError(f"{file}: {at}: measure cost needs orders of tasks, not {cell.spec['order']['name']}")
         streams = tuple(
             (s["dataset"], self._stream_order(file, f"{at}.streams[{i}]", content, s), s["seed"])
             for i, s in enumerate(spec.get("streams", []))

@@ -139,9 +139,9 @@ def git_state() -> dict:
 
 
 def record_path(output: Path | str) -> Path:
-    """Where the record of `output` stands; files that differ in their last suffix only share it."""
+    """Where the record of `output` stands; files that differ in their last suffix only share it, and it is its own."""
     output = Path(output)
-    return output.with_name(f"{output.stem}.record.json")
+    return output.with_name(f"{output.stem.removesuffix('.record')}.record.json")
 
 
 def read_record(output: Path | str) -> dict:
@@ -251,6 +251,9 @@ def lineage(path: Path | str) -> Iterator[str]:
             record = read_record(file)
         except ProvenanceError:
             yield f"{pad}{file}  {digest[:12]}{mark}  no record"
+            return
+        if Path(file) == record_path(file):
+            yield f"{pad}{file}  {digest[:12]}{mark}"
             return
         own = next((o["sha256"] for o in record["outputs"] if Path(o["path"]).name == Path(file).name), None)
         if own != digest:

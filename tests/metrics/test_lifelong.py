@@ -121,6 +121,25 @@ def test_mean_and_worst_forgetting_are_told_apart():
     assert measured("worst_forgetting", run)["value"].item() == pytest.approx(0.4)
 
 
+# Items that a memory holds of three tasks, and how many were right after each task.
+MEMORY = {"total": [10, 20, 10], "correct": [[9], [10, 16], [8, 10, 10]]}
+
+
+def test_accuracies_on_the_memory_by_hand():
+    nan = np.nan
+    a = lifelong.memory_accuracies({"memory": MEMORY})
+    np.testing.assert_array_equal(a, [[0.9, nan, nan], [1, 0.8, nan], [0.8, 0.5, 1]])
+    assert lifelong.forgetting(a) == pytest.approx([0.2, 0.3])
+    run = RUN | {"tasks": RUN["tasks"] | {"memory": MEMORY}}
+    assert measured("memory_accuracy", run)["value"].item() == pytest.approx(100 * (0.8 + 0.5 + 1) / 3)
+    assert measured("memory_worst_forgetting", run)["value"].item() == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("metric", ["memory_accuracy", "memory_worst_forgetting"])
+def test_a_run_without_a_memory_has_no_accuracy_on_it(metric):
+    assert np.isnan(measured(metric)["value"].item())
+
+
 def test_chance_is_that_of_each_tasks_own_classes():
     run = RUN | {"tasks": RUN["tasks"] | {"classes": [[4, 7], [0, 2, 3, 5]]}}
     assert measured("average_accuracy", run)["value"].iloc[1] == pytest.approx((50 + 25) / 2)

@@ -28,7 +28,7 @@ def chunked(data):
 def together(spec, data, streams):
     """The results of some seeds, as one stack where the learner allows it."""
     if loop.learners.find(spec["learner"]["name"]).stackable:
-        return loop._train_stack(spec, data, courses(spec, data, streams), CPU)
+        return loop._train_stack(spec, data, courses(spec, data, streams), CPU, {})
     return loop.train(spec, data, streams, CPU)
 
 
@@ -97,7 +97,7 @@ def test_seeds_whose_courses_differ_are_trained_apart(learner, data, streams, mo
     spec = cell(learner, OPTIONS[learner], "mlp", oracle=CHUNKS)
     stacks, train_stack = [], loop._train_stack
     monkeypatch.setattr(
-        loop, "_train_stack", lambda c, d, cs, dev: (stacks.append([x.seed for x in cs]), train_stack(c, d, cs, dev))[1]
+        loop, "_train_stack", lambda *given: (stacks.append([c.seed for c in given[2]]), train_stack(*given))[1]
     )
     results = loop.train(spec, data, given, CPU)
     assert stacks == [[4, 2], [7]]

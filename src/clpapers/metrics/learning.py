@@ -90,6 +90,11 @@ def _forgettings(run: dict) -> np.ndarray:
     return np.array([lifelong.forgetting(a[:k, :k]).mean() for k in range(2, len(a) + 1)])
 
 
+def _of_memory(scalar: Callable[[np.ndarray], float]) -> Callable[[dict], float]:
+    """A scalar of the accuracies on the episodic memory; NaN for a run without one."""
+    return lambda run: scalar(lifelong.memory_accuracies(run["tasks"])) if "memory" in run["tasks"] else np.nan
+
+
 LIFELONG: dict[str, Callable[[dict], float]] = {
     "average_accuracy": lambda run: _average_accuracies(run)[-1],  # %
     "forgetting": lambda run: lifelong.forgetting(_after_tasks(run)).mean(),
@@ -97,6 +102,8 @@ LIFELONG: dict[str, Callable[[dict], float]] = {
     "lca10": lambda run: lifelong.learning_curve_trapezoid(_shots(run).mean(axis=0)),
     "lca10_sum": lambda run: lifelong.learning_curve_areas(_shots(run).mean(axis=0))[-1],
     "zero_shot": lambda run: 100 * _shots(run)[:, 0].mean(),  # %
+    "memory_accuracy": _of_memory(lambda a: 100 * a[-1].mean()),  # %
+    "memory_worst_forgetting": _of_memory(lambda a: lifelong.forgetting(a).max()),
 }
 SCALARS: dict[str, Callable[[dict], float]] = {
     "final_accuracy": _final_accuracy,  # %
@@ -162,7 +169,8 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
     Columns: the factors, `cell`, `seed`, `metric`, `time` (fraction of the stream, or number of tasks or of steps, see
     `CURVES`; NaN for scalars), `value`. For each accuracy there is also the metric `chance_<accuracy>`, what a uniform
     guess is expected to reach (rule 2 of `rules`). For a run that diverged, of which all metrics of `LIFELONG` are ∞,
-    the metric `diverged` says after how many steps.
+    the metric `diverged` says after how many steps. A run for which memory did not suffice has but a 1 under
+    `out_of_memory`.
     """
     rows = []
     for factors, cell, result in inputs:
@@ -170,6 +178,9 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
         for run in result["seeds"]:
             run = run | {"per_class": per_class}
             key = {**flat(factors), "cell": cell, "seed": run["seed"]}
+            if run.get(OUT_OF_MEMORY):
+                rows.append({**key, "metric": OUT_OF_MEMORY, "time": np.nan, "value": 1.0})
+                continue
             if run.get(DIVERGED) is not None and LIFELONG.keys() & target["metrics"]:
                 rows.append({**key, "metric": DIVERGED, "time": np.nan, "value": float(run[DIVERGED])})
             for metric in target["metrics"]:

@@ -2,7 +2,8 @@
 
 They are those of Chaudhry et al. (2019), section 3, on fractions in [0, 1]. `tasks` is the section of that name in a
 run's result: of each task j, per class, its `total` test items; `correct[k][j]`, how many of them were right after task
-k; `shots[k][b]`, how many of task k's were right before its step b + 1.
+k; `shots[k][b]`, how many of task k's were right before its step b + 1; in `memory`, not per class, `total` and
+`correct[k][j]`, j ≤ k, of the items that an episodic memory holds of task j.
 """
 
 from __future__ import annotations
@@ -19,6 +20,15 @@ def accuracies(tasks: dict, per_class: bool = False) -> np.ndarray:
     """
     share = per_class_accuracy if per_class else final_accuracy
     return np.array([[share(right, total) for right, total in zip(row, tasks["total"])] for row in tasks["correct"]])
+
+
+def memory_accuracies(tasks: dict) -> np.ndarray:
+    """The accuracy on the memory of task j after task k: float [T, T], NaN for k < j, when there is no such memory."""
+    total = np.array(tasks["memory"]["total"])
+    a = np.full((len(total), len(total)), np.nan)
+    for k, right in enumerate(tasks["memory"]["correct"]):
+        a[k, : k + 1] = np.divide(right, total[: k + 1])
+    return a
 
 
 def shot_accuracies(tasks: dict, shots: int, steps: int, per_class: bool = False) -> np.ndarray:
@@ -49,9 +59,10 @@ def average_accuracies(a: np.ndarray) -> np.ndarray:
 def forgetting(a: np.ndarray) -> np.ndarray:
     """f_j (eq. 3) of each task but the last: float [T − 1]; its mean is F_T (eq. 2), its maximum the worst case.
 
-    It is the best accuracy after any earlier task, also after those before task j, minus the one in the end.
+    It is the best accuracy after any earlier task, also after those before task j where it is known (not NaN), minus
+    the one in the end.
     """
-    return a[:-1, :-1].max(axis=0) - a[-1, :-1]
+    return np.nanmax(a[:-1, :-1], axis=0) - a[-1, :-1]
 
 
 def learning_curve_areas(z: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import functools
+import gc
 import math
 import sys
 from collections.abc import Iterable, Sequence
@@ -15,9 +16,13 @@ from tqdm import tqdm
 
 from clpapers.randomness import generator
 from clpapers.runs import learners, nets
+from clpapers.runs.clock import Clock
 from clpapers.runs.course import Course, chunk_tasks, course, views
 from clpapers.runs.evaluation import classified
+from clpapers.runs.holdings import learner_bytes
 from clpapers.runs.images import Images
+from clpapers.runs.memories.episodic import EpisodicMemory
+from clpapers.runs.memory_tests import MemoryTests
 from clpapers.runs.nets.stacked import Stack, stack
 from clpapers.runs.task_tests import TaskTests
 from clpapers.streams.chunks import classes_of
@@ -38,7 +43,13 @@ class Data:
     classes: int
 
 
-def train(cell: dict, data: Data, streams: dict[int, Stream], device: torch.device) -> list[dict]:
+def train(
+    cell: dict,
+    data: Data,
+    streams: dict[int, Stream],
+    device: torch.device,
+    seconds: dict[int, float] | None = None,
+) -> list[dict]:
     """Train one cell on the streams of some seeds; one result a seed, ready for JSON.
 
     Parameters
@@ -47,6 +58,9 @@ def train(cell: dict, data: Data, streams: dict[int, Stream], device: torch.devi
     data: the data set.
     streams: seed → its stream, the order in which its training items come.
     device: where to train. On a GPU seeds form stacks. On a CPU only nets that gain from it do.
+    seconds: takes how long each seed's training took, without any test: what the learner does when a task changes and
+        in a step, the batch's gather included. A stack's time is divided by its seeds. No repetition repeats it, so it
+        is no part of the result.
 
     Returns
     -------
@@ -60,7 +74,11 @@ def train(cell: dict, data: Data, streams: dict[int, Stream], device: torch.devi
     loss (null for a learner that never looks at the stream batch); `memory`: items, bytes, items per class;
     `oracle`: the task of each class (null where classes have none) and the number of task changes; `learner`: what
     the learner says of itself; `diverged`: the first step whose loss was no finite number, null where there is none.
-    With `evaluation.shots` also `tasks`, each task's tests (`TaskTests`).
+    `learner_bytes`: what the learner holds in the end (`holdings.learner_bytes`).
+    With `evaluation.shots` also `tasks`, each task's tests (`TaskTests`), and therein `memory`, those of the learner's
+    episodic memory (`MemoryTests`) where it has one of these tasks.
+
+    A seed for which memory does not suffice, not even alone, has only its number and `out_of_memory`: true.
     """
     _prepare(device, cell["precision"])
     learner = learners.find(cell["learner"]["name"])
@@ -74,7 +92,8 @@ def train(cell: dict, data: Data, streams: dict[int, Stream], device: torch.devi
         new = course(cell, stream, test.train_y, test.test_y, data.classes)
         group = next((g for g in groups if together and g[0].together_with(new)), None)
         groups.append([new]) if group is None else group.append(new)
-    results = [result for group in groups for result in _train_stack(cell, test, group, device)]
+    seconds = {} if seconds is None else seconds
+    results = [result for group in groups for result in _train_group(cell, test, group, device, seconds)]
     return sorted(results, key=lambda result: list(streams).index(result["seed"]))
 
 
@@ -87,7 +106,32 @@ def _prepare(device: torch.device, precision: str) -> None:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
 
 
-def _train_stack(cell: dict, data: Data, courses: Sequence[Course], device: torch.device) -> list[dict]:
+def _train_group(
+    cell: dict, data: Data, courses: Sequence[Course], device: torch.device, seconds: dict[int, float]
+) -> list[dict]:
+    """One stack; where memory does not suffice for it, its seeds one by one."""
+    try:
+        return _train_stack(cell, data, courses, device, seconds)
+    except (MemoryError, RuntimeError) as error:
+        if not _out_of_memory(error):
+            raise
+        print(f"out of memory: seeds {[c.seed for c in courses]}: {error}", file=sys.stderr)
+    gc.collect()  # only here, where no traceback holds on to the stack any more
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+    if len(courses) == 1:
+        return [{"seed": courses[0].seed, "out_of_memory": True}]
+    return [result for c in courses for result in _train_group(cell, data, [c], device, seconds)]
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether memory ran out, Python's, a GPU's or, which PyTorch has no type for, a CPU's."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
+def _train_stack(
+    cell: dict, data: Data, courses: Sequence[Course], device: torch.device, seconds: dict[int, float]
+) -> list[dict]:
     dtype = torch.float64 if cell["precision"] == "float64" else torch.float32
     transforms = [c.transforms for c in courses]
     images = Images(data.train_x, cell["scaling"], device, dtype, transforms)
@@ -98,29 +142,37 @@ def _train_stack(cell: dict, data: Data, courses: Sequence[Course], device: torc
     items, labels, tasks, ends = setting.items, setting.labels, setting.tasks, setting.ends
     probes = Probes(cell["evaluation"], ends, setting.seeds)
     online = Online(labels, ends)
-    task_tests = None
+    task_tests = memory_tests = None
     if "shots" in cell["evaluation"]:
         said = [chunk_tasks(cell, c) for c in courses]
         task_tests = TaskTests(cell["evaluation"]["shots"], courses, said, test_images)
+        memory = getattr(learner, "memory", None)
+        if isinstance(memory, EpisodicMemory) and cell["oracle"]["name"] == "chunks":
+            memory_tests = MemoryTests(memory)
     title = f"{cell['dataset']} {cell['learner']['name']} seeds {setting.seeds[0]}-{setting.seeds[-1]}"
+    clock = Clock(device)
     for t in tqdm(range(len(ends)), desc=title, unit="step", mininterval=2, file=sys.stderr):
         if courses[0].changes[t]:
             learner.task_change(t)
-        if task_tests:
-            task_tests.begin(t, learner)
+        if task_tests and t in task_tests.before:
+            with clock.stopped():
+                task_tests.begin(t, learner)
         if learner.looks:
             now = setting.step(t)
             online.take(*learner.observe(t, images(items[:, now]), labels[:, now]))
         else:
             learner.observe(t, None, None)
         if task_tests and t in task_tests.after:
-            with learner.evaluation():
+            with clock.stopped(), learner.evaluation():
                 task_tests.end(t, learner)
+                if memory_tests:
+                    memory_tests.end(task_tests.after[t], learner)
         if t in probes.steps:
-            with learner.evaluation():
+            with clock.stopped(), learner.evaluation():
                 probes.take(t, learner, images, items, labels, tasks)
                 if t == len(ends) - 1:
                     tests = _test(cell, courses, learner, test_images)
+    seconds.update(dict.fromkeys(setting.seeds, clock.seconds / len(courses)))
     return [
         {
             "seed": c.seed,
@@ -134,9 +186,10 @@ def _train_stack(cell: dict, data: Data, courses: Sequence[Course], device: torc
                 "changes": int(c.changes.sum()),
             },
             "learner": learner.report(s),
+            "learner_bytes": learner_bytes(learner, s),
             "diverged": online.diverged(s) if learner.looks else None,
         }
-        | ({"tasks": task_tests.result(s)} if task_tests else {})
+        | ({"tasks": task_tests.result(s) | (memory_tests.result(s) if memory_tests else {})} if task_tests else {})
         for s, c in enumerate(courses)
     ]
 

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.notes import Notes, levels, named
-from clpapers.targets.numbers import divergences
+from clpapers.targets.numbers import failures
 from clpapers.targets.style import STYLE, legend_above, panels, variants
 
 RELATIVE = ("training_seconds", "training_memory")  # costs: shares of the highest method's
@@ -33,9 +33,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     metrics = [metric for metric in target["metrics"] if metric in set(data["metric"])]
     summary = summarise(data[data["metric"].isin(metrics)], ["dataset", "metric", "learner"])
     short = data[data["metric"] == OUT_OF_MEMORY]
-    remarks = divergences(target, data) + ["OoM: out of memory."] * (not short.empty)
     shape = len(datasets), len(metrics)
-    figure, grid = panels(target, notes, data["dataset"], *shape, 1.25 * len(datasets) + 0.2, remarks=remarks)
+    figure, grid = panels(target, notes, data["dataset"], *shape, 1.25 * len(datasets) + 0.2, remarks=failures(target, data))
     looks = variants(learners)
     for axes, dataset in zip(grid, datasets):
         failed = set(short.loc[short["dataset"] == dataset, "learner"])

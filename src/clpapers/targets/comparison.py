@@ -14,18 +14,18 @@ from clpapers.config import ConfigError
 from clpapers.metrics.intervals import Difference, critical, welch_from_summary
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.numbers import numbers, row_and_column
-from clpapers.targets.table import Table, plus_minus
+from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus
 
 AGREES, DIFFERS, NOT_COMPARABLE = "agrees", "differs", "not comparable"
 KEY = ["row", "column", "metric"]
 SPREAD_KIND = re.compile(r"(ci95_halfwidth|spread|population_sd)_(\d+)_runs")
-OUT_OF_MEMORY = "out of memory"
 EXPLANATION = (
     "Reproduced minus reported, with Welch's 95 % interval; ‘agrees’: the interval holds zero. "
     "A number printed without an interval agrees where it lies in the reproduced interval, widened by half a "
     "unit of its last digit; Welch's interval is widened likewise where the spread is printed to more digits."
 )
 DIVERGED = " ∞ (diverged) agrees with ∞ alone."
+SHORT = " OoM (out of memory) agrees with OoM; with a number it is not comparable, as memories differ in size."
 DEVIATION = (
     " The spreads that the paper prints are population standard deviations; ‘reported’ shows the 95 % half-width that "
     "follows."
@@ -37,6 +37,12 @@ AMBIGUOUS = (
     "other one."
 )
 CALIBRATED = " ‘Calibrated’: a choice that the paper leaves open was read off this number, so it is no check."
+
+
+def transcribed(path: Path | str, paper: str, target: str) -> pd.DataFrame:
+    """The lines of a transcription `config/reported/*.csv` on what `paper` prints in `target`, as they stand there."""
+    lines = pd.read_csv(path, dtype=str, keep_default_na=False)
+    return lines[(lines["paper"] == paper) & (lines["target"] == target)]
 
 
 def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
@@ -52,9 +58,8 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
 
     Raises `ConfigError` for a value that is no number and for a spread of a kind not known here.
     """
-    lines = pd.read_csv(path, dtype=str, keep_default_na=False)
-    rows = []
-    lines = lines[(lines["paper"] == paper) & (lines["target"] == target) & (lines["spread_kind"] != "formula")]
+    lines, rows = transcribed(path, paper, target), []
+    lines = lines[lines["spread_kind"] != "formula"]
     for line in lines.to_dict("records"):
         where = f"{path}: {target}/{line['row']}/{line['column']}/{line['metric']}"
         try:
@@ -106,17 +111,25 @@ class Verdict(NamedTuple):
 
 
 def _verdict(cell: pd.Series, difference: Difference, notes: Notes) -> Verdict:
-    if pd.isna(cell.value):
-        cause = "out of memory in the paper" if cell.note == OUT_OF_MEMORY else "not printed"
-        return Verdict(NOT_COMPARABLE, cause, ": ".join(filter(None, ["the paper prints no number", cell.note])))
-    if pd.isna(cell["mean"]):
+    neither_fits = cell.note == cell.note_reported == OUT_OF_MEMORY
+    if pd.isna(cell.value) and not neither_fits:
+        cause = "out of memory in the paper" if cell.note_reported == OUT_OF_MEMORY else "not printed"
+        reason = ": ".join(filter(None, ["the paper prints no number", cell.note_reported]))
+        return Verdict(NOT_COMPARABLE, cause, reason)
+    if pd.isna(cell["mean"]) and not neither_fits:
+        if cell.note == OUT_OF_MEMORY:
+            return Verdict(NOT_COMPARABLE, "out of memory here", "memory did not suffice here")
         return Verdict(NOT_COMPARABLE, "not run", "not run at this scale")
     obstacles = {"stand-in data": f"{cell.dataset}: {cell.standin}"} if cell.standin else {}
     if notes.reductions:
         obstacles["reduced scale"] = "; ".join(notes.reductions)
+    if cell.hardware:
+        obstacles["other hardware"] = f"{cell.hardware} here, another GPU in the paper"
     if obstacles:
         reasons = [f"{cause}: {detail}" for cause, detail in obstacles.items()]
         return Verdict(NOT_COMPARABLE, ", ".join(obstacles), "; ".join(reasons))
+    if neither_fits:
+        return Verdict(AGREES)
     if np.isinf([cell["mean"], cell.value]).any():
         return Verdict(AGREES if cell["mean"] == cell.value else DIFFERS)
     if np.isnan(difference.low):
@@ -138,7 +151,8 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
 
     Parameters
     ----------
-    target, data: as for `numbers`; the target's `calibrated` lists `rows` and `columns` (levels of its factors) of the
+    target, data: as for `numbers`; where `data` say on which `hardware` a metric was taken, it is not comparable. The
+        target's `calibrated` lists `rows` and `columns` (levels of its factors) of the
         printed numbers that a `choice` was read off. reported: as from `read_reported`.
 
     Returns
@@ -148,11 +162,15 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
     reported), `difference_low`, `difference_high`, `verdict` (agrees, differs, not comparable), `cause` (of the
     latter, in two words), `reason`, `calibrated` (the choice that was read off the printed number, which is then no
     independent check; or empty), `spread_kind` (see `read_reported`), `verdict_if_sd` (were the printed spread a
-    standard deviation; empty where the paper leaves no doubt).
+    standard deviation; empty where the paper leaves no doubt), `reported_note` (as transcribed), `reproduced_note` (see
+    `numbers`).
     """
     reproduced = numbers(target, data, notes)
     cells = reported.merge(reproduced, on=KEY, how="left", suffixes=("_reported", ""), validate="one_to_one")
-    cells = cells.fillna({"n": 0, "dataset": "", "standin": ""}).astype({"n": int})
+    cells = cells.fillna({"n": 0, "dataset": "", "standin": "", "note": ""}).astype({"n": int})
+    taken = data.dropna(subset="hardware").groupby("metric")["hardware"] if "hardware" in data else []
+    hardware = {metric: ", ".join(names.unique()) for metric, names in taken}
+    cells = cells.assign(hardware=[hardware.get(metric, "") for metric in cells["metric"]])
     lines = []
     for _, cell in cells.iterrows():
         difference = _difference(cell, cell.half_width_reported)
@@ -176,6 +194,8 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
                 "calibrated": _calibrated(target, cell),
                 "spread_kind": cell.spread_kind,
                 "verdict_if_sd": _verdict(cell, _difference(cell, cell.half_width_if_sd), notes).verdict * ambiguous,
+                "reported_note": cell.note_reported,
+                "reproduced_note": cell.note,
                 "dataset": cell.dataset,
                 "decimals": cell.decimals,
             }
@@ -220,7 +240,9 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
                 else line["column"],
                 "Metric": named(target, line["metric"]),
                 **{
-                    side.capitalize(): plus_minus(line[side], line[f"{side}_high"] - line[side], decimals)
+                    side.capitalize(): plus_minus(
+                        line[side], line[f"{side}_high"] - line[side], decimals, line[f"{side}_note"]
+                    )
                     for side in ("reported", "reproduced")
                 },
                 named(target, "Runs"): f"{line['n_seeds']:,}",
@@ -235,6 +257,7 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
     bold["Verdict"] = compared["verdict"] == DIFFERS
     remarks = {
         DIVERGED: np.isinf(compared[["reported", "reproduced"]]).any(axis=None),
+        SHORT: (compared[["reported_note", "reproduced_note"]] == OUT_OF_MEMORY).any(axis=None),
         DEVIATION: any(compared["spread_kind"] == "population_sd"),
         AMBIGUOUS: any(compared["verdict_if_sd"]),
         CALIBRATED: any(compared["calibrated"]),

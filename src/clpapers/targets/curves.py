@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from clpapers.metrics.intervals import summarise
 from clpapers.targets.notes import Notes, levels, named
-from clpapers.targets.numbers import divergences
+from clpapers.targets.numbers import failures
 from clpapers.targets.style import STYLE, legend_above, panels, variants
 
 
@@ -33,7 +33,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     summary = summary[np.isfinite(summary["mean"])].sort_values(x)
     across = len(datasets) == 1
     rows, columns = (1, len(metrics)) if across else (len(metrics), len(datasets))
-    remarks = divergences(target, data)
+    remarks = failures(target, data)
     figure, grid = panels(target, notes, data["dataset"], rows, columns, 1.7 * rows + 0.2, remarks=remarks)
     grid = grid.T if across else grid
     for axes, metric in zip(grid, metrics):

@@ -45,7 +45,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
                 elinewidth=0.8,
                 label=named(target, level),
             )
-        dataset = summary.loc[summary[panel_factor] == column, "dataset"].iloc[0]
+        dataset = data.loc[data[panel_factor] == column, "dataset"].iloc[0]
         panel.set_title(notes.mark(named(target, column), dataset))
         panel.set_xlabel(named(target, x))
         panel.set_xscale("log", base=2)

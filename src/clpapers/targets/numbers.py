@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from clpapers.metrics.intervals import summarise
-from clpapers.metrics.learning import CHANCE_PREFIX, DIVERGED
+from clpapers.metrics.learning import CHANCE_PREFIX, DIVERGED, OUT_OF_MEMORY
+from clpapers.targets import table
 from clpapers.targets.notes import Notes, named
 
 
@@ -20,29 +21,38 @@ def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
 
     Parameters
     ----------
-    target: keys `names` and, if other than learners and data sets, `rows` and `columns` (factors).
+    target: keys `names`, `metrics` and, if other than learners and data sets, `rows` and `columns` (factors).
     data: as measured, either values (columns: the two factors, `dataset`, `metric`, `value`) or a summary already
         (`row`, `metric`, `mean`, `sd`, `se`, `half_width`, `n` and, if there is one, `dataset`, the column).
 
     Returns
     -------
     Columns `row`, `column`, `metric`, `mean`, `sd` (standard deviation over seeds), `se` (standard error),
-    `half_width` (95 %), `n`, `dataset`, `standin` (what stands in for the data set, or "").
+    `half_width` (95 %), `n`, `dataset`, `standin` (what stands in for the data set, or ""), `note`: "out of memory"
+    where memory did not suffice for some of the seeds (`n` of them), so that there is no mean; or "".
     """
     data = data[~data["metric"].str.startswith(CHANCE_PREFIX) & (data["metric"] != DIVERGED)]
     if "value" in data:
         row, column = row_and_column(target)
-        summary = summarise(data, list(dict.fromkeys([row, column, "dataset", "metric"])))
+        key = list(dict.fromkeys([row, column, "dataset"]))
+        failed = data[data["metric"] == OUT_OF_MEMORY].groupby(key, sort=False).size().reset_index(name="n")
+        if failed.empty:
+            summary = summarise(data, [*key, "metric"]).assign(note="")
+        else:
+            fits = data.merge(failed[key], how="left", indicator="fits").query("fits == 'left_only'")
+            failed = failed.merge(pd.DataFrame({"metric": target["metrics"], "note": table.OUT_OF_MEMORY}), how="cross")
+            summary = pd.concat([summarise(fits, [*key, "metric"]), failed]).fillna({"note": ""})
         columns = [named(target, level) for level in summary[column]]
     else:
-        row, summary = "row", data if "dataset" in data else data.assign(dataset="")
+        row, summary = "row", (data if "dataset" in data else data.assign(dataset="")).assign(note="")
         columns = [named(target, dataset) if dataset else "" for dataset in summary["dataset"]]
     summary = summary.assign(
         row=[named(target, level) for level in summary[row]],
         column=columns,
         standin=[notes.standins.get(dataset, "") for dataset in summary["dataset"]],
     )
-    return summary[["row", "column", "metric", "mean", "sd", "se", "half_width", "n", "dataset", "standin"]]
+    fields = ["mean", "sd", "se", "half_width", "n", "dataset", "standin", "note"]
+    return summary[["row", "column", "metric", *fields]].reset_index(drop=True)
 
 
 def chances(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
@@ -63,13 +73,23 @@ def chances(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     return expected
 
 
-def divergences(target: dict, data: pd.DataFrame) -> list[str]:
-    """The footnote that says which runs diverged, and when; none where none did. `data` as measured by `learning`."""
+def failures(target: dict, data: pd.DataFrame) -> list[str]:
+    """The footnotes that say which runs diverged, and when, and for which memory did not suffice.
+
+    None where there are none. `data` as measured by `learning`.
+    """
     row, column = row_and_column(target)
-    runs = data[data["metric"] == DIVERGED].sort_values("seed")
-    cells = [
-        f"{named(target, down)}, {named(target, across)}: "
-        + ", ".join(f"seed {seed} after {steps:,.0f} steps" for seed, steps in zip(cell["seed"], cell["value"]))
-        for (down, across), cell in runs.groupby([row, column], sort=False)
-    ]
-    return [f"∞: at least one seed diverged. {'; '.join(cells)}."] if cells else []
+    notes = []
+    for metric, text, each in (
+        (DIVERGED, "∞: at least one seed diverged.", "seed {} after {:,.0f} steps"),
+        (OUT_OF_MEMORY, "OoM: memory did not suffice for at least one seed.", "seed {}"),
+    ):
+        runs = data[data["metric"] == metric].sort_values("seed")
+        cells = [
+            f"{named(target, down)}, {named(target, across)}: "
+            + ", ".join(map(each.format, cell["seed"], cell["value"]))
+            for (down, across), cell in runs.groupby([row, column], sort=False)
+        ]
+        if cells:
+            notes.append(f"{text} {'; '.join(cells)}.")
+    return notes

@@ -6,11 +6,17 @@ import numpy as np
 import pandas as pd
 
 from clpapers.targets.notes import Notes, levels, named
-from clpapers.targets.numbers import chances, divergences, numbers, row_and_column
-from clpapers.targets.table import Table, plus_minus
+from clpapers.targets.numbers import chances, failures, numbers, row_and_column
+from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus
 
-LOWER_IS_BETTER = ("forgetting_events", "never_learnt", "forgetting", "worst_forgetting")
 ABSENT = "N.A."  # a combination that the experiment leaves out
+LOWER_IS_BETTER = (
+    "forgetting_events",
+    "never_learnt",
+    "forgetting",
+    "worst_forgetting",
+    "memory_worst_forgetting",
+)
 
 
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
@@ -43,8 +49,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
             these = cells.reindex([(down, across, metric) for down in rows])
             heading = notes.mark(across, level) if column == "dataset" else across, named(target, metric)
             body[heading] = [
-                ABSENT if pd.isna(mean) else plus_minus(mean, half, digits)
-                for mean, half in zip(these["mean"], these["half_width"])
+                ABSENT if pd.isna(mean) and note != OUT_OF_MEMORY else plus_minus(mean, half, digits, note)
+                for mean, half, note in zip(these["mean"], these["half_width"], these["note"])
             ]
             mean = these["mean"].iloc[: len(methods)].replace(np.inf, np.nan)  # a method that diverged is never best
             best = mean.min() if metric in LOWER_IS_BETTER else mean.max()
@@ -60,5 +66,5 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
         body=body,
         bold=bold,
         data=summary,
-        footnotes=[*notes.footnotes(target, data["dataset"]), *divergences(target, data)],
+        footnotes=[*notes.footnotes(target, data["dataset"]), *failures(target, data)],
     )

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.style import SERIES, STYLE, panels, stream_title
 
@@ -24,6 +25,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     orders = levels(target, data, "order")
     seeds = {order: list(dict.fromkeys(data.loc[data["order"] == order, "seed"])) for order in orders}
     rows = max(map(len, seeds.values()))
+    data = data[data["metric"] != OUT_OF_MEMORY]
     (metric,) = data["metric"].unique()
     figure, axes = panels(
         target,

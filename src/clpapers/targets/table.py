@@ -28,8 +28,16 @@ class Table:
     appended: list[Table] = field(default_factory=list)
 
 
-def plus_minus(mean: float, half_width: float, decimals: int) -> str:
-    """`80.1 ± 0.5`; without the second part where there is no interval, `–` where there is no mean; or `∞`."""
+OUT_OF_MEMORY = "out of memory"
+
+
+def plus_minus(mean: float, half_width: float, decimals: int, note: str = "") -> str:
+    """`80.1 ± 0.5`; without the second part where there is no interval, `–` where there is no mean; `∞`; or `OoM`.
+
+    note: `OUT_OF_MEMORY` where that is why there is no mean.
+    """
+    if note == OUT_OF_MEMORY:
+        return "OoM"
     if pd.isna(mean):
         return "–"
     if np.isinf(mean):

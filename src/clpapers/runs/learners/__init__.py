@@ -68,11 +68,13 @@ class Learner:
     stackable: whether the seeds of a job train as one tensor program; if not, they follow one another.
     looks: whether a step looks at the stream batch itself; if not, it is not even gathered.
     own_nets: whether the learner makes its nets itself; if so, `net` is None unless it says otherwise.
+    passing: attributes with what belongs to steps of the stream, not to the learner (`holdings.learner_bytes`).
     """
 
     stackable = True
     looks = True
     own_nets = False
+    passing: tuple[str, ...] = ()
 
     def __init__(self, setting: Setting):
         self.setting, self.classes = setting, setting.classes
@@ -122,6 +124,10 @@ class Learner:
         self.optimizer.zero_grad()
         backward(loss)
         self.optimizer.step()
+
+    def needed_to_answer(self) -> object:
+        """What holds the tensors that `scores` needs; it is asked for after an evaluation."""
+        return self.net
 
     def memory_use(self, s: int) -> dict:
         """What the memory of the stack's seed number s holds: items, bytes, items per class."""

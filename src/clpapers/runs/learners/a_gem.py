@@ -23,6 +23,8 @@ class AGEM(Constrained):
         authors' later scripts for MNIST and CIFAR do.
     """
 
+    passing = ("draws", "weight")
+
     def __init__(self, setting: Setting, *, write: str):
         super().__init__(setting, write)
         self.batch = setting.budget["replay_batch"]

@@ -192,6 +192,9 @@ class CNDPM(Learner):
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
         return self.predict(*self.assess(x[0], self.evaluation_noise))
 
+    def needed_to_answer(self) -> object:
+        return self.experts, self.counts, self.evaluation_noise
+
     def memory_use(self, s: int) -> dict:
         per_class = torch.bincount(self.setting.labels[0, self.stm], minlength=self.classes).tolist()
         return {

@@ -58,5 +58,6 @@ class EWC(Learner):
         if self.fisher:
             pull(self.parameters, self.importance, self.centre, self.strength)
         self.optimizer.step()
-        self.last = x
+        if not self.running:
+            self.last = x
         return loss, logits

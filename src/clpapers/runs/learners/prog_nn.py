@@ -21,6 +21,7 @@ class ProgNN(Learner):
     """
 
     own_nets = True
+    passing = ("known",)
 
     def __init__(self, setting: Setting):
         super().__init__(setting)

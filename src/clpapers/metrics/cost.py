@@ -1,0 +1,63 @@
+"""Measures what learning costs: seconds of training, and the bytes that a learner holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from clpapers.metrics.factors import flat
+from clpapers.metrics.learning import OUT_OF_MEMORY
+
+METRICS = ("training_seconds", "training_memory", "testing_memory")
+MB = 1e6
+
+
+def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) -> pd.DataFrame:
+    """Measure every seed of every run.
+
+    Parameters
+    ----------
+    target: no keys of its own.
+    inputs: (factors, cell hash, parsed run result, the result's record, the description of the data set's net), one a
+        result file.
+
+    Returns
+    -------
+    Columns: the factors, `cell`, `seed`, `metric`, `value`, and for seconds alone `hardware`, what they were taken on.
+    The metrics are `training_seconds`, of a seed's share of its stack and without tests; `training_memory` and
+    `testing_memory`, what the learner holds at the end in MB (10⁶ bytes); and the symbols that `agem`'s formulas are
+    made of: `P`, parameters of the net; `B`, items a batch; `H`, the sizes of its layers' outputs for one image, summed
+    over all layers that its description lists; `T`, tasks; `M`, items of the memory a task; and `bytes` a number. A run
+    for which memory did not suffice has but a 1 under `out_of_memory`.
+    """
+    rows = []
+    for factors, cell, result, record, net in inputs:
+        spec = result["cell"]
+        tasks = spec["order"]["tasks"]
+        symbols = {
+            "P": net["parameters"],
+            "B": spec["budget"]["batch"],
+            "H": sum(math.prod(layer["output"]) for layer in net["layers"]),
+            "T": tasks,
+            "M": spec["budget"]["memory"] / tasks,
+            "bytes": 8 if spec["precision"] == "float64" else 4,
+        }
+        for run in result["seeds"]:
+            key = {**flat(factors), "cell": cell, "seed": run["seed"]}
+            if run.get(OUT_OF_MEMORY):
+                rows.append({**key, "metric": OUT_OF_MEMORY, "value": 1.0, "hardware": np.nan})
+                continue
+            held = {f"{phase}_memory": size / MB for phase, size in run["learner_bytes"].items()}
+            seconds = record["training_seconds"][str(run["seed"])]
+            rows.append({**key, "metric": "training_seconds", "value": seconds, "hardware": _hardware(record)})
+            rows += [{**key, "metric": k, "value": v, "hardware": np.nan} for k, v in (held | symbols).items()]
+    return pd.DataFrame(rows)
+
+
+def _hardware(record: dict) -> str:
+    """What a record's run was trained on."""
+    hardware = record["hardware"]
+    return hardware["device"] if hardware["device"] != "cpu" else f"CPU {hardware['processor']}".strip()

@@ -1,0 +1,56 @@
+"""What a learner holds between steps, in bytes."""
+
+from __future__ import annotations
+
+import types
+
+import torch
+
+from clpapers.runs.images import Images
+from clpapers.runs.learners import Learner, Setting
+from clpapers.runs.memories import Draws, Memory
+from clpapers.runs.memories.episodic import EpisodicMemory
+
+# A memory is counted by `Learner.memory_use`. It and its draws are planned for the whole stream, which no memory does
+# outside of this house.
+ELSEWHERE = (Setting, Images, Memory, Draws, EpisodicMemory, type, types.ModuleType)
+
+
+def learner_bytes(learner: Learner, s: int) -> dict[str, int]:
+    """Bytes that the stack's seed number s holds: for `training`, and what `testing` still needs of it.
+
+    These are parameters and buffers, gradients, importances, references, copies of nets: all floating-point tensors,
+    once per storage. Training adds the images of the memory as it keeps them, a byte a colour value where it keeps
+    indices. Not counted: data set and stream, integers (indices into them, counts), numbers that all seeds share, what
+    a learner names `passing`, and whatever lives within a step only.
+    """
+    seeds = len(learner.setting.seeds)
+    memory = learner.memory_use(s)["bytes"]
+    own = [value for name, value in vars(learner).items() if name not in learner.passing]
+    return {
+        "training": _held(own, gradients=True) // seeds + memory,
+        "testing": _held(learner.needed_to_answer(), gradients=False) // seeds,
+    }
+
+
+def _held(thing: object, *, gradients: bool) -> int:
+    """Bytes of the storages of all floating-point tensors that can be reached from a thing."""
+    storages, met, queue = {}, {}, [thing]
+    while queue:
+        each = queue.pop()
+        if id(each) in met or isinstance(each, ELSEWHERE):
+            continue
+        met[id(each)] = each  # kept alive, so that no other object gets its id
+        if isinstance(each, torch.Tensor):
+            if each.is_floating_point() and each.dim():
+                storage = each.untyped_storage()
+                storages[storage.data_ptr()] = storage.nbytes()
+            if gradients and each.is_leaf:
+                queue.append(each.grad)
+        elif isinstance(each, dict):
+            queue += each.values()
+        elif isinstance(each, list | tuple | set):
+            queue += each
+        elif hasattr(each, "__dict__"):
+            queue += vars(each).values()
+    return sum(storages.values())

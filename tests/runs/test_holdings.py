@@ -1,0 +1,67 @@
+"""What learners hold, in bytes, counted by hand on an MLP in float64."""
+
+import pytest
+from tiny import CHUNKS, CPU, OPTIONS, SPLIT, VARIANTS, cell
+
+from clpapers.runs import loop
+from clpapers.streams import orders
+
+P = 192 * 16 + 16 + 16 * 4 + 4  # 8×8 colour images, 16 units, 4 classes
+PIXELS = 192
+NUMBER = 8
+MEMORY = 20  # items: 5 of each class, 10 of each of the two tasks
+RUNNING = {"strength": 1.0, "gamma": 0, "fisher": {"interval": 2, "decay": 0.9}, "normalise": True, "half": False}
+
+
+def held(learner, data, options=None, seeds=(0, 1, 2), net="mlp", **budget):
+    spec = cell(learner, options or OPTIONS[learner], net, order=SPLIT, oracle=CHUNKS, train="oracle", **budget)
+    streams = {seed: orders.make(SPLIT, data.train_y, seed) for seed in seeds}
+    return [result["learner_bytes"] for result in loop.train(spec, data, streams, CPU)]
+
+
+def column(earlier):
+    """Numbers of a column after so many others: its own, laterals from pixels summed up in them, and other laterals."""
+    return P + earlier * (16 * 4 + 4)
+
+
+@pytest.mark.parametrize(
+    ("learner", "options", "training", "testing"),
+    [
+        ("single", None, 2 * P * NUMBER, P),  # parameters and gradients
+        ("ewc", RUNNING, 7 * P * NUMBER, P),  # F, its sum, what became of F at the change, that scaled, θ*
+        ("ewc", None, 4 * P * NUMBER + 5 * PIXELS * NUMBER, P),  # F, θ*, the last batch
+        ("si", None, 5 * P * NUMBER, P),  # ω, Ω, θ̃
+        ("mas", None, 4 * P * NUMBER, P),  # Ω, θ*
+        # One completed task: a row of G, its ten images as the net sees them, their weights; the memory.
+        ("gem", None, 3 * P * NUMBER + 10 * (PIXELS + 1) * NUMBER + MEMORY * PIXELS, P),
+        ("s_gem", None, 2 * P * NUMBER + MEMORY * PIXELS, P),
+        ("a_gem", None, 2 * P * NUMBER + MEMORY * PIXELS, P),
+        ("prog_nn", None, (column(0) + 2 * column(1)) * NUMBER, column(0) + column(1)),  # the first one is frozen
+        ("er", None, 2 * P * NUMBER + MEMORY * PIXELS, P),
+        ("gmed", None, 2 * P * NUMBER + (MEMORY * PIXELS + MEMORY + 1) * NUMBER, P),  # edited images, their ages
+        ("multi_task", None, 2 * P * NUMBER, P),
+    ],
+)
+def test_by_hand(learner, options, training, testing, data):
+    for found in held(learner, data, options):
+        assert found == {"training": training, "testing": testing * NUMBER}
+
+
+def test_adam_holds_two_moments(data):
+    assert held("single", data, optimizer="adam")[0]["training"] == 4 * P * NUMBER
+
+
+def test_batch_norm_keeps_its_statistics(data):
+    """Of every seed as of one alone, whose layers also count their batches."""
+    together = held("single", data, net="resnet")
+    assert together[0] == held("single", data, seeds=[0], net="resnet")[0]
+    build = loop.nets.build(cell("single", {})["net"], (3, 8, 8), 4)
+    numbers = sum(p.numel() for p in build.parameters())
+    numbers += sum(b.numel() for b in build.buffers() if b.is_floating_point())
+    assert together[0]["testing"] == numbers * NUMBER
+
+
+@pytest.mark.parametrize(("learner", "options"), VARIANTS)
+def test_every_learner_says_what_it_holds(learner, options, data):
+    for found in held(learner, data, options, seeds=[0]):
+        assert 0 <= found["testing"] <= found["training"]
