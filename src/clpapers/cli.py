@@ -343,7 +343,7 @@ def _measured_runs(plan: Plan, target: Target):
             yield factors, cell.hash, content, *beside
 
     def read_beside(factors: dict, path: Path) -> list[Path]:
-        if target.spec["measure"] != "cost":
+        if target.spec["measure"] not in ("cost", "trade_offs"):
             return []
         return [provenance.record_path(path), plan.net_file(target.paper, factors["dataset"])]
 

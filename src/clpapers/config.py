@@ -400,8 +400,10 @@ class Plan:
                 if learner not in spec.get("grid", {}).get("learner", []):
                     raise ConfigError(f"{file}: {at}.ratios[{i}]: {learner!r} is not in the grid")
         for _, cell in cells:
-            if spec["measure"] == "cost" and "tasks" not in cell.spec["order"]:
-                raise ConfigError(f"{file}: {at}: measure cost needs orders of tasks, not {cell.spec['order']['name']}")
+            if spec["measure"] in ("cost", "trade_offs") and "tasks" not in cell.spec["order"]:
+                raise ConfigError(
+                    f"{file}: {at}: measure {spec['measure']} needs orders of tasks, not {cell.spec['order']['name']}"
+                )
         streams = tuple(
             (s["dataset"], self._stream_order(file, f"{at}.streams[{i}]", content, s), s["seed"])
             for i, s in enumerate(spec.get("streams", []))

@@ -34,7 +34,9 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     summary = summarise(data[data["metric"].isin(metrics)], ["dataset", "metric", "learner"])
     short = data[data["metric"] == OUT_OF_MEMORY]
     shape = len(datasets), len(metrics)
-    figure, grid = panels(target, notes, data["dataset"], *shape, 1.25 * len(datasets) + 0.2, remarks=failures(target, data))
+    figure, grid = panels(
+        target, notes, data["dataset"], *shape, 1.25 * len(datasets) + 0.2, remarks=failures(target, data)
+    )
     looks = variants(learners)
     for axes, dataset in zip(grid, datasets):
         failed = set(short.loc[short["dataset"] == dataset, "learner"])
@@ -45,7 +47,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
                 finite = finite / finite["mean"].max()
             for i, learner in enumerate(learners):
                 colour, hatched = looks[learner]
-                if learner in finite.index:
+                if learner in finite.index and learner not in failed:
                     mean, half = finite.loc[learner]
                     panel.bar(i, mean, 0.8, color=colour, hatch="////" * hatched, edgecolor="white", linewidth=0)
                     panel.errorbar(
