@@ -213,6 +213,9 @@ REFUSED = [
     (PAPER, "toy-3-2", "toy-3-0", "targets.figure1.streams[0].dataset: 'toy-3-0' is not one of mnist, cifar10"),
     (PAPER, ", seed: 0}", "}", "targets.figure1.streams[0]: 'seed' is missing"),
     (PAPER, "nets: [mnist]", "nets: [mnits]", "targets.table2.nets[0]: 'mnits' is not one of mnist, cifar10"),
+    (PAPER, "nets: [mnist]", "nets: [mnist-mir]", "targets.table2.nets[0]: 'mir' is not one of er, ace"),
+    (PAPER, "architecture_table,\n     nets: [mnist]", "diagram,\n     nets: [mnist]", "targets.table2.nets[0]: 'mnist'"
+     " has no head joint_embedding; write <data set>-<learner> for a learner whose net has one"),
     # targets
     (PAPER, "title: Table 1", "titel: Table 1", "targets.table1: unknown key 'titel'; allowed: "),
     (PAPER, "    kind: table\n", "", "targets.table1: 'kind' is missing"),
@@ -224,6 +227,8 @@ REFUSED = [
      "final_accuracy, "),
     (PAPER, "    metrics: [final_accuracy]\n", "", "targets.table1: 'metrics' is missing"),
     (PAPER, "statistic: prevalence, ", "", "targets.figure1: 'statistic' is missing"),
+    (PAPER, "measure: stream_classes", "measure: stream_statistics", "targets.figure1.streams[0].dataset: 'toy-3-2' "
+     "must have the form ^(?!toy-)"),
     (PAPER, "caption: Both.", "seeds: 3-1", "targets.table1: 'caption' is missing"),
     (PAPER, "section: \"1\"", "section: \"1\"\n    seeds: 3-1", "targets.table1.seeds: '3-1' holds no seed; write "
      "first-last, first not above last"),
@@ -473,6 +478,15 @@ def test_a_hash_is_of_all_but_the_seed_and_the_scale():
     spec = next(iter(plan().cells.values())).spec
     assert Cell.of("a", spec).hash == Cell.of("b", dict(reversed(spec.items()))).hash
     assert Cell.of("a", spec | {"precision": "float64"}).hash != Cell.of("a", spec).hash
+
+
+def test_a_learners_own_net_is_described_beside_the_data_sets():
+    edit(PAPER, "ace: {cell: {budget: {memory: 7}}}", "ace: {cell: {net: {width: 9}}}")
+    edit(PAPER, "nets: [mnist]", "nets: [cifar10, cifar10-ace]")
+    whole = plan()
+    assert [net["width"] for net in whole.targets["tiny/table2"].nets] == [2, 9]
+    assert whole.nets["tiny/cifar10-ace"] == {"name": "cnn", "width": 9}
+    assert whole.net_file("tiny", "cifar10-ace") == Path("results/tiny/runs/nets/tiny/cifar10-ace.json")
 
 
 def test_equal_cells_of_two_targets_are_trained_once_for_the_seeds_of_both():

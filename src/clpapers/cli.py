@@ -186,14 +186,14 @@ def entropy(options: argparse.Namespace) -> None:
 
 
 def net(options: argparse.Namespace) -> None:
-    """results/<scale>/runs/nets/<paper>/<dataset>.json"""
+    """results/<scale>/runs/nets/<paper>/<dataset>.json or <dataset>-<learner>.json"""
     from clpapers.runs.nets import describe
 
     plan, name = _plan(options.out), options.out.stem
     key = f"{options.out.parent.name}/{name}"
     if key not in plan.nets:
         raise Refusal(f"{options.out}: no net {key}; there are: {', '.join(plan.nets)}")
-    spec, facts = plan.nets[key], plan.datasets[name]
+    spec, facts = plan.nets[key], plan.datasets[name.partition("-")[0]]
     h, w, c = facts["shape"]
     with provenance.recording("runs", [options.out], [], net_code(spec), dataset=name, net=spec):
         described = describe(spec, (c, h, w), len(facts["classes"]))
@@ -386,7 +386,7 @@ def _measured_runs(plan: Plan, target: Target):
             yield factors, cell.hash, content, *beside
 
     def read_beside(factors: dict, path: Path) -> list[Path]:
-        if target.spec["measure"] != "cost":
+        if target.spec["measure"] not in ("cost", "trade_offs"):
             return []
         return [provenance.record_path(path), plan.net_file(target.paper, factors["dataset"])]
 
@@ -404,6 +404,7 @@ def _measured_streams(plan: Plan, target: Target):
         import numpy as np
 
         from clpapers.datasets.arrays import labels
+        from clpapers.datasets.header import image_shape
         from clpapers.streams.chunks import class_of_output, output_labels
         from clpapers.streams.oracles import identify
         from clpapers.streams.stream import load
@@ -420,6 +421,8 @@ def _measured_streams(plan: Plan, target: Target):
                 outputs = len(class_of_output(order, classes, seed))
                 told = identify(given["oracle"], order, stream, shown, y[:0], outputs, seed)
                 yield factors, vars(stream), y, told.train
+            elif target.spec["measure"] == "stream_statistics":
+                yield factors, vars(stream), y, labels(sets[name], "test"), image_shape(sets[name])
             else:
                 yield factors, vars(stream), y
 

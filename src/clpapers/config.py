@@ -367,7 +367,8 @@ class Plan:
                 known = ", ".join(self.datasets)
                 raise ConfigError(f"{self.scale_file}: stand_ins: '{dataset}' is not one of {known}")
         self.titles: dict[str, str] = {}
-        self.nets: dict[str, dict] = {}  # `<paper>/<dataset>` → the net that the paper learns it with
+        # `<paper>/<dataset>` or `<paper>/<dataset>-<learner>` → the net it is learnt with
+        self.nets: dict[str, dict] = {}
         self.selections: dict[str, Selection] = {}  # by name
         self.targets: dict[str, Target] = {}
         for paper in papers:
@@ -468,8 +469,10 @@ class Plan:
                 if learner not in spec.get("grid", {}).get("learner", []):
                     raise ConfigError(f"{file}: {at}.ratios[{i}]: {learner!r} is not in the grid")
         for _, cell in cells:
-            if spec["measure"] == "cost" and "tasks" not in cell.spec["order"]:
-                raise ConfigError(f"{file}: {at}: measure cost needs orders of tasks, not {cell.spec['order']['name']}")
+            if spec["measure"] in ("cost", "trade_offs") and "tasks" not in cell.spec["order"]:
+                raise ConfigError(
+                    f"{file}: {at}: measure {spec['measure']} needs orders of tasks, not {cell.spec['order']['name']}"
+                )
         streams = tuple(
             (s["dataset"], self._stream_order(file, f"{at}.streams[{i}]", content, s), s["seed"])
             for i, s in enumerate(spec.get("streams", []))
@@ -481,12 +484,28 @@ class Plan:
         ]
         if told:
             spec = spec | {"streams": told}
-        for i, dataset in enumerate(spec.get("nets", [])):
-            if f"{paper}/{dataset}" not in self.nets:
-                known = ", ".join(content.get("datasets", {}))
-                raise ConfigError(f"{file}: {at}.nets[{i}]: {dataset!r} is not one of {known}")
-        nets = tuple(self.nets[f"{paper}/{dataset}"] for dataset in spec.get("nets", []))
+        nets = tuple(self._described(file, f"{at}.nets[{i}]", content, n) for i, n in enumerate(spec.get("nets", [])))
+        self.nets |= {f"{paper}/{name}": net for name, net in zip(spec.get("nets", []), nets)}
+        if spec["render"] == "diagram":
+            for i, net in enumerate(nets):
+                if net.get("head") != "joint_embedding":
+                    raise ConfigError(
+                        f"{file}: {at}.nets[{i}]: {spec['nets'][i]!r} has no head joint_embedding; write "
+                        "<data set>-<learner> for a learner whose net has one"
+                    )
         return Target(self.scale, paper, name, spec | {"name": name}, seeds, cells, streams, nets, selections)
+
+    def _described(self, file: Path, at: str, content: dict, name: str) -> dict:
+        """The net that a data set is learnt with, or, as `<data set>-<learner>`, that learner there."""
+        dataset, _, learner = name.partition("-")
+        for each, known in ((dataset, content.get("datasets", {})), (learner, content.get("learners", {}))):
+            if each and each not in known:
+                raise ConfigError(f"{file}: {at}: {each!r} is not one of {', '.join(known)}")
+        base = self._base(content, dataset)
+        options = self._options(content, dataset, learner) if learner else {}
+        net = merge(base, options.get("cell", {})).get("net", {})
+        self._complete(file, at, "net", net)
+        return net
 
     def _grid(self, paper: str, file: Path, at: str, content: dict, spec: dict) -> Iterator[tuple[dict, Cell]]:
         grid = spec.get("grid", {})
@@ -580,6 +599,10 @@ class Plan:
         block = {k: v for k, v in content["datasets"][dataset].items() if k != "learners"}
         return merge(content.get("defaults", {}), block)
 
+    @staticmethod
+    def _options(content: dict, dataset: str, learner: str) -> dict:
+        return merge(content["learners"][learner], content["datasets"][dataset].get("learners", {}).get(learner, {}))
+
     def _cell(
         self, file: Path, where: str, content: dict, dataset: str, learner: str, patch: dict, over: dict | None = None
     ) -> Cell:
@@ -587,7 +610,7 @@ class Plan:
 
         `over` is laid over the learner's options.
         """
-        options = merge(content["learners"][learner], content["datasets"][dataset].get("learners", {}).get(learner, {}))
+        options = self._options(content, dataset, learner)
         spec = merge(merge(self._base(content, dataset), options.pop("cell", {})), patch)
         method = options.pop("method", learner)
         options |= over or {}

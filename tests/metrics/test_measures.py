@@ -5,7 +5,15 @@ import base64
 import numpy as np
 import pytest
 
-from clpapers.metrics import architecture, entropy, learning, stream_classes, stream_tasks, timestamps
+from clpapers.metrics import (
+    architecture,
+    entropy,
+    learning,
+    stream_classes,
+    stream_statistics,
+    stream_tasks,
+    timestamps,
+)
 
 
 def packed(*bits):
@@ -127,6 +135,39 @@ def test_a_stream_without_boundaries_is_one_chunk():
     stream = STREAM | {"boundaries": np.array([], int)}
     frame = stream_tasks.measure({}, [({}, stream, LABELS, np.zeros(4, int))])
     assert list(zip(frame["chunk"], frame["class"], frame["value"])) == [(0, 0, 0.5), (0, 1, 0.5)]
+
+
+def statistics(*streams):
+    """The cells of Table 1, by data set and row, of streams given as (data set, the tasks' training indices)."""
+    test = np.array([0, 0, 0, 1, 2, 2])
+    inputs = []
+    for dataset, *tasks in streams:
+        arrays = {"indices": np.concatenate(tasks), "boundaries": np.cumsum([len(task) for task in tasks])[:-1]}
+        inputs.append(({"dataset": dataset, "seed": 0}, arrays, np.array([0, 0, 1, 1, 2, 2]), test, (5, 6, 3)))
+    return stream_statistics.measure({}, inputs).set_index(["dataset", "row"])
+
+
+def test_statistics_of_tasks_are_those_of_all_streams_of_a_data_set():
+    cells = statistics(("a", [0, 2], [4, 5]), ("b", [0]), ("a", [3, 1, 4]))
+    assert list(cells.loc["a"].index) == ["tasks", "input", "classes", "train_images", "test_images"]
+    assert tuple(cells.loc[("a", "tasks"), ["mean", "half_width", "n", "detail"]]) == (3, 0, 3, "2 + 1")
+    assert tuple(cells.loc[("a", "input"), ["n", "detail"]]) == (3, "3×5×6")
+    assert np.isnan(cells.loc[("a", "input"), "mean"])
+    counts = {"classes": (2, 1, 3), "train_images": (2, 2, 3), "test_images": (4, 2, 6)}
+    for row, of_task in counts.items():
+        cell = cells.loc[("a", row)]
+        assert (cell["mean"], cell["n"], cell["detail"]) == (
+            pytest.approx(np.mean(of_task)),
+            3,
+            f"{min(of_task)}–{max(of_task)}",
+        )
+    assert tuple(cells.loc[("b", "tasks"), ["mean", "detail"]]) == (1, "")
+    assert tuple(cells.loc[("b", "test_images"), ["mean", "detail"]]) == (3, "")
+
+
+def test_items_shown_again_count_again_and_classes_once():
+    cells = statistics(("a", [0, 1, 2], [2, 1, 0]))
+    assert tuple(cells.loc["a"].loc[["classes", "train_images", "test_images"], "mean"]) == (2, 3, 4)
 
 
 def test_timestamps_list_the_items_in_stream_order():

@@ -55,7 +55,18 @@ def learnt():
 
 
 @pytest.fixture(
-    params=["dispersion", "class_frequency", "prevalence", "stream_loss", "timestamps", "sequence", "curves"]
+    params=[
+        "dispersion",
+        "class_frequency",
+        "prevalence",
+        "stream_loss",
+        "timestamps",
+        "sequence",
+        "curves",
+        "factor_curves",
+        "bars",
+        "diagram",
+    ]
 )
 def figure_case(request, learnt):
     """(render module's name, target, data) of every kind of figure."""
@@ -79,6 +90,30 @@ def figure_case(request, learnt):
         grid = {"dataset": ["emnist", "cifar10"], "learner": ["er", "ace"]}
         data = pd.concat([data.assign(time=b, value=data["value"] / 2 + b) for b in range(11)])
         return "curves", {"metrics": ["learning_curve"], "grid": grid, "names": names}, data
+    if request.param == "factor_curves":
+        names = NAMES | {f"{metric} over": "Epochs" for metric in ("final_accuracy", "forgetting")}
+        grid = {"dataset": ["emnist"], "learner": ["er", "ace"], "order.epochs": [1, 10, 30]}
+        target = {"metrics": ["final_accuracy", "forgetting"], "grid": grid, "names": names}
+        data = pd.concat([learnt.assign(**{"order.epochs": e}, value=learnt["value"] + e) for e in (10, 1, 30)])
+        data = data[data["dataset"] == "emnist"]
+        return "curves", target, pd.concat([data, data.assign(metric="forgetting", value=data["value"] / 100)])
+    if request.param == "diagram":
+        layers = [
+            ("stem.0", "Conv2D(3, 8), 7×7, stride 2", "8×32×32", 1176),
+            ("stem.1", "MaxPooling2D(3, 2)", "8×16×16", 0),
+            ("stage1.0.residual.0", "Conv2D(8, 16), 3×3, stride 1", "16×16×16", 1152),
+            ("stage1.0.relu", "ReLU", "16×16×16", 0),
+            ("pool", "AveragePooling", "16×1×1", 0),
+            ("flatten", "Flatten", "16", 0),
+            ("head", "JointEmbedding(16, 85)", "50", 1410),
+        ]
+        data = pd.DataFrame(layers, columns=["block", "layer", "output", "parameters"])
+        data = data.assign(net="awa2", input="3×64×64", classes=50, total=3738)
+        return "diagram", {"names": {"awa2": "Split AWA", "stage1": "stage 1"}}, data
+    if request.param == "bars":
+        grid = {"dataset": ["emnist", "cifar10"], "learner": ["er", "ace"]}
+        target = {"metrics": ["final_accuracy", "training_seconds"], "grid": grid, "names": NAMES}
+        return "bars", target, pd.concat([learnt, learnt.assign(metric="training_seconds", value=learnt["value"] * 9)])
     if request.param == "timestamps":
         data = pd.DataFrame({"position": range(40), "timestamp": np.sort(rng.random(40))})
         data["class"] = rng.permutation(np.repeat([0, 1, 2], [13, 17, 10]))

@@ -1,15 +1,18 @@
 """What every figure must have: its marks, its labels, and no text cut off."""
 
+import re
 from importlib import import_module
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from clpapers.targets import class_frequency, curves, sequence, stream_curves
-from clpapers.targets.style import class_colours
+from clpapers.metrics.intervals import mean_interval
+from clpapers.targets import bars, class_frequency, curves, sequence, stream_curves
+from clpapers.targets.style import class_colours, legend_above, variants
 
 
 def rendered(case, notes):
@@ -27,7 +30,7 @@ def test_no_stand_in_and_no_reduction_goes_unmarked(figure_case, reduced):
     notes = "\n".join(shown)
     assert "‡ Reduced scale ‘laptop’" in notes
     if "dataset" in figure_case[2]:
-        titles = [axes.get_title() for axes in figure.axes]
+        titles = [title for axes in figure.axes for title in (axes.get_title(), axes.get_ylabel())]
         assert any("EMNIST†‡" in title for title in titles)
         assert not any("EMNIST" in title and "EMNIST†‡" not in title for title in titles)
         assert "† Stand-in data" in notes
@@ -58,9 +61,9 @@ def test_footnotes_stand_below_the_axes_and_their_labels(figure_case, reduced):
 
 def test_axes_are_labelled(figure_case, real):
     figure = rendered(figure_case, real)
-    bottom = [axes for axes in figure.axes if axes.get_subplotspec().is_last_row()]
+    bottom = [axes for axes in figure.axes if axes.axison and axes.get_subplotspec().is_last_row()]
     assert all(axes.get_xlabel() for axes in bottom)
-    assert any([figure.get_supylabel(), *(axes.get_ylabel() for axes in figure.axes)])
+    assert not bottom or any([figure.get_supylabel(), *(axes.get_ylabel() for axes in figure.axes)])
 
 
 @pytest.mark.parametrize("classes", [3, 10, 47, 100, 200])
@@ -103,6 +106,124 @@ def test_a_method_of_which_one_seed_diverged_is_not_drawn_from_the_others(figure
     assert [line.get_ydata().size for line in cifar10.lines] == [11, 11]
     assert emnist.get_ylim() == curves.render(target, data[~ill], real).axes[0].get_ylim()
     figure.draw_without_rendering()
+
+
+@pytest.mark.parametrize("figure_case", ["curves"], indirect=True)
+def test_a_method_of_which_one_seed_diverged_has_no_line_and_is_told(figure_case, real):
+    _, target, data = figure_case
+    lost = (data["dataset"] == "emnist") & (data["learner"] == "ace") & (data["seed"] == 1)
+    data.loc[lost, "value"] = np.inf
+    diverged = pd.DataFrame([{"dataset": "emnist", "learner": "ace", "seed": 1, "metric": "diverged", "value": 7.0}])
+    figure = curves.render(target, pd.concat([data, diverged]), real)
+    assert figure.axes[0].lines[1].get_ydata().size == 0
+    assert figure.texts[0].get_text() == "∞: at least one seed diverged. ACE, EMNIST: seed 1 after 7 steps."
+
+
+@pytest.mark.parametrize("figure_case", ["factor_curves"], indirect=True)
+def test_curves_run_over_the_factor_that_is_left_metrics_side_by_side(figure_case, real):
+    accuracy, forgetting = rendered(figure_case, real).axes
+    assert accuracy.get_subplotspec().rowspan == forgetting.get_subplotspec().rowspan
+    assert [axes.get_ylabel() for axes in (accuracy, forgetting)] == ["Fin. Acc.", "forgetting"]
+    assert [axes.get_title() for axes in (accuracy, forgetting)] == ["EMNIST"] * 2
+    for axes, scale in ((accuracy, 1), (forgetting, 100)):
+        er = axes.lines[0]
+        np.testing.assert_allclose(er.get_xdata(), [1, 10, 30])
+        np.testing.assert_allclose(er.get_ydata(), np.array([81, 90, 110]) / scale)
+        assert list(axes.get_xticks()) == [1, 10, 30]
+
+
+def test_versions_of_a_method_share_its_colour_and_one_is_dashed():
+    looks = variants(["van", "van_je", "a_gem_je", "a_gem", "s_gem", "ewc_s", "ewc_b"])
+    assert [label for label, (_, dashed) in looks.items() if dashed] == ["van_je", "a_gem_je", "ewc_s"]
+    colours = {label: colour for label, (colour, _) in looks.items()}
+    for one, other in (("van", "van_je"), ("a_gem", "a_gem_je"), ("ewc_s", "ewc_b")):
+        assert colours[one] == colours[other]
+    assert len(set(colours.values())) == 4
+
+
+@pytest.mark.parametrize(("entries", "columns"), [(1, 1), (6, 6), (7, 4), (8, 4), (13, 5)])
+def test_a_legends_rows_are_of_one_length(entries, columns):
+    figure = Figure()
+    lines = figure.subplots().plot(np.zeros((2, entries)))
+    legend_above(figure, lines, ["x"] * entries)
+    assert figure.legends[0]._ncols == columns
+
+
+@pytest.mark.parametrize("figure_case", ["bars"], indirect=True)
+def test_bars_show_means_with_intervals_and_costs_as_shares_of_the_highest(figure_case, real):
+    panels = rendered(figure_case, real).axes
+    assert [axes.get_xlabel() for axes in panels] == ["Fin. Acc.", "training_seconds"] * 2
+    assert [axes.get_ylabel() for axes in panels] == ["EMNIST", "", "CIFAR-10", ""]
+    half = mean_interval([79.0, 80.0, 81.0])[1]
+    for axes, scale in ((panels[0], 1), (panels[1], 90)):
+        er, ace = (bar.get_height() for bar in axes.patches)
+        assert (er, ace) == pytest.approx((80 / scale, 90 / scale))
+        assert [bar.get_x() + bar.get_width() / 2 for bar in axes.patches] == pytest.approx([0, 1])
+        whiskers = np.sort(axes.collections[0].get_segments()[0][:, 1])
+        np.testing.assert_allclose(whiskers, [(80 - half) / scale, (80 + half) / scale])
+
+
+@pytest.mark.parametrize("figure_case", ["bars"], indirect=True)
+def test_signs_stand_for_bars_where_a_method_diverged_or_ran_out_of_memory(figure_case, real):
+    _, target, data = figure_case
+    emnist, cifar10, ace = data["dataset"] == "emnist", data["dataset"] == "cifar10", data["learner"] == "ace"
+    data.loc[emnist & ace & (data["metric"] == "final_accuracy") & (data["seed"] == 2), "value"] = np.inf
+    failed = data[cifar10 & ace].assign(metric="out_of_memory", value=1.0)
+    panels = bars.render(target, pd.concat([data[~(cifar10 & ace)], failed]), real).axes
+    signs = [[(text.get_text(), text.xy[0]) for text in axes.texts] for axes in panels]
+    assert signs == [[("∞", 1)], [], [("OoM", 1)], [("OoM", 1)]]
+    assert [len(axes.patches) for axes in panels] == [1, 2, 1, 1]
+    assert panels[3].patches[0].get_height() == 1  # the highest of those that finished
+
+
+@pytest.mark.parametrize("figure_case", ["bars"], indirect=True)
+def test_a_measure_that_a_method_does_not_have_leaves_its_place_empty(figure_case, real):
+    _, target, data = figure_case
+    without = data[(data["learner"] != "ace") | (data["metric"] != "final_accuracy")]
+    panel = bars.render(target, without, real).axes[0]
+    assert (len(panel.patches), len(panel.texts)) == (1, 0)
+    assert panel.get_xlim() == (-0.7, 1.7)
+
+
+@pytest.mark.parametrize("figure_case", ["diagram"], indirect=True)
+def test_a_diagram_says_what_the_net_has(figure_case, real):
+    (axes,) = rendered(figure_case, real).axes
+    assert axes.get_title() == "Split AWA"
+    shown = [text.get_text() for text in axes.texts if text.get_text()]
+    for name in ("stem", "stage 1", "pool", "softmax", r"$\omega$", r"$t^k$", r"$\phi_\theta\,\psi_\omega^\top + b$"):
+        assert name in shown
+    facts = [
+        "3×64×64",
+        "8×16×16\n1,176",
+        "16×16×16\n1,152",
+        "16×1×1",
+        "16",
+        "$C_k$×85",
+        "85×16\n1,360",
+        "$C_k$×16",
+        "50",
+    ]
+    for fact in facts:
+        assert shown.count(fact) == 1
+    numbers = set(re.findall(r"\d+", " ".join(shown).replace("stage 1", "")))
+    assert numbers == set(re.findall(r"\d+", " ".join(facts)))
+
+
+@pytest.mark.parametrize("figure_case", ["diagram"], indirect=True)
+def test_no_two_texts_of_a_diagram_overlap(figure_case, reduced):
+    figure = rendered(figure_case, reduced)
+    figure.draw_without_rendering()
+    extents = [text.get_window_extent() for text in texts(figure)]
+    overlaps = [(i, j) for j, b in enumerate(extents) for i, a in enumerate(extents[:j]) if a.overlaps(b)]
+    assert overlaps == []
+
+
+@pytest.mark.parametrize("figure_case", ["diagram"], indirect=True)
+def test_a_net_without_a_joint_embedding_has_no_diagram(figure_case, real):
+    module, target, data = figure_case
+    data.loc[data["block"] == "head", "layer"] = "Linear(16, 50)"
+    with pytest.raises(ValueError, match=re.escape("awa2: it ends in Linear(16, 50), which is no joint embedding")):
+        rendered((module, target, data), real)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from clpapers.metrics.intervals import mean_interval, paired
-from clpapers.targets import architecture_table, number, results_table
+from clpapers.targets import architecture_table, comparison, number, results_table, statistics_table
 from clpapers.targets.numbers import numbers
 from clpapers.targets.paired import pairs
 from clpapers.targets.table import plus_minus
@@ -163,6 +163,54 @@ def test_architecture_table_ends_each_net_with_its_total(reduced):
     ]
     assert list(table.bold.any(axis=1)) == [False, False, False, True, False, False, True]
     assert table.title == "T‡"
+
+
+@pytest.fixture
+def statistics():
+    """(target, data) of two data sets, one of whose tasks differ in size."""
+    rows = [
+        ("tasks", "emnist", "total", 20, 0, "3 + 17"),
+        ("input", "emnist", "total", np.nan, np.nan, "1×28×28"),
+        ("tasks", "cifar10", "total", 20, 0, "3 + 17"),
+        ("input", "cifar10", "total", np.nan, np.nan, "3×32×32"),
+        ("images", "emnist", "mean", 55000, 0, np.nan),
+        ("images", "cifar10", "mean", 299.7, 1.2, "293–300"),
+    ]
+    data = pd.DataFrame(rows, columns=["row", "dataset", "metric", "mean", "half_width", "detail"])
+    names = {"row": "Statistic", "images": "num. of images", "emnist": "EMNIST", "Runs": "Tasks"}
+    target = {"title": "T", "caption": "C", "rows": "row", "names": names}
+    return target, data.assign(sd=data["half_width"], se=data["half_width"], n=20)
+
+
+def test_statistics_table_shows_numbers_with_their_details(statistics, reduced):
+    table = statistics_table.render(*statistics, reduced)
+    assert list(table.body.columns) == ["Statistic", "EMNIST†‡", "cifar10‡"]
+    assert table.body.to_numpy().tolist() == [
+        ["tasks", "20 (3 + 17)", "20 (3 + 17)"],
+        ["input", "1×28×28", "3×32×32"],
+        ["num. of images", "55,000", "299.7 (293–300)"],
+    ]
+    assert len(table.footnotes) == 2
+    assert list(table.data["detail"].dropna()) == ["3 + 17", "1×28×28", "3 + 17", "3×32×32", "293–300"]
+
+
+def test_statistics_are_compared_with_those_printed(statistics, real, tmp_path):
+    target, data = statistics
+    lines = ["paper,target,row,column,metric,value,spread,spread_kind,note"]
+    lines += [f"p,t,{row},{column},{metric},{value},,," for row, column, metric, value in (
+        ("tasks", "EMNIST", "total", 20), ("num. of images", "EMNIST", "mean", 60000),
+        ("num. of images", "cifar10", "mean", 300), ("tasks", "AWA", "total", 20))]  # fmt: skip
+    (tmp_path / "p.csv").write_text("\n".join(lines))
+    compared = comparison.compare(target, data, comparison.read_reported(tmp_path / "p.csv", "p", "t"), real)
+    assert list(compared["verdict"]) == ["agrees", "differs", "agrees", "not comparable"]
+    (appended,) = comparison.attach(statistics_table.render(target, data, real), target, compared, real).appended
+    assert list(appended.body.columns[:3]) == ["Statistic", "dataset", "Metric"]
+    assert list(appended.body["Tasks"]) == ["20", "20", "20", "0"]
+
+
+def test_zero_has_no_sign():
+    assert plus_minus(-0.004, 0.1, 2) == "0.00 ± 0.10"
+    assert plus_minus(-0.006, 0.1, 2) == "−0.01 ± 0.10"
 
 
 def test_number(real):

@@ -206,9 +206,9 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
 def _signed(difference: Difference, decimals: int) -> str:
     if pd.isna(difference.difference):
         return "–"
-    text = f"{difference.difference:+.{decimals}f}"
+    text = f"{difference.difference:+z.{decimals}f}"
     if not pd.isna(difference.low):
-        text += f" [{difference.low:.{decimals}f}, {difference.high:.{decimals}f}]"
+        text += f" [{difference.low:z.{decimals}f}, {difference.high:z.{decimals}f}]"
     return text.replace("-", "−")
 
 
@@ -245,7 +245,7 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
                     )
                     for side in ("reported", "reproduced")
                 },
-                "Runs": f"{line['n_seeds']:,}",
+                named(target, "Runs"): f"{line['n_seeds']:,}",
                 "Difference": _signed(difference, decimals),
                 "Verdict": _words(line),
             }

@@ -23,7 +23,7 @@ def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     ----------
     target: keys `names`, `metrics` and, if other than learners and data sets, `rows` and `columns` (factors).
     data: as measured, either values (columns: the two factors, `dataset`, `metric`, `value`) or a summary already
-        (`row`, `metric`, `mean`, `sd`, `se`, `half_width`, `n`).
+        (`row`, `metric`, `mean`, `sd`, `se`, `half_width`, `n` and, if there is one, `dataset`, the column).
 
     Returns
     -------
@@ -44,8 +44,8 @@ def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
             summary = pd.concat([summarise(fits, [*key, "metric"]), failed]).fillna({"note": ""})
         columns = [named(target, level) for level in summary[column]]
     else:
-        row, columns = "row", ""
-        summary = data.assign(dataset="", note="")
+        row, summary = "row", (data if "dataset" in data else data.assign(dataset="")).assign(note="")
+        columns = [named(target, dataset) if dataset else "" for dataset in summary["dataset"]]
     summary = summary.assign(
         row=[named(target, level) for level in summary[row]],
         column=columns,

@@ -47,6 +47,20 @@ TEN = [  # Petroff (2021), ten colours told apart by colour-blind readers too
     "#717581",
     "#92dadd",
 ]
+VARIANTS = {"_je": True, "_s": True, "_b": False}  # joint embedding; small and big net: which is dashed or hatched
+
+
+def variants(learners: Iterable[str]) -> dict[str, tuple[str, bool]]:
+    """Of each learner's label its method's colour, and whether it is the variant that is dashed or hatched.
+
+    A label that ends as one of `VARIANTS` is a version of the method before that, and has its colour.
+    """
+    endings = {label: next(filter(label.endswith, VARIANTS), "") for label in learners}
+    methods = list(dict.fromkeys(label.removesuffix(ending) for label, ending in endings.items()))
+    colours = {method: TEN[i % len(TEN)] for i, method in enumerate(methods)}
+    return {
+        label: (colours[label.removesuffix(ending)], VARIANTS.get(ending, False)) for label, ending in endings.items()
+    }
 
 
 def class_colours(classes: int) -> list:
@@ -70,14 +84,17 @@ def panels(
     height: float,
     *,
     y_label: str = "",
+    remarks: Iterable[str] = (),
     **options,
 ):
     """A figure of the papers' text width with rows × columns axes and its footnotes below them.
 
-    height: of the axes' part, in inches. y_label: shared by all axes. options: passed on to `subplots`.
+    height: of the axes' part, in inches. y_label: shared by all axes. remarks: more footnotes, below the others.
+    options: passed on to `subplots`.
     Returns (figure, axes `[rows, columns]`).
     """
-    lines = [line for note in notes.footnotes(target, datasets) for line in textwrap.wrap(note, NOTE_CHARACTERS)]
+    remarks = [*notes.footnotes(target, datasets), *remarks]
+    lines = [line for note in remarks for line in textwrap.wrap(note, NOTE_CHARACTERS)]
     foot = len(lines) * 1.3 * NOTE_SIZE / 72
     figure = Figure(figsize=(WIDTH, height + foot), layout="constrained")
     share = foot / (height + foot)
@@ -86,6 +103,12 @@ def panels(
     if y_label:
         figure.supylabel(y_label, y=(1 + share) / 2, size=STYLE["axes.labelsize"])
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def legend_above(figure: Figure, handles: list, labels: list[str], **options) -> None:
+    """One legend for all panels, in as few rows of at most six as can be, all of the same length."""
+    rows = -(-len(labels) // 6)
+    figure.legend(handles, labels, loc="outside upper center", ncols=-(-len(labels) // rows), **options)
 
 
 def stream_title(target: dict, notes: Notes, data: pd.DataFrame, order: str) -> str:

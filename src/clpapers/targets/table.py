@@ -42,5 +42,5 @@ def plus_minus(mean: float, half_width: float, decimals: int, note: str = "") ->
         return "–"
     if np.isinf(mean):
         return "∞"
-    text = f"{mean:.{decimals}f}".replace("-", "−")
+    text = f"{mean:z.{decimals}f}".replace("-", "−")
     return text if pd.isna(half_width) else f"{text} ± {half_width:.{decimals}f}"

@@ -1,0 +1,16 @@
+"""What a data set's file says of its images before their pixels: a file of its own, which no run depends on."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+
+def image_shape(path: Path | str) -> tuple[int, int, int]:
+    """(H, W, C) of the training images, from the array's header alone: gigabytes may follow."""
+    with zipfile.ZipFile(path) as stored, stored.open("train_x.npy") as array:
+        np.lib.format.read_magic(array)
+        (_, *shape), *_ = np.lib.format.read_array_header_1_0(array)
+    return tuple(shape)

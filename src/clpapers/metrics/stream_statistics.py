@@ -1,0 +1,52 @@
+"""Measures data sets of tasks: how many tasks, how large an input, how many classes and images a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from clpapers.metrics.intervals import summarise
+
+
+def measure(
+    target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray, np.ndarray, tuple[int, int, int]]]
+) -> pd.DataFrame:
+    """Count what the tasks between the boundaries of all streams of a data set hold (`agem`, Table 1).
+
+    Parameters
+    ----------
+    target: no keys of its own.
+    inputs: (factors with `dataset`, arrays of the stream file, labels `[N]` of the training split, of the test split,
+        (H, W, C) of an image). A task's test images are those of its classes.
+
+    Returns
+    -------
+    One row a data set and `row`: `tasks` of all its streams together (metric `total`), the `input` (no number), and
+    `classes`, `train_images` and `test_images` of a task (metric `mean`). Columns `dataset`, `row`, `metric`, `mean`,
+    `sd`, `se`, `half_width` (95 %, over tasks; 0 for a total), `n` (tasks), `detail` (the streams' tasks, as
+    3 + 17; the input as C×H×W; the range over tasks, where they differ).
+    """
+    tasks, streams, sizes = [], {}, {}
+    for factors, stream, train, test, (h, w, c) in inputs:
+        dataset = factors["dataset"]
+        chunks = np.split(train[stream["indices"]], stream["boundaries"])
+        streams.setdefault(dataset, []).append(len(chunks))
+        sizes[dataset] = f"{c}×{h}×{w}"
+        for labels in chunks:
+            classes = np.unique(labels)
+            counts = {"classes": classes.size, "train_images": labels.size, "test_images": np.isin(test, classes).sum()}
+            tasks += [{"dataset": dataset, "row": row, "value": float(count)} for row, count in counts.items()]
+    frame = pd.DataFrame(tasks)
+    measured = summarise(frame, ["dataset", "row"]).assign(metric="mean")
+    span = frame.groupby(["dataset", "row"], sort=False)["value"].agg(["min", "max"]).to_numpy()
+    measured["detail"] = [f"{low:.0f}–{high:.0f}" if low < high else "" for low, high in span]
+    whole = []
+    for dataset, parts in streams.items():
+        key = {"dataset": dataset, "metric": "total", "n": sum(parts)}
+        exact = {"mean": float(sum(parts)), "sd": 0.0, "se": 0.0, "half_width": 0.0}
+        whole.append(key | {"row": "tasks", **exact, "detail": " + ".join(map(str, parts)) if len(parts) > 1 else ""})
+        whole.append(key | {"row": "input", "detail": sizes[dataset]})
+    columns = ["dataset", "row", "metric", "mean", "sd", "se", "half_width", "n", "detail"]
+    return pd.concat([pd.DataFrame(whole), measured], ignore_index=True)[columns]

@@ -1,0 +1,32 @@
+"""Measures what was learnt beside what it cost: the metrics of `learning` and those of `cost` in one frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from clpapers.metrics import cost, learning
+from clpapers.metrics.learning import OUT_OF_MEMORY
+
+
+def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) -> pd.DataFrame:
+    """Measure every seed of every run (`agem`, Figures 1 and 2).
+
+    Parameters
+    ----------
+    target: key `metrics`, scalars of `learning` and metrics of `cost`; and `per_class`, as for `learning`.
+    inputs: as for `cost`.
+
+    Returns
+    -------
+    The rows that `learning` has for its metrics, and then those that `cost` has for the others.
+    """
+    frames = []
+    for factors, cell, result, *beside in inputs:
+        learnt = [metric for metric in target["metrics"] if metric in learning.SCALARS]
+        frames.append(learning.measure(target | {"metrics": learnt}, [(factors, cell, result)]))
+        costs = cost.measure(target, [(factors, cell, result, *beside)])
+        wanted = costs["metric"].isin(set(target["metrics"]) - set(learnt) - {OUT_OF_MEMORY})
+        frames.append(costs[wanted])
+    return pd.concat([frame for frame in frames if not frame.empty], ignore_index=True)

@@ -1,0 +1,77 @@
+"""Draws methods across measures as bars: a row a data set, a panel a metric, 95 % intervals on top."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from clpapers.metrics.intervals import summarise
+from clpapers.metrics.learning import OUT_OF_MEMORY
+from clpapers.targets.notes import Notes, levels, named
+from clpapers.targets.numbers import failures
+from clpapers.targets.style import STYLE, legend_above, panels, variants
+
+RELATIVE = ("training_seconds", "training_memory")  # costs: shares of the highest method's
+
+
+@mpl.rc_context(STYLE)
+def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
+    """Draw each metric's mean over seeds; in the place of a bar ∞ where a method diverged, OoM where memory ran out.
+
+    A method's versions have one colour, the joint embedding's is hatched (`style.variants`).
+
+    Parameters
+    ----------
+    target: keys `metrics` (scalars; those of `RELATIVE` are divided by the highest mean of their panel), `grid` (orders
+        data sets and learners), `names` (of levels, and of metrics with the sense in which they are good).
+    data: columns `dataset`, `learner`, `seed`, `metric`, `value`, as measured by `learning` and `cost`.
+    """
+    datasets, learners = levels(target, data, "dataset"), levels(target, data, "learner")
+    metrics = [metric for metric in target["metrics"] if metric in set(data["metric"])]
+    summary = summarise(data[data["metric"].isin(metrics)], ["dataset", "metric", "learner"])
+    short = data[data["metric"] == OUT_OF_MEMORY]
+    shape = len(datasets), len(metrics)
+    figure, grid = panels(
+        target, notes, data["dataset"], *shape, 1.25 * len(datasets) + 0.2, remarks=failures(target, data)
+    )
+    looks = variants(learners)
+    for axes, dataset in zip(grid, datasets):
+        failed = set(short.loc[short["dataset"] == dataset, "learner"])
+        for panel, metric in zip(axes, metrics):
+            bars = summary[(summary["dataset"] == dataset) & (summary["metric"] == metric)].set_index("learner")
+            finite = bars.loc[np.isfinite(bars["mean"]), ["mean", "half_width"]]
+            if metric in RELATIVE:
+                finite = finite / finite["mean"].max()
+            for i, learner in enumerate(learners):
+                colour, hatched = looks[learner]
+                if learner in finite.index and learner not in failed:
+                    mean, half = finite.loc[learner]
+                    panel.bar(i, mean, 0.8, color=colour, hatch="////" * hatched, edgecolor="white", linewidth=0)
+                    panel.errorbar(
+                        i, mean, np.nan_to_num(half), color="black", elinewidth=0.6, capsize=1.5, capthick=0.6
+                    )
+                elif learner in failed or learner in bars.index:
+                    sign, rotation = ("OoM", "vertical") if learner in failed else ("∞", "horizontal")
+                    above = {"xytext": (0, 2), "textcoords": "offset points", "ha": "center", "va": "bottom"}
+                    panel.annotate(sign, (i, 0), **above, rotation=rotation)
+            panel.set(xlim=(-0.7, len(learners) - 0.3), xticks=[], xlabel=named(target, metric))
+            panel.axhline(0, color="black", linewidth=0.6)
+            panel.grid(axis="y", linewidth=0.3, color="0.85")
+            panel.set_axisbelow(True)
+            panel.locator_params(axis="y", nbins=5)
+            panel.spines["bottom"].set_visible(False)
+            if not finite.empty:  # intervals of two seeds would dwarf the bars
+                lowest, highest = min(finite["mean"].min(), 0), max(finite["mean"].max(), 0)
+                room = 0.4 * (highest - lowest) or 1
+                low, high = panel.get_ylim()
+                panel.set_ylim(max(low, lowest - room * (lowest < 0)), min(high, highest + room))
+        axes[0].set_ylabel(notes.mark(named(target, dataset), dataset))
+    patches = [
+        Patch(facecolor=c, hatch="////" * hatched, edgecolor="white", linewidth=0) for c, hatched in looks.values()
+    ]
+    names = [named(target, learner) for learner in learners]
+    legend_above(figure, patches, names, handlelength=1.2, handleheight=1.2)
+    return figure

@@ -1,0 +1,41 @@
+"""Renders what the tasks of data sets hold: statistics down, data sets across."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from clpapers.targets.notes import Notes, levels, named
+from clpapers.targets.numbers import numbers
+from clpapers.targets.table import Table
+
+
+def _cell(mean: float, detail: str) -> str:
+    """`299.7 (293–300)`, `2,500`, or the detail alone where there is no number."""
+    if pd.isna(mean):
+        return detail
+    number = f"{mean:,.0f}" if float(mean).is_integer() else f"{mean:,.1f}"
+    return f"{number} ({detail})" if detail else number
+
+
+def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
+    """Lay out numbers, each with its detail in brackets.
+
+    Parameters
+    ----------
+    target: keys `title`, `caption`, `names` (of data sets, rows, and of `row`).
+    data: columns `dataset`, `row`, `mean`, `detail` and others, as measured by `stream_statistics`.
+    """
+    cells = data.fillna({"detail": ""}).set_index(["row", "dataset"])
+    rows, datasets = (levels(target, data, factor) for factor in ("row", "dataset"))
+    body = pd.DataFrame({named(target, "row"): [named(target, row) for row in rows]})
+    for dataset in datasets:
+        heading = notes.mark(named(target, dataset), dataset)
+        body[heading] = [_cell(*cells.loc[(row, dataset), ["mean", "detail"]]) for row in rows]
+    return Table(
+        title=notes.mark(target["title"]),
+        caption=notes.fill(target["caption"]),
+        body=body,
+        bold=body.map(lambda _: False),
+        data=numbers(target, data, notes).assign(detail=data["detail"]),
+        footnotes=notes.footnotes(target, datasets),
+    )
