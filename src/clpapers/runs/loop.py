@@ -6,10 +6,11 @@ import base64
 import dataclasses
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import torch
+from torch import nn
 from tqdm import tqdm
 
 from clpapers.randomness import generator
@@ -28,13 +29,19 @@ ONLINE_BLOCK = 100  # steps
 
 @dataclasses.dataclass
 class Data:
-    """A data set: uint8 images [N, H, W, C] and int64 labels [N] of both splits, and the number of classes."""
+    """A data set: uint8 images [N, H, W, C] and int64 labels [N] of both splits, and the number of classes.
+
+    What nets may ask for besides: attributes, float32 [classes, A], what is known of each class; pretrained, weights to
+    start from, by name.
+    """
 
     train_x: np.ndarray
     train_y: np.ndarray
     test_x: np.ndarray
     test_y: np.ndarray
     classes: int
+    attributes: np.ndarray | None = None
+    pretrained: Mapping[str, np.ndarray] | None = None
 
 
 def train(cell: dict, data: Data, streams: dict[int, Stream], device: torch.device) -> list[dict]:
@@ -67,7 +74,7 @@ def train(cell: dict, data: Data, streams: dict[int, Stream], device: torch.devi
     together = learner.stackable and (device.type == "cuda" or small or (learner.own_nets and not learner.looks))
     chosen = test_items(len(data.test_y), cell["evaluation"]["test"])
     chosen = chosen[np.isin(data.test_y[chosen], classes_of(cell["order"], data.classes))]
-    test = Data(data.train_x, data.train_y, data.test_x[chosen], data.test_y[chosen], data.classes)
+    test = dataclasses.replace(data, test_x=data.test_x[chosen], test_y=data.test_y[chosen])
     groups: list[list[Course]] = []
     for stream in streams.values():
         new = course(cell, stream, test.train_y, test.test_y, data.classes)
@@ -147,8 +154,13 @@ def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) 
     def stacked(arrays: Iterable[np.ndarray]) -> torch.Tensor:
         return torch.from_numpy(np.stack(list(arrays))).to(device)
 
+    tables = [None if data.attributes is None else torch.from_numpy(data.attributes) for _ in courses]
+
     def build(seeds: Sequence[int], net: dict | None = None, shape=images.shape, classes=data.classes) -> Stack:
-        return stack(lambda: nets.build(net or cell["net"], shape, classes), seeds).to(device, images.dtype)
+        def one(table: torch.Tensor | None) -> nn.Module:
+            return nets.build(net or cell["net"], shape, classes, attributes=table, pretrained=data.pretrained)
+
+        return stack(one, seeds, tables).to(device, images.dtype)
 
     masks = [c.masks for c in courses if c.masks is not None]
     return learners.Setting(
