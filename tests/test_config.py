@@ -186,12 +186,11 @@ REFUSED = [
      "datasets.cifar10: net.weights imagenet needs width 64, not 2; or write weights: none"),
     (PAPER, "name: mlp, hidden: [4]", "name: resnet18, width: 64, pool: true, head: linear, weights: imagenet",
      "datasets.mnist: net.weights imagenet needs channels 3, not 1; or write weights: none"),
-    (PAPER, GRID, GRID[:-1] + ", net: [{name: resnet18, width: 8, pool: true, head: linear, weights: imagenet}]}",
-     "targets.table1, cell dataset=mnist learner=er net={'name': 'resnet18', 'width': 8, 'pool': True, 'head': 'linear', "
-     "'weights': 'imagenet'}: net.weights imagenet needs width 64, not 8; or write weights: none"),
+    (PAPER, GRID, GRID + "\n    cell: {net: {name: resnet18, width: 8, pool: true, head: linear, weights: imagenet}}",
+     f"{CELL}: net.weights imagenet needs width 64, not 8; or write weights: none"),
     (PAPER, "scaling: symmetric", "scaling: imagenet", f"{CELL}: scaling imagenet: it needs 3 channels, mnist has 1"),
-    (PAPER, "name: stf, mu_sigma: 0.05, length: null}", "name: permuted_pixels, tasks: 2, length: null}\n  scaling: centred",
-     "line 9 key 'scaling' stands twice"),
+    (PAPER, GRID, GRID + "\n    cell: {scaling: centred, order: {name: permuted_pixels, tasks: 2}}",
+     f"{CELL}: scaling centred: not with permuted_pixels; take unit or symmetric"),
     # data sets, grids and streams
     (PAPER, "  cifar10: {net", "  cifra10: {net", "datasets: 'cifra10' is not one of mnist, fashion_mnist, emnist, "),
     (PAPER, "dataset: [mnist, ", "dataset: [mnits, ", "targets.table1.grid.dataset[0]: 'mnits' is not one of mnist, "
@@ -267,7 +266,6 @@ REFUSED = [
     (WEIGHTS, "width: 64", "width: 0", "resnet18_imagenet.width: 0 must be at least 1"),
     (WEIGHTS, "kind: standin", "kind: stand_in", "resnet18_imagenet.sources[2].kind: 'stand_in' is not one of folder, "
      "torchvision, standin"),
-    (WEIGHTS, "resnet18_imagenet:", "resnet34_imagenet:", "(top)"),
 ]  # fmt: skip
 
 
@@ -299,6 +297,21 @@ def test_wrong_settings_are_refused_in_one_line(given, line):
     with pytest.raises(ConfigError) as refusal:
         settings(**given)
     assert str(refusal.value) == f"config/config.yaml or --config: {line}"
+
+
+def test_weights_without_an_entry_are_refused():
+    edit(WEIGHTS, "resnet18_imagenet:", "resnet18_places:")
+    edit(PAPER, "name: cnn, width: 2", "name: resnet18, width: 64, pool: true, head: linear, weights: imagenet")
+    with pytest.raises(ConfigError) as refusal:
+        plan()
+    line = "datasets.cifar10: net.weights: 'resnet18_imagenet' is not one of resnet18_places"
+    assert str(refusal.value) == f"{PAPER}: {line}"
+
+
+def test_a_cell_names_the_weights_that_its_net_starts_from():
+    edit(PAPER, "name: cnn, width: 2", "name: resnet18, width: 64, pool: true, head: linear, weights: imagenet")
+    found = {cell.spec["dataset"]: cell.weights for cell in plan().cells.values()}
+    assert found == {"mnist": None, "cifar10": Path("results/tiny/weights/resnet18_imagenet.npz")}
 
 
 def test_a_setting_given_twice_is_refused_which_snakemake_would_let_pass():
