@@ -14,6 +14,7 @@ wildcard_constraints:
     block=r"seeds?\d+(-\d+)?",
     paper="[a-z]+",
     target=r"\w+",
+    search=r"\w+-\w+",
 
 
 rule all:

@@ -4,7 +4,16 @@ import functools
 import sys
 from pathlib import Path
 
-from clpapers.cli import measured_files, net_code, reduced, render_code, resolve_device, run_code
+from clpapers.cli import (
+    measured_files,
+    net_code,
+    reduced,
+    render_code,
+    resolve_device,
+    run_code,
+    searched_files,
+    selection_of,
+)
 from clpapers.config import ConfigError, Plan, all_papers, block_seeds, check_settings
 from clpapers.provenance import code_digest
 
@@ -99,6 +108,16 @@ def weights_of_run(wildcards):
 def streams_of_run(wildcards):
     """The streams of the seeds that a run's block trains."""
     return [cell_of(wildcards).stream(seed) for seed in block_seeds(wildcards.block)]
+
+
+def selection_of_run(wildcards):
+    """The file of the selection that a run reads hyper-parameters from, if it does."""
+    return selection_of(plan(wildcards.scale), cell_of(wildcards))
+
+
+def search_of(wildcards):
+    """The selection that wildcards name."""
+    return known("selection", f"{wildcards.paper}/{wildcards.search}", plan(wildcards.scale).selections)
 
 
 def net_of(wildcards):

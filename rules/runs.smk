@@ -4,6 +4,7 @@ rule train:
         data="results/{scale}/datasets/{dataset}.npz",
         streams=streams_of_run,
         weights=weights_of_run,
+        selection=selection_of_run,
     output:
         result="results/{scale}/runs/{dataset}/{order}/{run}/{block}.json",
         record="results/{scale}/runs/{dataset}/{order}/{run}/{block}.record.json",
@@ -22,6 +23,30 @@ rule train:
         code=lambda w: run_code(cell_of(w).spec),
     shell:
         "clpapers train --out {output.result} --gpus {resources.gpu} > {log} 2>&1"
+
+
+rule selection:
+    """Choose a learner's hyper-parameters: every point of the grid with its score, and the best."""
+    input:
+        lambda w: searched_files(plan(w.scale), search_of(w)),
+    output:
+        selection="results/{scale}/selection/{paper}/{search}.json",
+        record="results/{scale}/selection/{paper}/{search}.record.json",
+    log:
+        "results/{scale}/logs/selection/{paper}/{search}.log",
+    benchmark:
+        "results/{scale}/benchmarks/selection/{paper}/{search}.tsv"
+    conda:
+        "../envs/clpapers.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        code=code_digest("clpapers.metrics.selection"),
+        search=lambda w: repr((search_of(w).spec, search_of(w).published)),
+        gpus=1 if CUDA else 0,  # decides which seeds share a file
+    shell:
+        "clpapers selection --out {output.selection} --gpus {params.gpus} > {log} 2>&1"
 
 
 rule net:

@@ -8,12 +8,14 @@ import pytest
 import yaml
 
 from clpapers.config import (
+    SELECTED,
     Cell,
     ConfigError,
     Plan,
     block_name,
     block_seeds,
     check_settings,
+    fill,
     merge,
     read_yaml,
     reductions,
@@ -130,7 +132,7 @@ REFUSED = [
     (PAPER, "  precision: float32\n", "", f"{CELL}: 'precision' is missing"),
     # orders
     (PAPER, "name: stf, mu_sigma: 0.05", "name: stff", "defaults.order.name: 'stff' is not one of stf, split, "
-     "split_two, split_range, dominant, random, offline, permuted_pixels"),
+     "split_two, split_range, split_overlapping, dominant, random, offline, permuted_pixels"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0.5", "defaults.order.mu_sigma: 0.5 must be less than 0.5"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0", "defaults.order.mu_sigma: 0 must be greater than 0"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: -0.1", "defaults.order.mu_sigma: -0.1 must be greater than 0"),
@@ -145,6 +147,14 @@ REFUSED = [
     (PAPER, "name: stf, mu_sigma: 0.05", "name: dominant", f"{CELL}: order dominant needs a value for 'share'"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: dominant, share: 1", "defaults.order.share: 1 must be less than 1"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: offline, items: 0", "defaults.order.items: 0 must be at least 1"),
+    (PAPER, "mu_sigma: 0.05", "mu_sigma: 0.05, epochs: 2", f"{CELL}: order stf takes no 'epochs'; it takes length, "
+     "mu_sigma"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: split, tasks: 5, epochs: 0", "defaults.order.epochs: 0 must be at "
+     "least 1"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: split_overlapping, first: 0, last: 9, tasks: 5", f"{CELL}: order "
+     "split_overlapping needs a value for 'per_task'"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: split_overlapping, first: 0, last: 9, tasks: 5, per_task: 0",
+     "defaults.order.per_task: 0 must be at least 1"),
     # oracles and restrictions
     (PAPER, "oracle: {name: none}", "oracle: sp9", f"{CELL}: oracle: 'sp9' is not one of none"),
     (PAPER, "oracle: {name: none}", "oracle: {name: split}", f"{CELL}: oracle split needs a value for 'tasks'"),
@@ -159,7 +169,7 @@ REFUSED = [
     (PAPER, "name: single_head", "name: ess", "defaults.restriction.name: 'ess' is not one of single_head, es, es_ed, "
      "ea, td, td_es, td_es_ed"),
     (PAPER, "name: single_head", "name: td_es", f"{CELL}: restriction td_es needs an order of split or "
-     "split_two or split_range"),
+     "split_two or split_range or split_overlapping"),
     (PAPER, "paper: tiny\n", "paper: tiny\noracles: {sp2: {name: splitt}}\n", "oracles.sp2.name: 'splitt' is not one "
      "of none, split, dominant_tasks, random_tasks, chunks, entropy"),
     (PAPER, "test: 20", "test: 20, oracles: [sp9]", f"{CELL}: oracle: 'sp9' is not one of none"),
@@ -209,6 +219,12 @@ REFUSED = [
      "the grid"),
     (PAPER, GRID, GRID + "\n    without: [{learner: [er]}, {oracle: [sp2]}]", "targets.table1.without[1].oracle: 'sp2' "
      "is not in the grid"),
+    (PAPER, GRID, GRID + "\n    undefined: {forgetting: [er]}", "targets.table1.undefined: 'forgetting' is not one of "
+     "final_accuracy"),
+    (PAPER, GRID, GRID + "\n    undefined: {final_accuracy: [mir]}", "targets.table1.undefined.final_accuracy: "
+     "'mir' is not one of er, ace"),
+    (PAPER, GRID, GRID + "\n    undefined: {final_acuracy: [er]}", "targets.table1.undefined: 'final_acuracy' is not "
+     "one of final_accuracy, "),
     (PAPER, "toy-3-2", "toy-3-0", "targets.figure1.streams[0].dataset: 'toy-3-0' is not one of mnist, cifar10"),
     (PAPER, ", seed: 0}", "}", "targets.figure1.streams[0]: 'seed' is missing"),
     (PAPER, "nets: [mnist]", "nets: [mnits]", "targets.table2.nets[0]: 'mnits' is not one of mnist, cifar10"),
@@ -228,7 +244,7 @@ REFUSED = [
      "first-last, first not above last"),
     # files as such
     (PAPER, "learners:\n", "lerners:\n", "(top): unknown key 'lerners'; allowed: datasets, defaults, learners, "
-     "oracles, paper, seeds, targets, title"),
+     "oracles, paper, seeds, selection, targets, title"),
     (PAPER, "title: Table 1\n", "title: Table 1\n    title: Table I\n", "line 19 key 'title' stands twice"),
     (PAPER, "defaults:\n", "defaults: [\n", "line 4 did not find expected ',' or ']'"),
     (PAPER, "defaults:\n", "defaults:\n\tx: 1\n", "line 3 found character that cannot start any token"),
@@ -253,8 +269,8 @@ REFUSED = [
     (SCALE, "  tiny:\n", "  tyni:\n", "papers: 'tyni' has no file in config/papers/"),
     (SCALE, "figure1: {", "figure9: {", "papers.tiny.targets: 'figure9' is not one of table1, figure1, table2"),
     (SCALE, "{mnist: {order", "{mnits: {order", "papers.tiny.datasets: 'mnits' is not one of mnist, cifar10"),
-    (SCALE, "length: 30", "lenght: 30", "papers.tiny.datasets.mnist.order: unknown key 'lenght'; allowed: first, "
-     "items, last, length, mu_sigma, mu_sigma_factor, name, share, tasks"),
+    (SCALE, "length: 30", "lenght: 30", "papers.tiny.datasets.mnist.order: unknown key 'lenght'; allowed: epochs, "
+     "first, items, last, length, mu_sigma, mu_sigma_factor, name, per_task, share, tasks"),
     (SCALE, "chunks: 4", "chunks: four", "papers.tiny.targets.figure1.chunks: 'four' is not of type integer"),
     (SCALE, "    targets:", "    learners: {er: {mask: present}}\n    targets:", "papers.tiny.learners.er: unknown key "
      "'mask'; allowed: cell, forward, method"),
@@ -473,7 +489,7 @@ METHODS = {
     "single": {},
     "ewc": {"strength": 10, "gamma": 1, "fisher": "last_batch", "normalise": False, "half": True},
     "si": {"strength": 1, "damping": 1, "gradient": "whole", "clip": False},
-    "icarl": {"temperature": 2},
+    "icarl": {"loss": {"name": "binary", "temperature": 2}, "space": "features", "exemplars": "batch"},
     "gr": GR | {"new_share": "half"},
     "gr_by_tasks": GR | {"new_share": "by_tasks", "method": "gr"},
     "mm": {"method": "multi_model", "widths": {"2": 3}},
@@ -629,7 +645,7 @@ def test_views_of_one_run_are_different_targets():
         (SPLIT, "ewc", {"oracle": ["entropy"]}, "learner ewc needs an oracle that names tasks, not entropy"),
         (SPLIT, "gr", {"oracle": ["entropy"]}, "learner gr needs an oracle that names tasks, not entropy"),
         (RANDOM, "ewc", {"oracle": ["sp2"], "restriction": ["td_es"]}, "restriction td_es needs an order of split or "
-         "split_two or split_range"),
+         "split_two or split_range or split_overlapping"),
         (SPLIT, "gmed", {"defaults": {"budget": {"optimizer": "adam"}}}, "learner gmed needs budget.optimizer sgd, not "
          "adam"),
         (SPLIT, "gr", {"defaults": {"scaling": "symmetric"}}, "learner gr needs scaling unit, not symmetric"),
@@ -781,3 +797,108 @@ def test_a_cell_is_compared_with_its_own_counterpart():
 def test_the_papers_scale_itself_is_no_reduction():
     for target in Plan("real", ["tiny"]).targets.values():
         assert reductions(target, target) == []
+
+
+# --- selections ----------------------------------------------------------------------------------------------
+
+SELECTION = """\
+selection:
+  use: cross_validated
+  metric: final_accuracy
+  seeds: 100-100
+  datasets: {mnist: {order: {length: 20}}}
+  grid:
+    er: {budget.learning_rate: [0.1, 0.2], learner.forward: [separate, concatenated]}
+targets:
+"""
+MNIST_ONLY = "grid: {dataset: [mnist], learner: [er, ace]}"
+
+
+@pytest.fixture
+def selecting():
+    edit(PAPER, "targets:\n", SELECTION)
+    edit(PAPER, "grid: {dataset: [mnist, cifar10], learner: [er, ace]}", MNIST_ONLY)
+
+
+def test_a_selection_trains_every_point_of_the_grid_on_tasks_and_seeds_of_its_own(selecting):
+    made = plan()
+    search = made.selections["tiny/mnist-er"]
+    found = [(cell.spec["budget"]["learning_rate"], cell.spec["learner"]["forward"]) for _, cell in search.points]
+    assert found == [(0.1, "separate"), (0.1, "concatenated"), (0.2, "separate"), (0.2, "concatenated")]
+    assert {cell.spec["order"]["length"] for _, cell in search.points} == {20}
+    assert search.published == {"budget.learning_rate": 0.1, "learner.forward": "separate"}
+    for _, cell in search.points:
+        assert [path.stem for path in made.results(cell)] == ["seed100"]
+    assert str(search.file) == "results/tiny/selection/tiny/mnist-er.json"
+
+
+def test_a_cell_to_fill_names_what_it_waits_for_and_nothing_else_changes(selecting):
+    (_, er), (_, ace) = plan().targets["tiny/table1"].cells
+    assert er.spec["budget"]["learning_rate"] == er.spec["learner"]["forward"] == SELECTED
+    assert er.spec["selection"]["name"] == "tiny/mnist-er"
+    filled = fill(er.spec, {"budget.learning_rate": 0.2, "learner.forward": "concatenated"})
+    assert (filled["budget"]["learning_rate"], filled["learner"]["forward"]) == (0.2, "concatenated")
+    assert er.spec["budget"]["learning_rate"] == SELECTED
+    edit(PAPER, "use: cross_validated", "use: published")
+    (_, usual), (_, same) = plan().targets["tiny/table1"].cells
+    assert same.hash == ace.hash  # has no grid
+    published = plan_free(usual)
+    assert fill(er.spec, published) | {"selection": None} == usual.spec | {"selection": None}
+    assert not plan().selections
+
+
+def plan_free(cell):
+    return {
+        "budget.learning_rate": cell.spec["budget"]["learning_rate"],
+        "learner.forward": cell.spec["learner"]["forward"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("[0.1, 0.2]", "[0.1, 0.3]"), ("seeds: 100-100", "seeds: 100-101"), ("{length: 20}", "{length: 25}")],
+)
+def test_what_a_selection_is_made_of_is_part_of_the_hash_of_what_it_fills(selecting, old, new):
+    before = plan().targets["tiny/table1"].cells
+    edit(PAPER, old, new)
+    after = plan().targets["tiny/table1"].cells
+    assert before[0][1].hash != after[0][1].hash
+    assert before[1][1].hash == after[1][1].hash
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("seeds: 100-100", "seeds: 3-5", "selection.seeds: 3-5 shares seeds with targets.table1, 0-3; select on "
+         "others"),
+        ("learner.forward", "learner.mask", "selection.grid.er: 'learner.mask' is no value of the learner's cell, such "
+         "as budget.memory"),
+        ("[0.1, 0.2]", "[0.1, -2]", "selection.grid.er: budget.learning_rate: -2 must be greater than 0"),
+        ("[separate, con", "[sideways, con", "selection.grid.er.forward: 'sideways' is not one of separate, "
+         "concatenated"),
+        ("{mnist: {order: {length: 20}}}", "{cifar10: {}}", "selection.datasets: 'mnist' is missing, which a target "
+         "asks for"),
+        ("  metric: final_accuracy\n", "", "selection: 'metric' is missing"),
+        ("use: cross_validated", "use: guessed", "selection.use: 'guessed' is not one of published, cross_validated"),
+    ],
+)  # fmt: skip
+def test_a_bad_selection_is_refused_in_one_line(selecting, old, new, line):
+    edit(PAPER, old, new)
+    with pytest.raises(ConfigError) as refusal:
+        plan()
+    assert str(refusal.value) == f"{PAPER}: {line}"
+
+
+def test_a_table_of_selections_needs_a_grid_of_data_sets_and_learners_only(selecting):
+    edit(PAPER, "use: cross_validated", "use: published")
+    table = (
+        "  table1:\n    {title: G, caption: c, section: g, kind: table, measure: selection, render: selection_table,\n"
+    )
+    table += "     grid: {dataset: [mnist], learner: [er]}}\n  tableX:\n"
+    edit(PAPER, "  table1:\n", table)
+    target = plan().targets["tiny/table1"]
+    assert [search.name for _, search in target.selections] == ["tiny/mnist-er"]
+    assert not target.cells
+    edit(PAPER, "learner: [er]}", "learner: [er], budget.memory: [1, 2]}")
+    with pytest.raises(ConfigError, match=r"budget\.memory"):
+        plan()

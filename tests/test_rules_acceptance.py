@@ -86,7 +86,7 @@ def within_task(spec, given, stream):
     """view → the expected accuracy of a guess among the competing classes of the task that an item is said to have."""
     c = course(spec, stream, given.train_y, given.test_y, given.classes)
     held = c.tasks.may_hold[c.tasks.test]
-    masks = views(spec, c, given.test_y, given.classes)
+    masks = views(spec, c)
     return {view: np.mean(1 / (held if m is None else held & m).sum(axis=1)) for view, m in masks.items()}
 
 

@@ -17,12 +17,15 @@ from pathlib import Path
 from clpapers import provenance
 from clpapers.config import (
     CONFIG,
+    Cell,
     ConfigError,
     Plan,
+    Selection,
     Target,
     all_papers,
     block_seeds,
     check_settings,
+    fill,
     read_yaml,
     reductions,
 )
@@ -69,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("train", train, "train one cell's seeds", out="results/S/runs/D/ORDER/LEARNER-HASH/seedsA-B.json")
     sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="1: train on the GPU, 0: on the CPU")
     for name, function, text, out in (
+        ("selection", selection, "choose hyper-parameters from a grid", "results/S/selection/P/D-LEARNER.json"),
         ("index", index, "list the cells, their factors and the targets they serve", "results/S/runs/index.csv"),
         ("metrics", metrics, "measure what a target shows", "results/S/metrics/P/T.csv"),
     ):
@@ -232,6 +236,7 @@ def train(options: argparse.Namespace) -> None:
 
     from clpapers.datasets import arrays
     from clpapers.runs import loop
+    from clpapers.runs.course import CourseError
     from clpapers.streams.stream import load
 
     plan, seeds = _plan(options.out), block_seeds(options.out.stem)
@@ -239,6 +244,7 @@ def train(options: argparse.Namespace) -> None:
     if key not in plan.cells:
         raise Refusal(f"{options.out}: no target needs a cell {key}; results/{plan.scale}/runs/index.csv lists them")
     cell = plan.cells[key]
+    chosen = selection_of(plan, cell)
     device = torch.device("cuda" if options.gpus else "cpu")
     if options.gpus and not torch.cuda.is_available():
         raise Refusal("--gpus 1: PyTorch sees no GPU here; set device: cpu in config/config.yaml")
@@ -246,7 +252,7 @@ def train(options: argparse.Namespace) -> None:
     with provenance.recording(
         "runs",
         [options.out],
-        [cell.dataset, *streams.values(), *([cell.weights] if cell.weights else [])],
+        [cell.dataset, *streams.values(), *chosen, *([cell.weights] if cell.weights else [])],
         run_code(cell.spec),
         cell=cell.spec,
         seeds=list(seeds),
@@ -259,10 +265,47 @@ def train(options: argparse.Namespace) -> None:
         start = arrays.by_name(cell.weights) if cell.weights else None
         data = loop.Data(train_split.x, train_split.y, test_split.x, test_split.y, classes, known, start)
         loaded = {seed: load(path, len(data.train_y)) for seed, path in streams.items()}
-        results = loop.train(cell.spec, data, loaded, device)
-        text = json.dumps({"cell": cell.spec, "seeds": results}, separators=(",", ":"))
+        spec = cell.spec
+        for file in chosen:
+            spec = record["cell"] = fill(spec, json.loads(file.read_text(encoding="utf-8"))["selected"])
+        try:
+            results = loop.train(spec, data, loaded, device)
+        except CourseError as error:
+            raise Refusal(f"{options.out}: {error}") from None
+        text = json.dumps({"cell": spec, "seeds": results}, separators=(",", ":"))
         provenance.write_text(options.out, text + "\n")
         record["peak_device_bytes"] = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
+
+
+def selection_of(plan: Plan, cell: Cell) -> list[Path]:
+    """The file that some of a cell's values are read from, if any are."""
+    return [plan.selections[cell.spec["selection"]["name"]].file] if "selection" in cell.spec else []
+
+
+def selection(options: argparse.Namespace) -> None:
+    """results/<scale>/selection/<paper>/<dataset>-<learner>.json"""
+    from clpapers.metrics.selection import choose
+
+    plan = _plan(options.out, cuda=bool(options.gpus))
+    search = plan.selections.get(f"{options.out.parent.name}/{options.out.stem}")
+    if search is None or search.file != options.out:
+        raise Refusal(f"{options.out}: no such selection; there are: {', '.join(plan.selections) or 'none'}")
+    files = searched_files(plan, search)
+    code = provenance.code_digest("clpapers.metrics.selection")
+    with provenance.recording("selection", [options.out], files, code, selection=search.spec):
+        runs = {}
+        for _, cell in search.points:
+            entries = [
+                run for path in plan.results(cell, search.seeds) for run in json.loads(path.read_text())["seeds"]
+            ]
+            runs[cell.hash] = [run for run in entries if run["seed"] in search.seeds]
+        chosen = choose(search.spec, search.published, [values for values, _ in search.points], runs)
+        provenance.write_text(options.out, json.dumps(chosen, indent=1, ensure_ascii=False) + "\n")
+
+
+def searched_files(plan: Plan, search: Selection) -> list[Path]:
+    """The results of a grid's points."""
+    return list(dict.fromkeys(path for _, cell in search.points for path in plan.results(cell, search.seeds)))
 
 
 def run_code(cell: dict) -> str:
@@ -292,6 +335,7 @@ def index(options: argparse.Namespace) -> None:
     rows = []
     for cell in plan.cells.values():
         uses = [name for name, target in plan.targets.items() if any(c.hash == cell.hash for _, c in target.cells)]
+        uses += [search.name for search in plan.selections.values() if cell.hash in search.spec["points"]]
         seeds = " ".join(path.stem for path in plan.results(cell))
         factors = {f"{part}.{key}" if key else part: value for part, key, value in _flat(cell.spec)}
         rows.append(
@@ -335,6 +379,9 @@ def _measured(plan: Plan, target: Target):
     """Those files, and a function that reads them for the measure."""
     if target.cells:
         return _measured_runs(plan, target)
+    if target.selections:
+        read = [(factors, search.file) for factors, search in target.selections]
+        return [f for _, f in read], lambda: [(factors, json.loads(f.read_text())) for factors, f in read]
     if target.streams:
         return _measured_streams(plan, target)
     if "nets" in target.spec:
@@ -381,6 +428,7 @@ def _measured_streams(plan: Plan, target: Target):
         import numpy as np
 
         from clpapers.datasets.arrays import labels
+        from clpapers.streams.chunks import class_of_output, output_labels
         from clpapers.streams.oracles import identify
         from clpapers.streams.stream import load
 
@@ -391,7 +439,10 @@ def _measured_streams(plan: Plan, target: Target):
                 y = np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
             stream, factors = load(file), {"dataset": name, "order": order["name"], "seed": seed}
             if "oracle" in given:
-                told = identify(given["oracle"], order, stream, y, y[:0], int(y.max()) + 1, seed)
+                classes = int(y.max()) + 1
+                shown = output_labels(order, y[stream.indices], stream.chunk, classes, seed)
+                outputs = len(class_of_output(order, classes, seed))
+                told = identify(given["oracle"], order, stream, shown, y[:0], outputs, seed)
                 yield factors, vars(stream), y, told.train
             else:
                 yield factors, vars(stream), y

@@ -25,6 +25,7 @@ SCHEMAS = Path("workflow/schemas")
 RESULTS = Path("results")
 TOY = re.compile(r"toy(-[1-9]\d*)+$")  # `toy-13-17-10`: no images, just so many items of each class
 RENDERED = ("title", "caption", "section", "names", "render", "calibrated")  # keys that only a rendering looks at
+SELECTED = "selected"  # stands in a cell's description for a value that is read from a selection's file
 MIXING = ("random", "offline", "dominant")  # orders in which a batch holds items of (nearly) every class
 
 
@@ -234,6 +235,65 @@ def block_seeds(name: str) -> range:
 
 
 @dataclasses.dataclass(frozen=True)
+class Selection:
+    """The choice of a learner's hyper-parameters, on tasks and seeds that nothing else is reported of.
+
+    learner: the label that the paper's file gives it.
+    points: of the whole grid, its values by dotted key and the cell that is trained with them.
+    published: by dotted key, the values that the paper's file has.
+    per_class: whether a task's accuracy is the mean over its classes.
+    """
+
+    scale: str
+    paper: str
+    dataset: str
+    learner: str
+    metric: str
+    seeds: range
+    per_class: bool
+    points: tuple[tuple[dict, Cell], ...] = dataclasses.field(hash=False)
+    published: dict = dataclasses.field(hash=False)
+
+    @property
+    def name(self) -> str:
+        return f"{self.paper}/{self.dataset}-{self.learner}"
+
+    @property
+    def file(self) -> Path:
+        return RESULTS / self.scale / "selection" / f"{self.name}.json"
+
+    @property
+    def spec(self) -> dict:
+        """Everything that decides the choice."""
+        return {
+            "name": self.name,
+            "metric": self.metric,
+            "seeds": f"{self.seeds[0]}-{self.seeds[-1]}",
+            "per_class": self.per_class,
+            "grid": {key: list(dict.fromkeys(values[key] for values, _ in self.points)) for key in self.published},
+            "points": [cell.hash for _, cell in self.points],
+        }
+
+    def to_fill(self, cell: Cell) -> Cell:
+        """A cell whose values on the grid are those that the file will hold."""
+        spec = cell.spec
+        for key in self.published:
+            part, option = key.split(".")
+            if option in spec[part]:
+                spec = spec | {part: spec[part] | {option: SELECTED}}
+        return Cell.of(self.scale, spec | {"selection": self.spec}, cell.view)
+
+
+def fill(spec: dict, chosen: dict) -> dict:
+    """A cell's description with the `chosen` values, by dotted key, where it says that they are selected."""
+    for key, value in chosen.items():
+        part, option = key.split(".")
+        if spec[part].get(option) == SELECTED:
+            spec = spec | {part: spec[part] | {option: value}}
+    return spec
+
+
+@dataclasses.dataclass(frozen=True)
 class Target:
     """One table or figure of one paper at one scale, resolved."""
 
@@ -245,6 +305,7 @@ class Target:
     cells: tuple[tuple[dict, Cell], ...] = dataclasses.field(hash=False, default=())  # (factors, cell)
     streams: tuple[tuple[str, dict, int], ...] = dataclasses.field(hash=False, default=())  # (dataset, order, seed)
     nets: tuple[dict, ...] = dataclasses.field(hash=False, default=())
+    selections: tuple[tuple[dict, Selection], ...] = dataclasses.field(hash=False, default=())  # (factors, selection)
 
     @property
     def metrics(self) -> Path:
@@ -284,7 +345,8 @@ class Target:
     @property
     def _made_of(self) -> list:
         cells = [(factors, cell.hash, cell.view) for factors, cell in self.cells]
-        return [list(self.seeds), cells, self.streams, self.nets]
+        chosen = [(factors, selection.spec, selection.published) for factors, selection in self.selections]
+        return [list(self.seeds), cells, self.streams, self.nets, chosen]
 
 
 class Plan:
@@ -318,6 +380,7 @@ class Plan:
                 raise ConfigError(f"{self.scale_file}: stand_ins: '{dataset}' is not one of {known}")
         self.titles: dict[str, str] = {}
         self.nets: dict[str, dict] = {}  # `<paper>/<dataset>` → the net that the paper learns it with
+        self.selections: dict[str, Selection] = {}  # by name
         self.targets: dict[str, Target] = {}
         for paper in papers:
             for target in self._paper(paper):
@@ -328,10 +391,21 @@ class Plan:
         for target in self.targets.values():
             for dataset, order, _ in target.streams:
                 self.orders[dataset, slug(order)] = order
-            for _, cell in target.cells:
+        self._keep_apart()
+        for user in (*self.targets.values(), *self.selections.values()):
+            for _, cell in user.cells if isinstance(user, Target) else user.points:
                 self.cells[cell.hash] = cell
                 self.orders[cell.spec["dataset"], slug(cell.spec["order"])] = cell.spec["order"]
-                self._wanted.setdefault(cell.hash, set()).update(target.seeds)
+                self._wanted.setdefault(cell.hash, set()).update(user.seeds)
+
+    def _keep_apart(self) -> None:
+        """Refuse to select on seeds that are reported."""
+        for selection, target in itertools.product(self.selections.values(), self.targets.values()):
+            if selection.paper == target.paper and target.cells and set(selection.seeds) & set(target.seeds):
+                raise ConfigError(
+                    f"{CONFIG}/papers/{target.paper}.yaml: selection.seeds: {selection.spec['seeds']} shares seeds "
+                    f"with targets.{target.name}, {target.seeds[0]}-{target.seeds[-1]}; select on others"
+                )
 
     # reading a paper
 
@@ -397,7 +471,10 @@ class Plan:
                 raise ConfigError(f"{file}: {at}.{key}: '{spec[key]}' is not one of {', '.join(there)}")
         seeds = spec.get("seeds", content.get("seeds", self.settings["seeds"]))
         seeds = self._seeds(seeds, file, f"{at}.seeds" if "seeds" in spec else "seeds")
-        cells = tuple(self._grid(file, at, content, spec))
+        cells, selections = tuple(self._grid(paper, file, at, content, spec)), ()
+        if spec["measure"] == "selection":
+            chosen = [(factors, self._selection(paper, file, content, **factors)) for factors, _ in cells]
+            cells, selections = (), tuple(chosen)
         streams = tuple(
             (s["dataset"], self._stream_order(file, f"{at}.streams[{i}]", content, s), s["seed"])
             for i, s in enumerate(spec.get("streams", []))
@@ -414,9 +491,9 @@ class Plan:
                 known = ", ".join(content.get("datasets", {}))
                 raise ConfigError(f"{file}: {at}.nets[{i}]: {dataset!r} is not one of {known}")
         nets = tuple(self.nets[f"{paper}/{dataset}"] for dataset in spec.get("nets", []))
-        return Target(self.scale, paper, name, spec | {"name": name}, seeds, cells, streams, nets)
+        return Target(self.scale, paper, name, spec | {"name": name}, seeds, cells, streams, nets, selections)
 
-    def _grid(self, file: Path, at: str, content: dict, spec: dict) -> Iterator[tuple[dict, Cell]]:
+    def _grid(self, paper: str, file: Path, at: str, content: dict, spec: dict) -> Iterator[tuple[dict, Cell]]:
         grid = spec.get("grid", {})
         if not grid:
             return
@@ -445,6 +522,14 @@ class Plan:
                 for value in values:
                     if value not in grid.get(key, []):
                         raise ConfigError(f"{file}: {at}.without[{i}].{key}: {value!r} is not in the grid")
+        for metric, learners in spec.get("undefined", {}).items():
+            if metric not in spec.get("metrics", []):
+                there = ", ".join(spec.get("metrics", []))
+                raise ConfigError(f"{file}: {at}.undefined: '{metric}' is not one of {there}")
+            for learner in learners:
+                if learner not in grid["learner"]:
+                    there = ", ".join(grid["learner"])
+                    raise ConfigError(f"{file}: {at}.undefined.{metric}: '{learner}' is not one of {there}")
         for values in itertools.product(*grid.values()):
             factors = dict(zip(grid, values))
             if any(all(factors[k] in v for k, v in left_out.items()) for left_out in spec.get("without", [])):
@@ -454,17 +539,63 @@ class Plan:
                 if key not in ("dataset", "learner"):
                     patch = merge(patch, _nested(key, value))
             where = f"{at}, cell {' '.join(f'{k}={v}' for k, v in factors.items())}"
-            yield factors, self._cell(file, where, content, factors["dataset"], factors["learner"], patch)
+            dataset, learner = factors["dataset"], factors["learner"]
+            cell = self._cell(file, where, content, dataset, learner, patch)
+            search = content.get("selection", {})
+            if search.get("use") == "cross_validated" and learner in search["grid"]:
+                cell = self._selection(paper, file, content, dataset, learner).to_fill(cell)
+            yield factors, cell
+
+    def _selection(self, paper: str, file: Path, content: dict, dataset: str, learner: str) -> Selection:
+        """The selection of a learner on a data set: a cell for each point of its grid."""
+        search, at = content.get("selection", {}), "selection"
+        for key in ("metric", "seeds", "datasets", "grid"):
+            if key not in search:
+                raise ConfigError(f"{file}: {at}: '{key}' is missing")
+        for key, wanted in (("datasets", dataset), ("grid", learner)):
+            if wanted not in search[key]:
+                raise ConfigError(f"{file}: {at}.{key}: '{wanted}' is missing, which a target asks for")
+        grid, points, published = search["grid"][learner], [], {}
+        at = f"{at}.grid.{learner}"
+        usual = self._cell(file, at, content, dataset, learner, {}).spec
+        for key in grid:
+            part, _, option = key.partition(".")
+            if option not in usual.get(part, {}) or option == "name":
+                raise ConfigError(f"{file}: {at}: '{key}' is no value of the learner's cell, such as budget.memory")
+            published[key] = usual[part][option]
+        for values in itertools.product(*grid.values()):
+            values = dict(zip(grid, values))
+            patch, options = search["datasets"][dataset], {}
+            for key, value in values.items():
+                part, option = key.split(".")
+                if part == "learner":
+                    options[option] = value
+                else:
+                    patch = merge(patch, _nested(key, value))
+            self._learner_options(file, ("selection", "grid", learner), learner, options, content)
+            validate(patch, {"$defs": schema("paper")["$defs"], "$ref": "#/$defs/cell"}, f"{file}: {at}")
+            points.append((values, self._cell(file, at, content, dataset, learner, patch, options)))
+        seeds, per_class = self._seeds(search["seeds"], file, "selection.seeds"), dataset in search.get("per_class", [])
+        made = Selection(
+            self.scale, paper, dataset, learner, search["metric"], seeds, per_class, tuple(points), published
+        )
+        return self.selections.setdefault(made.name, made)
 
     def _base(self, content: dict, dataset: str) -> dict:
         block = {k: v for k, v in content["datasets"][dataset].items() if k != "learners"}
         return merge(content.get("defaults", {}), block)
 
-    def _cell(self, file: Path, where: str, content: dict, dataset: str, learner: str, patch: dict) -> Cell:
-        """One complete cell: defaults, then the data set's block, then the target's, then the grid's factors."""
+    def _cell(
+        self, file: Path, where: str, content: dict, dataset: str, learner: str, patch: dict, over: dict | None = None
+    ) -> Cell:
+        """One complete cell: defaults, then the data set's block, then the target's, then the grid's factors.
+
+        `over` is laid over the learner's options.
+        """
         options = merge(content["learners"][learner], content["datasets"][dataset].get("learners", {}).get(learner, {}))
         spec = merge(merge(self._base(content, dataset), options.pop("cell", {})), patch)
         method = options.pop("method", learner)
+        options |= over or {}
         needed = schema("paper")["$defs"]["learner_options"]["const"][method]
         for option in needed:
             if option not in options:
@@ -594,7 +725,7 @@ class Plan:
         if name not in options:
             raise ConfigError(f"{file}: {where}: {part}.name: {name!r} is not one of {', '.join(options)}")
         for option in options[name]:
-            if option not in block:
+            if option not in block and option != "epochs":
                 raise ConfigError(f"{file}: {where}: {part} {name} needs a value for '{option}'")
         for option in block:
             if option not in options[name] and option != "name":
@@ -670,8 +801,8 @@ def reductions(target: Target, paper_scale: Target) -> list[str]:
     def differ(at: str, mine: object, theirs: object) -> None:
         if isinstance(mine, dict) and isinstance(theirs, dict):
             for key in {**theirs, **mine}:
-                differ(f"{at}.{key}".lstrip("."), mine.get(key), theirs.get(key))
-        elif mine != theirs:
+                differ(f"{at}.{key}".lstrip("."), mine.get(key, "unset"), theirs.get(key, "unset"))
+        elif mine != theirs and at != "selection.points":  # hashes of what differs otherwise too
             shown = ["all" if value is None else str(value) for value in (mine, theirs)]
             lines.setdefault(f"{at} {shown[0]} (paper: {shown[1]})")
 
@@ -681,6 +812,13 @@ def reductions(target: Target, paper_scale: Target) -> list[str]:
     for factors, cell in target.cells:
         if repr(factors) in originals:
             differ("", cell.spec, originals[repr(factors)].spec)
+    searched = {repr(factors): selection for factors, selection in paper_scale.selections}
+    if len(target.selections) < len(searched):
+        lines[f"{len(target.selections)} selections (paper: {len(searched)})"] = None
+    for factors, selection in target.selections:
+        if repr(factors) in searched:
+            each = [one.to_fill(one.points[0][1]).spec for one in (selection, searched[repr(factors)])]
+            differ("", *each)
     for (_, order, _), (_, original, _) in zip(target.streams, paper_scale.streams):
         differ("order", order, original)
     for mine, theirs in zip(target.nets, paper_scale.nets):

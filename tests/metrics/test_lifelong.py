@@ -132,6 +132,12 @@ def test_some_data_sets_are_scored_by_class():
     assert measured(**target | {"per_class": ["cub"]})["value"].iloc[0] == pytest.approx(65)
 
 
+@pytest.mark.parametrize("metric", ["forgetting", "forgetting_by_task"])
+def test_what_is_undefined_of_a_learner_is_not_measured(metric):
+    assert len(measured(metric, undefined={metric: ["a_gem"], "lca10": ["van"]})) == 1
+    assert measured(metric, undefined={metric: ["a_gem", "van"]}).empty
+
+
 @pytest.mark.parametrize(
     ("metric", "times", "values"),
     [

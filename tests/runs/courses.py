@@ -105,8 +105,9 @@ class Way:
     def ordinary(self, purpose="init", s=0, net=None, shape=None, classes=None):
         """The net of one seed as an ordinary module, not yet trained."""
         torch.manual_seed(self.setting.init(purpose)[s])
-        shape, classes = shape or self.setting.images.shape, classes or self.data.classes
-        table = torch.from_numpy(self.data.attributes)
+        shape, classes = shape or self.setting.images.shape, classes or self.setting.classes
+        known = self.data.attributes
+        table = None if known is None else torch.from_numpy(known[self.courses[s].class_of_output])
         return nets.build(net or self.spec["net"], shape, classes, attributes=table).double().train()
 
     def optimizer(self, net):
@@ -117,7 +118,7 @@ class Way:
     def mask(self, t, s=0):
         """The classes that compete at a step, as a list; all where training is not masked."""
         masks = self.setting.masks
-        return list(range(self.data.classes)) if masks is None else masks[s, t].nonzero()[:, 0].tolist()
+        return list(range(self.setting.classes)) if masks is None else masks[s, t].nonzero()[:, 0].tolist()
 
 
 def cross_entropy(logits, y, allowed):

@@ -6,18 +6,22 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import CNN, MLP, Way, assert_same_net, cell, images, made, split
+from courses import CNN, CPU, LINEAR, MLP, Way, assert_same_net, cell, cross_entropy, images, made, split
 
+from clpapers.runs import loop
 from clpapers.runs.learners.icarl import herd
 
-ICARL = {"name": "icarl", "temperature": 2.0}
+BINARY = {"name": "binary", "temperature": 2.0}
+ICARL = {"name": "icarl", "loss": BINARY, "space": "features", "exemplars": "batch"}
+SOFTMAX = {"name": "softmax", "strength": 0.7}
+BY_TASK = {"name": "icarl", "loss": SOFTMAX, "space": "logits", "exemplars": "task"}
 DATA = images(classes=6, items=7)
 THREE = {"oracle": split(3), "order": {"name": "split", "tasks": 3, "length": None}}
 RANDOM = {"oracle": {"name": "mixed"}, "order": {"name": "random", "length": None}}
 
 
-def on_its_way(net=MLP, data=DATA, seed=0, **changed):
-    spec = cell(ICARL, net, **THREE | changed)
+def on_its_way(net=MLP, data=DATA, seed=0, learner=ICARL, **changed):
+    spec = cell(learner, net, **THREE | changed)
     return Way(spec, data, [made(spec, data, seed)])
 
 
@@ -106,8 +110,8 @@ def test_targets():
         for p in learner.parameters:  # the live net moves on, the old one stays
             p += 1
     x = torch.rand(1, 3, 1, 4, 4, dtype=torch.float64)
-    old = copy.deepcopy(learner.old)
-    target = learner.targets(x, torch.tensor([[1, 5, 2]]), torch.tensor([[1, 5]]))
+    old = copy.deepcopy(learner.objective.old)
+    target = learner.objective.targets(x, torch.tensor([[1, 5, 2]]), torch.tensor([[1, 5]]))
     soft = torch.sigmoid(old(x)[0] / 2.0)
     for i, label in enumerate((1, 5, 2)):
         for c in range(6):
@@ -118,7 +122,7 @@ def test_targets():
 def test_before_the_first_change_targets_are_one_hot():
     learner = on_its_way().learner
     y = torch.tensor([[0, 3]])
-    target = learner.targets(torch.rand(1, 2, 1, 4, 4, dtype=torch.float64), y, y)
+    target = learner.objective.targets(torch.rand(1, 2, 1, 4, 4, dtype=torch.float64), y, y)
     assert torch.equal(target, F.one_hot(y, 6).double())
 
 
@@ -211,3 +215,191 @@ def test_a_class_without_exemplars_is_never_predicted():
     with learner.evaluation():
         scores = learner.scores(x, torch.zeros(1, 42, dtype=torch.long))
     assert set(scores[0].argmax(dim=1).tolist()) <= set(learner.exemplars)
+
+
+# --- task by task ------------------------------------------------------------------------------------------
+
+
+def pixel_data(values):
+    """Four classes of as many 4×4 images; image i of class c starts with the four pixels `values[c][i]`."""
+    first = np.array(values).reshape(-1, 4)
+    x = np.zeros((len(first), 16), dtype=np.uint8)
+    x[:, :4] = first
+    y = np.repeat(np.arange(4), len(values[0]))
+    return loop.Data(x.reshape(-1, 4, 4, 1), y, x[:1].reshape(1, 4, 4, 1), y[:1], classes=4)
+
+
+def of_pixels(values, **budget):
+    """The learner of two tasks, classes 0 and 1, then 2 and 3, whose net's logits are the first four pixels."""
+    data = pixel_data(values)
+    oracle = {"name": "chunks"}
+    spec = cell(BY_TASK, LINEAR, oracle=oracle, order={"name": "split", "tasks": 2, "length": None}, train="oracle")
+    spec["budget"] |= {"learning_rate": 0.0} | budget
+    seed = next(s for s in range(100) if set(data.train_y[made(spec, data, s).indices[:8]]) == {0, 1})
+    way = Way(spec, data, [made(spec, data, seed)])
+    weight, bias = way.learner.parameters
+    with torch.no_grad():
+        weight.zero_()
+        bias.zero_()
+        weight[range(4), range(4)] = 255
+    return way
+
+
+ON_LINES = [
+    [[0, 0, 250, 3], [1, 0, 0, 90], [2, 0, 7, 0], [9, 0, 0, 200]],
+    [[5, 0, 0, 9], [5, 3, 80, 0], [5, 10, 0, 70], [5, 11, 250, 0]],
+    [[0, 0, 4, 0]] * 4,
+    [[0, 0, 0, 4]] * 4,
+]
+
+
+def test_herding_looks_at_the_logits_of_the_tasks_classes():
+    """0, 1, 2, 9 as above; of 0, 3, 10, 11 with mean 6, 3 is nearest, and 3 and 10 say 6.5."""
+    way = of_pixels(ON_LINES, memory=4)
+    way.walk(until=1)
+    assert not way.learner.exemplars
+    way.walk(until=2)
+    chosen = {c: way.learner.exemplars[c].tolist() for c in (0, 1)}
+    assert chosen == {0: [2, 1], 1: [5, 6]}
+    way.walk()
+    assert {c: items.tolist() for c, items in way.learner.exemplars.items() if c < 2} == {0: [2], 1: [5]}
+    assert way.learner.memory_use(0) == {"items": 4, "bytes": 4 * 16, "per_class": [1, 1, 1, 1]}
+
+
+def test_means_are_those_of_all_logits_and_not_normalised():
+    """(1.5, 0, 3.5, 45) and (5, 6.5, 40, 35): the image (5, 6.5, 3, 45) is nearest to the former, by its third."""
+    way = of_pixels(ON_LINES, memory=4)
+    learner = way.walk(until=2)
+    with learner.evaluation(), torch.no_grad():
+        x = torch.zeros(1, 1, 1, 4, 4, dtype=torch.float64)
+        x[0, 0, 0, 0] = torch.tensor([5, 6.5, 3, 45]) / 255
+        scores = learner.scores(x, torch.zeros(1, 1, dtype=torch.long))[0, 0]
+    assert scores[:2].tolist() == pytest.approx([-(3.5**2 + 6.5**2 + 0.5**2), -(37**2 + 10**2)])
+    assert scores[2:].max() < -1e300
+
+
+def test_kl_by_hand():
+    """Then (1/4, 3/4) and (1/2, 1/2), now (1/2, 1/2) both times: half of ¼·log ½ + ¾·log 3/2."""
+    way = of_pixels(ON_LINES)
+    way.learner.parameters[0].data.zero_()
+    objective, log3 = way.learner.objective, float(np.log(3))
+    then = {0: [[0.0, log3, 9.0, -9.0]], 1: [[2.0, 2.0, 5.0, 0.0]]}
+    objective.then = {c: (torch.tensor([4 * c]), torch.tensor(said, dtype=torch.float64)) for c, said in then.items()}
+    competing = torch.tensor([True, True, False, False])
+    found = objective.divergence(0, [0, 1], competing).item()
+    assert found == pytest.approx((np.log(1 / 2) / 4 + 3 / 4 * np.log(3 / 2)) / 2)
+    with pytest.raises(KeyError):
+        objective.divergence(0, [2], competing)
+
+
+class ByTask:
+    """One net, plain loops: what the options of `agem` do, but for the number in [0, 1) that draws an exemplar."""
+
+    def __init__(self, way, budget):
+        self.way, self.net, self.budget = way, way.ordinary(), budget
+        self.optimizer = way.optimizer(self.net)
+        self.exemplars, self.then, self.past, self.came = {}, {}, [], []
+
+    def logits(self, item):
+        net = copy.deepcopy(self.net).eval()
+        with torch.no_grad():
+            return net(self.way.setting.images(torch.tensor([item])))[0]
+
+    def step(self, t, ends, draws):
+        x, y = (part[0] for part in self.way.batch(t))
+        allowed = self.way.mask(t)
+        total = loss = cross_entropy(self.net(x), y, allowed)
+        for classes, competed in self.past:
+            items = [self.exemplars[c][int(draws[t, c] * len(self.exemplars[c]))] for c in classes]
+            said = self.net(self.way.setting.images(torch.tensor(items)))
+            for i, item in enumerate(items):
+                p, q = (F.softmax(z[competed], dim=0) for z in (self.then[item], said[i]))
+                total = total + 0.7 * sum(a * (torch.log(a) - torch.log(b)) for a, b in zip(p, q)) / len(items)
+        self.optimizer.zero_grad()
+        total.backward()
+        self.optimizer.step()
+        now = self.way.setting.step(t)
+        self.came += zip(self.way.setting.items[0, now].tolist(), y.tolist())
+        if ends:
+            self.end(allowed)
+        return loss.item()
+
+    def end(self, allowed):
+        classes = sorted({c for _, c in self.came})
+        m = self.budget // (len(self.exemplars) + len(classes))
+        for c in classes:
+            pool = [item for item, of in self.came if of == c]
+            features = np.array([self.logits(item)[allowed].numpy() for item in pool])
+            self.exemplars[c] = [pool[i] for i in herded(features, m)]
+        self.exemplars = {c: items[:m] for c, items in self.exemplars.items()}
+        self.then = {item: self.logits(item) for items in self.exemplars.values() for item in items}
+        self.past.append((classes, allowed))
+        self.came = []
+
+
+@pytest.mark.parametrize("train", ["none", "oracle"])
+@pytest.mark.parametrize("budget", [6, 15, 30])
+@pytest.mark.parametrize("net", [MLP, CNN], ids=lambda net: net["name"])
+def test_by_task_equals_the_plain_implementation(net, budget, train):
+    """Nets, losses, exemplars and answers, over three tasks of two classes, with the budget kept after each."""
+    way = on_its_way(net, learner=BY_TASK, train=train, memory=budget)
+    plain, seen = ByTask(way, budget), 0
+    steps = len(way.changes)
+    for t in range(steps):
+        ends = t + 1 == steps or bool(way.changes[t + 1])
+        expected = plain.step(t, ends, way.learner.objective.draws)
+        loss, _ = way.step()
+        assert loss.item() == pytest.approx(expected, rel=1e-9)
+        exemplars = {c: items.tolist() for c, items in way.learner.exemplars.items()}
+        assert exemplars == plain.exemplars
+        if ends:
+            seen += 2
+            held = way.learner.memory_use(0)
+            assert held["items"] == seen * min(budget // seen, 7) <= budget
+            assert sorted(held["per_class"])[-seen:] == [min(budget // seen, 7)] * seen
+    assert seen == 6
+    assert_same_net(way.learner.net, plain.net, rtol=1e-8, atol=1e-10)
+    means = {c: sum(plain.logits(item) for item in items) / len(items) for c, items in plain.exemplars.items()}
+    with way.learner.evaluation(), torch.no_grad():
+        items = torch.arange(0, 42, 5)
+        scores = way.learner.scores(way.setting.images(items[None]), torch.zeros(1, len(items), dtype=torch.long))[0]
+    for item, mine in zip(items.tolist(), scores):
+        for c, mean in means.items():
+            assert mine[c].item() == pytest.approx(-float((plain.logits(item) - mean).square().sum()), abs=1e-9)
+
+
+def test_an_exemplar_of_each_class_is_drawn_uniformly():
+    draws = on_its_way(learner=BY_TASK, data=images(classes=6, items=700)).learner.objective.draws
+    assert draws.shape == (840, 6)
+    counts = np.stack([np.bincount((draws[:, c] * 5).astype(int), minlength=5) for c in range(6)])
+    assert np.abs(counts / 840 - 1 / 5).max() < 0.06  # four standard deviations
+    assert np.abs(np.corrcoef(draws.T) - np.eye(6)).max() < 0.14
+
+
+def test_a_task_without_exemplars_is_answered_by_a_guess_and_then_by_its_means():
+    """The first of its classes until its end, also before the first step of all."""
+    spec = cell(BY_TASK, MLP, train="oracle", **THREE | {"oracle": {"name": "chunks"}}, memory=12)
+    spec["evaluation"]["shots"] = 10
+    (result,) = loop.train(spec, DATA, {0: made(spec, DATA, 0)}, CPU)
+    tests = result["tasks"]
+    for k, curve in enumerate(tests["shots"]):
+        assert all(right == [4, 0] for right in curve)
+        assert all(tests["correct"][before][k] == [4, 0] for before in range(k))
+        assert tests["correct"][k][k][1] > 0
+    assert result["memory"]["items"] == 12
+
+
+@pytest.mark.parametrize("changed", [THREE, RANDOM], ids=["split", "random"])
+@pytest.mark.parametrize("exemplars", ["batch", "task"])
+@pytest.mark.parametrize("space", ["features", "logits"])
+@pytest.mark.parametrize("loss", [BINARY, SOFTMAX], ids=lambda loss: loss["name"])
+def test_every_combination_of_options_learns_within_its_budget(loss, space, exemplars, changed):
+    way = on_its_way(learner={"name": "icarl", "loss": loss, "space": space, "exemplars": exemplars}, **changed)
+    for t in range(len(way.changes)):
+        came = set(way.setting.labels[0, : way.setting.step(t).stop].tolist())
+        loss, _ = way.step()
+        assert loss.isfinite()
+        assert way.learner.memory_use(0)["items"] <= 12
+        if exemplars == "batch":
+            assert set(way.learner.exemplars) == came
+    assert set(way.learner.exemplars) == came == set(range(6))

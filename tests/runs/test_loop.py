@@ -73,6 +73,15 @@ def test_nor_where_each_seed_has_tasks_and_masks_of_its_own(learner, data, chunk
     assert_alone_as_together(spec, data, chunked)
 
 
+@pytest.mark.parametrize("learner", ["single", "ewc", "a_gem", "prog_nn", "multi_task"])
+def test_nor_where_each_seed_has_outputs_of_its_own(learner, data):
+    """Two tasks of all four classes, so that batches end alike, in another order in each."""
+    order = {"name": "split_overlapping", "first": 0, "last": 3, "tasks": 2, "per_task": 4, "length": None}
+    spec = cell(learner, OPTIONS[learner], "mlp", order=order, oracle=CHUNKS, train="oracle", batch=7)
+    spec["evaluation"]["shots"] = 2
+    assert_alone_as_together(spec, data, {seed: orders.make(order, data.train_y, seed) for seed in range(3)})
+
+
 @pytest.mark.parametrize("learner", ["er", "gmed", "gr", "icarl"])
 def test_nor_where_each_seed_has_pixel_permutations_of_its_own(learner, data):
     spec = cell(learner, OPTIONS[learner], "mlp", order=DOMAINS, oracle=CHUNKS, batch=25)

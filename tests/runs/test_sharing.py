@@ -13,7 +13,7 @@ DATA = images(classes=10, items=16)
 METHODS = {
     "ewc": {"strength": 50.0, "gamma": 1.0, "fisher": "last_batch", "normalise": False, "half": True},
     "si": {"strength": 1.0, "damping": 0.1, "gradient": "whole", "clip": False},
-    "icarl": {"temperature": 2.0},
+    "icarl": {"loss": {"name": "binary", "temperature": 2.0}, "space": "features", "exemplars": "batch"},
     "gr": {"latent": 3, "reconstruction": "bce", "generator_learning_rate": 0.01, "new_share": "half"},
 }
 

@@ -1,20 +1,29 @@
+import dataclasses
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
-from tiny import CHUNKS, CPU, DOMAINS, SPLIT, cell, setting, split
+from courses import Way
+from tiny import CHUNKS, CPU, DOMAINS, OPTIONS, SPLIT, cell, setting, split
 
+from clpapers.metrics import learning, lifelong
 from clpapers.runs import loop
+from clpapers.runs.course import CourseError
+from clpapers.runs.learners.gdumb import GDumb
 from clpapers.runs.learners.multi_task import MultiTask
 from clpapers.runs.learners.single import Single
 from clpapers.streams import orders
-from clpapers.streams.chunks import chunks_of_classes
+from clpapers.streams.chunks import chunks_of_classes, overlapping_classes
 
 RANGE = {"name": "split_range", "first": 1, "last": 3, "tasks": 3, "length": None}
+OVERLAPPING = {"name": "split_overlapping", "first": 1, "last": 3, "tasks": 3, "per_task": 2, "length": None}
+LEARNERS = ["single", "ewc", "a_gem", "gem", "prog_nn", "multi_task"]  # all with a head a task, but for the last
 
 
 def run(data, order, learner="single", seeds=(0, 1), shots=3, **options):
     """The results of a learner on the tiny problem, tested task by task."""
-    spec = cell(learner, {}, "mlp", order=order, **options)
+    spec = cell(learner, OPTIONS[learner], "mlp", order=order, **options)
     spec["evaluation"]["shots"] = shots
     return loop.train(spec, data, {seed: orders.make(order, data.train_y, seed, 192) for seed in seeds}, CPU)
 
@@ -68,6 +77,113 @@ def test_classes_out_of_the_range_are_neither_learnt_nor_tested(data):
         assert all(right == total for right, total in zip(result["tasks"]["correct"][-1], result["tasks"]["total"]))
 
 
+# --- classes that recur ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def unbalanced(data):
+    """Of the test items of classes 0 to 3, six, five, two and four; not sorted by class."""
+    kept = np.random.default_rng(1).permutation(np.flatnonzero(np.arange(24) % 6 < np.array([6, 5, 2, 4])[data.test_y]))
+    return dataclasses.replace(data, test_x=data.test_x[kept], test_y=data.test_y[kept])
+
+
+def heads(data, learner, **options):
+    """The results of four seeds where each task has outputs of its own."""
+    train = "none" if learner == "multi_task" else "oracle"
+    return run(data, OVERLAPPING, learner, range(4), oracle=CHUNKS, train=train, **options)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_recurring_class_is_tested_wholly_in_each_of_its_tasks(learner, unbalanced):
+    for result in heads(unbalanced, learner):
+        drawn = overlapping_classes(OVERLAPPING, 4, result["seed"])
+        tests, final = result["tasks"], result["test"]["oracle"]
+        items = np.array([6, 5, 2, 4])[drawn]
+        assert tests["classes"] == drawn.tolist()
+        assert tests["total"] == items.tolist()
+        assert np.array(tests["correct"]).shape == (3, 3, 2)
+        assert final["total"] == result["test"]["none"]["total"] == items.ravel().tolist()
+        assert final["correct"] == np.ravel(tests["correct"][-1]).tolist()
+        assert final["chance"] == 1 / 2
+        assert result["test"]["none"]["chance"] == 1 / 6
+        assert result["oracle"]["task_of_class"] == [0, 0, 1, 1, 2, 2]
+        assert len(result["memory"]["per_class"]) == 6
+        assert result["learner"].get("violations", [0])[0] == 0
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_tasks_of_recurring_classes_are_learnt(learner, data):
+    """Each is known once it was learnt, by far more than chance, which is one half."""
+    for result in heads(data, learner):
+        known = lifelong.accuracies(result["tasks"])
+        learnt = known[-1] if learner == "multi_task" else np.diagonal(known)
+        assert learnt.mean() > 0.8
+        assert result["online"]["loss"] is None or np.isfinite(result["online"]["loss"]).all()
+
+
+def test_accuracy_by_class_of_unbalanced_tasks_by_hand(unbalanced):
+    """Each occurrence of a class counts alike, whatever its items."""
+    for result in heads(unbalanced, "single", learning_rate=1e-3):
+        rights, totals = np.array(result["tasks"]["correct"][-1]), np.array(result["tasks"]["total"])
+        inputs = [({"dataset": "tiny", "learner": "single"}, "abc", {"seeds": [result]})]
+        by_class, by_item = (
+            learning.measure({"metrics": ["average_accuracy"], "per_class": sets}, inputs)["value"].iloc[0]
+            for sets in (["tiny"], [])
+        )
+        assert by_class == pytest.approx(100 * sum(right / total for right, total in zip(rights.flat, totals.flat)) / 6)
+        assert by_item == pytest.approx(100 * np.mean([sum(r) / sum(t) for r, t in zip(rights, totals)]))
+
+
+def test_each_occurrence_of_a_class_has_weights_of_its_own(data):
+    """Those of a task stay as they were drawn until it begins, and once it is over."""
+    spec = cell("single", {}, "mlp", order=OVERLAPPING, oracle=CHUNKS, train="oracle")
+    way = Way(spec, data, [orders.make(OVERLAPPING, data.train_y, 0)])
+    class_of = way.courses[0].class_of_output
+    assert len(set(class_of)) < len(class_of) == way.setting.classes == 6
+    seen = [[p.detach().clone() for p in list(way.ordinary().parameters())[-2:]]]  # the head's weights and biases
+    edges = [*np.flatnonzero(way.changes), len(way.changes)]
+    for until in edges:
+        way.walk(until)
+        seen.append([p.detach().view_as(q).clone() for p, q in zip(list(way.learner.net.parameters())[-2:], seen[0])])
+    for task, (before, after) in enumerate(pairwise(seen)):
+        mine = np.arange(6) // 2 == task
+        for old, new in zip(before, after):
+            assert torch.equal(old[~mine], new[~mine])
+            assert (old[mine] != new[mine]).any()
+
+
+def test_labels_are_the_outputs_of_the_items_own_tasks(data):
+    spec = cell("single", {}, "mlp", order=OVERLAPPING, oracle=CHUNKS, train="oracle")
+    for seed in range(4):
+        stream = orders.make(OVERLAPPING, data.train_y, seed)
+        gone = Way(spec, data, [stream]).courses[0]
+        np.testing.assert_array_equal(gone.class_of_output[gone.labels], data.train_y[stream.indices])
+        np.testing.assert_array_equal(gone.labels // 2, stream.chunk)
+        np.testing.assert_array_equal(gone.class_of_output[gone.test_labels], data.test_y[gone.test_items])
+        assert len({*zip(gone.test_items, gone.test_labels)}) == len(gone.test_items) == 6 * 6
+        assert all(
+            sorted(np.flatnonzero(row)) == [2 * (y // 2), 2 * (y // 2) + 1]
+            for row, y in zip(gone.masks, gone.labels[gone.ends - 1])
+        )
+
+
+def test_two_epochs_are_twice_the_steps_of_each_task(data):
+    for order in (SPLIT, DOMAINS, OVERLAPPING):
+        options = {"seeds": [0], "oracle": CHUNKS, "train": "oracle", "batch": 1}
+        for once, twice in zip(*(run(data, order | more, **options) for more in ({}, {"epochs": 2}))):
+            assert twice["steps"] == 2 * once["steps"]
+            assert twice["oracle"] == once["oracle"]
+            assert twice["tasks"]["shots"][0] == once["tasks"]["shots"][0]  # an epoch begins as it did
+            assert twice["tasks"]["total"] == once["tasks"]["total"]
+
+
+def test_a_task_without_a_test_item_is_refused(data):
+    gone = chunks_of_classes(SPLIT, 4, 3)[data.test_y] == 0
+    without = dataclasses.replace(data, test_x=data.test_x[gone], test_y=data.test_y[gone])
+    with pytest.raises(CourseError, match=r"^evaluation.test: seed 3 has no item for its task 2; raise it$"):
+        run(without, SPLIT, seeds=[3])
+
+
 def test_a_seed_that_diverges_is_dated_and_its_stack_mates_are_not_touched(data, monkeypatch):
     """Seed 1 meets an image that is not a number at step 5."""
     (alone,) = run(data, DOMAINS, seeds=[0])
@@ -100,3 +216,28 @@ def test_multi_task_learns_each_item_once_with_all_tasks_mixed(data):
     for result in run(data, DOMAINS, "multi_task"):
         assert result["online"]["correct"] is None
         assert np.sum(result["tasks"]["correct"][-1]) > 0.5 * np.sum(result["tasks"]["total"])
+
+
+@pytest.mark.parametrize(("learner", "options"), [(MultiTask, {}), (GDumb, {"memory_batch": 8})])
+@pytest.mark.parametrize("block", [2, 100])
+def test_the_divergence_of_a_learner_that_does_not_look_is_dated_too(
+    data, streams, monkeypatch, learner, options, block
+):
+    """Its first loss that is no finite number; what it said online stays unknown."""
+    name = "multi_task" if learner is MultiTask else "gdumb"
+    losses, observe = [], learner.observe
+    monkeypatch.setattr(loop, "ONLINE_BLOCK", block)
+    monkeypatch.setattr(learner, "observe", lambda *given: (losses.append(observe(*given)), losses[-1])[1])
+    results = loop.train(cell(name, options, "mlp", learning_rate=1e30), data, streams, CPU)
+    assert all(0 < result["diverged"] < result["steps"] for result in results)
+    for s, result in enumerate(results):
+        finite = [bool(loss[s].isfinite()) for loss in losses]
+        assert result["diverged"] == finite.index(False)
+        assert result["online"] == {"correct": None, "loss": None}
+    for well in loop.train(cell(name, options, "mlp"), data, streams, CPU):
+        assert well["diverged"] is None
+
+
+def test_what_trains_nothing_never_diverges(data, streams):
+    for result in loop.train(cell("random", {}, "mlp"), data, streams, CPU):
+        assert result["diverged"] is None

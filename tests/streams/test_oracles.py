@@ -35,7 +35,7 @@ def split(tasks, **options):
 
 def told(oracle, order=SPLIT, seed=1, pixels=None):
     stream = orders.make(order, LABELS, seed, pixels)
-    return stream, oracles.identify(oracle, order, stream, LABELS, TEST_LABELS, 10, seed)
+    return stream, oracles.identify(oracle, order, stream, LABELS[stream.indices], TEST_LABELS, 10, seed)
 
 
 @pytest.mark.usefixtures("appendix_b")
@@ -155,6 +155,19 @@ def test_chunks_of_classes_are_the_aligned_split(name):
     (_, chunks), (_, aligned) = (told(oracle, order) for oracle in ({"name": "chunks"}, split(5)))
     for field in ("of_class", "train", "test", "may_hold"):
         np.testing.assert_array_equal(getattr(chunks, field), getattr(aligned, field))
+
+
+def test_chunks_of_overlapping_classes_are_known_by_their_outputs():
+    """Three tasks of four classes, so that each class has two outputs at least once."""
+    order = {"name": "split_overlapping", "first": 2, "last": 7, "tasks": 3, "per_task": 4}
+    stream = orders.make(order, LABELS, 5)
+    class_of = chunks.class_of_output(order, 10, 5)
+    labels = chunks.output_labels(order, LABELS[stream.indices], stream.chunk, 10, 5)
+    np.testing.assert_array_equal(class_of[labels], LABELS[stream.indices])
+    said = oracles.identify({"name": "chunks"}, order, stream, labels, np.arange(12), 12, 5)
+    np.testing.assert_array_equal(said.train, stream.chunk)
+    assert said.test.tolist() == said.of_class.tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    assert said.may_hold.sum(axis=1).tolist() == [4, 4, 4]
 
 
 def test_what_no_oracle_is_is_refused():

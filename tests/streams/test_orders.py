@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from clpapers.streams import orders
-from clpapers.streams.chunks import chunks_of_classes, class_order
+from clpapers.streams.chunks import chunks_of_classes, class_of_output, class_order, output_labels, overlapping_classes
 
 STF = {"name": "stf", "mu_sigma": math.sqrt(1 / 12) / 5}
+OVERLAPPING = {"name": "split_overlapping", "first": 2, "last": 7, "tasks": 5, "per_task": 3}
 LABELS = np.repeat(np.arange(10), 100)
 
 lengths = st.none() | st.integers(1, 10**9)
@@ -24,11 +25,13 @@ valid_orders = st.one_of(
     st.fixed_dictionaries({"name": st.just("offline"), "items": st.integers(1, 10**9), "length": lengths}),
     st.fixed_dictionaries(
         {
-            "name": st.sampled_from(["split", "split_two", "permuted_pixels"]),
+            "name": st.sampled_from(["split", "permuted_pixels"]),
             "tasks": st.integers(1, 10**9),
             "length": lengths,
+            "epochs": st.integers(1, 10**9),
         }
     ),
+    st.fixed_dictionaries({"name": st.just("split_two"), "tasks": st.integers(1, 10**9), "length": lengths}),
     st.fixed_dictionaries({"name": st.just("random"), "length": lengths}),
 )
 KEYS = {"stf": ("mu_sigma", float), "dominant": ("share", float), "offline": ("items", int)}  # the others': tasks
@@ -41,12 +44,14 @@ def test_slugs_are_equal_only_where_orders_are(a, b):
 
 @given(valid_orders)
 def test_a_slug_holds_the_whole_order(order):
-    form = r"([a-z_]+)(?:-([0-9.]+(?:e-[0-9]+)?))?(?:-n([0-9]+))?"
-    name, value, length = re.fullmatch(form, orders.slug(order)).groups()
+    form = r"([a-z_]+)(?:-([0-9.]+(?:e-[0-9]+)?))?(?:-n([0-9]+))?(?:-e([0-9]+))?"
+    name, value, length, epochs = re.fullmatch(form, orders.slug(order)).groups()
     read = {"name": name, "length": None if length is None else int(length)}
     if name != "random":
         key, convert = KEYS.get(name, ("tasks", int))
         read[key] = convert(value)
+    if epochs:
+        read["epochs"] = int(epochs)
     assert read == orders.canonical(order)
 
 
@@ -60,6 +65,10 @@ def test_a_slug_holds_the_whole_order(order):
         ({"name": "split", "tasks": 1234567}, "split-1234567"),
         ({"name": "split_two", "tasks": 10}, "split_two-10"),
         ({"name": "split_range", "first": 0, "last": 14, "tasks": 3}, "split_range-0-14-3"),
+        (OVERLAPPING, "split_overlapping-2-7-5-3"),
+        ({"epochs": 10} | OVERLAPPING, "split_overlapping-2-7-5-3-e10"),
+        ({"name": "split", "tasks": 5, "length": 500, "epochs": 3}, "split-5-n500-e3"),
+        ({"name": "permuted_pixels", "tasks": 5, "epochs": 1}, "permuted_pixels-5"),
         ({"name": "dominant", "share": 0.55}, "dominant-0.55"),
         ({"name": "permuted_pixels", "tasks": 5}, "permuted_pixels-5"),
         ({"name": "offline", "items": 256000}, "offline-256000"),
@@ -91,6 +100,11 @@ def test_slugs(order, expected):
         ({"name": "dominant", "share": 1}, r"share: 1 is not, .* inside \(0, 1\)"),
         ({"name": "dominant"}, "share is missing"),
         ({"name": "offline", "items": 1.5}, "items: 1.5 is not a whole number"),
+        (OVERLAPPING | {"per_task": 0}, "per_task: 0 is not a whole number"),
+        ({"name": "split_overlapping", "first": 2, "last": 7, "tasks": 5}, "per_task is missing"),
+        ({"name": "split", "tasks": 5, "epochs": 0}, "epochs: 0 is not a whole number"),
+        ({"name": "split", "tasks": 5, "epochs": None}, "epochs: None is not a whole number"),
+        ({"name": "random", "epochs": 2}, "'epochs' is not one of length"),
     ],
 )
 def test_bad_orders_are_refused(order, complaint):
@@ -239,6 +253,92 @@ def test_split_range_is_split_of_some_of_the_classes():
     assert len({chunks_of_classes(order, 10, seed).tobytes() for seed in range(20)}) > 5
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_overlapping_tasks_share_classes_and_no_item(seed):
+    stream, drawn = orders.make(OVERLAPPING, UNEQUAL, seed), overlapping_classes(OVERLAPPING, 10, seed)
+    assert drawn.shape == (5, 3)
+    times = np.bincount(drawn.ravel(), minlength=10)
+    assert times.max() > 1  # 15 outputs of 6 classes
+    assert np.unique(stream.indices).size == stream.indices.size == np.isin(UNEQUAL, drawn).sum()
+    for classes, mine in zip(chunks(stream, UNEQUAL), drawn, strict=True):
+        sizes = np.bincount(classes, minlength=10)
+        assert (np.flatnonzero(sizes) == np.sort(mine)).all()
+        shares = np.bincount(UNEQUAL)[mine] / times[mine]
+        assert (np.abs(sizes[mine] - shares) < 1).all()  # as equal as can be
+
+
+def test_classes_of_overlapping_tasks_are_drawn_alike_and_anew():
+    drawn = np.stack([overlapping_classes(OVERLAPPING, 10, seed) for seed in range(400)])
+    assert (np.sort(drawn, axis=2)[..., 1:] > np.sort(drawn, axis=2)[..., :-1]).all()  # distinct in a task
+    for task in range(5):
+        assert stats.chisquare(np.bincount(drawn[:, task].ravel(), minlength=8)[2:]).pvalue > 1e-3
+    shared = [len(np.intersect1d(first, second)) for first, second, *_ in drawn]
+    assert np.mean(shared) == pytest.approx(3 * 3 / 6, abs=0.15)  # hypergeometric: tasks are independent
+    fewer = overlapping_classes(OVERLAPPING | {"tasks": 2}, 10, 7)
+    np.testing.assert_array_equal(fewer, drawn[7][:2])  # whatever comes later
+    np.testing.assert_array_equal(overlapping_classes(OVERLAPPING, 50, 7), drawn[7])  # and whatever else there is
+
+
+def test_items_of_a_recurring_class_are_dealt_at_random():
+    """Of the first 100 items of a class with two tasks, half go to each; over seeds, any item goes to either."""
+    order = {"name": "split_overlapping", "first": 3, "last": 3, "tasks": 2, "per_task": 1}
+    first = np.zeros(1000)
+    for seed in range(200):
+        first[orders.make(order, LABELS, seed).indices[:50]] += 1
+    assert set(first[:300]) == set(first[400:]) == {0}
+    assert stats.kstest(first[300:400], stats.norm(100, math.sqrt(200 / 4)).cdf).statistic < 0.2  # binomial
+
+
+def test_overlapping_tasks_are_iid():
+    labels = np.repeat(np.arange(4), 3000)
+    stream = orders.make({"name": "split_overlapping", "first": 0, "last": 3, "tasks": 2, "per_task": 3}, labels, 0)
+    for task in chunks(stream, labels):
+        table = stats.contingency.crosstab(task, np.arange(task.size) * 10 // task.size).count
+        assert stats.chi2_contingency(table).pvalue > 1e-3
+
+
+def test_outputs_are_classes_but_where_classes_recur():
+    """By hand: whatever is drawn, output task · per_task + place is of the class at that place of that task."""
+    drawn = overlapping_classes(OVERLAPPING, 10, 4)
+    class_of = class_of_output(OVERLAPPING, 10, 4)
+    assert [class_of[3 * task + place] for task in range(5) for place in range(3)] == drawn.ravel().tolist()
+    chunk, labels = np.array([0, 4, 1]), np.array([drawn[0, 2], drawn[4, 0], drawn[1, 1]])
+    assert output_labels(OVERLAPPING, labels, chunk, 10, 4).tolist() == [2, 12, 4]
+    split = {"name": "split", "tasks": 5}
+    assert class_of_output(split, 10, 4).tolist() == list(range(10))
+    assert output_labels(split, labels, chunk, 10, 4) is labels
+
+
+@pytest.mark.parametrize("length", [None, 400])
+@pytest.mark.parametrize(
+    "order",
+    [
+        {"name": "split", "tasks": 3},
+        {"name": "split_range", "first": 1, "last": 8, "tasks": 2},
+        OVERLAPPING,
+        {"name": "permuted_pixels", "tasks": 2},
+    ],
+)
+def test_every_epoch_of_a_task_comes_before_the_next_task(order, length):
+    order = order | {"length": length}
+    once, thrice = orders.make(order, LABELS, 3, 9), orders.make(order | {"epochs": 3}, LABELS, 3, 9)
+    np.testing.assert_array_equal(thrice.boundaries, 3 * once.boundaries)
+    np.testing.assert_array_equal(thrice.transforms, once.transforms)
+    assert thrice.indices.shape == thrice.timestamps.shape == (3 * once.indices.size,)
+    assert (thrice.timestamps == np.arange(thrice.indices.size) / thrice.indices.size).all()
+    for one, three in zip(*(np.split(s.indices, s.boundaries) for s in (once, thrice)), strict=True):
+        epochs = three.reshape(3, -1)
+        np.testing.assert_array_equal(epochs[0], one)
+        assert (np.sort(epochs) == np.sort(one)).all()
+        assert len(np.unique(epochs, axis=0)) == 3  # shuffled afresh
+
+
+def test_one_epoch_is_none():
+    order = {"name": "split", "tasks": 3, "length": None}
+    assert orders.canonical(order | {"epochs": 1}) == orders.canonical(order) == order
+    np.testing.assert_array_equal(*(orders.make(o, LABELS, 3).indices for o in (order, order | {"epochs": 1})))
+
+
 def test_split_two_serves_the_classes_twice_in_disjoint_halves():
     stream = orders.make({"name": "split_two", "tasks": 5}, UNEQUAL, 2)
     items, classes = chunks(stream, np.arange(UNEQUAL.size)), chunks(stream, UNEQUAL)
@@ -346,6 +446,17 @@ def test_offline_is_epoch_after_epoch(items, length):
             {"name": "split_range", "first": 8, "last": 10, "tasks": 1},
             LABELS,
             "split_range: 8 to 10 are not among the 10",
+        ),
+        (
+            OVERLAPPING | {"per_task": 7},
+            LABELS,
+            "split_overlapping: per_task: 7 is more than the 6 classes",
+        ),
+        (OVERLAPPING | {"last": 10}, LABELS, "split_overlapping: 2 to 10 are not among the 10 classes"),
+        (
+            {"name": "split_overlapping", "first": 1, "last": 1, "tasks": 3, "per_task": 1},
+            np.array([0, 0, 0, 1, 1, 2]),
+            "split_overlapping: tasks: 3 of them have class 1, which has 2 items; lengthen",
         ),
         ({"name": "split_two", "tasks": 11}, LABELS, "split_two: tasks: 11 is more than the 10 classes"),
         ({"name": "dominant", "share": 0.5, "length": 1}, LABELS, "dominant: one of 10 chunks has no item"),

@@ -143,7 +143,7 @@ def oracle_named(name, aligned=True):
 def guesses(view, oracle, order, labels, classes, seed):
     """The chances of Random and RandMM, in percent."""
     stream = orders.make(order, np.arange(classes), seed)  # one item a class; only the test counts here
-    said = oracles.identify(oracle, order, stream, np.arange(classes), labels, classes, seed)
+    said = oracles.identify(oracle, order, stream, stream.indices, labels, classes, seed)
     masks = restrictions.view_masks(view, oracle, order, labels, classes, BATCH, seed)
     masks = np.ones((labels.size, classes), dtype=bool) if masks is None else masks
     held = masks & said.may_hold[said.test]
@@ -180,7 +180,7 @@ def test_chances_that_are_exact():
 def test_random_multi_models_unrestricted_chance(oracle, classes, expected, order):
     labels = np.repeat(np.arange(classes), 10)
     stream = orders.make(order, labels, 0)
-    said = oracles.identify(oracle, order, stream, labels, labels, classes, 0)
+    said = oracles.identify(oracle, order, stream, labels[stream.indices], labels, classes, 0)
     assert 100 * chance(said.may_hold[said.test]) == pytest.approx(expected)
 
 

@@ -92,6 +92,19 @@ def test_curves_show_means_over_seeds_and_no_run_that_diverged(figure_case, real
     np.testing.assert_allclose(cifar10.lines[1].get_ydata(), 25 + np.arange(11))
 
 
+@pytest.mark.parametrize("figure_case", ["curves"], indirect=True)
+def test_a_method_of_which_one_seed_diverged_is_not_drawn_from_the_others(figure_case, real):
+    _, target, data = figure_case
+    ill = (data["dataset"] == "emnist") & (data["learner"] == "ace")
+    data.loc[ill & (data["seed"] == 1), "value"] = np.inf
+    figure = curves.render(target, data, real)
+    emnist, cifar10 = figure.axes
+    assert [line.get_ydata().size for line in emnist.lines] == [11, 0]
+    assert [line.get_ydata().size for line in cifar10.lines] == [11, 11]
+    assert emnist.get_ylim() == curves.render(target, data[~ill], real).axes[0].get_ylim()
+    figure.draw_without_rendering()
+
+
 @pytest.fixture
 def sequence_data():
     """Two chunks of two classes; class 0 is task 1, class 1 task 0."""

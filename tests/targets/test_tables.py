@@ -38,6 +38,8 @@ def test_a_cell_that_the_experiment_leaves_out_is_not_applicable(table_target, l
     missing = learnt[(learnt["dataset"] != "emnist") | (learnt["learner"] != "er")]
     body = results_table.render(table_target, missing, real).body
     assert body["EMNIST", "Fin. Acc."].iloc[0] == "N.A."
+    table_target["names"] = table_target["names"] | {"absent": "–"}
+    assert results_table.render(table_target, missing, real).body["EMNIST", "Fin. Acc."].iloc[0] == "–"
 
 
 def guesses(learnt, **values):

@@ -1,7 +1,10 @@
 """What is wrong is refused before anything starts: one line that says what and where, and no traceback."""
 
+import pandas as pd
 import pytest
 import yaml
+
+INDEX = "results/mini/runs/index.csv"
 
 
 def refused(project, *arguments, line):
@@ -71,6 +74,25 @@ def test_a_wrong_file(project, file, old, new, problem):
 )
 def test_a_mistyped_target(pristine, path, line):
     refused(pristine, path, "--cores", "1", line=line)
+
+
+def test_too_few_test_items(project):
+    """What only the data tell is refused in one line too: one test item for two tasks."""
+    project.edit(
+        "config/papers/mini.yaml", "name: stf, mu_sigma: 0.05, length: 30", "name: split, tasks: 2, length: 30"
+    )
+    project.edit("config/papers/mini.yaml", "test: 20", "test: 1, shots: 1")
+    stream = "results/mini/streams/mnist/split-2-n30/seed0.npz"
+    for stage, out in (("dataset", "results/mini/datasets/mnist.npz"), ("stream", stream), ("index", INDEX)):
+        done = project.clpapers(stage, "--out", out)
+        assert done.returncode == 0, done.stdout
+    cells = pd.read_csv(project.folder / INDEX)
+    path = cells.loc[cells["targets"] == "mini/table1", "path"].iloc[0]
+    done = project.clpapers("train", "--out", f"{path}/seed0.json")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stdout
+    (line,) = (text for text in done.stdout.splitlines() if text.startswith("clpapers: "))
+    assert line.startswith(f"clpapers: {path}/seed0.json: evaluation.test: seed 0 has no item for its task ")
 
 
 @pytest.mark.parametrize(

@@ -142,3 +142,28 @@ def test_weights_that_a_net_starts_from_are_a_stage_and_a_stand_in_is_told(proje
 
 def test_nothing_is_written_outside_results(finished):
     assert {path.name for path in finished.folder.iterdir()} == {*PARTS, "results", ".snakemake"}
+
+
+def test_a_run_takes_what_a_selection_found(project):
+    """Evaluation takes the better of two learning rates, and its record leads back to the search."""
+    project.edit(
+        "config/papers/mini.yaml",
+        "targets:\n",
+        "selection:\n  use: cross_validated\n  metric: online_accuracy\n  seeds: 70-70\n  datasets: {mnist: {}}\n"
+        "  grid: {er: {budget.learning_rate: [1.0e-9, 0.1]}}\ntargets:\n",
+    )
+    metrics = "results/mini/metrics/mini/table1.csv"
+    done = project.snakemake(metrics, "--cores", "2")
+    assert done.returncode == 0, done.stdout
+    found = json.loads((project.folder / "results/mini/selection/mini/mnist-er.json").read_text())
+    best = max(found["scores"], key=lambda point: point["score"])
+    assert found["selected"] == best["values"]
+    rate = best["values"]["budget.learning_rate"]
+    runs = list((project.folder / "results/mini/runs/mnist").rglob("er-*/seed0.json"))
+    cells = [json.loads(path.read_text())["cell"] for path in runs]
+    assert [(cell["budget"]["learning_rate"], "selection" in cell) for cell in cells] == [(rate, True)]
+    record = json.loads(runs[0].with_name("seed0.record.json").read_text())
+    assert "results/mini/selection/mini/mnist-er.json" in [item["path"] for item in record["inputs"]]
+    assert project.plan(metrics) == []
+    project.edit("config/papers/mini.yaml", "[1.0e-9, 0.1]", "[1.0e-9, 0.2]")
+    assert sum("/selection/" in path for path in project.plan(metrics)) == 1

@@ -153,8 +153,9 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
     Parameters
     ----------
     target: keys `metrics` (names of `SCALARS` and `CURVES`) and, if wanted, `points` (a loss curve is
-        averaged into at most this many near-equal bins of steps; without it every step is a row) and `per_class` (data
-        sets on which a task's accuracy is the mean over its classes).
+        averaged into at most this many near-equal bins of steps; without it every step is a row), `per_class` (data
+        sets on which a task's accuracy is the mean over its classes) and `undefined` (by metric, the learners of which
+        it is not measured).
     inputs: (factors, cell hash, parsed run result), one a result file.
 
     Returns
@@ -173,6 +174,8 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
             if run.get(DIVERGED) is not None and LIFELONG.keys() & target["metrics"]:
                 rows.append({**key, "metric": DIVERGED, "time": np.nan, "value": float(run[DIVERGED])})
             for metric in target["metrics"]:
+                if factors.get("learner") in target.get("undefined", {}).get(metric, []):
+                    continue
                 if metric in SCALARS:
                     rows.append({**key, "metric": metric, "time": np.nan, "value": float(SCALARS[metric](run))})
                     if metric in CHANCES:

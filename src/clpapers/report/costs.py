@@ -30,6 +30,7 @@ def table(plan: Plan) -> str:
     lines = [f"| target | command | runs | cost at `{plan.scale}` |", "|---|---|---:|---:|"]
     for name, target in plan.targets.items():
         runs = sum(len(plan.results(cell, target.seeds)) for _, cell in target.cells)
+        runs += sum(len(plan.results(cell)) for _, search in target.selections for _, cell in search.points)
         seconds = sum(record["wall_seconds"] for record in ancestry(target.outputs[0]).values())
         cost = f"{seconds:.0f} s" if seconds else "not built"
         lines.append(f"| {name} | `snakemake {target.outputs[0]} --cores` | {runs} | {cost} |")

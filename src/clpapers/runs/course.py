@@ -7,37 +7,54 @@ import dataclasses
 import numpy as np
 
 from clpapers.streams import oracles, restrictions
+from clpapers.streams.chunks import class_of_output, output_labels
 from clpapers.streams.oracles import Identifiers
 from clpapers.streams.stream import Stream, batches
 
 
+class CourseError(ValueError):
+    """What a cell asks of its data and they cannot give; the text is one line."""
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Course:
-    """One seed's course over n stream items in T steps.
+    """One seed's course over n stream items in T steps, as a learner of K outputs sees it.
 
+    class_of_output: int64 [K], the data set's class that each output stands for. All labels and classes below are
+    outputs: the data set's classes themselves, but where a class has an output in each task (`split_overlapping`).
     items: int64 [n], training items; where the stream has pixel permutations, item i of chunk d is d·N + i.
     labels: int64 [n]. ends: int64 [T], items seen after each step. tasks: the oracle's identifiers.
     changes: bool [T], whether the task changes with a step. masks: bool [T, K], the classes that compete in training;
-    None where all do. transforms: int64 [D, pixels], the pixel permutations; empty where there are none. stream: where
-    all of this comes from.
+    None where all do. test_items, test_labels: int64 [m], the test items that are evaluated, each once for every output
+    of its class. transforms: int64 [D, pixels], the pixel permutations; empty where there are none. stream: where all
+    of this comes from.
     """
 
     seed: int
+    class_of_output: np.ndarray
     items: np.ndarray
     labels: np.ndarray
     ends: np.ndarray
     tasks: Identifiers
     changes: np.ndarray
     masks: np.ndarray | None
+    test_items: np.ndarray
+    test_labels: np.ndarray
     stream: Stream
+
+    @property
+    def outputs(self) -> int:
+        """K."""
+        return len(self.class_of_output)
 
     @property
     def transforms(self) -> np.ndarray:
         return self.stream.transforms
 
     def together_with(self, other: Course) -> bool:
-        """Whether two seeds can be one tensor program: the same batches, the same task changes."""
-        return np.array_equal(self.ends, other.ends) and np.array_equal(self.changes, other.changes)
+        """Whether two seeds can be one tensor program: the same batches and task changes, as many tests."""
+        same = np.array_equal(self.ends, other.ends) and np.array_equal(self.changes, other.changes)
+        return same and len(self.test_items) == len(other.test_items)
 
     def repeats(self) -> int:
         """How often the test split is evaluated: once through each pixel permutation."""
@@ -45,34 +62,38 @@ class Course:
 
 
 def course(cell: dict, stream: Stream, train_y: np.ndarray, test_y: np.ndarray, classes: int) -> Course:
-    """The course of a cell along a stream over training items with labels `train_y` [N].
+    """The course of a cell along a stream over training items of classes `train_y` [N], of the data set's `classes`.
 
-    `test_y` [m] are the labels of the test items that are evaluated, in their order.
+    `test_y` are the classes of the test items that are evaluated, in their order.
     """
-    labels = train_y[stream.indices]
+    order, chunk = cell["order"], stream.chunk
+    class_of = class_of_output(order, classes, stream.seed)
+    labels = output_labels(order, train_y[stream.indices], chunk, classes, stream.seed)
+    test_items, test_labels = np.nonzero(test_y[:, None] == class_of)
     ends = batches(stream.boundaries, len(labels), cell["budget"]["batch"])
-    tasks = oracles.identify(cell["oracle"], cell["order"], stream, train_y, test_y, classes, stream.seed)
-    chunk = np.searchsorted(stream.boundaries, np.arange(len(labels)), side="right") if len(stream.transforms) else 0
+    tasks = oracles.identify(cell["oracle"], order, stream, labels, test_labels, len(class_of), stream.seed)
     masked = cell["restriction"]["train"] == "oracle" and tasks.of_class is not None
     return Course(
         stream.seed,
-        stream.indices + chunk * len(train_y),
+        class_of,
+        stream.indices + (chunk * len(train_y) if len(stream.transforms) else 0),
         labels,
         ends,
         tasks,
         oracles.task_changes(tasks.train, ends, always=cell["oracle"]["name"] == "mixed"),
-        restrictions.union_masks(tasks.of_class, labels, ends, classes) if masked else None,
+        restrictions.union_masks(tasks.of_class, labels, ends, len(class_of)) if masked else None,
+        test_items,
+        test_labels,
         stream,
     )
 
 
-def chunk_tasks(cell: dict, course: Course, train_y: np.ndarray, test_y: np.ndarray, classes: int) -> Identifiers:
+def chunk_tasks(cell: dict, c: Course) -> Identifiers:
     """The tasks that a course goes through, its stream's chunks, whatever its learner is told of them."""
-    stream = course.stream
-    return oracles.identify({"name": "chunks"}, cell["order"], stream, train_y, test_y, classes, course.seed)
+    return oracles.identify({"name": "chunks"}, cell["order"], c.stream, c.labels, c.test_labels, c.outputs, c.seed)
 
 
-def views(cell: dict, course: Course, test_y: np.ndarray, classes: int) -> dict[str, np.ndarray | None]:
+def views(cell: dict, course: Course) -> dict[str, np.ndarray | None]:
     """The restrictions under which a run is evaluated: name → bool [m, K], the classes that compete for each test item.
 
     `none` lets all compete (None). The others let those compete that share a task with any class of the item's test
@@ -83,12 +104,13 @@ def views(cell: dict, course: Course, test_y: np.ndarray, classes: int) -> dict[
     found: dict[str, np.ndarray | None] = {"none": None}
     told = {"": cell["oracle"]} | {f"{name}/": oracle for name, oracle in cell["evaluation"]["oracles"].items()}
     order, batch = cell["order"], cell["evaluation"].get("batch", cell["budget"]["batch"])
+    outputs = course.outputs
     for prefix, oracle in told.items():
-        domains = oracle["name"] == "chunks" and oracles.task_of_class(oracle, order, classes, course.seed) is None
+        domains = oracle["name"] == "chunks" and oracles.task_of_class(oracle, order, outputs, course.seed) is None
         if oracle["name"] in ("none", "mixed") or domains:
             continue
         for view in restrictions.VIEWS:
-            mask = restrictions.view_masks(view, oracle, order, test_y, classes, batch, course.seed)
+            mask = restrictions.view_masks(view, oracle, order, course.test_labels, outputs, batch, course.seed)
             if mask is not None or view != "data":
                 found[f"{prefix}{view}"] = mask
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import functools
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +30,7 @@ ONLINE_BLOCK = 100  # steps
 
 @dataclasses.dataclass
 class Data:
-    """A data set: uint8 images [N, H, W, C] and int64 labels [N] of both splits, and the number of classes.
+    """A data set: uint8 images [N, H, W, C] and int64 classes [N] of both splits, and how many classes there are.
 
     What nets may ask for besides: attributes, float32 [classes, A], what is known of each class; pretrained, weights to
     start from, by name.
@@ -56,7 +57,7 @@ def train(cell: dict, data: Data, streams: dict[int, Stream], device: torch.devi
 
     Returns
     -------
-    For each seed a dictionary with
+    For each seed a dictionary, in which classes are a learner's outputs (`Course.class_of_output`), with
     `steps`; `test`: for each restriction that it is evaluated under (`course.views`) correct and total per class after
     the last step, in evaluation mode, and `chance`, the share that a uniform guess would be expected to get right;
     `probes`: positions in the stream of the items whose retention is followed, the times (items seen) of evaluation,
@@ -65,7 +66,8 @@ def train(cell: dict, data: Data, streams: dict[int, Stream], device: torch.devi
     `online`: for each step the number of stream items classified correctly before they are learnt, and their mean
     loss (null for a learner that never looks at the stream batch); `memory`: items, bytes, items per class;
     `oracle`: the task of each class (null where classes have none) and the number of task changes; `learner`: what
-    the learner says of itself; `diverged`: the first step whose loss was no finite number, null where there is none.
+    the learner says of itself; `diverged`: the first step whose loss was no finite number, null where there is none
+    (that on the stream batch; of a learner that never looks at it, the one that it trains on).
     With `evaluation.shots` also `tasks`, each task's tests (`TaskTests`).
     """
     _prepare(device, cell["precision"])
@@ -106,8 +108,8 @@ def _train_stack(cell: dict, data: Data, courses: Sequence[Course], device: torc
     online = Online(labels, ends)
     task_tests = None
     if "shots" in cell["evaluation"]:
-        said = [chunk_tasks(cell, c, data.train_y, data.test_y, data.classes) for c in courses]
-        task_tests = TaskTests(cell["evaluation"]["shots"], courses, said, data.test_y, test_images)
+        said = [chunk_tasks(cell, c) for c in courses]
+        task_tests = TaskTests(cell["evaluation"]["shots"], courses, said, test_images)
     title = f"{cell['dataset']} {cell['learner']['name']} seeds {setting.seeds[0]}-{setting.seeds[-1]}"
     for t in tqdm(range(len(ends)), desc=title, unit="step", mininterval=2, file=sys.stderr):
         if courses[0].changes[t]:
@@ -118,7 +120,7 @@ def _train_stack(cell: dict, data: Data, courses: Sequence[Course], device: torc
             now = setting.step(t)
             online.take(*learner.observe(t, images(items[:, now]), labels[:, now]))
         else:
-            learner.observe(t, None, None)
+            online.take(learner.observe(t, None, None))
         if task_tests and t in task_tests.after:
             with learner.evaluation():
                 task_tests.end(t, learner)
@@ -126,7 +128,7 @@ def _train_stack(cell: dict, data: Data, courses: Sequence[Course], device: torc
             with learner.evaluation():
                 probes.take(t, learner, images, items, labels, tasks)
                 if t == len(ends) - 1:
-                    tests = _test(cell, data, courses, learner, test_images)
+                    tests = _test(cell, courses, learner, test_images)
     return [
         {
             "seed": c.seed,
@@ -140,7 +142,7 @@ def _train_stack(cell: dict, data: Data, courses: Sequence[Course], device: torc
                 "changes": int(c.changes.sum()),
             },
             "learner": learner.report(s),
-            "diverged": online.diverged(s) if learner.looks else None,
+            "diverged": online.diverged(s),
         }
         | ({"tasks": task_tests.result(s)} if task_tests else {})
         for s, c in enumerate(courses)
@@ -149,25 +151,26 @@ def _train_stack(cell: dict, data: Data, courses: Sequence[Course], device: torc
 
 def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) -> learners.Setting:
     """What the learner of some courses is given."""
-    device = images.pixels.device
+    device, outputs = images.pixels.device, courses[0].outputs
 
     def stacked(arrays: Iterable[np.ndarray]) -> torch.Tensor:
         return torch.from_numpy(np.stack(list(arrays))).to(device)
 
-    tables = [None if data.attributes is None else torch.from_numpy(data.attributes) for _ in courses]
+    def known(c: Course) -> torch.Tensor | None:
+        return None if data.attributes is None else torch.from_numpy(data.attributes[c.class_of_output])
 
-    def build(seeds: Sequence[int], net: dict | None = None, shape=images.shape, classes=data.classes) -> Stack:
-        def one(table: torch.Tensor | None) -> nn.Module:
-            return nets.build(net or cell["net"], shape, classes, attributes=table, pretrained=data.pretrained)
+    def build(seeds: Sequence[int], net: dict | None = None, shape=images.shape, classes=outputs) -> Stack:
+        def one(attributes: torch.Tensor | None) -> nn.Module:
+            return nets.build(net or cell["net"], shape, classes, attributes=attributes, pretrained=data.pretrained)
 
-        return stack(one, seeds, tables).to(device, images.dtype)
+        return stack(one, seeds, [known(c) for c in courses]).to(device, images.dtype)
 
     masks = [c.masks for c in courses if c.masks is not None]
     return learners.Setting(
         images=images,
         items=stacked(c.items for c in courses),
         labels=stacked(c.labels for c in courses),
-        classes=data.classes,
+        classes=outputs,
         seeds=[c.seed for c in courses],
         budget=cell["budget"],
         ends=courses[0].ends,
@@ -181,29 +184,30 @@ def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) 
     )
 
 
-def _test(cell, data, courses, learner, images) -> list[dict]:
+def _test(cell, courses, learner, images) -> list[dict]:
     """The test split under each restriction: of each seed `{view: {"correct", "total", "chance"}}`."""
-    m, repeats, device = len(data.test_y), courses[0].repeats(), images.pixels.device
-    items = torch.arange(m * repeats, device=device).expand(len(courses), -1)
-    labels = torch.from_numpy(np.tile(data.test_y, repeats)).to(device).expand(len(courses), -1)
-    given = [views(cell, c, data.test_y, data.classes) for c in courses]
+    m, repeats, device = len(courses[0].test_items), courses[0].repeats(), images.pixels.device
+    domain = np.arange(repeats).repeat(m)
+    items = torch.from_numpy(np.tile([c.test_items for c in courses], repeats) + domain * m).to(device)
+    truth = np.tile([c.test_labels for c in courses], repeats)
+    labels = torch.from_numpy(truth).to(device)
+    given = [views(cell, c) for c in courses]
     masks = {
         view: None if mask is None else torch.from_numpy(np.stack([g[view] for g in given])).to(device)
         for view, mask in given[0].items()
     }
     if repeats > 1:
-        tasks = torch.arange(repeats, device=device).repeat_interleave(m).expand(len(courses), -1)
+        tasks = torch.from_numpy(domain).to(device).expand(len(courses), -1)
     else:
         tasks = torch.from_numpy(np.stack([c.tasks.test for c in courses])).to(device)
     right = classified(learner, images, items, labels, tasks, masks)
-    truth = np.tile(data.test_y, repeats)
-    total = np.bincount(truth, minlength=data.classes).tolist()
+    count = functools.partial(np.bincount, minlength=courses[0].outputs)
     return [
         {
             view: {
-                "correct": np.bincount(truth[right[view][s]], minlength=data.classes).tolist(),
-                "total": total,
-                "chance": 1 / data.classes if mask is None else float((1 / mask[s].sum(dim=1)).mean()),
+                "correct": count(truth[s][right[view][s]]).tolist(),
+                "total": count(truth[s]).tolist(),
+                "chance": 1 / courses[0].outputs if mask is None else float((1 / mask[s].sum(dim=1)).mean()),
             }
             for view, mask in masks.items()
         }
@@ -212,20 +216,21 @@ def _test(cell, data, courses, learner, images) -> list[dict]:
 
 
 class Online:
-    """What the nets said of each stream batch before they learnt it.
+    """What the nets said of each stream batch before they learnt it, or their losses alone.
 
     A step only notes it; the notes are worked through a block of steps at a time.
     """
 
     def __init__(self, labels: torch.Tensor, ends: np.ndarray):
         self.labels, self.starts = labels, np.concatenate([[0], ends[:-1]])
-        self.notes: list[tuple[torch.Tensor, torch.Tensor]] = []  # loss [S] and logits [S, B, K] a step
+        self.notes: list[tuple[torch.Tensor, torch.Tensor | None]] = []  # loss [S] and logits [S, B, K] a step
         self.losses: list[torch.Tensor] = []  # a block each: [S, steps]
         self.predicted: list[torch.Tensor] = []  # a block each: classes [S, items]
 
-    def take(self, loss: torch.Tensor, logits: torch.Tensor) -> None:
-        """Note a step."""
-        self.notes.append((loss.detach(), logits.detach()))
+    def take(self, loss: torch.Tensor | None, logits: torch.Tensor | None = None) -> None:
+        """Note a step: no loss where nothing was trained, no logits where it did not look at the stream batch."""
+        if loss is not None:
+            self.notes.append((loss.detach(), None if logits is None else logits.detach()))
         if len(self.notes) == ONLINE_BLOCK:
             self.reduce()
 
@@ -234,7 +239,8 @@ class Online:
         if self.notes:
             losses, logits = zip(*self.notes)
             self.losses.append(torch.stack(losses, dim=1))
-            self.predicted.append(torch.cat(logits, dim=1).argmax(dim=2))
+            if logits[0] is not None:
+                self.predicted.append(torch.cat(logits, dim=1).argmax(dim=2))
             self.notes.clear()
 
     def result(self, s: int) -> dict:
@@ -249,6 +255,8 @@ class Online:
     def diverged(self, s: int) -> int | None:
         """The first step at which the loss of the stack's seed number s was no finite number; None if there is none."""
         self.reduce()
+        if not self.losses:
+            return None
         finite = torch.cat([block[s] for block in self.losses]).isfinite()
         return None if finite.all() else int(finite.long().argmin())
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from clpapers.runs.course import Course
+from clpapers.runs.course import Course, CourseError
 from clpapers.runs.evaluation import classified
 from clpapers.runs.images import Images
 from clpapers.runs.learners import Learner
@@ -16,18 +16,19 @@ from clpapers.runs.learners import Learner
 class TaskTests:
     """The tests of T tasks, the chunks of the stream, and what became of them.
 
-    A task's test items are those of its classes, or, where chunks are pixel permutations, all of them as it permutes
-    them; only its classes compete. Tests are due after each task, of all tasks, and before each of the first
+    A task's test items are those of its classes, and where chunks are pixel permutations, as it permutes them; only its
+    classes compete. Tests are due after each task, of all tasks, and before each of the first
     `shots` + 1 steps of a task, of that task alone.
 
     Parameters
     ----------
     courses: of S seeds, with the tasks that `chunks` names (`course.chunk_tasks`).
-    labels: int64 [m], those of the test items.
     images: the test items.
+
+    Raises CourseError for a task without a test item: there is no accuracy on it.
     """
 
-    def __init__(self, shots: int, courses: Sequence[Course], tasks, labels: np.ndarray, images: Images):
+    def __init__(self, shots: int, courses: Sequence[Course], tasks, images: Images):
         self.images, device = images, images.pixels.device
         self.count = tasks[0].tasks
         self.ends, first = courses[0].ends, np.concatenate([[0], courses[0].ends[:-1]])
@@ -38,15 +39,20 @@ class TaskTests:
         for k, (start, stop) in enumerate(zip(starts, stops)):
             self.before |= dict.fromkeys(range(start, min(start + shots + 1, stop)), k)
         self.after = {int(stop) - 1: k for k, stop in enumerate(stops)}  # step → the task that ends with it
-        m, domains = len(labels), len(courses[0].transforms) > 0
+        self.classes = [c.class_of_output for c in courses]
         self.labels, self.items, self.valid, self.may_hold = [], [], [], []
         for j in range(self.count):
-            mine = [np.arange(m) if domains else np.flatnonzero(said.of_class[labels] == j) for said in tasks]
+            mine = [np.flatnonzero(said.may_hold[j, c.test_labels]) for c, said in zip(courses, tasks)]
+            for c, found in zip(courses, mine):
+                if not len(found):
+                    raise CourseError(f"evaluation.test: seed {c.seed} has no item for its task {j + 1}; raise it")
             size = max(map(len, mine))
-            padded = np.stack([np.resize(items, size) for items in mine])
-            self.labels.append(labels[padded])
-            self.items.append(torch.from_numpy(padded + (j * m if domains else 0)).to(device))
-            self.valid.append(np.arange(size) < np.array([[len(items)] for items in mine]))
+            padded = [np.resize(found, size) for found in mine]
+            items = np.stack([c.test_items[found] for c, found in zip(courses, padded)])
+            domain = j if len(courses[0].transforms) else 0
+            self.labels.append(np.stack([c.test_labels[found] for c, found in zip(courses, padded)]))
+            self.items.append(torch.from_numpy(items + domain * len(images.pixels)).to(device))
+            self.valid.append(np.arange(size) < np.array([[len(found)] for found in mine]))
             self.may_hold.append(np.stack([said.may_hold[j] for said in tasks]))
         self.shots: list[list[np.ndarray]] = [[] for _ in range(self.count)]
         self.correct: list[list[np.ndarray]] = []
@@ -75,11 +81,11 @@ class TaskTests:
         return np.stack([np.bincount(y[c], minlength=classes) for y, c in zip(self.labels[j], counted)])
 
     def result(self, s: int) -> dict:
-        """Of the stack's seed number s: the classes of each task, their items, and how many were right."""
+        """Of the stack's seed number s: the data set's classes in each task, their items, and how many were right."""
         classes = [np.flatnonzero(held[s]) for held in self.may_hold]
         total = [self._per_class(j, self.valid[j])[s] for j in range(self.count)]
         return {
-            "classes": [mine.tolist() for mine in classes],
+            "classes": [self.classes[s][mine].tolist() for mine in classes],
             "total": [every[mine].tolist() for every, mine in zip(total, classes)],
             "correct": [[right[s][mine].tolist() for right, mine in zip(row, classes)] for row in self.correct],
             "shots": [[right[s][mine].tolist() for right in curve] for curve, mine in zip(self.shots, classes)],

@@ -1,4 +1,4 @@
-"""Which classes come together: the random order of a seed's classes, and the chunks that orders make of it.
+"""Which classes come together: the random order of a seed's classes, the chunks that orders make of it, the outputs.
 
 A file of its own, so that a new order does not touch what oracles, and so runs, are made of.
 """
@@ -7,7 +7,7 @@ import numpy as np
 
 from clpapers.randomness import generator
 
-CLASS_CHUNKS = ("split", "split_two", "split_range")  # orders whose chunks share no class
+CLASS_CHUNKS = ("split", "split_two", "split_range", "split_overlapping")  # orders whose chunks share no output
 
 
 def class_order(classes: int, seed: int) -> np.ndarray:
@@ -15,14 +15,48 @@ def class_order(classes: int, seed: int) -> np.ndarray:
     return generator(seed, "split classes").permutation(classes)
 
 
+def overlapping_classes(order: dict, classes: int, seed: int) -> np.ndarray:
+    """The classes of each task of `split_overlapping`, int64 [tasks, per_task]: distinct in a task, drawn anew each.
+
+    Raises ValueError for more classes a task than the order has, and for a range of classes that there is not.
+    """
+    present, per_task = classes_of(order, classes), order["per_task"]
+    if per_task > len(present):
+        raise ValueError(f"order {order['name']}: per_task: {per_task} is more than the {len(present)} classes")
+    rng = generator(seed, "split_overlapping classes")
+    return np.stack([rng.choice(present, per_task, replace=False) for _ in range(order["tasks"])])
+
+
+def class_of_output(order: dict, classes: int, seed: int) -> np.ndarray:
+    """The class that each output of a learner stands for, int64 [outputs]: class k is output k.
+
+    But on `split_overlapping` a class has an output in each task that has it, which starts anew (`agem`, section 6):
+    output task · per_task + place.
+    """
+    if order["name"] != "split_overlapping":
+        return np.arange(classes)
+    return overlapping_classes(order, classes, seed).ravel()
+
+
+def output_labels(order: dict, labels: np.ndarray, chunk: np.ndarray, classes: int, seed: int) -> np.ndarray:
+    """The outputs that stand for the classes `labels` [n] of stream items in their chunks, `chunk` [n]: int64 [n]."""
+    if order["name"] != "split_overlapping":
+        return labels
+    places = overlapping_classes(order, classes, seed)[chunk] == labels[:, None]
+    return chunk * order["per_task"] + places.argmax(axis=1)
+
+
 def chunks_of_classes(order: dict, classes: int, seed: int) -> np.ndarray | None:
     """Which of the tasks 0 … tasks − 1 of an order has each class, int64 [classes]; −1 for one not in a `split_range`.
 
-    Chunks i and tasks + i of `split_two` are of the same classes, and count as i. None for the other orders, whose
-    chunks share classes. Raises ValueError for more tasks than classes, and for a range of classes that there is not.
+    Chunks i and tasks + i of `split_two` are of the same classes, and count as i. On `split_overlapping`, whose chunks
+    share classes but no output, `classes` are those outputs. None for the other orders, whose chunks share classes.
+    Raises ValueError for more tasks than classes, and for a range of classes that there is not.
     """
     if order["name"] not in CLASS_CHUNKS:
         return None
+    if order["name"] == "split_overlapping":
+        return np.arange(classes) // order["per_task"]
     present = classes_of(order, classes)
     if order["tasks"] > len(present):
         raise ValueError(f"order {order['name']}: tasks: {order['tasks']} is more than the {len(present)} classes")
@@ -32,12 +66,13 @@ def chunks_of_classes(order: dict, classes: int, seed: int) -> np.ndarray | None
 
 
 def classes_of(order: dict, classes: int) -> range:
-    """The classes that an order shows; all, but for `split_range`. Raises ValueError for a range that there is not."""
-    if order["name"] != "split_range":
+    """The classes that an order may show: all, or its range. Raises ValueError for a range that there is not."""
+    if "first" not in order:
         return range(classes)
-    if not order["first"] <= order["last"] < classes:
-        raise ValueError(f"order split_range: {order['first']} to {order['last']} are not among the {classes} classes")
-    return range(order["first"], order["last"] + 1)
+    name, first, last = order["name"], order["first"], order["last"]
+    if not first <= last < classes:
+        raise ValueError(f"order {name}: {first} to {last} are not among the {classes} classes")
+    return range(first, last + 1)
 
 
 def groups(dealt: np.ndarray, parts: int) -> np.ndarray:

@@ -15,7 +15,7 @@ NAMES = ("none", "split", "dominant_tasks", "random_tasks", "chunks", "entropy",
 
 @dataclass(frozen=True, eq=False)
 class Identifiers:
-    """What an oracle says of n stream positions and m test items.
+    """What an oracle says of n stream positions and m test items. Classes are a learner's outputs (`class_of_output`).
 
     tasks: how many there are; 1 where it says nothing (`none`, `mixed`), or leaves it to the learner (`entropy`).
     of_class: int64 [K], class → task; None where the task does not follow from the class.
@@ -34,7 +34,7 @@ def identify(
     oracle: dict,
     order: dict,
     stream: Stream,
-    train_labels: np.ndarray,
+    labels: np.ndarray,
     test_labels: np.ndarray,
     classes: int,
     seed: int,
@@ -44,7 +44,7 @@ def identify(
     Oracles are dicts. `split`, `dominant_tasks` and, on streams of disjoint classes, `chunks` say what `task_of_class`
     does. `random_tasks` with N `tasks` says any of them, of every position and test item. On the other streams `chunks`
     says the chunk of a position, and nothing of the test. `none`, `entropy` and `mixed` say nothing.
-    `train_labels` are the training split's, `test_labels` [m] those of the test items.
+    `labels` [n] are those of the stream's items, `test_labels` [m] of the test items.
 
     Raises ValueError for an unknown oracle, for more tasks than classes, and for a task without a class.
     """
@@ -53,7 +53,7 @@ def identify(
     if of_class is not None:
         tasks = int(of_class.max()) + 1
         may_hold = np.arange(tasks)[:, None] == of_class
-        return Identifiers(tasks, of_class, of_class[train_labels[stream.indices]], of_class[test_labels], may_hold)
+        return Identifiers(tasks, of_class, of_class[labels], of_class[test_labels], may_hold)
     tasks, train, test = 1, np.zeros(n, dtype=np.int64), np.zeros(m, dtype=np.int64)
     if oracle["name"] == "random_tasks":
         tasks = oracle["tasks"]
@@ -61,7 +61,7 @@ def identify(
         test = generator(seed, "oracle test tasks").integers(tasks, size=m)
     elif oracle["name"] == "chunks":
         tasks = stream.boundaries.size + 1
-        train = np.searchsorted(stream.boundaries, np.arange(n), side="right")
+        train = stream.chunk
     return Identifiers(tasks, None, train, test, np.ones((tasks, classes), dtype=bool))
 
 

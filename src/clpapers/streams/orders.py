@@ -7,7 +7,7 @@ import numpy as np
 
 from clpapers.randomness import generator
 from clpapers.streams import stf
-from clpapers.streams.chunks import chunks_of_classes, class_order
+from clpapers.streams.chunks import chunks_of_classes, class_order, overlapping_classes
 from clpapers.streams.stream import COLUMNS, Stream
 
 # --- what an order is called -------------------------------------------------------------------------------
@@ -16,8 +16,8 @@ from clpapers.streams.stream import COLUMNS, Stream
 def canonical(order: dict) -> dict:
     """The one form of an order: what its slug and its streams, and any hash of it, are made from.
 
-    `length` is always there (None: the whole training split), and `mu_sigma` and `share` are rounded to 6 significant
-    digits, so that √(1/12)/5, however it was computed or printed, is one order.
+    `length` is always there (None: the whole training split), `epochs` only from two up, and `mu_sigma` and `share` are
+    rounded to 6 significant digits, so that √(1/12)/5, however it was computed or printed, is one order.
 
     Raises ValueError, naming the key, for an unknown name, a missing or unknown key, or a value out of range.
     """
@@ -25,9 +25,10 @@ def canonical(order: dict) -> dict:
     if name not in ORDERS:
         raise ValueError(f"order: name: {name!r} is not one of {', '.join(ORDERS)}")
     _, checks = ORDERS[name]
+    options = (*checks, "length", *(("epochs",) if name in IN_EPOCHS else ()))
     for key in order:
-        if key not in ("name", *checks, "length"):
-            raise ValueError(f"order {name}: {key!r} is not one of {', '.join((*checks, 'length'))}")
+        if key not in ("name", *options):
+            raise ValueError(f"order {name}: {key!r} is not one of {', '.join(options)}")
     for key in checks:
         if key not in order:
             raise ValueError(f"order {name}: {key} is missing")
@@ -35,14 +36,24 @@ def canonical(order: dict) -> dict:
     length = order.get("length")
     if length is not None:
         length = _count(f"order {name}: length", length)
-    return {"name": name, **values, "length": length}
+    epochs = _count(f"order {name}: epochs", order.get("epochs", 1))
+    return {"name": name, **values, "length": length} | ({"epochs": epochs} if epochs > 1 else {})
 
 
 def slug(order: dict) -> str:
-    """An order's part of a path, one for each canonical order: `stf-0.057735`, `split-5`, `random-n500`."""
-    name, *values, length = canonical(order).values()
+    """An order's part of a path, one for each canonical order: `stf-0.057735`, `random-n500`, `split-5-e10`."""
+    name, values, length, epochs = _parts(order)
     parts = [name, *(f"{value:.6g}" if isinstance(value, float) else str(value) for value in values)]
-    return "-".join(parts if length is None else [*parts, f"n{length}"])
+    parts += [] if length is None else [f"n{length}"]
+    return "-".join(parts if epochs == 1 else [*parts, f"e{epochs}"])
+
+
+def _parts(order):
+    """Name, the order's own values, length and epochs."""
+    order = canonical(order)
+    epochs = order.pop("epochs", 1)
+    name, *values, length = order.values()
+    return name, values, length, epochs
 
 
 def _count(where, value):
@@ -76,25 +87,30 @@ def make(order: dict, labels: np.ndarray, seed: int, pixels: int | None = None) 
     `labels` are integers [N] from 0 up, however arranged; ascending, as the data sets have them, is fastest.
     With a `length`, a uniformly drawn subset of that many items is ordered. Every draw has its own purpose
     (`generator`), so at one seed neither the subset nor the classes' parameters depend on what else is drawn.
-    `pixels`, H·W·C of an image, is needed by `permuted_pixels` only.
+    With `epochs` each task's items come so many times, shuffled afresh each time, before the next task begins (`agem`,
+    appendix F). `pixels`, H·W·C of an image, is needed by `permuted_pixels` only.
 
     Raises ValueError for a bad order, for bad labels, for a length or tasks that the labels cannot fill, and where
     `pixels` are needed but not given.
     """
-    name, *values, length = canonical(order).values()
+    name, values, length, epochs = _parts(order)
     if labels.ndim != 1 or not labels.size or not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
         raise ValueError("labels: not a non-empty list of integers from 0 up")
     arrange, _ = ORDERS[name]
     classes = int(labels.max()) + 1
     transforms = _pixel_permutations(*values, pixels, seed) if name == "permuted_pixels" else NO_TRANSFORMS
     if length is None:
-        return Stream(*arrange(labels, classes, seed, *values), transforms, seed)
-    if length > labels.size:
+        indices, *rest = arrange(labels, classes, seed, *values)
+    elif length > labels.size:
         raise ValueError(f"order {name}: length: {length} is more than the training split's {labels.size} items")
-    subset = generator(seed, "subset").choice(labels.size, length, replace=False, shuffle=False)
-    subset.sort()
-    positions, *rest = arrange(labels[subset], classes, seed, *values)
-    return Stream(subset[positions], *rest, transforms, seed)
+    else:
+        subset = generator(seed, "subset").choice(labels.size, length, replace=False, shuffle=False)
+        subset.sort()
+        positions, *rest = arrange(labels[subset], classes, seed, *values)
+        indices = subset[positions]
+    if epochs > 1:
+        indices, *rest = _in_epochs(indices, rest[-1], epochs, classes, seed)
+    return Stream(indices, *rest, transforms, seed)
 
 
 # Each of these takes labels [n], the number of classes, the seed and the order's own values, and returns the
@@ -124,6 +140,31 @@ def _split_range(labels, classes, seed, first, last, tasks):
     chunk = chunks_of_classes(order, classes, seed)[labels]
     kept = np.flatnonzero(chunk >= 0)
     indices, *rest = _in_chunks("split_range", chunk[kept], tasks, classes, seed)
+    return kept[indices], *rest
+
+
+def _split_overlapping(labels, classes, seed, first, last, tasks, per_task):
+    """Tasks that may share classes, but no item (`agem`, section 6).
+
+    A class's items are dealt at random to the tasks that have it, as equally as can be; those of a class that no task
+    has are left out.
+    """
+    name = "split_overlapping"
+    order = {"name": name, "first": first, "last": last, "tasks": tasks, "per_task": per_task}
+    drawn = overlapping_classes(order, classes, seed).ravel()
+    outputs, times = np.argsort(drawn, kind="stable"), np.bincount(drawn, minlength=classes)  # class by class
+    items = np.bincount(labels, minlength=classes)
+    if (items < times).any():
+        short = int(np.argmax(items < times))
+        raise ValueError(
+            f"order {name}: tasks: {times[short]} of them have class {short}, which has {items[short]} items; "
+            "lengthen the stream or lower tasks"
+        )
+    ranks = _ranks(labels, classes, generator(seed, "split_overlapping parts"))
+    kept = np.flatnonzero(times[labels])
+    mine = labels[kept]
+    output = outputs[(np.cumsum(times) - times)[mine] + ranks[kept] % times[mine]]
+    indices, *rest = _in_chunks(name, output // per_task, tasks, classes, seed)
     return kept[indices], *rest
 
 
@@ -180,6 +221,14 @@ def _in_chunks(name, chunk, chunks, classes, seed):
     return indices, *_undrawn(chunk.size, classes), starts
 
 
+def _in_epochs(indices, boundaries, epochs, classes, seed):
+    """A stream's chunks, so many times each: as they came, and then shuffled afresh each time."""
+    rng = generator(seed, "epochs")
+    chunks = [[part, *(rng.permutation(part) for _ in range(epochs - 1))] for part in np.split(indices, boundaries)]
+    repeated = np.concatenate([part for chunk in chunks for part in chunk])
+    return repeated, *_undrawn(repeated.size, classes), boundaries * epochs
+
+
 def _ranks(labels, classes, rng):
     """Each item's place, from 0 up, in a random order of the items of its class: int64 [n]."""
     drawn = rng.permutation(labels.size)
@@ -211,8 +260,10 @@ ORDERS = {
     "split": (_split, {"tasks": _count}),
     "split_two": (_split_two, {"tasks": _count}),
     "split_range": (_split_range, {"first": _class, "last": _class, "tasks": _count}),
+    "split_overlapping": (_split_overlapping, {"first": _class, "last": _class, "tasks": _count, "per_task": _count}),
     "dominant": (_dominant, {"share": _inside(1)}),
     "permuted_pixels": (_permuted_pixels, {"tasks": _count}),
     "random": (_random, {}),
     "offline": (_offline, {"items": _count}),
 }
+IN_EPOCHS = ("split", "split_range", "split_overlapping", "permuted_pixels")  # orders that take `epochs`

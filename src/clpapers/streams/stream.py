@@ -23,8 +23,8 @@ DTYPES = {
 class Stream:
     """One seed's order of a data set's training items; also, array by array, what a stream file holds.
 
-    indices: int64 [n], position in the stream → index in the training split. An order may visit its items again, but
-        none of them before it has visited all.
+    indices: int64 [n], position in the stream → index in the training split. A chunk between boundaries may visit its
+        items again, but none of them before it has visited all; chunks are all of the same items, or share none.
     timestamps: float64 [n] in [0, 1], ascending; position/n where an order draws none.
     class_parameters: float64 [c, 4], a class's mu, sigma, alpha and beta; NaN where an order has none.
     boundaries: int64 [k], ascending positions in (0, n) at which a new task starts; empty if task-free.
@@ -40,6 +40,11 @@ class Stream:
     boundaries: np.ndarray
     transforms: np.ndarray
     seed: int
+
+    @property
+    def chunk(self) -> np.ndarray:
+        """The chunk between boundaries that each position lies in: int64 [n]."""
+        return np.searchsorted(self.boundaries, np.arange(self.indices.size), side="right")
 
 
 def batches(boundaries: np.ndarray, n: int, batch: int) -> np.ndarray:
@@ -100,19 +105,32 @@ def _fault(arrays, items):
         return f"class_parameters: shape {classes.shape} instead of [c, {len(COLUMNS)}]"
     if boundaries.ndim != 1 or seed.ndim != 0 or seed < 0:
         return "boundaries or seed: not a list and a number from 0 up"
-    distinct, item = np.unique(indices, return_inverse=True)
+    distinct = np.unique(indices)
     if distinct[0] < 0 or (items is not None and distinct[-1] >= items):
         return f"indices: {distinct[0]} to {distinct[-1]}, outside a training split of {items or 'any'} items"
-    visits = np.arange(indices.size) // distinct.size * distinct.size + item  # one number a round and item
-    if np.bincount(visits).max() > 1:
-        return f"indices: an item occurs more than once before each of the {distinct.size} has occurred"
     if not (times[0] >= 0 and times[-1] <= 1 and (times[1:] >= times[:-1]).all()):
         return "timestamps: not ascending in [0, 1]"
     edges = np.concatenate([[0], boundaries, [indices.size]])
     if not (edges[1:] > edges[:-1]).all():
         return f"boundaries: not ascending between 0 and {indices.size}"
+    if fault := _visits(indices, boundaries, distinct.size):
+        return fault
     if transforms.shape != (0, 0):
         permutation = np.arange(transforms.shape[-1]) if transforms.ndim == 2 else None
         if permutation is None or len(transforms) != boundaries.size + 1 or (np.sort(transforms) != permutation).any():
             return f"transforms: shape {transforms.shape}, not a permutation for each of {boundaries.size + 1} chunks"
+    return None
+
+
+def _visits(indices, boundaries, distinct):
+    """What is wrong with the order in which chunks visit their items, or None."""
+    sizes = []
+    for chunk in np.split(indices, boundaries):
+        items, item = np.unique(chunk, return_inverse=True)
+        visits = np.arange(chunk.size) // items.size * items.size + item  # one number a round and item
+        if np.bincount(visits).max() > 1:
+            return f"indices: an item occurs more than once before each of the {items.size} of its chunk has occurred"
+        sizes.append(items.size)
+    if sum(sizes) != distinct and set(sizes) != {distinct}:
+        return "indices: an item occurs more than once, in chunks that otherwise differ"
     return None

@@ -14,7 +14,9 @@ from clpapers.targets.style import STYLE, TEN, panels
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw each metric's mean over seeds, in a band as wide as its 95 % interval; a method that diverged has no line.
+    """Draw each metric's mean over seeds, in a band as wide as its 95 % interval.
+
+    A method of which any seed diverged has no line, as a table gives it no number.
 
     Parameters
     ----------
@@ -24,8 +26,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """
     datasets, learners = levels(target, data, "dataset"), levels(target, data, "learner")
     metrics = [metric for metric in target["metrics"] if metric in set(data["metric"])]
-    finite = data[np.isfinite(data["value"])]
-    summary = summarise(finite, ["metric", "dataset", "learner", "time"])
+    summary = summarise(data, ["metric", "dataset", "learner", "time"])
+    summary = summary[np.isfinite(summary["mean"])]
     figure, grid = panels(target, notes, data["dataset"], len(metrics), len(datasets), 1.7 * len(metrics) + 0.2)
     for axes, metric in zip(grid, metrics):
         for panel, dataset in zip(axes, datasets):

@@ -10,7 +10,7 @@ from clpapers.targets.numbers import chances, divergences, numbers, row_and_colu
 from clpapers.targets.table import Table, plus_minus
 
 LOWER_IS_BETTER = ("forgetting_events", "never_learnt", "forgetting", "worst_forgetting")
-ABSENT = "N.A."  # a combination that the experiment leaves out
+ABSENT = "N.A."  # a combination that the experiment leaves out, where the target has no name for it
 
 
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
@@ -23,7 +23,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     ----------
     target: keys `title`, `caption` (may hold `{seeds}`), `rows` and `columns` (factors; default
         `learner` and `dataset`), `metrics`,
-        `grid` (gives rows and columns their order), `names` (display names; "chance" names the guess),
+        `grid` (gives rows and columns their order), `names` (display names; "chance" names the guess, "absent" stands
+        where there is nothing),
         `decimals` (default 1; or a dictionary, by metric).
     data: columns `dataset`, the two factors, `seed`, `metric`, `value`.
     """
@@ -33,7 +34,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     cells = summary.set_index(["row", "column", "metric"])
     methods = [named(target, level) for level in levels(target, data, row)]
     rows = [*methods, *guess["row"].unique()]
-    decimals = target.get("decimals", 1)
+    decimals, absent = target.get("decimals", 1), target.get("names", {}).get("absent", ABSENT)
     body = {(named(target, row), ""): rows}
     bold = {(named(target, row), ""): [False] * len(rows)}
     for level in levels(target, data, column):
@@ -43,7 +44,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
             these = cells.reindex([(down, across, metric) for down in rows])
             heading = notes.mark(across, level) if column == "dataset" else across, named(target, metric)
             body[heading] = [
-                ABSENT if pd.isna(mean) else plus_minus(mean, half, digits)
+                absent if pd.isna(mean) else plus_minus(mean, half, digits)
                 for mean, half in zip(these["mean"], these["half_width"])
             ]
             mean = these["mean"].iloc[: len(methods)].replace(np.inf, np.nan)  # a method that diverged is never best

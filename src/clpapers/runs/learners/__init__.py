@@ -92,7 +92,7 @@ class Learner:
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Learn stream batch number t. Returns its loss [S] and logits [S, B, K] before learning.
 
-        A learner that does not look gets no x and y, and returns nothing.
+        A learner that does not look gets no x and y, and returns the loss [S] that it trains on, or None.
         """
         raise NotImplementedError
 

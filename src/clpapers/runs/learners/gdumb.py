@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from clpapers.runs.learners import Replay, Setting, cross_entropy
 from clpapers.runs.memories import Draws
 
@@ -23,7 +25,9 @@ class GDumb(Replay):
         super().__init__(setting)
         self.draws = Draws(self.memory, memory_batch, after_write=True)
 
-    def observe(self, t: int, x: None, y: None) -> None:
+    def observe(self, t: int, x: None, y: None) -> torch.Tensor:
         self.memory.write(t)
         batch = self.draws(t)
-        self.step(cross_entropy(self.net(batch.x), batch.y, batch.weight))
+        loss = cross_entropy(self.net(batch.x), batch.y, batch.weight)
+        self.step(loss)
+        return loss

@@ -1,91 +1,75 @@
-"""iCaRL, online."""
+"""iCaRL, batch by batch or task by task."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
+from clpapers.randomness import generator
 from clpapers.runs.learners import Learner, Setting
+from clpapers.streams.oracles import task_changes
+
+BLOCK = 1000  # images that pass the net together where nothing is learnt
 
 
 class ICaRL(Learner):
-    """iCaRL. Rebuffi et al. 2017, algorithms 1-5, online as in `rules`, 3.3 and A.5: exemplars change at each batch.
+    """iCaRL. Rebuffi et al. 2017, algorithms 1-5: online in `rules` (3.3, A.5), in `agem` that of GEM's authors' code.
 
-    Step: binary cross-entropy on the batch and all exemplars. The target of a class that was known at the last task
-    change, and is not in the batch, is σ(z̃/T), z̃ the logit of the net as it was then; of any other, one or zero.
-    Then, for each class in the batch, herding picks m = ⌊budget / classes seen⌋ exemplars (at least one) anew from
-    those it had and the batch; the other classes keep their first m. Prediction: the nearest mean of a class's
-    exemplars, in the normalised features below the head.
+    A step descends a loss that ties the net to what it said at the last task change. When exemplars are due, herding
+    picks m = ⌊budget / classes seen⌋ of them (at least one) for each class that came since the last choice, anew from
+    those it had and the items that came; the other classes keep their first m. Prediction: the nearest mean of a
+    class's exemplars; where no class that competes has any, the first of them, a guess.
 
     Parameters
     ----------
-    temperature: T.
+    loss: `{name: binary, temperature}` (`Binary`; `rules`) or `{name: softmax, strength}` (`Softmax`; `agem`).
+    space: where exemplars are herded and means are taken. `features`: those below the head, normalised, and means too
+        (`rules`). `logits`: as they are, of all classes; herding looks at those that compete alone (`agem`).
+    exemplars: when they are due, after each `batch` (`rules`) or at the end of each `task` (`agem`).
     """
 
     stackable = False  # classes differ in their number of exemplars, and so do seeds
 
-    def __init__(self, setting: Setting, *, temperature: float):
+    def __init__(self, setting: Setting, *, loss: dict, space: str, exemplars: str):
         super().__init__(setting)
-        self.temperature, self.budget = temperature, setting.budget["memory"]
+        self.space, self.budget = space, setting.budget["memory"]
         self.exemplars: dict[int, torch.Tensor] = {}  # class → item indices, best first
-        self.old = None  # the net at the last task change, and which classes it knew
-        self.known = torch.zeros(self.classes, dtype=torch.bool, device=setting.items.device)
+        self.due, self.begun = np.ones(len(setting.ends), dtype=bool), 0  # steps; the first item since the last choice
+        if exemplars == "task":
+            self.due[:-1] = task_changes(setting.tasks[0].cpu().numpy(), setting.ends)[1:]
+        options = dict(loss)
+        self.objective = LOSSES[options.pop("name")](self, **options)
 
     def task_change(self, t: int) -> None:
-        if self.old is None:
-            self.old = copy.deepcopy(self.net).requires_grad_(False).eval()
-        self.old.load_state_dict(self.net.state_dict())
-        self.known[list(self.exemplars)] = True
+        self.objective.task_change(t)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        b, all_x, all_y = x.shape[1], x, y
-        if self.exemplars:
-            stored = torch.cat(list(self.exemplars.values()))[None]
-            all_x = torch.cat([x, self.setting.images(stored)], dim=1)
-            all_y = torch.cat([y, self.labels_of_exemplars()[None]], dim=1)
-        logits = self.net(all_x)
-        loss = self.binary_cross_entropy(t, logits, self.targets(all_x, all_y, y)).sum(dim=2)
-        self.step(loss.mean(dim=1))
-        self.choose(self.setting.items[0, self.setting.step(t)], y[0])
-        return loss[:, :b].mean(dim=1), logits[:, :b]
-
-    def labels_of_exemplars(self) -> torch.Tensor:
-        """The class of each exemplar, in the order of the memory."""
-        classes = torch.tensor(list(self.exemplars), device=self.known.device)
-        counts = torch.tensor([len(items) for items in self.exemplars.values()], device=self.known.device)
-        return classes.repeat_interleave(counts)
+        loss, stream_loss, logits = self.objective(t, x, y)
+        self.step(loss)
+        if self.due[t]:
+            self.choose(t)
+        return stream_loss, logits
 
     @torch.no_grad()
-    def targets(self, x: torch.Tensor, y: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
-        """[1, B, K]: what the old net says of the classes that it knew, unless they are present; else one-hot."""
-        target = F.one_hot(y, self.classes).to(x.dtype)
-        if self.old is not None:
-            distilled = self.known.clone()
-            distilled[present.flatten()] = False
-            target[..., distilled] = torch.sigmoid(self.old(x)[..., distilled] / self.temperature)
-        return target
-
-    def binary_cross_entropy(self, t: int, logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        """Of each item and output, [1, B, K]; zero for classes that do not compete."""
-        each = F.binary_cross_entropy_with_logits(logits, target, reduction="none")
-        mask = self.mask(t)
-        return each if mask is None else each * mask[:, None]
-
-    @torch.no_grad()
-    def choose(self, items: torch.Tensor, y: torch.Tensor) -> None:
-        """Herd the batch's classes anew, and shorten the others."""
+    def choose(self, t: int) -> None:
+        """Herd the classes that came since the last choice, up to step t, and shorten the others."""
+        came = slice(self.begun, self.setting.step(t).stop)
+        items, y, self.begun = self.setting.items[0, came], self.setting.labels[0, came], came.stop
         present = y.unique().tolist()
         m = max(self.budget // len({*self.exemplars, *present}), 1)
         none = items[:0]
         pools = [self.pool(self.exemplars.get(c, none), items[y == c]) for c in present]
-        features = self.features(torch.cat(pools)).cpu().numpy()
+        points = self.still(self.embed, torch.cat(pools))
+        if self.space == "logits":
+            points = points[:, self.competing(t)]
+        points = points.cpu().numpy()
         for c, pool in zip(present, pools):
-            mine, features = features[: len(pool)], features[len(pool) :]
+            mine, points = points[: len(pool)], points[len(pool) :]
             self.exemplars[c] = pool[torch.from_numpy(herd(mine, m)).to(pool.device)]
         for c in self.exemplars:
             self.exemplars[c] = self.exemplars[c][:m]
@@ -96,31 +80,142 @@ class ICaRL(Learner):
         both = torch.cat([old, new])
         return both if len(both.unique()) == len(both) else both.unique()
 
-    def features(self, items: torch.Tensor) -> torch.Tensor:
-        """Normalised features [N, d] of items [N], in evaluation mode."""
+    def competing(self, t: int) -> torch.Tensor:
+        """Which classes compete at step t, bool [K]."""
+        mask = self.mask(t)
+        return torch.ones(self.classes, dtype=torch.bool, device=self.setting.items.device) if mask is None else mask[0]
+
+    def embed(self, x: torch.Tensor) -> torch.Tensor:
+        """Where images [1, N, …] lie in the space, [1, N, d]."""
+        return self.net(x) if self.space == "logits" else F.normalize(self.net.features(x), dim=2)
+
+    def still(self, answer: Callable[[torch.Tensor], torch.Tensor], items: torch.Tensor) -> torch.Tensor:
+        """What the net in evaluation mode answers to items [N]: [N, d]."""
         training = self.net.training
-        features = self.net.eval().features(self.setting.images(items[None]))[0]
+        self.net.eval()
+        said = torch.cat([answer(self.setting.images(part[None]))[0] for part in items.split(BLOCK)])
         self.net.train(training)
-        return F.normalize(features, dim=1)
+        return said
 
     @contextlib.contextmanager
     def evaluation(self) -> Iterator[None]:
         with super().evaluation(), torch.no_grad():
-            features = self.features(torch.cat(list(self.exemplars.values())))
-            each = features.split([len(items) for items in self.exemplars.values()])
-            self.means = F.normalize(torch.stack([mine.mean(dim=0) for mine in each]), dim=1)
+            if self.exemplars:
+                points = self.still(self.embed, torch.cat(list(self.exemplars.values())))
+                each = points.split([len(items) for items in self.exemplars.values()])
+                means = torch.stack([mine.mean(dim=0) for mine in each])
+                self.means = means if self.space == "logits" else F.normalize(means, dim=1)
             yield
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
-        """Minus the squared distance to each class's mean; -∞ for a class without exemplars."""
-        distances = torch.cdist(F.normalize(self.net.features(x)[0], dim=1), self.means).square()
-        scores = x.new_full((1, x.shape[1], self.classes), -torch.inf)
-        scores[0, :, list(self.exemplars)] = -distances
+        """Minus the squared distance to each class's mean; less than any for a class without exemplars."""
+        scores = x.new_full((1, x.shape[1], self.classes), torch.finfo(x.dtype).min)
+        if self.exemplars:
+            scores[0, :, list(self.exemplars)] = -torch.cdist(self.embed(x)[0], self.means).square()
         return scores
 
     def memory_use(self, s: int) -> dict:
         counts = [len(self.exemplars.get(c, ())) for c in range(self.classes)]
         return {"items": sum(counts), "bytes": sum(counts) * self.setting.images.pixels[0].numel(), "per_class": counts}
+
+
+class Binary:
+    """Binary cross-entropy on the batch and all exemplars.
+
+    The target of a class that was known at the last task change, and is not in the batch, is σ(z̃/T), z̃ the logit of
+    the net as it was then; of any other, one or zero.
+
+    temperature: T.
+    """
+
+    def __init__(self, learner: ICaRL, *, temperature: float):
+        self.learner, self.temperature = learner, temperature
+        self.old = None  # the net at the last task change, and which classes it knew
+        self.known = torch.zeros(learner.classes, dtype=torch.bool, device=learner.setting.items.device)
+
+    def task_change(self, t: int) -> None:
+        if self.old is None:
+            self.old = copy.deepcopy(self.learner.net).requires_grad_(False).eval()
+        self.old.load_state_dict(self.learner.net.state_dict())
+        self.known[list(self.learner.exemplars)] = True
+
+    def __call__(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The loss [1] to descend, that of the stream batch alone, and its logits."""
+        learner, b, all_x, all_y = self.learner, x.shape[1], x, y
+        if learner.exemplars:
+            stored = torch.cat(list(learner.exemplars.values()))[None]
+            all_x = torch.cat([x, learner.setting.images(stored)], dim=1)
+            all_y = torch.cat([y, self.labels_of_exemplars()[None]], dim=1)
+        logits = learner.net(all_x)
+        target = self.targets(all_x, all_y, y)
+        each = F.binary_cross_entropy_with_logits(logits, target, reduction="none")
+        mask = learner.mask(t)
+        loss = (each if mask is None else each * mask[:, None]).sum(dim=2)
+        return loss.mean(dim=1), loss[:, :b].mean(dim=1), logits[:, :b]
+
+    def labels_of_exemplars(self) -> torch.Tensor:
+        """The class of each exemplar, in the order of the memory."""
+        exemplars = self.learner.exemplars
+        classes = torch.tensor(list(exemplars), device=self.known.device)
+        counts = torch.tensor([len(items) for items in exemplars.values()], device=self.known.device)
+        return classes.repeat_interleave(counts)
+
+    @torch.no_grad()
+    def targets(self, x: torch.Tensor, y: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
+        """[1, B, K]: what the old net says of the classes that it knew, unless they are present; else one-hot."""
+        target = F.one_hot(y, self.learner.classes).to(x.dtype)
+        if self.old is not None:
+            distilled = self.known.clone()
+            distilled[present.flatten()] = False
+            target[..., distilled] = torch.sigmoid(self.old(x)[..., distilled] / self.temperature)
+        return target
+
+
+class Softmax:
+    """Cross-entropy of the batch + λ · Σ over past tasks of KL(softmax then ‖ now) on one exemplar of each class.
+
+    A task change closes a task: the classes that got their first exemplars in it, with a softmax over those that
+    competed. All exemplars are then noted with the net's logits, in evaluation mode. At each step each past task passes
+    the net by itself, in training mode; its KL is the mean over its classes, their exemplars drawn uniformly.
+
+    strength: λ.
+    """
+
+    def __init__(self, learner: ICaRL, *, strength: float):
+        self.learner, self.strength = learner, strength
+        steps, seed = len(learner.setting.ends), learner.setting.seeds[0]
+        self.draws = generator(seed, "distillation").random((steps, learner.classes))  # shares of a class's exemplars
+        self.past: list[tuple[list[int], torch.Tensor]] = []  # of each task its classes, and which competed
+        self.then: dict[int, tuple] = {}  # class → its exemplars at the last task change, [m], and their logits [m, K]
+
+    @torch.no_grad()
+    def task_change(self, t: int) -> None:
+        exemplars = self.learner.exemplars
+        new = [c for c in exemplars if c not in self.then]
+        if new:
+            self.past.append((new, self.learner.competing(t - 1)))
+        self.then = {c: (items, self.learner.still(self.learner.net, items)) for c, items in exemplars.items()}
+
+    def __call__(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The loss [1] to descend, that of the stream batch alone, and its logits."""
+        logits = self.learner.net(x)
+        stream_loss = self.learner.loss(t, logits, y)
+        loss = stream_loss
+        for classes, competing in self.past:
+            loss = loss + self.strength * self.divergence(t, classes, competing)
+        return loss, stream_loss, logits
+
+    def divergence(self, t: int, classes: list[int], competing: torch.Tensor) -> torch.Tensor:
+        """KL of one past task."""
+        noted = [self.then[c] for c in classes]
+        drawn = [int(self.draws[t, c] * len(items)) for c, (items, _) in zip(classes, noted)]
+        items, then = (torch.stack([each[i] for each, i in zip(part, drawn)]) for part in zip(*noted))
+        now = self.learner.net(self.learner.setting.images(items[None]))[0]
+        now, then = (logits[:, competing].log_softmax(dim=1) for logits in (now, then))
+        return F.kl_div(now, then, log_target=True, reduction="batchmean")
+
+
+LOSSES = {"binary": Binary, "softmax": Softmax}
 
 
 def herd(features: np.ndarray, m: int) -> np.ndarray:

@@ -25,7 +25,9 @@ class MultiTask(Learner):
         order = torch.from_numpy(shuffled).to(setting.items.device)
         self.items, self.labels = setting.items.gather(1, order), setting.labels.gather(1, order)
 
-    def observe(self, t: int, x: None, y: None) -> None:
+    def observe(self, t: int, x: None, y: None) -> torch.Tensor:
         now = self.setting.step(t)
         logits = self.net(self.setting.images(self.items[:, now]))
-        self.step(cross_entropy(logits, self.labels[:, now]))
+        loss = cross_entropy(logits, self.labels[:, now])
+        self.step(loss)
+        return loss

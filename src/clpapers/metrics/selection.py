@@ -1,0 +1,61 @@
+"""Hyper-parameters chosen on tasks of their own: a grid, each of its points with a score (`agem`, algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from clpapers.metrics.factors import flat
+from clpapers.metrics.learning import SCALARS
+
+
+def choose(search: dict, published: dict, grid: list[dict], runs: dict[str, list[dict]]) -> dict:
+    """Score every point of a grid and take the best; of equals the first.
+
+    Parameters
+    ----------
+    search: keys `metric` (one of `SCALARS`, the larger the better), `per_class`, `points` (cell hashes).
+    published: the paper's values, by dotted key.
+    grid: the values of each point, by dotted key, in the order of `points`.
+    runs: cell hash → the parsed results of its seeds.
+
+    Returns
+    -------
+    `search` and `published`; `scores`: of each point its `values`, `cell` and `score`, the mean over seeds, null where
+    a seed diverged; `selected`: the best point's values, the first point's if all diverged.
+    """
+    scores = []
+    for values, cell in zip(grid, search["points"]):
+        each = [SCALARS[search["metric"]](run | {"per_class": search["per_class"]}) for run in runs[cell]]
+        score = float(np.mean(each))
+        scores.append({"values": values, "cell": cell, "score": score if np.isfinite(score) else None})
+    best = max(scores, key=lambda point: -np.inf if point["score"] is None else point["score"])
+    return {"search": search, "published": published, "scores": scores, "selected": best["values"]}
+
+
+def measure(target: dict, inputs: Iterable[tuple[dict, dict]]) -> pd.DataFrame:
+    """List every point of every grid.
+
+    Parameters
+    ----------
+    target: no keys of its own.
+    inputs: (factors, what `choose` returned), one a selection.
+
+    Returns
+    -------
+    Columns: the factors, `cell`, the values (`learning_rate`, …: the last part of their keys; NaN where a learner has
+    none), `metric`, `score` (NaN where a run diverged), `selected` and `published`, whether it is the point taken here
+    and the paper's.
+    """
+    rows = []
+    for factors, found in inputs:
+        for point in found["scores"]:
+            row = {**flat(factors), "cell": point["cell"]}
+            row |= {key.rpartition(".")[2]: value for key, value in point["values"].items()}
+            score = np.nan if point["score"] is None else point["score"]
+            row |= {"metric": found["search"]["metric"], "score": score}
+            row |= {kind: point["values"] == found[kind] for kind in ("selected", "published")}
+            rows.append(row)
+    return pd.DataFrame(rows)

@@ -1,0 +1,59 @@
+"""Renders selections: a line a learner, what was chosen beside what the paper chose; the grid is the table's data."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from clpapers.targets.notes import Notes, levels, named
+from clpapers.targets.table import Table, plus_minus
+
+FIXED = ("dataset", "learner", "cell", "metric", "score", "selected", "published")
+
+
+def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
+    """Set each selection's values and score beside those of the paper's choice.
+
+    Parameters
+    ----------
+    target: keys `title`, `caption`, `grid` (orders data sets and learners), `names`, and `decimals` of the scores.
+    data: one row a point of a grid, as measured by `selection`.
+    """
+    values = [column for column in data if column not in FIXED]
+    lines, same = [], []
+    for dataset in levels(target, data, "dataset"):
+        for learner in levels(target, data, "learner"):
+            grid = data[(data["dataset"] == dataset) & (data["learner"] == learner)]
+            if grid.empty:
+                continue
+            line = [notes.mark(named(target, dataset), dataset), named(target, learner), str(len(grid))]
+            taken = grid[grid["selected"]].iloc[:1]
+            printed = grid[grid["published"]].iloc[:1]  # empty where a reduced grid leaves the paper's choice out
+            for value in values:
+                line += [_value(taken[value]), _value(printed[value])]
+            for point in (taken, printed):
+                line.append("–" if point.empty else _score(point["score"].iloc[0], target.get("decimals", 1)))
+            lines.append(line)
+            same.append(not printed.empty and taken.index[0] == printed.index[0])
+    pairs = [(named(target, value), kind) for value in (*values, "score") for kind in ("here", "paper")]
+    heads = [(named(target, "dataset"), ""), (named(target, "learner"), ""), ("Points", ""), *pairs]
+    body = pd.DataFrame(lines, columns=pd.MultiIndex.from_tuples(heads))
+    bold = body.map(lambda _: False)
+    for row, agree in enumerate(same):
+        if agree:
+            bold.iloc[row, 3:] = True
+    return Table(
+        title=notes.mark(target["title"]),
+        caption=notes.fill(target["caption"]),
+        body=body,
+        bold=bold,
+        data=data,
+        footnotes=notes.footnotes(target, data["dataset"]),
+    )
+
+
+def _value(values: pd.Series) -> str:
+    return "–" if values.isna().all() else f"{values.iloc[0]:g}"
+
+
+def _score(score: float, decimals: int) -> str:
+    return "∞" if pd.isna(score) else plus_minus(score, float("nan"), decimals)
