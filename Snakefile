@@ -8,6 +8,7 @@ include: "rules/common.smk"
 wildcard_constraints:
     scale="[a-z_]+",
     dataset=r"[\w-]+",
+    weights=r"\w+",
     order=r"[\w.-]+",
     run=r"[a-z_]+-[0-9a-f]{10}",
     block=r"seeds?\d+(-\d+)?",

@@ -82,6 +82,12 @@ def dataset_spec(wildcards):
     return repr((described, settings["sources"], sizes, partial))
 
 
+def weights_spec(wildcards):
+    """What decides the bytes of pre-trained weights, in one string."""
+    there = plan(wildcards.scale)
+    return repr((known("weights", wildcards.weights, there.weights), there.settings["sources"]))
+
+
 def dataset_of_stream(wildcards):
     """The data set a stream permutes; a toy stream needs none."""
     toy = wildcards.dataset.startswith("toy-")
@@ -91,6 +97,12 @@ def dataset_of_stream(wildcards):
 def cell_of(wildcards):
     """The cell whose hash a run's path ends in."""
     return known("cell", wildcards.run.rpartition("-")[2], plan(wildcards.scale).cells)
+
+
+def weights_of_run(wildcards):
+    """The weights that a run's net starts from, if from any."""
+    weights = cell_of(wildcards).weights
+    return [weights] if weights else []
 
 
 def streams_of_run(wildcards):

@@ -22,3 +22,28 @@ rule dataset:
     shell:
         "clpapers dataset --out {output.data} --data-folder {resources.data_folder:q}"
         " --downloads {resources.downloads:q} > {log} 2>&1"
+
+
+rule weights:
+    """Fetch and verify pre-trained weights; their arrays."""
+    output:
+        weights="results/{scale}/weights/{weights}.npz",
+        record="results/{scale}/weights/{weights}.record.json",
+    log:
+        "results/{scale}/logs/weights/{weights}.log",
+    benchmark:
+        "results/{scale}/benchmarks/weights/{weights}.tsv"
+    retries: 1
+    conda:
+        "../envs/clpapers.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=60,
+        data_folder=SETTINGS["data_folder"],  # not params: as for data sets
+        downloads=SETTINGS["downloads"],
+    params:
+        code=code_digest("clpapers.datasets.weights"),
+        spec=weights_spec,
+    shell:
+        "clpapers weights --out {output.weights} --data-folder {resources.data_folder:q}"
+        " --downloads {resources.downloads:q} > {log} 2>&1"

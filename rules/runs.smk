@@ -3,6 +3,7 @@ rule train:
     input:
         data="results/{scale}/datasets/{dataset}.npz",
         streams=streams_of_run,
+        weights=weights_of_run,
         selection=selection_of_run,
     output:
         result="results/{scale}/runs/{dataset}/{order}/{run}/{block}.json",

@@ -25,11 +25,12 @@ from clpapers.config import (
 from clpapers.metrics import cost, learning
 
 ROOT = Path(__file__).parents[1]
-PAPER, SCALE, SETTINGS, DATASETS = (
+PAPER, SCALE, SETTINGS, DATASETS, WEIGHTS = (
     "config/papers/tiny.yaml",
     "config/scales/tiny.yaml",
     "config/config.yaml",
     "config/datasets.yaml",
+    "config/weights.yaml",
 )
 TEXT = {
     PAPER: """\
@@ -90,7 +91,8 @@ def folder(tmp_path, monkeypatch):
     for name, text in TEXT.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text)
-    shutil.copy(ROOT / DATASETS, DATASETS)
+    for file in (DATASETS, WEIGHTS):
+        shutil.copy(ROOT / file, file)
     Path("config/scales/real.yaml").write_text(REAL)
 
 
@@ -183,9 +185,24 @@ REFUSED = [
      "ace"),
     (PAPER, "name: mlp, hidden: [4]", "name: mlp", "datasets.mnist: net mlp needs a value for 'hidden'"),
     (PAPER, "name: mlp, hidden: [4]", "name: mpl", "datasets.mnist.net.name: 'mpl' is not one of mlp, cnn, "
-     "resnet18_reduced"),
+     "resnet18_reduced, resnet18"),
     (PAPER, "hidden: [4]", "hidden: [4], width: 2", "datasets.mnist: net mlp takes no 'width'; it takes hidden"),
     (PAPER, "hidden: [4]", "hidden: 4", "datasets.mnist.net.hidden: 4 is not of type array"),
+    (PAPER, "name: cnn, width: 2", "name: resnet18_reduced, width: 2, head: joint_embedding", "datasets.cifar10: "
+     "net.head joint_embedding: it needs attributes, which only cub200 or awa2 has"),
+    (PAPER, "name: cnn, width: 2", "name: resnet18, width: 2, pool: true, head: linear", "datasets.cifar10: net "
+     "resnet18 needs a value for 'weights'"),
+    (PAPER, "name: cnn, width: 2", "name: resnet18, width: 2, pool: 3, head: linear, weights: none",
+     "datasets.cifar10.net.pool: 3 is not of type boolean"),
+    (PAPER, "name: cnn, width: 2", "name: resnet18, width: 2, pool: true, head: linear, weights: imagenet",
+     "datasets.cifar10: net.weights imagenet needs width 64, not 2; or write weights: none"),
+    (PAPER, "name: mlp, hidden: [4]", "name: resnet18, width: 64, pool: true, head: linear, weights: imagenet",
+     "datasets.mnist: net.weights imagenet needs channels 3, not 1; or write weights: none"),
+    (PAPER, GRID, GRID + "\n    cell: {net: {name: resnet18, width: 8, pool: true, head: linear, weights: imagenet}}",
+     f"{CELL}: net.weights imagenet needs width 64, not 8; or write weights: none"),
+    (PAPER, "scaling: symmetric", "scaling: imagenet", f"{CELL}: scaling imagenet: it needs 3 channels, mnist has 1"),
+    (PAPER, GRID, GRID + "\n    cell: {scaling: centred, order: {name: permuted_pixels, tasks: 2}}",
+     f"{CELL}: scaling centred: not with permuted_pixels; take unit or symmetric"),
     # data sets, grids and streams
     (PAPER, "  cifar10: {net", "  cifra10: {net", "datasets: 'cifra10' is not one of mnist, fashion_mnist, emnist, "),
     (PAPER, "dataset: [mnist, ", "dataset: [mnits, ", "targets.table1.grid.dataset[0]: 'mnits' is not one of mnist, "
@@ -268,6 +285,10 @@ REFUSED = [
     (DATASETS, "  train: 60000", "  train: -1", "mnist.train: -1 must be at least 1"),
     (DATASETS, "      formats: [idx]", "      formats: [xdi]", "mnist.sources[0].formats[0]: 'xdi' is not one of "
      "awa2, cifar_python, "),
+    # pre-trained weights
+    (WEIGHTS, "width: 64", "width: 0", "resnet18_imagenet.width: 0 must be at least 1"),
+    (WEIGHTS, "kind: standin", "kind: stand_in", "resnet18_imagenet.sources[2].kind: 'stand_in' is not one of folder, "
+     "torchvision, standin"),
 ]  # fmt: skip
 
 
@@ -299,6 +320,21 @@ def test_wrong_settings_are_refused_in_one_line(given, line):
     with pytest.raises(ConfigError) as refusal:
         settings(**given)
     assert str(refusal.value) == f"config/config.yaml or --config: {line}"
+
+
+def test_weights_without_an_entry_are_refused():
+    edit(WEIGHTS, "resnet18_imagenet:", "resnet18_places:")
+    edit(PAPER, "name: cnn, width: 2", "name: resnet18, width: 64, pool: true, head: linear, weights: imagenet")
+    with pytest.raises(ConfigError) as refusal:
+        plan()
+    line = "datasets.cifar10: net.weights: 'resnet18_imagenet' is not one of resnet18_places"
+    assert str(refusal.value) == f"{PAPER}: {line}"
+
+
+def test_a_cell_names_the_weights_that_its_net_starts_from():
+    edit(PAPER, "name: cnn, width: 2", "name: resnet18, width: 64, pool: true, head: linear, weights: imagenet")
+    found = {cell.spec["dataset"]: cell.weights for cell in plan().cells.values()}
+    assert found == {"mnist": None, "cifar10": Path("results/tiny/weights/resnet18_imagenet.npz")}
 
 
 def test_a_setting_given_twice_is_refused_which_snakemake_would_let_pass():

@@ -63,6 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("dataset", dataset, "fetch, verify and decode a data set", out="results/S/datasets/D.npz")
     sub.add_argument("--data-folder", type=Path, default="data", help="your own copies, <folder>/<dataset>/…")
     sub.add_argument("--downloads", type=Path, default="downloads", help="where fetched files are kept")
+    sub = command("weights", weights, "fetch and verify pre-trained weights", out="results/S/weights/W.npz")
+    sub.add_argument("--data-folder", type=Path, default="data", help="your own copy, <folder>/weights/…")
+    sub.add_argument("--downloads", type=Path, default="downloads", help="where fetched files are kept")
     command("stream", stream, "permute a data set into a stream", out="results/S/streams/D/ORDER/seedK.npz")
     command("entropy", entropy, "simulate stf's appendix E", out="results/S/streams/entropy/P-T.npz")
     command("net", net, "describe the net a data set is learnt with", out="results/S/runs/nets/P/D.json")
@@ -140,6 +143,33 @@ def dataset(options: argparse.Namespace) -> None:
         record["data"] = {name: facts}
 
 
+def weights(options: argparse.Namespace) -> None:
+    """results/<scale>/weights/<weights>.npz"""
+    from clpapers.datasets.build import DatasetError
+    from clpapers.datasets.weights import build
+
+    plan, name = _plan(options.out), options.out.stem
+    if name not in plan.weights:
+        raise Refusal(f"{options.out}: no weights {name!r}; there are: {', '.join(plan.weights)}")
+    allowed, spec = plan.settings["sources"], dict(plan.weights[name])
+    if allowed == "stand_in":
+        spec["sources"] = [source for source in spec["sources"] if source["kind"] == "standin"]
+    code = provenance.code_digest("clpapers.datasets.weights")
+    with provenance.recording("weights", [options.out], [], code, sources=allowed) as record:
+        try:
+            facts = build(
+                name,
+                spec,
+                data_folder=options.data_folder,
+                downloads=options.downloads,
+                standin=allowed != "real",
+                out=options.out,
+            )
+        except DatasetError as error:
+            raise Refusal(str(error)) from None
+        record["data"] = {name: facts}
+
+
 def stream(options: argparse.Namespace) -> None:
     """results/<scale>/streams/<dataset>/<order>/seed<k>.npz"""
     import numpy as np
@@ -196,7 +226,7 @@ def net(options: argparse.Namespace) -> None:
     spec, facts = plan.nets[key], plan.datasets[name.partition("-")[0]]
     h, w, c = facts["shape"]
     with provenance.recording("runs", [options.out], [], net_code(spec), dataset=name, net=spec):
-        described = describe(spec, (c, h, w), len(facts["classes"]))
+        described = describe(spec, (c, h, w), len(facts["classes"]), facts.get("attributes"))
         provenance.write_text(options.out, json.dumps(described, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -222,7 +252,7 @@ def train(options: argparse.Namespace) -> None:
     with provenance.recording(
         "runs",
         [options.out],
-        [cell.dataset, *streams.values(), *chosen],
+        [cell.dataset, *streams.values(), *chosen, *([cell.weights] if cell.weights else [])],
         run_code(cell.spec),
         cell=cell.spec,
         seeds=list(seeds),
@@ -231,7 +261,9 @@ def train(options: argparse.Namespace) -> None:
     ) as record:
         train_split, test_split = (arrays.load(cell.dataset, split) for split in ("train", "test"))
         classes = len(plan.datasets[cell.spec["dataset"]]["classes"])
-        data = loop.Data(train_split.x, train_split.y, test_split.x, test_split.y, classes)
+        known = arrays.attributes(cell.dataset)
+        start = arrays.by_name(cell.weights) if cell.weights else None
+        data = loop.Data(train_split.x, train_split.y, test_split.x, test_split.y, classes, known, start)
         loaded = {seed: load(path, len(data.train_y)) for seed, path in streams.items()}
         spec = cell.spec
         for file in chosen:
@@ -439,6 +471,8 @@ def notes(plan: Plan, target: Target):
     data = provenance.read_record(target.metrics).get("data", {})
     called = {name: "synthetic" if facts["standin"] else "part of the real data" for name, facts in data.items()}
     standins = {name: called[name] for name, facts in data.items() if facts["standin"] or facts["partial"]}
+    for name in {cell.spec["dataset"] for _, cell in target.cells if cell.weights and cell.weights.stem in standins}:
+        standins[name] = ", ".join(filter(None, [standins.get(name), "random instead of trained weights"]))
     return Notes(plan.scale, standins, reduced(target), len(target.seeds))
 
 

@@ -197,12 +197,23 @@ class Cell:
         return RESULTS / self.scale / "datasets" / f"{self.spec['dataset']}.npz"
 
     @property
+    def weights(self) -> Path | None:
+        """The file of the weights that its net starts from; None where there are none."""
+        name = pretrained(self.spec["net"])
+        return RESULTS / self.scale / "weights" / f"{name}.npz" if name else None
+
+    @property
     def folder(self) -> Path:
         place = Path(self.spec["dataset"]) / slug(self.spec["order"])
         return RESULTS / self.scale / "runs" / place / f"{self.spec['learner']['name']}-{self.hash}"
 
     def stream(self, seed: int) -> Path:
         return stream_path(self.scale, self.spec["dataset"], self.spec["order"], seed)
+
+
+def pretrained(net: dict) -> str | None:
+    """Which weights of config/weights.yaml a net starts from; None where it starts from none."""
+    return None if net.get("weights", "none") == "none" else f"{net['name']}_{net['weights']}"
 
 
 def stream_path(scale: str, dataset: str, order: dict, seed: int) -> Path:
@@ -362,6 +373,8 @@ class Plan:
                 raise ConfigError(f"{self.scale_file}: papers: '{paper}' has no file in {CONFIG}/papers/")
         self.datasets = read_yaml(CONFIG / "datasets.yaml")
         validate(self.datasets, schema("datasets"), CONFIG / "datasets.yaml")
+        self.weights = read_yaml(CONFIG / "weights.yaml")
+        validate(self.weights, schema("weights"), CONFIG / "weights.yaml")
         for dataset in self.settings.get("stand_ins", {}):
             if dataset not in self.datasets:
                 known = ", ".join(self.datasets)
@@ -422,7 +435,7 @@ class Plan:
         self.titles[paper] = content.get("title", paper)
         for dataset in content.get("datasets", {}):
             net = self._base(content, dataset).get("net", {})
-            self._complete(file, f"datasets.{dataset}", "net", net)
+            self._net(file, f"datasets.{dataset}", net, dataset)
             self.nets[f"{paper}/{dataset}"] = net
         for name, spec in content.get("targets", {}).items():
             yield self._target(paper, file, content, name, spec)
@@ -504,7 +517,7 @@ class Plan:
         base = self._base(content, dataset)
         options = self._options(content, dataset, learner) if learner else {}
         net = merge(base, options.get("cell", {})).get("net", {})
-        self._complete(file, at, "net", net)
+        self._net(file, at, net, dataset)
         return net
 
     def _grid(self, paper: str, file: Path, at: str, content: dict, spec: dict) -> Iterator[tuple[dict, Cell]]:
@@ -627,7 +640,8 @@ class Plan:
                     if option not in spec[part] and option not in ("batch", "oracles", "shots"):
                         raise ConfigError(f"{file}: {where}: {part} needs a value for '{option}'")
         spec["order"] = self._order(file, where, spec["order"])
-        self._complete(file, where, "net", spec["net"])
+        self._net(file, where, spec["net"], dataset)
+        self._scaling(file, where, spec)
         for key, value in schema("paper")["$defs"]["learner_needs"]["const"].get(method, {}).items():
             found = functools.reduce(lambda block, part: block[part], key.split("."), spec)
             if found != value:
@@ -706,6 +720,34 @@ class Plan:
             except ValueError as error:
                 raise ConfigError(f"{file}: {where}: oracle: {error}") from None
         return oracle | ({"aligned": aligned} if oracle["name"] == "split" else {})
+
+    def _net(self, file: Path, where: str, net: dict, dataset: str) -> None:
+        """Refuse a net that is incomplete, or that wants of a data set or of its weights what these do not have."""
+        self._complete(file, where, "net", net)
+        facts, weights = self.datasets[dataset], pretrained(net)
+        if net.get("head") == "joint_embedding" and "attributes" not in facts:
+            there = " or ".join(name for name, each in self.datasets.items() if "attributes" in each)
+            raise ConfigError(f"{file}: {where}: net.head joint_embedding: it needs attributes, which only {there} has")
+        if weights is None:
+            return
+        if weights not in self.weights:
+            raise ConfigError(f"{file}: {where}: net.weights: {weights!r} is not one of {', '.join(self.weights)}")
+        for key, found in (("width", net["width"]), ("channels", facts["shape"][2])):
+            if found != self.weights[weights][key]:
+                wanted = f"{key} {self.weights[weights][key]}, not {found}"
+                raise ConfigError(
+                    f"{file}: {where}: net.weights {net['weights']} needs {wanted}; or write weights: none"
+                )
+
+    def _scaling(self, file: Path, where: str, spec: dict) -> None:
+        """Refuse a scaling that the images or their order do not allow."""
+        scaling, channels = spec["scaling"], self.datasets[spec["dataset"]]["shape"][2]
+        if scaling == "imagenet" and channels != 3:
+            raise ConfigError(
+                f"{file}: {where}: scaling imagenet: it needs 3 channels, {spec['dataset']} has {channels}"
+            )
+        if scaling in ("centred", "imagenet") and spec["order"]["name"] == "permuted_pixels":
+            raise ConfigError(f"{file}: {where}: scaling {scaling}: not with permuted_pixels; take unit or symmetric")
 
     @staticmethod
     def _complete(file: Path, where: str, part: str, block: dict) -> None:

@@ -263,7 +263,7 @@ def lineage(path: Path | str) -> Iterator[str]:
         yield f"{pad}{file}  {digest[:12]}{mark}"
         yield f"{pad}    {record['command']}"
         yield f"{pad}    code {record['code']} at {commit}, {record['started']}, {record['wall_seconds']} s"
-        if record["stage"] == "datasets":
+        if record["stage"] in ("datasets", "weights"):
             for name, facts in record["data"].items():
                 sums = ", ".join(f"{split} {digest}" for split, digest in facts["sha256"].items())
                 yield f"{pad}    data {name} from {facts['source']}, {facts['proof']}: {sums}"

@@ -16,6 +16,7 @@ LR = 0.1
 MLP = {"name": "mlp", "hidden": [6, 5]}
 CNN = {"name": "cnn", "width": 2}
 RESNET = {"name": "resnet18_reduced", "width": 2, "head": "linear"}
+EMBEDDING = {"name": "resnet18_reduced", "width": 2, "head": "joint_embedding"}
 LINEAR = {"name": "mlp", "hidden": []}
 
 
@@ -28,7 +29,13 @@ def images(classes=4, items=20, shape=(4, 4, 1), test_items=4):
         y = np.repeat(np.arange(classes), n)
         return (prototypes[y] + rng.normal(0, 30, (n * classes, *shape))).clip(0, 255).astype(np.uint8), y
 
-    return loop.Data(*split(items), *split(test_items), classes=classes)
+    return loop.Data(*split(items), *split(test_items), classes=classes, attributes=known(classes))
+
+
+def known(classes, attributes=7):
+    """Random attributes of each class, rows of length 1."""
+    table = np.random.default_rng(1).random((classes, attributes), dtype=np.float32)
+    return table / np.linalg.norm(table, axis=1, keepdims=True)
 
 
 def split(tasks):
@@ -99,7 +106,9 @@ class Way:
         """The net of one seed as an ordinary module, not yet trained."""
         torch.manual_seed(self.setting.init(purpose)[s])
         shape, classes = shape or self.setting.images.shape, classes or self.setting.classes
-        return nets.build(net or self.spec["net"], shape, classes).double().train()
+        known = self.data.attributes
+        table = None if known is None else torch.from_numpy(known[self.courses[s].class_of_output])
+        return nets.build(net or self.spec["net"], shape, classes, attributes=table).double().train()
 
     def optimizer(self, net):
         """The budget's, as torch has it by default."""

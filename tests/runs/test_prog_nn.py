@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import CNN, LR, MLP, RESNET, Way, cell, cross_entropy, images
+from courses import CNN, EMBEDDING, LR, MLP, RESNET, Way, cell, cross_entropy, images
 from torch import nn
 
 from clpapers.runs.learners import prog_nn
@@ -19,11 +19,15 @@ PROG = {"name": "prog_nn"}
 DATA = images(classes=6, items=7)
 SPLIT = {"name": "split", "tasks": 3, "length": None}
 DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": 18}
-NETS = pytest.mark.parametrize("net", [MLP, RESNET], ids=lambda net: net["name"])
+RESNET18 = {"name": "resnet18", "width": 2, "pool": True, "head": "linear", "weights": "none"}
+NETS = pytest.mark.parametrize(
+    "net", [MLP, RESNET, RESNET18, EMBEDDING], ids=["mlp", "reduced", "resnet18", "embedding"]
+)
 
 
 def on_its_way(net=MLP, order=SPLIT, seeds=(0,), train="oracle", data=None, **changed):
-    data = data or (DATA if net is MLP else images(classes=6, items=7, shape=(8, 8, 1)))
+    side = 16 if net is RESNET18 else 8
+    data = data or (DATA if net is MLP else images(classes=6, items=7, shape=(side, side, 1)))
     spec = cell(PROG, net, oracle={"name": "chunks"}, order=order, train=train, **changed)
     pixels = data.train_x[0, ..., 0].size
     return Way(spec, data, [orders.make(order, data.train_y, seed, pixels) for seed in seeds])
@@ -134,25 +138,29 @@ def test_training_equals_the_explicit_sums_of_maps(order, ahead, monkeypatch):
         torch.testing.assert_close(answers(way, c, x)[0], forward(c, x[0].flatten(1)).detach())
 
 
-def test_resnet_columns_equal_explicit_sums_of_convolutions():
+@pytest.mark.parametrize("net", [RESNET, RESNET18, EMBEDDING], ids=["reduced", "resnet18", "embedding"])
+def test_resnet_columns_equal_explicit_sums_of_convolutions(net):
     """In evaluation mode, level by level, after training."""
-    way, x = on_its_way(RESNET), on_its_way(RESNET).batch(0)[0]
+    way, x = on_its_way(net), on_its_way(net).batch(0)[0]
     columns = way.walk().net.columns
     said, x = [answers(way, c, x)[0] for c in range(3)], x[0]
     way.learner.net.eval()
-    seen = []  # of each column: the inputs of stem, stages and head
+    seen, first = [], 2 if net is RESNET18 else 1  # of each column: the inputs of stem, stages and head
     for c, column in enumerate(columns):
         inputs = [x]
-        for i, (level, stride) in enumerate(zip(column.levels, (1, 1, 2, 2, 2, None), strict=True)):
+        for i, (level, stride) in enumerate(zip(column.levels, (first, 1, 2, 2, 2, None), strict=True)):
             h = level.own(inputs[i])
             if i == 0 and c:
-                h = h + math.sqrt(c) * F.conv2d(x, level.laterals.map.weight, level.laterals.map.bias)
+                weight, bias = level.laterals.map.parameters()
+                h = h + math.sqrt(c) * F.conv2d(x[..., ::first, ::first], weight.view(-1, 1, 1, 1), bias.flatten())
             for (weight, bias), other in zip(unfolded(level.laterals.weight.squeeze(0), c) if i and c else [], seen):
                 if stride is None:
                     h = h + F.linear(other[i], weight, bias)
                 else:
                     h = h + F.conv2d(other[i][..., ::stride, ::stride], weight, bias)
             inputs.append(h if stride is None else h.relu())
+            if i == 0 and first == 2:
+                inputs[-1] = F.max_pool2d(inputs[-1], 3, 2, padding=1)
             if i == 4:
                 inputs[-1] = inputs[-1].mean(dim=(2, 3))
         torch.testing.assert_close(said[c], inputs.pop().detach())
@@ -268,9 +276,10 @@ def test_parameters_of_mlp_columns(seeds):
     assert report == {"columns": 3, "parameters": layers * (1 + 2 + 3)}
 
 
-def test_parameters_of_resnet_columns():
+@pytest.mark.parametrize("net", [RESNET, RESNET18, EMBEDDING], ids=["reduced", "resnet18", "embedding"])
+def test_parameters_of_resnet_columns(net):
     """Column c has the net, and c maps from pixels, from the inputs of four stages and from pooled features."""
-    way = on_its_way(RESNET)
+    way = on_its_way(net)
     net = sum(p.numel() for p in way.ordinary().parameters())
     maps = sum(n_in * n_out + n_out for n_in, n_out in ((1, 2), (2, 2), (2, 4), (4, 8), (8, 16), (16, 6)))
     assert way.learner.report(0)["parameters"] == 3 * net + (1 + 2) * maps

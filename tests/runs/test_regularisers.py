@@ -4,7 +4,22 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import CNN, LINEAR, LR, MLP, RESNET, Way, assert_same_net, cell, cross_entropy, images, made, split, stream
+from courses import (
+    CNN,
+    EMBEDDING,
+    LINEAR,
+    LR,
+    MLP,
+    RESNET,
+    Way,
+    assert_same_net,
+    cell,
+    cross_entropy,
+    images,
+    made,
+    split,
+    stream,
+)
 
 from clpapers.runs import nets
 from clpapers.runs.fisher import squared_gradients
@@ -35,23 +50,25 @@ def item_by_item(net, x, allowed):
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("count", [1, 5, 11])
-@pytest.mark.parametrize("net", [MLP, CNN, RESNET], ids=lambda net: net["name"])
+@pytest.mark.parametrize("net", [MLP, CNN, RESNET, EMBEDDING], ids=["mlp", "cnn", "resnet", "embedding"])
 @pytest.mark.parametrize("seeds", [[4], [4, 5, 6]], ids=len)
 def test_squared_gradients_are_those_of_single_items(net, seeds, count, masked):
     """Nets whose running statistics have moved; each seed has images and a mask of its own."""
     rng = torch.Generator().manual_seed(1)
     shape = (1, 8, 8)
 
-    def build():
-        return nets.build(net, shape, 4).double()
+    tables = [torch.rand(4, 6, generator=rng) for _ in seeds]
 
-    stacked, ordinary = stack(build, seeds).double().train(), []
+    def build(table):
+        return nets.build(net, shape, 4, attributes=table).double()
+
+    stacked, ordinary = stack(build, seeds, tables).double().train(), []
     x = torch.rand((len(seeds), count, *shape), generator=rng, dtype=torch.float64)
     warm = torch.rand((len(seeds), 6, *shape), generator=rng, dtype=torch.float64)
     stacked(warm)
     for s, seed in enumerate(seeds):
         torch.manual_seed(seed)
-        ordinary.append(build().train())
+        ordinary.append(build(tables[s]).train())
         ordinary[s](warm[s])
     mask = torch.tensor([[True, False, True, True], [False, True, True, False], [True, True, False, False]])
     estimate = squared_gradients(stacked, x, mask[: len(seeds)] if masked else None)

@@ -13,18 +13,23 @@ from clpapers.runs import nets
 from clpapers.runs.nets.stacked import stack
 
 SEEDS = [3, 1, 4]
+TABLES = list(torch.rand(3, 4, 6, generator=torch.Generator().manual_seed(0)))  # each seed's classes are others
+
+
+def built(spec, table):
+    return nets.build(spec, (3, 8, 8), 4, attributes=table)
 
 
 def singles(spec, seeds=SEEDS):
     modules = []
-    for seed in seeds:
+    for seed, table in zip(seeds, TABLES):
         torch.manual_seed(seed)
-        modules.append(nets.build(spec, (3, 8, 8), 4).double())
+        modules.append(built(spec, table).double())
     return modules
 
 
 def stacked(spec, seeds=SEEDS):
-    return stack(lambda: nets.build(spec, (3, 8, 8), 4), seeds).double()
+    return stack(lambda table: built(spec, table), seeds, TABLES[: len(seeds)]).double()
 
 
 def tracked(net):

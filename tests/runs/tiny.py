@@ -72,6 +72,8 @@ NETS = {
     "cnn": {"name": "cnn", "width": 3},
     "resnet": {"name": "resnet18_reduced", "width": 2, "head": "linear"},
     "cosine": {"name": "resnet18_reduced", "width": 2, "head": "cosine"},
+    "resnet18": {"name": "resnet18", "width": 2, "pool": True, "head": "linear", "weights": "none"},
+    "embedding": {"name": "resnet18_reduced", "width": 2, "head": "joint_embedding"},
 }
 NONE, MIXED, CHUNKS = {"name": "none"}, {"name": "mixed"}, {"name": "chunks"}
 RANDOM = {"name": "random", "length": None}

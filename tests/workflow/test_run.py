@@ -119,6 +119,27 @@ def test_two_runs_give_the_same_bytes_and_a_third_beside_one_is_refused(finished
     assert [name for name in ours if ours[name] != theirs[name]] == []
 
 
+def test_weights_that_a_net_starts_from_are_a_stage_and_a_stand_in_is_told(project):
+    """Made for the runs that start from them and no others; what descends from them says so."""
+    weights, table = "results/mini/weights/resnet18_imagenet.npz", "results/mini/targets/mini/table1.md"
+    net = "{name: resnet18, width: 64, pool: true, head: linear, weights: imagenet}"
+    project.edit("config/papers/mini.yaml", "{name: cnn, width: 2}", f"{net}, scaling: imagenet")
+    project.edit("config/papers/mini.yaml", "[mnist], learner: [er, ace]", "[mnist, cifar10], learner: [er]")
+    project.edit("config/scales/mini.yaml", "  mnist:", "  cifar10: {train_per_class: 3, test_per_class: 1}\n  mnist:")
+    project.edit("config/scales/mini.yaml", "seeds: 0-1", "seeds: 0-0")
+    assert project.plan(table).count(weights) == 1
+    done = project.snakemake(table, "--cores", "1")
+    assert done.returncode == 0, done.stdout
+    for path in (project.folder / "results/mini/runs").rglob("seed0.record.json"):
+        record, starts = json.loads(path.read_text()), "cifar10" in path.parts
+        assert (weights in [entry["path"] for entry in record["inputs"]]) == starts
+        assert ("resnet18_imagenet" in record["data"]) == starts
+    text = (project.folder / table).read_text()
+    assert "mnist: synthetic" in text.replace("MNIST", "mnist")
+    assert "cifar10: synthetic, random instead of trained weights" in text
+    assert "data resnet18_imagenet from standin" in project.clpapers("lineage", table).stdout
+
+
 def test_nothing_is_written_outside_results(finished):
     assert {path.name for path in finished.folder.iterdir()} == {*PARTS, "results", ".snakemake"}
 

@@ -21,7 +21,7 @@ class Official(NamedTuple):
 @functools.cache
 def official(name: str) -> list[Official]:
     """The files of torchvision's dataset class `name` (MNIST, FashionMNIST, EMNIST, CIFAR10, CIFAR100)."""
-    dataset = getattr(_datasets(), name)
+    dataset = getattr(module("datasets"), name)
     if hasattr(dataset, "tgz_md5"):
         return [Official([dataset.url], dataset.filename, dataset.tgz_md5)]
     if "md5" in vars(dataset):  # EMNIST inherits MNIST's mirrors, which do not serve it
@@ -30,9 +30,17 @@ def official(name: str) -> list[Official]:
     return [Official([mirror + file for mirror in mirrors], file, md5) for file, md5 in dataset.resources]
 
 
+def weights_url(model: str, weights: str) -> str:
+    """Where the official weights of a model are, such as IMAGENET1K_V1 of resnet18.
+
+    The file's name ends in the first eight digits of its SHA-256: `resnet18-f37072fd.pth`.
+    """
+    return module("models").get_model_weights(model)[weights].url
+
+
 @functools.cache
-def _datasets() -> ModuleType:
-    """`torchvision.datasets`; beside a torch of another build it only imports after a little help.
+def module(name: str) -> ModuleType:
+    """A module of torchvision's; beside a torch of another build it only imports after a little help.
 
     torchvision's compiled operators do not load beside, say, a CPU-only torch of another build; its import
     then fails with "operator torchvision::nms does not exist", on registering fakes for two operators that
@@ -56,4 +64,4 @@ def _datasets() -> ModuleType:
         import torchvision
 
         torchvision.declared_operators = library  # the schemas live as long as this object
-    return torchvision.datasets
+    return getattr(torchvision, name)

@@ -99,3 +99,9 @@ def attributes(path: Path | str) -> np.ndarray | None:
     """What is known of each class, float32 [C, A], each row of length 1; None where the data set has nothing."""
     with np.load(path, allow_pickle=False) as stored:
         return stored.get("attributes")
+
+
+def by_name(path: Path | str) -> dict[str, np.ndarray]:
+    """All arrays of an .npz."""
+    with np.load(path, allow_pickle=False) as stored:
+        return dict(stored)

@@ -1,9 +1,8 @@
-"""One file over HTTP, proven by its MD5 before it stands under its own name."""
+"""One file over HTTP, proven by its checksum before it stands under its own name."""
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import shutil
 import tempfile
 import time
@@ -18,30 +17,29 @@ from clpapers.datasets.files import SourceError, looks_like_html
 TIMEOUT = (10.0, 30.0)  # seconds: to connect, and between two pieces of the answer
 
 
-def download(urls: list[str], filename: str, md5: str, folder: Path) -> Path:
-    """`folder/filename` with this MD5, fetched from the first of `urls` that serves it unless already there.
+def download(urls: list[str], filename: str, digest: str, folder: Path, algorithm: str = "md5") -> Path:
+    """`folder/filename` with this checksum, fetched from the first of `urls` that serves it unless already there.
 
-    A file that is there but wrong is fetched anew. Until its MD5 is proven a download stands in a temporary
-    folder, removed on any failure. SourceError, with every URL's fault, where none serves; OSError where the
-    disk does not take the file.
+    A file that is there but wrong is fetched anew. Until its checksum is proven, which must begin with `digest`, a
+    download stands in a temporary folder, removed on any failure. SourceError, with every URL's fault, where none
+    serves; OSError where the disk does not take the file.
     """
-    pooch.get_logger().setLevel(logging.WARNING)
     kept, faults = folder / filename, []
-    if kept.exists() and pooch.file_hash(kept, "md5") == md5:
+    if kept.exists() and pooch.file_hash(kept, algorithm).startswith(digest):
         return kept
     for url in urls:
         try:
             with workplace(folder) as work:
-                fetched = pooch.retrieve(url, f"md5:{md5}", filename, work, downloader=_fetch)
-                return Path(fetched).replace(kept)
+                fetched = work / filename
+                _fetch(url, fetched)
+                if pooch.file_hash(fetched, algorithm).startswith(digest):
+                    return fetched.replace(kept)
+            official = f"{algorithm.upper().replace('SHA', 'SHA-')} {digest}"
+            faults.append(f"{url} serves other bytes than the official file ({official}); they were not kept")
         except SourceError as error:
             faults.append(str(error))
         except requests.exceptions.RequestException as error:  # an OSError, so it stands before any other
             faults.append(f"{url} {_reason(error)}")
-        except ValueError as error:
-            if "hash" not in str(error):
-                raise
-            faults.append(f"{url} serves other bytes than the official file (MD5 {md5}); they were not kept")
     raise SourceError("; ".join(faults))
 
 
@@ -59,8 +57,8 @@ def workplace(folder: Path) -> Iterator[Path]:
         yield Path(work)
 
 
-def _fetch(url: str, output: str, pooch_: object) -> None:
-    pooch.HTTPDownloader(timeout=TIMEOUT, progressbar=True)(url, output, pooch_)
+def _fetch(url: str, output: Path) -> None:
+    pooch.HTTPDownloader(timeout=TIMEOUT, progressbar=True)(url, output, None)
     with open(output, "rb") as stream:
         if looks_like_html(stream.read(64)):
             raise SourceError(f"{url} serves a web page instead of the file; open it in a browser to see why")

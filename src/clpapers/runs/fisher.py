@@ -7,7 +7,14 @@ import torch.nn.functional as F
 from torch import nn
 
 from clpapers.runs.learners import masked
-from clpapers.runs.nets.stacked import Stack, StackedBatchNorm2d, StackedConv2d, StackedLinear
+from clpapers.runs.nets.heads import JointEmbedding
+from clpapers.runs.nets.stacked import (
+    Stack,
+    StackedBatchNorm2d,
+    StackedConv2d,
+    StackedJointEmbedding,
+    StackedLinear,
+)
 
 CHUNK = 8  # items whose gradients of a convolution are held at once
 
@@ -48,6 +55,13 @@ def _linear(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.
     return squared.transpose(1, 2) @ a, squared.sum(dim=1)
 
 
+def _joint_embedding(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """An item's gradient of W is (Aᵀδ)·aᵀ, as a linear layer's whose outputs have the gradient Aᵀδ."""
+    _, bias = _linear(layer, a, delta, s)
+    delta = delta.view(len(delta), s, 1, -1) @ layer.attributes.view(s, *layer.attributes.shape[-2:])
+    return _linear(layer, a, delta, s)[0], bias
+
+
 def _convolution(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
     """An item's gradient of the weight is the sum over places of δ times the patch there."""
     delta = delta.reshape(len(delta), s, -1, delta.shape[2] * delta.shape[3])  # [B, S, out, places]
@@ -69,6 +83,8 @@ def _batch_norm(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[to
 SQUARED = {
     nn.Linear: _linear,
     StackedLinear: _linear,
+    JointEmbedding: _joint_embedding,
+    StackedJointEmbedding: _joint_embedding,
     nn.Conv2d: _convolution,
     StackedConv2d: _convolution,
     nn.BatchNorm2d: _batch_norm,

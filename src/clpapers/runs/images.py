@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # means and deviations of red, green and blue, in [0, 1]
+
 
 class Images:
     """Images by index.
@@ -17,7 +19,8 @@ class Images:
     pixels: uint8 [N, H, W, C], kept as they are; a gathered batch is thereby channels-last in memory, which is what
         convolutions on a CPU are fastest with.
     scaling: `symmetric` maps 0…255 to [-1, 1], `unit` to [0, 1]; `centred` so too, less the mean of these
-        images, pixel by pixel; ValueError where there are transforms.
+        images, pixel by pixel; `imagenet` so too, less torchvision's means of the three channels, by its deviations.
+        ValueError for these two where there are transforms.
     transforms: where images are seen through pixel permutations: int64 [D, H·W·C] for each of S seeds. Index
         d·N + i then means image i through permutation d, and indices have the seed as their first axis. So whoever
         keeps an index keeps the image as it was seen.
@@ -37,10 +40,13 @@ class Images:
         if scaling == "centred":
             mean = pixels.mean(axis=0, dtype=np.float64) / 255
             self.shift = torch.from_numpy(-mean).to(device, dtype)
+        if scaling == "imagenet":
+            mean, deviation = (torch.tensor(each, device=device, dtype=dtype) for each in IMAGENET)
+            self.scale, self.shift = 1 / (255 * deviation), -mean / deviation
         self.transforms = None
         if any(len(each) for each in transforms):
-            if scaling == "centred":
-                raise ValueError("scaling centred: the mean image is not permuted with pixels; take unit or symmetric")
+            if scaling in ("centred", "imagenet"):
+                raise ValueError(f"scaling {scaling}: its means are not permuted with pixels; take unit or symmetric")
             self.transforms = torch.from_numpy(np.stack(transforms)).to(device)
 
     def of(self, pixels: np.ndarray) -> Images:

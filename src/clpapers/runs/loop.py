@@ -8,10 +8,11 @@ import functools
 import gc
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import torch
+from torch import nn
 from tqdm import tqdm
 
 from clpapers.randomness import generator
@@ -34,13 +35,19 @@ ONLINE_BLOCK = 100  # steps
 
 @dataclasses.dataclass
 class Data:
-    """A data set: uint8 images [N, H, W, C] and int64 classes [N] of both splits, and how many classes there are."""
+    """A data set: uint8 images [N, H, W, C] and int64 classes [N] of both splits, and how many classes there are.
+
+    What nets may ask for besides: attributes, float32 [classes, A], what is known of each class; pretrained, weights to
+    start from, by name.
+    """
 
     train_x: np.ndarray
     train_y: np.ndarray
     test_x: np.ndarray
     test_y: np.ndarray
     classes: int
+    attributes: np.ndarray | None = None
+    pretrained: Mapping[str, np.ndarray] | None = None
 
 
 def train(
@@ -87,7 +94,7 @@ def train(
     together = learner.stackable and (device.type == "cuda" or small or (learner.own_nets and not learner.looks))
     chosen = test_items(len(data.test_y), cell["evaluation"]["test"])
     chosen = chosen[np.isin(data.test_y[chosen], classes_of(cell["order"], data.classes))]
-    test = Data(data.train_x, data.train_y, data.test_x[chosen], data.test_y[chosen], data.classes)
+    test = dataclasses.replace(data, test_x=data.test_x[chosen], test_y=data.test_y[chosen])
     groups: list[list[Course]] = []
     for stream in streams.values():
         new = course(cell, stream, test.train_y, test.test_y, data.classes)
@@ -202,8 +209,14 @@ def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) 
     def stacked(arrays: Iterable[np.ndarray]) -> torch.Tensor:
         return torch.from_numpy(np.stack(list(arrays))).to(device)
 
+    def known(c: Course) -> torch.Tensor | None:
+        return None if data.attributes is None else torch.from_numpy(data.attributes[c.class_of_output])
+
     def build(seeds: Sequence[int], net: dict | None = None, shape=images.shape, classes=outputs) -> Stack:
-        return stack(lambda: nets.build(net or cell["net"], shape, classes), seeds).to(device, images.dtype)
+        def one(attributes: torch.Tensor | None) -> nn.Module:
+            return nets.build(net or cell["net"], shape, classes, attributes=attributes, pretrained=data.pretrained)
+
+        return stack(one, seeds, [known(c) for c in courses]).to(device, images.dtype)
 
     masks = [c.masks for c in courses if c.masks is not None]
     return learners.Setting(

@@ -95,7 +95,8 @@ class VAE:
 
     def __init__(self, setting: Setting, latent: int, reconstruction: str):
         self.latent, self.reconstruction = latent, reconstruction
-        self.encoder = setting.net("init encoder", classes=2 * latent)
+        linear = {"head": "linear"} if "head" in setting.spec else {}  # a latent is no class
+        self.encoder = setting.net("init encoder", net=setting.spec | linear, classes=2 * latent)
         mirror, pixels = mirrored(setting.spec, setting.images.shape), math.prod(setting.images.shape)
         self.decoder = setting.net("init decoder", net=mirror, shape=(latent, 1, 1), classes=pixels)
 

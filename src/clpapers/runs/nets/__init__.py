@@ -1,4 +1,7 @@
-"""The functions that are trained: one architecture a file, each with `build(shape, classes, **options)`."""
+"""The functions that are trained: one architecture a file, each with `build(shape, classes, **options)`.
+
+One that needs more than a cell's options lists in `ASKS` what `build` is given besides.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,33 @@ import importlib
 import torch
 from torch import nn
 
+from clpapers.runs.nets.heads import JointEmbedding
 
-def build(spec: dict, shape: tuple[int, int, int], classes: int) -> nn.Module:
-    """The module that a cell's `net` names, for images of `shape` (C, H, W) and `classes` outputs."""
+
+def build(spec: dict, shape: tuple[int, int, int], classes: int, **given) -> nn.Module:
+    """The module that a cell's `net` names, for images of `shape` (C, H, W) and `classes` outputs.
+
+    given: what some nets ask for besides: `attributes`, float32 [classes, A], of each output's class; `pretrained`,
+    weights to start from, by name.
+    """
     options = {key: value for key, value in spec.items() if key != "name"}
-    return importlib.import_module(f"{__name__}.{spec['name']}").build(shape, classes, **options)
+    module = importlib.import_module(f"{__name__}.{spec['name']}")
+    return module.build(shape, classes, **options, **{key: given.get(key) for key in getattr(module, "ASKS", ())})
 
 
-def describe(spec: dict, shape: tuple[int, int, int], classes: int) -> dict:
-    """The layers of a net as it is built, with output shapes and parameter counts (stf, Table 2).
+def describe(spec: dict, shape: tuple[int, int, int], classes: int, attributes: int | None = None) -> dict:
+    """The layers of a net as it is built, with output shapes and parameter counts (stf, Table 2; agem, Figure 9).
+
+    attributes: how many are known of each class, where any are.
 
     Returns
     -------
     `{"net", "options", "input": [C, H, W], "classes", "layers": [{"block", "layer", "output": […], "parameters"}],
     "parameters"}`; a layer's `output` leaves out the batch axis.
     """
-    net = build(spec, shape, classes).eval()
+    table = None if attributes is None else torch.zeros(classes, attributes)
+    started = {"weights": "none"} if "weights" in spec else {}  # how it starts is no matter here
+    net = build(spec | started, shape, classes, attributes=table).eval()
     layers: list[dict] = []
 
     def note(name: str, module: nn.Module):
@@ -64,6 +78,8 @@ def _title(module: nn.Module) -> str:
         return f"MaxPooling2D({module.kernel_size}, {module.stride})"
     if isinstance(module, nn.AdaptiveAvgPool2d):
         return "AveragePooling"
+    if isinstance(module, JointEmbedding):
+        return f"JointEmbedding({module.in_features}, {module.attributes.shape[1]})"
     if isinstance(module, nn.Linear):
         return f"Linear({module.in_features}, {module.out_features})"
     return type(module).__name__

@@ -16,6 +16,8 @@ from torch import nn
 
 from clpapers.runs import nets
 
+ASKS = ("attributes", "pretrained")
+
 Heights = list[torch.Tensor | None]  # a level each, from the second on; None where there is no column
 
 
@@ -172,15 +174,15 @@ def _seeds_first(x: torch.Tensor, s: int) -> torch.Tensor:
     return x.unflatten(1, (s, -1)).transpose(0, 1)
 
 
-def build(shape: tuple[int, int, int], classes: int, *, net: dict, earlier: int) -> Column:
+def build(shape: tuple[int, int, int], classes: int, *, net: dict, earlier: int, **given) -> Column:
     """A column after so many `earlier` ones, initialised as the `net` that a cell names; laterals are drawn after it.
 
-    Raises ValueError for a net without levels.
+    given: what that net may ask for, as in `nets.build`. Raises ValueError for a net without levels.
     """
-    levels = {"mlp": _mlp, "resnet18_reduced": _resnet}
+    levels = {"mlp": _mlp, "resnet18_reduced": _resnet, "resnet18": _resnet}
     if net["name"] not in levels:
         raise ValueError(f"{net['name']} has no progressive form; take one of {', '.join(levels)}")
-    return Column(levels[net["name"]](nets.build(net, shape, classes), earlier))
+    return Column(levels[net["name"]](nets.build(net, shape, classes, **given), earlier))
 
 
 def _mlp(net: nn.Sequential, earlier: int) -> list[Level]:
@@ -201,7 +203,7 @@ def _mlp(net: nn.Sequential, earlier: int) -> list[Level]:
 def _resnet(net: nn.Sequential, earlier: int) -> list[Level]:
     n_in, n_out = net.stem[0].in_channels, net.stem[0].out_channels
     pixels = [lateral(n_in, n_out, net.stem[0].stride) for _ in range(earlier)]
-    levels = [Level(n_in, net.stem[:-1], Repeated(pixels) if pixels else None, net.stem[-1])]
+    levels = [Level(n_in, net.stem[:2], Repeated(pixels) if pixels else None, net.stem[2:])]
     stages = [stage for name, stage in net.named_children() if name.startswith("stage")]
     for stage in stages:
         first, last = stage[0].residual[0], stage[-1]

@@ -7,7 +7,9 @@ from collections import OrderedDict
 import torch
 from torch import nn
 
-from clpapers.runs.nets.cosine import CosineLinear
+from clpapers.runs.nets import heads
+
+ASKS = ("attributes",)
 
 
 class BasicBlock(nn.Module):
@@ -32,25 +34,32 @@ class BasicBlock(nn.Module):
         return self.relu(self.residual(x) + self.shortcut(x))
 
 
-def build(shape: tuple[int, int, int], classes: int, *, width: int, head: str) -> nn.Module:
+def stages(width: int) -> OrderedDict[str, nn.Module]:
+    """Four stages of two blocks on `width` maps, of width × (1, 2, 4, 8) maps, all but the first halving them."""
+    blocks, n_in = OrderedDict(), width
+    for i, stride in enumerate((1, 2, 2, 2)):
+        n_out = width * 2**i
+        blocks[f"stage{i + 1}"] = nn.Sequential(BasicBlock(n_in, n_out, stride), BasicBlock(n_out, n_out, 1))
+        n_in = n_out
+    return blocks
+
+
+def build(
+    shape: tuple[int, int, int], classes: int, *, width: int, head: str, attributes: torch.Tensor | None = None
+) -> nn.Module:
     """Stem of `width` maps (3×3, stride 1, no pooling), four stages of two blocks, global average, head.
 
     Stages are width × (1, 2, 4, 8), that is 20/40/80/160 in stf. Pooling is global, so that the printed
-    Linear(160, c) fits 64×64 images too. `head` is `linear`, or `cosine` for the diagnostic of decisions.md.
+    Linear(160, c) fits 64×64 images too. `head` is one of `heads`, `cosine` for the diagnostic of decisions.md.
     """
-    stages, n_in = OrderedDict(), width
-    for i, stride in enumerate((1, 2, 2, 2)):
-        n_out = width * 2**i
-        stages[f"stage{i + 1}"] = nn.Sequential(BasicBlock(n_in, n_out, stride), BasicBlock(n_out, n_out, 1))
-        n_in = n_out
+    blocks = stages(width)
     stem = nn.Sequential(nn.Conv2d(shape[0], width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU())
-    heads = {"linear": nn.Linear, "cosine": CosineLinear}
     return nn.Sequential(
         OrderedDict(
             stem=stem,
-            **stages,
+            **blocks,
             pool=nn.AdaptiveAvgPool2d(1),
             flatten=nn.Flatten(),
-            head=heads[head](n_in, classes),
+            head=heads.make(head, 8 * width, classes, attributes),
         )
     )

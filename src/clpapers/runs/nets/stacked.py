@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from clpapers.runs.nets.cosine import CosineLinear
+from clpapers.runs.nets.heads import CosineLinear, JointEmbedding
 
 # oneDNN's strided 1×1 convolution on a CPU writes past its buffers where maps are channels-last in memory and have
 # fewer channels than a vector register (uxlfoundation/oneDNN issue 6035; it corrupts the heap, or just the gradient).
@@ -61,6 +61,23 @@ class StackedCosineLinear(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = F.normalize(_seedwise(x, self.weight.shape[0]), dim=-1)
         return _channelwise(self.scale * torch.bmm(x, F.normalize(self.weight, dim=-1).transpose(1, 2)))
+
+
+class StackedJointEmbedding(nn.Module):
+    """S joint-embedding heads: weight [S, attributes, in], bias [S, out], attributes [S, out, attributes].
+
+    [B, S·in] → [B, S·out].
+    """
+
+    def __init__(self, layers: Sequence[JointEmbedding]):
+        super().__init__()
+        self.weight = _packed([layer.weight for layer in layers])
+        self.bias = _packed([layer.bias for layer in layers])
+        self.register_buffer("attributes", torch.stack([layer.attributes for layer in layers]))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        embedded = torch.bmm(_seedwise(x, self.weight.shape[0]), self.weight.transpose(1, 2))
+        return _channelwise(torch.baddbmm(self.bias[:, None], embedded, self.attributes.transpose(1, 2)))
 
 
 class StackedConv2d(nn.Module):
@@ -120,6 +137,7 @@ class StackedBatchNorm2d(nn.Module):
 STACKED = {
     nn.Linear: StackedLinear,
     CosineLinear: StackedCosineLinear,
+    JointEmbedding: StackedJointEmbedding,
     nn.Conv2d: StackedConv2d,
     nn.BatchNorm2d: StackedBatchNorm2d,
 }
@@ -175,14 +193,14 @@ class Stack(nn.Module):
                 norm.track_running_stats = True
 
 
-def stack(build: Callable[[], nn.Module], seeds: Sequence[int]) -> Stack:
-    """Build one module a seed, each under its own `torch.manual_seed`, and pack them.
+def stack(build: Callable[..., nn.Module], seeds: Sequence[int], *given: Sequence) -> Stack:
+    """Build one module a seed, each under its own `torch.manual_seed` and of its own entries of `given`; pack them.
 
     The global random state is left as it was. Raises `ValueError` for a layer that has no stacked form.
     """
     modules = []
     with torch.random.fork_rng(devices=[]):
-        for seed in seeds:
+        for seed, *own in zip(seeds, *given, strict=True):
             torch.manual_seed(seed)
-            modules.append(build())
+            modules.append(build(*own))
     return Stack(_pack(modules))

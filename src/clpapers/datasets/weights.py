@@ -1,0 +1,96 @@
+"""Pre-trained weights from the first source that serves them, proven by their file's name, as plain arrays."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from clpapers.datasets._torchvision import module, weights_url
+from clpapers.datasets.build import DatasetError
+from clpapers.datasets.download import download
+from clpapers.datasets.files import Absent, SourceError
+from clpapers.provenance import sha256, write_atomically
+from clpapers.randomness import generator
+
+
+def build(name: str, spec: dict, *, data_folder: Path, downloads: Path, standin: bool, out: Path) -> dict:
+    """Write the weights `name` to the .npz `out`, arrays by torchvision's names, and say where they came from.
+
+    All but the last layer, which knows other classes, and batch norm's counters. Bytes are believed only if their
+    SHA-256 begins as the official name says, and only then read, as tensors and nothing else.
+
+    Parameters
+    ----------
+    spec: the entry of config/weights.yaml.
+    data_folder: the user's own copy stands in `data_folder/weights/`, under its official name.
+    downloads: what is fetched is kept in `downloads/weights/`.
+    standin: whether weights as initialised, from a fixed seed, may stand in.
+
+    Returns
+    -------
+    A dictionary for the record, with the keys that a data set's has (`datasets.build.build`).
+
+    Raises
+    ------
+    DatasetError where no source serves or the user's folder holds other bytes.
+    """
+    mine, kept, tried = Path(data_folder, "weights"), Path(downloads, "weights"), []
+    try:
+        url = weights_url(**spec["torchvision"])
+    except SourceError as error:
+        raise DatasetError(f"{name}: {error}") from error
+    filename = url.rsplit("/", 1)[-1]
+    digest = filename.removesuffix(".pth").rsplit("-", 1)[-1]
+    for source in spec["sources"]:
+        kind, made = source["kind"], source["kind"] == "standin"
+        try:
+            if made:
+                tensors = _initialised(name, spec, standin)
+            else:
+                fetched = kind == "torchvision"
+                path = download([url], filename, digest, kept, "sha256") if fetched else mine / filename
+                tensors = _proven(path, digest)
+        except SourceError as error:
+            if kind == "folder" and not isinstance(error, Absent):
+                raise DatasetError(f"{name}: {error}, or move it away") from error
+            tried.append(f"{kind}: {error}")
+            print(f"clpapers: {name}: {tried[-1]}", file=sys.stderr)
+            continue
+        arrays = {key: value.detach().numpy() for key, value in tensors.items() if value.is_floating_point()}
+        with write_atomically(out) as temporary:
+            np.savez(temporary, **{key: value for key, value in arrays.items() if not key.startswith("fc.")})
+        return {
+            "dataset": name,
+            "source": kind,
+            "owner": source["owner"],
+            "licence": source["licence"],
+            "standin": made,
+            "partial": False,
+            "sha256": {"arrays": sha256(out)} | ({} if made else {"file": sha256(path)}),
+            "proof": "none (stand-in)" if made else "checksum in the file's name",
+            "tried": tried,
+        }
+    raise DatasetError(f"{name}: no source serves it; put {filename} ({url}) into {mine}/. Tried: {'; '.join(tried)}")
+
+
+def _proven(path: Path, digest: str) -> dict[str, torch.Tensor]:
+    if not path.is_file():
+        raise Absent(f"{path} is not there")
+    content = path.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if not found.startswith(digest):
+        raise SourceError(f"{path}: has SHA-256 {found[:8]}…, not {digest}… as its name says; fetch it again")
+    return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+
+
+def _initialised(name: str, spec: dict, allowed: bool) -> dict[str, torch.Tensor]:
+    if not allowed:
+        raise Absent("this scale asks for real weights")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(generator(0, f"stand-in {name}").integers(2**63)))
+        return module("models").get_model(spec["torchvision"]["model"], weights=None).state_dict()

@@ -1,0 +1,52 @@
+"""The last layers that a net may end in: features to logits."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class CosineLinear(nn.Linear):
+    """Logits 10·cos(feature, weight), no bias; features [B, in] → logits [B, out]. In the code of ACE's authors."""
+
+    scale = 10.0
+
+    def __init__(self, n_in: int, n_out: int):
+        super().__init__(n_in, n_out, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.scale * F.linear(F.normalize(x, dim=-1), F.normalize(self.weight, dim=-1))
+
+
+class JointEmbedding(nn.Module):
+    """Logits φ·(A·W)ᵀ + b: each class embedded by its attributes (Chaudhry et al. 2019, `agem`, eqs. 12-13).
+
+    attributes: A, float32 [out, attributes], one row a class, which are given and not learnt. weight: W [attributes,
+    in], from the normal of deviation 0.1, cut off at 0.2; bias: b [out], 0.1: both as in the authors' code. Features
+    [B, in] → logits [B, out]. Features are embedded, not classes, which for a batch is less work.
+    """
+
+    def __init__(self, n_in: int, attributes: torch.Tensor):
+        super().__init__()
+        self.in_features, self.out_features = n_in, len(attributes)
+        self.register_buffer("attributes", attributes)
+        self.weight = nn.Parameter(torch.empty(attributes.shape[1], n_in))
+        self.bias = nn.Parameter(torch.full((self.out_features,), 0.1))
+        nn.init.trunc_normal_(self.weight, std=0.1, a=-0.2, b=0.2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.linear(F.linear(x, self.weight), self.attributes, self.bias)
+
+
+def make(name: str, n_in: int, n_out: int, attributes: torch.Tensor | None = None) -> nn.Module:
+    """The head of this name; `attributes` [n_out, A] are for `joint_embedding`.
+
+    Raises ValueError where attributes are not those of so many classes.
+    """
+    if name != "joint_embedding":
+        return {"linear": nn.Linear, "cosine": CosineLinear}[name](n_in, n_out)
+    if attributes is None or len(attributes) != n_out:
+        known = "none" if attributes is None else len(attributes)
+        raise ValueError(f"head joint_embedding: it needs attributes of {n_out} classes, there are {known}")
+    return JointEmbedding(n_in, attributes)

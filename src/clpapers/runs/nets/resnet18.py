@@ -1,0 +1,90 @@
+"""The standard ResNet-18 (He et al. 2016), which may start from pre-trained weights; of `agem`."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import nn
+
+from clpapers.runs.nets import heads
+from clpapers.runs.nets.resnet18_reduced import stages
+
+ASKS = ("attributes", "pretrained")
+
+
+def build(
+    shape: tuple[int, int, int],
+    classes: int,
+    *,
+    width: int,
+    pool: bool,
+    head: str,
+    weights: str,
+    attributes: torch.Tensor | None = None,
+    pretrained: Mapping[str, np.ndarray] | None = None,
+) -> nn.Module:
+    """Stem of `width` maps (7×7, stride 2; with `pool` 3×3 max-pooling, stride 2), four stages of two blocks, global
+    average, head.
+
+    Parameters
+    ----------
+    width: maps of the stem and the first stage; 64 is the standard.
+    head: one of `heads`. attributes: [classes, A], for the head `joint_embedding`.
+    weights: `none`, or the name of those that all layers but the head start from. pretrained: these, as `place` has
+        them.
+    """
+    blocks = stages(width)
+    stem = [nn.Conv2d(shape[0], width, 7, 2, padding=3, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
+    net = nn.Sequential(
+        OrderedDict(
+            stem=nn.Sequential(*stem, *([nn.MaxPool2d(3, 2, padding=1)] if pool else [])),
+            **blocks,
+            pool=nn.AdaptiveAvgPool2d(1),
+            flatten=nn.Flatten(),
+            head=heads.make(head, 8 * width, classes, attributes),
+        )
+    )
+    if weights != "none":
+        place(net, pretrained)
+    return net
+
+
+@torch.no_grad()
+def place(net: nn.Module, pretrained: Mapping[str, np.ndarray]) -> None:
+    """Let all layers but the head have these parameters and running statistics, by the names that torchvision has.
+
+    Raises ValueError where they are not those of this net.
+    """
+    there = {n: v for n, v in net.state_dict().items() if not n.startswith("head.") and v.is_floating_point()}
+    mine = {name: tuple(value.shape) for name, value in there.items()}
+    given = {_here(name): value for name, value in pretrained.items()}
+    wrong = sorted(
+        name for name in mine.keys() | given.keys() if mine.get(name) != getattr(given.get(name), "shape", 0)
+    )
+    if wrong:
+        raise ValueError(f"the pre-trained weights are those of another net: see {wrong[0]}")
+    for name, value in there.items():
+        value.copy_(torch.from_numpy(given[name]))
+
+
+LAYERS = {
+    r"^conv1": "stem.0",
+    r"^bn1": "stem.1",
+    r"^layer": "stage",
+    r"conv1": "residual.0",
+    r"bn1": "residual.1",
+    r"conv2": "residual.3",
+    r"bn2": "residual.4",
+    r"downsample": "shortcut",
+}
+
+
+def _here(name: str) -> str:
+    """What torchvision's `layer2.0.conv1.weight` is called here: `stage2.0.residual.0.weight`."""
+    for theirs, ours in LAYERS.items():
+        name = re.sub(theirs, ours, name)
+    return name

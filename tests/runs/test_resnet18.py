@@ -1,0 +1,122 @@
+"""The standard ResNet-18: torchvision's, layer for layer and number for number."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from clpapers.datasets._torchvision import module
+from clpapers.runs import nets
+from clpapers.runs.images import IMAGENET, Images
+from clpapers.runs.nets.stacked import stack
+
+SPEC = {"name": "resnet18", "width": 64, "pool": True, "head": "linear", "weights": "imagenet"}
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    """Torchvision's, all of whose parameters and running statistics are its own."""
+    torch.manual_seed(0)
+    net = module("models").resnet18(weights=None, num_classes=10)
+    for name, value in net.state_dict().items():
+        if "bn" in name or "downsample.1" in name:
+            value.copy_(torch.rand(value.shape) + 0.5)
+    return net
+
+
+def arrays(net):
+    state = net.state_dict().items()
+    return {k: v.numpy().copy() for k, v in state if not k.startswith("fc.") and v.is_floating_point()}
+
+
+def pixels(n, side):
+    return torch.rand(n, 3, side, side, generator=torch.Generator().manual_seed(1))
+
+
+def test_it_is_torchvisions_from_its_weights_on(theirs):
+    """Logits in both modes, gradients, and the running statistics that a pass leaves; a stack of one and of two."""
+    for seeds in ([0], [0, 1]):
+        theirs.load_state_dict(state := {k: v.clone() for k, v in theirs.state_dict().items()})
+        ours = stack(lambda: nets.build(SPEC, (3, 64, 64), 10, pretrained=arrays(theirs)), seeds)
+        with torch.no_grad():
+            for name in ("weight", "bias"):
+                head = getattr(ours.net.head, name)
+                head.copy_(getattr(theirs.fc, name).expand_as(head))
+        x = pixels(4, 64).expand(len(seeds), -1, -1, -1, -1)
+        for mode in (False, True):
+            ours.train(mode)
+            theirs.train(mode)
+            expected = theirs(x[0])
+            for said in ours(x):
+                torch.testing.assert_close(said, expected, rtol=1e-4, atol=1e-4)
+        for name, value in arrays(theirs).items():
+            if "running" in name:
+                here = ours.net.get_buffer(nets.resnet18._here(name))
+                torch.testing.assert_close(here, torch.from_numpy(value).expand_as(here), rtol=1e-4, atol=1e-5)
+        ours.zero_grad()
+        theirs.zero_grad()
+        y = torch.tensor([1, 2, 3, 4])
+        F.cross_entropy(theirs.eval()(x[0]), y).backward()
+        F.cross_entropy(ours.eval()(x).flatten(0, 1), y.repeat(len(seeds)), reduction="sum").div(4).backward()
+        for name, parameter in theirs.named_parameters():
+            if not name.startswith("fc."):
+                mine = ours.net.get_parameter(nets.resnet18._here(name)).grad
+                torch.testing.assert_close(mine, parameter.grad.expand_as(mine), rtol=1e-3, atol=1e-5)
+        theirs.load_state_dict(state)
+
+
+def test_features_are_what_torchvisions_last_layer_is_given(theirs):
+    ours = stack(lambda: nets.build(SPEC, (3, 64, 64), 10, pretrained=arrays(theirs)), [0]).eval()
+    given = []
+    handle = theirs.fc.register_forward_hook(lambda module, inputs, output: given.append(inputs[0]))
+    with torch.no_grad():
+        theirs.eval()(pixels(2, 64))
+        features = ours.features(pixels(2, 64)[None])[0]
+    handle.remove()
+    assert features.shape == (2, 512)
+    torch.testing.assert_close(features, given[0], rtol=1e-4, atol=1e-5)
+
+
+def test_seeds_that_start_from_weights_differ_in_the_head_alone(theirs):
+    ours = stack(lambda: nets.build(SPEC, (3, 32, 32), 10, pretrained=arrays(theirs)), [0, 1])
+    differing = {name for name, p in ours.named_parameters() if not torch.equal(p[0], p[1])}
+    assert differing == {"net.head.weight", "net.head.bias"}
+
+
+@pytest.mark.parametrize("change", ["absent", "another shape", "one too many"])
+def test_weights_of_another_net_are_refused(theirs, change):
+    given = arrays(theirs)
+    if change == "absent":
+        del given["layer2.0.downsample.0.weight"]
+    elif change == "another shape":
+        given["layer2.0.downsample.0.weight"] = np.zeros((128, 32, 1, 1), np.float32)
+    else:
+        given["layer2.1.downsample.0.weight"] = np.zeros((128, 128, 1, 1), np.float32)
+    with pytest.raises(ValueError, match=r"those of another net: see stage2\.[01]\.shortcut\.0\.weight"):
+        nets.build(SPEC, (3, 32, 32), 10, pretrained=given)
+
+
+@pytest.mark.parametrize(("pool", "sides"), [(True, [56, 28, 14, 7]), (False, [112, 56, 28, 14])])
+def test_its_maps_and_its_size(pool, sides):
+    spec = SPEC | {"pool": pool, "weights": "none"}
+    described = nets.describe(spec, (3, 224, 224), 1000)
+    stages = [layer["output"] for layer in described["layers"] if layer["block"].endswith("1.relu")]
+    assert stages == [[64 * 2**i, side, side] for i, side in enumerate(sides)]
+    assert described["parameters"] == 11_689_512  # as torchvision prints it
+    assert ("MaxPooling2D(3, 2)" in [layer["layer"] for layer in described["layers"]]) == pool
+
+
+def test_pixels_are_scaled_as_torchvision_does():
+    given = np.random.default_rng(0).integers(0, 256, (3, 5, 4, 3), dtype=np.uint8)
+    expected = module("models").ResNet18_Weights.IMAGENET1K_V1.transforms()
+    assert (tuple(expected.mean), tuple(expected.std)) == IMAGENET
+    mean, deviation = (np.array(each).reshape(3, 1, 1) for each in (expected.mean, expected.std))
+    scaled = (given.transpose(0, 3, 1, 2) / 255 - mean) / deviation
+    images = Images(given, "imagenet", torch.device("cpu"), torch.float64)
+    torch.testing.assert_close(images(torch.tensor([[2, 0]])), torch.from_numpy(scaled[[2, 0]])[None])
+
+
+@pytest.mark.parametrize("scaling", ["centred", "imagenet"])
+def test_means_of_places_or_channels_are_not_for_permuted_pixels(scaling):
+    with pytest.raises(ValueError, match=f"scaling {scaling}: its means are not permuted with pixels"):
+        Images(np.zeros((1, 2, 2, 3), np.uint8), scaling, torch.device("cpu"), torch.float64, [np.arange(12)[None]])
