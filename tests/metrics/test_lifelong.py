@@ -174,7 +174,9 @@ def test_curves_by_hand(metric, times, values):
     curve = measured(metric)
     assert list(curve["time"]) == list(times)
     assert list(curve["value"]) == pytest.approx(list(values))
-    diverged = measured(metric, RUN | {"diverged": 3})
+    rows = measured(metric, RUN | {"diverged": 3})
+    told, diverged = rows[rows["metric"] == "diverged"], rows[rows["metric"] != "diverged"]
+    assert list(told["value"]) == [3]
     assert list(diverged["time"]) == list(times)
     assert np.isinf(diverged["value"]).all()
     assert set(diverged["metric"]) == {metric}

@@ -115,9 +115,7 @@ SCALARS: dict[str, Callable[[dict], float]] = {
     "unforgettable": lambda run: 100 * _forgetting(forgetting.unforgettable_fraction)(run),  # % of the probes
     **{metric: _unless_diverged(scalar) for metric, scalar in LIFELONG.items()},
 }
-CURVES: dict[str, Callable[[dict, int | None], Curve]] = {
-    "information_retention": _information_retention,  # % at each evaluation point
-    "stream_loss": _stream_loss,  # mean cross entropy of the stream batches, nats
+LIFELONG_CURVES: dict[str, Callable[[dict, int | None], Curve]] = {
     # Over tasks, from 1; forgetting from 2.
     "average_accuracy_by_task": _lifelong_curve(1, _average_accuracies),  # %
     "forgetting_by_task": _lifelong_curve(2, _forgettings),
@@ -126,6 +124,11 @@ CURVES: dict[str, Callable[[dict, int | None], Curve]] = {
     # Over a task's steps, from 0.
     "learning_curve": _lifelong_curve(0, lambda run: 100 * _shots(run).mean(axis=0)),  # %
     "lca_by_step": _lifelong_curve(0, lambda run: lifelong.learning_curve_areas(_shots(run).mean(axis=0))),
+}
+CURVES: dict[str, Callable[[dict, int | None], Curve]] = {
+    "information_retention": _information_retention,  # % at each evaluation point
+    "stream_loss": _stream_loss,  # mean cross entropy of the stream batches, nats
+    **LIFELONG_CURVES,
 }
 
 
@@ -169,8 +172,8 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
     -------
     Columns: the factors, `cell`, `seed`, `metric`, `time` (fraction of the stream, or number of tasks or of steps, see
     `CURVES`; NaN for scalars), `value`. For each accuracy there is also the metric `chance_<accuracy>`, what a uniform
-    guess is expected to reach (rule 2 of `rules`). For a run that diverged, of which all metrics of `LIFELONG` are ∞,
-    the metric `diverged` says after how many steps. A run for which memory did not suffice has but a 1 under
+    guess is expected to reach (rule 2 of `rules`). For a run that diverged, of which all metrics of a sequence of tasks
+    are ∞, the metric `diverged` says after how many steps. A run for which memory did not suffice has but a 1 under
     `out_of_memory`.
     """
     rows = []
@@ -182,7 +185,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
             if run.get(OUT_OF_MEMORY):
                 rows.append({**key, "metric": OUT_OF_MEMORY, "time": np.nan, "value": 1.0})
                 continue
-            if run.get(DIVERGED) is not None and LIFELONG.keys() & target["metrics"]:
+            if run.get(DIVERGED) is not None and (LIFELONG | LIFELONG_CURVES).keys() & target["metrics"]:
                 rows.append({**key, "metric": DIVERGED, "time": np.nan, "value": float(run[DIVERGED])})
             for metric in target["metrics"]:
                 if factors.get("learner") in target.get("undefined", {}).get(metric, []):
