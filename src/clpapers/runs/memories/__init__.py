@@ -85,7 +85,7 @@ def weighted_draws(
     for t, count in enumerate(counts):
         if count >= size:
             stored = held[:count]
-            weight = -np.log(np.bincount(stored))[stored]
+            weight = -np.log(np.bincount(stored)[stored])
             chosen[t] = np.argpartition(weight + rng.gumbel(size=count), count - size)[count - size :]
         elif count:
             chosen[t] = np.arange(size) % count
