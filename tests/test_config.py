@@ -186,7 +186,7 @@ REFUSED = [
     (PAPER, "name: mlp, hidden: [4]", "name: mlp", "datasets.mnist: net mlp needs a value for 'hidden'"),
     (PAPER, "name: mlp, hidden: [4]", "name: mpl", "datasets.mnist.net.name: 'mpl' is not one of mlp, cnn, "
      "resnet18_reduced, resnet18"),
-    (PAPER, "hidden: [4]", "hidden: [4], width: 2", "datasets.mnist: net mlp takes no 'width'; it takes hidden"),
+    (PAPER, "hidden: [4]", "hidden: [4], width: 2", "datasets.mnist: net mlp takes no 'width'; it takes hidden, init"),
     (PAPER, "hidden: [4]", "hidden: 4", "datasets.mnist.net.hidden: 4 is not of type array"),
     (PAPER, "name: cnn, width: 2", "name: resnet18_reduced, width: 2, head: joint_embedding", "datasets.cifar10: "
      "net.head joint_embedding: it needs attributes, which only cub200 or awa2 has"),

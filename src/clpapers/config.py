@@ -27,6 +27,7 @@ TOY = re.compile(r"toy(-[1-9]\d*)+$")  # `toy-13-17-10`: no images, just so many
 # Keys of a target that only a rendering looks at.
 RENDERED = ("title", "caption", "section", "names", "render", "calibrated", "ratios")
 SELECTED = "selected"  # stands in a cell's description for a value that is read from a selection's file
+OPTIONAL = ("epochs", "init", "epsilon")  # of orders and nets: without them the hashes of other cells stay as they were
 MIXING = ("random", "offline", "dominant")  # orders in which a batch holds items of (nearly) every class
 
 
@@ -730,6 +731,8 @@ class Plan:
             raise ConfigError(f"{file}: {where}: net.head joint_embedding: it needs attributes, which only {there} has")
         if weights is None:
             return
+        if "init" in net:
+            raise ConfigError(f"{file}: {where}: net.init: {net['init']!r} does not go with weights {net['weights']}")
         if weights not in self.weights:
             raise ConfigError(f"{file}: {where}: net.weights: {weights!r} is not one of {', '.join(self.weights)}")
         for key, found in (("width", net["width"]), ("channels", facts["shape"][2])):
@@ -756,7 +759,7 @@ class Plan:
         if name not in options:
             raise ConfigError(f"{file}: {where}: {part}.name: {name!r} is not one of {', '.join(options)}")
         for option in options[name]:
-            if option not in block and option != "epochs":
+            if option not in block and option not in OPTIONAL:
                 raise ConfigError(f"{file}: {where}: {part} {name} needs a value for '{option}'")
         for option in block:
             if option not in options[name] and option != "name":

@@ -1,6 +1,7 @@
 """The functions that are trained: one architecture a file, each with `build(shape, classes, **options)`.
 
-One that needs more than a cell's options lists in `ASKS` what `build` is given besides.
+Any of them may begin in a way of its own (`init`, of `inits`) and have another ε in batch norm (`epsilon`). One that
+needs more than a cell's options lists in `ASKS` what `build` is given besides.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import torch
 from torch import nn
 
 from clpapers.runs.nets.heads import JointEmbedding
+from clpapers.runs.nets.inits import INITS
 
 
 def build(spec: dict, shape: tuple[int, int, int], classes: int, **given) -> nn.Module:
@@ -19,9 +21,15 @@ def build(spec: dict, shape: tuple[int, int, int], classes: int, **given) -> nn.
     given: what some nets ask for besides: `attributes`, float32 [classes, A], of each output's class; `pretrained`,
     weights to start from, by name.
     """
-    options = {key: value for key, value in spec.items() if key != "name"}
+    options = {key: value for key, value in spec.items() if key not in ("name", "init", "epsilon")}
     module = importlib.import_module(f"{__name__}.{spec['name']}")
-    return module.build(shape, classes, **options, **{key: given.get(key) for key in getattr(module, "ASKS", ())})
+    net = module.build(shape, classes, **options, **{key: given.get(key) for key in getattr(module, "ASKS", ())})
+    if "init" in spec:
+        net.apply(INITS[spec["init"]])
+    for layer in net.modules():
+        if isinstance(layer, nn.BatchNorm2d) and "epsilon" in spec:
+            layer.eps = spec["epsilon"]
+    return net
 
 
 def describe(spec: dict, shape: tuple[int, int, int], classes: int, attributes: int | None = None) -> dict:

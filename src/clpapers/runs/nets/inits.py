@@ -1,0 +1,44 @@
+"""How the layers of a net begin, where that is not PyTorch's way; each function sets one layer."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+
+
+@torch.no_grad()
+def truncated_normal(layer: nn.Module) -> None:
+    """Linear layers: weights of deviation 0.1, cut off at 0.2, biases 0.1; the MLP in the code of A-GEM's authors."""
+    if isinstance(layer, nn.Linear):
+        nn.init.trunc_normal_(layer.weight, std=0.1, a=-0.2, b=0.2)
+        if layer.bias is not None:
+            layer.bias.fill_(0.1)
+
+
+@torch.no_grad()
+def uniform_side(layer: nn.Module) -> None:
+    """Convolutions: uniform up to 1/√(side of the kernel · maps in), where PyTorch has the kernel's area.
+
+    The ResNets in the code of A-GEM's authors, whose linear layers begin as PyTorch's do.
+    """
+    if isinstance(layer, nn.Conv2d):
+        bound = 1 / math.sqrt(layer.kernel_size[0] * layer.in_channels)
+        nn.init.uniform_(layer.weight, -bound, bound)
+
+
+@torch.no_grad()
+def xavier(layer: nn.Module) -> None:
+    """Linear layers: uniform as of Glorot & Bengio (2010), biases zero; the MLP in the code of GEM's authors."""
+    if isinstance(layer, nn.Linear):
+        nn.init.xavier_uniform_(layer.weight)
+        if layer.bias is not None:
+            layer.bias.zero_()
+
+
+def pytorch(layer: nn.Module) -> None:
+    """As PyTorch has it."""
+
+
+INITS = {each.__name__: each for each in (pytorch, truncated_normal, uniform_side, xavier)}

@@ -1,0 +1,80 @@
+"""How nets begin, where that is not PyTorch's way."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from clpapers.runs import nets
+from clpapers.runs.nets.stacked import stack
+
+MLP = {"name": "mlp", "hidden": [300, 200]}
+RESNET = {"name": "resnet18_reduced", "width": 8, "head": "linear"}
+
+
+def built(spec, seed=0):
+    torch.manual_seed(seed)
+    return nets.build(spec, (3, 16, 16), 10)
+
+
+def test_truncated_normal_has_the_codes_spread_and_biases():
+    layers = [layer for layer in built(MLP | {"init": "truncated_normal"}) if isinstance(layer, nn.Linear)]
+    assert len(layers) == 3
+    for layer in layers:
+        assert layer.weight.abs().max() <= 0.2
+        assert layer.weight.std().item() == pytest.approx(0.088, abs=0.003)  # of a normal cut off at two deviations
+        assert (layer.bias == 0.1).all()
+
+
+def test_xavier_is_uniform_by_both_fans_and_biases_are_zero():
+    for layer in built(MLP | {"init": "xavier"}):
+        if isinstance(layer, nn.Linear):
+            bound = math.sqrt(6 / sum(layer.weight.shape))
+            assert 0.98 * bound < layer.weight.abs().max() <= bound
+            assert not layer.bias.any()
+
+
+def test_convolutions_are_uniform_by_the_kernels_side_and_linear_layers_pytorchs():
+    net, usual = built(RESNET | {"init": "uniform_side"}), built(RESNET)
+    convolutions = [layer for layer in net.modules() if isinstance(layer, nn.Conv2d)]
+    for layer in convolutions:
+        bound = 1 / math.sqrt(layer.kernel_size[0] * layer.in_channels)
+        assert 0.9 * bound < layer.weight.abs().max() <= bound
+    assert {layer.kernel_size for layer in convolutions} == {(1, 1), (3, 3)}
+    assert torch.equal(net.head.weight, usual.head.weight)
+
+
+def test_pytorchs_way_is_what_there_is_without_a_word():
+    for mine, usual in zip(built(RESNET | {"init": "pytorch"}).parameters(), built(RESNET).parameters()):
+        assert torch.equal(mine, usual)
+
+
+def test_epsilon_is_that_of_every_batch_norm_in_stacks_too():
+    spec = RESNET | {"epsilon": 1e-3}
+    together = stack(lambda: nets.build(spec, (3, 16, 16), 10), [0, 1]).eval()
+    x = torch.randn(2, 3, 3, 16, 16)
+    said = together(x)
+    for s in range(2):
+        net = built(spec, s).eval()
+        assert {layer.eps for layer in net.modules() if isinstance(layer, nn.BatchNorm2d)} == {1e-3}
+        torch.testing.assert_close(said[s], net(x[s]))
+    assert not torch.allclose(said[0], built(RESNET, 0).eval()(x[0]), atol=1e-6)
+
+
+@pytest.mark.parametrize("seeds", [[3], [3, 5]])
+def test_seeds_of_a_stack_begin_as_each_alone(seeds):
+    spec = MLP | {"init": "truncated_normal"}
+    together = stack(lambda: nets.build(spec, (3, 16, 16), 10), seeds)
+    x = torch.randn(len(seeds), 4, 3, 16, 16)
+    for s, seed in enumerate(seeds):
+        torch.testing.assert_close(together(x)[s], built(spec, seed)(x[s]))
+
+
+def test_the_columns_of_a_progressive_network_begin_as_the_net_that_they_are():
+    net = {"name": "progressive", "net": MLP | {"init": "truncated_normal"}, "earlier": 2}
+    torch.manual_seed(0)
+    column = nets.build(net, (3, 16, 16), 10)
+    own = column.levels[1].own
+    assert own.weight.abs().max() <= 0.2
+    assert (own.bias == 0.1).all()
