@@ -65,7 +65,7 @@ rule net:
         runtime=10,
     params:
         code=lambda w: net_code(net_of(w)),
-        net=lambda w: repr(net_of(w)),
+        net=lambda w: repr((net_of(w), plan(w.scale).outputs[f"{w.paper}/{w.dataset}"])),
     shell:
         "clpapers net --out {output.net} > {log} 2>&1"
 

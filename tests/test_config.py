@@ -953,6 +953,17 @@ def test_what_a_selection_is_made_of_is_part_of_the_hash_of_what_it_fills(select
         ("{mnist: {order: {length: 20}}}", "{cifar10: {}}", "selection.datasets: 'mnist' is missing, which a target "
          "asks for"),
         ("  metric: final_accuracy\n", "", "selection: 'metric' is missing"),
+        ("metric: final_accuracy", "metric: forgetting", "selection.metric: 'forgetting' is not one of final_accuracy, "
+         "per_class_accuracy, average_information_retention, online_accuracy, average_accuracy, lca10, lca10_sum, "
+         "zero_shot"),
+        ("    er: {budget", "    err: {budget", "selection.grid: 'err' is not one of er, ace"),
+        ("datasets: {mnist: {", "per_class: [awa]\n  datasets: {mnist: {", "selection.per_class: 'awa' is not one "
+         "of mnist, cifar10"),
+        (MNIST_ONLY, MNIST_ONLY + "\n    cell: {budget: {learning_rate: 0.5}}", "targets.table1, cell dataset=mnist "
+         "learner=er: budget.learning_rate is selected; leave it out here or out of selection.grid"),
+        (MNIST_ONLY, MNIST_ONLY[:-1] + ", budget.learning_rate: [0.1, 0.5]}", "targets.table1, cell dataset=mnist "
+         "learner=er budget.learning_rate=0.1: budget.learning_rate is selected; leave it out here or out of "
+         "selection.grid"),
         ("use: cross_validated", "use: guessed", "selection.use: 'guessed' is not one of published, cross_validated"),
     ],
 )  # fmt: skip

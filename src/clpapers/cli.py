@@ -226,7 +226,7 @@ def net(options: argparse.Namespace) -> None:
     spec, facts = plan.nets[key], plan.datasets[name.partition("-")[0]]
     h, w, c = facts["shape"]
     with provenance.recording("runs", [options.out], [], net_code(spec), dataset=name, net=spec):
-        described = describe(spec, (c, h, w), len(facts["classes"]), facts.get("attributes"))
+        described = describe(spec, (c, h, w), plan.outputs[key], facts.get("attributes"))
         provenance.write_text(options.out, json.dumps(described, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -267,7 +267,12 @@ def train(options: argparse.Namespace) -> None:
         loaded = {seed: load(path, len(data.train_y)) for seed, path in streams.items()}
         spec = cell.spec
         for file in chosen:
-            spec = record["cell"] = fill(spec, json.loads(file.read_text(encoding="utf-8"))["selected"])
+            found = json.loads(file.read_text(encoding="utf-8"))
+            if found.get("search") != cell.spec["selection"]:
+                raise Refusal(
+                    f"{file}: is of another search than config/ describes; delete it and let Snakemake make it"
+                )
+            spec = record["cell"] = fill(spec, found["selected"])
         record["training_seconds"] = {}
         try:
             results = loop.train(spec, data, loaded, device, record["training_seconds"])
@@ -471,7 +476,8 @@ def notes(plan: Plan, target: Target):
     data = provenance.read_record(target.metrics).get("data", {})
     called = {name: "synthetic" if facts["standin"] else "part of the real data" for name, facts in data.items()}
     standins = {name: called[name] for name, facts in data.items() if facts["standin"] or facts["partial"]}
-    for name in {cell.spec["dataset"] for _, cell in target.cells if cell.weights and cell.weights.stem in standins}:
+    cells = [cell for _, cell in (*target.cells, *(p for _, search in target.selections for p in search.points))]
+    for name in {cell.spec["dataset"] for cell in cells if cell.weights and cell.weights.stem in standins}:
         standins[name] = ", ".join(filter(None, [standins.get(name), "random instead of trained weights"]))
     return Notes(plan.scale, standins, reduced(target), len(target.seeds))
 

@@ -381,8 +381,9 @@ class Plan:
                 known = ", ".join(self.datasets)
                 raise ConfigError(f"{self.scale_file}: stand_ins: '{dataset}' is not one of {known}")
         self.titles: dict[str, str] = {}
-        # `<paper>/<dataset>` or `<paper>/<dataset>-<learner>` → the net it is learnt with
+        # `<paper>/<dataset>` or `<paper>/<dataset>-<learner>` → the net it is learnt with, and its outputs
         self.nets: dict[str, dict] = {}
+        self.outputs: dict[str, int] = {}
         self.selections: dict[str, Selection] = {}  # by name
         self.targets: dict[str, Target] = {}
         for paper in papers:
@@ -434,10 +435,17 @@ class Plan:
                     self._learner_options(source, place, label, options, written)
         content = merge(written, overlay)
         self.titles[paper] = content.get("title", paper)
+        search = content.get("selection", {})
+        for key, known in (("datasets", "datasets"), ("per_class", "datasets"), ("grid", "learners")):
+            for name in search.get(key, []):
+                if name not in content.get(known, {}):
+                    there = ", ".join(content.get(known, {}))
+                    raise ConfigError(f"{file}: selection.{key}: '{name}' is not one of {there}")
         for dataset in content.get("datasets", {}):
             net = self._base(content, dataset).get("net", {})
             self._net(file, f"datasets.{dataset}", net, dataset)
             self.nets[f"{paper}/{dataset}"] = net
+            self.outputs[f"{paper}/{dataset}"] = self._outputs(content, dataset)
         for name, spec in content.get("targets", {}).items():
             yield self._target(paper, file, content, name, spec)
 
@@ -483,10 +491,8 @@ class Plan:
                 if learner not in spec.get("grid", {}).get("learner", []):
                     raise ConfigError(f"{file}: {at}.ratios[{i}]: {learner!r} is not in the grid")
         for _, cell in cells:
-            if spec["measure"] in ("cost", "trade_offs") and "tasks" not in cell.spec["order"]:
-                raise ConfigError(
-                    f"{file}: {at}: measure {spec['measure']} needs orders of tasks, not {cell.spec['order']['name']}"
-                )
+            if spec["measure"] in ("cost", "trade_offs"):
+                self._check_costs(file, at, spec["measure"], paper, cell)
         streams = tuple(
             (s["dataset"], self._stream_order(file, f"{at}.streams[{i}]", content, s), s["seed"])
             for i, s in enumerate(spec.get("streams", []))
@@ -499,7 +505,9 @@ class Plan:
         if told:
             spec = spec | {"streams": told}
         nets = tuple(self._described(file, f"{at}.nets[{i}]", content, n) for i, n in enumerate(spec.get("nets", [])))
-        self.nets |= {f"{paper}/{name}": net for name, net in zip(spec.get("nets", []), nets)}
+        for net_name, net in zip(spec.get("nets", []), nets):
+            self.nets[f"{paper}/{net_name}"] = net
+            self.outputs[f"{paper}/{net_name}"] = self._outputs(content, net_name.partition("-")[0])
         if spec["render"] == "diagram":
             for i, net in enumerate(nets):
                 if net.get("head") != "joint_embedding":
@@ -508,6 +516,27 @@ class Plan:
                         "<data set>-<learner> for a learner whose net has one"
                     )
         return Target(self.scale, paper, name, spec | {"name": name}, seeds, cells, streams, nets, selections)
+
+    def _outputs(self, content: dict, dataset: str) -> int:
+        """How many outputs a data set's nets have."""
+        order = self._base(content, dataset).get("order", {})
+        if order.keys() >= {"tasks", "per_task"}:  # split_overlapping, unless it is refused where a cell is made of it
+            return order["tasks"] * order["per_task"]
+        return len(self.datasets[dataset]["classes"])
+
+    def _check_costs(self, file: Path, at: str, measure: str, paper: str, cell: Cell) -> None:
+        """Refuse a cell whose costs the description of its data set's net would not explain."""
+        if "tasks" not in cell.spec["order"]:
+            raise ConfigError(
+                f"{file}: {at}: measure {measure} needs orders of tasks, not {cell.spec['order']['name']}"
+            )
+        usual, net = self.nets[f"{paper}/{cell.spec['dataset']}"], cell.spec["net"]
+        for key in ("name", "width", "hidden"):
+            if net.get(key) != usual.get(key):
+                raise ConfigError(
+                    f"{file}: {at}: costs are explained by the net of {cell.spec['dataset']}; a learner with "
+                    f"net.{key} {net[key]} has another"
+                )
 
     def _described(self, file: Path, at: str, content: dict, name: str) -> dict:
         """The net that a data set is learnt with, or, as `<data set>-<learner>`, that learner there."""
@@ -570,7 +599,13 @@ class Plan:
             dataset, learner = factors["dataset"], factors["learner"]
             cell = self._cell(file, where, content, dataset, learner, patch)
             search = content.get("selection", {})
-            if search.get("use") == "cross_validated" and learner in search["grid"]:
+            if search.get("use") == "cross_validated" and learner in search.get("grid", {}):
+                for key in search["grid"][learner]:
+                    part, option = key.split(".")
+                    if key in factors or option in spec.get("cell", {}).get(part, {}):
+                        raise ConfigError(
+                            f"{file}: {where}: {key} is selected; leave it out here or out of selection.grid"
+                        )
                 cell = self._selection(paper, file, content, dataset, learner).to_fill(cell)
             yield factors, cell
 

@@ -37,6 +37,12 @@ def test_a_point_of_which_a_seed_diverged_has_no_score_and_is_not_taken():
     assert found["selected"] == GRID[1]
 
 
+def test_a_point_that_ran_out_of_memory_has_no_score_either():
+    found = chosen([{"out_of_memory": True}], [run(1, 0)], [run(0, 0, diverged=2)])
+    assert [point["failure"] for point in found["scores"]] == ["out_of_memory", None, "diverged"]
+    assert found["selected"] == GRID[1]
+
+
 def test_where_all_diverge_the_first_is_taken():
     assert chosen(*[[run(1, 1, diverged=0)]] * 3)["selected"] == GRID[0]
 

@@ -64,6 +64,15 @@ def test_a_memory_holds_what_its_budget_says_after_every_task(order, learner, wr
         assert here.learner.report(s)["memory"] == memory.counts[s].tolist()
 
 
+@WRITES
+def test_an_item_that_comes_in_several_epochs_is_kept_once(write):
+    memory = way(GEM | {"write": write}, order=CLASSES | {"epochs": 3}).learner.memory
+    for s in range(2):
+        for task in range(3):
+            items = memory.items[s, task, memory.valid[s, task]].tolist()
+            assert len(set(items)) == len(items) == 2 * 6
+
+
 def test_a_ring_keeps_the_last_items_of_a_class():
     spec = cell(GEM, MLP, oracle=CHUNKS, order=RANDOM, memory=2 * 2 * 4)
     here = Way(spec, images(), [stream([0, 20, 1, 2, 21, 22, 3, 40, 60, 41, 61, 42], boundaries=[7])])

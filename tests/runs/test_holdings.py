@@ -32,8 +32,7 @@ def column(earlier):
         ("ewc", None, 4 * P * NUMBER + 5 * PIXELS * NUMBER, P),  # F, θ*, the last batch
         ("si", None, 5 * P * NUMBER, P),  # ω, Ω, θ̃
         ("mas", None, 4 * P * NUMBER, P),  # Ω, θ*
-        # One completed task: a row of G, its ten images as the net sees them, their weights; the memory.
-        ("gem", None, 3 * P * NUMBER + 10 * (PIXELS + 1) * NUMBER + MEMORY * PIXELS, P),
+        ("gem", None, 3 * P * NUMBER + MEMORY * PIXELS, P),  # one completed task: a row of G
         ("s_gem", None, 2 * P * NUMBER + MEMORY * PIXELS, P),
         ("a_gem", None, 2 * P * NUMBER + MEMORY * PIXELS, P),
         ("prog_nn", None, (column(0) + 2 * column(1)) * NUMBER, column(0) + column(1)),  # the first one is frozen

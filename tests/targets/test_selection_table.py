@@ -16,7 +16,7 @@ TARGET = {
 
 def point(learner, rate, strength, score, selected, published):
     row = {"dataset": "mnist", "learner": learner, "cell": "x", "metric": "average_accuracy"}
-    row |= {"learning_rate": rate, "strength": strength, "score": score}
+    row |= {"learning_rate": rate, "strength": strength, "score": score, "failure": None}
     return row | {"selected": selected, "published": published}
 
 
@@ -49,6 +49,7 @@ def test_a_grid_without_the_papers_choice_has_dashes_there(grids, reduced):
     assert not table.bold.to_numpy().any()
 
 
-def test_a_choice_that_diverged_says_so(grids, real):
-    diverged = grids[grids["learner"] == "van"].assign(score=np.nan)
-    assert list(render(TARGET, diverged, real).body["A", "here"]) == ["∞"]
+@pytest.mark.parametrize(("failure", "sign"), [("diverged", "∞"), ("out_of_memory", "OoM")])
+def test_a_choice_that_failed_says_so(grids, real, failure, sign):
+    failed = grids[grids["learner"] == "van"].assign(score=np.nan, failure=failure)
+    assert list(render(TARGET, failed, real).body["A", "here"]) == [sign]

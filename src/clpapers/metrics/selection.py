@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from clpapers.metrics.factors import flat
-from clpapers.metrics.learning import SCALARS
+from clpapers.metrics.learning import DIVERGED, OUT_OF_MEMORY, SCALARS
 
 
 def choose(search: dict, published: dict, grid: list[dict], runs: dict[str, list[dict]]) -> dict:
@@ -23,14 +23,18 @@ def choose(search: dict, published: dict, grid: list[dict], runs: dict[str, list
 
     Returns
     -------
-    `search` and `published`; `scores`: of each point its `values`, `cell` and `score`, the mean over seeds, null where
-    a seed diverged; `selected`: the best point's values, the first point's if all diverged.
+    `search` and `published`; `scores`: of each point its `values`, `cell`, `score`, the mean over seeds, null where it
+    has none, and `failure`, why: a seed `diverged`, or ran `out_of_memory`; `selected`: the best point's values, the
+    first point's if all failed.
     """
     scores = []
     for values, cell in zip(grid, search["points"]):
-        each = [SCALARS[search["metric"]](run | {"per_class": search["per_class"]}) for run in runs[cell]]
-        score = float(np.mean(each))
-        scores.append({"values": values, "cell": cell, "score": score if np.isfinite(score) else None})
+        failed = [why for why in (OUT_OF_MEMORY, DIVERGED) for run in runs[cell] if run.get(why) not in (None, False)]
+        score = None
+        if not failed:
+            each = [SCALARS[search["metric"]](run | {"per_class": search["per_class"]}) for run in runs[cell]]
+            score = float(np.mean(each))
+        scores.append({"values": values, "cell": cell, "score": score, "failure": failed[0] if failed else None})
     best = max(scores, key=lambda point: -np.inf if point["score"] is None else point["score"])
     return {"search": search, "published": published, "scores": scores, "selected": best["values"]}
 
@@ -46,8 +50,8 @@ def measure(target: dict, inputs: Iterable[tuple[dict, dict]]) -> pd.DataFrame:
     Returns
     -------
     Columns: the factors, `cell`, the values (`learning_rate`, …: the last part of their keys; NaN where a learner has
-    none), `metric`, `score` (NaN where a run diverged), `selected` and `published`, whether it is the point taken here
-    and the paper's.
+    none), `metric`, `score` (NaN where a run failed), `failure` (`diverged`, `out_of_memory` or none), `selected` and
+    `published`, whether it is the point taken here and the paper's.
     """
     rows = []
     for factors, found in inputs:
@@ -55,7 +59,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, dict]]) -> pd.DataFrame:
             row = {**flat(factors), "cell": point["cell"]}
             row |= {key.rpartition(".")[2]: value for key, value in point["values"].items()}
             score = np.nan if point["score"] is None else point["score"]
-            row |= {"metric": found["search"]["metric"], "score": score}
+            row |= {"metric": found["search"]["metric"], "score": score, "failure": point["failure"]}
             row |= {kind: point["values"] == found[kind] for kind in ("selected", "published")}
             rows.append(row)
     return pd.DataFrame(rows)

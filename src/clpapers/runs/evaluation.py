@@ -8,7 +8,8 @@ import torch
 from clpapers.runs.images import Images
 from clpapers.runs.learners import Learner
 
-BATCH = 500
+BATCH = 500  # images of up to 64 × 64 in colour; of larger ones as many as have as many values
+VALUES = BATCH * 3 * 64 * 64
 
 
 @torch.no_grad()
@@ -26,8 +27,9 @@ def classified(
     Returns bool [S, N] for each mask.
     """
     right: dict[str, list[torch.Tensor]] = {view: [] for view in masks}
-    for start in range(0, items.shape[1], BATCH):
-        now = slice(start, start + BATCH)
+    batch = min(BATCH, VALUES // images.pixels[0].numel())
+    for start in range(0, items.shape[1], batch):
+        now = slice(start, start + batch)
         scores = learner.scores(images(items[:, now]), tasks[:, now])
         for view, mask in masks.items():
             allowed = scores if mask is None else scores.masked_fill(~mask[:, now], -torch.inf)

@@ -134,7 +134,8 @@ def _train_group(
 
 def _out_of_memory(error: Exception) -> bool:
     """Whether memory ran out, Python's, a GPU's or, which PyTorch has no type for, a CPU's."""
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+    told = ("can't allocate memory", "ALLOC_FAILED")  # PyTorch's CPU allocator; cuBLAS and cuDNN
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(text in str(error) for text in told)
 
 
 def _train_stack(

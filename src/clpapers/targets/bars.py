@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.notes import Notes, levels, named
-from clpapers.targets.numbers import failures
+from clpapers.targets.numbers import failures, without
 from clpapers.targets.style import STYLE, legend_above, panels, variants
 
 RELATIVE = ("training_seconds", "training_memory")  # costs: shares of the highest method's
@@ -31,8 +31,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """
     datasets, learners = levels(target, data, "dataset"), levels(target, data, "learner")
     metrics = [metric for metric in target["metrics"] if metric in set(data["metric"])]
-    summary = summarise(data[data["metric"].isin(metrics)], ["dataset", "metric", "learner"])
     short = data[data["metric"] == OUT_OF_MEMORY]
+    summary = summarise(without(short, data[data["metric"].isin(metrics)]), ["dataset", "metric", "learner"])
     shape = len(datasets), len(metrics)
     figure, grid = panels(
         target, notes, data["dataset"], *shape, 1.25 * len(datasets) + 0.2, remarks=failures(target, data)
@@ -47,7 +47,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
                 finite = finite / finite["mean"].max()
             for i, learner in enumerate(learners):
                 colour, hatched = looks[learner]
-                if learner in finite.index and learner not in failed:
+                if learner in finite.index:
                     mean, half = finite.loc[learner]
                     panel.bar(i, mean, 0.8, color=colour, hatch="////" * hatched, edgecolor="white", linewidth=0)
                     panel.errorbar(

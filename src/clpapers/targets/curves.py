@@ -8,8 +8,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from clpapers.metrics.intervals import summarise
+from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.notes import Notes, levels, named
-from clpapers.targets.numbers import failures
+from clpapers.targets.numbers import failures, without
 from clpapers.targets.style import STYLE, legend_above, panels, variants
 
 
@@ -17,7 +18,7 @@ from clpapers.targets.style import STYLE, legend_above, panels, variants
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw each metric's mean over seeds, in a band as wide as its 95 % interval.
 
-    A method of which any seed diverged has no line, as a table gives it no number.
+    A method of which any seed diverged or ran out of memory has no line, as a table gives it no number.
 
     Panels stand metrics down and data sets across, or the metrics of a single data set across. A method's versions have
     one colour (`style.variants`).
@@ -31,7 +32,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     (x,) = target["grid"].keys() - {"dataset", "learner"} or {"time"}
     datasets, learners = levels(target, data, "dataset"), levels(target, data, "learner")
     metrics = [metric for metric in target["metrics"] if metric in set(data["metric"])]
-    summary = summarise(data[data["metric"].isin(metrics)], ["metric", "dataset", "learner", x])
+    fit = without(data[data["metric"] == OUT_OF_MEMORY], data[data["metric"].isin(metrics)])
+    summary = summarise(fit, ["metric", "dataset", "learner", x])
     summary = summary[np.isfinite(summary["mean"])].sort_values(x)
     across = len(datasets) == 1
     rows, columns = (1, len(metrics)) if across else (len(metrics), len(datasets))

@@ -93,3 +93,9 @@ def failures(target: dict, data: pd.DataFrame) -> list[str]:
         if cells:
             notes.append(f"{text} {'; '.join(cells)}.")
     return notes
+
+
+def without(failed: pd.DataFrame, data: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `data` of other methods than those that `failed` on a data set."""
+    keys = ["dataset", "learner"]
+    return data[~pd.MultiIndex.from_frame(data[keys]).isin(pd.MultiIndex.from_frame(failed[keys]))]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from clpapers.targets.notes import Notes, levels, named
-from clpapers.targets.table import Table, plus_minus
+from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus
 
-FIXED = ("dataset", "learner", "cell", "metric", "score", "selected", "published")
+FIXED = ("dataset", "learner", "cell", "metric", "score", "failure", "selected", "published")
 
 
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
@@ -31,7 +32,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
             for value in values:
                 line += [_value(taken[value]), _value(printed[value])]
             for point in (taken, printed):
-                line.append("–" if point.empty else _score(point["score"].iloc[0], target.get("decimals", 1)))
+                line.append("–" if point.empty else _score(point.iloc[0], target.get("decimals", 1)))
             lines.append(line)
             same.append(not printed.empty and taken.index[0] == printed.index[0])
     pairs = [(named(target, value), kind) for value in (*values, "score") for kind in ("here", "paper")]
@@ -55,5 +56,7 @@ def _value(values: pd.Series) -> str:
     return "–" if values.isna().all() else f"{values.iloc[0]:g}"
 
 
-def _score(score: float, decimals: int) -> str:
-    return "∞" if pd.isna(score) else plus_minus(score, float("nan"), decimals)
+def _score(point: pd.Series, decimals: int) -> str:
+    note = OUT_OF_MEMORY if point["failure"] == "out_of_memory" else ""
+    score = np.inf if point["failure"] == "diverged" else point["score"]
+    return plus_minus(score, np.nan, decimals, note)

@@ -21,6 +21,8 @@ class GEM(Constrained):
     write: `ring` as in the authors' code, or `uniform`, as A-GEM's.
     """
 
+    passing = ("held",)  # `memory_use` counts these images
+
     def __init__(self, setting: Setting, *, margin: float, ridge: float, write: str):
         super().__init__(setting, write)
         self.margin, self.ridge = margin, ridge

@@ -49,8 +49,8 @@ class EpisodicMemory:
         classes = int(setting.may_hold.sum(dim=2).max())
         self.size = min(per_class * classes, int(np.bincount(tasks[0]).max()))
         kept = [
-            self._kept(y, np.searchsorted(task, np.arange(setting.task_count + 1)), per_class, WRITES[write], seed)
-            for y, task, seed in zip(labels, tasks, setting.seeds)
+            self._kept(x, y, np.searchsorted(task, np.arange(setting.task_count + 1)), per_class, WRITES[write], seed)
+            for x, y, task, seed in zip(setting.items.cpu().numpy(), labels, tasks, setting.seeds)
         ]
         self.counts = np.array([[len(each) for each in mine] for mine in kept])
         slots = np.array([[np.resize(each, self.size) for each in mine] for mine in kept])  # repeats in turn
@@ -60,12 +60,19 @@ class EpisodicMemory:
         self.valid = torch.from_numpy(np.arange(self.size) < self.counts[..., None]).to(device)
 
     @staticmethod
-    def _kept(labels: np.ndarray, edges: np.ndarray, per_class: int, write: Callable, seed: int) -> list[np.ndarray]:
-        """The stream positions kept of each task, class by class; a task's are edges[j] … edges[j+1]-1."""
+    def _kept(
+        items: np.ndarray, labels: np.ndarray, edges: np.ndarray, per_class: int, write: Callable, seed: int
+    ) -> list[np.ndarray]:
+        """The stream positions kept of each task, class by class; a task's are edges[j] … edges[j+1]-1.
+
+        An item that comes in several epochs is there once, where it came last.
+        """
         rng, kept = generator(seed, "memory"), []
         for start, end in pairwise(edges):
-            y = labels[start:end]
-            each = [start + write(np.flatnonzero(y == c), per_class, rng) for c in np.unique(y)]
+            _, back = np.unique(items[start:end][::-1], return_index=True)
+            last = np.sort(end - 1 - back)
+            y = labels[last]
+            each = [write(last[y == c], per_class, rng) for c in np.unique(y)]
             kept.append(np.concatenate([edges[:0], *each]))
         return kept
 
