@@ -85,6 +85,8 @@ def _parser() -> argparse.ArgumentParser:
     command("lineage", lineage, "print the ancestry of a file").add_argument("file", type=Path)
     command("summary", summary, "one page: what was built, where to look").add_argument("--scale", default=None)
     command("targets", targets, "every target: its command, its runs, its cost").add_argument("--scale", default=None)
+    sub = command("desiderata", desiderata, "every target: which of Farquhar and Gal's desiderata its runs meet")
+    sub.add_argument("--scale", default=None)
     sub = command("bench", bench, "measure this machine: learners, stacking, overheads, streams, dry run")
     sub.add_argument("--quick", action="store_true", help="fewer repetitions")
     return parser
@@ -470,7 +472,8 @@ def _measured_streams(plan: Plan, target: Target):
 
 
 def notes(plan: Plan, target: Target):
-    """What a rendering must say of itself: the scale, the stand-ins and the reductions behind its numbers."""
+    """What a rendering must say of itself: scale, stand-ins and reductions behind its numbers; desiderata they meet."""
+    from clpapers.desiderata import line
     from clpapers.targets.notes import Notes
 
     data = provenance.read_record(target.metrics).get("data", {})
@@ -479,7 +482,7 @@ def notes(plan: Plan, target: Target):
     cells = [cell for _, cell in (*target.cells, *(p for _, search in target.selections for p in search.points))]
     for name in {cell.spec["dataset"] for cell in cells if cell.weights and cell.weights.stem in standins}:
         standins[name] = ", ".join(filter(None, [standins.get(name), "random instead of trained weights"]))
-    return Notes(plan.scale, standins, reduced(target), len(target.seeds))
+    return Notes(plan.scale, standins, reduced(target), len(target.seeds), line(target, plan.datasets))
 
 
 def reduced(target: Target) -> list[str]:
@@ -545,7 +548,7 @@ def _compared(target: Target, table, frame, said):
 def render_code(target: Target) -> str:
     """The digest of the code that draws a target."""
     writer = "figure" if target.spec["kind"] == "figure" else "formats"
-    modules = [f"clpapers.targets.{target.spec['render']}", f"clpapers.targets.{writer}"]
+    modules = [f"clpapers.targets.{target.spec['render']}", f"clpapers.targets.{writer}", "clpapers.desiderata"]
     return provenance.code_digest(*modules, *(["clpapers.targets.comparison"] if target.reported else []))
 
 
@@ -598,6 +601,13 @@ def summary(options: argparse.Namespace) -> None:
 def targets(options: argparse.Namespace) -> None:
     """Print a Markdown table of all targets."""
     from clpapers.report.costs import table
+
+    print(table(_configured(options)))
+
+
+def desiderata(options: argparse.Namespace) -> None:
+    """Print a Markdown table of the desiderata that targets meet."""
+    from clpapers.report.desiderata import table
 
     print(table(_configured(options)))
 

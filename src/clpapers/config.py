@@ -25,7 +25,7 @@ SCHEMAS = Path("workflow/schemas")
 RESULTS = Path("results")
 TOY = re.compile(r"toy(-[1-9]\d*)+$")  # `toy-13-17-10`: no images, just so many items of each class
 # Keys of a target that only a rendering looks at.
-RENDERED = ("title", "caption", "section", "names", "render", "calibrated", "ratios")
+RENDERED = ("title", "caption", "section", "names", "render", "calibrated", "ratios", "desiderata")
 SELECTED = "selected"  # stands in a cell's description for a value that is read from a selection's file
 OPTIONAL = ("epochs", "init", "epsilon")  # of orders and nets: without them the hashes of other cells stay as they were
 MIXING = ("random", "offline", "dominant")  # orders in which a batch holds items of (nearly) every class
@@ -515,6 +515,14 @@ class Plan:
                         f"{file}: {at}.nets[{i}]: {spec['nets'][i]!r} has no head joint_embedding; write "
                         "<data set>-<learner> for a learner whose net has one"
                     )
+        declared = {
+            dataset: merge(content["datasets"][dataset].get("desiderata", {}), spec.get("desiderata", {}))
+            for dataset in spec.get("grid", {}).get("dataset", [])
+        }
+        if "desiderata" in spec and not declared:
+            raise ConfigError(f"{file}: {at}.desiderata: it has no runs to declare them of; leave it out")
+        if any(declared.values()):
+            spec = spec | {"desiderata": declared}
         return Target(self.scale, paper, name, spec | {"name": name}, seeds, cells, streams, nets, selections)
 
     def _outputs(self, content: dict, dataset: str) -> int:
@@ -645,7 +653,7 @@ class Plan:
         return self.selections.setdefault(made.name, made)
 
     def _base(self, content: dict, dataset: str) -> dict:
-        block = {k: v for k, v in content["datasets"][dataset].items() if k != "learners"}
+        block = {k: v for k, v in content["datasets"][dataset].items() if k not in ("learners", "desiderata")}
         return merge(content.get("defaults", {}), block)
 
     @staticmethod

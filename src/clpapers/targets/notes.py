@@ -1,4 +1,4 @@
-"""What a target must say about itself: its scale, its stand-in data, how it departs from the paper."""
+"""What a target must say about itself: its scale, its stand-in data, how it departs from the paper, what it meets."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ class Notes:
     scale: name of the scale. standins: what stands in, by data set. reductions: one text for each way in
     which the scale departs from the paper's settings, such as "order.length 1000 (paper: whole set)"; empty
     means none.
-    seeds: the number of seeds asked for.
+    seeds: the number of seeds asked for. desiderata: the line that says which its experiment meets (`desiderata.line`).
     """
 
     scale: str
     standins: dict[str, str] = field(default_factory=dict)
     reductions: list[str] = field(default_factory=list)
     seeds: int = 1
+    desiderata: str = ""
 
     def mark(self, text: str, dataset: str | None = None) -> str:
         """`text` with † where `dataset` is a stand-in and ‡ where the scale is reduced."""
@@ -36,12 +37,12 @@ class Notes:
         return caption.replace("{seeds}", str(self.seeds)).replace("{scale}", self.scale)
 
     def footnotes(self, target: dict, datasets: Iterable[str]) -> list[str]:
-        """The texts behind the marks: one for the stand-ins among `datasets`, one for the reductions."""
+        """The texts behind the marks: for the stand-ins among `datasets`, for the reductions; then the desiderata."""
         standins = [f"{named(target, d)}: {self.standins[d]}" for d in dict.fromkeys(datasets) if d in self.standins]
         notes = [f"{STANDIN} Stand-in data, not the paper's. {'; '.join(standins)}."] if standins else []
         if self.reductions:
             notes.append(f"{REDUCED} Reduced scale ‘{self.scale}’: {'; '.join(self.reductions)}.")
-        return notes
+        return [*notes, *filter(None, [self.desiderata])]
 
 
 def named(target: dict, key: object) -> str:

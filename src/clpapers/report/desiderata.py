@@ -1,0 +1,16 @@
+"""The desiderata that the experiments meet, all targets in one table."""
+
+from __future__ import annotations
+
+from clpapers.config import Plan
+from clpapers.desiderata import DESIDERATA, declare
+
+
+def table(plan: Plan) -> str:
+    """A Markdown table of a plan's targets, those that are made of runs."""
+    headings = " | ".join(f"{letter}: {meaning}" for letter, meaning in DESIDERATA.items())
+    lines = [f"| target | {headings} |", "|---" * (1 + len(DESIDERATA)) + "|"]
+    for name, target in plan.targets.items():
+        met = declare(target, plan.datasets)
+        lines += [f"| {name} | {' | '.join(met.values())} |"] if met else []
+    return "\n".join(lines)
