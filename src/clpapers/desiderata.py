@@ -57,7 +57,7 @@ YES, HEADS, KNOWN = "yes", "no (a head a task)", "no (task known at test)"
 
 def line(target, datasets: dict) -> str:
     """`Desiderata (Farquhar & Gal): A yes; …; E yes (17 tasks).`, from what `declare` says; empty where that is."""
-    said = "; ".join(f"{letter} {phrase}" for letter, phrase in declare(target, datasets).items())
+    said = "; ".join(f"{letter}\u00a0{phrase}" for letter, phrase in declare(target, datasets).items())
     return f"Desiderata (Farquhar & Gal): {said}." if said else ""
 
 
@@ -198,35 +198,41 @@ def _telling(said: list[tuple[dict, str]]) -> list[tuple[dict, str]]:
 def phrase(said: list[tuple[dict, str]], names: dict[str, str]) -> str:
     """The verdicts on a grid's cells, each with the cell's factors, in one phrase: `yes, but no (why) for SINGLE`.
 
-    Of all such phrases the shortest. Where the exceptions are no product of levels, there is a phrase for each level of
-    one factor: `MNIST: yes / CIFAR: no, but yes for SINGLE`. `names`: how levels are called.
+    Or level by level of a factor, `MNIST: yes / CIFAR: no, but yes for SINGLE`, where that is shorter or exceptions are
+    no product of levels. `names`: how levels are called.
     """
-    count = Counter(verdict for _, verdict in said)
+    every, count = [factors for factors, _ in said], Counter(verdict for _, verdict in said)
     usual, *others = sorted(count, key=lambda verdict: (-count[verdict], not verdict.startswith(YES)))
+    boxes = {other: _box([factors for factors, verdict in said if verdict == other], every, names) for other in others}
     if not others:
         return usual
-    boxes = {other: _box([factors for factors, verdict in said if verdict == other], said, names) for other in others}
     found = []
     if all(boxes.values()):
         found.append(usual + "".join(f", but {other} for {where}" for other, where in boxes.items()))
-    for factor in said[0][0]:
+    for factor in every[0]:
         by_phrase: dict[str, list] = {}
-        levels = _levels([factors for factors, _ in said], factor)
+        levels = _levels(every, factor)
         for level in levels if len(levels) > 1 else []:
             text = phrase([each for each in said if each[0][factor] == level], names)
             by_phrase.setdefault(f"[{text}]" if " / " in text else text, []).append(level)
-        found += [" / ".join(f"{_called(those, names)}: {text}" for text, those in by_phrase.items())] * bool(by_phrase)
+        if by_phrase:
+            found.append(" / ".join(f"{_called(those, names)}: {text}" for text, those in by_phrase.items()))
     return min(found, key=len)
 
 
-def _box(cells: list[dict], said: list[tuple[dict, str]], names: dict[str, str]) -> str | None:
-    """What the cells of a verdict have in common and no other cell has: `ER, ACE on MNIST`; None if nothing."""
+def _box(cells: list[dict], every: list[dict], names: dict[str, str]) -> str | None:
+    """What some of all `every` cells have in common and the others have not: `ER, ACE on MNIST`; None if nothing."""
     shared = {factor: _levels(cells, factor) for factor in cells[0]}
-    every = [factors for factors, _ in said]
-    if any(f not in cells and all(f[factor] in levels for factor, levels in shared.items()) for f in every):
+
+    def apart(factors: list[str]) -> bool:
+        return not any(f not in cells and all(f[each] in shared[each] for each in factors) for f in every)
+
+    telling = sorted(shared, key=lambda factor: (factor != "learner", factor != "dataset"))
+    if not apart(telling):
         return None
-    telling = [factor for factor in shared if len(shared[factor]) < len(_levels(every, factor))]
-    telling.sort(key=lambda factor: (factor != "learner", factor != "dataset"))
+    for factor in sorted(shared, key=lambda factor: -len(shared[factor])):
+        fewer = [each for each in telling if each != factor]
+        telling = fewer if apart(fewer) else telling
     parts = [_called(shared[factor], names) for factor in telling]
     if len(telling) == 1:
         others = [level for level in _levels(every, telling[0]) if level not in shared[telling[0]]]

@@ -9,11 +9,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 import yaml
-from tiny import CPU, NETS, OPTIONS, cell, setting, stream
+from tiny import CPU, NETS, OPTIONS, SPLIT, cell, courses, setting, split, stream
 
+from clpapers.desiderata import OF_ITS_TASK
 from clpapers.runs import learners, loop, nets
 from clpapers.runs.memories import Draws
 from clpapers.runs.nets.stacked import stack
+from clpapers.streams import orders
 
 LR = 0.1
 
@@ -294,6 +296,25 @@ def test_the_schema_lists_every_learner_and_its_options():
         assert set(keywords) == set(options), name
         documented = learners.find(name).__doc__
         assert all(re.search(rf"\b{option}\b", documented) for option in options), name
+
+
+@pytest.mark.parametrize("learner", OPTIONS)
+def test_who_answers_by_the_task_of_an_item_is_known(learner, data):
+    """A trained learner's scores depend on the task that is named with an image for those of `OF_ITS_TASK` alone."""
+    spec = cell(learner, OPTIONS[learner], "mlp", order=SPLIT, oracle=split(2))
+    streams = {0: orders.make(SPLIT, data.train_y, 0)}
+    (gone,), said = courses(spec, data, streams), []
+    for task in (0, 1):
+        made = learners.create(spec["learner"], setting(spec, data, streams))  # anew, for some draw as they answer
+        x, y = made.setting.images(made.setting.items), made.setting.labels
+        for t in range(len(gone.ends)):
+            if gone.changes[t]:
+                made.task_change(t)
+            now = made.setting.step(t)
+            made.observe(t, *((x[:, now], y[:, now]) if made.looks else (None, None)))
+        with made.evaluation(), torch.no_grad():
+            said.append(made.scores(x[:, :9], torch.full((1, 9), task)))
+    assert (not torch.equal(*said)) == (learner in OF_ITS_TASK)
 
 
 def test_the_schema_says_what_each_learner_looks_at_and_needs():

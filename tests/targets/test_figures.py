@@ -1,5 +1,6 @@
 """What every figure must have: its marks, its labels, and no text cut off."""
 
+import dataclasses
 import re
 from importlib import import_module
 
@@ -34,6 +35,20 @@ def test_no_stand_in_and_no_reduction_goes_unmarked(figure_case, reduced):
         assert any("EMNIST†‡" in title for title in titles)
         assert not any("EMNIST" in title and "EMNIST†‡" not in title for title in titles)
         assert "† Stand-in data" in notes
+
+
+def test_what_an_experiment_declares_stands_below_it_once(figure_case, real):
+    those = "yes for VAN, EWC, MAS, RWALK, GEM, A-GEM on Permuted MNIST"
+    line = (
+        f"Desiderata (Farquhar & Gal): A yes; B no, but {those}; C no (task known at test), but {those}; D yes; E yes."
+    )
+    figure = rendered(figure_case, dataclasses.replace(real, desiderata=line))
+    figure.draw_without_rendering()
+    (shown,) = [text for text in texts(figure) if "Desiderata" in text.get_text()]
+    assert shown.get_text().split() == line.split()
+    drawn, page = figure.get_tightbbox(), figure.bbox_inches
+    assert drawn.x1 <= page.x1
+    assert drawn.y0 >= page.y0
 
 
 def test_real_data_at_the_papers_scale_is_not_marked(figure_case, real):

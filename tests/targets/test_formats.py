@@ -1,5 +1,6 @@
 """The files: they parse back, escape what must be escaped, show every mark, and repeat byte for byte."""
 
+import dataclasses
 import re
 from html.parser import HTMLParser
 from importlib import import_module
@@ -23,6 +24,16 @@ def table(table_target, learnt, reduced):
     printed = printed.assign(rounding=0.0, spread_kind="ci95_halfwidth", note="")
     compared = comparison.compare(table_target, learnt, printed, reduced)
     return comparison.attach(rendered, table_target, compared, reduced)
+
+
+def test_what_an_experiment_declares_stands_below_it_in_every_text(table_target, learnt, real):
+    line = "Desiderata (Farquhar & Gal): A yes; B no (a head a task)."
+    made = results_table.render(table_target, learnt, dataclasses.replace(real, desiderata=line))
+    assert made.footnotes == [line]
+    markdown, tex, html = formats.to_markdown(made), formats.to_latex(made, "t"), formats.to_html(made)
+    assert markdown.endswith(f"\n\n{line}\n")
+    assert line.replace("&", r"\&") in tex
+    assert f'<p class="note">{line.replace("&", "&amp;")}</p>' in html
 
 
 def odd(*cells):

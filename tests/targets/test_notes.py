@@ -1,5 +1,7 @@
 """Marks, footnotes and names."""
 
+import dataclasses
+
 import pandas as pd
 
 from clpapers.targets.notes import levels, named
@@ -19,6 +21,12 @@ def test_footnotes_explain_the_marks_of_the_data_sets_shown(real, reduced):
     assert reduction == "‡ Reduced scale ‘laptop’: order.length 1000 (paper: all)."
     assert reduced.footnotes(target, ["cifar10"]) == [reduction]
     assert real.footnotes(target, ["emnist"]) == []
+
+
+def test_the_desiderata_stand_below_what_explains_marks(real, reduced):
+    for notes in (real, reduced):
+        declaring = dataclasses.replace(notes, desiderata="Desiderata: A yes.")
+        assert declaring.footnotes({}, ["emnist"]) == [*notes.footnotes({}, ["emnist"]), "Desiderata: A yes."]
 
 
 def test_captions_name_seeds_and_scale(reduced):

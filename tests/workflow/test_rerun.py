@@ -40,6 +40,11 @@ def test_the_house_style_renders_all_anew_and_never_retrains(append):
     assert set(append("src/clpapers/targets/figure.py", STATEMENT)) == RENDERED
 
 
+def test_what_experiments_declare_renders_all_anew_and_measures_nothing(append):
+    compared = {path for path in RENDERED if ".reported" in path or ".paired" in path}
+    assert set(append("src/clpapers/desiderata.py", STATEMENT)) == RENDERED - compared
+
+
 def test_a_measure_measures_and_renders_anew(append):
     assert set(append("src/clpapers/metrics/architecture.py", STATEMENT)) == {
         "results/mini/metrics/mini/table2.csv",

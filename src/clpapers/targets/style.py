@@ -32,7 +32,7 @@ STYLE = {
     "lines.markersize": 3.5,
 }
 WIDTH = 5.5  # inches, the papers' text width
-NOTE_SIZE, NOTE_CHARACTERS = 5.5, 132  # footnotes: points, and characters that fit a line
+NOTE_SIZE, NOTE_CHARACTERS = 5.5, 120  # footnotes: points, and characters, many of them capitals, that fit a line
 SERIES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]  # Okabe and Ito (2008)
 MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
 TEN = [  # Petroff (2021), ten colours told apart by colour-blind readers too
