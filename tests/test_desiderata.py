@@ -85,10 +85,9 @@ def test_orders_decide_on_resemblance_retraining_and_the_number_of_tasks(order, 
 
 
 def test_every_order_has_a_number_of_tasks():
-    (named,) = [schema("paper")["$defs"]["order"]["properties"]["name"]["enum"]]
+    """Those not tried here say how many themselves."""
     made = {order["name"] for order in (SPLIT, RANGE, OVERLAPPING, TWICE, DOMAINS, DOMINANT, DRIFT, RANDOM, offline(1))}
-    assert set(named) == set(orders.ORDERS)
-    for name in set(named) - made:
+    for name in orders.ORDERS.keys() - made:
         assert "tasks" in schema("paper")["$defs"]["order_options"]["const"][name], name
 
 
@@ -304,7 +303,6 @@ def test_every_experiment_declares_all_five(name):
     of_runs = bool(made.cells or made.selections)
     assert list(found) == (list("ABCDE") if of_runs else [])
     assert bool(desiderata.line(made, PLAN.datasets)) == of_runs
-    assert name in PLAN.targets
     assert (f"| {name} |" in table(PLAN)) == of_runs
 
 
