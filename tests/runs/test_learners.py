@@ -11,6 +11,7 @@ import torch.nn.functional as F
 import yaml
 from tiny import CPU, NETS, OPTIONS, SPLIT, cell, courses, setting, split, stream
 
+from clpapers.config import OPTIONAL
 from clpapers.desiderata import OF_ITS_TASK
 from clpapers.runs import learners, loop, nets
 from clpapers.runs.memories import Draws
@@ -358,4 +359,4 @@ def test_without_a_change_of_task_it_is_what_the_schema_says(name, optimizer, da
 def test_the_schema_lists_every_net_and_its_options():
     listed = SCHEMA["net_options"]["const"]
     for spec in NETS.values():
-        assert set(spec) - {"name"} == set(listed[spec["name"]])
+        assert set(spec) - {"name"} == set(listed[spec["name"]]) - set(OPTIONAL)
