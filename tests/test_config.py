@@ -368,7 +368,7 @@ def test_a_file_that_is_not_utf8_is_refused():
 
 def test_the_schema_knows_every_metric():
     known = yaml.safe_load((ROOT / "workflow/schemas/paper.schema.yaml").read_text())["$defs"]["metric"]["enum"]
-    assert {*learning.SCALARS, *learning.CURVES, *cost.METRICS, "entropy_captured"} == set(known)
+    assert {*learning.SCALARS, *learning.CURVES, *learning.GRIDS, *cost.METRICS, "entropy_captured"} == set(known)
 
 
 COSTS = """\
