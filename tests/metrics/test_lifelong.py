@@ -67,6 +67,30 @@ def test_averages_up_to_a_task_do_not_look_beyond_it(a, k):
     np.testing.assert_allclose(lifelong.average_accuracies(a)[:k], lifelong.average_accuracies(a[:k, :k]))
 
 
+# Two tasks, visited twice.
+CYCLES = np.array([[0.9, 0.1], [0.4, 0.8], [1.0, 0.5], [0.7, 0.6]])
+
+
+def test_tasks_that_recur_by_hand():
+    """After the second visit both have been seen, whichever is learnt; the one learnt last is not forgotten."""
+    assert lifelong.average_accuracies(CYCLES) == pytest.approx([0.9, 0.6, 0.75, 0.65])
+    assert lifelong.forgetting(CYCLES) == pytest.approx([1.0 - 0.7])
+    assert lifelong.forgetting(CYCLES[:3]) == pytest.approx([0.8 - 0.5])
+    tenths = [[[round(10 * share)] for share in row] for row in CYCLES]
+    tasks = {"classes": [[0], [1]], "total": [[10], [10]], "correct": tenths, "open": tenths}
+    tasks["shots"] = [[[1], [9]], [[1], [8]], [[4], [5], [10]], [[5], [6]]]
+    curves = lifelong.shot_accuracies(tasks, 3, 9)
+    np.testing.assert_allclose(curves, [[0.1, 0.9, 0.9, 0.9], [0.1, *[0.8] * 3], [0.4, 0.5, 1, 1], [0.5, *[0.6] * 3]])
+    run = RUN | {"tasks": tasks}
+    for metric in ("average_accuracy_by_task", "single_head_accuracy_by_task"):
+        rows = measured(metric, run)
+        assert list(rows["time"]) == [1, 2, 3, 4]
+        assert list(rows["value"]) == pytest.approx([90, 60, 75, 65])
+    assert list(measured("forgetting_by_task", run)["value"]) == pytest.approx([0.9 - 0.4, 0.8 - 0.5, 0.3])
+    false, detected = lifelong.roc(CYCLES)  # seven seen, and one unseen of 0.1
+    assert (len(false), detected.tolist()) == (8, [0] * 7 + [1])
+
+
 def test_learning_curve_areas_by_hand():
     z = np.array([0.0, 0.6, 0.9])
     assert lifelong.learning_curve_areas(z) == pytest.approx([0, 0.3, 0.5])  # (0 + 0.6 + 0.9) / 3

@@ -17,6 +17,7 @@ from clpapers.streams import orders
 from clpapers.streams.chunks import chunks_of_classes, overlapping_classes
 
 RANGE = {"name": "split_range", "first": 1, "last": 3, "tasks": 3, "length": None}
+ORDERED = {"name": "split_ordered", "tasks": 2, "length": None}
 OVERLAPPING = {"name": "split_overlapping", "first": 1, "last": 3, "tasks": 3, "per_task": 2, "length": None}
 LEARNERS = ["single", "ewc", "a_gem", "gem", "prog_nn", "multi_task"]  # all with a head a task, but for the last
 
@@ -58,6 +59,44 @@ def test_with_all_outputs_competing_the_last_tests_are_the_final_test_of_a_singl
         assert result["tasks"]["open"] == result["tasks"]["correct"]  # each domain has all classes
 
 
+@pytest.mark.parametrize("epochs", [1, 2])
+@pytest.mark.parametrize("order", [ORDERED, DOMAINS, OVERLAPPING])
+def test_in_cycles_every_task_is_tested_after_every_visit(order, epochs, data):
+    """The first cycle is as without cycles; afterwards tasks are known before they come again."""
+    options = {"oracle": CHUNKS, "train": "oracle", "shots": 1}
+    order, tasks = order | {"epochs": epochs}, order["tasks"]
+    for once, result in zip(*(run(data, order | more, **options) for more in ({}, {"cycles": 2}))):
+        tests = result["tasks"]
+        assert result["steps"] == 2 * once["steps"]
+        assert result["oracle"]["changes"] == 2 * tasks - 1
+        assert tests["classes"] == once["tasks"]["classes"]
+        assert tests["total"] == once["tasks"]["total"]
+        for key in ("correct", "open", "shots"):
+            assert len(tests[key]) == 2 * tasks
+            assert tests[key][:tasks] == once["tasks"][key]
+        for k in range(1, 2 * tasks):
+            assert tests["shots"][k][0] == tests["correct"][k - 1][k % tasks]
+        final = result["test"]["none" if order["name"] == "permuted_pixels" else "oracle"]
+        assert np.sum(tests["correct"][-1]) == sum(final["correct"])
+        assert np.sum(tests["total"]) == sum(final["total"])
+
+
+def test_a_task_at_once_is_tested_after_its_only_step(data):
+    """A task's test with all outputs competing is that of a net trained by hand on it and those before."""
+    spec = cell("single", {}, "mlp", order=ORDERED, batch="task", learning_rate=1.0)
+    spec["evaluation"]["shots"] = 0
+    stream = orders.make(ORDERED, data.train_y, 1)
+    (result,) = loop.train(spec, data, {1: stream}, CPU)
+    way = Way(spec, data, [stream])
+    for k in range(2):
+        way.step()
+        with torch.no_grad():
+            said = way.learner.net(way.setting.images.of(data.test_x)(torch.arange(24)[None]))[0].argmax(dim=1).numpy()
+        right = np.bincount(data.test_y[said == data.test_y], minlength=4)
+        assert np.ravel(result["tasks"]["open"][k]).tolist() == right.tolist()
+    assert [len(curve) for curve in result["tasks"]["shots"]] == [1, 1]
+
+
 def test_what_is_known_of_a_task_before_it_is_learnt_was_known_after_the_one_before(data):
     for result in run(data, DOMAINS):
         tests = result["tasks"]
@@ -76,7 +115,7 @@ def test_only_a_learner_with_an_uncertainty_is_asked_for_it(data, monkeypatch):
 
 @pytest.mark.parametrize("order", [DOMAINS, SPLIT])
 def test_uncertainty_is_the_mean_over_a_tasks_items(order, unbalanced, monkeypatch):
-    """Here a pixel's value, as the learner sees it, plus how often it was asked; stacked seeds' tasks differ in size."""
+    """Here a pixel's value, as the learner sees it, plus how often it was asked; stacked seeds' tasks differ."""
     asked = []
 
     def uncertainty(learner, x):

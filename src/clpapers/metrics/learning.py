@@ -134,7 +134,7 @@ SCALARS: dict[str, Callable[[dict], float]] = {
     **{metric: _unless_diverged(scalar) for metric, scalar in LIFELONG.items()},
 }
 LIFELONG_CURVES: dict[str, Callable[[dict, int | None], Curve]] = {
-    # Over tasks, from 1; forgetting from 2.
+    # Over tasks, from 1, which a stream of cycles visits again; forgetting from 2.
     "average_accuracy_by_task": _lifelong_curve(1, _average_accuracies),  # %
     "single_head_accuracy_by_task": _lifelong_curve(1, _single_head_accuracies),  # %
     "forgetting_by_task": _lifelong_curve(2, _forgettings),
