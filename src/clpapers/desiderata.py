@@ -48,8 +48,19 @@ COMPETING = {
         "forgetting_events",
         "never_learnt",
         "unforgettable",
+        "single_head_accuracy",
+        "single_head_accuracy_by_task",
     ),
-    "none": ("training_seconds", "training_memory", "testing_memory", "violations_by_task", "entropy_captured"),
+    "none": (
+        "mutual_information_by_task",
+        "seen_unseen_auc",
+        "roc",
+        "training_seconds",
+        "training_memory",
+        "testing_memory",
+        "violations_by_task",
+        "entropy_captured",
+    ),
 }
 BY_METRIC = {metric: competes for competes, metrics in COMPETING.items() for metric in metrics}
 YES, HEADS, KNOWN = "yes", "no (a head a task)", "no (task known at test)"
