@@ -10,7 +10,7 @@ from clpapers.runs.learners import masked
 from clpapers.runs.nets.heads import JointEmbedding
 from clpapers.runs.nets.stacked import (
     Stack,
-    StackedBatchNorm2d,
+    StackedBatchNorm,
     StackedConv2d,
     StackedJointEmbedding,
     StackedLinear,
@@ -88,5 +88,5 @@ SQUARED = {
     nn.Conv2d: _convolution,
     StackedConv2d: _convolution,
     nn.BatchNorm2d: _batch_norm,
-    StackedBatchNorm2d: _batch_norm,
+    StackedBatchNorm: _batch_norm,
 }
