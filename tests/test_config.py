@@ -123,6 +123,9 @@ REFUSED = [
     (PAPER, "memory: 10", "memory: 1.5", "defaults.budget.memory: 1.5 is not of type integer"),
     (PAPER, "memory: 10", "memory: ten", "defaults.budget.memory: 'ten' is not of type integer"),
     (PAPER, "memory: 10", "memory: true", "defaults.budget.memory: True is not of type integer"),
+    (PAPER, "batch: 10,", "batch: 0,", "defaults.budget.batch: 0 must be at least 1"),
+    (PAPER, "batch: 10,", "batch: tasks,", "defaults.budget.batch: 'tasks' must have the form ^task$"),
+    (PAPER, "batch: 10, replay", "replay", f"{CELL}: budget needs a value for 'batch'"),
     (PAPER, ", memory: 10", "", f"{CELL}: budget needs a value for 'memory'"),
     (PAPER, "learning_rate: 0.1", "learning_rate: 1e-3", "defaults.budget.learning_rate: '1e-3' is not of type number; "
      "YAML reads 1e-3 as text, write 1.0e-3"),
@@ -383,6 +386,8 @@ COSTS = """\
         ("[[er, ace]]", "[[er]]", "targets.table7.ratios[0]: ['er'] needs at least this many entries: 2"),
         (", ratios: [[er, ace]]", "", "targets.table7: 'ratios' is missing"),
         ("decimals: 2", "decimals: {lca10: 2}", "targets.table7.decimals: {'lca10': 2} is not of type integer"),
+        ("tasks: 3}", "tasks: 3}, budget: {batch: task}", "targets.table7: measure cost needs a number for "
+         "budget.batch, not task"),
         ("split, tasks: 3", "random", "targets.table7: measure cost needs orders of tasks, not random"),
         ("[training_seconds]", "[lca10]", "targets.table7.metrics[0]: 'lca10' is not one of training_seconds, "
          "training_memory, testing_memory"),

@@ -530,6 +530,8 @@ class Plan:
             raise ConfigError(
                 f"{file}: {at}: measure {measure} needs orders of tasks, not {cell.spec['order']['name']}"
             )
+        if measure == "cost" and cell.spec["budget"]["batch"] == "task":
+            raise ConfigError(f"{file}: {at}: measure cost needs a number for budget.batch, not task")
         usual, net = self.nets[f"{paper}/{cell.spec['dataset']}"], cell.spec["net"]
         for key in ("name", "width", "hidden"):
             if net.get(key) != usual.get(key):
@@ -673,7 +675,8 @@ class Plan:
                 raise ConfigError(f"{file}: {where}: '{part}' is missing")
             if options.get("$ref") in ("#/$defs/budget", "#/$defs/evaluation"):
                 for option in schema("paper")["$defs"][part]["properties"]:
-                    if option not in spec[part] and option not in ("batch", "oracles", "shots"):
+                    optional = part == "evaluation" and option in ("batch", "oracles", "shots")
+                    if option not in spec[part] and not optional:
                         raise ConfigError(f"{file}: {where}: {part} needs a value for '{option}'")
         spec["order"] = self._order(file, where, spec["order"])
         self._net(file, where, spec["net"], dataset)

@@ -134,12 +134,20 @@ def test_stream_files_without_transforms_are_refused(tmp_path, split):
         ([5], 10, 4, [4, 5, 9, 10]),
         ([4, 8], 10, 4, [4, 8, 10]),
         ([1, 2], 4, 10, [1, 2, 4]),
+        ([5], 12, "task", [5, 12]),
+        ([], 10, "task", [10]),
     ],
 )
 def test_batches_by_hand(boundaries, n, batch, ends):
     found = stream.batches(np.array(boundaries, dtype=np.int64), n, batch)
     assert found.tolist() == ends
     assert found.dtype == np.int64
+
+
+def test_a_task_in_epochs_is_a_batch_an_epoch():
+    """Tasks of 4 and 2 items, three epochs of each."""
+    assert stream.batches(np.array([12]), 18, "task", epochs=3).tolist() == [4, 8, 12, 14, 16, 18]
+    assert stream.batches(np.array([12]), 18, 5, epochs=3).tolist() == [5, 10, 12, 17, 18]
 
 
 @given(st.sets(st.integers(1, 199)), st.integers(1, 250))

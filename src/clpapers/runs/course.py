@@ -70,7 +70,7 @@ def course(cell: dict, stream: Stream, train_y: np.ndarray, test_y: np.ndarray, 
     class_of = class_of_output(order, classes, stream.seed)
     labels = output_labels(order, train_y[stream.indices], chunk, classes, stream.seed)
     test_items, test_labels = np.nonzero(test_y[:, None] == class_of)
-    ends = batches(stream.boundaries, len(labels), cell["budget"]["batch"])
+    ends = batches(stream.boundaries, len(labels), cell["budget"]["batch"], order.get("epochs", 1))
     tasks = oracles.identify(cell["oracle"], order, stream, labels, test_labels, len(class_of), stream.seed)
     masked = cell["restriction"]["train"] == "oracle" and tasks.of_class is not None
     return Course(

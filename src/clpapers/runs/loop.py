@@ -90,7 +90,8 @@ def train(
     """
     _prepare(device, cell["precision"])
     learner = learners.find(cell["learner"]["name"])
-    small = cell["net"]["name"] == "mlp" and cell["budget"]["batch"] <= SMALL_BATCH
+    batch = cell["budget"]["batch"]
+    small = cell["net"]["name"] == "mlp" and batch != "task" and batch <= SMALL_BATCH
     together = learner.stackable and (device.type == "cuda" or small or (learner.own_nets and not learner.looks))
     chosen = test_items(len(data.test_y), cell["evaluation"]["test"])
     chosen = chosen[np.isin(data.test_y[chosen], classes_of(cell["order"], data.classes))]

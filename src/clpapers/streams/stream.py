@@ -47,13 +47,20 @@ class Stream:
         return np.searchsorted(self.boundaries, np.arange(self.indices.size), side="right")
 
 
-def batches(boundaries: np.ndarray, n: int, batch: int) -> np.ndarray:
+def batches(boundaries: np.ndarray, n: int, batch: int | str, epochs: int = 1) -> np.ndarray:
     """Where batches of `batch` end that cross no boundary of a stream of n items: int64 [T] ascending, the last n.
 
-    The last batch of a chunk is what is left of it.
+    The last batch of a chunk is what is left of it. With the word `task` for a number a batch is a whole chunk, or,
+    where each chunk is so many `epochs` of the same items, one of these.
     """
     edges = [0, *boundaries.tolist(), n]
-    return np.concatenate([[*range(start + batch, end, batch), end] for start, end in pairwise(edges)])
+    return np.concatenate(
+        [
+            [*range(start + size, end, size), end]
+            for start, end in pairwise(edges)
+            for size in [(end - start) // epochs if batch == "task" else batch]
+        ]
+    )
 
 
 def save(stream: Stream, path: Path | str) -> None:
