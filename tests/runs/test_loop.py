@@ -56,7 +56,14 @@ def assert_alone_as_together(spec, data, streams):
 # --- seeds ---------------------------------------------------------------------------------------------------
 
 
-OF_ONE_NET = ("gr", "random", "random_multi_model", "cn_dpm", "prog_nn")  # the CNN is no net of theirs, or no net is
+OF_ONE_NET = (
+    "gr",
+    "vgr",
+    "random",
+    "random_multi_model",
+    "cn_dpm",
+    "prog_nn",
+)  # the CNN is no net of theirs, or no net is
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,17 @@ OPTIONS = {
     "a_gem": {"write": "uniform"},
     "icarl": {"loss": {"name": "binary", "temperature": 2.0}, "space": "features", "exemplars": "batch"},
     "gr": {"latent": 3, "reconstruction": "bce", "generator_learning_rate": 1e-3, "new_share": "half"},
+    "vgr": {
+        "epochs": 2,
+        "batch": 16,
+        "batch_per_task": False,
+        "initial_variance": 1e-2,
+        "samples": 2,
+        "prediction_samples": 4,
+        "generated": 6,
+        "gan": {"name": "gan_conv", "latent": 3, "width": 2, "epochs": 2, "batch": 8, "learning_rate": 1e-3},
+        "trace": 5,
+    },
     "multi_model": {"widths": {"1": 8, "2": 4}},
     "random": {},
     "random_multi_model": {},
@@ -88,6 +99,7 @@ def split(tasks: int, *, aligned: bool = True) -> dict:
 
 def cell(learner, options, net="resnet", *, oracle=NONE, train="none", order=RANDOM, oracles=None, **budget):
     """A complete cell on the tiny problem, in float64."""
+    whole = {"batch": "task"} if learner == "vgr" else {}
     return {
         "dataset": "tiny",
         "order": order,
@@ -95,8 +107,10 @@ def cell(learner, options, net="resnet", *, oracle=NONE, train="none", order=RAN
         "restriction": {"train": train},
         "learner": {"name": learner, **options},
         "net": NETS[net],
-        "budget": {"optimizer": "sgd", "learning_rate": 0.1, "batch": 5, "replay_batch": 4, "memory": 20} | budget,
-        "scaling": "unit" if learner in ("gr", "cn_dpm") else "symmetric",
+        "budget": {"optimizer": "sgd", "learning_rate": 0.1, "batch": 5, "replay_batch": 4, "memory": 20}
+        | whole
+        | budget,
+        "scaling": "unit" if learner in ("gr", "cn_dpm", "vgr") else "symmetric",
         "evaluation": {"points": 3, "probes": 17, "test": None, "oracles": oracles or {}},
         "precision": "float64",
     }
