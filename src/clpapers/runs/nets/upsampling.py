@@ -18,7 +18,7 @@ def upsampled_convolution(x: torch.Tensor, weight: torch.Tensor, bias: torch.Ten
     """
     taps = torch.tensor(TAPS, dtype=x.dtype, device=x.device)
     weight = torch.einsum("oikl,auk,bvl->oabiuv", weight, taps, taps).flatten(0, 2)
-    return F.pixel_shuffle(F.conv2d(x, weight, bias.repeat_interleave(4), padding=1, groups=groups), 2)
+    return F.pixel_shuffle(F.conv2d(x, weight, bias[:, None].expand(-1, 4).flatten(), padding=1, groups=groups), 2)
 
 
 class UpsampledConv2d(nn.Conv2d):
