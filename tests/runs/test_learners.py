@@ -289,8 +289,8 @@ def test_the_schema_lists_every_learner_and_its_options():
     assert files == set(listed) == set(OPTIONS)
     for name, options in listed.items():
         assert set(OPTIONS[name]) == set(options), name
-        made = [kind.__init__.__code__ for kind in learners.find(name).__mro__[:-1]]  # all but `object`
-        keywords = [option for code in made for option in code.co_varnames[2 : 2 + code.co_kwonlyargcount]]
+        arguments = learners.find(name).__init__.__kwdefaults__, learners.find(name).__init__.__code__
+        keywords = arguments[1].co_varnames[2 : 2 + arguments[1].co_kwonlyargcount]
         assert set(keywords) == set(options), name
         documented = learners.find(name).__doc__
         assert all(re.search(rf"\b{option}\b", documented) for option in options), name

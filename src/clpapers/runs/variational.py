@@ -177,7 +177,6 @@ class Variational(Learner):
     def __init__(
         self,
         setting: Setting,
-        *,
         epochs: int,
         batch: int | str,
         initial_variance: float,
@@ -188,7 +187,7 @@ class Variational(Learner):
         self.epochs, self.batch, self.samples, self.prediction_samples = epochs, batch, samples, prediction_samples
         self.posterior = Posterior(setting.net(), len(setting.seeds), initial_variance)
         self.chance = Chance(setting, "variational")
-        self.learnt = 0  # steps
+        self.steps = 0  # learnt
         self.drawn: torch.Tensor | None = None  # during a test, [S, K, P]
 
     def fit_mean(self, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor | None) -> None:
@@ -227,14 +226,18 @@ class Variational(Learner):
 
     @contextlib.contextmanager
     def evaluation(self) -> Iterator[None]:
-        self.drawn = self.nets_of(self.posterior)
+        self.drawn = self.nets_of(self.answering())
         yield
         self.drawn = None
+
+    def answering(self) -> Posterior:
+        """Whose nets answer a test."""
+        return self.posterior
 
     @torch.no_grad()
     def nets_of(self, q: Posterior) -> torch.Tensor:
         """Nets drawn from q to answer a test, [S, K, P]."""
-        return q.draw(Noise(self.setting, f"predictions {self.learnt}")(q.mean, self.prediction_samples))
+        return q.draw(Noise(self.setting, f"predictions {self.steps}")(q.mean, self.prediction_samples))
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
         return self.probabilities(self.drawn, x).mean(dim=1)

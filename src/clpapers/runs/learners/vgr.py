@@ -48,9 +48,20 @@ class VGR(Variational):
     passing = (*Variational.passing, "notes")
 
     def __init__(
-        self, setting: Setting, *, batch_per_task: bool, generated: int, gan: dict, trace: int, **options: float | str
+        self,
+        setting: Setting,
+        *,
+        epochs: int,
+        batch: int,
+        batch_per_task: bool,
+        initial_variance: float,
+        samples: int,
+        prediction_samples: int,
+        generated: int,
+        gan: dict,
+        trace: int,
     ):
-        super().__init__(setting, **options)
+        super().__init__(setting, epochs, batch, initial_variance, samples, prediction_samples)
         if setting.images.transforms is not None and gan["name"] != "gan_mlp":
             raise CourseError(
                 f"learner.gan.name: {gan['name']} cannot learn permuted pixels from unpermuted ones; take gan_mlp"
@@ -78,7 +89,7 @@ class VGR(Variational):
         self.learn(all_x, all_y, batch, self.traced(t, x))
         if len(others) == len(self.tasks):
             self.tasks.append(task._replace(gans=self.gans_of(t, task, y)))
-        self.learnt = t + 1
+        self.steps = t + 1
         return loss, logits
 
     def begin(self, t: int, y: torch.Tensor) -> Task:
