@@ -12,6 +12,8 @@ NUMBER = 8
 MEMORY = 20  # items: 5 of each class, 10 of each of the two tasks
 RUNNING = {"strength": 1.0, "gamma": 0, "fisher": {"interval": 2, "decay": 0.9}, "normalise": True, "half": False}
 
+SAMPLED = {"strength": 1.0, "gamma": 1, "fisher": {"samples": 7}, "normalise": False, "half": True}
+
 
 def held(learner, data, options=None, seeds=(0, 1, 2), net="mlp", **budget):
     spec = cell(learner, options or OPTIONS[learner], net, order=SPLIT, oracle=CHUNKS, train="oracle", **budget)
@@ -30,6 +32,9 @@ def column(earlier):
         ("single", None, 2 * P * NUMBER, P),  # parameters and gradients
         ("ewc", RUNNING, 7 * P * NUMBER, P),  # F, its sum, what became of F at the change, that scaled, θ*
         ("ewc", None, 4 * P * NUMBER + 5 * PIXELS * NUMBER, P),  # F, θ*, the last batch
+        ("ewc", SAMPLED, 4 * P * NUMBER, P),  # F, θ*
+        ("vcl", None, 4 * P * NUMBER, 2 * P),  # means and log-variances of posterior and prior
+        ("vcl_coreset", None, 4 * P * NUMBER + 2 * 4 * PIXELS, 2 * P),
         ("si", None, 5 * P * NUMBER, P),  # ω, Ω, θ̃
         ("mas", None, 4 * P * NUMBER, P),  # Ω, θ*
         ("gem", None, 3 * P * NUMBER + MEMORY * PIXELS, P),  # one completed task: a row of G

@@ -56,7 +56,16 @@ def assert_alone_as_together(spec, data, streams):
 # --- seeds ---------------------------------------------------------------------------------------------------
 
 
-OF_ONE_NET = ("gr", "random", "random_multi_model", "cn_dpm", "prog_nn")  # the CNN is no net of theirs, or no net is
+OF_ONE_NET = (
+    "gr",
+    "vgr",
+    "random",
+    "random_multi_model",
+    "cn_dpm",
+    "prog_nn",
+    "vcl",
+    "vcl_coreset",
+)  # the CNN is no net of theirs, or no net is
 
 
 @pytest.mark.parametrize(
@@ -67,7 +76,7 @@ def test_a_seed_does_not_depend_on_its_stack_mates(learner, options, net, data, 
     assert_alone_as_together(cell(learner, options, net, oracle=TOLD.get(learner, NONE)), data, streams)
 
 
-@pytest.mark.parametrize("learner", ["single", "ewc", "si", "icarl", "gr", "multi_model"])
+@pytest.mark.parametrize("learner", ["single", "ewc", "si", "icarl", "gr", "multi_model", "vcl", "vcl_coreset"])
 def test_nor_where_each_seed_has_tasks_and_masks_of_its_own(learner, data, chunked):
     options = OPTIONS[learner] | ({"new_share": "by_tasks"} if learner == "gr" else {})
     spec = cell(learner, options, "mlp", order=SPLIT, oracle=split(2), train="oracle", batch=7)

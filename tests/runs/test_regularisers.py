@@ -21,6 +21,7 @@ from courses import (
     stream,
 )
 
+from clpapers.randomness import generator
 from clpapers.runs import nets
 from clpapers.runs.fisher import squared_gradients
 from clpapers.runs.importance import values
@@ -78,6 +79,27 @@ def test_squared_gradients_are_those_of_single_items(net, seeds, count, masked):
         for parameter, mine, other in zip(stacked.parameters(), estimate, expected, strict=True):
             assert mine.shape == parameter.shape
             torch.testing.assert_close(mine.view(len(seeds), *other.shape)[s], other, rtol=1e-8, atol=1e-14)
+
+
+def test_squared_gradients_of_sampled_classes():
+    """Chance picks the class whose share of the distribution function it falls in, a masked one never."""
+    net = stack(lambda: nets.build(LINEAR, (1, 4, 4), 4).double(), [3])
+    x = torch.rand(1, 1, 1, 4, 4, dtype=torch.float64)
+    mask = torch.tensor([[False, True, False, True]])
+    for allowed, masked in (([0, 1, 2, 3], None), ([1, 3], mask)):
+        log_p = F.log_softmax(net(x)[0, 0, allowed], dim=0)
+        edges = [0, *log_p.exp().detach().cumsum(dim=0).tolist()]
+        for i in range(len(allowed)):
+            expected = torch.autograd.grad(log_p[i], list(net.parameters()), retain_graph=True)
+            for chance in (edges[i], (edges[i] + edges[i + 1]) / 2, edges[i + 1] - 1e-9):
+                chance = torch.tensor([[chance]], dtype=torch.float64) + 1e-12
+                for mine, other in zip(squared_gradients(net, x, masked, chance), expected):
+                    torch.testing.assert_close(mine, other.square(), rtol=1e-8, atol=1e-14)
+    for mine, other in zip(
+        squared_gradients(net, x, mask, torch.zeros(1, 1, dtype=torch.float64)),
+        torch.autograd.grad(F.log_softmax(net(x)[0, 0, [1, 3]], dim=0)[0], list(net.parameters())),
+    ):
+        torch.testing.assert_close(mine, other.square(), rtol=1e-8, atol=1e-14)
 
 
 @pytest.mark.parametrize("net", [MLP, CNN], ids=lambda net: net["name"])
@@ -202,6 +224,59 @@ def test_ewc_by_hand():
     way.learner.observe(1, *way.batch(1))
     near(way.learner.parameters[0], [np.log(3 / 2) + 1 - LR * 8 / 32, 0.0])
     near(way.learner.parameters[1], [np.log(2) + LR / 3, -LR / 3])
+
+
+def test_sampled_ewc_by_hand():
+    """Items x = 0 and 1, each twice in the first task, at w = b = 0: p = 1/2, so that either label's square is 1/4.
+
+    F_w = (0 + 1/4)/2 and F_b = 1/4, of each item once; the second task, x = 0, adds 0 and 1/4. Between them the penalty
+    (λ/2)·F·1² pulls w_0 by λ/8.
+    """
+    options = {"strength": 4.0, "gamma": 1, "fisher": {"samples": 5}, "normalise": False, "half": True}
+    spec, data = one_pixel({"name": "ewc", **options}, batch=1)
+    way = Way(spec, data, [stream([0, 1, 1, 0, 0, 0], boundaries=[4, 5])])
+    way.walk(until=4)
+    place(way.learner, [0.0, 0.0], [0.0, 0.0])
+    way.learner.task_change(4)
+    near(way.learner.fisher[0], [1 / 8, 1 / 8])
+    near(way.learner.fisher[1], [1 / 4, 1 / 4])
+    place(way.learner, [1.0, 0.0], [0.0, 0.0])
+    way.learner.observe(4, *way.batch(4))
+    near(way.learner.parameters[0], [1 - LR * 4 / 8, 0.0])
+    near(way.learner.parameters[1], [LR / 2, -LR / 2])
+    place(way.learner, [0.0, 0.0], [0.0, 0.0])
+    way.learner.task_change(5)
+    near(way.learner.fisher[0], [1 / 8, 1 / 8])
+    near(way.learner.fisher[1], [1 / 2, 1 / 2])
+
+
+@pytest.mark.parametrize("train", ["none", "oracle"])
+def test_sampled_ewc_item_by_item(train):
+    """Of each seed 9 distinct items of the ended task, each with a label drawn among those that compete."""
+    options = {"strength": 4.0, "gamma": 1, "fisher": {"samples": 9}, "normalise": False, "half": True}
+    spec = cell({"name": "ewc", **options}, MLP, oracle=split(2), train=train)
+    way = Way(spec, DATA, [made(spec, DATA, seed) for seed in (0, 1)])
+    change = int(way.changes.argmax())
+    learner = way.walk(until=change)
+    learner.task_change(change)
+    labels = []
+    for s, seed in enumerate((0, 1)):
+        rng, allowed = generator(seed, "fisher"), way.mask(change - 1, s)
+        task = way.setting.items[s, : way.setting.step(change).start].unique().numpy()
+        items, chances = torch.from_numpy(rng.choice(task, 9, replace=False)), rng.random(9)
+        assert len(items.unique()) == 9
+        net = way.ordinary(s=s)
+        torch.nn.utils.vector_to_parameters(torch.cat([p[s].flatten() for p in learner.parameters]), net.parameters())
+        total = [torch.zeros_like(p) for p in net.parameters()]
+        for x, chance in zip(way.setting.images(items), chances):
+            log_p = F.log_softmax(net(x[None])[0, allowed], dim=0)
+            y = int(np.searchsorted(log_p.exp().detach().cumsum(dim=0).numpy(), chance))
+            labels.append((y, int(log_p.argmax())))
+            for sum_, gradient in zip(total, torch.autograd.grad(log_p[y], list(net.parameters()))):
+                sum_ += gradient**2 / 9
+        for mine, other in zip(learner.fisher, total):
+            torch.testing.assert_close(mine[s], other, rtol=1e-8, atol=1e-14)
+    assert any(drawn != likeliest for drawn, likeliest in labels)
 
 
 def test_si_by_hand():

@@ -29,9 +29,40 @@ OPTIONS = {
     "a_gem": {"write": "uniform"},
     "icarl": {"loss": {"name": "binary", "temperature": 2.0}, "space": "features", "exemplars": "batch"},
     "gr": {"latent": 3, "reconstruction": "bce", "generator_learning_rate": 1e-3, "new_share": "half"},
+    "vgr": {
+        "epochs": 2,
+        "batch": 16,
+        "batch_per_task": False,
+        "initial_variance": 1e-2,
+        "samples": 2,
+        "prediction_samples": 4,
+        "generated": 6,
+        "gan": {"name": "gan_conv", "latent": 3, "width": 2, "epochs": 2, "batch": 8, "learning_rate": 1e-3},
+        "trace": 5,
+    },
     "multi_model": {"widths": {"1": 8, "2": 4}},
     "random": {},
     "random_multi_model": {},
+    "vcl": {
+        "epochs": 2,
+        "batch": 8,
+        "initial_variance": 1e-6,
+        "samples": 3,
+        "prediction_samples": 5,
+        "prior_weight": 1,
+        "gradients": None,
+    },
+    "vcl_coreset": {
+        "epochs": 2,
+        "batch": 8,
+        "initial_variance": 1e-6,
+        "samples": 3,
+        "prediction_samples": 5,
+        "prior_weight": 1,
+        "coreset": 4,
+        "coreset_epochs": 2,
+        "prior": "previous",
+    },
     "cn_dpm": {
         "log_alpha": -20,
         "latent": 3,
@@ -58,6 +89,9 @@ VARIANTS = [
         "ewc",
         {"strength": 1.0, "gamma": 0, "fisher": {"interval": 2, "decay": 0.9}, "normalise": True, "half": False},
     ),
+    ("ewc", {"strength": 5.0, "gamma": 1, "fisher": {"samples": 7}, "normalise": False, "half": True}),
+    ("vcl", OPTIONS["vcl"] | {"batch": "full", "gradients": {"batches": 3, "size": 4, "repetitions": 2}}),
+    ("vcl_coreset", OPTIONS["vcl_coreset"] | {"prior": "standard"}),
     ("si", {"strength": 0.1, "damping": 1e-3, "gradient": "task", "clip": True}),
     ("er", {"forward": "concatenated"}),
     ("icarl", {"loss": {"name": "softmax", "strength": 1.0}, "space": "logits", "exemplars": "task"}),
@@ -75,6 +109,7 @@ NETS = {
     "resnet18": {"name": "resnet18", "width": 2, "pool": True, "head": "linear", "weights": "none"},
     "embedding": {"name": "resnet18_reduced", "width": 2, "head": "joint_embedding"},
 }
+BY_TASK = {"batch": "task", "optimizer": "adam", "learning_rate": 0.01}  # budget of learners of whole tasks
 NONE, MIXED, CHUNKS = {"name": "none"}, {"name": "mixed"}, {"name": "chunks"}
 RANDOM = {"name": "random", "length": None}
 SPLIT = {"name": "split", "tasks": 2, "length": None}
@@ -95,8 +130,10 @@ def cell(learner, options, net="resnet", *, oracle=NONE, train="none", order=RAN
         "restriction": {"train": train},
         "learner": {"name": learner, **options},
         "net": NETS[net],
-        "budget": {"optimizer": "sgd", "learning_rate": 0.1, "batch": 5, "replay_batch": 4, "memory": 20} | budget,
-        "scaling": "unit" if learner in ("gr", "cn_dpm") else "symmetric",
+        "budget": {"optimizer": "sgd", "learning_rate": 0.1, "batch": 5, "replay_batch": 4, "memory": 20}
+        | budget
+        | (BY_TASK if learner in ("vcl", "vcl_coreset", "vgr") else {}),
+        "scaling": "unit" if learner in ("gr", "cn_dpm", "vgr") else "symmetric",
         "evaluation": {"points": 3, "probes": 17, "test": None, "oracles": oracles or {}},
         "precision": "float64",
     }

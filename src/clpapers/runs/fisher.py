@@ -10,7 +10,7 @@ from clpapers.runs.learners import masked
 from clpapers.runs.nets.heads import JointEmbedding
 from clpapers.runs.nets.stacked import (
     Stack,
-    StackedBatchNorm2d,
+    StackedBatchNorm,
     StackedConv2d,
     StackedJointEmbedding,
     StackedLinear,
@@ -19,8 +19,13 @@ from clpapers.runs.nets.stacked import (
 CHUNK = 8  # items whose gradients of a convolution are held at once
 
 
-def squared_gradients(net: Stack, x: torch.Tensor, mask: torch.Tensor | None = None) -> list[torch.Tensor]:
+def squared_gradients(
+    net: Stack, x: torch.Tensor, mask: torch.Tensor | None = None, chance: torch.Tensor | None = None
+) -> list[torch.Tensor]:
     """Mean over the items x [S, B, …] of (∂ log p(ŷ|x)/∂θ)², ŷ the predicted class: one tensor a parameter.
+
+    With `chance` [S, B], uniform in [0, 1), ŷ is sampled from p instead: the class that the distribution function
+    reaches there.
 
     The net answers in evaluation mode, so that an item's gradient does not depend on its batch; with a `mask`
     [S, K] only its classes compete. Never the square of a mean, which would shrink as batches grow. An item's
@@ -35,7 +40,8 @@ def squared_gradients(net: Stack, x: torch.Tensor, mask: torch.Tensor | None = N
             raise ValueError(f"no squared gradients for {type(layer).__name__}; add it to SQUARED")
     seen: dict[nn.Module, tuple[torch.Tensor, torch.Tensor]] = {}
     hooks = [m.register_forward_hook(lambda m, inputs, out: seen.update({m: (inputs[0], out)})) for m in layers]
-    likelihood = F.log_softmax(masked(net(x), mask), dim=2).amax(dim=2).sum()
+    log_p = F.log_softmax(masked(net(x), mask), dim=2)
+    likelihood = (log_p.amax(dim=2) if chance is None else _sampled(log_p, chance)).sum()
     for hook in hooks:
         hook.remove()
     net.train(training)
@@ -47,6 +53,13 @@ def squared_gradients(net: Stack, x: torch.Tensor, mask: torch.Tensor | None = N
         if layer.bias is not None:
             estimate[layer.bias] = bias.view(layer.bias.shape) / x.shape[1]
     return [estimate[p] for p in net.parameters()]
+
+
+def _sampled(log_p: torch.Tensor, chance: torch.Tensor) -> torch.Tensor:
+    """log p [S, B] of the sampled class of each item, from log p [S, B, K] and uniform numbers [S, B]."""
+    reached = log_p.detach().double().exp().cumsum(dim=2)
+    y = (reached <= chance[..., None] * reached[..., -1:]).sum(dim=2)  # never one of probability 0
+    return log_p.gather(2, y[..., None]).squeeze(2)
 
 
 def _linear(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -88,5 +101,5 @@ SQUARED = {
     nn.Conv2d: _convolution,
     StackedConv2d: _convolution,
     nn.BatchNorm2d: _batch_norm,
-    StackedBatchNorm2d: _batch_norm,
+    StackedBatchNorm: _batch_norm,
 }

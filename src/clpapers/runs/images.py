@@ -70,6 +70,16 @@ class Images:
             pixels = self._permuted(pixels, items // len(self.pixels))
         return pixels.to(self.dtype).mul_(self.scale).add_(self.shift).movedim(-1, -3)
 
+    def unpermuted(self) -> Images:
+        """The same images as they are: index i means image i, of any shape of indices."""
+        other = copy.copy(self)
+        other.transforms = None
+        return other
+
+    def seen(self, x: torch.Tensor, domains: torch.Tensor) -> torch.Tensor:
+        """Images [S, B, C, H, W] that are no images of this data set, through permutations `domains` [S, B]."""
+        return self._permuted(x.movedim(-3, -1), domains).movedim(-1, -3)
+
     def _permuted(self, pixels: torch.Tensor, domains: torch.Tensor) -> torch.Tensor:
         """Each image [S, B, H, W, C] through its seed's permutation number `domains` [S, B]."""
         seeds = torch.arange(len(domains), device=domains.device)[:, None]

@@ -29,10 +29,11 @@ class SGD:
 
 
 class Adam(SGD):
-    """Adam (Kingma & Ba 2015) with its usual β = (0.9, 0.999) and ε = 1e-8."""
+    """Adam (Kingma & Ba 2015) with its usual β₁ = 0.9, unless given, β₂ = 0.999 and ε = 1e-8."""
 
-    def __init__(self, parameters: Sequence[torch.Tensor], learning_rate: float):
+    def __init__(self, parameters: Sequence[torch.Tensor], learning_rate: float, beta1: float = 0.9):
         super().__init__(parameters, learning_rate)
+        self.beta1 = beta1
         self.means, self.squares = ([torch.zeros_like(p) for p in self.parameters] for _ in range(2))
         self.steps = [torch.zeros((), device=p.device) for p in self.parameters]
 
@@ -47,7 +48,7 @@ class Adam(SGD):
             self.steps,
             fused=True,
             amsgrad=False,
-            beta1=0.9,
+            beta1=self.beta1,
             beta2=0.999,
             lr=self.learning_rate,
             weight_decay=0.0,

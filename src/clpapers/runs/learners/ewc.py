@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
+from clpapers.randomness import generator
 from clpapers.runs.fisher import squared_gradients
 from clpapers.runs.importance import RunningFisher, min_max, pull, values, zeros
 from clpapers.runs.learners import Learner, Setting, backward
@@ -14,13 +16,15 @@ class EWC(Learner):
 
     At a task change F ← γ·F + F_new and θ* ← θ. A stream keeps no data to estimate F_new on: `rules` has the last batch
     of the segment that ended, the code of Chaudhry et al. 2019 (`agem`) the squares that the steps leave in passing.
+    Where a task's data are there till it ends (`desiderata`; with γ = 1 and ½ it is Huszár's, 2018), some of its items.
 
     Parameters
     ----------
     strength: λ.
     gamma: γ, what is kept of the old F. `agem` keeps nothing.
     fisher: F_new. `last_batch`, the mean over the single items of the ended segment's last batch of the squared
-        gradient of log p(ŷ|x), ŷ being the predicted class; or {interval, decay}, the options of a `RunningFisher`.
+        gradient of log p(ŷ|x), ŷ being the predicted class; {samples}, the same over so many items of the ended segment
+        and with ŷ sampled from p (`desiderata`); or {interval, decay}, the options of a `RunningFisher`.
     normalise: whether each seed's F pulls scaled to [0, 1], as in `agem`.
     half: whether the penalty is λ/2 times the sum, as printed, or λ times, as in `agem`.
     """
@@ -30,20 +34,38 @@ class EWC(Learner):
     ):
         super().__init__(setting)
         self.strength, self.gamma, self.normalise = strength if half else 2 * strength, gamma, normalise
-        self.running = None if fisher == "last_batch" else RunningFisher(self.parameters, **fisher)
+        self.samples = self.running = None
+        if "samples" in fisher:
+            self.samples = fisher["samples"]
+            self.rngs = [generator(seed, "fisher") for seed in setting.seeds]
+        elif fisher != "last_batch":
+            self.running = RunningFisher(self.parameters, **fisher)
         self.fisher: list[torch.Tensor] | None = None  # F
         self.last: torch.Tensor | None = None
         self.begun = 0  # the task's first step
 
     def task_change(self, t: int) -> None:
-        if self.running is None:
-            new = squared_gradients(self.net, self.last, self.mask(t - 1))
-        else:
+        if self.samples:
+            new = self.sampled(range(self.begun, t))
+        elif self.running:
             new = self.running.value
             self.running.clear()
+        else:
+            new = squared_gradients(self.net, self.last, self.mask(t - 1))
         self.fisher = torch._foreach_add(new, self.fisher or zeros(self.parameters), alpha=self.gamma)
         self.importance = min_max(self.fisher, len(self.setting.seeds)) if self.normalise else self.fisher
         self.centre, self.begun = values(self.parameters), t
+
+    def sampled(self, steps: range) -> list[torch.Tensor]:
+        """F_new from single items of some steps, distinct ones; all where there are fewer than `samples`."""
+        seen = slice(self.setting.step(steps[0]).start, self.setting.step(steps[-1]).stop)
+        items, chance = [], []
+        for mine, rng in zip(self.setting.items[:, seen].cpu().numpy(), self.rngs):
+            each = np.unique(mine)
+            items.append(rng.choice(each, min(self.samples, len(each)), replace=False))
+            chance.append(rng.random(len(items[-1])))
+        items, chance = (torch.from_numpy(np.stack(part)).to(self.setting.items.device) for part in (items, chance))
+        return squared_gradients(self.net, self.setting.images(items), self.mask(steps[-1]), chance)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         if self.running and self.running.due(t - self.begun):
@@ -58,6 +80,6 @@ class EWC(Learner):
         if self.fisher:
             pull(self.parameters, self.importance, self.centre, self.strength)
         self.optimizer.step()
-        if not self.running:
+        if not self.running and not self.samples:
             self.last = x
         return loss, logits

@@ -1,5 +1,7 @@
 """The functions that are trained: one architecture a file, each with `build(shape, classes, **options)`.
 
+Those of GANs (`runs/gans.py`) have `generator` and `discriminator` instead.
+
 Any of them may begin in a way of its own (`init`, of `inits`) and have another ε in batch norm (`epsilon`). One that
 needs more than a cell's options lists in `ASKS` what `build` is given besides.
 """

@@ -37,6 +37,20 @@ def xavier(layer: nn.Module) -> None:
             layer.bias.zero_()
 
 
+@torch.no_grad()
+def begin_as_keras(net: nn.Sequential) -> nn.Sequential:
+    """A net that begins as the GANs of Keras-MNIST-GAN: its first layer with weights of deviation 0.02.
+
+    The others as of Glorot & Bengio (2010), which is Keras's way; biases zero.
+    """
+    layers = [layer for layer in net if hasattr(layer, "weight")]
+    for layer in layers:
+        nn.init.xavier_uniform_(layer.weight)
+        layer.bias.zero_()
+    layers[0].weight.normal_(std=0.02)
+    return net
+
+
 def pytorch(layer: nn.Module) -> None:
     """As PyTorch has it."""
 

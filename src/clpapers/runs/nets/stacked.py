@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from clpapers.runs.nets.heads import CosineLinear, JointEmbedding
+from clpapers.runs.nets.upsampling import UpsampledConv2d, upsampled_convolution
 
 # oneDNN's strided 1×1 convolution on a CPU writes past its buffers where maps are channels-last in memory and have
 # fewer channels than a vector register (uxlfoundation/oneDNN issue 6035; it corrupts the heap, or just the gradient).
@@ -111,14 +112,61 @@ class StackedConv2d(nn.Module):
         return F.conv2d(x, self.weight.flatten(0, 1), bias, stride, self.padding, self.dilation, groups)
 
 
-class StackedBatchNorm2d(nn.Module):
+class StackedConvTranspose2d(nn.Module):
+    """S transposed convolutions as one with S groups: weight [S, in, out, k, k].
+
+    [B, S·in, H, W] → [B, S·out, H', W'].
+    """
+
+    def __init__(self, layers: Sequence[nn.ConvTranspose2d]):
+        super().__init__()
+        if layers[0].groups != 1 or layers[0].dilation != (1, 1):
+            raise ValueError(f"no stacked form for {layers[0]}")
+        self.weight = _packed([layer.weight for layer in layers])
+        self.bias = _packed([layer.bias for layer in layers])
+        self.stride, self.padding, self.output_padding = layers[0].stride, layers[0].padding, layers[0].output_padding
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        bias = None if self.bias is None else self.bias.flatten()
+        weight, groups = self.weight.flatten(0, 1), self.weight.shape[0]
+        return F.conv_transpose2d(x, weight, bias, self.stride, self.padding, self.output_padding, groups)
+
+
+class StackedUpsampledConv2d(nn.Module):
+    """S of them with S groups: weight [S, out, in, 5, 5]; [B, S·in, H, W] → [B, S·out, 2H, 2W]."""
+
+    def __init__(self, layers: Sequence[UpsampledConv2d]):
+        super().__init__()
+        self.weight = _packed([layer.weight for layer in layers])
+        self.bias = _packed([layer.bias for layer in layers])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return upsampled_convolution(x, self.weight.flatten(0, 1), self.bias.flatten(), self.weight.shape[0])
+
+
+class StackedDropout(nn.Module):
+    """S dropouts, each with masks from its own generator, which `Stack.drop_by` gives; it stands in for one too."""
+
+    def __init__(self, layers: Sequence[nn.Dropout]):
+        super().__init__()
+        self.p, self.rngs = layers[0].p, None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not self.training:
+            return x
+        shape = (x.shape[0], x.shape[1] // len(self.rngs), *x.shape[2:])
+        drawn = torch.cat([torch.rand(shape, generator=rng, device=x.device) for rng in self.rngs], dim=1)
+        return torch.where(drawn < self.p, 0, x / (1 - self.p))
+
+
+class StackedBatchNorm(nn.Module):
     """S batch norms over S·C channels: weight and bias [S, C], running statistics [S, C].
 
-    As in `nn.BatchNorm2d`, a forward pass in training mode leaves the running statistics alone while
+    As in PyTorch's, a forward pass in training mode leaves the running statistics alone while
     `track_running_stats` is off.
     """
 
-    def __init__(self, layers: Sequence[nn.BatchNorm2d]):
+    def __init__(self, layers: Sequence[nn.BatchNorm1d | nn.BatchNorm2d]):
         super().__init__()
         self.weight = _packed([layer.weight for layer in layers])
         self.bias = _packed([layer.bias for layer in layers])
@@ -139,7 +187,11 @@ STACKED = {
     CosineLinear: StackedCosineLinear,
     JointEmbedding: StackedJointEmbedding,
     nn.Conv2d: StackedConv2d,
-    nn.BatchNorm2d: StackedBatchNorm2d,
+    nn.ConvTranspose2d: StackedConvTranspose2d,
+    UpsampledConv2d: StackedUpsampledConv2d,
+    nn.BatchNorm1d: StackedBatchNorm,
+    nn.BatchNorm2d: StackedBatchNorm,
+    nn.Dropout: StackedDropout,
 }
 
 
@@ -147,7 +199,8 @@ def _pack(modules: Sequence[nn.Module]) -> nn.Module:
     """The stacked form of S equal modules; `modules[0]` is taken apart for it. One alone stays as it is."""
     template = modules[0]
     if type(template) in STACKED:
-        alone = len(modules) == 1 and not StackedConv2d.breaks(template)
+        mended = isinstance(template, nn.Dropout) or StackedConv2d.breaks(template)
+        alone = len(modules) == 1 and not mended
         return template if alone else STACKED[type(template)](modules)
     if next(template.parameters(recurse=False), None) is not None:
         raise ValueError(f"no stacked form for {type(template).__name__}; add one to STACKED")
@@ -177,13 +230,19 @@ class Stack(nn.Module):
             return net(x.squeeze(0)).flatten(1).unsqueeze(0)
         return _seedwise(net(x.transpose(0, 1).flatten(1, 2)), s)
 
+    def drop_by(self, rngs: Sequence[torch.Generator]) -> None:
+        """Let dropout draw each net's masks from a generator of its own, on the nets' device."""
+        for module in self.modules():
+            if isinstance(module, StackedDropout):
+                module.rngs = rngs
+
     @contextlib.contextmanager
     def untracked(self) -> Iterator[None]:
         """Forward passes inside leave the running statistics of batch norm alone.
 
         In training mode they normalise by their batch, as a deep copy of the net, thrown away afterwards, would.
         """
-        norms = [m for m in self.modules() if isinstance(m, (nn.BatchNorm2d, StackedBatchNorm2d))]
+        norms = [m for m in self.modules() if isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d, StackedBatchNorm))]
         for norm in norms:
             norm.track_running_stats = False
         try:

@@ -1,0 +1,92 @@
+"""What moves a posterior's last layer early in a task (`desiderata`, B.1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from clpapers.randomness import generator
+from clpapers.runs.variational import Noise, entropy, kl, likelihood_loss
+
+if TYPE_CHECKING:
+    from clpapers.runs.learners.vcl import VCL
+
+
+def early_gradients(
+    learner: VCL,
+    x: torch.Tensor,
+    y: torch.Tensor,
+    mask: torch.Tensor | None,
+    *,
+    batches: int,
+    size: int,
+    repetitions: int,
+) -> list[dict]:
+    """Learn the beginning of a task again and again, and each time take it back (`desiderata`, B.1.3).
+
+    A copy of the learner's posterior, with a fresh state of the optimiser, learns `batches` of `size` items as the
+    learner would: N in KL/N stays that of the whole task, images x [S, N, …] with labels y [S, N]. Items are drawn anew
+    in each of the `repetitions`; where the stream permutes images, they are also permuted anew.
+
+    Returns for each seed `likelihood` and `prior` [repetitions][batches], the mean absolute gradient that each term of
+    the loss has of the last layer's means, weights and biases alike, just before a batch is learnt (Figures 11 and 12);
+    and `entropy` [repetitions], nats of the prediction after the first batch, a mean over the items of the later ones
+    (Figure 10). Six significant digits. Raises ValueError for more items than the task has, and for less than two
+    batches.
+    """
+    setting, n, seeds = learner.setting, x.shape[1], len(x)
+    if batches < 2 or batches * size > n:
+        raise ValueError(f"learner.gradients: {batches} batches of {size} are not two or more of a task of {n} items")
+    noise, rngs = Noise(setting, "gradients weights"), [generator(seed, "gradients items") for seed in setting.seeds]
+    last = sum(learner.posterior.sizes[-2:])  # numbers of the last layer, which are a net's last
+    found: dict[str, list] = {"likelihood": [], "prior": [], "entropy": []}
+    for _ in range(repetitions):
+        x_all, y_all = _drawn(x, y, batches * size, rngs, permuted=setting.images.transforms is not None)
+        q = learner.posterior.copy()
+        parameters = [q.mean, q.log_variance]
+        optimizer, counted = learner.optimize(parameters), None if mask is None else q.of(mask)
+        for i, (x_, y_) in enumerate(zip(x_all.split(size, dim=1), y_all.split(size, dim=1))):
+            weights = q.draw(noise(q.mean, learner.samples))
+            losses = {
+                "likelihood": likelihood_loss(q.logits(weights, x_), y_, mask),
+                "prior": learner.prior_weight / n * kl(q, learner.prior, counted),
+            }
+            gradients = {name: torch.autograd.grad(loss.sum(), parameters) for name, loss in losses.items()}
+            for name, (gradient, _) in gradients.items():
+                found[name].append(gradient[:, -last:].abs().mean(dim=1))
+            for parameter, *parts in zip(parameters, *gradients.values()):
+                parameter.grad = sum(parts)
+            optimizer.step()
+            if i == 0:
+                found["entropy"].append(_entropy(learner, q, noise, x_all[:, size:], mask))
+    shapes = {"likelihood": (repetitions, batches), "prior": (repetitions, batches), "entropy": (repetitions,)}
+    taken = {name: torch.stack(parts, dim=1).view(seeds, *shapes[name]).cpu().numpy() for name, parts in found.items()}
+    return [{name: _rounded(values[s]) for name, values in taken.items()} for s in range(seeds)]
+
+
+def _drawn(
+    x: torch.Tensor, y: torch.Tensor, count: int, rngs: list[np.random.Generator], *, permuted: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """So many items of each seed, pixels in a row: images [S, count, pixels] and labels [S, count]."""
+    chosen = np.stack([rng.choice(x.shape[1], count, replace=False) for rng in rngs])
+    chosen = torch.from_numpy(chosen).to(x.device)
+    images = x[torch.arange(len(x), device=x.device)[:, None], chosen].flatten(2)
+    if permuted:
+        order = torch.from_numpy(np.stack([rng.permutation(images.shape[2]) for rng in rngs])).to(x.device)
+        images = images.gather(2, order[:, None].expand(images.shape))
+    return images, y.gather(1, chosen)
+
+
+@torch.no_grad()
+def _entropy(learner: VCL, q, noise: Noise, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    """The mean over the items of the predictions' entropy, [S]."""
+    logits = q.logits(q.draw(noise(q.mean, learner.prediction_samples)), x)
+    if mask is not None:
+        logits = logits.masked_fill(~mask[:, None, None], -torch.inf)
+    return entropy(logits.softmax(dim=3).mean(dim=1)).mean(dim=1)
+
+
+def _rounded(values: np.ndarray) -> list:
+    return np.vectorize(lambda v: float(f"{v:.6g}"), otypes=[float])(values).tolist()

@@ -1,0 +1,135 @@
+"""Generative adversarial networks (Goodfellow et al. 2014): one for each class of each seed, all in one stack."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+
+from clpapers.randomness import generator
+from clpapers.runs.images import Images
+from clpapers.runs.nets.stacked import Stack, stack
+from clpapers.runs.optimizers import Adam
+
+BETA1 = 0.5
+BLOCK = 500  # images of each member that are generated at once
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """What is trained how, besides the nets.
+
+    symmetric: whether images lie in [-1, 1], or in [0, 1]. uniform: whether latents are uniform in [-1, 1], or standard
+    normal. real: the discriminator's target for real images. steps: of the generator, for one of the discriminator.
+    """
+
+    symmetric: bool
+    uniform: bool
+    real: float
+    steps: int
+
+
+KERAS = Recipe(symmetric=True, uniform=False, real=0.9, steps=1)  # Keras-MNIST-GAN
+TENSORFLOW = Recipe(
+    symmetric=False, uniform=True, real=1.0, steps=2
+)  # carpedm20/DCGAN-tensorflow, its branch for MNIST
+RECIPES = {"gan_mlp": KERAS, "gan_conv": KERAS, "dcgan": TENSORFLOW}
+
+
+class GANs:
+    """GANs of some members, each a seed and a name for what it learns, such as a class.
+
+    A member begins, draws and learns by itself, from its seed and name alone, whatever its mates are.
+
+    Parameters
+    ----------
+    options: `name`, one of `RECIPES` and a module of `nets`; `latent`, its dimensions; `width` of the nets; `batch`;
+        `learning_rate` of Adam, whose β₁ is 0.5. `epochs` is for whoever trains them.
+    images: real images in [0, 1].
+    members: (seed, name) of each.
+    """
+
+    def __init__(self, options: dict, images: Images, members: Sequence[tuple[int, str]]):
+        self.options, self.images, self.members = options, images, members
+        self.recipe = RECIPES[options["name"]]
+        self.generator = self._stack("generator", latent=options["latent"]).requires_grad_(False)
+
+    def train(self, items: Sequence[torch.Tensor], iterations: int) -> None:
+        """Train anew discriminators and the generators, on each member's own items [n], indices of images.
+
+        An iteration takes a batch of images, drawn with replacement as in Keras-MNIST-GAN, and as many latents, on
+        which the discriminator takes a step and then the generator its own, to look real (not to look less fake).
+        """
+        judge, real = self._stack("discriminator"), self.recipe.real
+        self.generator.train().requires_grad_(True)
+        optimizers = [Adam(net.parameters(), self.options["learning_rate"], BETA1) for net in (judge, self.generator)]
+        rngs = self._rngs("GAN training")
+        judge.drop_by(rngs)
+        for _ in range(iterations):
+            x = self._real(items, rngs)
+            z = self._latents(rngs, self.options["batch"])
+            fake = self._generate(z)
+            _descend(optimizers[0], _loss(judge(x), real) + _loss(judge(fake.detach()), 0.0))
+            judge.requires_grad_(False)
+            for step in range(self.recipe.steps):
+                fake = self._generate(z) if step else fake
+                _descend(optimizers[1], _loss(judge(fake), 1.0))
+            judge.requires_grad_(True)
+        self.generator.eval().requires_grad_(False)
+        optimizers[1].zero_grad()
+
+    @torch.no_grad()
+    def draw(self, count: int, purpose: str) -> torch.Tensor:
+        """New images [G, count, C, H, W] in [0, 1] of all G members, drawn for a purpose."""
+        rngs, drawn = self._rngs(f"generated {purpose}"), []
+        for start in range(0, count, BLOCK):
+            x = self._generate(self._latents(rngs, min(BLOCK, count - start)))
+            drawn.append((x + 1) / 2 if self.recipe.symmetric else x)
+        return torch.cat(drawn, dim=1)
+
+    def _stack(self, part: str, **options) -> Stack:
+        """Fresh nets of all members."""
+        build = getattr(importlib.import_module(f"clpapers.runs.nets.{self.options['name']}"), part)
+        seeds = [int(generator(seed, f"init {part} {name}").integers(2**63)) for seed, name in self.members]
+        net = stack(lambda: build(self.images.shape, width=self.options["width"], **options), seeds)
+        return net.to(self.images.pixels.device, self.images.dtype).train()
+
+    def _rngs(self, purpose: str) -> list[torch.Generator]:
+        """Each member's own generator for a purpose."""
+        device = self.images.pixels.device
+        seeds = [int(generator(seed, f"{purpose} {name}").integers(2**63)) for seed, name in self.members]
+        return [torch.Generator(device).manual_seed(seed) for seed in seeds]
+
+    def _real(self, items: Sequence[torch.Tensor], rngs: Sequence[torch.Generator]) -> torch.Tensor:
+        """A batch of each member's images [G, B, C, H, W]."""
+        size, device = (self.options["batch"],), self.images.pixels.device
+        drawn = [own[torch.randint(len(own), size, generator=r, device=device)] for own, r in zip(items, rngs)]
+        x = self.images(torch.stack(drawn))
+        return x.mul_(2).sub_(1) if self.recipe.symmetric else x
+
+    def _latents(self, rngs: Sequence[torch.Generator], count: int) -> torch.Tensor:
+        """Latents of each member, [G, count, z]."""
+        size, given = (count, self.options["latent"]), {"device": self.images.pixels.device, "dtype": self.images.dtype}
+        if self.recipe.uniform:
+            return torch.stack([torch.rand(size, generator=rng, **given) for rng in rngs]) * 2 - 1
+        return torch.stack([torch.randn(size, generator=rng, **given) for rng in rngs])
+
+    def _generate(self, z: torch.Tensor) -> torch.Tensor:
+        """Images of latents, [G, B, C, H, W], as the generator gives them."""
+        return self.generator(z[..., None, None]).view(*z.shape[:2], *self.images.shape)
+
+
+def _loss(logits: torch.Tensor, target: float) -> torch.Tensor:
+    """Each member's mean cross-entropy of its logits [G, B, 1], as one target has it: [G]."""
+    each = F.binary_cross_entropy_with_logits(logits, torch.full_like(logits, target), reduction="none")
+    return each.mean(dim=(1, 2))
+
+
+def _descend(optimizer: Adam, loss: torch.Tensor) -> None:
+    """A step on the members' losses [G]."""
+    optimizer.zero_grad()
+    loss.sum().backward()
+    optimizer.step()

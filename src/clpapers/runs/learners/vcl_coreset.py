@@ -1,0 +1,149 @@
+"""Variational continual learning with coresets."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+from clpapers.randomness import generator
+from clpapers.runs.learners import Setting
+from clpapers.runs.learners.vcl import VCL
+from clpapers.runs.variational import Chance, Gaussian, Posterior
+
+
+class VCLCoreset(VCL):
+    """VCL with coresets. Nguyen et al. 2018, algorithm 1, in their code; coreset-only as `desiderata`, section 6.
+
+    memory: of each task some items, chosen by `k_center`, that the posterior itself never learns (but the
+    maximum-likelihood solution of the first task does). Before a test a copy of the posterior learns all of them, with
+    the posterior as its prior, answers, and is thrown away. Where training is masked, each head has a copy, which
+    learns its own task's; a task met again brings no other.
+
+    Parameters
+    ----------
+    epochs, batch, initial_variance, samples, prediction_samples, prior_weight: as of `VCL`; batch and prior_weight hold
+        for coresets, too.
+    coreset: items a task.
+    coreset_epochs: how long a copy learns.
+    prior: `previous`, or `standard`, N(0, 1) for each task and each copy: coreset-only.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        epochs: int,
+        batch: int | str,
+        initial_variance: float,
+        samples: int,
+        prediction_samples: int,
+        prior_weight: float,
+        coreset: int,
+        coreset_epochs: int,
+        prior: str,
+    ):
+        super().__init__(
+            setting,
+            epochs=epochs,
+            batch=batch,
+            initial_variance=initial_variance,
+            samples=samples,
+            prediction_samples=prediction_samples,
+            prior_weight=prior_weight,
+            gradients=None,
+        )
+        self.coreset, self.coreset_epochs, self.previous = coreset, coreset_epochs, prior == "previous"
+        steps = range(len(setting.ends))
+        self.task = [int(setting.tasks[0, setting.step(t).start]) for t in steps]  # of each step
+        if setting.masks is not None:
+            for t in steps:
+                if (setting.tasks[:, setting.step(t)] != self.task[t]).any():
+                    raise ValueError("oracle: a head's own coreset needs the stream's tasks; take chunks")
+        tasks = len(steps) * setting.items[0].unique().numel() // setting.items.shape[1]  # each once
+        if tasks * coreset > setting.budget["memory"]:
+            raise ValueError(
+                f"budget.memory: {setting.budget['memory']} does not hold coresets of {tasks} times {coreset} items"
+            )
+        self.items: dict[int, torch.Tensor] = {}  # of each step that brought a coreset: int64 [S, coreset]
+        self.labels: dict[int, torch.Tensor] = {}
+        self.heads: dict[int, torch.Tensor] = {}  # during a test, of each task's head: nets [S, K, P]
+
+    def learnt_of(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        items = self.setting.items[:, self.setting.step(t)]
+        held = self.held(items)
+        if not held.any():
+            chosen = self.choose(t, x)
+            self.items[t], self.labels[t] = items.gather(1, chosen), y.gather(1, chosen)
+            held = self.held(items)
+        rest = (~held).nonzero()[:, 1].view(len(x), -1)
+        return x[torch.arange(len(x), device=x.device)[:, None], rest], y.gather(1, rest)
+
+    def held(self, items: torch.Tensor) -> torch.Tensor:
+        """Which items [S, n] are in a coreset, bool [S, n]."""
+        if not self.items:
+            return torch.zeros_like(items, dtype=torch.bool)
+        return torch.stack([torch.isin(*pair) for pair in zip(items, torch.cat([*self.items.values()], dim=1))])
+
+    def choose(self, t: int, x: torch.Tensor) -> torch.Tensor:
+        """The places of task t's coreset among its images x [S, n, …]: int64 [S, coreset]."""
+        n = x.shape[1]
+        if n <= self.coreset:
+            raise ValueError(f"learner.coreset: {self.coreset} leaves none of the {n} items of task {t + 1} to learn")
+        starts = [int(generator(seed, f"coreset {t}").integers(n)) for seed in self.setting.seeds]
+        return torch.stack([k_center(mine, self.coreset, start) for mine, start in zip(x.flatten(2), starts)])
+
+    def next_prior(self, mask: torch.Tensor | None) -> Gaussian:
+        return super().next_prior(mask) if self.previous else self.prior
+
+    def answering(self) -> Posterior:
+        if self.setting.masks is not None or not self.items:
+            return self.posterior
+        return self.trained_on(list(self.items))
+
+    @contextlib.contextmanager
+    def evaluation(self) -> Iterator[None]:
+        if self.setting.masks is not None:
+            self.heads = {self.task[t]: self.nets_of(self.trained_on([t])) for t in self.items}
+        with super().evaluation():
+            yield
+        self.heads = {}
+
+    def trained_on(self, steps: list[int]) -> Posterior:
+        """A copy of the posterior that has learnt the coresets of some steps, under the last one's mask."""
+        q, prior = self.posterior.copy(), self.posterior.now if self.previous else self.prior
+        items, labels = (torch.cat([kept[t] for t in steps], dim=1) for kept in (self.items, self.labels))
+        chance = Chance(self.setting, f"coreset after {self.steps}")
+        x, mask = self.setting.images(items), self.mask(steps[-1])
+        self.fit(q, prior, x, labels, mask, chance, self.coreset_epochs, self.prior_weight)
+        return q
+
+    def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
+        if not self.heads:
+            return super().scores(x, tasks)
+        answers = 0
+        for task in tasks.unique().tolist():
+            said = self.probabilities(self.heads.get(task, self.drawn), x).mean(dim=1)
+            answers = answers + said * (tasks == task)[..., None]
+        return answers
+
+    def memory_use(self, s: int) -> dict:
+        labels = torch.cat([torch.zeros(0, dtype=torch.int64), *(each[s].cpu() for each in self.labels.values())])
+        return {
+            "items": len(labels),
+            "bytes": len(labels) * self.setting.images.pixels[0].numel(),
+            "per_class": torch.bincount(labels, minlength=self.classes).tolist(),
+        }
+
+
+def k_center(x: torch.Tensor, count: int, start: int) -> torch.Tensor:
+    """The greedy k-center (Gonzalez 1985): each next item is the one farthest from all before, int64 [count].
+
+    x: [n, d], compared by Euclidean distance. start: the first item. Of equals the first counts.
+    """
+    chosen, distance = [torch.tensor(start, device=x.device)], x.new_full((len(x),), torch.inf)
+    for _ in range(count - 1):
+        distance = torch.minimum(distance, (x - x[chosen[-1]]).square().sum(dim=1))
+        chosen.append(distance.argmax())
+    return torch.stack(chosen)

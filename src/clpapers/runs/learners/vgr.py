@@ -1,0 +1,172 @@
+"""Variational generative replay."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+
+from clpapers.randomness import generator
+from clpapers.runs.course import CourseError
+from clpapers.runs.gans import GANs
+from clpapers.runs.learners import Setting, backward
+from clpapers.runs.variational import Noise, Variational, kl, likelihood_loss, mutual_information, standard
+
+
+class Task(NamedTuple):
+    """What is kept of a task: its classes, int64 [S, c], the pixel permutation that it is seen through and GANs.
+
+    domain: int64 [S], the permutation's number; None where images stay as they are. gans: of all classes, seed by seed.
+    """
+
+    classes: torch.Tensor
+    domain: torch.Tensor | None
+    gans: GANs | None
+
+
+class VGR(Variational):
+    """VGR. Farquhar & Gal 2018b, as `desiderata` has it (sections 5 and A.4, B.2 to B.4).
+
+    The prior is N(0, 1) throughout: what was learnt is kept by images that GANs draw, one GAN a class, trained after
+    its task. A task is learnt from where the task before left the posterior, on its N items, those drawn of all other
+    tasks included: cross-entropy + KL(q‖N(0, 1))/N, each item's classes competing that did in its task. A task that
+    comes again needs no new GANs, and while it is learnt none of its own images are drawn.
+
+    Through pixel permutations, tasks of the same classes share their GANs: these learn the images unpermuted, and
+    what they draw is permuted as each task was. For `gan_mlp`, to which pixels have no place, that is the same.
+
+    Parameters
+    ----------
+    epochs, batch, initial_variance, samples, prediction_samples: as of `Variational`.
+    batch_per_task: whether a batch is as many times as large as there were tasks.
+    generated: images of each class of each other task, drawn anew whenever a task is learnt.
+    gan: as of `GANs`, and `epochs`: one is as many batches as the mean class of the task fills.
+    trace: items of the task, uniformly drawn, whose mutual information is noted before each epoch (Figure 8); or 0.
+    """
+
+    passing = (*Variational.passing, "notes")
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        epochs: int,
+        batch: int,
+        batch_per_task: bool,
+        initial_variance: float,
+        samples: int,
+        prediction_samples: int,
+        generated: int,
+        gan: dict,
+        trace: int,
+    ):
+        super().__init__(setting, epochs, batch, initial_variance, samples, prediction_samples)
+        if setting.images.transforms is not None and gan["name"] != "gan_mlp":
+            raise CourseError(
+                f"learner.gan.name: {gan['name']} cannot learn permuted pixels from unpermuted ones; take gan_mlp"
+            )
+        self.batch_per_task, self.generated, self.gan, self.trace = batch_per_task, generated, gan, trace
+        self.tasks: list[Task] = []
+        self.rows = torch.arange(len(setting.seeds), device=setting.items.device)[:, None]
+        # The classes that compete for an item of each class, bool [S, C, C].
+        square = (len(setting.seeds), self.classes, self.classes)
+        self.heads = None if setting.masks is None else setting.masks.new_zeros(square)
+        self.noise = Noise(setting, "trace")
+        self.notes: list[torch.Tensor] = []  # [S] an epoch
+        self.begun: list[int] = []  # epochs
+
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        logits = self.posterior.mean_logits(x)
+        loss = self.loss(t, logits, y)
+        task = self.begin(t, y)
+        others = [other for other in self.tasks if not self.same(other, task)]
+        if self.heads is not None:
+            self.heads[self.rows, task.classes] = self.mask(t)[:, None]
+        drawn = [self.replay(t, number, other) for number, other in enumerate(others)]
+        all_x, all_y = (torch.cat(parts, dim=1) for parts in zip((x, y), *drawn))
+        batch = self.batch * (len(others) + 1) if self.batch_per_task else self.batch
+        self.learn(all_x, all_y, batch, self.traced(t, x))
+        if len(others) == len(self.tasks):
+            self.tasks.append(task._replace(gans=self.gans_of(t, task, y)))
+        self.steps = t + 1
+        return loss, logits
+
+    def begin(self, t: int, y: torch.Tensor) -> Task:
+        """The task of step t, with labels y [S, n]."""
+        own = [labels.unique() for labels in y]
+        if len({len(classes) for classes in own}) > 1:
+            raise CourseError(f"learner vgr: seeds differ in how many classes task {t + 1} has; raise order.length")
+        images, first = self.setting.images, self.setting.step(t).start
+        domain = None if images.transforms is None else self.setting.items[:, first] // len(images.pixels)
+        return Task(torch.stack(own), domain, None)
+
+    def same(self, one: Task, other: Task) -> bool:
+        """Whether two tasks have the same classes, seen through the same permutations."""
+        if not torch.equal(one.classes, other.classes):
+            return False
+        if one.domain is None:
+            return True
+        permutations = (self.setting.images.transforms[self.rows[:, 0], task.domain] for task in (one, other))
+        return torch.equal(*permutations)
+
+    def replay(self, t: int, number: int, task: Task) -> tuple[torch.Tensor, torch.Tensor]:
+        """Images [S, c · generated, C, H, W] of a task, drawn for step t, and their classes."""
+        x = task.gans.draw(self.generated, f"step {t} task {number}")
+        x, y = x.view(len(task.classes), -1, *x.shape[2:]), task.classes.repeat_interleave(self.generated, dim=1)
+        return x if task.domain is None else self.setting.images.seen(x, task.domain[:, None].expand_as(y)), y
+
+    def learn(self, x: torch.Tensor, y: torch.Tensor, batch: int, traced: torch.Tensor) -> None:
+        """Train the posterior on images x [S, N, …] from a fresh state of the optimiser."""
+        q, prior = self.posterior, standard(self.posterior)
+        optimizer, counted = self.optimize([q.mean, q.log_variance]), None
+        if self.heads is not None:
+            counted = q.of(self.heads.any(dim=1))
+        self.begun.append(len(self.notes))
+        for _ in range(self.epochs):
+            self.note(traced)
+            for x_, y_ in self.chance.batches(x, y, batch, epochs=1):
+                optimizer.zero_grad()
+                logits = q.logits(q.draw(self.chance.noise(q.mean, self.samples)), x_)
+                if self.heads is not None:
+                    logits = logits.masked_fill(~self.heads[self.rows, y_][:, None], -torch.inf)
+                backward(likelihood_loss(logits, y_) + kl(q, prior, counted) / x.shape[1])
+                optimizer.step()
+        optimizer.zero_grad()
+
+    def gans_of(self, t: int, task: Task, y: torch.Tensor) -> GANs:
+        """GANs of a task's classes: those of an earlier task of these classes, or such as learn it."""
+        for other in self.tasks:
+            if torch.equal(other.classes, task.classes):
+                return other.gans
+        setting, classes = self.setting, task.classes.tolist()
+        images, items = setting.images.unpermuted(), setting.items[:, setting.step(t)] % len(setting.images.pixels)
+        members = [(seed, str(c)) for seed, own in zip(setting.seeds, classes) for c in own]
+        gans = GANs(self.gan, images, members)
+        batches = max(y.shape[1] // (task.classes.shape[1] * self.gan["batch"]), 1)
+        gans.train([items[s, y[s] == c] for s, own in enumerate(classes) for c in own], self.gan["epochs"] * batches)
+        return gans
+
+    def traced(self, t: int, x: torch.Tensor) -> torch.Tensor:
+        """The images whose mutual information is followed, of a task's [S, n, …]."""
+        count = min(self.trace, x.shape[1])
+        rngs = (generator(seed, f"traced items {t}") for seed in self.setting.seeds)
+        chosen = [torch.from_numpy(rng.choice(x.shape[1], count, replace=False)) for rng in rngs]
+        return x[self.rows, torch.stack(chosen).to(x.device)]
+
+    @torch.no_grad()
+    def note(self, x: torch.Tensor) -> None:
+        """Note the mean mutual information of images [S, n, …], all outputs competing."""
+        if self.trace:
+            nets = self.posterior.draw(self.noise(self.posterior.mean, self.prediction_samples))
+            probabilities = self.posterior.logits(nets, x).softmax(dim=3)
+            self.notes.append(mutual_information(probabilities).mean(dim=1))
+
+    def report(self, s: int) -> dict:
+        """`trace`: the `mutual_information` before each epoch, in nats, and the epochs with which `tasks` begin."""
+        if not self.trace:
+            return {}
+        values = [
+            float(f"{value:.6g}") if math.isfinite(value) else None for value in torch.stack(self.notes)[:, s].tolist()
+        ]
+        return {"trace": {"mutual_information": values, "tasks": self.begun}}

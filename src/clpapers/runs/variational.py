@@ -1,0 +1,259 @@
+"""Mean-field variational inference in weights: what VCL, its coresets and VGR share."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from clpapers.randomness import generator
+from clpapers.runs.learners import Learner, Setting, backward, cross_entropy, masked
+from clpapers.runs.nets.stacked import Stack
+
+BLOCK = 4096  # items that the mean net answers at once
+
+
+class Gaussian(NamedTuple):
+    """Independent normals over all P parameters of S nets: means and log-variances [S, P]."""
+
+    mean: torch.Tensor
+    log_variance: torch.Tensor
+
+
+class Posterior:
+    """Independent normals over all parameters of a stack of MLPs (`nets/mlp.py`), trained by their ELBO.
+
+    A net is a row of P numbers, layer by layer, so that a prior, a sample or a copy is one tensor, whatever the layers.
+
+    Parameters
+    ----------
+    net: the stack of S nets whose parameters the means begin at; it is not kept.
+    seeds: S.
+    variance: of every parameter, to begin with.
+    """
+
+    def __init__(self, net: Stack, seeds: int, variance: float):
+        parameters = [p.detach() for p in net.parameters()]
+        self.sizes = [p.numel() // seeds for p in parameters]  # weight, bias, weight, bias, …
+        self.mean = torch.cat([p.reshape(seeds, -1) for p in parameters], dim=1).requires_grad_()
+        self.log_variance = torch.full_like(self.mean, math.log(variance)).requires_grad_()
+
+    @property
+    def now(self) -> Gaussian:
+        """A copy of means and log-variances as they are; the live ones move on."""
+        return Gaussian(self.mean.detach().clone(), self.log_variance.detach().clone())
+
+    def copy(self) -> Posterior:
+        """One to be trained on its own."""
+        other = object.__new__(Posterior)
+        other.sizes = self.sizes
+        other.mean, other.log_variance = (each.requires_grad_() for each in self.now)
+        return other
+
+    def draw(self, noise: torch.Tensor) -> torch.Tensor:
+        """The weights of K nets a seed, [S, K, P], from standard normal noise of that shape."""
+        return torch.addcmul(self.mean[:, None], noise, (self.log_variance / 2).exp()[:, None])
+
+    def logits(self, weights: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """What nets of these weights [S, K, P] say of images [S, B, …]: [S, K, B, C].
+
+        Activations are [S·K, units, B], so that a layer of all seeds and samples is one batched matrix product without
+        a transposition. The first one has its samples among its units, so that their common input is there only once.
+        """
+        parts, hidden = weights.split(self.sizes, dim=2), x.flatten(2).mT
+        for i, (weight, bias) in enumerate(zip(parts[::2], parts[1::2])):
+            if i:
+                hidden = hidden.view(len(weights) * weights.shape[1], -1, x.shape[1]).relu()
+            weight = weight.reshape(len(hidden), -1, hidden.shape[1])
+            hidden = torch.baddbmm(bias.reshape(len(hidden), -1, 1), weight, hidden)
+        return hidden.view(*weights.shape[:2], -1, x.shape[1]).mT
+
+    @torch.no_grad()
+    def mean_logits(self, x: torch.Tensor) -> torch.Tensor:
+        """What the nets whose weights are the means say of images [S, B, …]: [S, B, C]."""
+        weights = self.mean[:, None]
+        return torch.cat([self.logits(weights, part).squeeze(1) for part in x.split(BLOCK, dim=1)], dim=1)
+
+    def of(self, mask: torch.Tensor) -> torch.Tensor:
+        """Which parameters classes bool [S, C] have to do with, bool [S, P]: all but the other outputs' own."""
+        weight, bias = self.sizes[-2:]
+        trunk = mask.new_ones(len(mask), sum(self.sizes) - weight - bias)
+        return torch.cat([trunk, mask.repeat_interleave(weight // bias, dim=1), mask], dim=1)
+
+
+def standard(q: Posterior) -> Gaussian:
+    """N(0, 1) for every parameter."""
+    return Gaussian(torch.zeros_like(q.mean), torch.zeros_like(q.mean))
+
+
+def kl(q: Posterior, p: Gaussian, counted: torch.Tensor | None = None) -> torch.Tensor:
+    """KL(q‖p) of each seed in nats, [S]; of the parameters `counted` [S, P] alone, where given.
+
+    Where q equals p its gradient is 0 to the last bit, so that Adam, which knows no small gradients, does not move.
+    """
+    square = (q.mean - p.mean).square() * (-p.log_variance).exp()
+    each = (p.log_variance - q.log_variance + (q.log_variance - p.log_variance).exp() + square - 1) / 2
+    return (each if counted is None else each * counted).sum(dim=1)
+
+
+def likelihood_loss(logits: torch.Tensor, y: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+    """Each seed's cross-entropy, the mean over K nets and B items: logits [S, K, B, C], labels [S, B] → [S].
+
+    mask: bool [S, C], the classes that compete; None where all do.
+    """
+    s, k, b, _ = logits.shape
+    every = None if mask is None else mask.repeat_interleave(k, dim=0)
+    said = masked(logits.flatten(0, 1), every)
+    return cross_entropy(said, y[:, None].expand(s, k, b).reshape(s * k, b)).view(s, k).mean(dim=1)
+
+
+def entropy(p: torch.Tensor) -> torch.Tensor:
+    """In nats, of probabilities [..., C] → […]."""
+    return torch.special.entr(p).sum(dim=-1)
+
+
+def mutual_information(p: torch.Tensor) -> torch.Tensor:
+    """Between the answer and the weights, in nats: H[mean p] - mean H[p] (BALD), of p [S, K, B, C] → [S, B]."""
+    return entropy(p.mean(dim=1)) - entropy(p).mean(dim=1)
+
+
+class Noise:
+    """Standard normal numbers, of each seed's own for a purpose."""
+
+    def __init__(self, setting: Setting, purpose: str):
+        device = setting.items.device
+        self.sources = [torch.Generator(device).manual_seed(seed) for seed in setting.init(purpose)]
+
+    def __call__(self, like: torch.Tensor, count: int) -> torch.Tensor:
+        """`count` rows for each of `like` [S, P]: [S, count, P]."""
+        drawn = like.new_empty(len(like), count, like.shape[1])
+        for row, source in zip(drawn, self.sources):
+            row.normal_(generator=source)
+        return drawn
+
+
+class Chance:
+    """What one training draws at random: weights by `noise`, the order of its items by `rngs`, one a seed."""
+
+    def __init__(self, setting: Setting, purpose: str):
+        self.noise = Noise(setting, f"{purpose} weights")
+        self.rngs = [generator(seed, f"{purpose} items") for seed in setting.seeds]
+
+    def batches(
+        self, x: torch.Tensor, y: torch.Tensor, batch: int | str, epochs: int
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Batches of images [S, n, …] and labels [S, n], epoch by epoch; `full` is one of all items.
+
+        Items are shuffled afresh in each epoch, and its last batch is what is left.
+        """
+        n, rows = x.shape[1], torch.arange(len(x), device=x.device)[:, None]
+        for _ in range(epochs):
+            if batch == "full" or batch >= n:
+                yield x, y
+                continue
+            order = torch.from_numpy(np.stack([rng.permutation(n) for rng in self.rngs])).to(x.device)
+            for chosen in order.split(batch, dim=1):
+                yield x[rows, chosen], y.gather(1, chosen)
+
+
+class Variational(Learner):
+    """A learner with a posterior. It learns a whole task in a step (`budget.batch: task`), by the budget's optimiser.
+
+    Answers are mean probabilities of `prediction_samples` nets, drawn once a test: after the same step, the same nets.
+
+    Parameters
+    ----------
+    epochs, batch: how a task is learnt; `batch` may be `full`, all items.
+    initial_variance: that of every parameter in the beginning.
+    samples: nets drawn for a training step, each for the whole batch. prediction_samples: for a test.
+    """
+
+    own_nets = True
+
+    def __init__(
+        self,
+        setting: Setting,
+        epochs: int,
+        batch: int | str,
+        initial_variance: float,
+        samples: int,
+        prediction_samples: int,
+    ):
+        super().__init__(setting)
+        self.epochs, self.batch, self.samples, self.prediction_samples = epochs, batch, samples, prediction_samples
+        self.posterior = Posterior(setting.net(), len(setting.seeds), initial_variance)
+        self.chance = Chance(setting, "variational")
+        self.steps = 0  # learnt
+        self.drawn: torch.Tensor | None = None  # during a test, [S, K, P]
+
+    def fit_mean(self, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor | None) -> None:
+        """Train the means alone, by maximum likelihood."""
+        q = self.posterior
+        optimizer = self.optimize([q.mean])
+        for x_, y_ in self.chance.batches(x, y, self.batch, self.epochs):
+            optimizer.zero_grad()
+            backward(likelihood_loss(q.logits(q.mean[:, None], x_), y_, mask))
+            optimizer.step()
+        optimizer.zero_grad()  # no task needs the last gradient of the one before
+
+    def fit(
+        self,
+        q: Posterior,
+        prior: Gaussian,
+        x: torch.Tensor,
+        y: torch.Tensor,
+        mask: torch.Tensor | None,
+        chance: Chance,
+        epochs: int,
+        prior_weight: float = 1.0,
+    ) -> None:
+        """Train q on n items from a fresh state of the optimiser: cross-entropy + prior_weight · KL(q‖prior)/n.
+
+        Outputs that do not compete (`mask` [S, C]) are in neither term.
+        """
+        optimizer, counted = self.optimize([q.mean, q.log_variance]), None if mask is None else q.of(mask)
+        for x_, y_ in chance.batches(x, y, self.batch, epochs):
+            optimizer.zero_grad()
+            weights = q.draw(chance.noise(q.mean, self.samples))
+            penalty = prior_weight / x.shape[1] * kl(q, prior, counted)
+            backward(likelihood_loss(q.logits(weights, x_), y_, mask) + penalty)
+            optimizer.step()
+        optimizer.zero_grad()
+
+    @contextlib.contextmanager
+    def evaluation(self) -> Iterator[None]:
+        self.drawn = self.nets_of(self.answering())
+        yield
+        self.drawn = None
+
+    def answering(self) -> Posterior:
+        """Whose nets answer a test."""
+        return self.posterior
+
+    @torch.no_grad()
+    def nets_of(self, q: Posterior) -> torch.Tensor:
+        """Nets drawn from q to answer a test, [S, K, P]."""
+        return q.draw(Noise(self.setting, f"predictions {self.steps}")(q.mean, self.prediction_samples))
+
+    def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
+        return self.probabilities(self.drawn, x).mean(dim=1)
+
+    def probabilities(self, weights: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """What nets of these weights [S, K, P] think of images: [S, K, B, C]; head by head where training is masked."""
+        logits = self.posterior.logits(weights, x)
+        if self.setting.masks is None:
+            return logits.softmax(dim=3)
+        heads = self.setting.may_hold[:, :, None, None].unbind(dim=1)  # bool [S, 1, 1, C] each
+        return sum(logits.masked_fill(~head, -torch.inf).softmax(dim=3) for head in heads)
+
+    @torch.no_grad()
+    def uncertainty(self, x: torch.Tensor) -> torch.Tensor:
+        """The mutual information of answer and weights in nats, [S, B], all outputs competing; during a test."""
+        return mutual_information(self.posterior.logits(self.drawn, x).softmax(dim=3))
+
+    def needed_to_answer(self) -> Sequence[torch.Tensor]:
+        return [self.posterior.mean, self.posterior.log_variance]

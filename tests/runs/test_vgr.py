@@ -1,0 +1,298 @@
+"""VGR: a plain implementation of one seed; what is replayed and what is kept; the trace of mutual information."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from courses import MLP, Way, cell, images, split, stream
+from torch.distributions import Categorical, Normal, kl_divergence
+
+from clpapers.randomness import generator
+from clpapers.runs.course import CourseError
+from clpapers.runs.gans import GANs
+from clpapers.runs.holdings import learner_bytes
+from clpapers.runs.images import Images
+from clpapers.streams import orders
+
+GAN = {"name": "gan_mlp", "latent": 3, "width": 4, "epochs": 2, "batch": 6, "learning_rate": 0.01}
+VGR = {
+    "name": "vgr",
+    "epochs": 2,
+    "batch": 25,
+    "batch_per_task": False,
+    "initial_variance": 0.02,
+    "samples": 3,
+    "prediction_samples": 7,
+    "generated": 4,
+    "gan": GAN,
+    "trace": 0,
+}
+DATA = images(classes=6, items=20)  # 4×4 images, of one colour
+ORDER = {"name": "split", "tasks": 3, "length": None}
+ITEMS = torch.arange(120).split(40)  # of classes 0 and 1, 2 and 3, 4 and 5
+DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": 60}
+
+
+def way(options=(), streams=(0,), **changed):
+    """Along three tasks of two classes; `streams` are seeds, or streams themselves."""
+    given = {"oracle": split(3), "order": ORDER, "optimizer": "adam", "learning_rate": 0.02, "batch": "task"} | changed
+    spec = cell(VGR | dict(options), MLP, **given)
+    pixels = 16 if given["order"] is DOMAINS else None
+    made_ = [s if not isinstance(s, int) else orders.make(given["order"], DATA.train_y, s, pixels) for s in streams]
+    return Way(spec, DATA, made_)
+
+
+def again(seed):
+    """Tasks 1, 2, 1, 3, 2: each task's items, whatever the seed."""
+    order = [0, 1, 0, 2, 1]
+    return stream(torch.cat([ITEMS[i] for i in order]).tolist(), boundaries=[40, 80, 120, 160], seed=seed)
+
+
+# --- a plain implementation --------------------------------------------------------------------------------
+
+
+class Plain:
+    """One seed: layer by layer, sample by sample, item by item."""
+
+    def __init__(self, way, s):
+        self.way, self.s, self.options = way, s, way.spec["learner"]
+        self.seed = way.setting.seeds[s]
+        self.shapes = [p.shape for p in way.ordinary(s=s).parameters()]
+        self.mean = torch.nn.utils.parameters_to_vector(way.ordinary(s=s).parameters()).detach().requires_grad_()
+        self.log_variance = torch.full_like(self.mean, np.log(self.options["initial_variance"])).requires_grad_()
+        self.noise = torch.Generator().manual_seed(int(generator(self.seed, "variational weights").integers(2**63)))
+        self.items = generator(self.seed, "variational items")
+        self.gans = {}  # class → its GAN
+        self.tasks = []  # of each its classes, its permutation, those that compete
+
+    def walk(self):
+        for t in range(len(self.way.changes)):
+            x, y = (part[self.s] for part in self.way.batch(t))
+            task = sorted(set(y.tolist())), self.permutation(t), self.way.mask(t, self.s)
+            others = [other for other in self.tasks if other != task]
+            x, y, allowed = list(x), y.tolist(), [task[2]] * len(y)
+            for number, (classes, permutation, competing) in enumerate(others):
+                for c in classes:
+                    drawn = self.gans[c].draw(self.options["generated"], f"step {t} task {number}")[0]
+                    x += list(drawn.flatten(1)[:, permutation].view(drawn.shape))
+                    y += [c] * len(drawn)
+                    allowed += [competing] * len(drawn)
+            self.learn(torch.stack(x), torch.tensor(y), allowed, len(others) + 1, [*others, task])
+            if task not in self.tasks:
+                self.tasks.append(task)
+                self.train_gans(t, task[0])
+
+    def permutation(self, t):
+        stream = self.way.courses[self.s].stream
+        if not len(stream.transforms):
+            return list(range(16))
+        return stream.transforms[stream.chunk[self.way.setting.step(t).start]].tolist()
+
+    def train_gans(self, t, classes):
+        now = self.way.setting.step(t)
+        items, y = self.way.courses[self.s].stream.indices[now], self.way.setting.labels[self.s, now].tolist()
+        real = Images(DATA.train_x, "unit", torch.device("cpu"), torch.float64)
+        for c in classes:
+            if c not in self.gans:
+                own = torch.tensor([item for item, label in zip(items.tolist(), y) if label == c])
+                batches = len(items) // (len(classes) * GAN["batch"])
+                self.gans[c] = GANs(self.options["gan"], real, [(self.seed, str(c))])
+                self.gans[c].train([own], GAN["epochs"] * batches)
+
+    def logits(self, row, x):
+        parts = row.split([shape.numel() for shape in self.shapes])
+        x = x.flatten(1)
+        for i in range(0, len(parts), 2):
+            x = F.linear(x if i == 0 else F.relu(x), parts[i].view(self.shapes[i]), parts[i + 1])
+        return x
+
+    def kl(self, tasks):
+        """Of the trunk, and of the outputs that ever competed."""
+        each = kl_divergence(Normal(self.mean, (self.log_variance / 2).exp()), Normal(0.0, 1.0))
+        parts = [part.view(shape) for part, shape in zip(each.split([n.numel() for n in self.shapes]), self.shapes)]
+        seen = sorted({c for _, _, competing in tasks for c in competing})
+        return sum(part.sum() for part in parts[:-2]) + sum(part[seen].sum() for part in parts[-2:])
+
+    def learn(self, x, y, allowed, count, tasks):
+        optimizer = torch.optim.Adam([self.mean, self.log_variance], lr=0.02)
+        n, batch = len(x), self.options["batch"] * (count if self.options["batch_per_task"] else 1)
+        for _ in range(self.options["epochs"]):
+            order = self.items.permutation(n).tolist() if batch < n else list(range(n))
+            for start in range(0, n, batch):
+                chosen, losses = order[start : start + batch], []
+                noise = torch.randn(3, len(self.mean), generator=self.noise, dtype=torch.float64)
+                for eps in noise:
+                    said = self.logits(self.mean + (self.log_variance / 2).exp() * eps, x[chosen])
+                    for row, i in zip(said, chosen):
+                        losses.append(row[allowed[i]].logsumexp(0) - row[y[i]])
+                optimizer.zero_grad()
+                (sum(losses) / len(losses) + self.kl(tasks) / n).backward()
+                optimizer.step()
+
+
+@pytest.mark.parametrize(
+    ("options", "changed"),
+    [
+        ({}, {}),
+        ({}, {"train": "oracle"}),
+        ({"batch_per_task": True, "trace": 5}, {"order": DOMAINS, "oracle": {"name": "chunks"}}),
+        ({"gan": GAN | {"name": "gan_conv"}, "batch": 500}, {"streams": [again(0), again(1)]}),
+        ({}, {"streams": [again(0), again(1)], "train": "oracle"}),
+    ],
+    ids=["single_head", "multi_head", "permuted", "again", "again, multi_head"],
+)
+def test_training_equals_the_plain_implementation(options, changed):
+    run = way(options, **{"streams": (0, 1)} | changed)
+    learner = run.walk()
+    for s in range(2):
+        plain = Plain(run, s)
+        plain.walk()
+        torch.testing.assert_close(learner.posterior.mean[s], plain.mean, rtol=1e-6, atol=1e-8)
+        torch.testing.assert_close(learner.posterior.log_variance[s], plain.log_variance, rtol=1e-6, atol=1e-8)
+        kept = {id(task.gans) for task in learner.tasks}
+        assert len(kept) == (1 if run.spec["order"] is DOMAINS else 3)
+        assert len(learner.tasks) == 3
+
+
+@pytest.mark.parametrize("order", [ORDER, DOMAINS], ids=lambda order: order["name"])
+def test_a_seed_does_not_depend_on_its_stack_mates(order):
+    oracle = {"name": "chunks"}
+    together = way({"trace": 6}, (3, 5, 8), order=order, oracle=oracle).walk()
+    for s, seed in enumerate((3, 5, 8)):
+        alone = way({"trace": 6}, (seed,), order=order, oracle=oracle).walk()
+        for mine, other in zip(together.posterior.now, alone.posterior.now):
+            torch.testing.assert_close(mine[s], other[0], rtol=1e-6, atol=1e-8)
+        told, expected = (learner.report(i)["trace"] for learner, i in ((together, s), (alone, 0)))
+        assert told["mutual_information"] == pytest.approx(expected["mutual_information"], rel=1e-4)
+
+
+def test_twice_the_same_bits():
+    first, second = (way({"trace": 6}, (0, 1)).walk() for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(first.posterior.now, second.posterior.now))
+    assert first.report(1) == second.report(1)
+
+
+# --- what is learnt ----------------------------------------------------------------------------------------
+
+
+def learnt(run):
+    """Of each task what it was learnt on: images and labels [S, N], batch."""
+    seen, learn = [], run.learner.learn
+    run.learner.learn = lambda x, y, batch, traced: (seen.append((x, y, batch)), learn(x, y, batch, traced))[1]
+    run.walk()
+    return seen
+
+
+@pytest.mark.parametrize("name", ["gan_mlp", "gan_conv", "dcgan"])
+def test_past_classes_come_generated_and_never_as_they_were(name):
+    """The task's own images, then so many of each class of each other task; all in [0, 1], none a real one again."""
+    run = way({"gan": GAN | {"name": name}}, (0, 1))
+    seen = learnt(run)
+    for t, (x, y, _) in enumerate(seen):
+        now_x, now_y = run.batch(t)
+        n = now_x.shape[1]
+        assert torch.equal(x[:, :n], now_x)
+        assert torch.equal(y[:, :n], now_y)
+        assert x.shape[1] == n + t * 2 * VGR["generated"]
+        assert 0 <= x.min() <= x.max() <= 1
+        for s in range(2):
+            past = sorted({c for earlier in range(t) for c in run.batch(earlier)[1][s].tolist()})
+            assert sorted(y[s, n:].tolist()) == sorted(past * VGR["generated"])
+            real = torch.from_numpy(DATA.train_x).double().flatten(1) / 255
+            assert t == 0 or torch.cdist(x[s, n:].flatten(1), real).min() > 1e-3
+
+
+def test_images_are_drawn_anew_for_each_task():
+    seen = learnt(way())
+    first, second = seen[1][0][0, 40:48], seen[2][0][0, 40:48]
+    assert torch.equal(seen[1][1][0, 40:48], seen[2][1][0, 40:48])
+    assert (first - second).abs().flatten(1).max(dim=1).values.min() > 0
+
+
+def test_batches_grow_with_the_tasks_where_they_are_a_tasks():
+    assert [batch for _, _, batch in learnt(way({"batch_per_task": True}))] == [25, 50, 75]
+    assert [batch for _, _, batch in learnt(way())] == [25, 25, 25]
+
+
+def test_permuted_images_are_those_of_the_first_gans_through_each_tasks_permutation():
+    """Undone, they are draws of GANs that learnt the images as they are, whatever permutation came first."""
+    run = way(streams=(0, 1), order=DOMAINS, oracle={"name": "chunks"})
+    x, y, _ = learnt(run)[2]
+    n, size = run.batch(2)[0].shape[1], 6 * VGR["generated"]
+    for number in range(2):
+        drawn = run.learner.tasks[0].gans.draw(VGR["generated"], f"step 2 task {number}").view(2, size, 16)
+        part = slice(n + number * size, n + (number + 1) * size)
+        for s in range(2):
+            permutation = run.courses[s].stream.transforms[number]
+            assert (permutation != np.arange(16)).any()
+            torch.testing.assert_close(x[s, part].flatten(1), drawn[s][:, permutation])
+            assert y[s, part].tolist() == [c for c in range(6) for _ in range(VGR["generated"])]
+
+
+def test_what_was_learnt_is_not_forgotten():
+    """With the past replayed, the classes of earlier tasks are still known after the last."""
+    options = {"epochs": 60, "initial_variance": 1e-6, "generated": 40, "batch": 1000}
+    options |= {"gan": {"name": "gan_mlp", "latent": 4, "width": 16, "epochs": 200, "batch": 16, "learning_rate": 2e-3}}
+    run = way(options, (0,), order={"name": "split", "tasks": 3, "length": None})
+    learner = run.walk()
+    x = torch.from_numpy(DATA.test_x).double().movedim(-1, 1)[None] / 255
+    right = learner.posterior.mean_logits(x).argmax(dim=2)[0] == torch.from_numpy(DATA.test_y)
+    last = set(run.batch(2)[1][0].tolist())
+    old = torch.tensor([c not in last for c in DATA.test_y.tolist()])
+    assert right[old].double().mean() > 0.8
+
+
+# --- what is kept, and what is refused ---------------------------------------------------------------------
+
+
+def test_no_images_are_kept_but_generators():
+    run = way(streams=(0, 1))
+    learner = run.walk()
+    assert learner.memory_use(0) == {"items": 0, "bytes": 0, "per_class": [0] * 6}
+    posterior = 2 * (16 * 6 + 6 + 6 * 5 + 5 + 5 * 6 + 6)
+    widths = [3, 4, 8, 16, 16]
+    generator_ = sum(n_in * n_out + n_out for n_in, n_out in itertools.pairwise(widths))
+    held = learner_bytes(learner, 1)
+    assert held == {"training": 8 * (posterior + 6 * generator_), "testing": 8 * posterior}
+
+
+def test_the_trace_is_the_mutual_information_before_each_epoch():
+    """Of as many items as asked for; the first number from nets drawn around the initial means."""
+    run = way({"trace": 6}, (0, 1))
+    learner = run.walk()
+    start = way({"trace": 6}, (0, 1)).learner
+    x, _ = run.batch(0)
+    for s, seed in enumerate((0, 1)):
+        trace = learner.report(s)["trace"]
+        assert trace["tasks"] == [0, 2, 4]
+        assert len(trace["mutual_information"]) == 6
+        assert all(0 < value < np.log(6) for value in trace["mutual_information"])
+        chosen = generator(seed, "traced items 0").choice(40, 6, replace=False)
+        rng = torch.Generator().manual_seed(int(generator(seed, "trace").integers(2**63)))
+        mean = start.posterior.mean[s].detach()
+        noise = torch.randn(7, len(mean), generator=rng, dtype=torch.float64)
+        said = [Plain(run, s).logits(mean + 0.02**0.5 * eps, x[s, chosen]) for eps in noise]
+        p = torch.stack(said).softmax(dim=2)
+        each = Categorical(probs=p.mean(dim=0)).entropy() - Categorical(probs=p).entropy().mean(dim=0)
+        assert trace["mutual_information"][0] == pytest.approx(each.mean().item(), rel=1e-5)
+
+
+def test_tracing_changes_nothing_and_none_says_nothing():
+    traced, plain = way({"trace": 6}).walk(), way().walk()
+    assert all(torch.equal(a, b) for a, b in zip(traced.posterior.now, plain.posterior.now))
+    assert plain.report(0) == {}
+
+
+def test_a_net_with_places_is_refused_where_pixels_are_permuted():
+    with pytest.raises(CourseError, match="gan_conv cannot learn permuted pixels from unpermuted ones; take gan_mlp"):
+        way({"gan": GAN | {"name": "gan_conv"}}, order=DOMAINS, oracle={"name": "chunks"})
+
+
+def test_seeds_whose_tasks_differ_in_their_number_of_classes_are_refused():
+    three = stream([0, 1, 20, 21, 40, 41], boundaries=[4])
+    two = stream([0, 1, 2, 3, 40, 41], boundaries=[4], seed=1)
+    run = way(streams=(three, two))
+    with pytest.raises(CourseError, match=r"seeds differ in how many classes task 1 has; raise order\.length"):
+        run.walk()
