@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
+from clpapers.runs.course import CourseError
 from clpapers.runs.variational import Noise, entropy, kl, likelihood_loss
 
 if TYPE_CHECKING:
@@ -33,12 +34,12 @@ def early_gradients(
     Returns for each seed `likelihood` and `prior` [repetitions][batches], the mean absolute gradient that each term of
     the loss has of the last layer's means, weights and biases alike, just before a batch is learnt (Figures 11 and 12);
     and `entropy` [repetitions], nats of the prediction after the first batch, a mean over the items of the later ones
-    (Figure 10). Six significant digits. Raises ValueError for more items than the task has, and for less than two
+    (Figure 10). Six significant digits. Raises CourseError for more items than the task has, and for less than two
     batches.
     """
     setting, n, seeds = learner.setting, x.shape[1], len(x)
     if batches < 2 or batches * size > n:
-        raise ValueError(f"learner.gradients: {batches} batches of {size} are not two or more of a task of {n} items")
+        raise CourseError(f"learner.gradients: {batches} batches of {size} are not two or more of a task of {n} items")
     noise, rngs = Noise(setting, "gradients weights"), [generator(seed, "gradients items") for seed in setting.seeds]
     last = sum(learner.posterior.sizes[-2:])  # numbers of the last layer, which are a net's last
     found: dict[str, list] = {"likelihood": [], "prior": [], "entropy": []}
