@@ -92,7 +92,9 @@ def test_nor_where_each_seed_has_outputs_of_its_own(learner, data):
     assert_alone_as_together(spec, data, {seed: orders.make(order, data.train_y, seed) for seed in range(3)})
 
 
-@pytest.mark.parametrize("learner", ["single", "ewc", "si", "mas", "rwalk", "icarl", "gr", "multi_model", "cbrs"])
+@pytest.mark.parametrize(
+    "learner", ["single", "ewc", "si", "mas", "rwalk", "icarl", "gr", "multi_model", "cbrs", "vcl", "vcl_coreset"]
+)
 def test_nor_where_tasks_recur(learner, data):
     order = {"name": "split_ordered", "tasks": 2, "length": None, "cycles": 2}
     streams = {seed: orders.make(order, data.train_y, seed) for seed in range(3)}
@@ -100,7 +102,7 @@ def test_nor_where_tasks_recur(learner, data):
     assert_alone_as_together(cell(learner, OPTIONS[learner], "mlp", order=order, oracle=told, batch=13), data, streams)
 
 
-@pytest.mark.parametrize("learner", ["er", "gmed", "gr", "icarl"])
+@pytest.mark.parametrize("learner", ["er", "gmed", "gr", "icarl", "vcl", "vcl_coreset"])
 def test_nor_where_each_seed_has_pixel_permutations_of_its_own(learner, data):
     spec = cell(learner, OPTIONS[learner], "mlp", order=DOMAINS, oracle=CHUNKS, batch=25)
     streams = {seed: orders.make(DOMAINS, data.train_y, seed, 192) for seed in range(3)}

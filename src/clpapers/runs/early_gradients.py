@@ -8,6 +8,8 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
+from clpapers.runs.course import CourseError
+from clpapers.runs.evaluation import number
 from clpapers.runs.variational import Noise, entropy, kl, likelihood_loss
 
 if TYPE_CHECKING:
@@ -33,12 +35,12 @@ def early_gradients(
     Returns for each seed `likelihood` and `prior` [repetitions][batches], the mean absolute gradient that each term of
     the loss has of the last layer's means, weights and biases alike, just before a batch is learnt (Figures 11 and 12);
     and `entropy` [repetitions], nats of the prediction after the first batch, a mean over the items of the later ones
-    (Figure 10). Six significant digits. Raises ValueError for more items than the task has, and for less than two
-    batches.
+    (Figure 10). Six significant digits, null for what is no finite number. Raises CourseError for more items than the
+    task has, and for less than two batches.
     """
-    setting, n, seeds = learner.setting, x.shape[1], len(x)
+    setting, n = learner.setting, x.shape[1]
     if batches < 2 or batches * size > n:
-        raise ValueError(f"learner.gradients: {batches} batches of {size} are not two or more of a task of {n} items")
+        raise CourseError(f"learner.gradients: {batches} batches of {size} are not two or more of a task of {n} items")
     noise, rngs = Noise(setting, "gradients weights"), [generator(seed, "gradients items") for seed in setting.seeds]
     last = sum(learner.posterior.sizes[-2:])  # numbers of the last layer, which are a net's last
     found: dict[str, list] = {"likelihood": [], "prior": [], "entropy": []}
@@ -61,9 +63,15 @@ def early_gradients(
             optimizer.step()
             if i == 0:
                 found["entropy"].append(_entropy(learner, q, noise, x_all[:, size:], mask))
-    shapes = {"likelihood": (repetitions, batches), "prior": (repetitions, batches), "entropy": (repetitions,)}
-    taken = {name: torch.stack(parts, dim=1).view(seeds, *shapes[name]).cpu().numpy() for name, parts in found.items()}
-    return [{name: _rounded(values[s]) for name, values in taken.items()} for s in range(seeds)]
+    taken = {name: torch.stack(parts, dim=1).tolist() for name, parts in found.items()}
+    return [
+        {
+            "likelihood": _rows(taken["likelihood"][s], batches),
+            "prior": _rows(taken["prior"][s], batches),
+            "entropy": [number(value) for value in taken["entropy"][s]],
+        }
+        for s in range(len(x))
+    ]
 
 
 def _drawn(
@@ -88,5 +96,5 @@ def _entropy(learner: VCL, q, noise: Noise, x: torch.Tensor, mask: torch.Tensor 
     return entropy(logits.softmax(dim=3).mean(dim=1)).mean(dim=1)
 
 
-def _rounded(values: np.ndarray) -> list:
-    return np.vectorize(lambda v: float(f"{v:.6g}"), otypes=[float])(values).tolist()
+def _rows(values: list[float], width: int) -> list[list[float | None]]:
+    return [[number(value) for value in values[i : i + width]] for i in range(0, len(values), width)]

@@ -57,9 +57,9 @@ def squared_gradients(
 
 def _sampled(log_p: torch.Tensor, chance: torch.Tensor) -> torch.Tensor:
     """log p [S, B] of the sampled class of each item, from log p [S, B, K] and uniform numbers [S, B]."""
-    reached = log_p.detach().double().exp().cumsum(dim=2)
-    y = (reached <= chance[..., None] * reached[..., -1:]).sum(dim=2)  # never one of probability 0
-    return log_p.gather(2, y[..., None]).squeeze(2)
+    reached = log_p.detach().double().cpu().exp().cumsum(dim=2)  # on a GPU a sum like this has no fixed order
+    y = (reached <= chance.cpu()[..., None] * reached[..., -1:]).sum(dim=2)  # never one of probability 0
+    return log_p.gather(2, y[..., None].to(log_p.device)).squeeze(2)
 
 
 def _linear(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
