@@ -124,6 +124,9 @@ REFUSED = [
     (PAPER, "memory: 10", "memory: 1.5", "defaults.budget.memory: 1.5 is not of type integer"),
     (PAPER, "memory: 10", "memory: ten", "defaults.budget.memory: 'ten' is not of type integer"),
     (PAPER, "memory: 10", "memory: true", "defaults.budget.memory: True is not of type integer"),
+    (PAPER, "batch: 10,", "batch: 0,", "defaults.budget.batch: 0 must be at least 1"),
+    (PAPER, "batch: 10,", "batch: tasks,", "defaults.budget.batch: 'tasks' must have the form ^task$"),
+    (PAPER, "batch: 10, replay", "replay", f"{CELL}: budget needs a value for 'batch'"),
     (PAPER, ", memory: 10", "", f"{CELL}: budget needs a value for 'memory'"),
     (PAPER, "learning_rate: 0.1", "learning_rate: 1e-3", "defaults.budget.learning_rate: '1e-3' is not of type number; "
      "YAML reads 1e-3 as text, write 1.0e-3"),
@@ -135,7 +138,7 @@ REFUSED = [
     (PAPER, "  precision: float32\n", "", f"{CELL}: 'precision' is missing"),
     # orders
     (PAPER, "name: stf, mu_sigma: 0.05", "name: stff", "defaults.order.name: 'stff' is not one of stf, split, "
-     "split_two, split_range, split_overlapping, dominant, random, offline, permuted_pixels"),
+     "split_two, split_ordered, split_range, split_overlapping, dominant, random, offline, permuted_pixels"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0.5", "defaults.order.mu_sigma: 0.5 must be less than 0.5"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0", "defaults.order.mu_sigma: 0 must be greater than 0"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: -0.1", "defaults.order.mu_sigma: -0.1 must be greater than 0"),
@@ -158,6 +161,16 @@ REFUSED = [
      "split_overlapping needs a value for 'per_task'"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: split_overlapping, first: 0, last: 9, tasks: 5, per_task: 0",
      "defaults.order.per_task: 0 must be at least 1"),
+    (PAPER, "mu_sigma: 0.05", "mu_sigma: 0.05, cycles: 2", f"{CELL}: order stf takes no 'cycles'; it takes length, "
+     "mu_sigma"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: split_ordered, tasks: 5, cycles: 0", "defaults.order.cycles: 0 must be "
+     "at least 1"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: split_ordered, cycles: 5", f"{CELL}: order split_ordered needs a value "
+     "for 'tasks'"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: split_ordered, tasks: 5, unpermuted_first: true", f"{CELL}: order "
+     "split_ordered takes no 'unpermuted_first'; it takes cycles, epochs, length, tasks"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: permuted_pixels, tasks: 5, unpermuted_first: 1",
+     "defaults.order.unpermuted_first: 1 is not of type boolean"),
     # oracles and restrictions
     (PAPER, "oracle: {name: none}", "oracle: sp9", f"{CELL}: oracle: 'sp9' is not one of none"),
     (PAPER, "oracle: {name: none}", "oracle: {name: split}", f"{CELL}: oracle split needs a value for 'tasks'"),
@@ -172,13 +185,15 @@ REFUSED = [
     (PAPER, "name: single_head", "name: ess", "defaults.restriction.name: 'ess' is not one of single_head, es, es_ed, "
      "ea, td, td_es, td_es_ed"),
     (PAPER, "name: single_head", "name: td_es", f"{CELL}: restriction td_es needs an order of split or "
-     "split_two or split_range or split_overlapping"),
+     "split_two or split_range or split_overlapping or split_ordered"),
     (PAPER, "paper: tiny\n", "paper: tiny\noracles: {sp2: {name: splitt}}\n", "oracles.sp2.name: 'splitt' is not one "
      "of none, split, dominant_tasks, random_tasks, chunks, entropy"),
     (PAPER, "test: 20", "test: 20, oracles: [sp9]", f"{CELL}: oracle: 'sp9' is not one of none"),
     (PAPER, "test: 20", "test: 20, oracles: sp9", "defaults.evaluation.oracles: 'sp9' is not of type array"),
     # learners and nets
     (PAPER, "er: {forward: separate}", "mirr: {}", "learners.mirr.method: 'mirr' is not one of er, mir, cbrs, gdumb, "),
+    (PAPER, "er: {forward: separate}", "er: {method: s_gem, write: ring, cell: {order: {name: split, tasks: 5, "
+     "cycles: 2}}}", f"{CELL}: order.cycles: learner s_gem needs tasks that come once; leave it out"),
     (PAPER, "er: {forward: separate}", "er: {}", f"{CELL}: learner er needs a value for 'forward'"),
     (PAPER, "forward: separate", "forward: twice", "learners.er.forward: 'twice' is not one of separate, concatenated"),
     (PAPER, "forward: separate", "mask: present", "learners.er: unknown key 'mask'; allowed: cell, forward, method"),
@@ -282,8 +297,8 @@ REFUSED = [
     (SCALE, "  tiny:\n", "  tyni:\n", "papers: 'tyni' has no file in config/papers/"),
     (SCALE, "figure1: {", "figure9: {", "papers.tiny.targets: 'figure9' is not one of table1, figure1, table2"),
     (SCALE, "{mnist: {order", "{mnits: {order", "papers.tiny.datasets: 'mnits' is not one of mnist, cifar10"),
-    (SCALE, "length: 30", "lenght: 30", "papers.tiny.datasets.mnist.order: unknown key 'lenght'; allowed: epochs, "
-     "first, items, last, length, mu_sigma, mu_sigma_factor, name, per_task, share, tasks"),
+    (SCALE, "length: 30", "lenght: 30", "papers.tiny.datasets.mnist.order: unknown key 'lenght'; allowed: cycles, "
+     "epochs, first, items, last, length, mu_sigma, mu_sigma_factor, name, per_task, share, tasks, unpermuted_first"),
     (SCALE, "chunks: 4", "chunks: four", "papers.tiny.targets.figure1.chunks: 'four' is not of type integer"),
     (SCALE, "    targets:", "    learners: {er: {mask: present}}\n    targets:", "papers.tiny.learners.er: unknown key "
      "'mask'; allowed: cell, forward, method"),
@@ -371,9 +386,15 @@ def test_a_file_that_is_not_utf8_is_refused():
 
 def test_the_schema_knows_every_metric():
     known = yaml.safe_load((ROOT / "workflow/schemas/paper.schema.yaml").read_text())["$defs"]["metric"]["enum"]
-    assert {*learning.SCALARS, *learning.CURVES, *cost.METRICS, *gradients.METRICS, MINUTES, "entropy_captured"} == set(
-        known
-    )
+    assert {
+        *learning.SCALARS,
+        *learning.CURVES,
+        *learning.GRIDS,
+        *cost.METRICS,
+        *gradients.METRICS,
+        MINUTES,
+        "entropy_captured",
+    } == set(known)
 
 
 COSTS = """\
@@ -391,6 +412,8 @@ COSTS = """\
         ("[[er, ace]]", "[[er]]", "targets.table7.ratios[0]: ['er'] needs at least this many entries: 2"),
         (", ratios: [[er, ace]]", "", "targets.table7: 'ratios' is missing"),
         ("decimals: 2", "decimals: {lca10: 2}", "targets.table7.decimals: {'lca10': 2} is not of type integer"),
+        ("tasks: 3}", "tasks: 3}, budget: {batch: task}", "targets.table7: measure cost needs a number for "
+         "budget.batch, not task"),
         ("split, tasks: 3", "random", "targets.table7: measure cost needs orders of tasks, not random"),
         ("[training_seconds]", "[lca10]", "targets.table7.metrics[0]: 'lca10' is not one of training_seconds, "
          "training_memory, testing_memory"),
@@ -728,7 +751,7 @@ def test_views_of_one_run_are_different_targets():
         (SPLIT, "ewc", {"oracle": ["entropy"]}, "learner ewc needs an oracle that names tasks, not entropy"),
         (SPLIT, "gr", {"oracle": ["entropy"]}, "learner gr needs an oracle that names tasks, not entropy"),
         (RANDOM, "ewc", {"oracle": ["sp2"], "restriction": ["td_es"]}, "restriction td_es needs an order of split or "
-         "split_two or split_range or split_overlapping"),
+         "split_two or split_range or split_overlapping or split_ordered"),
         (SPLIT, "gmed", {"defaults": {"budget": {"optimizer": "adam"}}}, "learner gmed needs budget.optimizer sgd, not "
          "adam"),
         (SPLIT, "gr", {"defaults": {"scaling": "symmetric"}}, "learner gr needs scaling unit, not symmetric"),

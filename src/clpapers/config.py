@@ -27,7 +27,8 @@ TOY = re.compile(r"toy(-[1-9]\d*)+$")  # `toy-13-17-10`: no images, just so many
 # Keys of a target that only a rendering looks at.
 RENDERED = ("title", "caption", "section", "names", "render", "calibrated", "ratios", "spread")
 SELECTED = "selected"  # stands in a cell's description for a value that is read from a selection's file
-OPTIONAL = ("epochs", "init", "epsilon")  # of orders and nets: without them the hashes of other cells stay as they were
+# Of orders and nets: without them the hashes of other cells stay as they were.
+OPTIONAL = ("epochs", "cycles", "unpermuted_first", "init", "epsilon")
 MIXING = ("random", "offline", "dominant")  # orders in which a batch holds items of (nearly) every class
 
 
@@ -530,6 +531,8 @@ class Plan:
             raise ConfigError(
                 f"{file}: {at}: measure {measure} needs orders of tasks, not {cell.spec['order']['name']}"
             )
+        if measure == "cost" and cell.spec["budget"]["batch"] == "task":
+            raise ConfigError(f"{file}: {at}: measure cost needs a number for budget.batch, not task")
         usual, net = self.nets[f"{paper}/{cell.spec['dataset']}"], cell.spec["net"]
         for key in ("name", "width", "hidden"):
             if net.get(key) != usual.get(key):
@@ -699,7 +702,8 @@ class Plan:
                 raise ConfigError(f"{file}: {where}: '{part}' is missing")
             if options.get("$ref") in ("#/$defs/budget", "#/$defs/evaluation"):
                 for option in schema("paper")["$defs"][part]["properties"]:
-                    if option not in spec[part] and option not in ("batch", "oracles", "shots"):
+                    optional = part == "evaluation" and option in ("batch", "oracles", "shots")
+                    if option not in spec[part] and not optional:
                         raise ConfigError(f"{file}: {where}: {part} needs a value for '{option}'")
         spec["order"] = self._order(file, where, spec["order"])
         self._net(file, where, spec["net"], dataset)
@@ -708,6 +712,10 @@ class Plan:
             found = functools.reduce(lambda block, part: block[part], key.split("."), spec)
             if found != value:
                 raise ConfigError(f"{file}: {where}: learner {method} needs {key} {value}, not {found}")
+        if "cycles" in spec["order"] and method in schema("paper")["$defs"]["learner_of_tasks_that_come_once"]["const"]:
+            raise ConfigError(
+                f"{file}: {where}: order.cycles: learner {method} needs tasks that come once; leave it out"
+            )
         return Cell.of(self.scale, *self._looked_at(file, where, content, spec))
 
     def _looked_at(self, file: Path, where: str, content: dict, spec: dict) -> tuple[dict, str]:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import stats
 
 from clpapers.metrics import learning, lifelong
 from clpapers.metrics.intervals import paired
@@ -26,8 +27,11 @@ RUN = {
         "classes": [[4, 7], [0, 2]],
         "total": [[8, 2], [5, 5]],
         "correct": [[[8, 1], [1, 0]], [[2, 2], [5, 4]]],
+        "open": [[[6, 1], [0, 0]], [[0, 1], [4, 4]]],
         "shots": [[[b, 0] for b in range(9)] + [[8, 0], [8, 1]], [[1, 0], [2, 2]]],
+        "mutual_information": [[0.2, 0.5], [0.3, 0.2]],
     },
+    "test": {"total": [5, 0, 5, 0, 8, 0, 0, 2]},
     "learner": {"violations": [0, 1]},
     "diverged": None,
 }
@@ -61,6 +65,30 @@ def test_accuracies_bound_what_is_made_of_them(a):
 @given(SQUARE, st.integers(1, 6))
 def test_averages_up_to_a_task_do_not_look_beyond_it(a, k):
     np.testing.assert_allclose(lifelong.average_accuracies(a)[:k], lifelong.average_accuracies(a[:k, :k]))
+
+
+# Two tasks, visited twice.
+CYCLES = np.array([[0.9, 0.1], [0.4, 0.8], [1.0, 0.5], [0.7, 0.6]])
+
+
+def test_tasks_that_recur_by_hand():
+    """After the second visit both have been seen, whichever is learnt; the one learnt last is not forgotten."""
+    assert lifelong.average_accuracies(CYCLES) == pytest.approx([0.9, 0.6, 0.75, 0.65])
+    assert lifelong.forgetting(CYCLES) == pytest.approx([1.0 - 0.7])
+    assert lifelong.forgetting(CYCLES[:3]) == pytest.approx([0.8 - 0.5])
+    tenths = [[[round(10 * share)] for share in row] for row in CYCLES]
+    tasks = {"classes": [[0], [1]], "total": [[10], [10]], "correct": tenths, "open": tenths}
+    tasks["shots"] = [[[1], [9]], [[1], [8]], [[4], [5], [10]], [[5], [6]]]
+    curves = lifelong.shot_accuracies(tasks, 3, 9)
+    np.testing.assert_allclose(curves, [[0.1, 0.9, 0.9, 0.9], [0.1, *[0.8] * 3], [0.4, 0.5, 1, 1], [0.5, *[0.6] * 3]])
+    run = RUN | {"tasks": tasks}
+    for metric in ("average_accuracy_by_task", "single_head_accuracy_by_task"):
+        rows = measured(metric, run).dropna(subset="time")
+        assert list(rows["time"]) == [1, 2, 3, 4]
+        assert list(rows["value"]) == pytest.approx([90, 60, 75, 65])
+    assert list(measured("forgetting_by_task", run)["value"]) == pytest.approx([0.9 - 0.4, 0.8 - 0.5, 0.3])
+    false, detected = lifelong.roc(CYCLES)  # seven seen, and one unseen of 0.1
+    assert (len(false), detected.tolist()) == (8, [0] * 7 + [1])
 
 
 def test_learning_curve_areas_by_hand():
@@ -99,6 +127,8 @@ def test_a_curve_that_was_not_followed_far_enough_is_refused():
     ("metric", "value", "chance"),
     [
         ("average_accuracy", (40 + 90) / 2, 50),
+        ("single_head_accuracy", (10 + 80) / 2, 12.5),
+        ("seen_unseen_auc", 1, None),
         ("forgetting", 0.5, None),
         ("worst_forgetting", 0.5, None),
         ("zero_shot", 5, 50),
@@ -119,6 +149,48 @@ def test_mean_and_worst_forgetting_are_told_apart():
     run = RUN | {"tasks": tasks}
     assert measured("forgetting", run)["value"].item() == pytest.approx(0.3)
     assert measured("worst_forgetting", run)["value"].item() == pytest.approx(0.4)
+
+
+# After each of three tasks; above the diagonal are those not yet seen.
+INFORMATION = np.array(
+    [
+        [0.1, 0.5, 0.4],
+        [0.2, 0.3, 0.2],
+        [0.45, 0.1, 0],
+    ]
+)
+
+
+def test_unseen_tasks_are_told_from_seen_ones_by_hand():
+    """Of the 18 pairs of a seen and an unseen one, 0.5 is the larger in 6, 0.4 in 5, and 0.2 in 3 and once equal."""
+    false, detected = lifelong.roc(INFORMATION)
+    assert false == pytest.approx([0, 1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6, 1])
+    assert detected == pytest.approx([1 / 3, 2 / 3, 2.5 / 3, 1, 1, 1, 1])
+    tasks = RUN["tasks"] | {"mutual_information": INFORMATION.tolist()}
+    assert measured("seen_unseen_auc", RUN | {"tasks": tasks})["value"].item() == pytest.approx(14.5 / 18)
+
+
+@given(arrays(float, st.integers(2, 6).map(lambda n: (n, n)), elements=st.integers(0, 9)))
+def test_the_area_under_the_curve_is_the_rank_statistic(information):
+    seen = np.tril(np.ones(information.shape, bool))
+    statistic = stats.mannwhitneyu(information[~seen], information[seen]).statistic
+    _, detected = lifelong.roc(information)
+    assert detected[:-1].mean() == pytest.approx(statistic / seen.sum() / (~seen).sum())
+    assert (np.diff(detected) >= 0).all()
+    np.testing.assert_array_equal(lifelong.roc(np.exp(information))[1], detected)  # the order decides, not the unit
+
+
+def test_a_grid_has_a_row_for_each_model_and_task():
+    rows = measured("mutual_information_by_task")
+    assert list(zip(rows["time"], rows["task"])) == [(1, 1), (1, 2), (2, 1), (2, 2)]
+
+
+@pytest.mark.parametrize("metric", ["seen_unseen_auc", "mutual_information_by_task"])
+def test_what_a_learner_cannot_tell_or_told_no_number_for_is_no_number(metric):
+    silent = {key: value for key, value in RUN["tasks"].items() if key != "mutual_information"}
+    assert measured(metric, RUN | {"tasks": silent})["value"].isna().all()
+    some = RUN["tasks"] | {"mutual_information": [[0.2, None], [0.3, 0.2]]}
+    assert measured(metric, RUN | {"tasks": some})["value"].isna().any()
 
 
 # Items that a memory holds of three tasks, and how many were right after each task.
@@ -161,7 +233,10 @@ def test_what_is_undefined_of_a_learner_is_not_measured(metric):
     ("metric", "times", "values"),
     [
         ("average_accuracy_by_task", [1, 2], [90, 65]),
+        ("single_head_accuracy_by_task", [1, 2], [70, 45]),
         ("forgetting_by_task", [2], [0.5]),
+        ("roc", [0, 1 / 3, 2 / 3, 1], [1, 1, 1, 1]),
+        ("mutual_information_by_task", [1, 1, 2, 2], [0.4, 1, 1, 2 / 3]),
         ("zero_shot_by_task", [1, 2], [0, 10]),
         ("violations_by_task", [1, 2], [0, 1]),
         ("learning_curve", range(11), [5, 25, *(50 * (0.9 + b / 10) for b in range(2, 9)), 85, 90]),

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from courses import Way, assert_same_net
 from tiny import CHUNKS, CPU, DOMAINS, MIXED, NONE, OPTIONS, SPLIT, VARIANTS, cell, courses, images, split, stream
 
 from clpapers.runs import loop
@@ -82,6 +83,14 @@ def test_nor_where_each_seed_has_outputs_of_its_own(learner, data):
     assert_alone_as_together(spec, data, {seed: orders.make(order, data.train_y, seed) for seed in range(3)})
 
 
+@pytest.mark.parametrize("learner", ["single", "ewc", "si", "mas", "rwalk", "icarl", "gr", "multi_model", "cbrs"])
+def test_nor_where_tasks_recur(learner, data):
+    order = {"name": "split_ordered", "tasks": 2, "length": None, "cycles": 2}
+    streams = {seed: orders.make(order, data.train_y, seed) for seed in range(3)}
+    told = NONE if learner == "cbrs" else CHUNKS
+    assert_alone_as_together(cell(learner, OPTIONS[learner], "mlp", order=order, oracle=told, batch=13), data, streams)
+
+
 @pytest.mark.parametrize("learner", ["er", "gmed", "gr", "icarl"])
 def test_nor_where_each_seed_has_pixel_permutations_of_its_own(learner, data):
     spec = cell(learner, OPTIONS[learner], "mlp", order=DOMAINS, oracle=CHUNKS, batch=25)
@@ -134,6 +143,54 @@ def test_batches_cross_no_boundary(data, streams, monkeypatch):
     assert result["steps"] == len(result["online"]["correct"]) == len(result["online"]["loss"]) == 11
     assert all(right <= size for right, size in zip(result["online"]["correct"], sizes))
     assert result["probes"]["time"] == [20, 38, 53]
+
+
+# --- one step a task -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_a_task_at_once_is_a_step_of_all_its_items(epochs, data, monkeypatch):
+    """Tasks of 60 items; in several epochs, a step an epoch, and no change of the task between them."""
+    order = SPLIT | ({"epochs": epochs} if epochs > 1 else {})
+    made, learnt, observe = orders.make(order, data.train_y, 1), [], Single.observe
+    monkeypatch.setattr(Single, "observe", lambda self, t, x, y: (learnt.append(y[0]), observe(self, t, x, y))[1])
+    spec = cell("single", {}, "mlp", order=order, oracle=CHUNKS, train="oracle", batch="task")
+    (result,) = loop.train(spec, data, {1: made}, CPU)
+    assert torch.stack(learnt).flatten().tolist() == data.train_y[made.indices].tolist()
+    assert result["steps"] == len(learnt) == 2 * epochs
+    assert result["oracle"]["changes"] == 1
+    assert len(result["online"]["correct"]) == len(result["online"]["loss"]) == 2 * epochs
+    assert result["probes"]["time"][-1] == 120 * epochs
+    assert result["test"]["oracle"]["chance"] == 1 / 2  # a whole task's test items share their restriction
+
+
+def test_a_task_at_once_is_plain_descent_on_it(data):
+    """Two steps of SGD on the mean over all items of a task, against torch's own."""
+    spec = cell("single", {}, "mlp", order=SPLIT, batch="task")
+    way = Way(spec, data, [orders.make(SPLIT, data.train_y, seed) for seed in (0, 1)])
+    for s, c in enumerate(way.courses):
+        net = way.ordinary(s=s)
+        optimizer = way.optimizer(net)
+        pictures = images(spec, data)
+        for now in (slice(0, 60), slice(60, 120)):
+            optimizer.zero_grad()
+            items = torch.from_numpy(c.items[now])
+            torch.nn.functional.cross_entropy(net(pictures(items)), torch.from_numpy(c.labels[now])).backward()
+            optimizer.step()
+        if s == 0:
+            way.walk()
+        assert_same_net(way.learner.net, net, s)
+
+
+@pytest.mark.parametrize("learner", ["ewc", "er", "a_gem", "gdumb", "icarl", "multi_task", "random_multi_model"])
+def test_other_learners_take_tasks_at_once_too(learner, data):
+    streams = {seed: orders.make(SPLIT, data.train_y, seed) for seed in (0, 1)}
+    told = CHUNKS if learner in ("ewc", "a_gem", "icarl", "random_multi_model") else NONE
+    spec = cell(learner, OPTIONS[learner], "mlp", order=SPLIT, oracle=told, batch="task")
+    for seed, result in enumerate(together(spec, data, streams)):
+        (alone,) = together(spec, data, {seed: streams[seed]})
+        assert_same(alone, result)
+        assert result["steps"] == 2
 
 
 @pytest.mark.parametrize("learner", ["gmed", "gr", "icarl"])

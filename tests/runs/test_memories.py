@@ -226,6 +226,18 @@ def test_memory_shows_an_image_as_it_was_seen(keep_pixels, data):
             assert y[s, position] == data.train_y[i]
 
 
+def test_many_images_are_permuted_as_few(data, monkeypatch):
+    """Whether they are gathered block by block changes no image."""
+    rng = np.random.default_rng(0)
+    permutations = [np.stack([rng.permutation(192) for _ in range(2)]) for _ in range(2)]
+    images = Images(data.train_x, "unit", CPU, torch.float64, permutations)
+    items = torch.from_numpy(np.stack([rng.permutation(240) for _ in range(2)]))
+    whole = images(items)
+    monkeypatch.setattr("clpapers.runs.images.BLOCK", 7)
+    assert torch.equal(images(items), whole)
+    assert torch.equal(images(items[:, 5:6]), whole[:, 5:6])
+
+
 def test_scaling():
     pixels = np.array([0, 51, 255], dtype=np.uint8).reshape(1, 1, 1, 3)
     for scaling, expected in (("symmetric", [-1.0, -0.6, 1.0]), ("unit", [0.0, 0.2, 1.0])):

@@ -17,6 +17,7 @@ from clpapers.streams import orders
 from clpapers.streams.chunks import chunks_of_classes, overlapping_classes
 
 RANGE = {"name": "split_range", "first": 1, "last": 3, "tasks": 3, "length": None}
+ORDERED = {"name": "split_ordered", "tasks": 2, "length": None}
 OVERLAPPING = {"name": "split_overlapping", "first": 1, "last": 3, "tasks": 3, "per_task": 2, "length": None}
 LEARNERS = ["single", "ewc", "a_gem", "gem", "prog_nn", "multi_task"]  # all with a head a task, but for the last
 
@@ -46,11 +47,102 @@ def test_the_last_tests_of_disjoint_tasks_are_the_final_test_in_which_a_task_com
             assert result["tasks"]["total"][j] == [final["total"][c] for c in classes]
 
 
+def test_with_all_outputs_competing_the_last_tests_are_the_final_test_of_a_single_head(data):
+    for result in run(data, SPLIT, learning_rate=1e-3):
+        tests, final = result["tasks"], result["test"]["none"]
+        for j, classes in enumerate(tests["classes"]):
+            assert tests["open"][-1][j] == [final["correct"][c] for c in classes]
+        rights = np.array(tests["correct"]), np.array(tests["open"])
+        assert (rights[0] >= rights[1]).all()
+        assert (rights[0] > rights[1]).any()
+    for result in run(data, DOMAINS):
+        assert result["tasks"]["open"] == result["tasks"]["correct"]  # each domain has all classes
+
+
+@pytest.mark.parametrize("epochs", [1, 2])
+@pytest.mark.parametrize("order", [ORDERED, DOMAINS, OVERLAPPING])
+def test_in_cycles_every_task_is_tested_after_every_visit(order, epochs, data):
+    """The first cycle is as without cycles; afterwards tasks are known before they come again."""
+    options = {"oracle": CHUNKS, "train": "oracle", "shots": 1}
+    order, tasks = order | {"epochs": epochs}, order["tasks"]
+    for once, result in zip(*(run(data, order | more, **options) for more in ({}, {"cycles": 2}))):
+        tests = result["tasks"]
+        assert result["steps"] == 2 * once["steps"]
+        assert result["oracle"]["changes"] == 2 * tasks - 1
+        assert tests["classes"] == once["tasks"]["classes"]
+        assert tests["total"] == once["tasks"]["total"]
+        for key in ("correct", "open", "shots"):
+            assert len(tests[key]) == 2 * tasks
+            assert tests[key][:tasks] == once["tasks"][key]
+        for k in range(1, 2 * tasks):
+            assert tests["shots"][k][0] == tests["correct"][k - 1][k % tasks]
+        final = result["test"]["none" if order["name"] == "permuted_pixels" else "oracle"]
+        assert np.sum(tests["correct"][-1]) == sum(final["correct"])
+        assert np.sum(tests["total"]) == sum(final["total"])
+
+
+def test_a_task_at_once_is_tested_after_its_only_step(data):
+    """A task's test with all outputs competing is that of a net trained by hand on it and those before."""
+    spec = cell("single", {}, "mlp", order=ORDERED, batch="task", learning_rate=1.0)
+    spec["evaluation"]["shots"] = 0
+    stream = orders.make(ORDERED, data.train_y, 1)
+    (result,) = loop.train(spec, data, {1: stream}, CPU)
+    way = Way(spec, data, [stream])
+    for k in range(2):
+        way.step()
+        with torch.no_grad():
+            said = way.learner.net(way.setting.images.of(data.test_x)(torch.arange(24)[None]))[0].argmax(dim=1).numpy()
+        right = np.bincount(data.test_y[said == data.test_y], minlength=4)
+        assert np.ravel(result["tasks"]["open"][k]).tolist() == right.tolist()
+    assert [len(curve) for curve in result["tasks"]["shots"]] == [1, 1]
+
+
 def test_what_is_known_of_a_task_before_it_is_learnt_was_known_after_the_one_before(data):
     for result in run(data, DOMAINS):
         tests = result["tasks"]
         for k in (1, 2):
             assert tests["shots"][k][0] == tests["correct"][k - 1][k]
+
+
+def test_only_a_learner_with_an_uncertainty_is_asked_for_it(data, monkeypatch):
+    (silent,) = run(data, SPLIT, seeds=[0])
+    assert "mutual_information" not in silent["tasks"]
+    monkeypatch.setattr(Single, "uncertainty", lambda self, x: x[:, :, 0, 0, 0], raising=False)
+    (asked,) = run(data, SPLIT, seeds=[0])
+    assert asked["tasks"].pop("mutual_information")
+    assert asked == silent
+
+
+@pytest.mark.parametrize("order", [DOMAINS, SPLIT])
+def test_uncertainty_is_the_mean_over_a_tasks_items(order, unbalanced, monkeypatch):
+    """Here a pixel's value, as the learner sees it, plus how often it was asked; stacked seeds' tasks differ."""
+    asked = []
+
+    def uncertainty(learner, x):
+        assert not learner.net.training
+        asked.append(x.shape[:2])
+        return x[:, :, 0, 0, 0] + len(asked)
+
+    monkeypatch.setattr(Single, "uncertainty", uncertainty, raising=False)
+    results, count = run(unbalanced, order, seeds=(0, 3)), order["tasks"]
+    assert {shape[0] for shape in asked} == {2}
+    sizes = np.array([[sum(items) for items in result["tasks"]["total"]] for result in results])
+    assert (sizes[0] != sizes[1]).any() == (order is SPLIT)
+    for result in results:
+        stream = orders.make(order, unbalanced.train_y, result["seed"], 192)
+        pixels = unbalanced.test_x.reshape(-1, 192) / 127.5 - 1
+        found = np.array(result["tasks"]["mutual_information"])
+        assert found.shape == (count, count)
+        for j, classes in enumerate(result["tasks"]["classes"]):
+            first = stream.transforms[j, 0] if len(stream.transforms) else 0
+            mean = pixels[np.isin(unbalanced.test_y, classes), first].mean()
+            assert found[:, j] == pytest.approx(mean + 1 + j + count * np.arange(count), rel=1e-5)
+
+
+def test_an_uncertainty_that_is_no_number_is_null(data, monkeypatch):
+    monkeypatch.setattr(Single, "uncertainty", lambda self, x: x[:, :, 0, 0, 0] * torch.nan, raising=False)
+    (result,) = run(data, SPLIT, seeds=[0])
+    assert result["tasks"]["mutual_information"] == [[None] * 2] * 2
 
 
 @pytest.mark.parametrize("shots", [0, 2, 99])

@@ -22,7 +22,7 @@ TEST_LABELS = np.repeat(np.arange(10), 30)
 @pytest.fixture
 def appendix_b(monkeypatch):
     for module in (chunks, oracles):
-        monkeypatch.setattr(module, "class_order", lambda classes, seed: SEQUENCE)
+        monkeypatch.setattr(module, "class_order", lambda order, classes, seed: SEQUENCE)
 
 
 def sets(of_class):
@@ -149,7 +149,20 @@ def test_chunks_of_domains():
     assert said.may_hold.all()
 
 
-@pytest.mark.parametrize("name", ["split", "split_two"])
+def test_tasks_recur_in_each_cycle():
+    """Two cycles of three domains, and of two tasks of classes; the task changes at each boundary."""
+    stream, said = told({"name": "chunks"}, {"name": "permuted_pixels", "tasks": 3, "cycles": 2}, pixels=4)
+    assert said.tasks == len(said.may_hold) == 3
+    assert said.train.tolist() == [task for task in (0, 1, 2, 0, 1, 2) for _ in range(400)]
+    stream, said = told({"name": "chunks"}, {"name": "split_ordered", "tasks": 2, "cycles": 2})
+    assert said.tasks == 2
+    assert said.of_class.tolist() == [0] * 5 + [1] * 5
+    assert said.train.tolist() == [task for task in (0, 1, 0, 1) for _ in range(200)]
+    changes = oracles.task_changes(said.train, batches(stream.boundaries, 800, 100))
+    assert np.flatnonzero(changes).tolist() == [2, 4, 6]
+
+
+@pytest.mark.parametrize("name", ["split", "split_two", "split_ordered"])
 def test_chunks_of_classes_are_the_aligned_split(name):
     order = {"name": name, "tasks": 5}
     (_, chunks), (_, aligned) = (told(oracle, order) for oracle in ({"name": "chunks"}, split(5)))

@@ -14,6 +14,7 @@ from scipy import stats
 from clpapers.streams import orders
 from clpapers.streams.chunks import chunks_of_classes, class_of_output, class_order, output_labels, overlapping_classes
 
+SPLIT = {"name": "split", "tasks": 5}
 STF = {"name": "stf", "mu_sigma": math.sqrt(1 / 12) / 5}
 OVERLAPPING = {"name": "split_overlapping", "first": 2, "last": 7, "tasks": 5, "per_task": 3}
 LABELS = np.repeat(np.arange(10), 100)
@@ -25,10 +26,19 @@ valid_orders = st.one_of(
     st.fixed_dictionaries({"name": st.just("offline"), "items": st.integers(1, 10**9), "length": lengths}),
     st.fixed_dictionaries(
         {
-            "name": st.sampled_from(["split", "permuted_pixels"]),
+            "name": st.sampled_from(["split", "split_ordered", "permuted_pixels"]),
             "tasks": st.integers(1, 10**9),
             "length": lengths,
             "epochs": st.integers(1, 10**9),
+            "cycles": st.integers(1, 10**9),
+        }
+    ),
+    st.fixed_dictionaries(
+        {
+            "name": st.just("permuted_pixels"),
+            "tasks": st.integers(1, 10**9),
+            "cycles": st.integers(1, 3),
+            "unpermuted_first": st.booleans(),
         }
     ),
     st.fixed_dictionaries({"name": st.just("split_two"), "tasks": st.integers(1, 10**9), "length": lengths}),
@@ -44,14 +54,18 @@ def test_slugs_are_equal_only_where_orders_are(a, b):
 
 @given(valid_orders)
 def test_a_slug_holds_the_whole_order(order):
-    form = r"([a-z_]+)(?:-([0-9.]+(?:e-[0-9]+)?))?(?:-n([0-9]+))?(?:-e([0-9]+))?"
-    name, value, length, epochs = re.fullmatch(form, orders.slug(order)).groups()
+    form = r"([a-z_]+)(?:-([0-9.]+(?:e-[0-9]+)?))?(?:-n([0-9]+))?(?:-e([0-9]+))?(?:-c([0-9]+))?(-unpermuted_first)?"
+    name, value, length, epochs, cycles, first = re.fullmatch(form, orders.slug(order)).groups()
     read = {"name": name, "length": None if length is None else int(length)}
     if name != "random":
         key, convert = KEYS.get(name, ("tasks", int))
         read[key] = convert(value)
     if epochs:
         read["epochs"] = int(epochs)
+    if cycles:
+        read["cycles"] = int(cycles)
+    if first:
+        read["unpermuted_first"] = True
     assert read == orders.canonical(order)
 
 
@@ -69,6 +83,11 @@ def test_a_slug_holds_the_whole_order(order):
         ({"epochs": 10} | OVERLAPPING, "split_overlapping-2-7-5-3-e10"),
         ({"name": "split", "tasks": 5, "length": 500, "epochs": 3}, "split-5-n500-e3"),
         ({"name": "permuted_pixels", "tasks": 5, "epochs": 1}, "permuted_pixels-5"),
+        ({"name": "split_ordered", "tasks": 5}, "split_ordered-5"),
+        ({"cycles": 5, "epochs": 2, "name": "split_ordered", "tasks": 5}, "split_ordered-5-e2-c5"),
+        ({"name": "split", "tasks": 5, "cycles": 1}, "split-5"),
+        ({"name": "permuted_pixels", "tasks": 2, "unpermuted_first": True}, "permuted_pixels-2-unpermuted_first"),
+        ({"name": "permuted_pixels", "tasks": 2, "unpermuted_first": False}, "permuted_pixels-2"),
         ({"name": "dominant", "share": 0.55}, "dominant-0.55"),
         ({"name": "permuted_pixels", "tasks": 5}, "permuted_pixels-5"),
         ({"name": "offline", "items": 256000}, "offline-256000"),
@@ -105,6 +124,10 @@ def test_slugs(order, expected):
         ({"name": "split", "tasks": 5, "epochs": 0}, "epochs: 0 is not a whole number"),
         ({"name": "split", "tasks": 5, "epochs": None}, "epochs: None is not a whole number"),
         ({"name": "random", "epochs": 2}, "'epochs' is not one of length"),
+        ({"name": "split_two", "tasks": 5, "cycles": 2}, "'cycles' is not one of tasks, length"),
+        ({"name": "split", "tasks": 5, "cycles": 0}, "cycles: 0 is not a whole number"),
+        ({"name": "split", "tasks": 5, "unpermuted_first": True}, "'unpermuted_first' is not one of tasks, length"),
+        ({"name": "permuted_pixels", "tasks": 5, "unpermuted_first": 1}, "unpermuted_first: 1 is not true or false"),
     ],
 )
 def test_bad_orders_are_refused(order, complaint):
@@ -123,6 +146,7 @@ ONCE = [
     STF,
     {"name": "split", "tasks": 3},
     {"name": "split_two", "tasks": 3},
+    {"name": "split_ordered", "tasks": 3},
     {"name": "dominant", "share": 0.55},
     {"name": "random"},
 ]  # these visit every item once
@@ -220,7 +244,7 @@ def chunks(stream, values):
 
 def test_streams_of_disjoint_classes_share_one_class_order():
     for seed in range(5):
-        dealt = class_order(10, seed)
+        dealt = class_order(SPLIT, 10, seed)
         assert sorted(dealt.tolist()) == list(range(10))
         for name in ("split", "split_two"):
             stream = orders.make({"name": name, "tasks": 4}, UNEQUAL, seed)
@@ -228,7 +252,7 @@ def test_streams_of_disjoint_classes_share_one_class_order():
                 assert set(classes) == set(expected)
 
 
-@pytest.mark.parametrize("name", ["split", "split_two"])
+@pytest.mark.parametrize("name", ["split", "split_two", "split_ordered"])
 def test_chunks_of_classes_are_the_streams(name):
     order = {"name": name, "tasks": 4}
     chunk_of = chunks_of_classes(order, 10, 3)
@@ -305,6 +329,8 @@ def test_outputs_are_classes_but_where_classes_recur():
     chunk, labels = np.array([0, 4, 1]), np.array([drawn[0, 2], drawn[4, 0], drawn[1, 1]])
     assert output_labels(OVERLAPPING, labels, chunk, 10, 4).tolist() == [2, 12, 4]
     split = {"name": "split", "tasks": 5}
+    recurring = np.array([5, 9, 6])  # in the second cycle
+    assert output_labels(OVERLAPPING | {"cycles": 2}, labels, recurring, 10, 4).tolist() == [2, 12, 4]
     assert class_of_output(split, 10, 4).tolist() == list(range(10))
     assert output_labels(split, labels, chunk, 10, 4) is labels
 
@@ -331,6 +357,52 @@ def test_every_epoch_of_a_task_comes_before_the_next_task(order, length):
         np.testing.assert_array_equal(epochs[0], one)
         assert (np.sort(epochs) == np.sort(one)).all()
         assert len(np.unique(epochs, axis=0)) == 3  # shuffled afresh
+
+
+REPEATING = [
+    {"name": "split", "tasks": 3},
+    {"name": "split_ordered", "tasks": 4},
+    {"name": "split_range", "first": 1, "last": 8, "tasks": 2},
+    OVERLAPPING,
+    {"name": "permuted_pixels", "tasks": 2},
+]
+
+
+@pytest.mark.parametrize("epochs", [1, 2])
+@pytest.mark.parametrize("order", REPEATING)
+def test_the_whole_sequence_of_tasks_comes_in_each_cycle(order, epochs):
+    """The first as without cycles; then the same tasks in the same order, shuffled afresh."""
+    order = order | {"epochs": epochs}
+    once, thrice = orders.make(order, UNEQUAL, 3, 9), orders.make(order | {"cycles": 3}, UNEQUAL, 3, 9)
+    n, tasks = once.indices.size, order["tasks"]
+    np.testing.assert_array_equal(thrice.indices[:n], once.indices)
+    np.testing.assert_array_equal(thrice.transforms, once.transforms)
+    assert (thrice.timestamps == np.arange(3 * n) / (3 * n)).all()
+    first, parts = (np.split(s.indices, s.boundaries) for s in (once, thrice))
+    assert len(parts) == 3 * tasks
+    for i, part in enumerate(parts):
+        np.testing.assert_array_equal(np.sort(part), np.sort(first[i % tasks]))
+        visits = part.reshape(epochs, -1)
+        assert (np.sort(visits) == np.sort(visits[0])).all()
+    for task in range(tasks):
+        assert len({part.tobytes() for part in parts[task::tasks]}) == 3
+
+
+def test_ordered_classes_are_cut_as_they_are_numbered():
+    """Five tasks of two: 0 and 1, 2 and 3, …, whatever the seed; of unequal sizes the larger come first."""
+    for seed in range(3):
+        stream = orders.make({"name": "split_ordered", "tasks": 5}, LABELS, seed)
+        assert [sorted(set(classes)) for classes in chunks(stream, LABELS)] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
+    assert chunks_of_classes({"name": "split_ordered", "tasks": 2}, 10, 4).tolist() == [0] * 5 + [1] * 5
+    assert chunks_of_classes({"name": "split_ordered", "tasks": 4}, 10, 4).tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 3, 3]
+
+
+def test_the_first_task_may_be_of_images_as_they_are():
+    order = {"name": "permuted_pixels", "tasks": 3}
+    usual, first = (orders.make(each, LABELS, 2, 50) for each in (order, order | {"unpermuted_first": True}))
+    np.testing.assert_array_equal(first.transforms[0], np.arange(50))
+    np.testing.assert_array_equal(first.transforms[1:], usual.transforms[1:])
+    np.testing.assert_array_equal(first.indices, usual.indices)
 
 
 def test_one_epoch_is_none():
@@ -362,7 +434,7 @@ def test_dominant_of_equal_classes_is_55_and_5_percent():
     stream = orders.make({"name": "dominant", "share": 0.55}, labels, 1)
     assert sorted(stream.indices.tolist()) == list(range(6000))
     np.testing.assert_array_equal(stream.boundaries, np.arange(600, 6000, 600))  # the 6k of MNIST
-    for dominant, classes in zip(class_order(10, 1), chunks(stream, labels)):
+    for dominant, classes in zip(class_order(SPLIT, 10, 1), chunks(stream, labels)):
         np.testing.assert_array_equal(np.bincount(classes), np.where(np.arange(10) == dominant, 330, 30))
 
 
@@ -371,9 +443,9 @@ def test_dominant_of_unequal_classes_uses_every_item_once(share):
     stream = orders.make({"name": "dominant", "share": share}, UNEQUAL, 4)
     assert sorted(stream.indices.tolist()) == list(range(UNEQUAL.size))
     sizes = np.array([np.bincount(classes, minlength=10) for classes in chunks(stream, UNEQUAL)])
-    own = sizes[np.arange(10), class_order(10, 4)]
-    np.testing.assert_array_equal(own, np.rint(np.bincount(UNEQUAL)[class_order(10, 4)] * share))
-    for dominant, of_class in zip(np.argsort(class_order(10, 4)), sizes.T):
+    own = sizes[np.arange(10), class_order(SPLIT, 10, 4)]
+    np.testing.assert_array_equal(own, np.rint(np.bincount(UNEQUAL)[class_order(SPLIT, 10, 4)] * share))
+    for dominant, of_class in zip(np.argsort(class_order(SPLIT, 10, 4)), sizes.T):
         assert np.ptp(np.delete(of_class, dominant)) <= 1
 
 

@@ -66,6 +66,14 @@ def test_test_batches_follow_the_data_and_do_not_cross():
     assert served.tolist() != other.tolist()
 
 
+def test_test_batches_of_whole_tasks_are_the_chunks():
+    labels = np.repeat(np.arange(5), [7, 3, 6, 2, 9])
+    _, ends = restrictions.test_batches(labels, OF_CLASS, "task", seed=0)
+    assert ends.tolist() == [10, 16, 27]
+    _, ends = restrictions.test_batches(labels, None, "task", seed=0)
+    assert ends.tolist() == [27]
+
+
 def test_test_batches_where_chunks_have_no_test_item():
     labels = np.array([0, 3, 3, 3, 1])  # of the chunks 0 and 2
     served, ends = restrictions.test_batches(labels, np.array([0, 0, 1, 2, 3]), 2, seed=0)

@@ -17,7 +17,10 @@ ALL = [
     {"name": "dominant", "share": 0.55},
     {"name": "split", "tasks": 3, "epochs": 3},
     {"name": "split_overlapping", "first": 2, "last": 7, "tasks": 5, "per_task": 3, "epochs": 2},
+    {"name": "split_ordered", "tasks": 3, "cycles": 2},
+    {"name": "split_overlapping", "first": 2, "last": 7, "tasks": 5, "per_task": 3, "epochs": 2, "cycles": 3},
     {"name": "permuted_pixels", "tasks": 3},
+    {"name": "permuted_pixels", "tasks": 3, "cycles": 2, "unpermuted_first": True},
     {"name": "permuted_pixels", "tasks": 3, "epochs": 2},
     {"name": "permuted_pixels", "tasks": 1, "length": 20},
     {"name": "random", "length": 50},
@@ -81,7 +84,11 @@ def changed(array, position, value):
             lambda s: {"indices": changed(s.indices, 0, s.indices[-1])},
             "occurs more than once, in chunks that otherwise",
         ),
-        (lambda s: {"transforms": np.tile(np.arange(6), (3, 1))}, r"transforms: shape \(3, 6\), .* each of 4 chunks"),
+        (
+            lambda s: {"transforms": np.tile(np.arange(6), (3, 1))},
+            r"transforms: shape \(3, 6\), .* each task of 4 chunks",
+        ),
+        (lambda s: {"transforms": np.empty((0, 6), dtype=np.int64)}, r"transforms: shape \(0, 6\)"),
         (lambda s: {"transforms": np.tile([0, 1, 1], (4, 1))}, r"transforms: shape \(4, 3\), not a permutation"),
         (lambda s: {"transforms": np.arange(6)}, r"transforms: shape \(6,\)"),
         (lambda s: {"seed": -1}, "seed"),
@@ -134,12 +141,20 @@ def test_stream_files_without_transforms_are_refused(tmp_path, split):
         ([5], 10, 4, [4, 5, 9, 10]),
         ([4, 8], 10, 4, [4, 8, 10]),
         ([1, 2], 4, 10, [1, 2, 4]),
+        ([5], 12, "task", [5, 12]),
+        ([], 10, "task", [10]),
     ],
 )
 def test_batches_by_hand(boundaries, n, batch, ends):
     found = stream.batches(np.array(boundaries, dtype=np.int64), n, batch)
     assert found.tolist() == ends
     assert found.dtype == np.int64
+
+
+def test_a_task_in_epochs_is_a_batch_an_epoch():
+    """Tasks of 4 and 2 items, three epochs of each."""
+    assert stream.batches(np.array([12]), 18, "task", epochs=3).tolist() == [4, 8, 12, 14, 16, 18]
+    assert stream.batches(np.array([12]), 18, 5, epochs=3).tolist() == [5, 10, 12, 17, 18]
 
 
 @given(st.sets(st.integers(1, 199)), st.integers(1, 250))

@@ -29,17 +29,17 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) 
     Columns: the factors, `cell`, `seed`, `metric`, `value`, and for seconds alone `hardware`, what they were taken on.
     The metrics are `training_seconds`, of a seed's share of its stack and without tests; `training_memory` and
     `testing_memory`, what the learner holds at the end in MB (10⁶ bytes); and the symbols that `agem`'s formulas are
-    made of: `P`, parameters of the net; `B`, items a batch; `H`, the sizes of its layers' outputs for one image, summed
-    over all layers that its description lists; `T`, tasks; `M`, items of the memory a task; and `bytes` a number. A run
-    for which memory did not suffice has but a 1 under `out_of_memory`.
+    made of: `P`, parameters of the net; `B`, items a batch (NaN where that is a whole task); `H`, the sizes of its
+    layers' outputs for one image, summed over all layers that its description lists; `T`, tasks; `M`, items of the
+    memory a task; and `bytes` a number. A run for which memory did not suffice has but a 1 under `out_of_memory`.
     """
     rows = []
     for factors, cell, result, record, net in inputs:
         spec = result["cell"]
-        tasks = spec["order"]["tasks"]
+        tasks, batch = spec["order"]["tasks"], spec["budget"]["batch"]
         symbols = {
             "P": net["parameters"],
-            "B": spec["budget"]["batch"],
+            "B": math.nan if batch == "task" else batch,
             "H": sum(math.prod(layer["output"]) for layer in net["layers"]),
             "T": tasks,
             "M": spec["budget"]["memory"] / tasks,

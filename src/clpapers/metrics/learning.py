@@ -85,6 +85,22 @@ def _average_accuracies(run: dict) -> np.ndarray:
     return 100 * lifelong.average_accuracies(_after_tasks(run))
 
 
+def _single_head_accuracies(run: dict) -> np.ndarray:
+    return 100 * lifelong.average_accuracies(lifelong.accuracies(run["tasks"], run["per_class"], "open"))
+
+
+def _roc(run: dict, points: int | None) -> Curve:
+    false, detected = lifelong.roc(lifelong.mutual_information(run["tasks"]))
+    return false, detected if run.get(DIVERGED) is None else np.full(len(detected), np.inf)
+
+
+def _relative_information(run: dict) -> np.ndarray:
+    information = lifelong.mutual_information(run["tasks"])
+    if run.get(DIVERGED) is not None:
+        return np.full(information.shape, np.inf)
+    return information / information.max(axis=1, keepdims=True)
+
+
 def _forgettings(run: dict) -> np.ndarray:
     a = _after_tasks(run)
     return np.array([lifelong.forgetting(a[:k, :k]).mean() for k in range(2, len(a) + 1)])
@@ -102,6 +118,8 @@ LIFELONG: dict[str, Callable[[dict], float]] = {
     "lca10": lambda run: lifelong.learning_curve_trapezoid(_shots(run).mean(axis=0)),
     "lca10_sum": lambda run: lifelong.learning_curve_areas(_shots(run).mean(axis=0))[-1],
     "zero_shot": lambda run: 100 * _shots(run)[:, 0].mean(),  # %
+    "single_head_accuracy": lambda run: _single_head_accuracies(run)[-1],  # %
+    "seen_unseen_auc": lambda run: lifelong.roc(lifelong.mutual_information(run["tasks"]))[1][:-1].mean(),
     "memory_accuracy": _of_memory(lambda a: 100 * a[-1].mean()),  # %
     "memory_worst_forgetting": _of_memory(lambda a: lifelong.forgetting(a).max()),
 }
@@ -116,14 +134,20 @@ SCALARS: dict[str, Callable[[dict], float]] = {
     **{metric: _unless_diverged(scalar) for metric, scalar in LIFELONG.items()},
 }
 LIFELONG_CURVES: dict[str, Callable[[dict, int | None], Curve]] = {
-    # Over tasks, from 1; forgetting from 2.
+    # Over tasks, from 1, which a stream of cycles visits again; forgetting from 2.
     "average_accuracy_by_task": _lifelong_curve(1, _average_accuracies),  # %
+    "single_head_accuracy_by_task": _lifelong_curve(1, _single_head_accuracies),  # %
     "forgetting_by_task": _lifelong_curve(2, _forgettings),
     "zero_shot_by_task": _lifelong_curve(1, lambda run: 100 * _shots(run)[:, 0]),  # %
     "violations_by_task": _lifelong_curve(1, lambda run: np.array(run["learner"]["violations"])),  # steps
     # Over a task's steps, from 0.
     "learning_curve": _lifelong_curve(0, lambda run: 100 * _shots(run).mean(axis=0)),  # %
     "lca_by_step": _lifelong_curve(0, lambda run: lifelong.learning_curve_areas(_shots(run).mean(axis=0))),
+    # Over the share of seen tasks that are called unseen.
+    "roc": _roc,  # share of unseen tasks that are
+}
+GRIDS: dict[str, Callable[[dict], np.ndarray]] = {  # of models, trained on one task, two, …, and tasks
+    "mutual_information_by_task": _relative_information,  # of the most uncertain task's of each model
 }
 CURVES: dict[str, Callable[[dict, int | None], Curve]] = {
     "information_retention": _information_retention,  # % at each evaluation point
@@ -151,6 +175,7 @@ CHANCES: dict[str, Callable[[dict], float]] = {  # expected of a uniform guess a
     "average_information_retention": _open_chance,  # probes and stream batches are answered without a mask
     "online_accuracy": _open_chance,
     "average_accuracy": _task_chance,
+    "single_head_accuracy": _open_chance,
     "lca10": lambda run: _task_chance(run) / 100,  # a guess's learning curve is flat
     "lca10_sum": lambda run: _task_chance(run) / 100,
     "zero_shot": _task_chance,
@@ -162,7 +187,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
 
     Parameters
     ----------
-    target: keys `metrics` (names of `SCALARS` and `CURVES`) and, if wanted, `points` (a loss curve is
+    target: keys `metrics` (names of `SCALARS`, `CURVES` and `GRIDS`) and, if wanted, `points` (a loss curve is
         averaged into at most this many near-equal bins of steps; without it every step is a row), `per_class` (data
         sets on which a task's accuracy is the mean over its classes) and `undefined` (by metric, the learners of which
         it is not measured).
@@ -171,10 +196,11 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
     Returns
     -------
     Columns: the factors, `cell`, `seed`, `metric`, `time` (fraction of the stream, or number of tasks or of steps, see
-    `CURVES`; NaN for scalars), `value`. For each accuracy there is also the metric `chance_<accuracy>`, what a uniform
-    guess is expected to reach (rule 2 of `rules`; of a curve by task, that of all tasks). For a run that diverged, of
-    which all metrics of a sequence of tasks are ∞, the metric `diverged` says after how many steps. A run for which
-    memory did not suffice has but a 1 under `out_of_memory`.
+    `CURVES`; NaN for scalars), `value`; for `GRIDS` also `task`, from 1, that a model of `time` tasks is asked of. For
+    each accuracy there is also the metric `chance_<accuracy>`, what a uniform guess is expected to reach (rule 2 of
+    `rules`; of a curve by task, that of all tasks). For a run that diverged, of which all metrics of a sequence of
+    tasks are ∞, the metric `diverged` says after how many steps. A run for which memory did not suffice has but a 1
+    under `out_of_memory`.
     """
     rows = []
     for factors, cell, result in inputs:
@@ -185,13 +211,18 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
             if run.get(OUT_OF_MEMORY):
                 rows.append({**key, "metric": OUT_OF_MEMORY, "time": np.nan, "value": 1.0})
                 continue
-            if run.get(DIVERGED) is not None and (LIFELONG | LIFELONG_CURVES).keys() & target["metrics"]:
+            if run.get(DIVERGED) is not None and (LIFELONG | LIFELONG_CURVES | GRIDS).keys() & target["metrics"]:
                 rows.append({**key, "metric": DIVERGED, "time": np.nan, "value": float(run[DIVERGED])})
             for metric in target["metrics"]:
                 if factors.get("learner") in target.get("undefined", {}).get(metric, []):
                     continue
                 if metric in SCALARS:
                     rows.append({**key, "metric": metric, "time": np.nan, "value": float(SCALARS[metric](run))})
+                elif metric in GRIDS:
+                    rows += [
+                        {**key, "metric": metric, "time": k + 1.0, "task": j + 1, "value": float(value)}
+                        for (k, j), value in np.ndenumerate(GRIDS[metric](run))
+                    ]
                 else:
                     times, values = CURVES[metric](run, target.get("points"))
                     rows += [

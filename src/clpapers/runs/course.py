@@ -22,7 +22,7 @@ class Course:
 
     class_of_output: int64 [K], the data set's class that each output stands for. All labels and classes below are
     outputs: the data set's classes themselves, but where a class has an output in each task (`split_overlapping`).
-    items: int64 [n], training items; where the stream has pixel permutations, item i of chunk d is d·N + i.
+    items: int64 [n], training items; where the stream has pixel permutations, item i through number d is d·N + i.
     labels: int64 [n]. ends: int64 [T], items seen after each step. tasks: the oracle's identifiers.
     changes: bool [T], whether the task changes with a step. masks: bool [T, K], the classes that compete in training;
     None where all do. test_items, test_labels: int64 [m], the test items that are evaluated, each once for every output
@@ -66,17 +66,17 @@ def course(cell: dict, stream: Stream, train_y: np.ndarray, test_y: np.ndarray, 
 
     `test_y` are the classes of the test items that are evaluated, in their order.
     """
-    order, chunk = cell["order"], stream.chunk
+    order, chunk, domains = cell["order"], stream.chunk, len(stream.transforms)
     class_of = class_of_output(order, classes, stream.seed)
     labels = output_labels(order, train_y[stream.indices], chunk, classes, stream.seed)
     test_items, test_labels = np.nonzero(test_y[:, None] == class_of)
-    ends = batches(stream.boundaries, len(labels), cell["budget"]["batch"])
+    ends = batches(stream.boundaries, len(labels), cell["budget"]["batch"], order.get("epochs", 1))
     tasks = oracles.identify(cell["oracle"], order, stream, labels, test_labels, len(class_of), stream.seed)
     masked = cell["restriction"]["train"] == "oracle" and tasks.of_class is not None
     return Course(
         stream.seed,
         class_of,
-        stream.indices + (chunk * len(train_y) if len(stream.transforms) else 0),
+        stream.indices + (chunk % domains * len(train_y) if domains else 0),
         labels,
         ends,
         tasks,

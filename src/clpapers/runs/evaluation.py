@@ -1,6 +1,9 @@
-"""What a learner answers: whether it classifies items rightly."""
+"""What a learner answers: whether it classifies items rightly, and how uncertain it is."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -27,11 +30,26 @@ def classified(
     Returns bool [S, N] for each mask.
     """
     right: dict[str, list[torch.Tensor]] = {view: [] for view in masks}
-    batch = min(BATCH, VALUES // images.pixels[0].numel())
-    for start in range(0, items.shape[1], batch):
-        now = slice(start, start + batch)
+    for now in _batches(images, items.shape[1]):
         scores = learner.scores(images(items[:, now]), tasks[:, now])
         for view, mask in masks.items():
             allowed = scores if mask is None else scores.masked_fill(~mask[:, now], -torch.inf)
             right[view].append(allowed.argmax(dim=2) == labels[:, now])
     return {view: torch.cat(parts, dim=1).cpu().numpy() for view, parts in right.items()}
+
+
+@torch.no_grad()
+def uncertainties(learner: Learner, images: Images, items: torch.Tensor) -> np.ndarray:
+    """A learner's `uncertainty` of each seed's items [S, N], inside `learner.evaluation()`: float [S, N]."""
+    parts = [learner.uncertainty(images(items[:, now])) for now in _batches(images, items.shape[1])]
+    return torch.cat(parts, dim=1).cpu().numpy()
+
+
+def _batches(images: Images, count: int) -> Iterator[slice]:
+    batch = min(BATCH, VALUES // images.pixels[0].numel())
+    return (slice(start, start + batch) for start in range(0, count, batch))
+
+
+def number(value: float) -> float | None:
+    """As results hold it: six significant digits; None for what JSON has no number for."""
+    return float(f"{value:.6g}") if math.isfinite(value) else None

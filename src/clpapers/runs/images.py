@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+BLOCK = 4096  # images permuted at a time, whose positions take eight times the bytes of their pixels
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # means and deviations of red, green and blue, in [0, 1]
 
 
@@ -72,4 +73,6 @@ class Images:
     def _permuted(self, pixels: torch.Tensor, domains: torch.Tensor) -> torch.Tensor:
         """Each image [S, B, H, W, C] through its seed's permutation number `domains` [S, B]."""
         seeds = torch.arange(len(domains), device=domains.device)[:, None]
-        return pixels.flatten(2).gather(2, self.transforms[seeds, domains]).view(pixels.shape)
+        blocks = zip(pixels.flatten(2).split(BLOCK, dim=1), domains.split(BLOCK, dim=1))
+        permuted = [block.gather(2, self.transforms[seeds, domain]) for block, domain in blocks]
+        return torch.cat(permuted, dim=1).view(pixels.shape)

@@ -6,7 +6,6 @@ import base64
 import dataclasses
 import functools
 import gc
-import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -19,7 +18,7 @@ from clpapers.randomness import generator
 from clpapers.runs import learners, nets
 from clpapers.runs.clock import Clock
 from clpapers.runs.course import Course, chunk_tasks, course, views
-from clpapers.runs.evaluation import classified
+from clpapers.runs.evaluation import classified, number
 from clpapers.runs.holdings import learner_bytes
 from clpapers.runs.images import Images
 from clpapers.runs.memories.episodic import EpisodicMemory
@@ -90,7 +89,8 @@ def train(
     """
     _prepare(device, cell["precision"])
     learner = learners.find(cell["learner"]["name"])
-    small = cell["net"]["name"] == "mlp" and cell["budget"]["batch"] <= SMALL_BATCH
+    batch = cell["budget"]["batch"]
+    small = cell["net"]["name"] == "mlp" and batch != "task" and batch <= SMALL_BATCH
     together = learner.stackable and (device.type == "cuda" or small or (learner.own_nets and not learner.looks))
     chosen = test_items(len(data.test_y), cell["evaluation"]["test"])
     chosen = chosen[np.isin(data.test_y[chosen], classes_of(cell["order"], data.classes))]
@@ -303,7 +303,7 @@ class Online:
         right = torch.cat([block[s] for block in self.predicted]) == self.labels[s]
         return {
             "correct": np.add.reduceat(right.cpu().numpy(), self.starts, dtype=int).tolist(),
-            "loss": [_number(value) for value in torch.cat([block[s] for block in self.losses]).tolist()],
+            "loss": [number(value) for value in torch.cat([block[s] for block in self.losses]).tolist()],
         }
 
     def diverged(self, s: int) -> int | None:
@@ -362,8 +362,3 @@ class Probes:
             seen = right[s, : int((self.positions[s] < time).sum())]
             packed.append(base64.b64encode(np.packbits(seen).tobytes()).decode())
         return {"position": self.positions[s].tolist(), "time": self.times, "correct": packed}
-
-
-def _number(value: float) -> float | None:
-    """Six significant digits; None for what JSON has no number for."""
-    return float(f"{value:.6g}") if math.isfinite(value) else None

@@ -7,11 +7,17 @@ import numpy as np
 
 from clpapers.randomness import generator
 
-CLASS_CHUNKS = ("split", "split_two", "split_range", "split_overlapping")  # orders whose chunks share no output
+# Orders whose tasks share no output.
+CLASS_CHUNKS = ("split", "split_two", "split_range", "split_overlapping", "split_ordered")
 
 
-def class_order(classes: int, seed: int) -> np.ndarray:
-    """π, the random order of the classes that is a seed's in every order and oracle: int64 [classes]."""
+def class_order(order: dict, classes: int, seed: int) -> np.ndarray:
+    """π, the random order of the classes that is a seed's in every order and oracle: int64 [classes].
+
+    But `split_ordered` has the classes as they are numbered.
+    """
+    if order["name"] == "split_ordered":
+        return np.arange(classes)
     return generator(seed, "split classes").permutation(classes)
 
 
@@ -42,15 +48,17 @@ def output_labels(order: dict, labels: np.ndarray, chunk: np.ndarray, classes: i
     """The outputs that stand for the classes `labels` [n] of stream items in their chunks, `chunk` [n]: int64 [n]."""
     if order["name"] != "split_overlapping":
         return labels
-    places = overlapping_classes(order, classes, seed)[chunk] == labels[:, None]
-    return chunk * order["per_task"] + places.argmax(axis=1)
+    task = chunk % order["tasks"]
+    places = overlapping_classes(order, classes, seed)[task] == labels[:, None]
+    return task * order["per_task"] + places.argmax(axis=1)
 
 
 def chunks_of_classes(order: dict, classes: int, seed: int) -> np.ndarray | None:
     """Which of the tasks 0 … tasks − 1 of an order has each class, int64 [classes]; −1 for one not in a `split_range`.
 
-    Chunks i and tasks + i of `split_two` are of the same classes, and count as i. On `split_overlapping`, whose chunks
-    share classes but no output, `classes` are those outputs. None for the other orders, whose chunks share classes.
+    Chunks i and tasks + i of `split_two`, and of an order with `cycles`, are of the same classes, and count as i. On
+    `split_overlapping`, whose tasks share classes but no output, `classes` are those outputs. None for the other
+    orders, whose tasks share classes.
     Raises ValueError for more tasks than classes, and for a range of classes that there is not.
     """
     if order["name"] not in CLASS_CHUNKS:
@@ -61,7 +69,7 @@ def chunks_of_classes(order: dict, classes: int, seed: int) -> np.ndarray | None
     if order["tasks"] > len(present):
         raise ValueError(f"order {order['name']}: tasks: {order['tasks']} is more than the {len(present)} classes")
     of_class = np.full(classes, -1)
-    of_class[present] = groups(class_order(len(present), seed), order["tasks"])
+    of_class[present] = groups(class_order(order, len(present), seed), order["tasks"])
     return of_class
 
 

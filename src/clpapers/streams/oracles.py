@@ -43,7 +43,8 @@ def identify(
 
     Oracles are dicts. `split`, `dominant_tasks` and, on streams of disjoint classes, `chunks` say what `task_of_class`
     does. `random_tasks` with N `tasks` says any of them, of every position and test item. On the other streams `chunks`
-    says the chunk of a position, and nothing of the test. `none`, `entropy` and `mixed` say nothing.
+    says the chunk of a position, from 0 in each of an order's `cycles`, and nothing of the test. `none`, `entropy` and
+    `mixed` say nothing.
     `labels` [n] are those of the stream's items, `test_labels` [m] of the test items.
 
     Raises ValueError for an unknown oracle, for more tasks than classes, and for a task without a class.
@@ -60,8 +61,8 @@ def identify(
         train = generator(seed, "oracle stream tasks").integers(tasks, size=n)
         test = generator(seed, "oracle test tasks").integers(tasks, size=m)
     elif oracle["name"] == "chunks":
-        tasks = stream.boundaries.size + 1
-        train = stream.chunk
+        tasks = (stream.boundaries.size + 1) // order.get("cycles", 1)
+        train = stream.chunk % tasks
     return Identifiers(tasks, None, train, test, np.ones((tasks, classes), dtype=bool))
 
 
@@ -88,7 +89,7 @@ def task_of_class(oracle: dict, order: dict, classes: int, seed: int) -> np.ndar
     if oracle["tasks"] > classes:
         raise ValueError(f"oracle split: {oracle['tasks']} tasks are more than the {classes} classes")
     aligned = oracle.get("aligned", True)
-    return groups(class_order(classes, seed) if aligned else _own_order(classes, seed), oracle["tasks"])
+    return groups(class_order(order, classes, seed) if aligned else _own_order(classes, seed), oracle["tasks"])
 
 
 def shared_out(shares: Sequence[float], classes: int) -> np.ndarray:

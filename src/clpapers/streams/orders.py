@@ -1,5 +1,6 @@
 """The orders a data set can be streamed in: their names in paths, and the streams they make."""
 
+import itertools
 import math
 from numbers import Integral, Real
 
@@ -16,8 +17,9 @@ from clpapers.streams.stream import COLUMNS, Stream
 def canonical(order: dict) -> dict:
     """The one form of an order: what its slug and its streams, and any hash of it, are made from.
 
-    `length` is always there (None: the whole training split), `epochs` only from two up, and `mu_sigma` and `share` are
-    rounded to 6 significant digits, so that √(1/12)/5, however it was computed or printed, is one order.
+    `length` is always there (None: the whole training split), `epochs` and `cycles` only from two up,
+    `unpermuted_first` only where it is true, and `mu_sigma` and `share` are rounded to 6 significant digits, so that
+    √(1/12)/5, however it was computed or printed, is one order.
 
     Raises ValueError, naming the key, for an unknown name, a missing or unknown key, or a value out of range.
     """
@@ -25,7 +27,7 @@ def canonical(order: dict) -> dict:
     if name not in ORDERS:
         raise ValueError(f"order: name: {name!r} is not one of {', '.join(ORDERS)}")
     _, checks = ORDERS[name]
-    options = (*checks, "length", *(("epochs",) if name in IN_EPOCHS else ()))
+    options = (*checks, "length", *OPTIONAL.get(name, ()))
     for key in order:
         if key not in ("name", *options):
             raise ValueError(f"order {name}: {key!r} is not one of {', '.join(options)}")
@@ -36,24 +38,29 @@ def canonical(order: dict) -> dict:
     length = order.get("length")
     if length is not None:
         length = _count(f"order {name}: length", length)
-    epochs = _count(f"order {name}: epochs", order.get("epochs", 1))
-    return {"name": name, **values, "length": length} | ({"epochs": epochs} if epochs > 1 else {})
+    times = {key: _count(f"order {name}: {key}", order.get(key, 1)) for key in ("epochs", "cycles")}
+    first = order.get("unpermuted_first", False)
+    if not isinstance(first, bool):
+        raise ValueError(f"order {name}: unpermuted_first: {first!r} is not true or false")
+    optional = {key: count for key, count in times.items() if count > 1} | ({"unpermuted_first": True} if first else {})
+    return {"name": name, **values, "length": length, **optional}
 
 
 def slug(order: dict) -> str:
-    """An order's part of a path, one for each canonical order: `stf-0.057735`, `random-n500`, `split-5-e10`."""
-    name, values, length, epochs = _parts(order)
+    """An order's part of a path, one for each canonical order: `stf-0.057735`, `random-n500`, `split-5-e10-c5`."""
+    name, values, length, optional = _parts(order)
     parts = [name, *(f"{value:.6g}" if isinstance(value, float) else str(value) for value in values)]
     parts += [] if length is None else [f"n{length}"]
-    return "-".join(parts if epochs == 1 else [*parts, f"e{epochs}"])
+    parts += [key if value is True else f"{key[0]}{value}" for key, value in optional.items()]
+    return "-".join(parts)
 
 
 def _parts(order):
-    """Name, the order's own values, length and epochs."""
+    """Name, the order's own values, length, and what it has of `OPTIONAL`."""
     order = canonical(order)
-    epochs = order.pop("epochs", 1)
+    optional = {key: order.pop(key) for key in OPTIONAL.get(order["name"], ()) if key in order}
     name, *values, length = order.values()
-    return name, values, length, epochs
+    return name, values, length, optional
 
 
 def _count(where, value):
@@ -88,17 +95,20 @@ def make(order: dict, labels: np.ndarray, seed: int, pixels: int | None = None) 
     With a `length`, a uniformly drawn subset of that many items is ordered. Every draw has its own purpose
     (`generator`), so at one seed neither the subset nor the classes' parameters depend on what else is drawn.
     With `epochs` each task's items come so many times, shuffled afresh each time, before the next task begins (`agem`,
-    appendix F). `pixels`, H·W·C of an image, is needed by `permuted_pixels` only.
+    appendix F). With `cycles` the whole sequence of tasks comes so many times (`desiderata`, B.6). `pixels`, H·W·C of
+    an image, is needed by `permuted_pixels` only, whose first task is of images as they are if `unpermuted_first`.
 
     Raises ValueError for a bad order, for bad labels, for a length or tasks that the labels cannot fill, and where
     `pixels` are needed but not given.
     """
-    name, values, length, epochs = _parts(order)
+    name, values, length, optional = _parts(order)
     if labels.ndim != 1 or not labels.size or not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
         raise ValueError("labels: not a non-empty list of integers from 0 up")
     arrange, _ = ORDERS[name]
     classes = int(labels.max()) + 1
     transforms = _pixel_permutations(*values, pixels, seed) if name == "permuted_pixels" else NO_TRANSFORMS
+    if "unpermuted_first" in optional:
+        transforms[0] = np.arange(pixels)
     if length is None:
         indices, *rest = arrange(labels, classes, seed, *values)
     elif length > labels.size:
@@ -108,8 +118,9 @@ def make(order: dict, labels: np.ndarray, seed: int, pixels: int | None = None) 
         subset.sort()
         positions, *rest = arrange(labels[subset], classes, seed, *values)
         indices = subset[positions]
-    if epochs > 1:
-        indices, *rest = _in_epochs(indices, rest[-1], epochs, classes, seed)
+    epochs, cycles = optional.get("epochs", 1), optional.get("cycles", 1)
+    if epochs * cycles > 1:
+        indices, *rest = _repeated(indices, rest[-1], epochs, cycles, classes, seed)
     return Stream(indices, *rest, transforms, seed)
 
 
@@ -132,6 +143,12 @@ def _split(labels, classes, seed, tasks):
     """Disjoint tasks: classes dealt at random, sizes as equal as can be (larger first), each task iid."""
     chunk = chunks_of_classes({"name": "split", "tasks": tasks}, classes, seed)[labels]
     return _in_chunks("split", chunk, tasks, classes, seed)
+
+
+def _split_ordered(labels, classes, seed, tasks):
+    """As split, but of the classes in their own order, for all seeds alike (`desiderata`, section 4.2.2)."""
+    chunk = chunks_of_classes({"name": "split_ordered", "tasks": tasks}, classes, seed)[labels]
+    return _in_chunks("split_ordered", chunk, tasks, classes, seed)
 
 
 def _split_range(labels, classes, seed, first, last, tasks):
@@ -180,7 +197,7 @@ def _dominant(labels, classes, seed, share):
 
     What does not divide by the other chunks goes, one item each, to those that follow the class's own.
     """
-    chunk_of = np.argsort(class_order(classes, seed))
+    chunk_of = np.argsort(class_order({"name": "dominant"}, classes, seed))
     own = chunk_of[labels]
     dominant = np.rint(np.bincount(labels, minlength=classes) * (share if classes > 1 else 1)).astype(np.int64)
     past = _ranks(labels, classes, generator(seed, "dominant parts")) - dominant[labels]
@@ -221,12 +238,13 @@ def _in_chunks(name, chunk, chunks, classes, seed):
     return indices, *_undrawn(chunk.size, classes), starts
 
 
-def _in_epochs(indices, boundaries, epochs, classes, seed):
-    """A stream's chunks, so many times each: as they came, and then shuffled afresh each time."""
-    rng = generator(seed, "epochs")
-    chunks = [[part, *(rng.permutation(part) for _ in range(epochs - 1))] for part in np.split(indices, boundaries)]
-    repeated = np.concatenate([part for chunk in chunks for part in chunk])
-    return repeated, *_undrawn(repeated.size, classes), boundaries * epochs
+def _repeated(indices, boundaries, epochs, cycles, classes, seed):
+    """A stream's chunks, so many times each, and then all again: as they came, and then shuffled afresh each time."""
+    rng, chunks = generator(seed, "epochs"), np.split(indices, boundaries)
+    visits = itertools.product(range(cycles), chunks, range(epochs))
+    repeated = np.concatenate([rng.permutation(chunk) if cycle or epoch else chunk for cycle, chunk, epoch in visits])
+    ends = np.cumsum(np.tile([epochs * chunk.size for chunk in chunks], cycles))
+    return repeated, *_undrawn(repeated.size, classes), ends[:-1]
 
 
 def _ranks(labels, classes, rng):
@@ -259,6 +277,7 @@ ORDERS = {
     "stf": (_stf, {"mu_sigma": _inside(stf.GAMMA)}),
     "split": (_split, {"tasks": _count}),
     "split_two": (_split_two, {"tasks": _count}),
+    "split_ordered": (_split_ordered, {"tasks": _count}),
     "split_range": (_split_range, {"first": _class, "last": _class, "tasks": _count}),
     "split_overlapping": (_split_overlapping, {"first": _class, "last": _class, "tasks": _count, "per_task": _count}),
     "dominant": (_dominant, {"share": _inside(1)}),
@@ -266,4 +285,7 @@ ORDERS = {
     "random": (_random, {}),
     "offline": (_offline, {"items": _count}),
 }
-IN_EPOCHS = ("split", "split_range", "split_overlapping", "permuted_pixels")  # orders that take `epochs`
+OPTIONAL = {
+    **dict.fromkeys(("split", "split_ordered", "split_range", "split_overlapping"), ("epochs", "cycles")),
+    "permuted_pixels": ("epochs", "cycles", "unpermuted_first"),
+}

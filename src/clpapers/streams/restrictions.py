@@ -49,12 +49,12 @@ def union_masks(of_class: np.ndarray | None, labels: np.ndarray, ends: np.ndarra
 
 
 def test_batches(
-    labels: np.ndarray, of_chunk: np.ndarray | None, batch: int, seed: int
+    labels: np.ndarray, of_chunk: np.ndarray | None, batch: int | str, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """How test items with `labels` [m] are served: their order int64 [m], and where batches end in it, int64 [T].
 
     Chunk by chunk in the order of the data, shuffled inside each, no batch crossing; `of_chunk` [K] is class → chunk.
-    None serves them as one chunk.
+    None serves them as one chunk. A `batch` is a number or the word `task`, as those of a stream (`batches`).
     """
     order = generator(seed, "test order").permutation(labels.size)
     if of_chunk is None:
@@ -83,7 +83,7 @@ def evaluation_partition(view: str, oracle: dict, order: dict, classes: int, see
 
 
 def view_masks(
-    view: str, oracle: dict, order: dict, test_labels: np.ndarray, classes: int, batch: int, seed: int
+    view: str, oracle: dict, order: dict, test_labels: np.ndarray, classes: int, batch: int | str, seed: int
 ) -> np.ndarray | None:
     """The classes that compete for each test item under a `view`, bool [m, classes]; None where all do.
 

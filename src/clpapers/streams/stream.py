@@ -24,13 +24,13 @@ class Stream:
     """One seed's order of a data set's training items; also, array by array, what a stream file holds.
 
     indices: int64 [n], position in the stream → index in the training split. A chunk between boundaries may visit its
-        items again, but none of them before it has visited all; chunks are all of the same items, or share none.
+        items again, but none of them before it has visited all; two chunks are of the same items, or share none.
     timestamps: float64 [n] in [0, 1], ascending; position/n where an order draws none.
     class_parameters: float64 [c, 4], a class's mu, sigma, alpha and beta; NaN where an order has none.
-    boundaries: int64 [k], ascending positions in (0, n) at which a new task starts; empty if task-free.
-    transforms: int64 [k + 1, p], a permutation of the p = H·W·C values of an image, as [H, W, C] lies in memory, for
-        each chunk between boundaries: value j of an image that it shows is value transforms[i, j] of the data set's;
-        [0, 0] where images stay as they are.
+    boundaries: int64 [k], ascending positions in (0, n) at which another task starts; empty if task-free.
+    transforms: int64 [d, p], a permutation of the p = H·W·C values of an image, as [H, W, C] lies in memory, for each
+        task: value j of an image that chunk i between boundaries shows is value transforms[i mod d, j] of the data
+        set's; [0, 0] where images stay as they are.
     seed: int.
     """
 
@@ -47,13 +47,20 @@ class Stream:
         return np.searchsorted(self.boundaries, np.arange(self.indices.size), side="right")
 
 
-def batches(boundaries: np.ndarray, n: int, batch: int) -> np.ndarray:
+def batches(boundaries: np.ndarray, n: int, batch: int | str, epochs: int = 1) -> np.ndarray:
     """Where batches of `batch` end that cross no boundary of a stream of n items: int64 [T] ascending, the last n.
 
-    The last batch of a chunk is what is left of it.
+    The last batch of a chunk is what is left of it. With the word `task` for a number a batch is a whole chunk, or,
+    where each chunk is so many `epochs` of the same items, one of these.
     """
     edges = [0, *boundaries.tolist(), n]
-    return np.concatenate([[*range(start + batch, end, batch), end] for start, end in pairwise(edges)])
+    return np.concatenate(
+        [
+            [*range(start + size, end, size), end]
+            for start, end in pairwise(edges)
+            for size in [(end - start) // epochs if batch == "task" else batch]
+        ]
+    )
 
 
 def save(stream: Stream, path: Path | str) -> None:
@@ -117,20 +124,21 @@ def _fault(arrays, items):
         return fault
     if transforms.shape != (0, 0):
         permutation = np.arange(transforms.shape[-1]) if transforms.ndim == 2 else None
-        if permutation is None or len(transforms) != boundaries.size + 1 or (np.sort(transforms) != permutation).any():
-            return f"transforms: shape {transforms.shape}, not a permutation for each of {boundaries.size + 1} chunks"
+        chunks, tasks = boundaries.size + 1, len(transforms) if transforms.ndim else 0
+        if permutation is None or not tasks or chunks % tasks or (np.sort(transforms) != permutation).any():
+            return f"transforms: shape {transforms.shape}, not a permutation for each task of {chunks} chunks"
     return None
 
 
 def _visits(indices, boundaries, distinct):
     """What is wrong with the order in which chunks visit their items, or None."""
-    sizes = []
+    sizes = {}  # by the items of a chunk
     for chunk in np.split(indices, boundaries):
         items, item = np.unique(chunk, return_inverse=True)
         visits = np.arange(chunk.size) // items.size * items.size + item  # one number a round and item
         if np.bincount(visits).max() > 1:
             return f"indices: an item occurs more than once before each of the {items.size} of its chunk has occurred"
-        sizes.append(items.size)
-    if sum(sizes) != distinct and set(sizes) != {distinct}:
+        sizes[items.tobytes()] = items.size
+    if sum(sizes.values()) != distinct:
         return "indices: an item occurs more than once, in chunks that otherwise differ"
     return None

@@ -29,7 +29,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     Parameters
     ----------
-    target: keys `metrics`, `grid` (orders data sets and learners; a factor besides is what scalars run over), `rows`
+    target: keys `metrics`, `grid` (orders data sets and learners; the one factor besides is what scalars run over), `rows`
         (the factor that lines are of, default `learner`), `spread` (`sd`: bands of a standard deviation), `cell` (whose
         order may have `cycles`), `names` (of levels, of each metric with its unit, and under `<metric> over` of what it
         runs over; "chance" names the expected guess, which without it is not drawn).
@@ -39,9 +39,10 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     row, _ = row_and_column(target)
     spread = target.get("spread", "half_width")
     cycles = target.get("cell", {}).get("order", {}).get("cycles", 1)
-    (x,) = target["grid"].keys() - {"dataset", "learner", row} or {"time"}
     datasets, learners = levels(target, data, "dataset"), levels(target, data, row)
     metrics = [metric for metric in target["metrics"] if metric in set(data["metric"])]
+    timed = data.loc[data["metric"].isin(metrics), "time"].notna().any()
+    (x,) = {"time"} if timed else target["grid"].keys() - {"dataset", "learner", row}
     fit = without(data[data["metric"] == OUT_OF_MEMORY], data[data["metric"].isin(metrics)])
     summary = summarise(fit, ["metric", "dataset", row, x])
     summary = summary[np.isfinite(summary["mean"])].sort_values(x)

@@ -68,6 +68,8 @@ class Learner:
     stackable: whether the seeds of a job train as one tensor program; if not, they follow one another.
     looks: whether a step looks at the stream batch itself; if not, it is not even gathered.
     own_nets: whether the learner makes its nets itself; if so, `net` is None unless it says otherwise.
+    uncertainty: of a learner that has this method, how uncertain it is of images x, [S, B] in nats, the mutual
+        information of prediction and weights; it answers in evaluation, and is asked after each task (`TaskTests`).
     passing: attributes with what belongs to steps of the stream, not to the learner (`holdings.learner_bytes`).
     """
 
