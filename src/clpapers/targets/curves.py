@@ -29,10 +29,10 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     Parameters
     ----------
-    target: keys `metrics`, `grid` (orders data sets and learners; the one factor besides is what scalars run over), `rows`
-        (the factor that lines are of, default `learner`), `spread` (`sd`: bands of a standard deviation), `cell` (whose
-        order may have `cycles`), `names` (of levels, of each metric with its unit, and under `<metric> over` of what it
-        runs over; "chance" names the expected guess, which without it is not drawn).
+    target: keys `metrics`, `grid` (orders data sets and learners; the one factor besides is what scalars run over),
+        `rows` (the factor that lines are of, default `learner`), `spread` (`sd`: bands of a standard deviation), `cell`
+        (whose order may have `cycles`), `names` (of levels, of each metric with its unit, and under `<metric> over` of
+        what it runs over; "chance" names the expected guess, which without it is not drawn).
     data: columns `dataset`, `learner`, that factor, `seed`, `metric`, `time`, `value`, as measured by `learning` or
         `gradients`.
     """
