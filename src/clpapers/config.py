@@ -781,7 +781,7 @@ class Plan:
                 raise ConfigError(f"{file}: {where}: oracle: {oracle!r} is not one of {', '.join(there) or 'none'}")
             oracle = there[oracle]
         self._complete(file, where, "oracle", oracle)
-        classes = len(self.datasets[dataset]["classes"])
+        classes = dataset.count("-") if TOY.match(dataset) else len(self.datasets[dataset]["classes"])
         if oracle["name"] == "split" and oracle["tasks"] > classes:
             raise ConfigError(f"{file}: {where}: oracle.tasks: {oracle['tasks']} is more than the {classes} classes")
         if oracle["name"] == "dominant_tasks":

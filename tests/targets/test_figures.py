@@ -377,7 +377,7 @@ def test_a_detector_that_no_threshold_makes_right_is_told(figure_case, real):
     data.loc[(data["metric"] == "threshold_from") & (data["seed"] == 0), "value"] = 5.0
     figure = rendered((module, target, data), real)
     assert not figure.axes[1].patches
-    told = "No one threshold finds each beginning and nothing else in 2 runs; in 1 of them some do."
+    told = "No threshold finds each beginning and nothing else in all of 2 runs; in 1 of them one does."
     assert figure.texts[0].get_text() == told
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.style import SERIES, STYLE, panels
@@ -25,7 +25,10 @@ def _found(data: pd.DataFrame) -> tuple[str, tuple[float, float] | None]:
             low,
             high,
         )
-    return f"No one threshold finds each beginning and nothing else in {runs}; in {len(some)} of them some do.", None
+    return (
+        f"No threshold finds each beginning and nothing else in all of {runs}; in {len(some)} of them one does.",
+        None,
+    )
 
 
 @mpl.rc_context(STYLE)
@@ -57,7 +60,9 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     above.set_ylim(bottom=0)
     above.set_title(notes.mark(named(target, dataset), dataset))
     below.set(yscale="log", xlabel=named(target, "time"))
+    below.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     below.yaxis.set_major_formatter("{x:g}")
+    below.yaxis.set_minor_formatter(NullFormatter())
     below.xaxis.set_major_locator(MaxNLocator(integer=True))
     if limits:
         below.axhspan(*limits, color=SERIES[2], alpha=0.15, linewidth=0)
