@@ -22,7 +22,8 @@ from clpapers.config import (
     read_yaml,
     reductions,
 )
-from clpapers.metrics import cost, learning
+from clpapers.metrics import cost, gradients, learning
+from clpapers.metrics.trade_offs import MINUTES
 
 ROOT = Path(__file__).parents[1]
 PAPER, SCALE, SETTINGS, DATASETS, WEIGHTS = (
@@ -232,6 +233,11 @@ REFUSED = [
      "must be at least 1"),
     (PAPER, GRID, GRID[:-1] + ", budget.memroy: [5]}", "targets.table1.grid.budget.memroy[0]: budget: unknown key "
      "'memroy'; allowed: batch, learning_rate, memory, optimizer, replay_batch"),
+    (PAPER, GRID, GRID[:-1] + ", learner.alpha: [1]}", "targets.table1.grid.learner.alpha: none of er, ace takes it"),
+    (PAPER, GRID, GRID[:-1] + ", learner.cell.net: [1]}", "targets.table1.grid.learner.cell.net: none of er, ace "
+     "takes it"),
+    (PAPER, GRID, GRID[:-1] + ", learner.mask: [present, absent]}", "targets.table1.grid.learner.mask: 'absent' is not "
+     "one of present"),
     (PAPER, GRID, GRID + "\n    without: [{learner: [mir]}]", "targets.table1.without[0].learner: 'mir' is not in "
      "the grid"),
     (PAPER, GRID, GRID + "\n    without: [{learner: [er]}, {oracle: [sp2]}]", "targets.table1.without[1].oracle: 'sp2' "
@@ -380,7 +386,15 @@ def test_a_file_that_is_not_utf8_is_refused():
 
 def test_the_schema_knows_every_metric():
     known = yaml.safe_load((ROOT / "workflow/schemas/paper.schema.yaml").read_text())["$defs"]["metric"]["enum"]
-    assert {*learning.SCALARS, *learning.CURVES, *learning.GRIDS, *cost.METRICS, "entropy_captured"} == set(known)
+    assert {
+        *learning.SCALARS,
+        *learning.CURVES,
+        *learning.GRIDS,
+        *cost.METRICS,
+        *gradients.METRICS,
+        MINUTES,
+        "entropy_captured",
+    } == set(known)
 
 
 COSTS = """\
@@ -404,7 +418,8 @@ COSTS = """\
         ("[training_seconds]", "[lca10]", "targets.table7.metrics[0]: 'lca10' is not one of training_seconds, "
          "training_memory, testing_memory"),
         ("measure: cost", "measure: learning", "targets.table7.metrics[0]: 'training_seconds' should not be valid "
-         "under {'enum': ['training_seconds', 'training_memory', 'testing_memory']}"),
+         "under {'enum': ['training_seconds', 'training_memory', 'testing_memory', 'training_minutes', "
+         "'likelihood_gradient', 'gradient_ratio', 'mean_predictive_entropy', 'entropy_captured']}"),
     ],
 )  # fmt: skip
 def test_costs_that_cannot_be_measured_are_refused_in_one_line(old, new, line):
@@ -770,6 +785,46 @@ def test_a_left_out_cell_may_be_one_that_could_not_be():
     assert "not entropy" in refusal(SPLIT, ["ewc", "mm"], **given)
     left = cells(SPLIT, ["ewc", "mm"], without=[{"learner": ["ewc"], "oracle": ["entropy"]}], **given)
     assert left.keys() == {("ewc", "sp2"), ("mm", "sp2"), ("mm", "entropy")}
+
+
+def test_a_grid_varies_options_of_the_learners_that_have_them():
+    forward = ["separate", "concatenated"]
+    edit(PAPER, GRID, f"{GRID[:-1]}, learner.forward: {forward}, budget.memory: [5, 6]}}")
+    found = plan().targets["tiny/table1"].cells
+    factors = [tuple(each.values())[1:] for each, _ in found if each["dataset"] == "mnist"]
+    assert factors == [*(("er", way, m) for way in forward for m in (5, 6)), ("ace", 5), ("ace", 6)]
+    for each, cell in found:
+        wanted = (
+            {"name": "er", "forward": each["learner.forward"]}
+            if each["learner"] == "er"
+            else {"name": "ace", "mask": "present"}
+        )
+        assert cell.spec["learner"] == wanted
+        assert cell.spec["budget"]["memory"] == each["budget.memory"]
+    edit(PAPER, "memory: [5, 6]}", "memory: [5, 6]}\n    without: [{learner.forward: [separate]}]")
+    kept = [each.get("learner.forward") for each, _ in plan().targets["tiny/table1"].cells]
+    assert kept == ["concatenated", "concatenated", None, None] * 2
+
+
+def test_a_grid_reaches_into_an_options_parts_and_leaves_the_others():
+    loss = {"name": "softmax", "strength": 1}
+    edit(PAPER, "  ace: {mask: present}", f"  ace: {{method: icarl, loss: {loss}, space: logits, exemplars: batch}}")
+    edit(PAPER, "dataset: [mnist, cifar10], " + GRID, "dataset: [mnist], learner: [ace], learner.loss.name: [softmax]}")
+    ((factors, cell),) = plan().targets["tiny/table1"].cells
+    assert factors["learner.loss.name"] == "softmax"
+    assert cell.spec["learner"]["loss"] == loss
+    edit(PAPER, "name: [softmax]", "name: [hinge]")
+    with pytest.raises(ConfigError, match=r"targets\.table1\.grid\.learner\.loss"):
+        plan()
+
+
+def test_a_toy_stream_may_be_told_its_tasks():
+    edit(PAPER, "measure: stream_classes, render: class_frequency,", "measure: stream_tasks, render: schematic,")
+    edit(PAPER, "tasks: 2}, seed: 0}", "tasks: 2}, oracle: {name: split, tasks: 2}, seed: 0}")
+    assert plan().targets["tiny/figure1"].spec["streams"][0]["oracle"]["tasks"] == 2
+    edit(PAPER, "oracle: {name: split, tasks: 2}", "oracle: {name: split, tasks: 3}")
+    with pytest.raises(ConfigError, match=r"oracle\.tasks: 3 is more than the 2 classes"):
+        plan()
 
 
 def test_seeds_are_the_targets_or_the_papers_or_the_scales():

@@ -25,7 +25,7 @@ SCHEMAS = Path("workflow/schemas")
 RESULTS = Path("results")
 TOY = re.compile(r"toy(-[1-9]\d*)+$")  # `toy-13-17-10`: no images, just so many items of each class
 # Keys of a target that only a rendering looks at.
-RENDERED = ("title", "caption", "section", "names", "render", "calibrated", "ratios", "desiderata")
+RENDERED = ("title", "caption", "section", "names", "render", "calibrated", "ratios", "desiderata", "spread")
 SELECTED = "selected"  # stands in a cell's description for a value that is read from a selection's file
 # Of orders and nets: without them the hashes of other cells stay as they were.
 OPTIONAL = ("epochs", "cycles", "unpermuted_first", "init", "epsilon")
@@ -576,8 +576,12 @@ class Plan:
                 if not isinstance(value, str) or value not in known:
                     names = ", ".join(known)
                     raise ConfigError(f"{file}: {at}.grid.{key}[{i}]: {value!r} is not one of {names}")
+        varied = [key for key in grid if key.startswith("learner.")]
+        for key in varied:
+            if not any(self._takes(content, learner, key) for learner in grid["learner"]):
+                raise ConfigError(f"{file}: {at}.grid.{key}: none of {', '.join(grid['learner'])} takes it")
         for key, values in grid.items():
-            if key in ("dataset", "learner"):
+            if key in ("dataset", "learner", *varied):
                 continue
             for i, value in enumerate(values):
                 validate(
@@ -598,17 +602,28 @@ class Plan:
                 if learner not in grid["learner"]:
                     there = ", ".join(grid["learner"])
                     raise ConfigError(f"{file}: {at}.undefined.{metric}: '{learner}' is not one of {there}")
+        made = set()
         for values in itertools.product(*grid.values()):
             factors = dict(zip(grid, values))
-            if any(all(factors[k] in v for k, v in left_out.items()) for left_out in spec.get("without", [])):
-                continue
-            patch = spec.get("cell", {})
-            for key, value in factors.items():
-                if key not in ("dataset", "learner"):
-                    patch = merge(patch, _nested(key, value))
-            where = f"{at}, cell {' '.join(f'{k}={v}' for k, v in factors.items())}"
             dataset, learner = factors["dataset"], factors["learner"]
-            cell = self._cell(file, where, content, dataset, learner, patch)
+            factors = {k: v for k, v in factors.items() if k not in varied or self._takes(content, learner, k)}
+            if any(all(factors.get(k) in v for k, v in left_out.items()) for left_out in spec.get("without", [])):
+                continue
+            if repr(factors) in made:  # a learner that takes fewer options than another of the grid
+                continue
+            made.add(repr(factors))
+            patch, over = spec.get("cell", {}), {}
+            for key, value in factors.items():
+                if key in varied:
+                    over = merge(over, _nested(key.removeprefix("learner."), value))
+                elif key not in ("dataset", "learner"):
+                    patch = merge(patch, _nested(key, value))
+            if over:
+                usual = self._options(content, dataset, learner)
+                over = merge({option: usual[option] for option in over if option in usual}, over)
+                self._learner_options(file, (*at.split("."), "grid", "learner"), learner, over, content)
+            where = f"{at}, cell {' '.join(f'{k}={v}' for k, v in factors.items())}"
+            cell = self._cell(file, where, content, dataset, learner, patch, over)
             search = content.get("selection", {})
             if search.get("use") == "cross_validated" and learner in search.get("grid", {}):
                 for key in search["grid"][learner]:
@@ -619,6 +634,17 @@ class Plan:
                         )
                 cell = self._selection(paper, file, content, dataset, learner).to_fill(cell)
             yield factors, cell
+
+    @staticmethod
+    def _takes(content: dict, learner: str, key: str) -> bool:
+        """Whether a learner's method has the option that a grid's `key` names, such as `learner.epochs`."""
+        method = content["learners"][learner].get("method", learner)
+        options = schema("paper")["$defs"]["learner_options"]["const"][method]
+        for part in key.split(".")[1:]:
+            if part not in options:
+                return False
+            options = options[part].get("properties", {})
+        return True
 
     def _selection(self, paper: str, file: Path, content: dict, dataset: str, learner: str) -> Selection:
         """The selection of a learner on a data set: a cell for each point of its grid."""
@@ -763,7 +789,7 @@ class Plan:
                 raise ConfigError(f"{file}: {where}: oracle: {oracle!r} is not one of {', '.join(there) or 'none'}")
             oracle = there[oracle]
         self._complete(file, where, "oracle", oracle)
-        classes = len(self.datasets[dataset]["classes"])
+        classes = dataset.count("-") if TOY.match(dataset) else len(self.datasets[dataset]["classes"])
         if oracle["name"] == "split" and oracle["tasks"] > classes:
             raise ConfigError(f"{file}: {where}: oracle.tasks: {oracle['tasks']} is more than the {classes} classes")
         if oracle["name"] == "dominant_tasks":

@@ -83,7 +83,7 @@ def test_tasks_that_recur_by_hand():
     np.testing.assert_allclose(curves, [[0.1, 0.9, 0.9, 0.9], [0.1, *[0.8] * 3], [0.4, 0.5, 1, 1], [0.5, *[0.6] * 3]])
     run = RUN | {"tasks": tasks}
     for metric in ("average_accuracy_by_task", "single_head_accuracy_by_task"):
-        rows = measured(metric, run)
+        rows = measured(metric, run).dropna(subset="time")
         assert list(rows["time"]) == [1, 2, 3, 4]
         assert list(rows["value"]) == pytest.approx([90, 60, 75, 65])
     assert list(measured("forgetting_by_task", run)["value"]) == pytest.approx([0.9 - 0.4, 0.8 - 0.5, 0.3])
@@ -246,15 +246,23 @@ def test_what_is_undefined_of_a_learner_is_not_measured(metric):
 def test_curves_by_hand(metric, times, values):
     if metric == "lca_by_step":
         values = values / np.arange(1, 12)
-    curve = measured(metric)
+    curve = measured(metric).dropna(subset="time")
     assert list(curve["time"]) == list(times)
     assert list(curve["value"]) == pytest.approx(list(values))
     rows = measured(metric, RUN | {"diverged": 3})
-    told, diverged = rows[rows["metric"] == "diverged"], rows[rows["metric"] != "diverged"]
+    told, diverged = (rows[rows["metric"] == each] for each in ("diverged", metric))
     assert list(told["value"]) == [3]
     assert list(diverged["time"]) == list(times)
     assert np.isinf(diverged["value"]).all()
-    assert set(diverged["metric"]) == {metric}
+
+
+@pytest.mark.parametrize(("metric", "chances"), [("average_accuracy_by_task", [50]), ("forgetting_by_task", [])])
+def test_an_accuracy_by_task_comes_with_one_chance(metric, chances):
+    rows = measured(metric)
+    guesses = rows[rows["metric"] == f"chance_{metric}"]
+    assert list(guesses["value"]) == chances
+    assert guesses["time"].isna().all()
+    assert set(rows["metric"]) <= {metric, f"chance_{metric}"}
 
 
 @pytest.mark.parametrize("metric", learning.LIFELONG)

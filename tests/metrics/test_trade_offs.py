@@ -43,3 +43,12 @@ def test_a_run_that_did_not_fit_says_so_once():
     rows = trade_offs.measure({"metrics": METRICS}, inputs(RUN, {"seed": 4, "out_of_memory": True}))
     assert list(rows.loc[rows["seed"] == 4, "metric"]) == ["out_of_memory"]
     assert set(rows.loc[rows["seed"] == 3, "metric"]) == {*METRICS, "chance_average_accuracy"}
+
+
+def test_minutes_are_the_seconds_by_sixty_on_the_same_hardware():
+    seconds, minutes = (
+        trade_offs.measure({"metrics": [metric]}, inputs(RUN)) for metric in ("training_seconds", "training_minutes")
+    )
+    assert list(minutes["metric"]) == ["training_minutes"]
+    assert minutes["value"].item() * 60 == seconds["value"].item() == 12.5
+    assert minutes["hardware"].item() == seconds["hardware"].item() == "CPU Abacus"

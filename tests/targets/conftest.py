@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from clpapers.metrics import boundary_detection
 from clpapers.targets.notes import Notes
 
 NAMES = {
@@ -64,6 +65,13 @@ def learnt():
         "sequence",
         "curves",
         "factor_curves",
+        "cycles",
+        "deviations",
+        "scatter",
+        "boundary_trace",
+        "uncertainty_grid",
+        "roc",
+        "schematic",
         "bars",
         "diagram",
     ]
@@ -90,6 +98,74 @@ def figure_case(request, learnt):
         grid = {"dataset": ["emnist", "cifar10"], "learner": ["er", "ace"]}
         data = pd.concat([data.assign(time=b, value=data["value"] / 2 + b) for b in range(11)])
         return "curves", {"metrics": ["learning_curve"], "grid": grid, "names": names}, data
+    if request.param == "cycles":
+        metric = "average_accuracy_by_task"
+        names = NAMES | {metric: "Accuracy (%)", f"{metric} over": "Tasks", "chance": "Guess"}
+        target = {"metrics": [metric], "grid": {"dataset": ["emnist"], "learner": ["er", "ace"]}, "names": names}
+        data = learnt[learnt["dataset"] == "emnist"].assign(metric=metric)
+        guess = data.assign(metric=f"chance_{metric}", value=12.5)
+        data = pd.concat([*(data.assign(time=t, value=data["value"] - t) for t in range(1, 7)), guess])
+        return "curves", target | {"cell": {"order": {"cycles": 3}}}, data
+    if request.param == "deviations":
+        names = NAMES | {"likelihood_gradient": "Gradient", "likelihood_gradient over": "Batches"}
+        grid = {"dataset": ["emnist"], "learner": ["er"], "order": [{"name": "split"}, {"name": "stf", "tasks": 2}]}
+        target = {"metrics": ["likelihood_gradient"], "rows": "order", "spread": "sd", "grid": grid, "names": names}
+        cells = [
+            {"order": order, "repetition": r, "time": batch, "value": value * (1 + r) / batch}
+            for order, value in (("stf", 1), ("split", 10))
+            for r in range(3)
+            for batch in range(1, 16)
+        ]
+        data = pd.DataFrame(cells).assign(dataset="emnist", learner="er", seed=0, metric="likelihood_gradient")
+        return "curves", target, data
+    if request.param == "scatter":
+        names = NAMES | {"training_minutes": "Minutes", "chance": "Guess"}
+        grid = {"dataset": ["emnist", "cifar10"], "learner": ["er", "ace"], "learner.epochs": [1, 10]}
+        target = {"metrics": ["final_accuracy", "training_minutes"], "grid": grid, "names": names}
+        data = [
+            learnt.assign(cell=learnt["dataset"] + learnt["learner"] + str(e), value=learnt["value"] + e / 10)
+            for e in (1, 10)
+        ]
+        minutes = [
+            d.assign(metric="training_minutes", hardware="Abacus", value=d["cell"].str.len() * 10.0) for d in data
+        ]
+        guess = data[0].assign(metric="chance_final_accuracy", value=10.0)
+        return "scatter", target, pd.concat([*data, *minutes, guess])
+    if request.param == "boundary_trace":
+        traces = {0: [2, 1, 3, 12, 6, 3, 30], 1: [2, 1, 1, 9, 6, 3, 40]}
+        seeds = [
+            {"seed": seed, "learner": {"trace": {"mutual_information": trace, "tasks": [0, 3, 6]}}}
+            for seed, trace in traces.items()
+        ]
+        data = boundary_detection.measure({}, [({"dataset": "emnist", "learner": "er"}, "abc", {"seeds": seeds})])
+        return "boundary_trace", {"names": NAMES | {"time": "Epochs"}}, data
+    if request.param == "uncertainty_grid":
+        cells = [
+            {"seed": s, "time": float(k), "task": j, "value": 0.9 - 0.1 * s if j > k else 0.1 * (k - j)}
+            for s in range(3)
+            for k in range(1, 5)
+            for j in range(1, 5)
+        ]
+        data = pd.DataFrame(cells).assign(dataset="emnist", learner="er", metric="mutual_information_by_task")
+        return "uncertainty_grid", {"metrics": ["mutual_information_by_task"], "names": NAMES}, data
+    if request.param == "roc":
+        heights = {"er": [[0.5, 0.5, 1], [0, 1, 1]], "ace": [[1, 1, 1], [1, 1, 1]]}
+        curve = [
+            {"learner": l, "seed": s, "metric": "roc", "time": i / 2, "value": v}
+            for l, seeds in heights.items()
+            for s, curve in enumerate(seeds)
+            for i, v in enumerate(curve)
+        ]
+        area = [
+            {"learner": l, "seed": s, "metric": "seen_unseen_auc", "value": np.mean(curve[:-1])}
+            for l, seeds in heights.items()
+            for s, curve in enumerate(seeds)
+        ]
+        grid = {"dataset": ["emnist"], "learner": ["er", "ace"]}
+        return "roc", {"grid": grid, "names": NAMES}, pd.DataFrame(curve + area).assign(dataset="emnist")
+    if request.param == "schematic":
+        data = pd.DataFrame({"chunk": [0, 0, 1, 1, 2], "class": [7, 0, 2, 5, 4], "task": 0, "value": 0.5})
+        return "schematic", {"names": {"prior_focused": "Prior", "likelihood_focused": "Likelihood"}}, data
     if request.param == "factor_curves":
         names = NAMES | {f"{metric} over": "Epochs" for metric in ("final_accuracy", "forgetting")}
         grid = {"dataset": ["emnist"], "learner": ["er", "ace"], "order.epochs": [1, 10, 30]}

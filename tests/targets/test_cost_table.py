@@ -94,7 +94,7 @@ def test_the_table_as_printed(data, printed):
     assert list(body["training_seconds", "Split CUB"]) == ["5.00", "OoM", "–", "20.00"]
     assert body.loc["GEM", ("Memory", "Training")] == "P*T + (B+M)*H"
     assert body.loc["PROGRESSIVE NETS", ("Memory", "Testing")] == "2*P*T + B*H*T"
-    assert "Seconds on: NVIDIA H100." in table.footnotes[0]
+    assert "Times on: NVIDIA H100." in table.footnotes[0]
     assert table.footnotes[1].startswith("OoM")
     assert "PROGRESSIVE NETS, Split CUB" in table.footnotes[1]
 

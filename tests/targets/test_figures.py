@@ -76,7 +76,8 @@ def test_footnotes_stand_below_the_axes_and_their_labels(figure_case, reduced):
 
 def test_axes_are_labelled(figure_case, real):
     figure = rendered(figure_case, real)
-    bottom = [axes for axes in figure.axes if axes.axison and axes.get_subplotspec().is_last_row()]
+    placed = [axes for axes in figure.axes if axes.axison and axes.get_subplotspec()]  # no colour bar
+    bottom = [axes for axes in placed if axes.get_subplotspec().is_last_row()]
     assert all(axes.get_xlabel() for axes in bottom)
     assert not bottom or any([figure.get_supylabel(), *(axes.get_ylabel() for axes in figure.axes)])
 
@@ -224,7 +225,7 @@ def test_a_diagram_says_what_the_net_has(figure_case, real):
     assert numbers == set(re.findall(r"\d+", " ".join(facts)))
 
 
-@pytest.mark.parametrize("figure_case", ["diagram"], indirect=True)
+@pytest.mark.parametrize("figure_case", ["diagram", "schematic"], indirect=True)
 def test_no_two_texts_of_a_diagram_overlap(figure_case, reduced):
     figure = rendered(figure_case, reduced)
     figure.draw_without_rendering()
@@ -286,3 +287,146 @@ def test_stream_curves_put_seeds_in_rows_and_orders_in_columns(real):
     figure = stream_curves.render({}, data.assign(dataset="emnist", metric="stream_loss"), real)
     starts = [axes.lines[0].get_ydata()[0] for axes in figure.axes]
     assert starts == [0, 5, 1, 6]
+
+
+@pytest.mark.parametrize("figure_case", ["cycles"], indirect=True)
+def test_cycles_are_numbered_between_their_lines_and_a_guess_is_drawn(figure_case, real):
+    figure = rendered(figure_case, real)
+    (axes,) = figure.axes
+    er, ace, guess, *parts = axes.lines
+    assert list(er.get_xdata()) == [1, 2, 3, 4, 5, 6]
+    assert er.get_marker() == ace.get_marker() == "o"
+    assert set(guess.get_ydata()) == {12.5}
+    assert axes.get_ylim()[0] < 12.5
+    assert [line.get_xdata()[0] for line in parts] == [2.5, 4.5]
+    assert [(text.get_text(), text.get_position()[0]) for text in axes.texts] == [
+        ("cycle 1", 1.5),
+        ("cycle 2", 3.5),
+        ("cycle 3", 5.5),
+    ]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["ER", "ACE", "Guess"]
+    figure.draw_without_rendering()
+    lowest = min(text.get_window_extent().y0 for text in axes.texts)
+    assert axes.transData.inverted().transform((0, lowest))[1] > ace.get_ydata().max()
+
+
+@pytest.mark.parametrize("figure_case", ["cycles"], indirect=True)
+def test_a_guess_without_a_name_is_not_drawn_and_one_cycle_not_numbered(figure_case, real):
+    module, target, data = figure_case
+    names = {key: name for key, name in target["names"].items() if key != "chance"}
+    (axes,) = rendered((module, target | {"names": names, "cell": {"order": {}}}, data), real).axes
+    assert (len(axes.lines), len(axes.texts)) == (2, 0)
+
+
+@pytest.mark.parametrize("figure_case", ["deviations"], indirect=True)
+def test_lines_may_be_of_orders_and_bands_of_a_standard_deviation(figure_case, real):
+    _, target, data = figure_case
+    (axes,) = curves.render(target, data, real).axes
+    split, stf = axes.lines
+    assert [split.get_label(), stf.get_label()] == ["disjoint tasks", "STF"]
+    np.testing.assert_allclose(split.get_ydata(), 20 / np.arange(1, 16))
+    edges = axes.collections[1].get_paths()[0].vertices
+    np.testing.assert_allclose([edges[edges[:, 0] == 1, 1].min(), edges[edges[:, 0] == 1, 1].max()], [1, 3])
+    assert axes.get_ylim()[1] >= 30  # the whole band is shown
+    first = (data["time"] == 1) & (data["repetition"] == 0)
+    data.loc[first, "value"] = np.inf  # a ratio to nothing
+    assert curves.render(target, data, real).axes[0].lines[0].get_xdata()[0] == 2
+
+
+@pytest.mark.parametrize("figure_case", ["scatter"], indirect=True)
+def test_a_configuration_is_one_point_and_its_clock_is_told(figure_case, real):
+    figure = rendered(figure_case, real)
+    emnist, cifar10 = figure.axes
+    assert [axes.get_title() for axes in (emnist, cifar10)] == ["EMNIST", "CIFAR-10"]
+    er, ace, guess = emnist.lines
+    assert sorted(zip(er.get_xdata(), er.get_ydata())) == [(90, pytest.approx(80.1)), (100, pytest.approx(81))]
+    assert sorted(zip(ace.get_xdata(), ace.get_ydata())) == [(100, pytest.approx(90.1)), (110, pytest.approx(91))]
+    assert set(guess.get_ydata()) == {10}
+    assert emnist.get_xscale() == "log"
+    half = mean_interval([79.0, 80.0, 81.0])[1]
+    whiskers = emnist.containers[0].lines[2][0].get_segments()[0][:, 1]
+    np.testing.assert_allclose(np.sort(whiskers), [80.1 - half, 80.1 + half])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["ER", "ACE", "Guess"]
+    assert figure.texts[0].get_text().startswith("Times on: Abacus.")
+
+
+@pytest.mark.parametrize("figure_case", ["scatter"], indirect=True)
+def test_a_configuration_that_failed_has_no_point_and_is_told(figure_case, real):
+    module, target, data = figure_case
+    data.loc[(data["cell"] == "emnister1") & (data["metric"] == "final_accuracy") & (data["seed"] == 1), "value"] = (
+        np.inf
+    )
+    data.loc[(data["cell"] == "emnistace1") & (data["seed"] == 2), ["metric", "value"]] = "out_of_memory", 1.0
+    figure = rendered((module, target, data), real)
+    er, ace, _ = figure.axes[0].lines
+    assert [y for y in er.get_ydata() if np.isfinite(y)] == [pytest.approx(81)]
+    assert list(ace.get_ydata()) == [pytest.approx(91)]
+    assert "OoM: memory did not suffice" in figure.texts[0].get_text().replace("\n", " ")
+
+
+@pytest.mark.parametrize("figure_case", ["boundary_trace"], indirect=True)
+def test_a_trace_shows_each_seed_their_mean_and_where_tasks_begin(figure_case, real):
+    figure = rendered(figure_case, real)
+    above, below = figure.axes
+    assert [list(line.get_ydata()) for line in above.lines[:3]] == [
+        [2, 1, 3, 12, 6, 3, 30],
+        [2, 1, 1, 9, 6, 3, 40],
+        [2, 1, 2, 10.5, 6, 3, 35],
+    ]
+    for axes in (above, below):
+        starts = [line for line in axes.lines if line.get_linestyle() == ":"]
+        assert [line.get_xdata()[0] for line in starts] == [0, 3, 6]
+        assert {line.get_color() for line in starts} == {"black"}
+    assert below.get_yscale() == "log"
+    jumps = below.lines[0].get_ydata()
+    np.testing.assert_allclose(jumps, [np.nan, 0.5, 2, 6, 0.5, 1 / 3, 30 / 7])
+    (shaded,) = below.patches
+    assert (shaded.get_y(), shaded.get_y() + shaded.get_height()) == pytest.approx((2, 30 / 7))
+    told = "Every threshold from 2 to 4.29 finds each beginning and nothing else, in 2 runs."
+    assert figure.texts[0].get_text() == told
+
+
+@pytest.mark.parametrize("figure_case", ["boundary_trace"], indirect=True)
+def test_a_detector_that_no_threshold_makes_right_is_told(figure_case, real):
+    module, target, data = figure_case
+    data.loc[(data["metric"] == "threshold_from") & (data["seed"] == 0), "value"] = 5.0
+    figure = rendered((module, target, data), real)
+    assert not figure.axes[1].patches
+    told = "No threshold finds each beginning and nothing else in all of 2 runs; in 1 of them one does."
+    assert figure.texts[0].get_text() == told
+
+
+@pytest.mark.parametrize("figure_case", ["uncertainty_grid"], indirect=True)
+def test_an_uncertainty_grid_parts_seen_from_unseen_tasks(figure_case, real):
+    axes = rendered(figure_case, real).axes[0]
+    rows = [[text.get_text() for text in axes.texts[4 * k : 4 * k + 4]] for k in range(4)]
+    assert rows[0] == ["0.00", "0.80", "0.80", "0.80"]
+    assert rows[3] == ["0.30", "0.20", "0.10", "0.00"]
+    corners = axes.lines[-1].get_xydata().tolist()
+    assert corners[:4] == [[0.5, -0.5], [0.5, 0.5], [1.5, 0.5], [1.5, 1.5]]
+    assert corners[-1] == [3.5, 2.5]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize("figure_case", ["roc"], indirect=True)
+def test_a_roc_is_a_mean_of_steps_with_the_mean_area(figure_case, real):
+    er, ace = rendered(figure_case, real).axes
+    mean = er.lines[2]
+    assert mean.get_drawstyle() == "steps-post"
+    assert mean.get_xydata().tolist() == [[0, 0], [0, 0.25], [0.5, 0.75], [1, 1]]
+    assert er.texts[0].get_text() == "AUC 0.50 ± 0.00"
+    assert ace.texts[0].get_text() == "AUC 1.00 ± 0.00"
+
+
+@pytest.mark.parametrize("figure_case", ["schematic"], indirect=True)
+def test_a_schematic_keeps_prior_or_likelihoods(figure_case, real):
+    panels = rendered(figure_case, real).axes
+    assert [axes.get_title() for axes in panels] == ["Prior", "Likelihood"]
+    prior, likelihood = ([text.get_text() for text in axes.texts if text.get_text()] for axes in panels)
+    for shown in (prior, likelihood):
+        assert "Task 1\nclasses 0, 7" in shown
+        assert "Task 2\nclasses 2, 5" in shown
+    fixed, first, estimated = r"$p(\mathbf{w})$", r"$q_1(\mathbf{w})$", r"$\hat{p}(\mathcal{D}_1|\mathbf{w})$"
+    assert [prior.count(each) for each in (fixed, first, estimated)] == [1, 2, 0]
+    assert [likelihood.count(each) for each in (fixed, first, estimated)] == [2, 1, 1]
+    assert [sum(box.get_linestyle() == ":" for box in axes.patches) for axes in panels] == [1, 1]

@@ -222,3 +222,13 @@ def test_number(real):
         {"Of": "Beta", "Captured (%)": "99.84", "95 % half-width": "0.0012", "Simulations": "100,000"}
     ]
     assert table.data["row"].item() == "Beta"
+
+
+def test_an_entropy_is_neither_good_nor_bad_and_time_better_where_short(table_target, learnt, real):
+    table_target["metrics"] = ["mean_predictive_entropy", "training_minutes"]
+    minutes = learnt.assign(metric="training_minutes", hardware="Abacus")
+    table = results_table.render(
+        table_target, pd.concat([learnt.assign(metric="mean_predictive_entropy"), minutes]), real
+    )
+    assert table.bold.to_numpy().tolist() == [[False, False, True, False, True], [False] * 5]
+    assert table.footnotes == ["Times on: Abacus. Of seeds that train as one stack each has an equal share."]

@@ -198,8 +198,9 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
     Columns: the factors, `cell`, `seed`, `metric`, `time` (fraction of the stream, or number of tasks or of steps, see
     `CURVES`; NaN for scalars), `value`; for `GRIDS` also `task`, from 1, that a model of `time` tasks is asked of. For
     each accuracy there is also the metric `chance_<accuracy>`, what a uniform guess is expected to reach (rule 2 of
-    `rules`). For a run that diverged, of which all metrics of a sequence of tasks are ∞, the metric `diverged` says
-    after how many steps. A run for which memory did not suffice has but a 1 under `out_of_memory`.
+    `rules`; of a curve by task, that of all tasks). For a run that diverged, of which all metrics of a sequence of
+    tasks are ∞, the metric `diverged` says after how many steps. A run for which memory did not suffice has but a 1
+    under `out_of_memory`.
     """
     rows = []
     for factors, cell, result in inputs:
@@ -217,9 +218,6 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
                     continue
                 if metric in SCALARS:
                     rows.append({**key, "metric": metric, "time": np.nan, "value": float(SCALARS[metric](run))})
-                    if metric in CHANCES:
-                        guess = float(CHANCES[metric](run))
-                        rows.append({**key, "metric": CHANCE_PREFIX + metric, "time": np.nan, "value": guess})
                 elif metric in GRIDS:
                     rows += [
                         {**key, "metric": metric, "time": k + 1.0, "task": j + 1, "value": float(value)}
@@ -231,4 +229,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
                         {**key, "metric": metric, "time": float(time), "value": float(value)}
                         for time, value in zip(times, values)
                     ]
+                if (scalar := metric.removesuffix("_by_task")) in CHANCES:
+                    guess = float(CHANCES[scalar](run))
+                    rows.append({**key, "metric": CHANCE_PREFIX + metric, "time": np.nan, "value": guess})
     return pd.DataFrame(rows)

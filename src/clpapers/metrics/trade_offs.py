@@ -9,13 +9,16 @@ import pandas as pd
 from clpapers.metrics import cost, learning
 from clpapers.metrics.learning import OUT_OF_MEMORY
 
+MINUTES = "training_minutes"
+
 
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) -> pd.DataFrame:
-    """Measure every seed of every run (`agem`, Figures 1 and 2).
+    """Measure every seed of every run (`agem`, Figures 1 and 2; `desiderata`, Figures 9 and 15).
 
     Parameters
     ----------
-    target: key `metrics`, scalars of `learning` and metrics of `cost`; and `per_class`, as for `learning`.
+    target: key `metrics`, scalars of `learning`, metrics of `cost` and `training_minutes`; and `per_class`, as for
+        `learning`.
     inputs: as for `cost`.
 
     Returns
@@ -27,6 +30,8 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) 
         learnt = [metric for metric in target["metrics"] if metric in learning.SCALARS]
         frames.append(learning.measure(target | {"metrics": learnt}, [(factors, cell, result)]))
         costs = cost.measure(target, [(factors, cell, result, *beside)])
+        seconds = costs[costs["metric"] == "training_seconds"]
+        costs = pd.concat([costs, seconds.assign(metric=MINUTES, value=seconds["value"] / 60)])
         wanted = costs["metric"].isin(set(target["metrics"]) - set(learnt) - {OUT_OF_MEMORY})
         frames.append(costs[wanted])
     return pd.concat([frame for frame in frames if not frame.empty], ignore_index=True)

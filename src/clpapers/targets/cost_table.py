@@ -13,7 +13,7 @@ import pandas as pd
 from clpapers.config import ConfigError
 from clpapers.metrics.cost import MB, METRICS
 from clpapers.targets.notes import Notes, levels, named
-from clpapers.targets.numbers import failures, numbers
+from clpapers.targets.numbers import clocks, failures, numbers
 from clpapers.targets.table import Table, plus_minus
 
 SECONDS, *PHASES = METRICS
@@ -74,7 +74,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame
 
     marked = {notes.mark(across, level): across for across, level in datasets.items()}
     title, units = notes.mark(target["title"]), {phase: named(target, phase) for phase in PHASES}
-    hardware = ", ".join(data["hardware"].dropna().unique())
     table = laid_out(
         title,
         notes.fill(target["caption"]),
@@ -82,7 +81,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame
         {(named(target, SECONDS), mark): (across, SECONDS) for mark, across in marked.items()},
         footnotes=[
             *notes.footnotes(target, data["dataset"]),
-            f"Seconds on: {hardware}. Of seeds that train as one stack each has an equal share.",
+            *clocks(data),
             *failures(target, data),
         ],
     )

@@ -1,59 +1,79 @@
-"""Draws metrics over tasks, steps or a factor's values: one line a method, 95 % intervals as bands."""
+"""Draws metrics over tasks, steps or a factor's values: one line a method, 95 % intervals or deviations as bands."""
 
 from __future__ import annotations
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from clpapers.metrics.intervals import summarise
-from clpapers.metrics.learning import OUT_OF_MEMORY
+from clpapers.metrics.learning import CHANCE_PREFIX, OUT_OF_MEMORY
 from clpapers.targets.notes import Notes, levels, named
-from clpapers.targets.numbers import failures, without
-from clpapers.targets.style import STYLE, legend_above, panels, variants
+from clpapers.targets.numbers import failures, row_and_column, without
+from clpapers.targets.style import GUESS, STYLE, legend_above, panels, variants
+
+MARKED_UP_TO = 10  # points of a line
+TOP = {"ha": "center", "va": "top", "size": 5.5, "color": "0.35"}
 
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw each metric's mean over seeds, in a band as wide as its 95 % interval.
+    """Draw each metric's mean over seeds, in a band as wide as its 95 % interval, or of ± one standard deviation.
 
     A method of which any seed diverged or ran out of memory has no line, as a table gives it no number.
 
     Panels stand metrics down and data sets across, or the metrics of a single data set across. A method's versions have
-    one colour (`style.variants`).
+    one colour (`style.variants`). Where tasks come in several cycles, these are numbered, and parted by dotted lines.
 
     Parameters
     ----------
-    target: keys `metrics`, `grid` (orders data sets and learners; a factor besides is what scalars run over), `names`
-        (of levels, of each metric with its unit, and under `<metric> over` of what it runs over).
-    data: columns `dataset`, `learner`, that factor, `seed`, `metric`, `time`, `value`, as measured by `learning`.
+    target: keys `metrics`, `grid` (orders data sets and learners; the one factor besides is what scalars run over),
+        `rows` (the factor that lines are of, default `learner`), `spread` (`sd`: bands of a standard deviation), `cell`
+        (whose order may have `cycles`), `names` (of levels, of each metric with its unit, and under `<metric> over` of
+        what it runs over; "chance" names the expected guess, which without it is not drawn).
+    data: columns `dataset`, `learner`, that factor, `seed`, `metric`, `time`, `value`, as measured by `learning` or
+        `gradients`.
     """
-    (x,) = target["grid"].keys() - {"dataset", "learner"} or {"time"}
-    datasets, learners = levels(target, data, "dataset"), levels(target, data, "learner")
+    row, _ = row_and_column(target)
+    spread = target.get("spread", "half_width")
+    cycles = target.get("cell", {}).get("order", {}).get("cycles", 1)
+    datasets, learners = levels(target, data, "dataset"), levels(target, data, row)
     metrics = [metric for metric in target["metrics"] if metric in set(data["metric"])]
+    timed = data.loc[data["metric"].isin(metrics), "time"].notna().any()
+    (x,) = {"time"} if timed else target["grid"].keys() - {"dataset", "learner", row}
     fit = without(data[data["metric"] == OUT_OF_MEMORY], data[data["metric"].isin(metrics)])
-    summary = summarise(fit, ["metric", "dataset", "learner", x])
+    summary = summarise(fit, ["metric", "dataset", row, x])
     summary = summary[np.isfinite(summary["mean"])].sort_values(x)
     across = len(datasets) == 1
     rows, columns = (1, len(metrics)) if across else (len(metrics), len(datasets))
     remarks = failures(target, data)
-    figure, grid = panels(target, notes, data["dataset"], rows, columns, 1.7 * rows + 0.2, remarks=remarks)
+    height = 2.4 if rows == columns == 1 else 1.7 * rows + 0.2
+    figure, grid = panels(target, notes, data["dataset"], rows, columns, height, remarks=remarks)
     grid = grid.T if across else grid
     for axes, metric in zip(grid, metrics):
         for panel, dataset in zip(axes, datasets):
             lines = summary[(summary["metric"] == metric) & (summary["dataset"] == dataset)]
             for learner, (colour, dashed) in variants(learners).items():
-                line = lines[lines["learner"] == learner]
+                line = lines[lines[row] == learner]
                 style = {"color": colour, "linestyle": "--" if dashed else "-"}
-                marker = {} if x == "time" else {"marker": "o", "markersize": 2.5}
+                few = x != "time" or len(line) <= MARKED_UP_TO
+                marker = {"marker": "o", "markersize": 2.5} if few else {}
                 panel.plot(line[x], line["mean"], **style, **marker, label=named(target, learner))
-                low, high = (line["mean"] + sign * line["half_width"] for sign in (-1, 1))
+                low, high = (line["mean"] + sign * line[spread] for sign in (-1, 1))
                 panel.fill_between(line[x], low, high, color=colour, alpha=0.15, linewidth=0)
-            if not lines.empty:  # bands of two seeds would dwarf the lines
-                room = np.ptp(lines["mean"]) or 0.1 * lines["mean"].max() or 1
+            shown = lines["mean"].tolist()
+            guesses = data[(data["metric"] == CHANCE_PREFIX + metric) & (data["dataset"] == dataset)]
+            if "chance" in target.get("names", {}) and not guesses.empty:
+                shown.append(guesses["value"].mean())
+                panel.axhline(shown[-1], **GUESS, label=named(target, "chance"))
+            if not lines.empty and spread == "half_width":  # bands of two seeds would dwarf the lines
+                room = np.ptp(shown) or 0.1 * max(shown) or 1
                 low, high = panel.get_ylim()
-                panel.set_ylim(max(low, lines["mean"].min() - room), min(high, lines["mean"].max() + room))
+                panel.set_ylim(max(low, min(shown) - room), min(high, max(shown) + room))
+            if cycles > 1 and not lines.empty:
+                _mark_cycles(panel, cycles, lines[x].max() / cycles)
             panel.set_xlabel(named(target, f"{metric} over"))
             panel.grid(axis="y", linewidth=0.3, color="0.85")
             panel.xaxis.get_major_locator().set_params(integer=True)
@@ -65,3 +85,15 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
             panel.set_title(notes.mark(named(target, dataset), dataset))
     legend_above(figure, *grid[0, 0].get_legend_handles_labels())
     return figure
+
+
+def _mark_cycles(panel: Axes, cycles: int, tasks: float) -> None:
+    """Number cycles of so many tasks, counted from 1, above the lines, and part them."""
+    low, high = panel.get_ylim()
+    panel.set_ylim(low, high + 0.1 * (high - low))
+    for cycle in range(cycles):
+        panel.text(
+            cycle * tasks + (tasks + 1) / 2, 1, f"cycle {cycle + 1}", **TOP, transform=panel.get_xaxis_transform()
+        )
+        if cycle:
+            panel.axvline(cycle * tasks + 0.5, color="0.5", linestyle=":", linewidth=0.7)

@@ -21,7 +21,7 @@ IMAGE, DESCRIPTOR, JOINT = TEN[0], TEN[1], TEN[3]
 LEARNT = {"linewidth": 1.1}  # the outline of what has parameters
 
 
-def _box(axes: Axes, left: float, middle: float, size: tuple, colour: str, name: str, facts: str, learnt: bool) -> None:
+def box(axes: Axes, left: float, middle: float, size: tuple, colour: str, name: str, facts: str, learnt: bool) -> None:
     """A box of `size` (width, height) with its name inside and what is known of it below."""
     width, height = size
     pale = 0.65 + 0.35 * np.array(to_rgb(colour))
@@ -32,7 +32,8 @@ def _box(axes: Axes, left: float, middle: float, size: tuple, colour: str, name:
     axes.text(left + width / 2, middle - height / 2 - 0.03, facts, ha="center", va="top", size=5, linespacing=1.15)
 
 
-def _arrow(axes: Axes, start: tuple, end: tuple) -> None:
+def arrow(axes: Axes, start: tuple, end: tuple) -> None:
+    """An arrow between two points."""
     style = {"arrowstyle": "-|>,head_length=0.25,head_width=0.12", "linewidth": 0.7, "color": "0.25"}
     axes.annotate("", end, start, arrowprops={**style, "shrinkA": 0, "shrinkB": 0})
 
@@ -65,9 +66,9 @@ def _draw(axes: Axes, target: dict, net: str, layers: pd.DataFrame) -> None:
     for i, ((name, output, parameters), height) in enumerate(zip(chain, heights)):
         left = i * (width + GAP)
         facts = "\n".join(filter(None, [str(output), _parameters(parameters)]))
-        _box(axes, left, IMAGES, (width, height), IMAGE, name, facts, bool(parameters))
+        box(axes, left, IMAGES, (width, height), IMAGE, name, facts, bool(parameters))
         if i:
-            _arrow(axes, (left - GAP, IMAGES), (left, IMAGES))
+            arrow(axes, (left - GAP, IMAGES), (left, IMAGES))
 
     # the descriptor's way, below it; it ends below the features
     matrices = [
@@ -77,9 +78,9 @@ def _draw(axes: Axes, target: dict, net: str, layers: pd.DataFrame) -> None:
     ]
     lefts = np.linspace(0, room - width, len(matrices))
     for left, before, (name, facts, learnt) in zip(lefts, [None, *lefts], matrices):
-        _box(axes, left, DESCRIPTORS, (width, 0.3), DESCRIPTOR, name, facts, bool(learnt))
+        box(axes, left, DESCRIPTORS, (width, 0.3), DESCRIPTOR, name, facts, bool(learnt))
         if before is not None:
-            _arrow(axes, (before + width, DESCRIPTORS), (left, DESCRIPTORS))
+            arrow(axes, (before + width, DESCRIPTORS), (left, DESCRIPTORS))
     axes.text(0, DESCRIPTORS + 0.2, f"task descriptor: {attributes} attributes a class", size=5.5)
     axes.text(0, IMAGES + TALLEST / 2 + 0.06, "image of task $k$", size=5.5)
 
@@ -88,13 +89,13 @@ def _draw(axes: Axes, target: dict, net: str, layers: pd.DataFrame) -> None:
     product = r"$\phi_\theta\,\psi_\omega^\top" + " + b" * bool(bias) + "$"
     size, left = (0.5, 0.3), room + 0.12
     last, centre = WIDTH - size[0] - 0.05, left + size[0] / 2
-    _box(axes, left, TOGETHER, size, JOINT, product, "", bool(bias))
+    box(axes, left, TOGETHER, size, JOINT, product, "", bool(bias))
     axes.text(centre - 0.05, TOGETHER - size[1] / 2 - 0.03, _parameters(bias), ha="right", va="top", size=5)
-    _box(axes, last, TOGETHER, size, JOINT, "softmax", f"$p(c\\,|\\,x^k, t^k)$\n$C_k$ of {classes}", False)
+    box(axes, last, TOGETHER, size, JOINT, "softmax", f"$p(c\\,|\\,x^k, t^k)$\n$C_k$ of {classes}", False)
     for y in (IMAGES, DESCRIPTORS):
         axes.plot([room, centre], [y, y], color="0.25", linewidth=0.7)
-        _arrow(axes, (centre, y), (centre, TOGETHER + size[1] / 2 * np.sign(y - TOGETHER)))
-    _arrow(axes, (left + size[0], TOGETHER), (last, TOGETHER))
+        arrow(axes, (centre, y), (centre, TOGETHER + size[1] / 2 * np.sign(y - TOGETHER)))
+    arrow(axes, (left + size[0], TOGETHER), (last, TOGETHER))
     axes.text((left + size[0] + last) / 2, TOGETHER + 0.04, "$C_k$", ha="center", size=5)
     axes.set(xlim=(-0.03, WIDTH), ylim=(0, HEIGHT))
     axes.axis("off")

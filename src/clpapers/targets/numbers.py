@@ -99,3 +99,11 @@ def without(failed: pd.DataFrame, data: pd.DataFrame) -> pd.DataFrame:
     """The rows of `data` of other methods than those that `failed` on a data set."""
     keys = ["dataset", "learner"]
     return data[~pd.MultiIndex.from_frame(data[keys]).isin(pd.MultiIndex.from_frame(failed[keys]))]
+
+
+def clocks(data: pd.DataFrame) -> list[str]:
+    """The footnote that says what times were taken on; none where there are none. `data` as measured by `cost`."""
+    hardware = data["hardware"].dropna().unique() if "hardware" in data else []
+    if not len(hardware):
+        return []
+    return [f"Times on: {', '.join(hardware)}. Of seeds that train as one stack each has an equal share."]

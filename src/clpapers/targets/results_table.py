@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from clpapers.targets.notes import Notes, levels, named
-from clpapers.targets.numbers import chances, failures, numbers, row_and_column
+from clpapers.targets.numbers import chances, clocks, failures, numbers, row_and_column
 from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus
 
 LOWER_IS_BETTER = (
@@ -15,7 +15,9 @@ LOWER_IS_BETTER = (
     "forgetting",
     "worst_forgetting",
     "memory_worst_forgetting",
+    "training_minutes",
 )
+UNRANKED = ("mean_predictive_entropy",)
 ABSENT = "N.A."  # a combination that the experiment leaves out, where the target has no name for it
 
 
@@ -55,7 +57,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
             ]
             mean = these["mean"].iloc[: len(methods)].replace(np.inf, np.nan)  # a method that diverged is never best
             best = mean.min() if metric in LOWER_IS_BETTER else mean.max()
-            bold[heading] = [*(mean == best), *[False] * (len(rows) - len(methods))]
+            bold[heading] = [*(mean == best) & (metric not in UNRANKED), *[False] * (len(rows) - len(methods))]
     body, bold, standin = pd.DataFrame(body), pd.DataFrame(bold), None
     if column != "dataset":
         standin = next((dataset for dataset in data["dataset"] if dataset in notes.standins), None)
@@ -67,5 +69,5 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
         body=body,
         bold=bold,
         data=summary,
-        footnotes=[*notes.footnotes(target, data["dataset"]), *failures(target, data)],
+        footnotes=[*notes.footnotes(target, data["dataset"]), *clocks(data), *failures(target, data)],
     )

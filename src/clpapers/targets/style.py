@@ -47,6 +47,7 @@ TEN = [  # Petroff (2021), ten colours told apart by colour-blind readers too
     "#717581",
     "#92dadd",
 ]
+GUESS = {"color": "0.45", "linestyle": (0, (1, 1.5)), "linewidth": 0.9}  # the line of what a guess is expected to reach
 VARIANTS = {"_je": True, "_s": True, "_b": False}  # joint embedding; small and big net: which is dashed or hatched
 
 

@@ -1,0 +1,51 @@
+"""Measures how a variational learner begins a task: its entropy, and the gradients of the terms of its loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from clpapers.metrics.factors import flat
+
+METRICS = ("likelihood_gradient", "gradient_ratio", "mean_predictive_entropy")
+
+
+def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFrame:
+    """Measure every repetition of every seed of every run (`desiderata`, appendix B.1).
+
+    Parameters
+    ----------
+    target: key `metrics`, of `METRICS`.
+    inputs: (factors, cell hash, parsed run result), one a result file; of each seed `learner.gradients`, which holds of
+        each repetition and batch, `likelihood` and `prior` [R][B], the mean absolute gradient of each term on the final
+        layer, and `entropy` [R], nats, of the predictions on the new task.
+
+    Returns
+    -------
+    Columns: the factors, `cell`, `seed`, `repetition`, `metric`, `time` (batches, from 1; NaN for the entropy),
+    `value`. The ratio is that of the two mean gradients of a repetition's batch; as long as the posterior is the prior,
+    whose gradient is then 0, it is ∞.
+    """
+    rows = []
+    for factors, cell, result in inputs:
+        for run in result["seeds"]:
+            key = {**flat(factors), "cell": cell, "seed": run["seed"]}
+            found = run["learner"]["gradients"]
+            likelihood, prior = np.array(found["likelihood"], float), np.array(found["prior"], float)
+            with np.errstate(divide="ignore"):
+                curves = {"likelihood_gradient": likelihood, "gradient_ratio": likelihood / prior}
+            for metric in target["metrics"]:
+                if metric in curves:
+                    rows += [
+                        {**key, "repetition": r, "metric": metric, "time": batch, "value": value}
+                        for r, curve in enumerate(curves[metric])
+                        for batch, value in enumerate(curve, start=1)
+                    ]
+                else:
+                    rows += [
+                        {**key, "repetition": r, "metric": metric, "time": np.nan, "value": value}
+                        for r, value in enumerate(found["entropy"])
+                    ]
+    return pd.DataFrame(rows)

@@ -1,0 +1,70 @@
+"""Draws a learner's uncertainty along its training, the tasks' beginnings, and below it a detector's jumps."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+from clpapers.targets.notes import Notes, named
+from clpapers.targets.style import SERIES, STYLE, panels
+
+METRICS = ("mutual_information", "jump")
+
+
+def _found(data: pd.DataFrame) -> tuple[str, tuple[float, float] | None]:
+    """What thresholds find exactly the tasks' beginnings: in words, and as numbers if those of all runs overlap."""
+    limits = data[data["metric"].isin(["threshold_from", "threshold_below"])]
+    limits = limits.pivot(index="seed", columns="metric", values="value")
+    some = limits[limits["threshold_from"] < limits["threshold_below"]]
+    low, high = limits["threshold_from"].max(), limits["threshold_below"].min()
+    runs = f"{len(limits)} run{'s' * (len(limits) > 1)}"
+    if low < high:
+        return f"Every threshold from {low:.3g} to {high:.3g} finds each beginning and nothing else, in {runs}.", (
+            low,
+            high,
+        )
+    return (
+        f"No threshold finds each beginning and nothing else in all of {runs}; in {len(some)} of them one does.",
+        None,
+    )
+
+
+@mpl.rc_context(STYLE)
+def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
+    """Draw each seed as a thin line and their mean; black dotted lines where tasks begin (`desiderata`, Figure 8).
+
+    The jumps are on a logarithmic axis; thresholds on them that find each beginning and nothing else, in all runs, are
+    shaded, and the footnote says them.
+
+    Parameters
+    ----------
+    target: key `names` (of the data set, the two metrics with their units, and `time`).
+    data: columns `dataset`, `seed`, `metric`, `time`, `value` of one configuration, as `boundary_detection` measures.
+    """
+    (dataset,) = data["dataset"].unique()
+    words, limits = _found(data)
+    figure, grid = panels(target, notes, [dataset], 2, 1, 2.9, sharex=True, height_ratios=[3, 2], remarks=[words])
+    for panel, metric, colour in zip(grid[:, 0], METRICS, SERIES):
+        lines = data[data["metric"] == metric].pivot(index="time", columns="seed", values="value")
+        marker = {"marker": "o", "markersize": 2} if len(lines) <= 40 else {}
+        if lines.shape[1] > 1:
+            panel.plot(lines.index, lines, color=colour, alpha=0.25, linewidth=0.5)
+        panel.plot(lines.index, lines.mean(axis=1, skipna=False), color=colour, **marker)
+        for start in data.loc[data["metric"] == "task_start", "time"].unique():
+            panel.axvline(start, color="black", linestyle=":", linewidth=0.8)
+        panel.set_ylabel(named(target, metric))
+        panel.grid(axis="y", linewidth=0.3, color="0.85")
+    above, below = grid[:, 0]
+    above.set_ylim(bottom=0)
+    above.set_title(notes.mark(named(target, dataset), dataset))
+    below.set(yscale="log", xlabel=named(target, "time"))
+    below.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    below.yaxis.set_major_formatter("{x:g}")
+    below.yaxis.set_minor_formatter(NullFormatter())
+    below.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if limits:
+        below.axhspan(*limits, color=SERIES[2], alpha=0.15, linewidth=0)
+    figure.align_ylabels()
+    return figure
