@@ -940,6 +940,22 @@ def test_a_cell_is_compared_with_its_own_counterpart():
     ]
 
 
+def test_a_level_that_the_paper_does_not_have_is_told_and_so_is_what_else_differs():
+    edit(PAPER, GRID, f"{GRID[:-1]}, learner.forward: [separate, concatenated], budget.memory: [5, 6]}}")
+    edit(
+        SCALE,
+        "{figure1: {chunks: 4}}",
+        "{table1: {grid: {learner.forward: [concatenated], budget.memory: [3]}, cell: {scaling: unit}}}",
+    )
+    ours, theirs = plan().targets["tiny/table1"], Plan("real", ["tiny"]).targets["tiny/table1"]
+    assert reductions(ours, theirs) == [
+        "4 cells (paper: 12)",
+        "budget.memory 3 (paper: 5, 6)",
+        "order.length 30 (paper: all)",
+        "scaling unit (paper: symmetric)",
+    ]
+
+
 def test_the_papers_scale_itself_is_no_reduction():
     for target in Plan("real", ["tiny"]).targets.values():
         assert reductions(target, target) == []
