@@ -45,7 +45,7 @@ def test_what_an_experiment_declares_stands_below_it_once(figure_case, real):
     figure = rendered(figure_case, dataclasses.replace(real, desiderata=line))
     figure.draw_without_rendering()
     (shown,) = [text for text in texts(figure) if "Desiderata" in text.get_text()]
-    assert shown.get_text().split() == line.split()
+    assert " ".join(line.split()) in " ".join(shown.get_text().split())
     drawn, page = figure.get_tightbbox(), figure.bbox_inches
     assert drawn.x1 <= page.x1
     assert drawn.y0 >= page.y0
