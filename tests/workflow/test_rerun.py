@@ -26,7 +26,7 @@ def append(built):
 
 def test_a_comment_or_a_docstring_reruns_nothing(built, append):
     built.edit("src/clpapers/runs/learners/er.py", '"""Experience replay."""', '"""Experience replay, explained."""')
-    built.edit("src/clpapers/runs/loop.py", "\nimport math\n", "\nimport math  # for ceil\n\n")
+    built.edit("src/clpapers/runs/loop.py", "\nimport sys\n", "\nimport sys  # for stderr\n\n")
     assert append("src/clpapers/runs/learners/er.py", "\n# A remark.\n") == []
 
 
