@@ -116,7 +116,7 @@ def _check(
         if not allow_partial:
             part = f"{_said(counts)} of {_said(_counts(spec))}"
             raise Absent(f"{served.files.where}: is but a part, {part}, which this scale does not allow")
-    for split, (x, y) in decoded.items():
+    for split, (x, y, *_) in decoded.items():
         if list(x.shape[1:]) != spec["shape"] or y.shape != x.shape[:1]:
             raise wrong(f"{split} has images {x.shape} and labels {y.shape}")
         if y.min() < 0 or y.max() >= classes:
