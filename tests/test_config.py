@@ -22,7 +22,7 @@ from clpapers.config import (
     read_yaml,
     reductions,
 )
-from clpapers.metrics import cost, gradients, learning
+from clpapers.metrics import cost, gradients, learning, streaming
 from clpapers.metrics.trade_offs import MINUTES
 
 ROOT = Path(__file__).parents[1]
@@ -392,6 +392,7 @@ def test_the_schema_knows_every_metric():
         *learning.GRIDS,
         *cost.METRICS,
         *gradients.METRICS,
+        *streaming.METRICS,
         MINUTES,
         "entropy_captured",
     } == set(known)
@@ -419,7 +420,8 @@ COSTS = """\
          "training_memory, testing_memory"),
         ("measure: cost", "measure: learning", "targets.table7.metrics[0]: 'training_seconds' should not be valid "
          "under {'enum': ['training_seconds', 'training_memory', 'testing_memory', 'training_minutes', "
-         "'likelihood_gradient', 'gradient_ratio', 'mean_predictive_entropy', 'entropy_captured']}"),
+         "'likelihood_gradient', 'gradient_ratio', 'mean_predictive_entropy', 'entropy_captured', 'omega_all', "
+         "'unknown_auroc', 'accuracy_by_time', 'memory_by_time']}"),
     ],
 )  # fmt: skip
 def test_costs_that_cannot_be_measured_are_refused_in_one_line(old, new, line):

@@ -25,6 +25,7 @@ TWICE = {"name": "split_two", "tasks": 2, "length": None}
 DOMAINS = {"name": "permuted_pixels", "tasks": 5, "length": None}
 DOMINANT = {"name": "dominant", "share": 0.55, "length": None}
 RANDOM = {"name": "random", "length": None}
+INSTANCES = {"name": "instances", "burst": None, "length": None}
 DRIFT = {"name": "stf", "mu_sigma": 0.1, "length": None}
 
 
@@ -73,6 +74,8 @@ def verdict(letter, *arguments, view="none", metrics=("final_accuracy",), **opti
         (DOMINANT, "yes", "yes", "yes (4 tasks)"),  # a chunk a class
         (DOMAINS, "no (pixels permuted)", "yes", "yes (5 tasks)"),
         (DRIFT, "yes", "yes", "n/a (no tasks)"),
+        (INSTANCES, "yes", "yes", "yes (a burst a task)"),
+        (INSTANCES | {"burst": 50}, "yes", "no (instances come again)", "yes (a burst a task)"),
         (RANDOM, "n/a (one task)", "yes", "no (one task)"),
         (offline(41), "n/a (one task)", "no (several epochs over all data)", "no (one task)"),
         (offline(40), "n/a (one task)", "yes", "no (one task)"),
@@ -86,13 +89,18 @@ def test_orders_decide_on_resemblance_retraining_and_the_number_of_tasks(order, 
 
 def test_every_order_has_a_number_of_tasks():
     """Those not tried here say how many themselves."""
-    made = {order["name"] for order in (SPLIT, RANGE, OVERLAPPING, TWICE, DOMAINS, DOMINANT, DRIFT, RANDOM, offline(1))}
+    made = {
+        order["name"]
+        for order in (SPLIT, RANGE, OVERLAPPING, TWICE, DOMAINS, DOMINANT, INSTANCES, DRIFT, RANDOM, offline(1))
+    }
     for name in orders.ORDERS.keys() - made:
         assert "tasks" in schema("paper")["$defs"]["order_options"]["const"][name], name
 
 
-def test_training_on_all_tasks_at_once_is_retraining():
+def test_training_on_all_tasks_at_once_is_retraining_and_so_is_keeping_all():
     assert verdict("D", SPLIT, "multi_task") == "no (all tasks at once)"
+    assert verdict("D", INSTANCES, "offline") == "no (all items so far)"
+    assert verdict("D", RANDOM, "nn1") == "no (keeps every item)"
 
 
 @pytest.mark.parametrize(
@@ -142,6 +150,9 @@ def test_heads(letter, shared):
         (desiderata.KNOWN, "stream_loss", "none", {"oracle": split(2), "train": "oracle"}),
         ("n/a (nothing is tested)", "violations_by_task", "none", {"order": RANGE, "learner": "gem"}),
         ("n/a (nothing is tested)", "training_seconds", "none", {"order": RANGE}),
+        # Item by item, all classes competing.
+        (desiderata.YES, "omega_all", "none", {"order": SPLIT, "learner": "nn1"}),
+        ("n/a (nothing is tested)", "unknown_auroc", "none", {"order": SPLIT}),
     ],
 )
 def test_labels_at_test(expected, metric, view, options):

@@ -374,7 +374,10 @@ def metrics(options: argparse.Namespace) -> None:
     files, inputs = _measured(plan, target)
     code = provenance.code_digest(f"clpapers.metrics.{target.spec['measure']}")
     with provenance.recording("metrics", [options.out], files, code, target=target.spec, seeds=list(target.seeds)):
-        frame = measure(target.spec, inputs())
+        try:
+            frame = measure(target.spec, inputs())
+        except ValueError as error:
+            raise Refusal(f"{options.out}: {error}") from None
         provenance.write_text(options.out, frame.to_csv(index=False, lineterminator="\n"))
 
 
@@ -442,7 +445,7 @@ def _measured_streams(plan: Plan, target: Target):
     def streams():
         import numpy as np
 
-        from clpapers.datasets.arrays import labels
+        from clpapers.datasets.arrays import instances, labels
         from clpapers.datasets.header import image_shape
         from clpapers.streams.chunks import class_of_output, output_labels
         from clpapers.streams.oracles import identify
@@ -462,6 +465,11 @@ def _measured_streams(plan: Plan, target: Target):
                 yield factors, vars(stream), y, told.train
             elif target.spec["measure"] == "stream_statistics":
                 yield factors, vars(stream), y, labels(sets[name], "test"), image_shape(sets[name])
+            elif target.spec["measure"] == "stream_instances":
+                recorded = instances(sets[name])
+                if recorded is None:
+                    raise Refusal(f"{sets[name]}: its images show no instances, which measure stream_instances needs")
+                yield factors, vars(stream), y, recorded[0]
             else:
                 yield factors, vars(stream), y
 

@@ -491,7 +491,11 @@ class Plan:
             for learner in pair:
                 if learner not in spec.get("grid", {}).get("learner", []):
                     raise ConfigError(f"{file}: {at}.ratios[{i}]: {learner!r} is not in the grid")
+        if spec.get("ideal") not in (None, *spec.get("grid", {}).get("learner", [])):
+            raise ConfigError(f"{file}: {at}.ideal: {spec['ideal']!r} is not in the grid")
         for _, cell in cells:
+            if spec["measure"] == "streaming" and "every" not in cell.spec["evaluation"]:
+                raise ConfigError(f"{file}: {at}: measure streaming needs a number for evaluation.every")
             if spec["measure"] in ("cost", "trade_offs"):
                 self._check_costs(file, at, spec["measure"], paper, cell)
         streams = tuple(

@@ -6,6 +6,7 @@ under every table and figure of runs. Imports nothing heavy.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 
@@ -20,7 +21,8 @@ DESIDERATA = {
 }
 GUESSES = ("random", "random_multi_model")  # nothing is trained
 OF_ITS_TASK = ("prog_nn", "multi_model", "random_multi_model")  # an item is answered by what is its task's alone
-JOINT = ("multi_task",)  # trained on all tasks at once
+# Whom old tasks do not leave.
+KEEPING = {"multi_task": "all tasks at once", "offline": "all items so far", "nn1": "keeps every item"}
 # What competes where a metric's items are answered: the classes of an item's task, those that the restriction at test
 # leaves, those that compete in training, or all; under "none", no item is answered.
 COMPETING = {
@@ -50,6 +52,8 @@ COMPETING = {
         "unforgettable",
         "single_head_accuracy",
         "single_head_accuracy_by_task",
+        "omega_all",
+        "accuracy_by_time",
     ),
     "none": (
         "mutual_information_by_task",
@@ -64,6 +68,8 @@ COMPETING = {
         "testing_memory",
         "violations_by_task",
         "entropy_captured",
+        "unknown_auroc",
+        "memory_by_time",
     ),
 }
 BY_METRIC = {metric: competes for competes, metrics in COMPETING.items() for metric in metrics}
@@ -124,23 +130,26 @@ def verdicts(cell: dict, view: str, metrics: Iterable[str], facts: dict) -> dict
     }
 
 
-def number_of_tasks(order: dict, facts: dict) -> int | None:
+def number_of_tasks(order: dict, facts: dict) -> int | float | None:
     """How many tasks there are in a stream: parts each drawn from one distribution, as section 2 defines them.
 
-    A stationary stream is one. None where the distribution drifts (`stf`), so that there is none.
+    A stationary stream is one. None where the distribution drifts (`stf`), so that there is none; ∞ where as many as
+    there are bursts (`instances`), which the data's frames decide.
     """
     if order["name"] == "stf":
         return None
+    if order["name"] == "instances":
+        return math.inf
     if order["name"] in ("random", "offline"):
         return 1
     return len(facts["classes"]) if order["name"] == "dominant" else order["tasks"]
 
 
-def _more_than_two(tasks: int) -> str:
-    return f"{YES if tasks > 2 else 'no'} ({tasks} tasks)"
+def _more_than_two(tasks: float) -> str:
+    return f"{YES if tasks > 2 else 'no'} ({'a burst a task' if tasks == math.inf else f'{tasks} tasks'})"
 
 
-def _resemblance(order: dict, tasks: int | None) -> str:
+def _resemblance(order: dict, tasks: float | None) -> str:
     if tasks == 1:
         return "n/a (one task)"
     return "no (pixels permuted)" if order["name"] == "permuted_pixels" else YES
@@ -173,8 +182,10 @@ def _no_labels_at_test(cell: dict, view: str, metrics: Iterable[str]) -> str:
 
 def _no_retraining(cell: dict, facts: dict) -> str:
     order = cell["order"]
-    if cell["learner"]["name"] in JOINT:
-        return "no (all tasks at once)"
+    if cell["learner"]["name"] in KEEPING:
+        return f"no ({KEEPING[cell['learner']['name']]})"
+    if order["name"] == "instances":
+        return YES if order["burst"] is None else "no (instances come again)"
     if order["name"] == "offline" and order["items"] > (order["length"] or facts["train"]):
         return "no (several epochs over all data)"
     cycles = 2 if order["name"] == "split_two" else order.get("cycles", 1)

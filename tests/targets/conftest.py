@@ -74,6 +74,8 @@ def learnt():
         "schematic",
         "bars",
         "diagram",
+        "bursts",
+        "columns",
     ]
 )
 def figure_case(request, learnt):
@@ -186,6 +188,31 @@ def figure_case(request, learnt):
         data = pd.DataFrame(layers, columns=["block", "layer", "output", "parameters"])
         data = data.assign(net="awa2", input="3×64×64", classes=50, total=3738)
         return "diagram", {"names": {"awa2": "Split AWA", "stage1": "stage 1"}}, data
+    if request.param == "bursts":
+        cells = [
+            {"order": order, "chunk": chunk, "class": c, "instance": 3 * c + i, "value": value}
+            for order, runs in {
+                "split": [(c, c, i % 3, 5) for c in range(10) for i in range(12)],
+                "instances": [(k, k * 7 % 10, k % 3, 20) for k in range(30)],
+            }.items()
+            for chunk, c, i, value in runs
+        ]
+        data = pd.DataFrame(cells).assign(dataset="emnist", seed=0, metric="items")
+        return "bursts", {"names": NAMES | {"instances": "bursts", "category": "Category"}}, data
+    if request.param == "columns":
+        metrics = ["accuracy_by_time", "memory_by_time"]
+        names = NAMES | {"chance": "Guess"} | {metric: metric for metric in metrics}
+        names |= {f"{metric} over": "Items seen" for metric in metrics}
+        target = {"metrics": metrics, "columns": "order", "spread": "sd", "names": names}
+        grid = {"dataset": ["emnist"], "learner": ["er", "ace"], "order": [{"name": "split"}, {"name": "stf"}]}
+        data = [
+            learnt[learnt["dataset"] == "emnist"].assign(order=o, metric=m, time=t, value=learnt["value"] * x + t / 20)
+            for o, x in (("stf", 1), ("split", 0.5))
+            for m in metrics
+            for t in (100, 200, 300)
+        ]
+        guess = data[0].assign(metric="chance_accuracy_by_time", value=10.0)
+        return "curves", target | {"grid": grid}, pd.concat([*data, guess])
     if request.param == "bars":
         grid = {"dataset": ["emnist", "cifar10"], "learner": ["er", "ace"]}
         target = {"metrics": ["final_accuracy", "training_seconds"], "grid": grid, "names": NAMES}

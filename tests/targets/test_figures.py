@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from clpapers.metrics.intervals import mean_interval
-from clpapers.targets import bars, class_frequency, curves, sequence, stream_curves
+from clpapers.targets import bars, bursts, class_frequency, curves, sequence, stream_curves
 from clpapers.targets.style import class_colours, legend_above, variants
 
 
@@ -331,6 +331,45 @@ def test_lines_may_be_of_orders_and_bands_of_a_standard_deviation(figure_case, r
     first = (data["time"] == 1) & (data["repetition"] == 0)
     data.loc[first, "value"] = np.inf  # a ratio to nothing
     assert curves.render(target, data, real).axes[0].lines[0].get_xdata()[0] == 2
+
+
+@pytest.mark.parametrize("figure_case", ["columns"], indirect=True)
+def test_panels_across_may_be_of_orders(figure_case, real):
+    _, target, data = figure_case
+    (split, stf), (below, _) = np.reshape(curves.render(target, data, real).axes, (2, 2))
+    assert [axes.get_title() for axes in (split, stf, below)] == ["EMNIST, disjoint tasks", "EMNIST, STF", ""]
+    np.testing.assert_allclose(split.lines[0].get_ydata(), [45, 50, 55])
+    np.testing.assert_allclose(stf.lines[0].get_ydata(), [85, 90, 95])
+    assert (len(split.lines), len(stf.lines), len(below.lines)) == (2, 3, 2)  # a guess where there is one
+    assert {axes.get_xlabel() for axes in (split, below)} == {"Items seen"}
+    failed = data[(data["learner"] == "er") & (data["order"] == "stf")].head(1).assign(metric="out_of_memory", value=1)
+    split, stf, *_ = curves.render(target, pd.concat([data, failed]), real).axes
+    assert (split.lines[0].get_ydata().size, stf.lines[0].get_ydata().size) == (3, 0)
+
+
+def drawn_lines(axes):
+    """Of each line of a panel of bursts the colour of each item."""
+    return [[tuple(np.round(colour, 6)) for colour in image.get_array()[0]] for image in axes.images]
+
+
+def test_bursts_draw_each_item_in_its_categorys_colour_and_its_instances_shade(real):
+    # Three classes: batches of 4, 3 and 1 items, and the same items in bursts.
+    runs = {
+        "split": [(0, 1, 4, 1), (0, 1, 3, 1), (0, 1, 4, 2), (1, 0, 0, 3), (2, 2, 5, 1)],
+        "instances": [(0, 1, 4, 3), (1, 2, 5, 1), (2, 0, 0, 3), (3, 1, 3, 1)],
+    }
+    rows = [(order, *run) for order, those in runs.items() for run in those]
+    data = pd.DataFrame(rows, columns=["order", "chunk", "class", "instance", "value"]).assign(dataset="emnist")
+    batches, stream = bursts.render({"names": {"emnist": "E"}}, data, real).axes
+    whole = [tuple(np.round(to_rgb(colour), 6)) for colour in class_colours(3)]
+    pale = tuple(np.round(np.array(whole[1]) * 0.35 + 0.65, 6))  # the second of class 1's two instances
+    assert drawn_lines(batches) == [[pale, whole[1], pale, pale], [whole[0]] * 3, [whole[2]]]
+    assert drawn_lines(stream) == [[pale] * 3 + [whole[2]], [whole[0]] * 3 + [whole[1]]]  # goes on from line to line
+    assert [box.get_width() > len(line) for box, line in zip(batches.patches, drawn_lines(batches))] == [True] * 3
+    assert not stream.patches
+    assert [label.get_text() for label in batches.get_yticklabels()] == ["1", "2", "3"]
+    assert [label.get_text() for label in stream.get_yticklabels()] == ["0", "4"]
+    assert batches.get_xlim() == stream.get_xlim()
 
 
 @pytest.mark.parametrize("figure_case", ["scatter"], indirect=True)

@@ -99,6 +99,14 @@ def test_oracles_across_have_one_line_of_headings(oracles, reduced):
     assert table.footnotes[0] == "† Stand-in data, not the paper's. EMNIST: synthetic glyphs."
 
 
+def test_deviations_instead_of_intervals_and_an_ideal_that_is_not_ranked(table_target, learnt, real):
+    usual = results_table.render(table_target, learnt, real)
+    assert list(usual.body["CIFAR-10", "Fin. Acc."]) == ["40.0 ± 5.0", "50.0 ± 5.0"]
+    table = results_table.render(table_target | {"spread": "sd", "ideal": "ace"}, learnt, real)
+    assert list(table.body["CIFAR-10", "Fin. Acc."]) == ["40.0 ± 2.0", "50.0 ± 2.0"]
+    assert table.bold.to_numpy().tolist() == [[False, True, True], [False, False, False]]
+
+
 @pytest.mark.parametrize(
     ("metric", "best"), [("forgetting_events", "ER"), ("never_learnt", "ER"), ("unforgettable", "ACE")]
 )

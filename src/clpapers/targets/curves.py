@@ -12,7 +12,7 @@ from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import CHANCE_PREFIX, OUT_OF_MEMORY
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import failures, row_and_column, without
-from clpapers.targets.style import GUESS, STYLE, legend_above, panels, variants
+from clpapers.targets.style import GUESS, STYLE, legend_above, panels, stream_title, variants
 
 MARKED_UP_TO = 10  # points of a line
 TOP = {"ha": "center", "va": "top", "size": 5.5, "color": "0.35"}
@@ -24,37 +24,39 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     A method of which any seed diverged or ran out of memory has no line, as a table gives it no number.
 
-    Panels stand metrics down and data sets across, or the metrics of a single data set across. A method's versions have
+    Panels stand metrics down and data sets, or another factor's levels on one data set, across; or the metrics across,
+    where there is but one level. A method's versions have
     one colour (`style.variants`). Where tasks come in several cycles, these are numbered, and parted by dotted lines.
 
     Parameters
     ----------
     target: keys `metrics`, `grid` (orders data sets and learners; the one factor besides is what scalars run over),
-        `rows` (the factor that lines are of, default `learner`), `spread` (`sd`: bands of a standard deviation), `cell`
-        (whose order may have `cycles`), `names` (of levels, of each metric with its unit, and under `<metric> over` of
-        what it runs over; "chance" names the expected guess, which without it is not drawn).
+        `rows` (the factor that lines are of, default `learner`), `columns` (the one across, default `dataset`),
+        `spread` (`sd`: bands of a standard deviation), `cell` (whose order may have `cycles`), `names` (of levels, of
+        each metric with its unit, and under `<metric> over` of what it runs over; "chance" names the expected guess,
+        which without it is not drawn).
     data: columns `dataset`, `learner`, that factor, `seed`, `metric`, `time`, `value`, as measured by `learning` or
         `gradients`.
     """
-    row, _ = row_and_column(target)
+    row, column = row_and_column(target)
     spread = target.get("spread", "half_width")
     cycles = target.get("cell", {}).get("order", {}).get("cycles", 1)
-    datasets, learners = levels(target, data, "dataset"), levels(target, data, row)
+    columns, learners = levels(target, data, column), levels(target, data, row)
     metrics = [metric for metric in target["metrics"] if metric in set(data["metric"])]
     timed = data.loc[data["metric"].isin(metrics), "time"].notna().any()
-    (x,) = {"time"} if timed else target["grid"].keys() - {"dataset", "learner", row}
-    fit = without(data[data["metric"] == OUT_OF_MEMORY], data[data["metric"].isin(metrics)])
-    summary = summarise(fit, ["metric", "dataset", row, x])
+    (x,) = {"time"} if timed else target["grid"].keys() - {"dataset", "learner", row, column}
+    fit = without(data[data["metric"] == OUT_OF_MEMORY], data[data["metric"].isin(metrics)], column)
+    summary = summarise(fit, ["metric", column, row, x])
     summary = summary[np.isfinite(summary["mean"])].sort_values(x)
-    across = len(datasets) == 1
-    rows, columns = (1, len(metrics)) if across else (len(metrics), len(datasets))
+    across = len(columns) == 1
+    shape = (1, len(metrics)) if across else (len(metrics), len(columns))
     remarks = failures(target, data)
-    height = 2.4 if rows == columns == 1 else 1.7 * rows + 0.2
-    figure, grid = panels(target, notes, data["dataset"], rows, columns, height, remarks=remarks)
+    height = 2.4 if shape == (1, 1) else 1.7 * shape[0] + 0.2
+    figure, grid = panels(target, notes, data["dataset"], *shape, height, remarks=remarks)
     grid = grid.T if across else grid
     for axes, metric in zip(grid, metrics):
-        for panel, dataset in zip(axes, datasets):
-            lines = summary[(summary["metric"] == metric) & (summary["dataset"] == dataset)]
+        for panel, level in zip(axes, columns):
+            lines = summary[(summary["metric"] == metric) & (summary[column] == level)]
             for learner, (colour, dashed) in variants(learners).items():
                 line = lines[lines[row] == learner]
                 style = {"color": colour, "linestyle": "--" if dashed else "-"}
@@ -64,7 +66,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
                 low, high = (line["mean"] + sign * line[spread] for sign in (-1, 1))
                 panel.fill_between(line[x], low, high, color=colour, alpha=0.15, linewidth=0)
             shown = lines["mean"].tolist()
-            guesses = data[(data["metric"] == CHANCE_PREFIX + metric) & (data["dataset"] == dataset)]
+            guesses = data[(data["metric"] == CHANCE_PREFIX + metric) & (data[column] == level)]
             if "chance" in target.get("names", {}) and not guesses.empty:
                 shown.append(guesses["value"].mean())
                 panel.axhline(shown[-1], **GUESS, label=named(target, "chance"))
@@ -81,8 +83,9 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
                 panel.set_xticks(target["grid"][x])
         axes[0].set_ylabel(named(target, metric))
     for axes in grid if across else grid[:1]:
-        for panel, dataset in zip(axes, datasets):
-            panel.set_title(notes.mark(named(target, dataset), dataset))
+        for panel, level in zip(axes, columns):
+            mark = notes.mark(named(target, level), level)
+            panel.set_title(mark if column == "dataset" else stream_title(target, notes, data, level))
     legend_above(figure, *grid[0, 0].get_legend_handles_labels())
     return figure
 

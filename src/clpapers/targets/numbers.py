@@ -95,9 +95,9 @@ def failures(target: dict, data: pd.DataFrame) -> list[str]:
     return notes
 
 
-def without(failed: pd.DataFrame, data: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `data` of other methods than those that `failed` on a data set."""
-    keys = ["dataset", "learner"]
+def without(failed: pd.DataFrame, data: pd.DataFrame, across: str = "dataset") -> pd.DataFrame:
+    """The rows of `data` of other methods than those that `failed` on a data set, or with a level of `across`."""
+    keys = [across, "learner"]
     return data[~pd.MultiIndex.from_frame(data[keys]).isin(pd.MultiIndex.from_frame(failed[keys]))]
 
 

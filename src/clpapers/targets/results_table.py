@@ -1,4 +1,4 @@
-"""Renders a benchmark table: methods down, data sets or task oracles across, mean ± 95 % half-width."""
+"""Renders a benchmark table: methods down, data sets or another factor across, mean ± 95 % half-width or SD."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ ABSENT = "N.A."  # a combination that the experiment leaves out, where the targe
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     """Lay out the metrics measured by `learning`; the best mean of each column is bold, a random guess stands below.
 
+    What methods are divided by (`ideal`) is not ranked with them.
+
     Columns that are no data sets are headed by their level alone where there is one metric, and a stand-in is then
     marked in the title.
 
@@ -33,7 +35,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
         `learner` and `dataset`), `metrics`,
         `grid` (gives rows and columns their order), `names` (display names; "chance" names the guess, "absent" stands
         where there is nothing),
-        `decimals` (default 1; or a dictionary, by metric).
+        `decimals` (default 1; or a dictionary, by metric), `spread` (`sd`: standard deviations instead of half-widths),
+        `ideal` (a learner).
     data: columns `dataset`, the two factors, `seed`, `metric`, `value`.
     """
     row, column = row_and_column(target)
@@ -42,6 +45,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     cells = summary.set_index(["row", "column", "metric"])
     methods = [named(target, level) for level in levels(target, data, row)]
     rows = [*methods, *guess["row"].unique()]
+    unranked = np.array([method == named(target, target.get("ideal")) for method in methods])
+    spread = target.get("spread", "half_width")
     decimals, absent = target.get("decimals", 1), target.get("names", {}).get("absent", ABSENT)
     body = {(named(target, row), ""): rows}
     bold = {(named(target, row), ""): [False] * len(rows)}
@@ -52,10 +57,11 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
             these = cells.reindex([(down, across, metric) for down in rows])
             heading = notes.mark(across, level) if column == "dataset" else across, named(target, metric)
             body[heading] = [
-                absent if pd.isna(mean) and note != OUT_OF_MEMORY else plus_minus(mean, half, digits, note)
-                for mean, half, note in zip(these["mean"], these["half_width"], these["note"])
+                absent if pd.isna(mean) and note != OUT_OF_MEMORY else plus_minus(mean, around, digits, note)
+                for mean, around, note in zip(these["mean"], these[spread], these["note"])
             ]
             mean = these["mean"].iloc[: len(methods)].replace(np.inf, np.nan)  # a method that diverged is never best
+            mean = mean.mask(unranked)
             best = mean.min() if metric in LOWER_IS_BETTER else mean.max()
             bold[heading] = [*(mean == best) & (metric not in UNRANKED), *[False] * (len(rows) - len(methods))]
     body, bold, standin = pd.DataFrame(body), pd.DataFrame(bold), None

@@ -1,0 +1,37 @@
+"""Measures streams of instances: of which class, and of which of its instances, their items are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from clpapers.metrics.factors import flat
+
+
+def measure(
+    target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray, np.ndarray]]
+) -> pd.DataFrame:
+    """Part every stream into its longest runs of one chunk and one instance.
+
+    Parameters
+    ----------
+    target: no keys of its own.
+    inputs: (factors, arrays of the stream file, labels `[N]` and instances `[N]` of the data set's training split).
+
+    Returns
+    -------
+    One row a run, in stream order. Columns: the factors, `seed`, `metric` (`items`), `chunk` (between boundaries, from
+    0), `class`, `instance`, `value` (how many items).
+    """
+    frames = []
+    for factors, stream, labels, instances in inputs:
+        shown = stream["indices"]
+        chunk = np.searchsorted(stream["boundaries"], np.arange(shown.size), side="right")
+        items = np.stack([chunk, labels[shown], instances[shown]])
+        starts = np.flatnonzero(np.r_[True, (items[:, 1:] != items[:, :-1]).any(axis=0)])
+        runs = pd.DataFrame(items[:, starts].T, columns=["chunk", "class", "instance"])
+        key = {**flat(factors), "seed": int(stream["seed"]), "metric": "items"}
+        frames.append(pd.DataFrame({**key, **runs, "value": np.diff([*starts, shown.size])}))
+    return pd.concat(frames, ignore_index=True)

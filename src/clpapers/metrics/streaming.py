@@ -1,0 +1,132 @@
+"""Measures learning item by item: accuracy beside that of an ideal learner, memory, and what is known to be unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from clpapers.metrics.accuracy import final_accuracy
+from clpapers.metrics.cost import MB
+from clpapers.metrics.factors import flat
+from clpapers.metrics.learning import CHANCE_PREFIX, OUT_OF_MEMORY
+from clpapers.streams.chunks import CLASS_CHUNKS
+
+
+def omega_all(learner: ArrayLike, offline: ArrayLike) -> float:
+    """Ω_all (Hayes et al., eq. 1): the mean over testing events of a learner's accuracy divided by the offline one's.
+
+    It is 1 for a learner as good as the offline one, and above for a better one.
+
+    Parameters
+    ----------
+    learner, offline: float [T], accuracies at the same testing events.
+
+    Raises `ValueError` for other numbers of events, and where the offline learner's accuracy is not above zero.
+    """
+    learner, offline = np.asarray(learner, float), np.asarray(offline, float)
+    if learner.shape != offline.shape:
+        raise ValueError(f"{learner.size} testing events, {offline.size} of the ideal; test both at the same ones")
+    if not (offline > 0).all():
+        event = int(np.argmin(offline > 0))
+        raise ValueError(
+            f"the ideal's accuracy at testing event {event + 1} is {offline[event]:g}, by which Ω_all cannot divide; "
+            "raise evaluation.every or test on more items"
+        )
+    return float(np.mean(learner / offline))
+
+
+def accuracies(events: dict, only_seen: bool) -> np.ndarray:
+    """The accuracy at each testing event: float [T] in [0, 1].
+
+    Parameters
+    ----------
+    events: the section of that name in a run's result; of it `correct` [T, K], of `total` [K] test items a class, and
+        `seen` [T, K], whether a class was in the stream by then.
+    only_seen: whether the test items of classes not yet seen are left out.
+    """
+    counted = np.array(events["seen"], bool) if only_seen else True
+    return final_accuracy(np.multiply(events["correct"], counted), np.multiply(events["total"], counted))
+
+
+def unknown_auroc(events: dict) -> float:
+    """How well confidence tells test items of seen classes from others: the mean area over events that have both."""
+    areas = [area for area in events["unknown_auroc"] if area is not None]
+    return float(np.mean(areas)) if areas else np.nan
+
+
+# What a curve has at each event, from the accuracies [T] there and the section `events`.
+CURVES: dict[str, Callable[[np.ndarray, dict], np.ndarray]] = {
+    "accuracy_by_time": lambda alpha, events: 100 * alpha,  # %
+    "memory_by_time": lambda alpha, events: np.array([held["training"] for held in events["learner_bytes"]]) / MB,
+}
+METRICS = ("omega_all", "unknown_auroc", *CURVES)
+CHANCES: dict[str, Callable[[dict], float]] = {  # expected of a uniform guess among all classes
+    "accuracy_by_time": lambda events: 100 / len(events["total"]),
+    "unknown_auroc": lambda events: 0.5,
+}
+
+
+def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFrame:
+    """Measure every seed of every run (Hayes et al., section 2.2).
+
+    Where classes come one after the other, the accuracy at a testing event is that on the classes seen so far;
+    elsewhere on all test data (section 2.1).
+
+    Parameters
+    ----------
+    target: keys `metrics` (of `METRICS`) and, for `omega_all`, `ideal`, the learner whose run on the same data, order
+        and seed is divided by.
+    inputs: (factors, cell hash, parsed run result), one a result file.
+
+    Returns
+    -------
+    Columns: the factors, `cell`, `seed`, `metric`, `time` (items seen, of curves; NaN for scalars), `value`:
+    `omega_all` and `unknown_auroc` of a run, `accuracy_by_time` (%) and `memory_by_time` (what the learner holds, MB of
+    10⁶ bytes) at each event. For all but Ω_all and memory there is also `chance_<metric>`, what a uniform guess is
+    expected to reach. A run for which memory did not suffice has but a 1 under `out_of_memory`.
+
+    Raises `ValueError`, in one line, where the ideal has no run to divide by, or none that Ω_all can divide by.
+    """
+    runs = [
+        (factors, cell, result["cell"]["order"]["name"], run)
+        for factors, cell, result in inputs
+        for run in result["seeds"]
+    ]
+    curves, ideal = {}, {}
+    for factors, cell, order, run in runs:
+        if not run.get(OUT_OF_MEMORY):
+            curves[cell, run["seed"]] = accuracies(run["events"], order in CLASS_CHUNKS)
+            if factors["learner"] == target.get("ideal"):
+                ideal[_shared(factors, run)] = curves[cell, run["seed"]]
+    rows = []
+    for factors, cell, _, run in runs:
+        key = {**flat(factors), "cell": cell, "seed": run["seed"]}
+        if run.get(OUT_OF_MEMORY):
+            rows.append({**key, "metric": OUT_OF_MEMORY, "time": np.nan, "value": 1.0})
+            continue
+        alpha, events = curves[cell, run["seed"]], run["events"]
+        for metric in target["metrics"]:
+            if metric in CURVES:
+                rows += [
+                    {**key, "metric": metric, "time": float(time), "value": float(value)}
+                    for time, value in zip(events["time"], CURVES[metric](alpha, events), strict=True)
+                ]
+            elif metric == "unknown_auroc":
+                rows.append({**key, "metric": metric, "time": np.nan, "value": unknown_auroc(events)})
+            elif (shared := _shared(factors, run)) in ideal:
+                rows.append({**key, "metric": metric, "time": np.nan, "value": omega_all(alpha, ideal[shared])})
+            else:
+                raise ValueError(f"ideal: {target['ideal']!r} has no run on {shared}; give it one, as the others have")
+            if metric in CHANCES:
+                guess = float(CHANCES[metric](events))
+                rows.append({**key, "metric": CHANCE_PREFIX + metric, "time": np.nan, "value": guess})
+    return pd.DataFrame(rows)
+
+
+def _shared(factors: dict, run: dict) -> str:
+    """What a run has in common with that of the ideal learner: `dataset mnist, order {'name': 'random'}, seed 3`."""
+    own = [f"{key} {value}" for key, value in factors.items() if key.partition(".")[0] != "learner"]
+    return ", ".join([*own, f"seed {run['seed']}"])
