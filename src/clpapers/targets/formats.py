@@ -28,6 +28,7 @@ _LATEX = str.maketrans(
         "‡": r"$^\ddagger$",
         "μ": r"$\mu$",
         "σ": r"$\sigma$",
+        "Ω": r"$\Omega$",
         "√": r"$\surd$",
         "≤": r"$\leq$",
         "≥": r"$\geq$",
