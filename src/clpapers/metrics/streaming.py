@@ -90,24 +90,20 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
 
     Raises `ValueError`, in one line, where the ideal has no run to divide by, or none that Ω_all can divide by.
     """
-    runs = [
-        (factors, cell, result["cell"]["order"]["name"], run)
-        for factors, cell, result in inputs
-        for run in result["seeds"]
-    ]
-    curves, ideal = {}, {}
-    for factors, cell, order, run in runs:
-        if not run.get(OUT_OF_MEMORY):
-            curves[cell, run["seed"]] = accuracies(run["events"], order in CLASS_CHUNKS)
-            if factors["learner"] == target.get("ideal"):
-                ideal[_shared(factors, run)] = curves[cell, run["seed"]]
-    rows = []
-    for factors, cell, _, run in runs:
+    runs, ideal, rows = [], {}, []
+    for factors, cell, result in inputs:
+        only_seen = result["cell"]["order"]["name"] in CLASS_CHUNKS
+        for run in result["seeds"]:
+            alpha = None if run.get(OUT_OF_MEMORY) else accuracies(run["events"], only_seen)
+            runs.append((factors, cell, run, alpha))
+            if factors["learner"] == target.get("ideal") and alpha is not None:
+                ideal[_shared(factors, run)] = alpha
+    for factors, cell, run, alpha in runs:
         key = {**flat(factors), "cell": cell, "seed": run["seed"]}
-        if run.get(OUT_OF_MEMORY):
+        if alpha is None:
             rows.append({**key, "metric": OUT_OF_MEMORY, "time": np.nan, "value": 1.0})
             continue
-        alpha, events = curves[cell, run["seed"]], run["events"]
+        events = run["events"]
         for metric in target["metrics"]:
             if metric in CURVES:
                 rows += [
