@@ -362,10 +362,11 @@ def test_bursts_draw_each_item_in_its_categorys_colour_and_its_instances_shade(r
     data = pd.DataFrame(rows, columns=["order", "chunk", "class", "instance", "value"]).assign(dataset="emnist")
     batches, stream = bursts.render({"names": {"emnist": "E"}}, data, real).axes
     whole = [tuple(np.round(to_rgb(colour), 6)) for colour in class_colours(3)]
-    pale = tuple(np.round(np.array(whole[1]) * 0.35 + 0.65, 6))  # the second of class 1's two instances
+    pale = tuple(np.round(np.array(whole[1]) * 0.45 + 0.55, 6))  # the second of class 1's two instances
     assert drawn_lines(batches) == [[pale, whole[1], pale, pale], [whole[0]] * 3, [whole[2]]]
     assert drawn_lines(stream) == [[pale] * 3 + [whole[2]], [whole[0]] * 3 + [whole[1]]]  # goes on from line to line
     assert [box.get_width() > len(line) for box, line in zip(batches.patches, drawn_lines(batches))] == [True] * 3
+    assert max(box.zorder for box in batches.patches) < min(image.zorder for image in batches.images)
     assert not stream.patches
     assert [label.get_text() for label in batches.get_yticklabels()] == ["1", "2", "3"]
     assert [label.get_text() for label in stream.get_yticklabels()] == ["0", "4"]

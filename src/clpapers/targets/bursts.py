@@ -15,8 +15,8 @@ from clpapers.streams.chunks import CLASS_CHUNKS
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.style import STYLE, class_colours, legend_above, panels, stream_title
 
-PALEST = 0.65  # share of white in the colour of a category's last instance
-BOX, LINE = 0.9, 0.6  # heights of a batch's box and of its items' line, where lines are 1 apart
+PALEST = 0.55  # share of white in the colour of a category's last instance
+BOX, LINE = 0.9, 0.65  # heights of a batch's box and of its items' line, where lines are 1 apart
 LISTED_UP_TO = 12  # categories
 
 
@@ -65,7 +65,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
                     Rectangle(corner, len(line) + 2 * margin, BOX, facecolor="0.85", edgecolor="0.5", linewidth=0.4)
                 )
             place = (0, len(line), i + LINE / 2, i - LINE / 2)
-            panel.imshow(line[None], extent=place, aspect="auto", interpolation="nearest")
+            panel.imshow(line[None], extent=place, aspect="auto", interpolation="nearest", zorder=2)
         panel.set(xlim=(-2 * margin, width + 2 * margin), ylim=(len(lines) - 0.4, -0.6), xlabel="Items")
         starts = np.cumsum([0, *map(len, lines[:-1])])
         panel.set_yticks(
