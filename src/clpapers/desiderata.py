@@ -6,7 +6,6 @@ under every table and figure of runs. Imports nothing heavy.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable
 
@@ -130,26 +129,24 @@ def verdicts(cell: dict, view: str, metrics: Iterable[str], facts: dict) -> dict
     }
 
 
-def number_of_tasks(order: dict, facts: dict) -> int | float | None:
+def number_of_tasks(order: dict, facts: dict) -> int | None:
     """How many tasks there are in a stream: parts each drawn from one distribution, as section 2 defines them.
 
-    A stationary stream is one. None where the distribution drifts (`stf`), so that there is none; ∞ where as many as
-    there are bursts (`instances`), which the data's frames decide.
+    A stationary stream is one. None where the distribution drifts (`stf`) or follows a recording (`instances`), so that
+    there is none.
     """
-    if order["name"] == "stf":
+    if order["name"] in ("stf", "instances"):
         return None
-    if order["name"] == "instances":
-        return math.inf
     if order["name"] in ("random", "offline"):
         return 1
     return len(facts["classes"]) if order["name"] == "dominant" else order["tasks"]
 
 
-def _more_than_two(tasks: float) -> str:
-    return f"{YES if tasks > 2 else 'no'} ({'a burst a task' if tasks == math.inf else f'{tasks} tasks'})"
+def _more_than_two(tasks: int) -> str:
+    return f"{YES if tasks > 2 else 'no'} ({tasks} tasks)"
 
 
-def _resemblance(order: dict, tasks: float | None) -> str:
+def _resemblance(order: dict, tasks: int | None) -> str:
     if tasks == 1:
         return "n/a (one task)"
     return "no (pixels permuted)" if order["name"] == "permuted_pixels" else YES
@@ -184,8 +181,6 @@ def _no_retraining(cell: dict, facts: dict) -> str:
     order = cell["order"]
     if cell["learner"]["name"] in KEEPING:
         return f"no ({KEEPING[cell['learner']['name']]})"
-    if order["name"] == "instances":
-        return YES if order["burst"] is None else "no (instances come again)"
     if order["name"] == "offline" and order["items"] > (order["length"] or facts["train"]):
         return "no (several epochs over all data)"
     cycles = 2 if order["name"] == "split_two" else order.get("cycles", 1)
