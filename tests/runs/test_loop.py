@@ -65,6 +65,9 @@ OF_ONE_NET = (
     "prog_nn",
     "vcl",
     "vcl_coreset",
+    "nn1",
+    "bartmap",
+    "geppnet",
 )  # the CNN is no net of theirs, or no net is
 
 

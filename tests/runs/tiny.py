@@ -82,6 +82,18 @@ OPTIONS = {
         "clip": 0.5,
         "chill": 0.1,
     },
+    "nn1": {},
+    "bartmap": {"bias": 10, "alpha": 1e-8, "gamma": 1e-7, "epsilon": -1e-5, "vigilance": 0},
+    "geppnet": {
+        "side": 5,
+        "start": 3,
+        "noise": 0.1,
+        "rates": [0.2, 0.01],
+        "radii": [2, 0.5],
+        "settling": 0.3,
+        "margin": 0.3,
+        "readout_rate": 0.05,
+    },
 }
 VARIANTS = [
     *OPTIONS.items(),
@@ -133,7 +145,7 @@ def cell(learner, options, net="resnet", *, oracle=NONE, train="none", order=RAN
         "budget": {"optimizer": "sgd", "learning_rate": 0.1, "batch": 5, "replay_batch": 4, "memory": 20}
         | budget
         | (BY_TASK if learner in ("vcl", "vcl_coreset", "vgr") else {}),
-        "scaling": "unit" if learner in ("gr", "cn_dpm", "vgr") else "symmetric",
+        "scaling": "unit" if learner in ("gr", "cn_dpm", "vgr", "bartmap") else "symmetric",
         "evaluation": {"points": 3, "probes": 17, "test": None, "oracles": oracles or {}},
         "precision": "float64",
     }

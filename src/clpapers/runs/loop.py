@@ -77,7 +77,7 @@ def train(
     and for each time the packed bits, in base64, of whether the probes seen so far are classified correctly, all
     classes competing;
     `online`: for each step the number of stream items classified correctly before they are learnt, and their mean
-    loss (null for a learner that never looks at the stream batch); `memory`: items, bytes, items per class;
+    loss (null for a learner that says nothing of them); `memory`: items, bytes, items per class;
     `oracle`: the task of each class (null where classes have none) and the number of task changes; `learner`: what
     the learner says of itself; `diverged`: the first step whose loss was no finite number, null where there is none
     (on the stream batch; of a learner that never looks at it, on what it trains on); `learner_bytes`: what the
@@ -188,7 +188,7 @@ def _train_stack(
             "steps": len(ends),
             "test": tests[s],
             "probes": probes.result(s),
-            "online": online.result(s) if learner.looks else {"correct": None, "loss": None},
+            "online": online.result(s),
             "memory": learner.memory_use(s),
             "oracle": {
                 "task_of_class": None if c.tasks.of_class is None else c.tasks.of_class.tolist(),
@@ -298,8 +298,10 @@ class Online:
             self.notes.clear()
 
     def result(self, s: int) -> dict:
-        """Items right and mean loss of each step, of the stack's seed number s."""
+        """Items right and mean loss of each step, of the stack's seed number s; null where nothing was said of them."""
         self.reduce()
+        if not self.predicted:
+            return {"correct": None, "loss": None}
         right = torch.cat([block[s] for block in self.predicted]) == self.labels[s]
         return {
             "correct": np.add.reduceat(right.cpu().numpy(), self.starts, dtype=int).tolist(),

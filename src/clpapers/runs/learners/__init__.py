@@ -94,7 +94,7 @@ class Learner:
         """The oracle's task changes with the batch of step t, which is learnt next."""
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Learn stream batch number t. Returns its loss [S] and logits [S, B, K] before learning.
+        """Learn stream batch number t. Returns its loss [S] and logits [S, B, K] before learning, or None for both.
 
         A learner that does not look gets no x and y, and returns the loss [S] that it trains on, or None.
         """

@@ -1,0 +1,130 @@
+"""Biased ARTMAP."""
+
+from __future__ import annotations
+
+import torch
+
+from clpapers.runs.course import CourseError
+from clpapers.runs.learners import Learner, Setting
+from clpapers.runs.nearest import best_of_classes
+
+BLOCK = 64  # nodes whose matches are computed at a time
+UNCOMMITTED = 3.5  # nodes are searched above this multiple of αM, which an uncommitted node would have: authors' code
+
+
+class BARTMAP(Learner):
+    """Biased ARTMAP. Carpenter & Gaddam 2010, with fast learning (β = 1), as in its authors' code.
+
+    An input a in [0, 1]^M is complement coded, A = (a, 1 - a), |·| being the sum of elements. Node j has a weight w_j,
+    at first the input that made it, and a class. Nodes are searched by falling T_j = |A∧w_j| + (1-α)(M - |w_j|), the
+    earlier of equals first. A node is attended if its match, biased by e, is not below the vigilance ρ:
+
+        (|[w_j - λe]₊ ∧ [A - λe]₊| + γ) / (|[A - λe]₊| + γ) ≥ ρ.
+
+    If it has the right class, it learns: w_j ← A∧w_j, which is not biased. If not, match tracking lifts ρ to its match
+    + ε, and attention turns away from what matched: with x = A∧w_j, e_i ← (x_i - |x|/2M) / (1+λ) wherever
+    [x_i - λe_i]₊ - |x|/2M > e_i. If none is left, a new node gets w = A and the class. Each input starts with e = 0
+    and ρ = ρ̄, and is seen once. The class of the largest T answers.
+
+    It needs no net, and says nothing of a stream item before it learns it. T - M is computed from |[w_j - A]₊|, so that
+    α counts in single precision.
+
+    Parameters
+    ----------
+    bias: λ, how strongly attention is biased. 0 is fuzzy ARTMAP.
+    alpha: α, how far among nodes that contain the input the smaller one is preferred.
+    gamma: γ, which keeps the match of an input without attended features finite.
+    epsilon: ε of match tracking.
+    vigilance: the baseline ρ̄.
+    """
+
+    stackable = False  # each seed makes its own number of nodes
+    own_nets = True
+
+    def __init__(self, setting: Setting, *, bias: float, alpha: float, gamma: float, epsilon: float, vigilance: float):
+        super().__init__(setting)
+        self.bias, self.alpha, self.gamma, self.epsilon, self.vigilance = bias, alpha, gamma, epsilon, vigilance
+        self.device = setting.items.device
+        self.M = setting.images.pixels[0].numel()
+        self.w = torch.zeros(0, 2 * self.M, device=self.device, dtype=setting.images.dtype)  # [C, 2M]
+        self.sizes = torch.zeros(0, device=self.device, dtype=torch.float64)  # [C], M - |w_j|
+        self.labels = torch.zeros(0, device=self.device, dtype=torch.int64)  # [C]
+
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[None, None]:
+        for A, label in zip(self.complement_coded(x), y[0]):
+            self.learn(A, label)
+        return None, None
+
+    def complement_coded(self, x: torch.Tensor) -> torch.Tensor:
+        """Inputs [1, B, …] → [B, 2M]. CourseError where they are not in [0, 1]."""
+        a = x[0].flatten(1)
+        low, high = (float(edge) for edge in a.aminmax())
+        if not 0 <= low <= high <= 1:
+            raise CourseError(
+                f"learner bartmap: inputs from {low:.3g} to {high:.3g}, but it needs them in [0, 1]; take scaling unit "
+                "for images, non-negative features of length 1 otherwise"
+            )
+        return torch.cat([a, 1 - a], dim=1)
+
+    def choice(self, A: torch.Tensor) -> torch.Tensor:
+        """T [C] of an input [2M], in double precision."""
+        outside = (self.w - A).clamp_min_(0).sum(dim=1)  # |w_j| - |A∧w_j|
+        return self.M - outside.double() - self.alpha * self.sizes
+
+    def learn(self, A: torch.Tensor, label: torch.Tensor) -> None:
+        """Search a node for an input [2M], and let it learn."""
+        T = self.choice(A)
+        order = T.argsort(descending=True, stable=True)
+        order = order[T[order] > UNCOMMITTED * self.alpha * self.M]
+        e, rho = torch.zeros_like(A), self.vigilance
+        while len(order):
+            nodes = order[:BLOCK]
+            x = torch.minimum(A, self.w[nodes])
+            match = self.match(x, A, e)
+            attended = (match >= rho).nonzero()[:, 0]
+            if not len(attended):
+                order = order[BLOCK:]
+                continue
+            first = attended[0]
+            if self.labels[nodes[first]] == label:
+                self.w[nodes[first]] = x[first]
+                self.sizes[nodes[first]] = self.size(x[first])
+                return
+            rho = match[first] + self.epsilon
+            e = self.raised(e, x[first])
+            order = order[first + 1 :]
+        self.w = torch.cat([self.w, A[None]])
+        self.sizes = torch.cat([self.sizes, self.size(A)[None]])
+        self.labels = torch.cat([self.labels, label[None]])
+
+    def match(self, x: torch.Tensor, A: torch.Tensor, e: torch.Tensor) -> torch.Tensor:
+        """The biased match [n] of an input's overlaps x = A∧w [n, 2M] with nodes."""
+        kept = ((each - self.bias * e).clamp_min_(0).sum(dim=-1) + self.gamma for each in (x, A))
+        return torch.div(*kept)
+
+    def raised(self, e: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """The bias e [2M] after a wrong prediction by an attended node whose overlap with the input is x [2M]."""
+        mean = x.mean()
+        attended = (x - self.bias * e).clamp_min_(0) - mean > e
+        return torch.where(attended, (x - mean) / (1 + self.bias), e)
+
+    def size(self, w: torch.Tensor) -> torch.Tensor:
+        """M - |w|, the edges of the box of inputs that a node [2M] contains, summed up."""
+        return self.M - w.sum(dtype=torch.float64)
+
+    @torch.no_grad()
+    def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
+        """The largest T of each class's nodes; -∞ for classes without any."""
+        T = torch.stack([self.choice(A) for A in self.complement_coded(x)])
+        return best_of_classes(T, self.labels, self.classes)[None]
+
+    def confidence(self, scores: torch.Tensor) -> torch.Tensor:
+        """The largest T as a share of its maximum M, which an input has that made a node."""
+        return scores.amax(dim=2) / self.M
+
+    def needed_to_answer(self) -> object:
+        return self.w, self.sizes
+
+    def report(self, s: int) -> dict:
+        """`nodes`: how many there are of each class."""
+        return {"nodes": torch.bincount(self.labels, minlength=self.classes).tolist()}

@@ -1,0 +1,119 @@
+"""GeppNet, a re-implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from clpapers.randomness import generator
+from clpapers.runs.learners import Learner, Setting
+from clpapers.runs.nearest import squared_distances
+
+
+class GeppNet(Learner):
+    """GeppNet. Gepperth & Karaoguz 2016: a self-organising map whose activity a linear readout classifies.
+
+    A re-implementation from descriptions, since no public code is known (docs/decisions.md, `streaming`); without the
+    replay of its short-term memory, which a streaming learner may not have. For each item x, with a unit's prototype
+    w_j, d_j = ‖x - w_j‖ and the best-matching unit's d:
+
+        κ ← mean of d over all items so far;  z_j = exp(-d_j² / 2κ²);  o = V z;  V ← V + ε_P (t - o) zᵀ
+        if o's arg-max is wrong, or its two largest are less than θ apart:  w_j ← w_j + ε exp(-g_j² / 2σ²) (x - w_j)
+
+    t being one at the item's class and g_j the distance on the grid from the best-matching unit. It needs no net, and
+    says nothing of a stream item before it learns it.
+
+    Parameters
+    ----------
+    side: units along a side of the square grid.
+    start: the first items, each of which, plus noise, is the first prototype of an equal share of the units, drawn at
+        random. A unit takes part from its item on.
+    noise: standard deviation of that noise, in units of the item's root mean square.
+    rates, radii: ε and σ, in units of the grid, at the first item and from the end of settling on.
+    settling: share of the stream during which they decay, exponentially.
+    margin: θ.
+    readout_rate: ε_P.
+    """
+
+    own_nets = True
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        side: int,
+        start: int,
+        noise: float,
+        rates: Sequence[float],
+        radii: Sequence[float],
+        settling: float,
+        margin: float,
+        readout_rate: float,
+    ):
+        super().__init__(setting)
+        self.rates, self.radii, self.margin, self.readout_rate = rates, radii, margin, readout_rate
+        self.settling = settling * int(setting.ends[-1])  # items
+        device, dtype = setting.items.device, setting.images.dtype
+        seeds, units, features = len(setting.seeds), side**2, setting.images.pixels[0].numel()
+        drawn = [generator(seed, "prototypes") for seed in setting.seeds]
+        born = np.stack([rng.permutation(units) * start // units for rng in drawn])
+        first = np.stack([noise * rng.standard_normal((units, features), np.float32) for rng in drawn])
+        self.born = torch.from_numpy(born).to(device)  # [S, N], the item with which each unit is born
+        self.w = torch.from_numpy(first).to(device, dtype)  # [S, N, D]; before its birth, a unit's noise
+        self.grid = torch.cartesian_prod(*2 * [torch.arange(side, device=device)])  # [N, 2]
+        self.V = torch.zeros(seeds, self.classes, units, device=device, dtype=dtype)
+        self.kappa = torch.zeros(seeds, device=device, dtype=dtype)
+        self.items = 0  # seen
+
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[None, None]:
+        for item, label in zip(x.flatten(2).unbind(1), y.unbind(1)):
+            self.learn(item, label)
+            self.items += 1
+        return None, None
+
+    @torch.no_grad()
+    def learn(self, x: torch.Tensor, y: torch.Tensor) -> None:
+        """One item of each seed: [S, D] and its class [S]."""
+        newborn = (self.born == self.items)[..., None]
+        if newborn.any():
+            scale = x.square().mean(dim=1).sqrt()[:, None, None]
+            self.w = torch.where(newborn, x[:, None] + scale * self.w, self.w)
+        squares = (self.w - x[:, None]).square_().sum(dim=2).masked_fill_(self.born > self.items, torch.inf)
+        nearest, unit = squares.min(dim=1)
+        self.kappa += (nearest.sqrt() - self.kappa) / (self.items + 1)
+        z = self.activity(squares)
+        o = (self.V * z[:, None]).sum(dim=2)
+        self.V += self.readout_rate * (F.one_hot(y, self.classes) - o)[..., None] * z[:, None]
+        (top, second), answer = o.topk(2).values.unbind(1), o.argmax(dim=1)
+        moves = (answer != y) | (top - second < self.margin)
+        if moves.any():
+            apart = (self.grid - self.grid[unit][:, None]).square().sum(dim=2)  # [S, N]
+            near = torch.exp(apart / (-2 * self.now(self.radii) ** 2)).masked_fill_(self.born > self.items, 0)
+            self.w.lerp_(x[:, None], (self.now(self.rates) * moves[:, None] * near).to(self.w.dtype)[..., None])
+
+    def now(self, ends: Sequence[float]) -> float:
+        """What decays from the first to the second of `ends`, at the present item."""
+        first, last = ends
+        return first * (last / first) ** min(self.items / self.settling, 1)
+
+    def activity(self, squares: torch.Tensor) -> torch.Tensor:
+        """z of squared distances to the prototypes [S, …, N]."""
+        return torch.exp(squares / (-2 * self.kappa.square().view(-1, *(squares.dim() - 1) * [1])))
+
+    @torch.no_grad()
+    def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
+        """The readout o."""
+        squares = torch.stack([squared_distances(*each) for each in zip(x.flatten(2), self.w)])
+        z = self.activity(squares.masked_fill_((self.born >= self.items)[:, None], torch.inf))
+        return torch.stack([z @ V.T for z, V in zip(z, self.V)])
+
+    def confidence(self, scores: torch.Tensor) -> torch.Tensor:
+        """The margin between the two largest outputs, which decides whether the map learns."""
+        top, second = scores.topk(2, dim=2).values.unbind(2)
+        return top - second
+
+    def needed_to_answer(self) -> object:
+        return self.w, self.V, self.kappa

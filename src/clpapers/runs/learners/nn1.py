@@ -1,0 +1,58 @@
+"""Incremental 1-nearest-neighbour."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+from clpapers.runs.learners import Learner, Setting
+from clpapers.runs.nearest import best_of_classes, squared_distances
+
+
+class NN1(Learner):
+    """1NN (`streaming`, section 3): store every vector and its label; the nearest vector's label is the answer.
+
+    Distances are Euclidean, squared. Of vectors equally near the earliest wins. Vectors are the items' pixels or
+    features as the cell scales them. It needs no net, and says nothing of a stream item before it stores it.
+    """
+
+    own_nets = True
+    passing = ("vectors",)  # `memory_use` counts them
+
+    def __init__(self, setting: Setting):
+        super().__init__(setting)
+        self.vectors: list[torch.Tensor] = []  # [S, n, D] in parts, which an evaluation joins
+        self.labels: list[torch.Tensor] = []  # [S, n], likewise
+
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[None, None]:
+        self.vectors.append(x.flatten(2))
+        self.labels.append(y)
+        return None, None
+
+    @contextlib.contextmanager
+    def evaluation(self) -> Iterator[None]:
+        self.vectors, self.labels = ([torch.cat(parts, dim=1)] for parts in (self.vectors, self.labels))
+        yield
+
+    @torch.no_grad()
+    def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
+        """Minus each class's smallest squared distance; -∞ for classes not seen."""
+        seeds = zip(x.flatten(2), self.vectors[0], self.labels[0])
+        return torch.stack([best_of_classes(-squared_distances(x, v), y, self.classes) for x, v, y in seeds])
+
+    def confidence(self, scores: torch.Tensor) -> torch.Tensor:
+        """Minus the squared distance to the nearest vector."""
+        return scores.amax(dim=2)
+
+    def needed_to_answer(self) -> object:
+        return self.vectors
+
+    def memory_use(self, s: int) -> dict:
+        per_class = sum(torch.bincount(y[s], minlength=self.classes) for y in self.labels)
+        return {
+            "items": sum(v.shape[1] for v in self.vectors),
+            "bytes": sum(v[s].nbytes for v in self.vectors),
+            "per_class": per_class.tolist(),
+        }

@@ -1,0 +1,24 @@
+"""What learners that compare an item with stored vectors share: distances, and the best of each class."""
+
+from __future__ import annotations
+
+import torch
+
+
+def squared_distances(x: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
+    """Squared Euclidean distances: x [B, D] and vectors [n, D] → [B, n]."""
+    squares = vectors.square().sum(dim=1) + x.square().sum(dim=1, keepdim=True)
+    return squares.addmm_(x, vectors.T, alpha=-2).clamp_min_(0)
+
+
+def best_of_classes(values: torch.Tensor, labels: torch.Tensor, classes: int) -> torch.Tensor:
+    """The largest value of each class: values [B, n] of items that came in this order, int64 labels [n] → [B, classes].
+
+    -∞ for a class without items. Of equal largest values the earliest item's class alone keeps it; the others' are the
+    next smaller number, so that an arg-max over classes finds the class of the arg-max over items.
+    """
+    best = values.new_full((len(values), classes), -torch.inf)
+    best.scatter_reduce_(1, labels.expand(len(values), -1), values, "amax")
+    first = labels[values.argmax(dim=1)][:, None]
+    tied = (best == best.gather(1, first)).scatter_(1, first, False)
+    return torch.where(tied, best.nextafter(torch.full_like(best, -torch.inf)), best)
