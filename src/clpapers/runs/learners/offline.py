@@ -28,24 +28,25 @@ class Offline(Learner):
     def __init__(self, setting: Setting, *, epochs: int, batch: int):
         super().__init__(setting)
         self.epochs, self.batch = epochs, batch
-        self.seen = self.learnt = 0  # items
+        self.seen = 0  # items
+        self.learnt: int | None = None  # by the net, where there is one yet
 
     def observe(self, t: int, x: None, y: None) -> None:
         self.seen = self.setting.step(t).stop
 
     def prepare(self) -> None:
-        """Train a net, unless nothing has come since the last one."""
+        """Train a net, unless nothing has come since the last one. Before anything comes it stays as it begins."""
         if self.learnt == self.seen:
             return
         n, setting, purpose = self.seen, self.setting, f"offline after {self.seen}"
         if n == 1 and setting.spec.get("batch_norm"):
             raise CourseError("net.batch_norm: nothing can be learnt from one item; test later, or take false")
         self.net, rngs = setting.net(purpose), [generator(seed, f"{purpose} items") for seed in setting.seeds]
-        optimizer, batch = self.optimize(list(self.net.parameters())), min(self.batch, n)
+        optimizer, batch = self.optimize(list(self.net.parameters())), self.batch
         for _ in range(self.epochs):
             order = torch.from_numpy(np.stack([rng.permutation(n) for rng in rngs])).to(setting.items.device)
             for start in range(0, n, batch):
-                chosen = order[:, min(start, n - batch) : start + batch]
+                chosen = order[:, max(min(start, n - batch), 0) : start + batch]
                 logits = self.net(setting.images(setting.items.gather(1, chosen)))
                 optimizer.zero_grad()
                 backward(cross_entropy(logits, setting.labels.gather(1, chosen)))
