@@ -138,7 +138,13 @@ REFUSED = [
     (PAPER, "  precision: float32\n", "", f"{CELL}: 'precision' is missing"),
     # orders
     (PAPER, "name: stf, mu_sigma: 0.05", "name: stff", "defaults.order.name: 'stff' is not one of stf, split, "
-     "split_two, split_ordered, split_range, split_overlapping, dominant, random, offline, permuted_pixels"),
+     "split_two, split_ordered, split_range, split_overlapping, dominant, random, offline, permuted_pixels, instances"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: instances", f"{CELL}: order instances needs a value for 'burst'"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: 0", "defaults.order.burst: 0 must be at least 1"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: null", f"{CELL}: order instances: mnist has none "
+     "recorded, as icubworld or icubworld_demonstrator has"),
+    (PAPER, "{name: split, tasks: 2}", "{name: instances, burst: null}", "targets.figure1.streams[0]: order instances: "
+     "toy-3-2 has none recorded, as icubworld or icubworld_demonstrator has"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0.5", "defaults.order.mu_sigma: 0.5 must be less than 0.5"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0", "defaults.order.mu_sigma: 0 must be greater than 0"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: -0.1", "defaults.order.mu_sigma: -0.1 must be greater than 0"),
@@ -297,8 +303,9 @@ REFUSED = [
     (SCALE, "  tiny:\n", "  tyni:\n", "papers: 'tyni' has no file in config/papers/"),
     (SCALE, "figure1: {", "figure9: {", "papers.tiny.targets: 'figure9' is not one of table1, figure1, table2"),
     (SCALE, "{mnist: {order", "{mnits: {order", "papers.tiny.datasets: 'mnits' is not one of mnist, cifar10"),
-    (SCALE, "length: 30", "lenght: 30", "papers.tiny.datasets.mnist.order: unknown key 'lenght'; allowed: cycles, "
-     "epochs, first, items, last, length, mu_sigma, mu_sigma_factor, name, per_task, share, tasks, unpermuted_first"),
+    (SCALE, "length: 30", "lenght: 30", "papers.tiny.datasets.mnist.order: unknown key 'lenght'; allowed: burst, "
+     "cycles, epochs, first, items, last, length, mu_sigma, mu_sigma_factor, name, per_task, share, tasks, "
+     "unpermuted_first"),
     (SCALE, "chunks: 4", "chunks: four", "papers.tiny.targets.figure1.chunks: 'four' is not of type integer"),
     (SCALE, "    targets:", "    learners: {er: {mask: present}}\n    targets:", "papers.tiny.learners.er: unknown key "
      "'mask'; allowed: cell, forward, method"),
@@ -390,7 +397,8 @@ def test_a_data_set_of_features_is_described_by_what_it_is_made_of():
         )
     mine, real = plan(), Plan("real", ["tiny"])
     facts = mine.datasets["cifar100_resnet50"]
-    assert (facts["shape"], len(facts["classes"]), facts["train"], facts["test"]) == ([1, 1, 2048], 20, 50_000, 10_000)
+    assert (facts["shape"], len(facts["classes"]), facts["instances"]) == ([1, 1, 2048], 20, 5)
+    assert (facts["train"], facts["test"]) == (50_000, 10_000)
     cells = [cell for cell in mine.cells.values() if cell.spec["dataset"] == "cifar100_resnet50"]
     assert [cell.spec["features"]["size"] for cell in cells] == [40, 40]
     assert not any("features" in cell.spec for cell in mine.cells.values() if cell not in cells)

@@ -418,17 +418,17 @@ class Plan:
         of, wanted = fetched[features["of"]], self.weights[features["weights"]]["channels"]
         if of["shape"][2] != wanted:
             raise ConfigError(f"{at}.features.of: {features['of']} has {of['shape'][2]} channels; take one of {wanted}")
-        classes = of["classes"]
+        carried = {key: of[key] for key in ("classes", "instances", "train", "test") if key in of}
         if "categories" in facts:
-            classes = list(facts["categories"])
+            carried["classes"] = list(facts["categories"])
+            carried["instances"] = max(map(len, facts["categories"].values()))
             members = list(itertools.chain.from_iterable(facts["categories"].values()))
             for each in (*of["classes"], *members):
                 if (each in of["classes"], members.count(each)) != (True, 1):
                     raise ConfigError(
                         f"{at}.categories: '{each}' must be a class of {features['of']} that stands in one category"
                     )
-        sizes = {split: of[split] for split in ("train", "test")}
-        return facts | {"features": features, "shape": [1, 1, FEATURES], "classes": classes} | sizes
+        return facts | carried | {"features": features, "shape": [1, 1, FEATURES]}
 
     def _keep_apart(self) -> None:
         """Refuse to select on seeds that are reported."""
@@ -740,7 +740,7 @@ class Plan:
                     optional = part == "evaluation" and option in ("batch", "oracles", "shots")
                     if option not in spec[part] and not optional:
                         raise ConfigError(f"{file}: {where}: {part} needs a value for '{option}'")
-        spec["order"] = self._order(file, where, spec["order"])
+        spec["order"] = self._order(file, where, spec["order"], spec["dataset"])
         self._net(file, where, spec["net"], dataset)
         self._scaling(file, where, spec)
         if "features" in self.datasets[dataset]:
@@ -875,7 +875,7 @@ class Plan:
                     f"{file}: {where}: {part} {name} takes no '{option}'; it takes {', '.join(options[name])}"
                 )
 
-    def _order(self, file: Path, where: str, order: dict) -> dict:
+    def _order(self, file: Path, where: str, order: dict, dataset: str) -> dict:
         order = dict(order)
         factor = order.pop("mu_sigma_factor", None)
         if factor is not None and "mu_sigma" in order:
@@ -886,6 +886,9 @@ class Plan:
                     "it must be less than 0.5"
                 )
         self._complete(file, where, "order", order)
+        if order["name"] == "instances" and "instances" not in self.datasets.get(dataset, {}):
+            there = " or ".join(name for name, each in self.datasets.items() if "instances" in each)
+            raise ConfigError(f"{file}: {where}: order instances: {dataset} has none recorded, as {there} has")
         try:
             return canonical(order)
         except ValueError as error:
@@ -893,12 +896,12 @@ class Plan:
 
     def _stream_order(self, file: Path, at: str, content: dict, stream: dict) -> dict:
         if TOY.match(stream["dataset"]):
-            return self._order(file, at, {"length": None} | stream.get("order", {}))
+            return self._order(file, at, {"length": None} | stream.get("order", {}), stream["dataset"])
         if stream["dataset"] not in content.get("datasets", {}):
             known = ", ".join(content.get("datasets", {}))
             raise ConfigError(f"{file}: {at}.dataset: {stream['dataset']!r} is not one of {known}")
         base = {"order": self._base(content, stream["dataset"]).get("order", {})}
-        return self._order(file, at, merge(base, {"order": stream.get("order", {})})["order"])
+        return self._order(file, at, merge(base, {"order": stream.get("order", {})})["order"], stream["dataset"])
 
     @property
     def digest(self) -> str:
