@@ -10,7 +10,7 @@ wildcard_constraints:
     dataset=r"[\w-]+",
     weights=r"\w+",
     order=r"[\w.-]+",
-    run=r"[a-z_]+-[0-9a-f]{10}",
+    run=r"[a-z0-9_]+-[0-9a-f]{10}",
     block=r"seeds?\d+(-\d+)?",
     paper="[a-z]+",
     target=r"\w+",
