@@ -119,6 +119,14 @@ def test_a_missing_ideal_is_told_in_one_line(ideal, missing):
     measured(run("nn1"), ideal, metrics=["accuracy_by_time"])  # which needs none
 
 
+def test_an_ideal_of_no_accuracy_is_told_with_its_run():
+    blank = EVENTS | {"correct": [[0, 0, 0], *BETTER["correct"][1:]]}
+    with pytest.raises(ValueError, match="ideal") as refusal:
+        measured(run("nn1", order=RANDOM, seed=3), run("offline", blank, RANDOM, 3))
+    told = "dataset icubworld, order {'name': 'random'}, seed 3: the ideal's accuracy at testing event 1 is 0, "
+    assert str(refusal.value).startswith(told)
+
+
 def test_curves_run_over_items_and_come_with_the_chance_of_a_guess():
     frame = measured(run("nn1"), metrics=["accuracy_by_time", "memory_by_time", "unknown_auroc"])
     curve = frame[frame["metric"] == "accuracy_by_time"]

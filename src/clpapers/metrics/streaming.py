@@ -112,14 +112,25 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
                 ]
             elif metric == "unknown_auroc":
                 rows.append({**key, "metric": metric, "time": np.nan, "value": unknown_auroc(events)})
-            elif (shared := _shared(factors, run)) in ideal:
-                rows.append({**key, "metric": metric, "time": np.nan, "value": omega_all(alpha, ideal[shared])})
             else:
-                raise ValueError(f"ideal: {target['ideal']!r} has no run on {shared}; give it one, as the others have")
+                rows.append(
+                    {**key, "metric": metric, "time": np.nan, "value": _omega(target, alpha, ideal, factors, run)}
+                )
             if metric in CHANCES:
                 guess = float(CHANCES[metric](events))
                 rows.append({**key, "metric": CHANCE_PREFIX + metric, "time": np.nan, "value": guess})
     return pd.DataFrame(rows)
+
+
+def _omega(target: dict, alpha: np.ndarray, ideal: dict[str, np.ndarray], factors: dict, run: dict) -> float:
+    """Ω_all of a run of accuracies `alpha` [T], from those of the ideal by what their runs share."""
+    shared = _shared(factors, run)
+    if shared not in ideal:
+        raise ValueError(f"ideal: {target['ideal']!r} has no run on {shared}; give it one, as the others have")
+    try:
+        return omega_all(alpha, ideal[shared])
+    except ValueError as error:
+        raise ValueError(f"{shared}: {error}") from None
 
 
 def _shared(factors: dict, run: dict) -> str:
