@@ -93,7 +93,7 @@ class GeppNet(Learner):
         if moves.any():
             apart = (self.grid - self.grid[unit][:, None]).square().sum(dim=2).to(x.dtype)  # [S, N]
             near = torch.exp(apart / (-2 * self.now(self.radii) ** 2)).masked_fill_(self.born > self.items, 0)
-            self.w.lerp_(x[:, None], (self.now(self.rates) * moves[:, None] * near)[..., None])
+            self.w.lerp_(x[:, None], (self.now(self.rates) * near * moves[:, None])[..., None])
 
     def now(self, ends: Sequence[float]) -> float:
         """What decays from the first to the second of `ends`, at the present item."""
