@@ -286,6 +286,14 @@ def test_probes_report_what_the_net_says(data, streams):
             assert (bits == (labels[s, :time].numpy() == 2)).all()
 
 
+@pytest.mark.parametrize("learner", ["nn1", "bartmap", "geppnet"])
+def test_nothing_is_said_online_by_who_says_nothing(learner, data, streams):
+    for result in loop.train(cell(learner, OPTIONS[learner], "mlp", batch=1), data, streams, CPU):
+        assert result["online"] == {"correct": None, "loss": None}
+        assert result["diverged"] is None
+        assert result["steps"] == 53
+
+
 def test_diverged_losses_become_null(data, streams):
     result = loop.train(cell("er", {"forward": "separate"}, "mlp", learning_rate=1e30), data, streams, CPU)[0]
     assert None in result["online"]["loss"]

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import torch
 
+ROUNDING = 100  # how many units in the last place of the largest term a distance may be off
+
 
 def squared_distances(x: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
-    """Squared Euclidean distances: x [B, D] and vectors [n, D] → [B, n]."""
+    """Squared Euclidean distances: x [B, D] and vectors [n, D] → [B, n].
+
+    They come from one matrix product, whose rounding may depend on where a vector stands. So the nearest, and what is
+    as near but for rounding, are then measured by subtraction: equal vectors are exactly equally near.
+    """
     squares = vectors.square().sum(dim=1) + x.square().sum(dim=1, keepdim=True)
-    return squares.addmm_(x, vectors.T, alpha=-2).clamp_min_(0)
+    slack = ROUNDING * torch.finfo(x.dtype).eps * squares.amax(dim=1, keepdim=True)
+    distances = squares.addmm_(x, vectors.T, alpha=-2)
+    near = distances <= distances.amin(dim=1, keepdim=True) + slack
+    for query, row, candidates in zip(x, distances, near):
+        row[candidates] = (vectors[candidates] - query).square().sum(dim=1)
+    return distances.clamp_min_(0)
 
 
 def best_of_classes(values: torch.Tensor, labels: torch.Tensor, classes: int) -> torch.Tensor:

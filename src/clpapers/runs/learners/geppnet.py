@@ -86,13 +86,14 @@ class GeppNet(Learner):
         self.kappa += (nearest.sqrt() - self.kappa) / (self.items + 1)
         z = self.activity(squares)
         o = (self.V * z[:, None]).sum(dim=2)
-        self.V += self.readout_rate * (F.one_hot(y, self.classes) - o)[..., None] * z[:, None]
+        share = self.readout_rate / z.square().sum(dim=1)
+        self.V += (share[:, None] * (F.one_hot(y, self.classes) - o))[..., None] * z[:, None]
         (top, second), answer = o.topk(2).values.unbind(1), o.argmax(dim=1)
         moves = (answer != y) | (top - second < self.margin)
         if moves.any():
-            apart = (self.grid - self.grid[unit][:, None]).square().sum(dim=2)  # [S, N]
+            apart = (self.grid - self.grid[unit][:, None]).square().sum(dim=2).to(x.dtype)  # [S, N]
             near = torch.exp(apart / (-2 * self.now(self.radii) ** 2)).masked_fill_(self.born > self.items, 0)
-            self.w.lerp_(x[:, None], (self.now(self.rates) * moves[:, None] * near).to(self.w.dtype)[..., None])
+            self.w.lerp_(x[:, None], (self.now(self.rates) * near * moves[:, None])[..., None])
 
     def now(self, ends: Sequence[float]) -> float:
         """What decays from the first to the second of `ends`, at the present item."""

@@ -1,0 +1,241 @@
+"""Biased ARTMAP: examples worked by hand, and plain implementations of fuzzy and of biased ARTMAP."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from courses import Way
+from tiny import OPTIONS, cell, stream
+
+from clpapers.runs import loop
+from clpapers.runs.course import CourseError
+from clpapers.runs.holdings import learner_bytes
+
+ALPHA, GAMMA, EPSILON = 1e-8, 1e-7, -1e-5
+
+
+def patchwork(count, seed):
+    """Points [count, 3, 2, 1], M = 6, each of the class of the nearest of nine corners, which have four classes."""
+    corners = np.random.default_rng(0).integers(0, 256, (9, 6))
+    x = np.random.default_rng(seed).integers(0, 256, (count, 6))
+    y = np.square(x[:, None] - corners).sum(axis=2).argmin(axis=1) % 4
+    return x.reshape(count, 3, 2, 1).astype(np.uint8), y
+
+
+DATA = loop.Data(*patchwork(240, 1), *patchwork(120, 2), classes=4)
+
+
+def fresh(features, bias, dtype=torch.float64):
+    """A learner that has seen nothing, of inputs of so many features."""
+    x = np.zeros((2, 1, features, 1), np.uint8)
+    spec = cell("bartmap", OPTIONS["bartmap"] | {"bias": bias}, "mlp", batch=1)
+    way = Way(spec, loop.Data(x, np.array([0, 1]), x, np.array([0, 1]), classes=2), [stream([0, 1])])
+    way.setting.images.dtype = dtype
+    return loop.learners.create(spec["learner"], way.setting)
+
+
+def shown(learner, items, dtype=torch.float64):
+    """The learner, after it was shown pairs of an input and its class."""
+    for a, label in items:
+        learner.observe(0, torch.tensor(a, dtype=dtype).view(1, 1, 1, 1, -1), torch.tensor([[label]]))
+    return learner
+
+
+def answers(learner, inputs, dtype=torch.float64):
+    x = torch.tensor(inputs, dtype=dtype)[None, :, None, None]
+    with learner.evaluation():
+        return learner.scores(x, None)
+
+
+# --- by hand -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_fuzzy_artmap_by_hand(dtype):
+    """λ = 0: a node grows, a box within a box, match tracking to a node of the right class, and to a new one."""
+    learner = shown(fresh(2, bias=0, dtype=dtype), [((0.2, 0.2), 0), ((0.4, 0.2), 0)], dtype)
+    expected = [[0.2, 0.2, 0.6, 0.8]]  # the box from .2 to .4
+    np.testing.assert_allclose(learner.w, expected, rtol=1e-6)
+    shown(learner, [((0.3, 0.2), 1)], dtype)  # inside of that box: its match .9 becomes vigilance, and nobody is left
+    expected += [[0.3, 0.2, 0.7, 0.8]]
+    np.testing.assert_allclose(learner.w, expected, rtol=1e-6)
+    shown(learner, [((0.5, 0.2), 1)], dtype)  # T .1 and .2 below 2: the first is wrong at match .85, the second has .9
+    expected[1] = [0.3, 0.2, 0.5, 0.8]
+    np.testing.assert_allclose(learner.w, expected, rtol=1e-6)
+    shown(learner, [((0.25, 0.2), 1)], dtype)  # inside of the first, match .9; the second has only .875
+    expected += [[0.25, 0.2, 0.75, 0.8]]
+    np.testing.assert_allclose(learner.w, expected, rtol=1e-6)
+    assert learner.labels.tolist() == [0, 1, 1]
+    assert learner.report(0) == {"nodes": [1, 2]}
+    # inside of the first box; inside of the second; on the third, a point, although the first contains it too
+    scores = answers(learner, [(0.22, 0.2), (0.45, 0.2), (0.25, 0.2)], dtype)
+    assert scores.argmax(dim=2).tolist() == [[0, 1, 1]]
+    np.testing.assert_allclose(
+        scores[0, 2], [2 - ALPHA * 0.2, 2], rtol=0, atol=1e-14 if dtype == torch.float64 else 5e-10
+    )
+    assert learner.confidence(scores)[0, 2] == 1
+
+
+def test_the_bias_by_hand():
+    """Attention leaves the feature that matched best: the node that λ = 0 then attends to is not attended to.
+
+    The input (.2, .6) of class 1 lies in the box of node 0, of class 0: x = A∧w_0 = (.2, .4, .8, .38), |x| = 1.78, its
+    match .89 becomes vigilance. Only the third feature is above |x|/2M = .445; e_3 = (.8 - .445) / 11. Node 1, of the
+    right class, has the match .9; biased, 1 - .2 / (2 - 10·e_3) = .8808.
+    """
+    before = [((0.2, 0.4), 0), ((0.2, 0.62), 0), ((0.2, 0.8), 1)]
+    fuzzy = shown(fresh(2, bias=0), [*before, ((0.2, 0.6), 1)])
+    np.testing.assert_allclose(fuzzy.w, [[0.2, 0.4, 0.8, 0.38], [0.2, 0.6, 0.8, 0.2]], rtol=1e-12)
+
+    biased, log = shown(fresh(2, bias=10), before), []
+    match, raised = biased.match, biased.raised
+    biased.match = lambda x, A, e: log.append(("match", e.tolist(), match(x, A, e).tolist())) or match(x, A, e)
+    biased.raised = lambda e, x: log.append(("raised", x.tolist(), raised(e, x).tolist())) or raised(e, x)
+    shown(biased, [((0.2, 0.6), 1)])
+    e = [0, 0, (0.8 - 0.445) / 11, 0]
+    assert [name for name, *_ in log] == ["match", "raised", "match"]
+    np.testing.assert_allclose(log[0][1], [0, 0, 0, 0])
+    np.testing.assert_allclose(log[0][2], [0.89, 0.9], rtol=1e-6)
+    np.testing.assert_allclose(log[1][1], [0.2, 0.4, 0.8, 0.38])
+    np.testing.assert_allclose(log[1][2], e)
+    np.testing.assert_allclose(log[2][1], e)
+    np.testing.assert_allclose(log[2][2], [1 - 0.2 / (2 - 10 * e[2])], rtol=1e-6)
+    # the new node learns the input as it is, and node 1 stays
+    expected = [[0.2, 0.4, 0.8, 0.38], [0.2, 0.8, 0.8, 0.2], [0.2, 0.6, 0.8, 0.4]]
+    np.testing.assert_allclose(biased.w, expected, rtol=1e-12)
+    assert biased.labels.tolist() == [0, 1, 1]
+    # the next input starts without bias
+    log.clear()
+    shown(biased, [((0.2, 0.5), 0)])
+    assert log[0][1] == [0, 0, 0, 0]
+
+
+def test_the_bias_rises_to_a_fixed_point_and_never_falls():
+    learner, rng = fresh(5, bias=10), torch.Generator().manual_seed(0)
+    e = torch.zeros(10, dtype=torch.float64)
+    for _ in range(50):
+        x = torch.rand(10, generator=rng, dtype=torch.float64)
+        after = learner.raised(e, x)
+        assert (after >= e).all()
+        torch.testing.assert_close(learner.raised(after, x), after, rtol=1e-12, atol=1e-12)
+        rose = after > e
+        torch.testing.assert_close((x - 10 * after - x.mean())[rose], after[rose])
+        e = after
+    assert (e > 0).all()
+
+
+# --- against plain implementations ----------------------------------------------------------------------------
+
+
+def fuzzy_artmap(inputs, labels):
+    """Fuzzy ARTMAP in plain numpy, node by node, as textbooks have it: weights and classes."""
+    w, classes = [], []
+    for a, label in zip(inputs, labels):
+        A, rho = np.concatenate([a, 1 - a]), 0.0
+        T = [np.minimum(A, each).sum() + (1 - ALPHA) * (len(a) - each.sum()) for each in w]
+        for j in sorted(range(len(w)), key=lambda j: -T[j]):
+            match = (np.minimum(A, w[j]).sum() + GAMMA) / (A.sum() + GAMMA)
+            if match >= rho:
+                if classes[j] == label:
+                    w[j] = np.minimum(A, w[j])
+                    break
+                rho = match + EPSILON
+        else:
+            w.append(A)
+            classes.append(label)
+    return np.array(w), classes
+
+
+def biased_artmap(inputs, labels, lam):
+    """Biased ARTMAP in plain Python, feature by feature: weights and classes, and how often the bias rose."""
+    w, classes, rises = [], [], 0
+    for a, label in zip(inputs, labels):
+        A, e, rho, M = [*a, *(1 - a)], [0.0] * (2 * len(a)), 0.0, len(a)
+        T = [sum(map(min, A, each)) + (1 - ALPHA) * (M - sum(each)) for each in w]
+        for j in sorted(range(len(w)), key=lambda j: -T[j]):
+            if T[j] <= 3.5 * ALPHA * M:
+                continue
+            shifted = [max(v - lam * bias, 0) for v, bias in zip(A, e)]
+            expected = [max(v - lam * bias, 0) for v, bias in zip(w[j], e)]
+            match = (sum(map(min, expected, shifted)) + GAMMA) / (sum(shifted) + GAMMA)
+            if match < rho:
+                continue
+            x = list(map(min, A, w[j]))
+            if classes[j] == label:
+                w[j] = x
+                break
+            rho, mean = match + EPSILON, sum(x) / (2 * M)
+            for i in range(2 * M):
+                if max(x[i] - lam * e[i], 0) - mean > e[i] + 1e-12:  # at the fixed point it stays
+                    e[i], rises = (x[i] - mean) / (1 + lam), rises + 1
+        else:
+            w.append(A)
+            classes.append(label)
+    return np.array(w), classes, rises
+
+
+@pytest.fixture(params=range(4))
+def walked(request):
+    """Inputs [240, 6] in [0, 1] in some order, their labels, and a function that learns them."""
+    order = np.random.default_rng(request.param).permutation(240)
+    inputs, labels = DATA.train_x.reshape(240, -1)[order] * (1 / 255), DATA.train_y[order]
+
+    def learn(bias):
+        spec = cell("bartmap", OPTIONS["bartmap"] | {"bias": bias}, "mlp", batch=5)
+        return Way(spec, DATA, [stream(order)]).walk()
+
+    return inputs, labels, learn
+
+
+def test_without_bias_it_is_fuzzy_artmap(walked):
+    """The same nodes, and the same answers."""
+    inputs, labels, learn = walked
+    w, classes = fuzzy_artmap(inputs, labels)
+    learner = learn(0)
+    np.testing.assert_allclose(learner.w, w, rtol=1e-12)
+    assert learner.labels.tolist() == classes
+    assert len(w) > 10
+    test = DATA.test_x.reshape(120, -1) / 255
+    A = np.concatenate([test, 1 - test], axis=1)
+    T = np.minimum(A[:, None], w).sum(axis=2) + (1 - ALPHA) * (6 - w.sum(axis=1))
+    assert answers(learner, test).argmax(dim=2)[0].tolist() == np.array(classes)[T.argmax(axis=1)].tolist()
+
+
+@pytest.mark.parametrize("bias", [0.5, 10])
+def test_with_bias_it_is_the_plain_one(walked, bias):
+    inputs, labels, learn = walked
+    w, classes, rises = biased_artmap(inputs, labels, bias)
+    learner = learn(bias)
+    np.testing.assert_allclose(learner.w, w, rtol=1e-12)
+    assert learner.labels.tolist() == classes
+    assert rises > 50
+    without, _ = fuzzy_artmap(inputs, labels)
+    assert without.shape != w.shape or not np.allclose(without, w)
+
+
+@pytest.mark.parametrize("block", [1, 3])
+def test_the_block_of_a_search_changes_nothing(walked, block, monkeypatch):
+    """Nodes are searched in blocks; the plain one visits them one by one, and there are fewer than a block's here."""
+    *_, learn = walked
+    expected = learn(10)
+    monkeypatch.setattr("clpapers.runs.learners.bartmap.BLOCK", block)
+    assert torch.equal(learn(10).w, expected.w)
+
+
+# --- what it holds, and what it refuses --------------------------------------------------------------------------
+
+
+def test_it_holds_its_nodes_and_nothing_else(walked):
+    *_, learn = walked
+    learner = learn(10)
+    held = len(learner.w) * (12 + 1) * 8  # weights, and M - |w|
+    assert learner_bytes(learner, 0) == {"training": held, "testing": held}
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.5, math.nan])
+def test_inputs_outside_of_0_to_1_are_refused(wrong):
+    with pytest.raises(
+        CourseError, match=r"^learner bartmap: inputs from .* to .*, but it needs them in \[0, 1\]; .*$"
+    ):
+        shown(fresh(2, bias=10), [((0.5, wrong), 0)])

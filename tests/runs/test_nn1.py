@@ -1,0 +1,80 @@
+"""The nearest neighbour: against two libraries at every event, ties, and what is stored."""
+
+import numpy as np
+import pytest
+import torch
+from courses import Way, images
+from scipy.spatial import cKDTree
+from tiny import CPU, cell, courses, stream
+
+from clpapers.runs import loop
+from clpapers.runs.holdings import learner_bytes
+
+DATA = images(classes=4, items=30, shape=(3, 4, 1), test_items=40)
+
+
+def by_tree(x, y, test):
+    """Labels of the nearest neighbours, by a k-d tree."""
+    return y[cKDTree(x).query(test)[1]]
+
+
+def by_scikit(x, y, test):
+    from sklearn.neighbors import KNeighborsClassifier
+
+    return KNeighborsClassifier(n_neighbors=1).fit(x, y).predict(test)
+
+
+@pytest.mark.parametrize("reference", [by_tree, by_scikit])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_equals_a_librarys_at_every_event(reference, precision):
+    """Two seeds, one item a step, tested after every fifth; classes come one after the other in the second seed."""
+    rng = np.random.default_rng(0)
+    orders = {0: rng.permutation(120), 1: np.arange(120)}
+    spec = cell("nn1", {}, "mlp", batch=1) | {"precision": precision}
+    given = courses(spec, DATA, {seed: stream(order, seed) for seed, order in orders.items()})
+    flat = {"train": DATA.train_x.reshape(120, -1) / 127.5 - 1, "test": DATA.test_x.reshape(160, -1) / 127.5 - 1}
+    pictures = loop.Images(DATA.train_x, spec["scaling"], CPU, getattr(torch, precision), [c.transforms for c in given])
+    setting = loop._setting(spec, DATA, given, pictures)
+    learner = loop.learners.create(spec["learner"], setting)
+    test = pictures.of(DATA.test_x)(torch.arange(160).expand(2, -1))
+    for t in range(120):
+        now = setting.step(t)
+        said = learner.observe(t, pictures(setting.items[:, now]), setting.labels[:, now])
+        assert said == (None, None)
+        if t % 5 == 4:
+            with learner.evaluation():
+                answers = learner.scores(test, None).argmax(dim=2)
+            for s, order in orders.items():
+                seen = order[: t + 1]
+                expected = reference(flat["train"][seen], DATA.train_y[seen], flat["test"])
+                assert answers[s].tolist() == expected.tolist()
+
+
+def test_of_equally_near_vectors_the_earliest_wins():
+    """Eight copies of one image, of four classes; a class that was never seen has no score."""
+    x = np.repeat(np.full((1, 3, 3, 1), 9, np.uint8), 8, axis=0)
+    data = loop.Data(x, np.array([0, 0, 1, 1, 2, 2, 3, 3]), x[:4], np.arange(4), classes=4)
+    spec = cell("nn1", {}, "mlp", batch=1)
+    way = Way(spec, data, [stream([5, 0, 3, 1], 0), stream([2, 4, 5, 0], 1)])
+    learner = way.walk()
+    with learner.evaluation():
+        scores = learner.scores(way.setting.images(torch.zeros(2, 6, dtype=torch.long)), None)
+    assert scores.argmax(dim=2).tolist() == [[2] * 6, [1] * 6]
+    assert (scores[:, :, 3] == -torch.inf).all()
+    assert (scores[:, :, :3] > -1e-9).all()
+    assert learner.confidence(scores).tolist() == scores.amax(dim=2).tolist()
+
+
+def test_every_vector_is_stored_and_counted():
+    """Before, between and after evaluations: a vector of 12 float64 an item seen."""
+    spec = cell("nn1", {}, "mlp", batch=1)
+    way = Way(spec, DATA, [stream([3, 70, 4, 5, 119, 60, 61], 0)])
+    for until in (2, 5, 7):
+        learner = way.walk(until)
+        for _ in range(2):
+            assert learner_bytes(learner, 0) == {"training": until * 12 * 8, "testing": until * 12 * 8}
+            assert learner.memory_use(0)["items"] == until
+            with learner.evaluation():
+                pass
+    assert learner.memory_use(0) == {"items": 7, "bytes": 7 * 12 * 8, "per_class": [3, 0, 3, 1]}
+    assert torch.equal(learner.vectors[0][0], way.setting.images(way.setting.items[0]).flatten(1))
