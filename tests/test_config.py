@@ -5,10 +5,11 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
-from clpapers.cli import _measured, measured_files
+from clpapers.cli import _measured, main, measured_files
 from clpapers.config import (
     SELECTED,
     Cell,
@@ -22,8 +23,10 @@ from clpapers.config import (
     read_yaml,
     reductions,
 )
+from clpapers.datasets.arrays import instances
 from clpapers.metrics import cost, gradients, learning
 from clpapers.metrics.trade_offs import MINUTES
+from clpapers.streams.stream import load
 
 ROOT = Path(__file__).parents[1]
 PAPER, SCALE, SETTINGS, DATASETS, WEIGHTS = (
@@ -1181,3 +1184,16 @@ def test_a_bad_declaration_is_refused_in_one_line(old, new, line):
     with pytest.raises(ConfigError) as refusal:
         plan()
     assert str(refusal.value) == f"{PAPER}: {line}"
+
+
+def test_a_stream_of_instances_is_made_from_what_the_data_set_recorded(capsys):
+    edit(PAPER, "  cifar10: {net", "  icubworld: {net: {name: mlp, hidden: [4]}}\n  cifar10: {net")
+    edit(PAPER, "toy-3-2, order: {name: split, tasks: 2}", "icubworld, order: {name: instances, burst: 2}")
+    edit(SCALE, "  mnist: {train", "  icubworld: {train_per_class: 9, test_per_class: 1}\n  mnist: {train")
+    data, out = "results/tiny/datasets/icubworld.npz", "results/tiny/streams/icubworld/instances-2/seed0.npz"
+    for stage, file in (("dataset", data), ("stream", out)):
+        assert main([stage, "--out", file]) == 0, capsys.readouterr().err
+    made, (instance, frame) = load(out, 90), instances(data)
+    bursts = [(instance[part], frame[part]) for part in np.split(made.indices, made.boundaries)]
+    told = sorted((shown.tolist(), places.tolist()) for shown, places in bursts)
+    assert told == sorted(each for i in range(30) for each in (([i, i], [0, 1]), ([i], [2])))
