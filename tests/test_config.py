@@ -145,9 +145,9 @@ REFUSED = [
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances", f"{CELL}: order instances needs a value for 'burst'"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: 0", "defaults.order.burst: 0 must be at least 1"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: null", f"{CELL}: order instances: mnist has none "
-     "recorded, as icubworld or icubworld_demonstrator has"),
+     "recorded, as icubworld or icubworld_demonstrator or "),
     (PAPER, "{name: split, tasks: 2}", "{name: instances, burst: null}", "targets.figure1.streams[0]: order instances: "
-     "toy-3-2 has none recorded, as icubworld or icubworld_demonstrator has"),
+     "toy-3-2 has none recorded, as icubworld or icubworld_demonstrator or "),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0.5", "defaults.order.mu_sigma: 0.5 must be less than 0.5"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0", "defaults.order.mu_sigma: 0 must be greater than 0"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: -0.1", "defaults.order.mu_sigma: -0.1 must be greater than 0"),
@@ -327,7 +327,7 @@ REFUSED = [
      "class of cifar100 that stands in one category"),
     (DATASETS, "[aquarium_fish, flat", "[cod, aquarium_fish, flat", "cifar100_resnet50.categories: 'cod' must be a "
      "class of cifar100 that stands in one category"),
-    (DATASETS, "weights: resnet50_imagenet", "weights: resnet50_places", "cifar100_resnet50.features.weights: "
+    (DATASETS, "weights: resnet50_imagenet", "weights: resnet50_places", "icubworld_resnet50.features.weights: "
      "'resnet50_places' is not one of resnet50_imagenet"),
     (SCALE, "  mnist: {train", "  cifar100_resnet50: {train", "stand_ins: 'cifar100_resnet50' is not one of mnist, "),
     (SCALE, "stand_ins:", "features: {size: 31}\nstand_ins:", "features.size: 31 must be at least 32"),
