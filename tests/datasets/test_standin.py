@@ -103,4 +103,4 @@ def test_the_demonstrator_shows_a_known_object_and_categorization_a_new_one():
         means = [np.stack([s.x[s.instance == i].mean(0) for i in range(s.instance.max() + 1)]) for s in (train, test)]
         found = nearest(means[1], means[0])
         first = (found == 3 * np.arange(10)).mean()
-        assert (first > 0.6) == known
+        assert (first > 0.45) == known
