@@ -5,10 +5,11 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
-from clpapers.cli import _measured, measured_files
+from clpapers.cli import _measured, main, measured_files
 from clpapers.config import (
     SELECTED,
     Cell,
@@ -22,8 +23,10 @@ from clpapers.config import (
     read_yaml,
     reductions,
 )
+from clpapers.datasets.arrays import instances
 from clpapers.metrics import cost, gradients, learning
 from clpapers.metrics.trade_offs import MINUTES
+from clpapers.streams.stream import load
 
 ROOT = Path(__file__).parents[1]
 PAPER, SCALE, SETTINGS, DATASETS, WEIGHTS = (
@@ -138,7 +141,13 @@ REFUSED = [
     (PAPER, "  precision: float32\n", "", f"{CELL}: 'precision' is missing"),
     # orders
     (PAPER, "name: stf, mu_sigma: 0.05", "name: stff", "defaults.order.name: 'stff' is not one of stf, split, "
-     "split_two, split_ordered, split_range, split_overlapping, dominant, random, offline, permuted_pixels"),
+     "split_two, split_ordered, split_range, split_overlapping, dominant, random, offline, permuted_pixels, instances"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: instances", f"{CELL}: order instances needs a value for 'burst'"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: 0", "defaults.order.burst: 0 must be at least 1"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: null", f"{CELL}: order instances: mnist has none "
+     "recorded, as icubworld or icubworld_demonstrator has"),
+    (PAPER, "{name: split, tasks: 2}", "{name: instances, burst: null}", "targets.figure1.streams[0]: order instances: "
+     "toy-3-2 has none recorded, as icubworld or icubworld_demonstrator has"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0.5", "defaults.order.mu_sigma: 0.5 must be less than 0.5"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0", "defaults.order.mu_sigma: 0 must be greater than 0"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: -0.1", "defaults.order.mu_sigma: -0.1 must be greater than 0"),
@@ -297,8 +306,9 @@ REFUSED = [
     (SCALE, "  tiny:\n", "  tyni:\n", "papers: 'tyni' has no file in config/papers/"),
     (SCALE, "figure1: {", "figure9: {", "papers.tiny.targets: 'figure9' is not one of table1, figure1, table2"),
     (SCALE, "{mnist: {order", "{mnits: {order", "papers.tiny.datasets: 'mnits' is not one of mnist, cifar10"),
-    (SCALE, "length: 30", "lenght: 30", "papers.tiny.datasets.mnist.order: unknown key 'lenght'; allowed: cycles, "
-     "epochs, first, items, last, length, mu_sigma, mu_sigma_factor, name, per_task, share, tasks, unpermuted_first"),
+    (SCALE, "length: 30", "lenght: 30", "papers.tiny.datasets.mnist.order: unknown key 'lenght'; allowed: burst, "
+     "cycles, epochs, first, items, last, length, mu_sigma, mu_sigma_factor, name, per_task, share, tasks, "
+     "unpermuted_first"),
     (SCALE, "chunks: 4", "chunks: four", "papers.tiny.targets.figure1.chunks: 'four' is not of type integer"),
     (SCALE, "    targets:", "    learners: {er: {mask: present}}\n    targets:", "papers.tiny.learners.er: unknown key "
      "'mask'; allowed: cell, forward, method"),
@@ -1121,3 +1131,16 @@ def test_a_bad_declaration_is_refused_in_one_line(old, new, line):
     with pytest.raises(ConfigError) as refusal:
         plan()
     assert str(refusal.value) == f"{PAPER}: {line}"
+
+
+def test_a_stream_of_instances_is_made_from_what_the_data_set_recorded(capsys):
+    edit(PAPER, "  cifar10: {net", "  icubworld: {net: {name: mlp, hidden: [4]}}\n  cifar10: {net")
+    edit(PAPER, "toy-3-2, order: {name: split, tasks: 2}", "icubworld, order: {name: instances, burst: 2}")
+    edit(SCALE, "  mnist: {train", "  icubworld: {train_per_class: 9, test_per_class: 1}\n  mnist: {train")
+    data, out = "results/tiny/datasets/icubworld.npz", "results/tiny/streams/icubworld/instances-2/seed0.npz"
+    for stage, file in (("dataset", data), ("stream", out)):
+        assert main([stage, "--out", file]) == 0, capsys.readouterr().err
+    made, (instance, frame) = load(out, 90), instances(data)
+    bursts = [(instance[part], frame[part]) for part in np.split(made.indices, made.boundaries)]
+    told = sorted((shown.tolist(), places.tolist()) for shown, places in bursts)
+    assert told == sorted(each for i in range(30) for each in (([i, i], [0, 1]), ([i], [2])))

@@ -23,6 +23,7 @@ RANGE = {"name": "split_range", "first": 1, "last": 3, "tasks": 3, "length": Non
 OVERLAPPING = {"name": "split_overlapping", "first": 1, "last": 3, "tasks": 3, "per_task": 2, "length": None}
 TWICE = {"name": "split_two", "tasks": 2, "length": None}
 DOMAINS = {"name": "permuted_pixels", "tasks": 5, "length": None}
+BURSTS = {"name": "instances", "burst": 20, "length": None}
 DOMINANT = {"name": "dominant", "share": 0.55, "length": None}
 RANDOM = {"name": "random", "length": None}
 DRIFT = {"name": "stf", "mu_sigma": 0.1, "length": None}
@@ -73,6 +74,7 @@ def verdict(letter, *arguments, view="none", metrics=("final_accuracy",), **opti
         (DOMINANT, "yes", "yes", "yes (4 tasks)"),  # a chunk a class
         (DOMAINS, "no (pixels permuted)", "yes", "yes (5 tasks)"),
         (DRIFT, "yes", "yes", "n/a (no tasks)"),
+        (BURSTS, "yes", "yes", "n/a (no tasks)"),
         (RANDOM, "n/a (one task)", "yes", "no (one task)"),
         (offline(41), "n/a (one task)", "no (several epochs over all data)", "no (one task)"),
         (offline(40), "n/a (one task)", "yes", "no (one task)"),
@@ -86,7 +88,8 @@ def test_orders_decide_on_resemblance_retraining_and_the_number_of_tasks(order, 
 
 def test_every_order_has_a_number_of_tasks():
     """Those not tried here say how many themselves."""
-    made = {order["name"] for order in (SPLIT, RANGE, OVERLAPPING, TWICE, DOMAINS, DOMINANT, DRIFT, RANDOM, offline(1))}
+    tried = (SPLIT, RANGE, OVERLAPPING, TWICE, DOMAINS, DOMINANT, DRIFT, BURSTS, RANDOM, offline(1))
+    made = {order["name"] for order in tried}
     for name in orders.ORDERS.keys() - made:
         assert "tasks" in schema("paper")["$defs"]["order_options"]["const"][name], name
 

@@ -176,7 +176,7 @@ def stream(options: argparse.Namespace) -> None:
     """results/<scale>/streams/<dataset>/<order>/seed<k>.npz"""
     import numpy as np
 
-    from clpapers.datasets.arrays import labels
+    from clpapers.datasets.arrays import instances, labels
     from clpapers.streams import orders
     from clpapers.streams.stream import save
 
@@ -188,13 +188,14 @@ def stream(options: argparse.Namespace) -> None:
     code = provenance.code_digest("clpapers.streams.orders", "clpapers.streams.stream")
     if name.startswith("toy-"):
         inputs, y = [], np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
+        pixels, recorded = 0, None
     else:
         inputs = [_dataset_file(plan.scale, name)]
-        y = labels(inputs[0], "train")
+        y, recorded = labels(inputs[0], "train"), instances(inputs[0])
+        pixels = math.prod(plan.datasets[name]["shape"])
     with provenance.recording("streams", [options.out], inputs, code, dataset=name, order=order, seed=seed):
         try:
-            pixels = 0 if name.startswith("toy-") else math.prod(plan.datasets[name]["shape"])
-            save(orders.make(order, y, seed, pixels), options.out)
+            save(orders.make(order, y, seed, pixels, recorded), options.out)
         except ValueError as error:
             raise Refusal(f"{options.out}: {error}") from None
 

@@ -713,7 +713,7 @@ class Plan:
                     optional = part == "evaluation" and option in ("batch", "oracles", "shots")
                     if option not in spec[part] and not optional:
                         raise ConfigError(f"{file}: {where}: {part} needs a value for '{option}'")
-        spec["order"] = self._order(file, where, spec["order"])
+        spec["order"] = self._order(file, where, spec["order"], spec["dataset"])
         self._net(file, where, spec["net"], dataset)
         self._scaling(file, where, spec)
         for key, value in schema("paper")["$defs"]["learner_needs"]["const"].get(method, {}).items():
@@ -844,7 +844,7 @@ class Plan:
                     f"{file}: {where}: {part} {name} takes no '{option}'; it takes {', '.join(options[name])}"
                 )
 
-    def _order(self, file: Path, where: str, order: dict) -> dict:
+    def _order(self, file: Path, where: str, order: dict, dataset: str) -> dict:
         order = dict(order)
         factor = order.pop("mu_sigma_factor", None)
         if factor is not None and "mu_sigma" in order:
@@ -855,6 +855,9 @@ class Plan:
                     "it must be less than 0.5"
                 )
         self._complete(file, where, "order", order)
+        if order["name"] == "instances" and "instances" not in self.datasets.get(dataset, {}):
+            there = " or ".join(name for name, each in self.datasets.items() if "instances" in each)
+            raise ConfigError(f"{file}: {where}: order instances: {dataset} has none recorded, as {there} has")
         try:
             return canonical(order)
         except ValueError as error:
@@ -862,12 +865,12 @@ class Plan:
 
     def _stream_order(self, file: Path, at: str, content: dict, stream: dict) -> dict:
         if TOY.match(stream["dataset"]):
-            return self._order(file, at, {"length": None} | stream.get("order", {}))
+            return self._order(file, at, {"length": None} | stream.get("order", {}), stream["dataset"])
         if stream["dataset"] not in content.get("datasets", {}):
             known = ", ".join(content.get("datasets", {}))
             raise ConfigError(f"{file}: {at}.dataset: {stream['dataset']!r} is not one of {known}")
         base = {"order": self._base(content, stream["dataset"]).get("order", {})}
-        return self._order(file, at, merge(base, {"order": stream.get("order", {})})["order"])
+        return self._order(file, at, merge(base, {"order": stream.get("order", {})})["order"], stream["dataset"])
 
     @property
     def digest(self) -> str:

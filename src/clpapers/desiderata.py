@@ -127,9 +127,10 @@ def verdicts(cell: dict, view: str, metrics: Iterable[str], facts: dict) -> dict
 def number_of_tasks(order: dict, facts: dict) -> int | None:
     """How many tasks there are in a stream: parts each drawn from one distribution, as section 2 defines them.
 
-    A stationary stream is one. None where the distribution drifts (`stf`), so that there is none.
+    A stationary stream is one. None where the distribution drifts (`stf`) or follows a recording (`instances`), so that
+    there is none.
     """
-    if order["name"] == "stf":
+    if order["name"] in ("stf", "instances"):
         return None
     if order["name"] in ("random", "offline"):
         return 1

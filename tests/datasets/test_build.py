@@ -98,7 +98,7 @@ def test_three_sources_of_one_set_give_one_file(small, run, tmp_path, web, monke
     stored.append((tmp_path / "out/small.npz").read_bytes())
     assert stored[0] == stored[1] == stored[2]
 
-    x, y = load(tmp_path / "out/small.npz", "train")
+    x, y, *_ = load(tmp_path / "out/small.npz", "train")
     expected = canonical(Split(*splits["train"]))
     np.testing.assert_array_equal(x, expected.x)
     np.testing.assert_array_equal(y, expected.y)

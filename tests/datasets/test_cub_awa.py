@@ -94,7 +94,7 @@ def test_cub_keeps_the_official_split_and_labels():
     content = cub_files()
     decoded = cub200.decode(held(content), CUB)
     for split, each in (("train", 3), ("test", 2)):
-        x, y = decoded[split]
+        x, y, *_ = decoded[split]
         assert x.shape == (3 * each, 6, 5, 3)
         assert x.dtype == np.uint8
         assert (np.bincount(y) == each).all()
@@ -108,7 +108,7 @@ def test_cub_keeps_the_official_split_and_labels():
 def test_awa_is_split_by_name_as_the_authors_did():
     decoded = awa2.decode(held(awa_files()), AWA)
     for split, places in (("train", range(7)), ("test", (9,))):  # of ten, 7 + 2 + 1
-        x, y = decoded[split]
+        x, y, *_ = decoded[split]
         assert y.tolist() == [label for label in range(3) for _ in places]
         np.testing.assert_allclose(x.mean((1, 2, 3)), [8 * place for _ in range(3) for place in places], atol=1)
 
@@ -332,7 +332,7 @@ def test_stand_in_attributes_tell_what_classes_never_seen_look_like():
     """Attributes regressed on the pixels of 45 classes name the images of 15 others, far more often than chance."""
     spec = made.entry((12, 12, 3), map(str, range(60)), 1, 1, attributes=12)
     splits, table = standin.make("some", spec, 20, 4), standin.attributes("some", spec)
-    (x, y), (x_new, y_new) = ((np.c_[x.reshape(len(x), -1) / 255, np.ones(len(x))], y) for x, y in splits.values())
+    (x, y), (x_new, y_new) = ((np.c_[x.reshape(len(x), -1) / 255, np.ones(len(x))], y) for x, y, *_ in splits.values())
     x, y, x_new, y_new = x[y < 45], y[y < 45], x_new[y_new >= 45], y_new[y_new >= 45] - 45
     target = table - table.mean(0)
     weights = np.linalg.solve(x.T @ x + 30 * np.eye(x.shape[1]), x.T @ target[y])

@@ -30,6 +30,8 @@ def test_the_catalogue_is_valid_and_complete():
         "tiny_imagenet": (200, 100_000, 10_000),
         "cub200": (200, 5_994, 5_794),
         "awa2": (50, 26_102, 5_600),
+        "icubworld": (10, 6_000, 2_001),
+        "icubworld_demonstrator": (10, 6_000, 2_001),
     }
     known = {name: spec["attributes"] for name, spec in CATALOGUE.items() if "attributes" in spec}
     assert known == {"cub200": 312, "awa2": 85}

@@ -15,7 +15,7 @@ GREY = made.entry((28, 28, 1), "abcdefghij", 1, 1)
 def test_shape_balance_and_sizes(spec):
     splits = make("some", spec, 3, 2)
     for split, each in (("train", 3), ("test", 2)):
-        x, y = splits[split]
+        x, y, *_ = splits[split]
         assert x.shape == (each * len(spec["classes"]), *spec["shape"])
         assert x.dtype == np.uint8
         assert (np.bincount(y) == each).all()
@@ -41,8 +41,8 @@ def test_train_and_test_share_no_image_and_use_the_grey_scale():
 @pytest.mark.parametrize("spec", [COLOUR, GREY])
 def test_a_small_net_learns_it_well_above_chance_but_not_wholly(spec):
     splits = make("a", spec, 60, 30)
-    x, y = (torch.tensor(a) for a in splits["train"])
-    x_test, y_test = (torch.tensor(a) for a in splits["test"])
+    x, y = (torch.tensor(a) for a in splits["train"][:2])
+    x_test, y_test = (torch.tensor(a) for a in splits["test"][:2])
     torch.manual_seed(0)
     torch.set_num_threads(1)  # a net this small gains nothing from more
     net = torch.nn.Sequential(
@@ -56,3 +56,51 @@ def test_a_small_net_learns_it_well_above_chance_but_not_wholly(spec):
             optimiser.step()
     accuracy = (net(x_test / 255 - 0.5).argmax(1) == y_test).float().mean().item()
     assert 0.3 < accuracy < 0.9
+
+
+# --- frames of recordings ----------------------------------------------------------------------------------------
+
+FILMED = made.entry((16, 16, 3), "abcdefghij", 1, 1, instances=3, test_set="categorization")
+
+
+def nearest(x, others):
+    """The nearest of `others` to each of `x`, by their pixels."""
+    x, others = (images.reshape(len(images), -1).astype(np.float64) for images in (x, others))
+    return (np.square(others).sum(1) - 2 * x @ others.T).argmin(1)
+
+
+@pytest.mark.parametrize(("each", "sizes"), [(30, [10, 10, 10]), (20, [7, 7, 6]), (2, [1, 1])])
+def test_instances_are_filmed_one_after_the_other(each, sizes):
+    train, test = make("some", FILMED, each, 2).values()
+    assert np.bincount(train.instance).tolist() == sizes * 10
+    assert np.bincount(test.instance).tolist() == [2] * 10
+    for instance in np.unique(train.instance):
+        mine = train.instance == instance
+        assert train.frame[mine].tolist() == list(range(mine.sum()))
+        assert np.unique(train.y[mine]).tolist() == [instance // len(sizes)]
+
+
+def test_a_frame_is_nearest_to_the_next_one():
+    train = make("some", FILMED, 30, 2)["train"]
+    x = train.x.reshape(300, -1).astype(np.float64)
+    distance = np.square(x).sum(1) - 2 * x @ x.T
+    np.fill_diagonal(distance, np.inf)
+    closest = distance.argmin(1)
+    assert (train.instance[closest] == train.instance).all()
+    assert (np.abs(train.frame[closest] - train.frame) == 1).mean() > 0.9
+
+
+@pytest.mark.parametrize("test_set", ["categorization", "demonstrator"])
+def test_another_object_or_another_hand_is_harder_than_the_next_frame_but_no_guess(test_set):
+    train, test = make("some", FILMED | {"test_set": test_set}, 30, 10).values()
+    assert 0.3 < (train.y[nearest(test.x, train.x)] == test.y).mean() < 0.9
+
+
+def test_the_demonstrator_shows_a_known_object_and_categorization_a_new_one():
+    """Means over many frames, whose moves cancel, are nearest to the object's own."""
+    for test_set, known in (("demonstrator", True), ("categorization", False)):
+        train, test = make("some", FILMED | {"test_set": test_set}, 600, 400).values()
+        means = [np.stack([s.x[s.instance == i].mean(0) for i in range(s.instance.max() + 1)]) for s in (train, test)]
+        found = nearest(means[1], means[0])
+        first = (found == 3 * np.arange(10)).mean()
+        assert (first > 0.45) == known

@@ -42,9 +42,15 @@ valid_orders = st.one_of(
         }
     ),
     st.fixed_dictionaries({"name": st.just("split_two"), "tasks": st.integers(1, 10**9), "length": lengths}),
+    st.fixed_dictionaries({"name": st.just("instances"), "burst": lengths, "length": lengths}),
     st.fixed_dictionaries({"name": st.just("random"), "length": lengths}),
 )
-KEYS = {"stf": ("mu_sigma", float), "dominant": ("share", float), "offline": ("items", int)}  # the others': tasks
+KEYS = {
+    "stf": ("mu_sigma", float),
+    "dominant": ("share", float),
+    "offline": ("items", int),
+    "instances": ("burst", lambda text: None if text is None else int(text)),
+}  # the others': tasks
 
 
 @given(valid_orders, valid_orders)
@@ -94,6 +100,10 @@ def test_a_slug_holds_the_whole_order(order):
         ({"name": "offline", "items": 256000, "length": 500}, "offline-256000-n500"),
         ({"name": "random", "length": 500}, "random-n500"),
         ({"name": "random"}, "random"),
+        ({"name": "instances", "burst": None}, "instances"),
+        ({"name": "instances", "burst": 50}, "instances-50"),
+        ({"name": "instances", "burst": None, "length": 50}, "instances-n50"),
+        ({"name": "instances", "burst": 20, "length": 50}, "instances-20-n50"),
     ],
 )
 def test_slugs(order, expected):
@@ -128,6 +138,9 @@ def test_slugs(order, expected):
         ({"name": "split", "tasks": 5, "cycles": 0}, "cycles: 0 is not a whole number"),
         ({"name": "split", "tasks": 5, "unpermuted_first": True}, "'unpermuted_first' is not one of tasks, length"),
         ({"name": "permuted_pixels", "tasks": 5, "unpermuted_first": 1}, "unpermuted_first: 1 is not true or false"),
+        ({"name": "instances"}, "burst is missing"),
+        ({"name": "instances", "burst": 0}, "burst: 0 is not a whole number"),
+        ({"name": "instances", "burst": 5, "epochs": 2}, "'epochs' is not one of burst, length"),
     ],
 )
 def test_bad_orders_are_refused(order, complaint):
@@ -533,6 +546,7 @@ def test_offline_is_epoch_after_epoch(items, length):
         ({"name": "split_two", "tasks": 11}, LABELS, "split_two: tasks: 11 is more than the 10 classes"),
         ({"name": "dominant", "share": 0.5, "length": 1}, LABELS, "dominant: one of 10 chunks has no item"),
         ({"name": "permuted_pixels", "tasks": 2}, LABELS, "permuted_pixels: pixels: .* not given"),
+        ({"name": "instances", "burst": None}, LABELS, "instances: these items are no frames"),
         ({"name": "random"}, LABELS - 1, "labels: not"),
         ({"name": "random"}, LABELS.astype(float), "labels: not"),
         ({"name": "random"}, LABELS[:0], "labels: not"),
@@ -542,3 +556,59 @@ def test_offline_is_epoch_after_epoch(items, length):
 def test_what_cannot_be_made_is_refused(order, labels, complaint):
     with pytest.raises(ValueError, match=complaint):
         orders.make(order, labels, 0)
+
+
+# --- bursts of instances -----------------------------------------------------------------------------------------
+
+INSTANCE = np.repeat(np.arange(30), np.tile([50, 30, 20], 10))  # three of each class, of unequal length
+FRAME = np.random.default_rng(1).permutation(1000)  # no item lies where its frame would be; and frames may be missed
+
+
+def recorded_stream(burst, length=None, seed=0):
+    order = {"name": "instances", "burst": burst, "length": length}
+    return orders.make(order, LABELS, seed, recorded=(INSTANCE, FRAME))
+
+
+@pytest.mark.parametrize("length", [None, 300])
+@pytest.mark.parametrize("burst", [None, 1, 7, 20, 50, 1000])
+def test_bursts_are_whole_in_recorded_order_and_come_once(burst, length):
+    stream = recorded_stream(burst, length)
+    n = length or 1000
+    assert np.unique(stream.indices).size == stream.indices.size == n
+    bursts = np.split(stream.indices, stream.boundaries)
+    expected = []
+    for instance in range(30):
+        shown = sorted((item for item in stream.indices if INSTANCE[item] == instance), key=lambda item: FRAME[item])
+        expected += [tuple(shown[start : start + (burst or n)]) for start in range(0, len(shown), burst or n)]
+    assert sorted(tuple(part) for part in bursts) == sorted(expected)
+
+
+def test_categories_come_again_and_no_burst_in_the_order_of_the_data():
+    starts = np.concatenate([[0], recorded_stream(20).boundaries])
+    classes = LABELS[recorded_stream(20).indices[starts]]
+    runs = 1 + np.count_nonzero(np.diff(classes))
+    assert classes.size == 60
+    assert runs > 45  # 10 runs if categories were not visited again; 54.1 expected of 60 in random order
+    assert (np.sort(classes) != classes).any()
+
+
+def test_every_burst_comes_first_as_often_as_any_other():
+    first = [INSTANCE[recorded_stream(None, seed=seed).indices[0]] for seed in range(600)]
+    assert stats.chisquare(np.bincount(first, minlength=30)).pvalue > 0.001
+
+
+def test_another_seed_has_another_order_of_bursts():
+    one, again, other = (recorded_stream(20, seed=seed).indices for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).any()
+
+
+@pytest.mark.parametrize("order", ONCE + AGAIN)
+def test_other_orders_do_not_look_at_what_was_recorded(order):
+    plain, with_frames = (orders.make(order, LABELS, 0, 4, recorded) for recorded in (None, (INSTANCE, FRAME)))
+    np.testing.assert_array_equal(plain.indices, with_frames.indices)
+
+
+def test_the_subset_of_recorded_frames_is_that_of_every_order():
+    random = orders.make({"name": "random", "length": 250}, LABELS, 3)
+    np.testing.assert_array_equal(np.unique(recorded_stream(None, 250, seed=3).indices), np.unique(random.indices))

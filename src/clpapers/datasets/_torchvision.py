@@ -15,7 +15,7 @@ class Official(NamedTuple):
 
     urls: list[str]
     filename: str
-    md5: str
+    md5: str | None  # where nobody publishes it
 
 
 @functools.cache

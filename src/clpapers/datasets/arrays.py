@@ -13,17 +13,23 @@ from clpapers.provenance import write_atomically
 
 
 class Split(NamedTuple):
-    """Images `x`, uint8 [N, H, W, C] with C = 1 or 3, and their labels `y`, int64 [N]."""
+    """Images `x`, uint8 [N, H, W, C] with C = 1 or 3, and their labels `y`, int64 [N].
+
+    Where images are frames of recordings, `instance`, int64 [N], numbers what each shows, from 0 up over all classes
+    (an instance belongs to one class), and `frame`, int64 [N], is its place among its instance's: both or neither.
+    """
 
     x: np.ndarray
     y: np.ndarray
+    instance: np.ndarray | None = None
+    frame: np.ndarray | None = None
 
 
 Splits = dict[str, Split]  # keys "train" and "test"
 
 
 def canonical(split: Split) -> Split:
-    """The same examples ordered by label, then by the SHA-256 of the pixels' bytes.
+    """The same examples ordered by label, then by the SHA-256 of the pixels' bytes, then by instance and frame.
 
     Mirrors need not keep the official order; in this one an index means the same image whoever served it.
     Examples that tie are identical, so the order is unique.
@@ -32,20 +38,23 @@ def canonical(split: Split) -> Split:
     y = split.y.astype(np.int64)
     digests = b"".join(hashlib.sha256(pixels).digest() for pixels in x.reshape(len(x), -1))
     words = np.frombuffer(digests, ">u8").reshape(len(x), 4)  # big-endian: compares as the digest's bytes do
-    order = np.lexsort((*words.T[::-1], y))
-    return Split(x[order], y[order])
+    recorded = [column.astype(np.int64) for column in split[2:] if column is not None]
+    order = np.lexsort((*recorded[::-1], *words.T[::-1], y))
+    return Split(x[order], y[order], *(column[order] for column in recorded))
 
 
 def checksum(split: Split) -> str:
     """The content checksum of a split in canonical order, as hexadecimal digits.
 
     SHA-256 over, in this sequence: the ASCII line `uint8 [N, H, W, C] int64 [N]`, numbers in place, and a
-    newline; the pixels, row-major, one byte each; the labels, eight bytes each, little-endian.
+    newline; the pixels, row-major, one byte each; the labels, eight bytes each, little-endian. Where there are
+    instances, the line ends in two more ` int64 [N]`, and the instances and frames follow as the labels do.
     """
-    shape = list(split.x.shape)
-    digest = hashlib.sha256(f"uint8 {shape} int64 {shape[:1]}\n".encode("ascii"))
-    digest.update(np.ascontiguousarray(split.x, np.uint8).reshape(-1))
-    digest.update(split.y.astype("<i8"))
+    shape, (x, *columns) = list(split.x.shape), (array for array in split if array is not None)
+    digest = hashlib.sha256(f"uint8 {shape}{f' int64 {shape[:1]}' * len(columns)}\n".encode("ascii"))
+    digest.update(np.ascontiguousarray(x, np.uint8).reshape(-1))
+    for column in columns:
+        digest.update(column.astype("<i8"))
     return digest.hexdigest()
 
 
@@ -72,10 +81,11 @@ def table_checksum(table: np.ndarray) -> str:
 def save(path: Path, splits: Splits, classes: list[str], attributes: np.ndarray | None = None) -> None:
     """Write `train_x`, `train_y`, `test_x`, `test_y` and `classes` (unicode [C]) to an .npz, atomically.
 
-    `attributes` (float32 [C, A]) is one more array, of the data sets that have them. Equal arrays give equal
-    bytes: `np.savez` stores members uncompressed under a fixed date.
+    `train_instance` and `train_frame` (and test's), and `attributes` (float32 [C, A]), are more arrays, of the data
+    sets that have them. Equal arrays give equal bytes: `np.savez` stores members uncompressed under a fixed date.
     """
-    named = {f"{name}_{axis}": getattr(split, axis) for name, split in splits.items() for axis in "xy"}
+    fields = {f"{name}_{field}": array for name, split in splits.items() for field, array in split._asdict().items()}
+    named = {key: array for key, array in fields.items() if array is not None}
     named["classes"] = np.array(classes, dtype=np.str_)
     if attributes is not None:
         named["attributes"] = attributes
@@ -84,15 +94,23 @@ def save(path: Path, splits: Splits, classes: list[str], attributes: np.ndarray 
 
 
 def load(path: Path | str, split: str) -> Split:
-    """Images and labels of one split ("train" or "test") of a file that `save` wrote."""
+    """One split ("train" or "test") of a file that `save` wrote."""
     with np.load(path, allow_pickle=False) as stored:
-        return Split(stored[f"{split}_x"], stored[f"{split}_y"])
+        return Split(*(stored.get(f"{split}_{field}") for field in Split._fields))
 
 
 def labels(path: Path | str, split: str) -> np.ndarray:
     """The labels of one split, int64 [N], sorted; the pixels stay on disk."""
     with np.load(path, allow_pickle=False) as stored:
         return stored[f"{split}_y"]
+
+
+def instances(path: Path | str) -> tuple[np.ndarray, np.ndarray] | None:
+    """Instance and frame of each training image, int64 [N] each (see `Split`); None where the data set has none."""
+    with np.load(path, allow_pickle=False) as stored:
+        if "train_instance" not in stored:
+            return None
+        return stored["train_instance"], stored["train_frame"]
 
 
 def attributes(path: Path | str) -> np.ndarray | None:

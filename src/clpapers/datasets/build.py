@@ -37,7 +37,7 @@ def build(
     Parameters
     ----------
     spec: the entry of config/datasets.yaml.
-    data_folder: the user's own files stand in `data_folder/name/`.
+    data_folder: the user's own files stand in `data_folder/name/`, or under the name that `spec` gives as `folder`.
     downloads: what is fetched is kept in `downloads/name/`, for other scales.
     standin: `{"train_per_class": int, "test_per_class": int}` where a stand-in is allowed, else None.
     allow_partial: whether the known part of a set (`spec["partial"]`) may serve for the whole.
@@ -54,7 +54,7 @@ def build(
     DatasetError where no source serves, the user's folder holds wrong bytes or the disk is full. `out` is
     then as it was before, and nothing half-written is left.
     """
-    data_folder, downloads, out = Path(data_folder), Path(downloads), Path(out)
+    mine, downloads, out = Path(data_folder) / spec.get("folder", name), Path(downloads), Path(out)
     tried: list[str] = []
     try:
         for source in spec["sources"]:
@@ -63,11 +63,11 @@ def build(
                 if kind == "standin":
                     splits, attributes, facts = _stand_in(name, spec, standin)
                 else:
-                    served = FETCH[kind](source, spec, data_folder / name, downloads / name)
+                    served = FETCH[kind](source, spec, mine, downloads / name)
                     splits, attributes, facts = _proven(served, spec, allow_partial)
             except SourceError as error:
                 if kind == "folder" and not isinstance(error, Absent):
-                    raise DatasetError(f"{error}, or move {data_folder / name} away") from error
+                    raise DatasetError(f"{error}, or move {mine} away") from error
                 tried.append(f"{kind}: {error}")
                 print(f"clpapers: {name}: {tried[-1]}", file=sys.stderr)
                 continue
@@ -82,7 +82,7 @@ def build(
         else:
             fault = f"{error.strerror or error}; mend that"
         raise DatasetError(f"{place}: {fault} and run the same command again") from error
-    raise DatasetError(_no_source(name, spec, data_folder / name, tried))
+    raise DatasetError(_no_source(name, spec, mine, tried))
 
 
 def _proven(served: Served, spec: dict, allow_partial: bool) -> tuple[Splits, np.ndarray | None, dict]:
@@ -116,7 +116,7 @@ def _check(
         if not allow_partial:
             part = f"{_said(counts)} of {_said(_counts(spec))}"
             raise Absent(f"{served.files.where}: is but a part, {part}, which this scale does not allow")
-    for split, (x, y) in decoded.items():
+    for split, (x, y, *_) in decoded.items():
         if list(x.shape[1:]) != spec["shape"] or y.shape != x.shape[:1]:
             raise wrong(f"{split} has images {x.shape} and labels {y.shape}")
         if y.min() < 0 or y.max() >= classes:
@@ -134,7 +134,7 @@ def _check(
     elif served.downloads:
         raise wrong("no checksum is known to prove it")
     else:
-        proof = "counts only"  # the user's own folder, unpacked
+        proof = "counts only"  # the user's own folder, unpacked, or an archive that nobody publishes the MD5 of
     facts = {"standin": False, "partial": expected is not spec, "sha256": found, "proof": proof}
     return splits, attributes, facts
 
@@ -165,7 +165,8 @@ def _said(counts: dict[str, int]) -> str:
 def _no_source(name: str, spec: dict, mine: Path, tried: list[str]) -> str:
     """What stood in the way of each source, and which official file to put where."""
     try:
-        wanted = [f"{file.filename} ({file.urls[0]}, MD5 {file.md5})" for file in official_files(spec)]
+        official = [(file, f"MD5 {file.md5 or 'unknown'}") for file in official_files(spec)]
+        wanted = [f"{file.filename} ({file.urls[0]}, {md5})" for file, md5 in official]
     except SourceError as error:
         wanted = [f"the official files ({error})"]
     return "\n  ".join([f"{name}: no source serves it; put {', '.join(wanted)} into {mine}/. Tried:", *tried])

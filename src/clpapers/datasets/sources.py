@@ -11,13 +11,24 @@ from clpapers.datasets import files, packages
 from clpapers.datasets._torchvision import Official, official
 from clpapers.datasets.download import download
 from clpapers.datasets.files import Absent, Files, SourceError
-from clpapers.datasets.formats import awa2, cifar_python, cub200, emnist, idx, image_rows, mosaics, tiny_imagenet
+from clpapers.datasets.formats import (
+    awa2,
+    cifar_python,
+    cub200,
+    emnist,
+    icubworld,
+    idx,
+    image_rows,
+    mosaics,
+    tiny_imagenet,
+)
 
 FORMATS = {
     "awa2": awa2,
     "cifar_python": cifar_python,
     "cub200": cub200,
     "emnist": emnist,
+    "icubworld": icubworld,
     "idx": idx,
     "image_rows": image_rows,
     "mosaics": mosaics,
@@ -63,7 +74,9 @@ def torchvision(source: dict, spec: dict, mine: Path, downloads: Path) -> Served
 
 
 def archive(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
-    """The owner's archive, by URL and MD5."""
+    """The owner's archive, by URL and MD5; Absent where that is not known, since nothing would prove what came."""
+    if source["md5"] is None:
+        raise Absent(f"{source['url']}: its MD5 is not known, so it is not fetched; put it into {mine}/ yourself")
     return _downloaded(official_files({"sources": [source]}), source, downloads)
 
 

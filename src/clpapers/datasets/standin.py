@@ -14,6 +14,7 @@ JITTER = 0.5  # how far an image strays from its prototype; more with colour, wh
 SHIFT = 0.12  # largest translation, as a part of the image's side
 NOISE = 22.0  # standard deviation of the pixel noise, in grey levels
 CONTRAST = 45.0  # standard deviation of the structure, in grey levels
+INSTANCE = 0.7  # how much of an object, where images are frames of recordings, is its own and not its class's
 DENSITY = 0.15  # how much of the attributes a class has
 
 
@@ -25,9 +26,14 @@ def make(name: str, spec: dict, train_per_class: int, test_per_class: int) -> Sp
     of some classes tells of others. An image is a prototype with its amplitudes jittered, shifted (a phase for each
     wave), its gain and brightness varied, and noise added. Equal arguments give equal bytes on one machine;
     on another a pixel may round otherwise, so a stand-in claims no checksum.
+
+    Where the set has `instances`, a class has one prototype and so many objects in training, each the prototype and
+    something of its own, filmed in as many frames as can be equally (earlier objects in more). Jitter, shift, gain and
+    brightness then move along half a turn from the first frame of an object to its last. The test shows one object of
+    each class: a new one, or, if that is the `demonstrator` set, the first one, moved otherwise.
     """
     height, width, channels = spec["shape"]
-    classes = len(spec["classes"])
+    classes, objects = len(spec["classes"]), spec.get("instances", 0)
     side = range(-RADIUS, RADIUS + 1)
     waves = np.array([(u, v) for u in side for v in side if (u, v) > (0, 0)])  # of ±(u, v), the same wave, one
     waves = waves[np.hypot(*waves.T) <= RADIUS]
@@ -35,9 +41,12 @@ def make(name: str, spec: dict, train_per_class: int, test_per_class: int) -> Sp
     rng = generator(0, f"stand-in {name} prototypes")
     common = _amplitudes(rng, (1, 1, channels, len(waves)))
     known = attributes(name, spec)
-    own = _amplitudes(rng, (classes if known is None else spec["attributes"], MODES, channels, len(waves)))
+    modes = objects + 1 if objects else MODES  # of objects, the last is new in the test
+    own = _amplitudes(rng, (classes if known is None else spec["attributes"], modes, channels, len(waves)))
     if known is not None:
         own = np.tensordot(known, own, 1)  # of unit variance still, since the rows have length 1
+    if objects:
+        own = np.sqrt(1 - INSTANCE**2) * _amplitudes(rng, own[:, :1].shape) + INSTANCE * own
     prototypes = decay * (np.sqrt(1 - OWN**2) * common + OWN * own)
 
     rows, columns = np.meshgrid(np.arange(height) / height, np.arange(width) / width, indexing="ij")
@@ -49,17 +58,41 @@ def make(name: str, spec: dict, train_per_class: int, test_per_class: int) -> Sp
         rng = generator(0, f"stand-in {name} {which}")
         y = np.repeat(np.arange(classes), each)
         n = len(y)
-        amplitude = prototypes[y, rng.integers(MODES, size=n)]
-        amplitude = amplitude + JITTER * np.sqrt(channels) * decay * _amplitudes(rng, amplitude.shape)
-        shift = rng.uniform(-SHIFT, SHIFT, (n, 2))
+        instance = frame = None
+        if objects:
+            shown = min(objects, each) if which == "train" else 1
+            of_class = np.arange(each) * shown // each
+            first, frames = np.searchsorted(of_class, of_class), np.bincount(of_class)[of_class]
+            instance, frame = shown * y + np.tile(of_class, classes), np.tile(np.arange(each) - first, classes)
+            turn = np.pi * frame / np.tile(frames, classes)
+
+        def drawn(*shape: int) -> np.ndarray:
+            """Standard normal for each image, [n, *shape]; from frame to frame of an instance it changes little."""
+            if not objects:
+                return rng.standard_normal((n, *shape))
+            start, side = rng.standard_normal((2, classes * shown, *shape))
+            angle = turn.reshape(n, *(1 for _ in shape))
+            return np.cos(angle) * start[instance] + np.sin(angle) * side[instance]
+
+        if not objects:
+            mode = rng.integers(MODES, size=n)
+        elif which == "train":
+            mode = np.tile(of_class, classes)
+        else:
+            mode = np.full(n, 0 if spec["test_set"] == "demonstrator" else objects)
+        amplitude = prototypes[y, mode]
+        jitter = drawn(*amplitude.shape[1:]) + 1j * drawn(*amplitude.shape[1:])
+        amplitude = amplitude + JITTER * np.sqrt(channels) * decay * jitter
+        shift = SHIFT / 2 * drawn(2) if objects else rng.uniform(-SHIFT, SHIFT, (n, 2))
         amplitude *= np.exp(-2j * np.pi * shift @ waves.T)[:, None]
-        amplitude *= np.exp(rng.normal(0, 0.2, (n, 1, 1)))
+        amplitude *= np.exp(0.2 * drawn(1, 1))
         parts = np.concatenate([amplitude.real, amplitude.imag], axis=-1).astype(np.float32)
         image = parts.reshape(n * channels, -1) @ basis
         image += NOISE * rng.standard_normal(image.shape, dtype=np.float32)
         image = image.reshape(n, channels, height, width)
-        image += rng.normal(127, 12, (n, 1, 1, 1)).astype(np.float32)
-        return Split(np.clip(np.rint(image), 0, 255).astype(np.uint8).transpose(0, 2, 3, 1), y)
+        image += (127 + 12 * drawn(1, 1, 1)).astype(np.float32)
+        pixels = np.clip(np.rint(image), 0, 255).astype(np.uint8).transpose(0, 2, 3, 1)
+        return Split(pixels, y, instance, frame)
 
     return {"train": split("train", train_per_class), "test": split("test", test_per_class)}
 

@@ -49,6 +49,7 @@ def canonical(order: dict) -> dict:
 def slug(order: dict) -> str:
     """An order's part of a path, one for each canonical order: `stf-0.057735`, `random-n500`, `split-5-e10-c5`."""
     name, values, length, optional = _parts(order)
+    values = [value for value in values if value is not None]
     parts = [name, *(f"{value:.6g}" if isinstance(value, float) else str(value) for value in values)]
     parts += [] if length is None else [f"n{length}"]
     parts += [key if value is True else f"{key[0]}{value}" for key, value in optional.items()]
@@ -67,6 +68,10 @@ def _count(where, value):
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{where}: {value!r} is not a whole number from 1 up")
     return int(value)
+
+
+def _count_or_none(where, value):
+    return None if value is None else _count(where, value)
 
 
 def _class(where, value):
@@ -88,7 +93,13 @@ def _inside(top):
 # --- what it does ------------------------------------------------------------------------------------------
 
 
-def make(order: dict, labels: np.ndarray, seed: int, pixels: int | None = None) -> Stream:
+def make(
+    order: dict,
+    labels: np.ndarray,
+    seed: int,
+    pixels: int | None = None,
+    recorded: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Stream:
     """The stream of `seed`: the training items with these `labels`, in an `order` (see `canonical`).
 
     `labels` are integers [N] from 0 up, however arranged; ascending, as the data sets have them, is fastest.
@@ -96,10 +107,11 @@ def make(order: dict, labels: np.ndarray, seed: int, pixels: int | None = None) 
     (`generator`), so at one seed neither the subset nor the classes' parameters depend on what else is drawn.
     With `epochs` each task's items come so many times, shuffled afresh each time, before the next task begins (`agem`,
     appendix F). With `cycles` the whole sequence of tasks comes so many times (`desiderata`, B.6). `pixels`, H·W·C of
-    an image, is needed by `permuted_pixels` only, whose first task is of images as they are if `unpermuted_first`.
+    an image, is needed by `permuted_pixels` only, whose first task is of images as they are if `unpermuted_first`;
+    `recorded`, what each item shows and its place in that recording, int64 [N] each, by `instances` only.
 
     Raises ValueError for a bad order, for bad labels, for a length or tasks that the labels cannot fill, and where
-    `pixels` are needed but not given.
+    `pixels` or `recorded` are needed but not given.
     """
     name, values, length, optional = _parts(order)
     if labels.ndim != 1 or not labels.size or not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
@@ -109,14 +121,17 @@ def make(order: dict, labels: np.ndarray, seed: int, pixels: int | None = None) 
     transforms = _pixel_permutations(*values, pixels, seed) if name == "permuted_pixels" else NO_TRANSFORMS
     if "unpermuted_first" in optional:
         transforms[0] = np.arange(pixels)
+    if name == "instances" and recorded is None:
+        raise ValueError("order instances: these items are no frames of recorded instances; take another order")
+    columns = recorded if name == "instances" else ()
     if length is None:
-        indices, *rest = arrange(labels, classes, seed, *values)
+        indices, *rest = arrange(labels, classes, seed, *values, *columns)
     elif length > labels.size:
         raise ValueError(f"order {name}: length: {length} is more than the training split's {labels.size} items")
     else:
         subset = generator(seed, "subset").choice(labels.size, length, replace=False, shuffle=False)
         subset.sort()
-        positions, *rest = arrange(labels[subset], classes, seed, *values)
+        positions, *rest = arrange(labels[subset], classes, seed, *values, *(column[subset] for column in columns))
         indices = subset[positions]
     epochs, cycles = optional.get("epochs", 1), optional.get("cycles", 1)
     if epochs * cycles > 1:
@@ -124,8 +139,8 @@ def make(order: dict, labels: np.ndarray, seed: int, pixels: int | None = None) 
     return Stream(indices, *rest, transforms, seed)
 
 
-# Each of these takes labels [n], the number of classes, the seed and the order's own values, and returns the
-# first four arrays of a Stream over those n items.
+# Each of these takes labels [n], the number of classes, the seed and the order's own values (`instances` then the
+# instance and frame of each item, [n]), and returns the first four arrays of a Stream over those n items.
 
 NO_BOUNDARIES = np.empty(0, dtype=np.int64)
 NO_TRANSFORMS = np.empty((0, 0), dtype=np.int64)
@@ -219,6 +234,18 @@ def _offline(labels, classes, seed, items):
     return indices, *_undrawn(items, classes), NO_BOUNDARIES
 
 
+def _instances(labels, classes, seed, burst, instance, frame):
+    """Bursts of an instance's frames as recorded, from all instances in random order (`streaming`, section 2.1).
+
+    Each instance's sequence is cut into bursts of `burst` frames, the last what is left; without a number it is one.
+    """
+    sequences = np.split(np.lexsort((frame, instance)), np.cumsum(np.unique(instance, return_counts=True)[1])[:-1])
+    size = burst or labels.size
+    bursts = [frames[start : start + size] for frames in sequences for start in range(0, frames.size, size)]
+    drawn = [bursts[i] for i in generator(seed, "instances bursts").permutation(len(bursts))]
+    return np.concatenate(drawn), *_undrawn(labels.size, classes), np.cumsum([part.size for part in drawn])[:-1]
+
+
 def _random(labels, classes, seed):
     """Stationary: one uniformly drawn permutation."""
     indices = generator(seed, "random items").permutation(labels.size)
@@ -282,6 +309,7 @@ ORDERS = {
     "split_overlapping": (_split_overlapping, {"first": _class, "last": _class, "tasks": _count, "per_task": _count}),
     "dominant": (_dominant, {"share": _inside(1)}),
     "permuted_pixels": (_permuted_pixels, {"tasks": _count}),
+    "instances": (_instances, {"burst": _count_or_none}),
     "random": (_random, {}),
     "offline": (_offline, {"items": _count}),
 }

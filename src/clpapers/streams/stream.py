@@ -27,7 +27,8 @@ class Stream:
         items again, but none of them before it has visited all; two chunks are of the same items, or share none.
     timestamps: float64 [n] in [0, 1], ascending; position/n where an order draws none.
     class_parameters: float64 [c, 4], a class's mu, sigma, alpha and beta; NaN where an order has none.
-    boundaries: int64 [k], ascending positions in (0, n) at which another task starts; empty if task-free.
+    boundaries: int64 [k], ascending positions in (0, n) at which another task, or burst of an instance, starts; empty
+        if there are none.
     transforms: int64 [d, p], a permutation of the p = H·W·C values of an image, as [H, W, C] lies in memory, for each
         task: value j of an image that chunk i between boundaries shows is value transforms[i mod d, j] of the data
         set's; [0, 0] where images stay as they are.

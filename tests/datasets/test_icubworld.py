@@ -1,0 +1,143 @@
+"""iCubWorld 1.0: instances and frames out of the official layout, and refusals of anything else."""
+
+import hashlib
+
+import numpy as np
+import official_formats as made
+import pytest
+
+from clpapers.datasets import arrays, files
+from clpapers.datasets.build import DatasetError, build
+from clpapers.datasets.files import SourceError
+from clpapers.datasets.formats import icubworld
+
+THINGS = ("bananas", "cans", "pears")
+FRAMES = 12  # of an object: numbers of one and of two digits
+FOLDER = {"kind": "folder", "formats": ["icubworld"]}
+ARCHIVE = {"kind": "archive", "url": "http://127.0.0.1:9/iCubWorld.zip", "md5": None, "format": "icubworld"}
+OPTIONS = {"instances": 2, "test_set": "categorization"}
+SPEC = made.entry((6, 6, 3), THINGS, 3 * 2 * FRAMES, 3 * 4, [FOLDER, ARCHIVE], **OPTIONS)
+
+
+def picture(label, thing, frame, side=6):
+    """What an image shows, in its three colours."""
+    return np.full((side, side, 3), (40 * label, 30 * thing, 5 * frame), np.uint8)
+
+
+def official(root="iCubWorld/", kind="PPM"):
+    """The official layout; in training, objects and frames named so that only their numbers put frames in order."""
+    content, suffix = {f"{root}readme.txt": b"iCubWorld 1.0", f"{root}train/Thumbs.db": b""}, kind.lower()
+    for label, name in enumerate(THINGS):
+        for frame in range(FRAMES):
+            for thing, folder in enumerate(("a", "b")):
+                path = f"{root}train/{name}/{name}_{folder}/{frame}.{suffix}"
+                content[path] = made.image(picture(label, thing, frame), kind)
+        for frame in range(4):
+            new = f"{root}test/categorization/{name}/{frame:08d}.{suffix}"  # no folder an object: there is but one
+            content[new] = made.image(picture(label, 4, frame), kind)
+            known = f"{root}test/demonstrator/{name}/{name}_a/{frame}.{suffix}"
+            content[known] = made.image(picture(label, 7, frame), kind)
+            large = f"{root}test/robot/{name}/{name}_a/{frame}.{suffix}"
+            content[large] = made.image(picture(label, 8, frame, 12), kind)
+    return content
+
+
+def held(content):
+    return files.Files("here", content, bytes)
+
+
+def run(tmp_path, spec=SPEC, **options):
+    places = {"data_folder": tmp_path / "data", "downloads": tmp_path / "downloads", "out": tmp_path / "set.npz"}
+    return build("icub", spec, **places, **{"standin": None, "allow_partial": False, **options})
+
+
+@pytest.mark.parametrize("root", ["iCubWorld/", "", "mine/iCubWorld/"])
+@pytest.mark.parametrize("kind", ["PPM", "PNG"])
+def test_each_frame_has_its_object_and_its_place(root, kind):
+    assert icubworld.present(held(official(root, kind)))
+    train = icubworld.decode(held(official(root, kind)), SPEC)["train"]
+    label, thing, frame = (train.x[:, 0, 0, colour] // step for colour, step in enumerate((40, 30, 5)))
+    np.testing.assert_array_equal(train.y, label)
+    np.testing.assert_array_equal(train.instance, 2 * label + thing)
+    np.testing.assert_array_equal(train.frame, frame)
+    assert np.bincount(train.instance).tolist() == [FRAMES] * 6
+
+
+@pytest.mark.parametrize(("test_set", "thing"), [("categorization", 4), ("demonstrator", 7)])
+def test_the_test_split_is_the_set_asked_for(test_set, thing):
+    test = icubworld.decode(held(official()), SPEC | {"test_set": test_set})["test"]
+    assert test.y.tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    assert (test.x[..., 1] == 30 * thing).all()
+    assert test.instance is None
+
+
+def test_crops_of_another_size_are_scaled():
+    content = official()
+    content["iCubWorld/train/cans/cans_b/3.ppm"] = made.image(picture(1, 1, 3, 9), "PPM")
+    np.testing.assert_array_equal(icubworld.decode(held(content), SPEC)["train"].x[36 + 3], picture(1, 1, 3))
+
+
+def without(part):
+    return {path: data for path, data in official().items() if part not in path}
+
+
+HELLO = {f"{who}/{part}/{name}/0.jpg": b"" for who in ("human", "robot") for part in ("train", "test")
+         for name in ("octopus", "turtle")}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (
+            without("train/cans"),
+            "train has the categories bananas, pears, not bananas, cans, pears; take iCubWorld 1.0",
+        ),
+        (without("categorization"), "test/categorization has the categories none, not bananas"),
+        (HELLO, "train has the categories octopus, turtle, not bananas"),
+        (official() | {"iCubWorld/train/kiwis/a/0.ppm": b""}, "train has the categories bananas, cans, kiwis, pears"),
+        (without("pears_b"), "train/pears has images in 1 folders, not 2; give each object's frames a folder"),
+        (official() | {"iCubWorld/train/pears/0.ppm": b""}, "train/pears has images in 3 folders, not 2"),
+        (official() | {"iCubWorld/train/cans/cans_a/3.ppm": b"P6\n6 6\n255\n"}, r"cans_a/3\.ppm is no whole PPM image"),
+        (official() | {"iCubWorld/train/cans/cans_a/12.ppm": b""}, "has 73 train images, over 72"),
+    ],
+)
+def test_what_is_not_as_it_should_be_is_refused_in_one_line(content, fault):
+    with pytest.raises(SourceError, match=f"^here: .*{fault}") as caught:
+        icubworld.decode(held(content), SPEC)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["zip", "folder"])
+def test_built_from_the_users_folder(form, tmp_path):
+    mine = tmp_path / "data/icub"
+    if form == "zip":
+        made.write_zip(mine / "iCubWorld.zip", official())
+    else:
+        made.write_folder(mine, official())
+    info = run(tmp_path)
+    assert (info["source"], info["proof"], info["train"], info["test"]) == ("folder", "counts only", 72, 12)
+    expected = arrays.canonical(icubworld.decode(held(official()), SPEC)["train"])
+    for here, there in zip(arrays.load(tmp_path / "set.npz", "train"), expected):
+        np.testing.assert_array_equal(here, there)
+    np.testing.assert_array_equal(arrays.instances(tmp_path / "set.npz"), expected[2:])
+    other = SPEC | {"test_set": "demonstrator", "folder": "icub"}
+    places = {"data_folder": tmp_path / "data", "downloads": tmp_path / "downloads", "out": tmp_path / "other.npz"}
+    build("icub_demonstrator", other, **places, standin=None, allow_partial=False)
+    assert (arrays.load(tmp_path / "other.npz", "test").x[..., 1] == 210).all()
+
+
+def test_an_archive_without_an_md5_is_left_to_the_user_and_one_with_it_is_fetched(tmp_path, web):
+    body = made.write_zip(tmp_path / "made.zip", official()).read_bytes()
+    web.pages["/iCubWorld.zip"] = body
+    archive = ARCHIVE | {"url": f"{web.url}/iCubWorld.zip"}
+    unknown = made.entry(SPEC["shape"], THINGS, 72, 12, [FOLDER, archive], **OPTIONS)
+    with pytest.raises(DatasetError) as refusal:
+        run(tmp_path, unknown)
+    told = str(refusal.value)
+    assert f"put iCubWorld.zip ({web.url}/iCubWorld.zip, MD5 unknown) into {tmp_path / 'data/icub'}/" in told
+    assert "its MD5 is not known, so it is not fetched" in told
+    assert not (tmp_path / "downloads").exists()
+    archive["md5"] = hashlib.md5(body).hexdigest()
+    known = made.entry(SPEC["shape"], THINGS, 72, 12, [FOLDER, archive], **OPTIONS)
+    info = run(tmp_path, known)
+    assert (info["source"], info["proof"]) == ("archive", "archive MD5")
