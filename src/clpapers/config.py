@@ -710,7 +710,7 @@ class Plan:
                 raise ConfigError(f"{file}: {where}: '{part}' is missing")
             if options.get("$ref") in ("#/$defs/budget", "#/$defs/evaluation"):
                 for option in schema("paper")["$defs"][part]["properties"]:
-                    optional = part == "evaluation" and option in ("batch", "oracles", "shots")
+                    optional = part == "evaluation" and option in ("batch", "every", "oracles", "shots")
                     if option not in spec[part] and not optional:
                         raise ConfigError(f"{file}: {where}: {part} needs a value for '{option}'")
         spec["order"] = self._order(file, where, spec["order"], spec["dataset"])

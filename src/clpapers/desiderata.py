@@ -20,7 +20,7 @@ DESIDERATA = {
 }
 GUESSES = ("random", "random_multi_model")  # nothing is trained
 OF_ITS_TASK = ("prog_nn", "multi_model", "random_multi_model")  # an item is answered by what is its task's alone
-JOINT = ("multi_task",)  # trained on all tasks at once
+JOINT = ("multi_task", "offline")  # trained on all tasks at once
 # What competes where a metric's items are answered: the classes of an item's task, those that the restriction at test
 # leaves, those that compete in training, or all; under "none", no item is answered.
 COMPETING = {

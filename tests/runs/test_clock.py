@@ -4,9 +4,9 @@ import time
 
 import pytest
 import torch
-from tiny import CHUNKS, CPU, DOMAINS, cell
+from tiny import CHUNKS, CPU, DOMAINS, OPTIONS, SPLIT, cell
 
-from clpapers.runs import loop
+from clpapers.runs import learners, loop
 from clpapers.runs.clock import Clock
 from clpapers.runs.learners.single import Single
 from clpapers.streams import orders
@@ -75,3 +75,34 @@ def test_task_changes_and_steps_count_and_tests_do_not(data, clock, monkeypatch)
     assert seconds == {0: whole / 2, 1: whole / 2}
     assert clock.now > 1000
     assert "seconds" not in str(results)
+
+
+@pytest.mark.parametrize(
+    ("learner", "training", "times"),
+    [
+        ("offline", "net", 5),  # at 0, 50, 60, 100 and 120 items, though some of them are tested twice and thrice
+        ("gdumb_retrained", "retrained", 8),  # for every test: three events, before and after two tasks, the final one
+        ("vcl_coreset", "trained_on", 2),  # a task each: its copy answers the tests until the next one is learnt
+    ],
+)
+def test_what_is_trained_for_a_test_counts(learner, training, times, data, clock, monkeypatch):
+    """A training for tests takes a hundred seconds, a batch of answers a thousand, a step none."""
+
+    def slow(owner, method, seconds):
+        inner = getattr(owner, method)
+
+        def later(self, *given):
+            clock.now += seconds
+            return inner(self, *given)
+
+        monkeypatch.setattr(owner, method, later)
+
+    method = learners.find(learner)
+    slow(learners.Setting if learner == "offline" else method, training, 100)  # there, of each training's net
+    slow(method, "scores", 1000)
+    spec = cell(learner, OPTIONS[learner], "mlp", order=SPLIT, oracle=CHUNKS)
+    spec["evaluation"] |= {"every": 50, "shots": 0, "points": 1}
+    seconds = {}
+    (result,) = loop.train(spec, data, {0: orders.make(SPLIT, data.train_y, 0)}, CPU, seconds)
+    assert seconds == {0: 100 * times}
+    assert clock.now >= seconds[0] + 1000 * len(result["events"]["time"])

@@ -272,6 +272,7 @@ def test_gdumb_retrained_starts_afresh_and_sees_only_the_memory(data, streams):
     learner.memory.read = lambda slots: (read.append(slots), reader(slots))[1]
     retrained = []
     for _ in range(2):
+        learner.prepare()
         with learner.evaluation():
             retrained.append(learner.net)
     count = learner.memory.counts[0, 3]
@@ -313,6 +314,7 @@ def test_who_answers_by_the_task_of_an_item_is_known(learner, data):
                 made.task_change(t)
             now = made.setting.step(t)
             made.observe(t, *((x[:, now], y[:, now]) if made.looks else (None, None)))
+        made.prepare()
         with made.evaluation(), torch.no_grad():
             said.append(made.scores(x[:, :9], torch.full((1, 9), task)))
     assert (not torch.equal(*said)) == (learner in OF_ITS_TASK)

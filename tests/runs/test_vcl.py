@@ -236,6 +236,7 @@ def test_a_test_is_the_same_whenever_it_is_taken():
         said = []
         for _ in range(2):
             before = tested.learner.posterior.now
+            tested.learner.prepare()
             with tested.learner.evaluation(), torch.no_grad():
                 said.append(tested.learner.scores(x, tasks))
             assert all(torch.equal(a, b) for a, b in zip(before, tested.learner.posterior.now))
@@ -309,7 +310,8 @@ def test_coresets_are_the_plain_loop(learner, train, seeds):
             prior = plain.standard() if learner is STANDARD else plain.posterior()
             chance = answering.chance("coreset after 3")
             answering.fit(x, y, ours.mask(t, s), chance, learner["coreset_epochs"], prior)
-            refreshed = ours.learner.trained_on([t]) if train == "oracle" else ours.learner.answering()
+            ours.learner.prepare()
+            refreshed = ours.learner.copies[t] if train == "oracle" else ours.learner.answering()
             answering.assert_same(refreshed, s)
 
 
@@ -319,6 +321,7 @@ def test_each_head_answers_after_its_own_coreset():
     learner = ours.walk(until=2)
     x, classes = one_of_each(ours), torch.arange(6)
     tasks = learner.setting.may_hold.long().argmax(dim=1)[:, classes]
+    learner.prepare()
     with learner.evaluation(), torch.no_grad():
         said = learner.scores(x, tasks)
     for i in range(6):

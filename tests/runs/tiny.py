@@ -19,6 +19,7 @@ OPTIONS = {
     "ace": {"mask": "present"},
     "single": {},
     "multi_task": {},
+    "offline": {"epochs": 3, "batch": 7},
     "ewc": {"strength": 10.0, "gamma": 0.9, "fisher": "last_batch", "normalise": False, "half": True},
     "si": {"strength": 0.5, "damping": 0.1, "gradient": "whole", "clip": False},
     "mas": {"strength": 0.5, "per": "batch", "reset": True},
@@ -103,6 +104,7 @@ VARIANTS = [
 # of numbers multiplies rounding errors by ten or more a step.
 NETS = {
     "mlp": {"name": "mlp", "hidden": [16]},
+    "exstream": {"name": "exstream_mlp", "hidden": [16, 12], "batch_norm": True, "dropout": 0.0},
     "cnn": {"name": "cnn", "width": 3},
     "resnet": {"name": "resnet18_reduced", "width": 2, "head": "linear"},
     "cosine": {"name": "resnet18_reduced", "width": 2, "head": "cosine"},

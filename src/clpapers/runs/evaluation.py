@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
 
+from clpapers.runs.course import Course
 from clpapers.runs.images import Images
 from clpapers.runs.learners import Learner
 
 BATCH = 500  # images of up to 64 × 64 in colour; of larger ones as many as have as many values
 VALUES = BATCH * 3 * 64 * 64
+
+
+def whole_test(courses: Sequence[Course], device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The whole test of S courses: items, labels and tasks, int64 [S, N]; through each pixel permutation in turn."""
+    m, repeats = len(courses[0].test_items), courses[0].repeats()
+    domain = np.arange(repeats).repeat(m)
+    items = np.tile([c.test_items for c in courses], repeats) + domain * m
+    labels = np.tile([c.test_labels for c in courses], repeats)
+    tasks = np.stack([domain if repeats > 1 else c.tasks.test for c in courses])
+    return tuple(torch.from_numpy(each).to(device) for each in (items, labels, tasks))
 
 
 @torch.no_grad()
@@ -36,6 +47,22 @@ def classified(
             allowed = scores if mask is None else scores.masked_fill(~mask[:, now], -torch.inf)
             right[view].append(allowed.argmax(dim=2) == labels[:, now])
     return {view: torch.cat(parts, dim=1).cpu().numpy() for view, parts in right.items()}
+
+
+@torch.no_grad()
+def judged(
+    learner: Learner, images: Images, items: torch.Tensor, labels: torch.Tensor, tasks: torch.Tensor
+) -> tuple[np.ndarray, np.ndarray]:
+    """Whether each seed's items are classified rightly, all classes competing, and how confident the learner is.
+
+    items, labels, tasks: [S, N], inside `learner.evaluation()`. Returns bool [S, N] and float [S, N].
+    """
+    right, confidence = [], []
+    for now in _batches(images, items.shape[1]):
+        scores = learner.scores(images(items[:, now]), tasks[:, now])
+        right.append(scores.argmax(dim=2) == labels[:, now])
+        confidence.append(learner.confidence(scores))
+    return tuple(torch.cat(parts, dim=1).cpu().numpy() for parts in (right, confidence))
 
 
 @torch.no_grad()

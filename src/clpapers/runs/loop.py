@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
 import functools
 import gc
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -18,7 +19,8 @@ from clpapers.randomness import generator
 from clpapers.runs import learners, nets
 from clpapers.runs.clock import Clock
 from clpapers.runs.course import Course, chunk_tasks, course, views
-from clpapers.runs.evaluation import classified, number
+from clpapers.runs.evaluation import classified, number, whole_test
+from clpapers.runs.event_tests import EventTests
 from clpapers.runs.holdings import learner_bytes
 from clpapers.runs.images import Images
 from clpapers.runs.memories.episodic import EpisodicMemory
@@ -64,9 +66,9 @@ def train(
     data: the data set.
     streams: seed → its stream, the order in which its training items come.
     device: where to train. On a GPU seeds form stacks. On a CPU only nets that gain from it do.
-    seconds: takes how long each seed's training took, without any test: what the learner does when a task changes and
-        in a step, the batch's gather included. A stack's time is divided by its seeds. No repetition repeats it, so it
-        is no part of the result.
+    seconds: takes how long each seed's training took, without any test: what the learner does when a task changes, in
+        a step, the batch's gather included, and to prepare for a test. A stack's time is divided by its seeds. No
+        repetition repeats it, so it is no part of the result.
 
     Returns
     -------
@@ -77,13 +79,15 @@ def train(
     and for each time the packed bits, in base64, of whether the probes seen so far are classified correctly, all
     classes competing;
     `online`: for each step the number of stream items classified correctly before they are learnt, and their mean
-    loss (null for a learner that never looks at the stream batch); `memory`: items, bytes, items per class;
+    loss (null for a learner that never looks at the stream batch, or says nothing of it); `memory`: items, bytes,
+    items per class;
     `oracle`: the task of each class (null where classes have none) and the number of task changes; `learner`: what
     the learner says of itself; `diverged`: the first step whose loss was no finite number, null where there is none
     (on the stream batch; of a learner that never looks at it, on what it trains on); `learner_bytes`: what the
     learner holds in the end (`holdings.learner_bytes`).
     With `evaluation.shots` also `tasks`, each task's tests (`TaskTests`), and therein `memory`, those of the learner's
-    episodic memory (`MemoryTests`) where it has one of these tasks.
+    episodic memory (`MemoryTests`) where it has one of these tasks. With `evaluation.every` also `events`, the tests
+    along the stream (`EventTests`).
 
     A seed for which memory does not suffice, not even alone, has only its number and `out_of_memory`: true.
     """
@@ -158,13 +162,16 @@ def _train_stack(
         memory = getattr(learner, "memory", None)
         if isinstance(memory, EpisodicMemory) and cell["oracle"]["name"] == "chunks":
             memory_tests = MemoryTests(memory)
+    events = None
+    if "every" in cell["evaluation"]:
+        events = EventTests(cell["evaluation"]["every"], courses, test_images)
     title = f"{cell['dataset']} {cell['learner']['name']} seeds {setting.seeds[0]}-{setting.seeds[-1]}"
     clock = Clock(device)
     for t in tqdm(range(len(ends)), desc=title, unit="step", mininterval=2, file=sys.stderr):
         if courses[0].changes[t]:
             learner.task_change(t)
         if task_tests and t in task_tests.before:
-            with clock.stopped():
+            with _tests(learner, clock):
                 task_tests.begin(t, learner)
         if learner.looks:
             now = setting.step(t)
@@ -172,12 +179,15 @@ def _train_stack(
         else:
             online.take(learner.observe(t, None, None))
         if task_tests and t in task_tests.after:
-            with clock.stopped(), learner.evaluation():
+            with _tests(learner, clock):
                 task_tests.end(t, learner)
                 if memory_tests:
                     memory_tests.end(task_tests.after[t], learner)
+        if events and t in events.steps:
+            with _tests(learner, clock):
+                events.take(t, learner)
         if t in probes.steps:
-            with clock.stopped(), learner.evaluation():
+            with _tests(learner, clock):
                 probes.take(t, learner, images, items, labels, tasks)
                 if t == len(ends) - 1:
                     tests = _test(cell, courses, learner, test_images)
@@ -188,7 +198,7 @@ def _train_stack(
             "steps": len(ends),
             "test": tests[s],
             "probes": probes.result(s),
-            "online": online.result(s) if learner.looks else {"correct": None, "loss": None},
+            "online": online.result(s),
             "memory": learner.memory_use(s),
             "oracle": {
                 "task_of_class": None if c.tasks.of_class is None else c.tasks.of_class.tolist(),
@@ -199,8 +209,17 @@ def _train_stack(
             "diverged": online.diverged(s),
         }
         | ({"tasks": task_tests.result(s) | (memory_tests.result(s) if memory_tests else {})} if task_tests else {})
+        | ({"events": events.result(s)} if events else {})
         for s, c in enumerate(courses)
     ]
+
+
+@contextlib.contextmanager
+def _tests(learner: learners.Learner, clock: Clock) -> Iterator[None]:
+    """Inside, tests are taken: these are no training, but what the learner trains for them is."""
+    learner.prepare()
+    with clock.stopped(), learner.evaluation():
+        yield
 
 
 def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) -> learners.Setting:
@@ -217,7 +236,10 @@ def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) 
         def one(attributes: torch.Tensor | None) -> nn.Module:
             return nets.build(net or cell["net"], shape, classes, attributes=attributes, pretrained=data.pretrained)
 
-        return stack(one, seeds, [known(c) for c in courses]).to(device, images.dtype)
+        built = stack(one, seeds, [known(c) for c in courses]).to(device, images.dtype)
+        masks = [int(generator(seed, "dropout").integers(2**63)) for seed in seeds]
+        built.drop_by([torch.Generator(device).manual_seed(seed) for seed in masks])
+        return built
 
     masks = [c.masks for c in courses if c.masks is not None]
     return learners.Setting(
@@ -240,20 +262,12 @@ def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) 
 
 def _test(cell, courses, learner, images) -> list[dict]:
     """The test split under each restriction: of each seed `{view: {"correct", "total", "chance"}}`."""
-    m, repeats, device = len(courses[0].test_items), courses[0].repeats(), images.pixels.device
-    domain = np.arange(repeats).repeat(m)
-    items = torch.from_numpy(np.tile([c.test_items for c in courses], repeats) + domain * m).to(device)
-    truth = np.tile([c.test_labels for c in courses], repeats)
-    labels = torch.from_numpy(truth).to(device)
-    given = [views(cell, c) for c in courses]
+    items, labels, tasks = whole_test(courses, images.pixels.device)
+    truth, given = labels.cpu().numpy(), [views(cell, c) for c in courses]
     masks = {
-        view: None if mask is None else torch.from_numpy(np.stack([g[view] for g in given])).to(device)
+        view: None if mask is None else torch.from_numpy(np.stack([g[view] for g in given])).to(labels.device)
         for view, mask in given[0].items()
     }
-    if repeats > 1:
-        tasks = torch.from_numpy(domain).to(device).expand(len(courses), -1)
-    else:
-        tasks = torch.from_numpy(np.stack([c.tasks.test for c in courses])).to(device)
     right = classified(learner, images, items, labels, tasks, masks)
     count = functools.partial(np.bincount, minlength=courses[0].outputs)
     return [
@@ -298,8 +312,10 @@ class Online:
             self.notes.clear()
 
     def result(self, s: int) -> dict:
-        """Items right and mean loss of each step, of the stack's seed number s."""
+        """Items right and mean loss of each step, of the stack's seed number s; null where no logits were noted."""
         self.reduce()
+        if not self.predicted:
+            return {"correct": None, "loss": None}
         right = torch.cat([block[s] for block in self.predicted]) == self.labels[s]
         return {
             "correct": np.add.reduceat(right.cpu().numpy(), self.starts, dtype=int).tolist(),

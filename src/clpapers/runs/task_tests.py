@@ -61,11 +61,10 @@ class TaskTests:
         self.information: list[list[np.ndarray]] = []  # so too: float [S]; empty where the learner has no uncertainty
 
     def begin(self, t: int, learner: Learner) -> None:
-        """Take the test that is due before step t."""
+        """Take the test that is due before step t, inside `learner.evaluation()`."""
         if t in self.before:
             k = self.before[t]
-            with learner.evaluation():
-                self.shots[k].append(self._right(self.task[k], learner)["correct"])
+            self.shots[k].append(self._right(self.task[k], learner)["correct"])
 
     def end(self, t: int, learner: Learner) -> None:
         """Take the tests that are due after step t, inside `learner.evaluation()`."""

@@ -173,6 +173,7 @@ class Variational(Learner):
     """
 
     own_nets = True
+    passing = ("drawn",)
 
     def __init__(
         self,
@@ -241,6 +242,9 @@ class Variational(Learner):
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
         return self.probabilities(self.drawn, x).mean(dim=1)
+
+    def confidence(self, scores: torch.Tensor) -> torch.Tensor:
+        return scores.amax(dim=2)
 
     def probabilities(self, weights: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """What nets of these weights [S, K, P] think of images: [S, K, B, C]; head by head where training is masked."""

@@ -70,7 +70,8 @@ class Learner:
     own_nets: whether the learner makes its nets itself; if so, `net` is None unless it says otherwise.
     uncertainty: of a learner that has this method, how uncertain it is of images x, [S, B] in nats, the mutual
         information of prediction and weights; it answers in evaluation, and is asked after each task (`TaskTests`).
-    passing: attributes with what belongs to steps of the stream, not to the learner (`holdings.learner_bytes`).
+    passing: attributes with what belongs to steps of the stream or to tests, not to the learner
+        (`holdings.learner_bytes`).
     """
 
     stackable = True
@@ -96,9 +97,13 @@ class Learner:
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Learn stream batch number t. Returns its loss [S] and logits [S, B, K] before learning.
 
-        A learner that does not look gets no x and y, and returns the loss [S] that it trains on, or None.
+        A learner that says nothing of a batch before it learns it returns None for both, at every step. One that does
+        not look gets no x and y, and returns the loss [S] that it trains on, or None.
         """
         raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Train what is trained for a test alone; it is called right before each `evaluation`."""
 
     @contextlib.contextmanager
     def evaluation(self) -> Iterator[None]:
@@ -112,6 +117,10 @@ class Learner:
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
         """What is largest for the predicted class, [S, B, K], of images x whose tasks [S, B] the oracle gives."""
         return self.net(x)
+
+    def confidence(self, scores: torch.Tensor) -> torch.Tensor:
+        """How sure `scores` [S, B, K] are of their answers, [S, B]: here, as of logits, the largest probability."""
+        return scores.softmax(dim=2).amax(dim=2)
 
     def mask(self, t: int) -> torch.Tensor | None:
         """The classes that compete at step t, bool [S, K]; None where all do."""
@@ -163,7 +172,7 @@ class Replay(Learner):
         )
 
     def memory_use(self, s: int) -> dict:
-        count = int(self.memory.counts[s, -1])
+        count = self.memory.held(s)
         return {
             "items": count,
             "bytes": count * self.memory.bytes_an_item,

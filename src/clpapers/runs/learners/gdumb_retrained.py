@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-
 import torch
 
 from clpapers.randomness import generator
@@ -28,24 +25,20 @@ class GDumbRetrained(Replay):
 
     def __init__(self, setting: Setting, *, memory_batch: int, epochs: int):
         super().__init__(setting)
-        self.memory_batch, self.epochs, self.seen = memory_batch, epochs, 0
+        self.memory_batch, self.epochs = memory_batch, epochs
         self.rng = generator(setting.seeds[0], "retraining")
 
     def observe(self, t: int, x: None, y: None) -> None:
         self.memory.write(t)
-        self.seen = t + 1
 
-    @contextlib.contextmanager
-    def evaluation(self) -> Iterator[None]:
+    def prepare(self) -> None:
         self.net = self.retrained()
-        with super().evaluation():
-            yield
 
     def retrained(self) -> Stack:
         """A fresh net, trained on the memory."""
         net = self.setting.build([int(self.rng.integers(2**63))]).train()
         optimizer = self.optimize(net.parameters())
-        count = self.memory.counts[0, self.seen]
+        count = self.memory.held(0)
         for _ in range(self.epochs):
             order = torch.from_numpy(self.rng.permutation(count)).to(self.memory.item.device)
             for slots in order.split(self.memory_batch):

@@ -114,6 +114,9 @@ class ICaRL(Learner):
             scores[0, :, list(self.exemplars)] = -torch.cdist(self.embed(x)[0], self.means).square()
         return scores
 
+    def confidence(self, scores: torch.Tensor) -> torch.Tensor:
+        return scores.amax(dim=2)
+
     def needed_to_answer(self) -> object:
         return self.net, self.means
 

@@ -11,7 +11,7 @@ from clpapers.randomness import generator
 from clpapers.runs.course import CourseError
 from clpapers.runs.learners import Setting
 from clpapers.runs.learners.vcl import VCL
-from clpapers.runs.variational import Chance, Gaussian, Posterior
+from clpapers.runs.variational import Chance, Gaussian, Posterior, Variational
 
 
 class VCLCoreset(VCL):
@@ -30,6 +30,8 @@ class VCLCoreset(VCL):
     coreset_epochs: how long a copy learns.
     prior: `previous`, or `standard`, N(0, 1) for each task and each copy: coreset-only.
     """
+
+    passing = (*Variational.passing, "copies", "heads")
 
     def __init__(
         self,
@@ -69,6 +71,8 @@ class VCLCoreset(VCL):
             )
         self.items: dict[int, torch.Tensor] = {}  # of each step that brought a coreset: int64 [S, coreset]
         self.labels: dict[int, torch.Tensor] = {}
+        self.copies: list[Posterior] = []  # for tests: of each head's task, or one of all
+        self.prepared = 0  # steps learnt by the posterior that they are copies of
         self.heads: dict[int, torch.Tensor] = {}  # during a test, of each task's head: nets [S, K, P]
 
     def learnt_of(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -98,15 +102,21 @@ class VCLCoreset(VCL):
     def next_prior(self, mask: torch.Tensor | None) -> Gaussian:
         return super().next_prior(mask) if self.previous else self.prior
 
+    def prepare(self) -> None:
+        """Train the copies, unless they are of the present posterior already."""
+        if self.prepared == self.steps:
+            return
+        learnt = [[t] for t in self.items] if self.setting.masks is not None else [list(self.items)]
+        self.copies = [self.trained_on(steps) for steps in learnt]
+        self.prepared = self.steps
+
     def answering(self) -> Posterior:
-        if self.setting.masks is not None or not self.items:
-            return self.posterior
-        return self.trained_on(list(self.items))
+        return self.copies[0] if self.setting.masks is None and self.copies else self.posterior
 
     @contextlib.contextmanager
     def evaluation(self) -> Iterator[None]:
         if self.setting.masks is not None:
-            self.heads = {self.task[t]: self.nets_of(self.trained_on([t])) for t in self.items}
+            self.heads = {self.task[t]: self.nets_of(q) for t, q in zip(self.items, self.copies)}
         with super().evaluation():
             yield
         self.heads = {}

@@ -157,9 +157,11 @@ class Memory:
         self.label = torch.zeros_like(self.item)
         self._rows = torch.arange(s, device=device)[:, None]
         self.pixels = images(self.item) if keep_pixels else None
+        self.steps = 0  # written
 
     def write(self, t: int) -> None:
         """Store what the policy keeps of stream batch t: late in a stream, mostly nothing."""
+        self.steps = t + 1
         if not self._keeps[t]:
             return
         now = slice(self.ends[t - 1] if t else 0, self.ends[t])
@@ -178,9 +180,13 @@ class Memory:
         x = self.images(self.item.gather(1, slots)) if self.pixels is None else self.pixels[self._rows, slots]
         return x, self.label.gather(1, slots)
 
+    def held(self, seed: int) -> int:
+        """Items stored so far in the memory of the stack's seed number `seed`."""
+        return int(self.counts[seed, self.steps])
+
     def per_class(self, seed: int, classes: int) -> list[int]:
-        """Items stored of each class, in the memory of the stack's seed number `seed`, after the last step."""
-        return torch.bincount(self.label[seed, : self.counts[seed, -1]], minlength=classes).tolist()
+        """Items stored so far of each class, in the memory of the stack's seed number `seed`."""
+        return torch.bincount(self.label[seed, : self.held(seed)], minlength=classes).tolist()
 
     @property
     def bytes_an_item(self) -> int:

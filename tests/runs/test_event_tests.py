@@ -1,0 +1,198 @@
+"""The testing events along a stream: when they are, what they count, and that they change no learning."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from tiny import CHUNKS, CPU, DOMAINS, OPTIONS, SPLIT, cell, stream
+
+from clpapers.runs import loop
+from clpapers.runs.event_tests import auroc
+from clpapers.runs.learners.single import Single
+from clpapers.streams import orders
+
+
+def spec_of(every, learner="single", net="mlp", **options):
+    spec = cell(learner, OPTIONS[learner], net, **{"batch": 1} | options)
+    spec["evaluation"] |= {"every": every, "points": 1}
+    return spec
+
+
+def events(data, streams, every, *given, **options):
+    """What the events of each seed are."""
+    return [r["events"] for r in loop.train(spec_of(every, *given, **options), data, streams, CPU)]
+
+
+# --- the area under the ROC curve ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative", "area"),
+    [
+        ([2, 3], [0, 1], 1),
+        ([0, 1], [2, 3], 0),
+        ([1, 1], [1], 1 / 2),
+        ([1], [1, 0], 3 / 4),  # a tie and a win
+        ([3, 1], [2, 1], 5 / 8),  # wins 2 and 1, or loses and ties: (2 + 1/2) of 4
+        ([math.inf], [0.5], 1),
+    ],
+)
+def test_auroc_by_hand(positive, negative, area):
+    assert auroc(*(np.array(each, dtype=float) for each in (positive, negative))) == pytest.approx(area)
+
+
+@pytest.mark.parametrize("levels", [3, 10, 10**6])
+def test_auroc_is_a_count_of_pairs(levels):
+    rng = np.random.default_rng(levels)
+    for _ in range(20):
+        p, n = (rng.integers(levels, size=rng.integers(1, 40)) / levels for _ in range(2))
+        pairs = [(a > b) + (a == b) / 2 for a in p for b in n]
+        assert auroc(p, n) == pytest.approx(np.mean(pairs), abs=1e-12)
+
+
+def test_auroc_is_undefined_without_either_or_for_no_number():
+    some, none = np.array([1.0, 2.0]), np.array([])
+    assert all(math.isnan(auroc(*given)) for given in [(some, none), (none, some), (some, np.array([math.nan]))])
+
+
+# --- events ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("every", "batch", "times"),
+    [
+        (20, 1, [20, 40, 53]),
+        (53, 1, [53]),
+        (99, 1, [53]),
+        (1, 1, list(range(1, 54))),
+        (12, 5, [15, 25, 40, 50, 53]),  # a batch is not cut up
+        (2, 5, [5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 53]),
+    ],
+)
+def test_they_are_due_after_so_many_items_and_at_the_end(every, batch, times, data, streams):
+    for found in events(data, streams, every, batch=batch):
+        assert found["time"] == times
+        assert {len(found[key]) for key in found.keys() - {"total"}} == {len(times)}
+
+
+@pytest.mark.parametrize("net", ["mlp", "cnn"])
+def test_each_is_the_last_test_of_a_run_that_stops_there(net, data, streams):
+    """On all test items, all classes competing; with the bytes that it holds then."""
+    found = events(data, {0: streams[0]}, 20, "er", net)[0]
+    for k, time in enumerate(found["time"]):
+        spec = spec_of(20, "er", net)
+        stopped = loop.train(spec, data, {0: stream(streams[0].indices[:time])}, CPU)[0]
+        assert found["correct"][k] == stopped["test"]["none"]["correct"]
+        assert found["total"] == stopped["test"]["none"]["total"] == [6] * 4
+        assert stopped["events"] == {key: v if key == "total" else v[: k + 1] for key, v in found.items()}
+        assert found["learner_bytes"][k] == stopped["learner_bytes"]
+    assert found["learner_bytes"][0] == found["learner_bytes"][2]  # the memory is full of 20 items
+
+
+def test_a_memory_is_weighed_as_it_is_filled(data, streams):
+    for found in events(data, streams, 6, "er"):
+        held = [each["training"] for each in found["learner_bytes"]]
+        assert np.diff(held).tolist() == [6 * 192] * 2 + [2 * 192] + [0] * 5
+
+
+def test_seen_are_the_classes_that_came(data):
+    streams = {seed: orders.make(SPLIT, data.train_y, seed) for seed in range(3)}
+    for seed, found in enumerate(events(data, streams, 7, order=SPLIT)):
+        labels = data.train_y[streams[seed].indices]
+        for time, seen in zip(found["time"], found["seen"], strict=True):
+            assert seen == [bool((labels[:time] == c).any()) for c in range(4)]
+        for seen, area in zip(found["seen"], found["unknown_auroc"], strict=True):
+            assert (area is None) == all(seen)
+
+
+def test_a_confidence_tells_classes_that_came_from_those_that_did_not(data, monkeypatch):
+    """Here it is the first pixel of an image, in few levels; counted pair by pair, and in evaluation mode."""
+    asked = []
+
+    def scores(learner, x, tasks):
+        assert not learner.net.training
+        asked.append(x)
+        return (x[..., :1, 0, 0] * 4).round().expand(-1, -1, 4)
+
+    monkeypatch.setattr(Single, "scores", scores)
+    monkeypatch.setattr(Single, "confidence", lambda self, scores: scores[..., 2])
+    streams = {seed: orders.make(SPLIT, data.train_y, seed) for seed in (0, 3)}
+    pixel = np.round((data.test_x[:, 0, 0, 0] / 127.5 - 1) * 4)
+    results = events(data, streams, 30, order=SPLIT)
+    assert {x.shape[0] for x in asked} == {2}
+    for found in results:
+        assert found["time"] == [30, 60, 90, 120]
+        for seen, area in zip(found["seen"][:2], found["unknown_auroc"]):
+            known = np.array(seen)[data.test_y]
+            pairs = [(a > b) + (a == b) / 2 for a in pixel[known] for b in pixel[~known]]
+            assert area == pytest.approx(np.mean(pairs), abs=1e-6)
+    assert results[0]["unknown_auroc"][0] != results[1]["unknown_auroc"][0]
+
+
+def test_the_confidence_of_logits_is_the_largest_probability(data, streams):
+    logits = torch.tensor([[[0.0, math.log(3), -math.inf], [5.0, 5.0, 5.0]]])
+    torch.testing.assert_close(Single.confidence(None, logits), torch.tensor([[3 / 4, 1 / 3]]))
+
+
+@pytest.mark.parametrize("order", [SPLIT, DOMAINS])
+def test_they_change_no_learning(order, data):
+    """The learner does not know when they are."""
+    streams = {seed: orders.make(order, data.train_y, seed, 192) for seed in (0, 1)}
+    without = spec_of(7, order=order)
+    del without["evaluation"]["every"]
+    ends = []
+    for every in (7, 31):
+        results = loop.train(spec_of(every, order=order), data, streams, CPU)
+        json.dumps(results, allow_nan=False)
+        ends.append([r["events"].pop("correct")[-1] for r in results])
+        assert [r for r in results if r.pop("events")] == loop.train(without, data, streams, CPU)
+    assert ends[0] == ends[1] == [r["test"]["none"]["correct"] for r in results]
+
+
+def test_a_seed_does_not_depend_on_its_stack_mates(data):
+    streams = {seed: orders.make(SPLIT, data.train_y, seed) for seed in range(3)}
+    together = events(data, streams, 11, order=SPLIT)
+    for seed, found in enumerate(together):
+        (alone,) = events(data, {seed: streams[seed]}, 11, order=SPLIT)
+        assert {key: v for key, v in alone.items() if key != "unknown_auroc"} == {
+            key: v for key, v in found.items() if key != "unknown_auroc"
+        }
+        for one, other in zip(alone["unknown_auroc"], found["unknown_auroc"]):
+            assert one == pytest.approx(other, abs=1e-5)
+
+
+def test_they_go_with_the_tests_of_tasks(data):
+    spec = spec_of(40, order=SPLIT, oracle=CHUNKS)
+    spec["evaluation"]["shots"] = 1
+    (result,) = loop.train(spec, data, {0: orders.make(SPLIT, data.train_y, 0)}, CPU)
+    found, tests = result["events"], result["tasks"]
+    assert found["time"] == [40, 80, 120]
+    by_class = np.zeros(4, dtype=int)
+    for classes, right in zip(tests["classes"], tests["open"][-1]):
+        by_class[classes] = right
+    assert found["correct"][-1] == by_class.tolist()
+
+
+# --- what is said before learning -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block", [2, 100])
+def test_a_learner_may_look_and_say_nothing_of_what_comes(block, data, streams, monkeypatch):
+    observe, looked = Single.observe, []
+
+    def silent(self, t, x, y):
+        looked.append(x.shape[1])
+        observe(self, t, x, y)
+        return None, None
+
+    usual = loop.train(spec_of(20), data, streams, CPU)
+    monkeypatch.setattr(loop, "ONLINE_BLOCK", block)
+    monkeypatch.setattr(Single, "observe", silent)
+    for result, other in zip(loop.train(spec_of(20), data, streams, CPU), usual, strict=True):
+        assert result["online"] == {"correct": None, "loss": None}
+        assert result["diverged"] is None
+        assert result["events"] == other["events"]
+        assert other["online"]["correct"] is not None
+    assert sum(looked) == 53

@@ -1,0 +1,228 @@
+"""The offline learner and its net against a plain PyTorch loop on the same draws."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from courses import Way, assert_same_net
+from tiny import CPU, cell, stream
+from torch import nn
+
+from clpapers.randomness import generator
+from clpapers.runs import loop, nets
+from clpapers.runs.course import CourseError
+from clpapers.runs.learners.offline import Offline
+from clpapers.runs.nets.stacked import StackedDropout
+
+NET = {"name": "exstream_mlp", "hidden": [11, 6], "batch_norm": True, "dropout": 0.25}
+
+
+def spec_of(every=20, *, epochs=2, batch=7, net=NET, learner="offline"):
+    options = {"epochs": epochs, "batch": batch} if learner == "offline" else {}
+    spec = cell(learner, options, batch=1, optimizer="adam", learning_rate=2e-3) | {"net": net}
+    spec["evaluation"] |= {"every": every, "points": 1}
+    return spec
+
+
+def way(data, streams, **options):
+    return Way(spec_of(**options), data, list(streams.values()))
+
+
+class Mask(nn.Module):
+    """Dropout of a share of 1/4 whose masks are drawn by a generator, unit by unit of one item after the other."""
+
+    def __init__(self, rng):
+        super().__init__()
+        self.rng = rng
+
+    def forward(self, x):
+        if not self.training:
+            return x
+        kept = torch.rand(len(x), x.shape[1], generator=self.rng) >= 0.25
+        return x * kept / 0.75
+
+
+def plain_net(seed, batch_norm=True, dropout=0.25):
+    """ExStream's net of 192 values, 11, 6 and 4 units, layer by layer, of one seed for PyTorch."""
+    rng = torch.Generator().manual_seed(int(generator(seed, "dropout").integers(2**63)))
+    torch.manual_seed(seed)
+    layers = [nn.Flatten()]
+    for n_in, n_out in ((192, 11), (11, 6), (6, 4)):
+        linear = nn.Linear(n_in, n_out)
+        linear.weight.data.normal_(0, np.sqrt(2 / (n_in + n_out)))
+        linear.bias.data.fill_(1)
+        norm = [nn.BatchNorm1d(n_out)] if batch_norm else []
+        drop = [Mask(rng)] if dropout else []
+        layers += [linear] if n_out == 4 else [linear, *norm, nn.ELU(), *drop]
+    return nn.Sequential(*layers).double().train()
+
+
+def plain_fit(way, s, seed, n, epochs, batch):
+    """What a net of one seed is after training on its first n items."""
+    purpose = f"offline after {n}"
+    net = plain_net(int(generator(seed, purpose).integers(2**63)))
+    optimizer, rng = torch.optim.Adam(net.parameters(), lr=2e-3), generator(seed, f"{purpose} items")
+    x, y = way.setting.images(way.setting.items[s, :n]), way.setting.labels[s, :n]
+    for _ in range(epochs):
+        left, taken = rng.permutation(n).tolist(), []
+        while left:
+            taken, left = [*taken, *left[:batch]][-batch:], left[batch:]  # the last batch has some of the one before
+            optimizer.zero_grad()
+            F.cross_entropy(net(x[taken]), y[taken]).backward()
+            optimizer.step()
+    return net
+
+
+@pytest.mark.parametrize("seeds", [[1], [0, 2]])
+@pytest.mark.parametrize("batch", [7, 13, 5, 100])  # 20 items leave 6, 7, none; 40 leave 5, 1, none
+def test_equals_a_plain_loop(seeds, batch, data, streams):
+    ours = way(data, {seed: streams[seed] for seed in seeds}, batch=batch)
+    for n in (20, 40):
+        while ours.t < n:
+            ours.step()
+        ours.learner.prepare()
+        x = ours.setting.images(ours.setting.items[:, 40:])
+        for s, seed in enumerate(seeds):
+            plain = plain_fit(ours, s, seed, n, 2, batch)
+            assert_same_net(ours.learner.net, plain, s)
+            with ours.learner.evaluation(), torch.no_grad():
+                torch.testing.assert_close(ours.learner.scores(x, None)[s], plain.eval()(x[s]))
+        assert ours.learner.net.training
+
+
+def test_a_net_is_trained_only_where_a_test_comes_and_something_came(data, streams, monkeypatch):
+    """Once a moment, from scratch, whatever is tested then; what it draws does not depend on the tests before."""
+    learnt, net = [], loop.learners.Setting.net
+    monkeypatch.setattr(
+        loop.learners.Setting, "net", lambda self, purpose: (learnt.append(purpose), net(self, purpose))[1]
+    )
+    found = {every: loop.train(spec_of(every), data, {0: streams[0]}, CPU)[0] for every in (10, 20)}
+    times = [10, 20, 30, 40, 50, 53], [20, 40, 53]
+    assert learnt == [f"offline after {time}" for each in times for time in each]
+    often, seldom = (found[every]["events"] for every in (10, 20))
+    for key in ("correct", "unknown_auroc", "learner_bytes"):
+        assert [often[key][often["time"].index(time)] for time in seldom["time"]] == seldom[key]
+    assert found[10]["test"] == found[20]["test"]
+    assert found[10]["online"] == {"correct": None, "loss": None}
+
+
+def test_it_is_the_ideal(data):
+    """Class by class, it knows the classes that came, and no other."""
+    for result in loop.train(spec_of(30, epochs=60), data, {0: stream(np.arange(120))}, CPU):
+        for k, correct in enumerate(result["events"]["correct"]):
+            assert sum(correct) >= 0.9 * 6 * (k + 1)
+            assert not sum(correct[k + 1 :])
+
+
+def test_it_holds_all_that_came(data, streams):
+    (result,) = loop.train(spec_of(), data, {0: streams[0]}, CPU)
+    labels, floats = data.train_y[streams[0].indices], 2 * (11 + 6)  # running statistics
+    parameters = 192 * 11 + 11 + 11 * 6 + 6 + 6 * 4 + 4 + floats
+    assert result["memory"] == {"items": 53, "bytes": 53 * 192, "per_class": np.bincount(labels, minlength=4).tolist()}
+    for time, held in zip(result["events"]["time"], result["events"]["learner_bytes"], strict=True):
+        assert held == {"training": 8 * (parameters + floats) + 192 * time, "testing": 8 * (parameters + floats)}
+
+
+def test_one_item_is_too_few_for_batch_norm_alone(data, streams):
+    with pytest.raises(CourseError, match=r"^net\.batch_norm: nothing can be learnt from one item"):
+        loop.train(spec_of(every=1), data, streams, CPU)
+    (result,) = loop.train(spec_of(every=1, net=NET | {"batch_norm": False}), data, {0: streams[0]}, CPU)
+    assert result["events"]["time"] == list(range(1, 54))
+
+
+# --- its net ---------------------------------------------------------------------------------------------------
+
+
+def test_the_net_is_layer_by_layer_exstreams():
+    layers = list(nets.build(NET, (3, 8, 8), 4))
+    assert [type(each) for each in layers] == [
+        nn.Flatten,
+        *[nn.Linear, nn.BatchNorm1d, nn.ELU, nn.Dropout] * 2,
+        nn.Linear,
+    ]
+    without = list(nets.build(NET | {"batch_norm": False, "dropout": 0}, (3, 8, 8), 4))
+    assert [type(each) for each in without] == [nn.Flatten, *[nn.Linear, nn.ELU] * 2, nn.Linear]
+
+
+def test_weights_begin_normal_by_both_fans_and_biases_at_one():
+    torch.manual_seed(0)
+    for layer in nets.build(NET | {"hidden": [300, 200]}, (3, 16, 16), 100):
+        if isinstance(layer, nn.Linear):
+            deviation = np.sqrt(2 / sum(layer.weight.shape))
+            assert layer.weight.std().item() == pytest.approx(deviation, rel=0.03)
+            assert layer.weight.abs().max() > 3 * deviation  # no uniform
+            assert (layer.bias == 1).all()
+
+
+@pytest.mark.parametrize("batch_norm", [True, False])
+def test_a_seed_of_a_stack_is_the_seed_alone_with_dropout(batch_norm, data, streams):
+    """Nets that learn in steps: their masks are drawn per seed, in a stack of two as alone."""
+    spec = spec_of(learner="single", net=NET | {"batch_norm": batch_norm})
+    spec["budget"]["batch"] = 4
+    ways = [Way(spec, data, [streams[seed] for seed in seeds]) for seeds in ([0, 2], [0], [2])]
+    for each in ways:
+        each.walk(until=12)
+    for s, alone in enumerate(ways[1:]):
+        ordinary = alone.learner.net
+        assert_same_net(ways[0].learner.net, ordinary, s)
+        x = ways[0].setting.images(ways[0].setting.items[:, :9])
+        masked = [ways[0].learner.net(x)[s], ordinary(x[s : s + 1])[0]]
+        torch.testing.assert_close(masked[0], masked[1])
+        with ways[0].learner.evaluation(), alone.learner.evaluation(), torch.no_grad():
+            still = [ways[0].learner.net(x)[s], ordinary(x[s : s + 1])[0]]
+        torch.testing.assert_close(still[0], still[1])
+        assert not torch.allclose(masked[0], still[0])
+        ways[0] = Way(spec, data, [streams[seed] for seed in (0, 2)])
+        ways[0].walk(until=12)
+    first, second = (StackedDropout.forward(each, torch.ones(50, 8)) for each in drops(ways[1]))
+    assert not torch.equal(first, second)  # layers do not share masks
+
+
+def drops(way):
+    return [module for module in way.learner.net.modules() if isinstance(module, StackedDropout)]
+
+
+@pytest.mark.parametrize("seeds", [[0], [0, 1]])
+def test_dropout_is_off_at_test(seeds, data, streams):
+    """Twice the same answers, and those of the plain net in evaluation mode; in training mode others each time."""
+    ours = way(data, {seed: streams[seed] for seed in seeds})
+    ours.walk(until=20)
+    ours.learner.prepare()
+    x = ours.setting.images(ours.setting.items[:, :9])
+    with ours.learner.evaluation(), torch.no_grad():
+        assert torch.equal(*(ours.learner.scores(x, None) for _ in range(2)))
+    with torch.no_grad(), ours.learner.net.untracked():
+        assert not torch.equal(*(ours.learner.net(x) for _ in range(2)))
+
+
+def test_a_share_of_units_is_left_out_and_the_others_make_up_for_it(data, streams):
+    ours = way(data, {0: streams[0], 1: streams[1]}, learner="single")
+    (drop, _), x = drops(ours), torch.ones(4000, 16)
+    said = drop(x)
+    assert said.unique().tolist() == pytest.approx([0, 4 / 3])
+    assert (said == 0).double().mean().item() == pytest.approx(1 / 4, abs=0.01)
+    assert not torch.equal(said[:, :8], said[:, 8:])  # the masks of two seeds
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_the_online_net_is_the_plain_one_item_by_item(optimizer, data, streams):
+    """`single` on the net without batch norm, one item a step, each once."""
+    spec = spec_of(learner="single", net=NET | {"batch_norm": False})
+    spec["budget"]["optimizer"] = optimizer
+    ours = Way(spec, data, [streams[1]])
+    plain = plain_net(ours.setting.init()[0], batch_norm=False)
+    descent = ours.optimizer(plain)
+    for t in range(30):
+        x, y = (each[0] for each in ours.batch(t))
+        descent.zero_grad()
+        F.cross_entropy(plain(x), y).backward()
+        descent.step()
+    ours.walk(until=30)
+    assert_same_net(ours.learner.net, plain)
+
+
+def test_its_nets_learn_nothing_in_steps(data, streams):
+    ours = way(data, {0: stream(streams[0].indices)})
+    assert isinstance(ours.learner, Offline)
+    assert ours.step() is None
+    assert ours.learner.net is None
