@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from clpapers.cli import (
+    features_of,
     measured_files,
     net_code,
     reduced,
@@ -24,6 +25,7 @@ try:
     PLAN = Plan(SCALE, all_papers(), cuda=CUDA)
 except ConfigError as error:
     sys.exit(f"clpapers: {error}")
+DERIVED = [name for name, facts in PLAN.datasets.items() if "features" in facts]  # data sets of features
 
 
 def drop_dead_locks():

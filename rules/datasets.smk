@@ -47,3 +47,33 @@ rule weights:
     shell:
         "clpapers weights --out {output.weights} --data-folder {resources.data_folder:q}"
         " --downloads {resources.downloads:q} > {log} 2>&1"
+
+
+rule features:
+    """Make features of a data set's images with pre-trained weights; a data set like any other."""
+    input:
+        lambda w: features_of(plan(w.scale), w.dataset),
+    output:
+        data="results/{scale}/datasets/{dataset}.npz",
+        record="results/{scale}/datasets/{dataset}.record.json",
+    log:
+        "results/{scale}/logs/datasets/{dataset}.log",
+    benchmark:
+        "results/{scale}/benchmarks/datasets/{dataset}.tsv"
+    wildcard_constraints:
+        dataset="|".join(DERIVED) or "-",
+    conda:
+        "../envs/clpapers.yaml"
+    threads: 1
+    resources:
+        gpu=1 if CUDA else 0,  # no param, as for runs
+        mem_mb=8000,
+        runtime=720,
+    params:
+        code=code_digest("clpapers.datasets.features"),
+        spec=lambda w: repr(plan(w.scale).datasets[w.dataset]),
+    shell:
+        "clpapers features --out {output.data} --gpus {resources.gpu} > {log} 2>&1"
+
+
+ruleorder: features > dataset

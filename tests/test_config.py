@@ -145,9 +145,9 @@ REFUSED = [
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances", f"{CELL}: order instances needs a value for 'burst'"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: 0", "defaults.order.burst: 0 must be at least 1"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: null", f"{CELL}: order instances: mnist has none "
-     "recorded, as icubworld or icubworld_demonstrator has"),
+     "recorded, as icubworld or icubworld_demonstrator or "),
     (PAPER, "{name: split, tasks: 2}", "{name: instances, burst: null}", "targets.figure1.streams[0]: order instances: "
-     "toy-3-2 has none recorded, as icubworld or icubworld_demonstrator has"),
+     "toy-3-2 has none recorded, as icubworld or icubworld_demonstrator or "),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0.5", "defaults.order.mu_sigma: 0.5 must be less than 0.5"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0", "defaults.order.mu_sigma: 0 must be greater than 0"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: -0.1", "defaults.order.mu_sigma: -0.1 must be greater than 0"),
@@ -316,10 +316,26 @@ REFUSED = [
     (DATASETS, "  train: 60000", "  train: -1", "mnist.train: -1 must be at least 1"),
     (DATASETS, "      formats: [idx]", "      formats: [xdi]", "mnist.sources[0].formats[0]: 'xdi' is not one of "
      "awa2, cifar_python, "),
+    # data sets of features
+    (DATASETS, "of: cifar100,", "of: cifar1000,", "cifar100_resnet50.features.of: 'cifar1000' is not one of mnist, "),
+    (DATASETS, "of: cifar100,", "of: cifar100_resnet50,", "cifar100_resnet50.features.of: 'cifar100_resnet50' is not "
+     "one of mnist, "),
+    (DATASETS, "of: cifar100,", "of: mnist,", "cifar100_resnet50.features.of: mnist has 1 channels; take one of 3"),
+    (DATASETS, "seal, whale]", "whale]", "cifar100_resnet50.categories: 'seal' must be a class of cifar100 that stands "
+     "in one category"),
+    (DATASETS, "[aquarium_fish, flat", "[whale, aquarium_fish, flat", "cifar100_resnet50.categories: 'whale' must be a "
+     "class of cifar100 that stands in one category"),
+    (DATASETS, "[aquarium_fish, flat", "[cod, aquarium_fish, flat", "cifar100_resnet50.categories: 'cod' must be a "
+     "class of cifar100 that stands in one category"),
+    (DATASETS, "weights: resnet50_imagenet", "weights: resnet50_places", "icubworld_resnet50.features.weights: "
+     "'resnet50_places' is not one of resnet50_imagenet"),
+    (SCALE, "  mnist: {train", "  cifar100_resnet50: {train", "stand_ins: 'cifar100_resnet50' is not one of mnist, "),
+    (SCALE, "stand_ins:", "features: {size: 31}\nstand_ins:", "features.size: 31 must be at least 32"),
+    (SCALE, "stand_ins:", "features: {of: mnist}\nstand_ins:", "features: unknown key 'of'; allowed: size"),
     # pre-trained weights
     (WEIGHTS, "width: 64", "width: 0", "resnet18_imagenet.width: 0 must be at least 1"),
     (WEIGHTS, "kind: standin", "kind: stand_in", "resnet18_imagenet.sources[2].kind: 'stand_in' is not one of folder, "
-     "torchvision, standin"),
+     "torchvision, npm, standin"),
 ]  # fmt: skip
 
 
@@ -368,7 +384,7 @@ def test_weights_without_an_entry_are_refused():
     edit(PAPER, "name: cnn, width: 2", "name: resnet18, width: 64, pool: true, head: linear, weights: imagenet")
     with pytest.raises(ConfigError) as refusal:
         plan()
-    line = "datasets.cifar10: net.weights: 'resnet18_imagenet' is not one of resnet18_places"
+    line = "datasets.cifar10: net.weights: 'resnet18_imagenet' is not one of resnet18_places, resnet50_imagenet"
     assert str(refusal.value) == f"{PAPER}: {line}"
 
 
@@ -376,6 +392,43 @@ def test_a_cell_names_the_weights_that_its_net_starts_from():
     edit(PAPER, "name: cnn, width: 2", "name: resnet18, width: 64, pool: true, head: linear, weights: imagenet")
     found = {cell.spec["dataset"]: cell.weights for cell in plan().cells.values()}
     assert found == {"mnist": None, "cifar10": Path("results/tiny/weights/resnet18_imagenet.npz")}
+
+
+def test_a_data_set_of_features_is_described_by_what_it_is_made_of():
+    edit(SCALE, "stand_ins:", "features: {size: 40}\nstand_ins:")
+    edit(
+        PAPER,
+        "mnist: {net: {name: mlp, hidden: [4]}}",
+        "cifar100_resnet50: {net: {name: mlp, hidden: [4]}, scaling: none}",
+    )
+    for file in (PAPER, SCALE):
+        Path(file).write_text(
+            Path(file)
+            .read_text()
+            .replace("[mnist", "[cifar100_resnet50")
+            .replace("datasets: {mnist:", "datasets: {cifar100_resnet50:")
+        )
+    mine, real = plan(), Plan("real", ["tiny"])
+    facts = mine.datasets["cifar100_resnet50"]
+    assert (facts["shape"], len(facts["classes"]), facts["instances"]) == ([1, 1, 2048], 20, 5)
+    assert (facts["train"], facts["test"]) == (50_000, 10_000)
+    cells = [cell for cell in mine.cells.values() if cell.spec["dataset"] == "cifar100_resnet50"]
+    assert [cell.spec["features"]["size"] for cell in cells] == [40, 40]
+    assert not any("features" in cell.spec for cell in mine.cells.values() if cell not in cells)
+    told = reductions(mine.targets["tiny/table1"], real.targets["tiny/table1"])
+    assert told == ["order.length 30 (paper: all)", "features.size 40 (paper: 224)"]
+
+
+def test_features_are_scaled_no_further():
+    edit(PAPER, "  mnist: {net", "  cifar100_resnet50: {net")
+    for file in (PAPER, SCALE):
+        Path(file).write_text(
+            Path(file).read_text().replace("[mnist", "[cifar100_resnet50").replace("{mnist:", "{cifar100_resnet50:")
+        )
+    with pytest.raises(ConfigError) as refusal:
+        plan()
+    where = f"{PAPER}: targets.table1, cell dataset=cifar100_resnet50 learner=er"
+    assert str(refusal.value) == f"{where}: scaling symmetric: cifar100_resnet50 has features; take none"
 
 
 def test_a_setting_given_twice_is_refused_which_snakemake_would_let_pass():

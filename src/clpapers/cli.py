@@ -66,6 +66,8 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("weights", weights, "fetch and verify pre-trained weights", out="results/S/weights/W.npz")
     sub.add_argument("--data-folder", type=Path, default="data", help="your own copy, <folder>/weights/…")
     sub.add_argument("--downloads", type=Path, default="downloads", help="where fetched files are kept")
+    sub = command("features", features, "make features of a data set's images", out="results/S/datasets/D.npz")
+    sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="1: on the GPU, 0: on the CPU")
     command("stream", stream, "permute a data set into a stream", out="results/S/streams/D/ORDER/seedK.npz")
     command("entropy", entropy, "simulate stf's appendix E", out="results/S/streams/entropy/P-T.npz")
     command("net", net, "describe the net a data set is learnt with", out="results/S/runs/nets/P/D.json")
@@ -123,8 +125,9 @@ def dataset(options: argparse.Namespace) -> None:
     from clpapers.datasets.build import DatasetError, build
 
     plan, name = _plan(options.out), options.out.stem
-    if name not in plan.datasets:
-        raise Refusal(f"{options.out}: no data set {name!r}; there are: {', '.join(plan.datasets)}")
+    fetched = [each for each, facts in plan.datasets.items() if "features" not in facts]
+    if name not in fetched:
+        raise Refusal(f"{options.out}: no data set {name!r}; there are: {', '.join(fetched)}")
     allowed, spec = plan.settings["sources"], dict(plan.datasets[name])
     if allowed == "stand_in":
         spec["sources"] = [source for source in spec["sources"] if source["kind"] == "standin"]
@@ -170,6 +173,29 @@ def weights(options: argparse.Namespace) -> None:
         except DatasetError as error:
             raise Refusal(str(error)) from None
         record["data"] = {name: facts}
+
+
+def features(options: argparse.Namespace) -> None:
+    """results/<scale>/datasets/<dataset>.npz, where it is made of another's"""
+    from clpapers.datasets.features import build
+
+    plan, name = _plan(options.out), options.out.stem
+    derived = [each for each, facts in plan.datasets.items() if "features" in facts]
+    if name not in derived:
+        raise Refusal(f"{options.out}: no data set of features {name!r}; there are: {', '.join(derived)}")
+    spec, device = plan.datasets[name], _device(options.gpus)
+    inputs = features_of(plan, name)
+    facts = {"features": spec["features"], "hardware": _hardware(device)}
+    with provenance.recording(
+        "features", [options.out], inputs, provenance.code_digest("clpapers.datasets.features"), **facts
+    ):
+        build(spec, *inputs, device, options.out)
+
+
+def features_of(plan: Plan, dataset: str) -> tuple[Path, Path]:
+    """The files of images and of weights that a data set of features is made of."""
+    made = plan.datasets[dataset]["features"]
+    return _dataset_file(plan.scale, made["of"]), Path("results", plan.scale, "weights", f"{made['weights']}.npz")
 
 
 def stream(options: argparse.Namespace) -> None:
@@ -248,9 +274,7 @@ def train(options: argparse.Namespace) -> None:
         raise Refusal(f"{options.out}: no target needs a cell {key}; results/{plan.scale}/runs/index.csv lists them")
     cell = plan.cells[key]
     chosen = selection_of(plan, cell)
-    device = torch.device("cuda" if options.gpus else "cpu")
-    if options.gpus and not torch.cuda.is_available():
-        raise Refusal("--gpus 1: PyTorch sees no GPU here; set device: cpu in config/config.yaml")
+    device = _device(options.gpus)
     streams = {seed: cell.stream(seed) for seed in seeds}
     with provenance.recording(
         "runs",
@@ -260,7 +284,7 @@ def train(options: argparse.Namespace) -> None:
         cell=cell.spec,
         seeds=list(seeds),
         precision=cell.spec["precision"],
-        hardware={"device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"},
+        hardware=_hardware(device),
     ) as record:
         train_split, test_split = (arrays.load(cell.dataset, split) for split in ("train", "test"))
         classes = len(plan.datasets[cell.spec["dataset"]]["classes"])
@@ -284,6 +308,20 @@ def train(options: argparse.Namespace) -> None:
         text = json.dumps({"cell": spec, "seeds": results}, separators=(",", ":"))
         provenance.write_text(options.out, text + "\n")
         record["peak_device_bytes"] = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
+
+
+def _device(gpus: int):
+    import torch
+
+    if gpus and not torch.cuda.is_available():
+        raise Refusal("--gpus 1: PyTorch sees no GPU here; set device: cpu in config/config.yaml")
+    return torch.device("cuda" if gpus else "cpu")
+
+
+def _hardware(device) -> dict:
+    import torch
+
+    return {"device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"}
 
 
 def selection_of(plan: Plan, cell: Cell) -> list[Path]:
@@ -481,7 +519,13 @@ def notes(plan: Plan, target: Target):
     called = {name: "synthetic" if facts["standin"] else "part of the real data" for name, facts in data.items()}
     standins = {name: called[name] for name, facts in data.items() if facts["standin"] or facts["partial"]}
     cells = [cell for _, cell in (*target.cells, *(p for _, search in target.selections for p in search.points))]
-    for name in {cell.spec["dataset"] for cell in cells if cell.weights and cell.weights.stem in standins}:
+    descends = {(cell.spec["dataset"], cell.weights.stem) for cell in cells if cell.weights}
+    for name, facts in plan.datasets.items():
+        if "features" in facts:
+            descends.add((name, facts["features"]["weights"]))
+            if facts["features"]["of"] in standins:
+                standins[name] = standins[facts["features"]["of"]]
+    for name in {name for name, weights in descends if weights in standins}:
         standins[name] = ", ".join(filter(None, [standins.get(name), "random instead of trained weights"]))
     return Notes(plan.scale, standins, reduced(target), len(target.seeds), line(target, plan.datasets))
 

@@ -29,6 +29,7 @@ RENDERED = ("title", "caption", "section", "names", "render", "calibrated", "rat
 SELECTED = "selected"  # stands in a cell's description for a value that is read from a selection's file
 # Of orders and nets: without them the hashes of other cells stay as they were.
 OPTIONAL = ("epochs", "cycles", "unpermuted_first", "init", "epsilon")
+FEATURES = 2048  # numbers that a ResNet-50 makes of an image
 MIXING = ("random", "offline", "dominant")  # orders in which a batch holds items of (nearly) every class
 
 
@@ -377,10 +378,14 @@ class Plan:
         validate(self.datasets, schema("datasets"), CONFIG / "datasets.yaml")
         self.weights = read_yaml(CONFIG / "weights.yaml")
         validate(self.weights, schema("weights"), CONFIG / "weights.yaml")
+        fetched = {name: facts for name, facts in self.datasets.items() if "features" not in facts}
         for dataset in self.settings.get("stand_ins", {}):
-            if dataset not in self.datasets:
-                known = ", ".join(self.datasets)
+            if dataset not in fetched:
+                known = ", ".join(fetched)
                 raise ConfigError(f"{self.scale_file}: stand_ins: '{dataset}' is not one of {known}")
+        for name, facts in self.datasets.items():
+            if name not in fetched:
+                self.datasets[name] = self._derived(name, facts, fetched)
         self.titles: dict[str, str] = {}
         # `<paper>/<dataset>` or `<paper>/<dataset>-<learner>` → the net it is learnt with, and its outputs
         self.nets: dict[str, dict] = {}
@@ -402,6 +407,28 @@ class Plan:
                 self.cells[cell.hash] = cell
                 self.orders[cell.spec["dataset"], slug(cell.spec["order"])] = cell.spec["order"]
                 self._wanted.setdefault(cell.hash, set()).update(user.seeds)
+
+    def _derived(self, name: str, facts: dict, fetched: dict[str, dict]) -> dict:
+        """The entry of a data set of features, at the scale's size, with what the entries of others say too."""
+        at = f"{CONFIG}/datasets.yaml: {name}"
+        features = facts["features"] | self.settings.get("features", {})
+        for key, known in (("of", fetched), ("weights", self.weights)):
+            if features[key] not in known:
+                raise ConfigError(f"{at}.features.{key}: '{features[key]}' is not one of {', '.join(known)}")
+        of, wanted = fetched[features["of"]], self.weights[features["weights"]]["channels"]
+        if of["shape"][2] != wanted:
+            raise ConfigError(f"{at}.features.of: {features['of']} has {of['shape'][2]} channels; take one of {wanted}")
+        carried = {key: of[key] for key in ("classes", "instances", "train", "test") if key in of}
+        if "categories" in facts:
+            carried["classes"] = list(facts["categories"])
+            carried["instances"] = max(map(len, facts["categories"].values()))
+            members = list(itertools.chain.from_iterable(facts["categories"].values()))
+            for each in (*of["classes"], *members):
+                if (each in of["classes"], members.count(each)) != (True, 1):
+                    raise ConfigError(
+                        f"{at}.categories: '{each}' must be a class of {features['of']} that stands in one category"
+                    )
+        return facts | carried | {"features": features, "shape": [1, 1, FEATURES]}
 
     def _keep_apart(self) -> None:
         """Refuse to select on seeds that are reported."""
@@ -716,6 +743,8 @@ class Plan:
         spec["order"] = self._order(file, where, spec["order"], spec["dataset"])
         self._net(file, where, spec["net"], dataset)
         self._scaling(file, where, spec)
+        if "features" in self.datasets[dataset]:
+            spec["features"] = self.datasets[dataset]["features"]
         for key, value in schema("paper")["$defs"]["learner_needs"]["const"].get(method, {}).items():
             found = functools.reduce(lambda block, part: block[part], key.split("."), spec)
             if found != value:
@@ -822,6 +851,8 @@ class Plan:
     def _scaling(self, file: Path, where: str, spec: dict) -> None:
         """Refuse a scaling that the images or their order do not allow."""
         scaling, channels = spec["scaling"], self.datasets[spec["dataset"]]["shape"][2]
+        if "features" in self.datasets[spec["dataset"]] and scaling != "none":
+            raise ConfigError(f"{file}: {where}: scaling {scaling}: {spec['dataset']} has features; take none")
         if scaling == "imagenet" and channels != 3:
             raise ConfigError(
                 f"{file}: {where}: scaling imagenet: it needs 3 channels, {spec['dataset']} has {channels}"

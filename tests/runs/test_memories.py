@@ -240,10 +240,23 @@ def test_many_images_are_permuted_as_few(data, monkeypatch):
 
 def test_scaling():
     pixels = np.array([0, 51, 255], dtype=np.uint8).reshape(1, 1, 1, 3)
-    for scaling, expected in (("symmetric", [-1.0, -0.6, 1.0]), ("unit", [0.0, 0.2, 1.0])):
+    for scaling, expected in (
+        ("symmetric", [-1.0, -0.6, 1.0]),
+        ("unit", [0.0, 0.2, 1.0]),
+        ("none", [0.0, 51.0, 255.0]),
+    ):
         images = Images(pixels, scaling, CPU, torch.float64)
         assert images.shape == (3, 1, 1)
         torch.testing.assert_close(images(torch.tensor([0])).flatten(), torch.tensor(expected, dtype=torch.float64))
+
+
+def test_features_stay_as_they_are_and_count_four_bytes_a_number():
+    features = np.random.default_rng(0).random((7, 1, 1, 5), dtype=np.float32)
+    images = Images(features, "none", CPU, torch.float32)
+    assert torch.equal(images(torch.arange(7))[..., 0, 0], torch.from_numpy(features[:, 0, 0]))
+    assert torch.equal(images.pixels, torch.from_numpy(features))
+    items, labels = torch.arange(6)[None], torch.zeros((1, 6), dtype=torch.int64)
+    assert Memory("reservoir", 3, images, items, labels, np.array([3, 6]), [0]).bytes_an_item == 20
 
 
 def test_centred_images_have_mean_zero_and_others_lose_the_same_mean():

@@ -6,8 +6,9 @@ import torch
 import torch.nn.functional as F
 
 from clpapers.datasets._torchvision import module
+from clpapers.datasets.imagenet import NORMALISATION
 from clpapers.runs import nets
-from clpapers.runs.images import IMAGENET, Images
+from clpapers.runs.images import Images
 from clpapers.runs.nets.stacked import stack
 
 SPEC = {"name": "resnet18", "width": 64, "pool": True, "head": "linear", "weights": "imagenet"}
@@ -109,7 +110,7 @@ def test_its_maps_and_its_size(pool, sides):
 def test_pixels_are_scaled_as_torchvision_does():
     given = np.random.default_rng(0).integers(0, 256, (3, 5, 4, 3), dtype=np.uint8)
     expected = module("models").ResNet18_Weights.IMAGENET1K_V1.transforms()
-    assert (tuple(expected.mean), tuple(expected.std)) == IMAGENET
+    assert (tuple(expected.mean), tuple(expected.std)) == NORMALISATION
     mean, deviation = (np.array(each).reshape(3, 1, 1) for each in (expected.mean, expected.std))
     scaled = (given.transpose(0, 3, 1, 2) / 255 - mean) / deviation
     images = Images(given, "imagenet", torch.device("cpu"), torch.float64)

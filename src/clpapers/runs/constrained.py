@@ -67,7 +67,7 @@ class Constrained(Learner):
         held = self.memory.labels[s][self.memory.valid[s]]
         return {
             "items": count,
-            "bytes": count * self.setting.images.pixels[0].numel(),
+            "bytes": count * self.setting.images.pixels[0].nbytes,
             "per_class": torch.bincount(held, minlength=self.classes).tolist(),
         }
 

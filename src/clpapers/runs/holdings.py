@@ -20,9 +20,9 @@ def learner_bytes(learner: Learner, s: int) -> dict[str, int]:
     """Bytes that the stack's seed number s holds: for `training`, and what `testing` still needs of it.
 
     These are parameters and buffers, gradients, importances, references, copies of nets: all floating-point tensors,
-    once per storage. Training adds the images of the memory as it keeps them, a byte a colour value where it keeps
-    indices. Not counted: data set and stream, integers (indices into them, counts), numbers that all seeds share, what
-    a learner names `passing`, and whatever lives within a step only.
+    once per storage. Training adds the images of the memory as it keeps them, where it keeps indices a byte a colour
+    value, of features four. Not counted: data set and stream, integers (indices into them, counts), numbers that all
+    seeds share, what a learner names `passing`, and whatever lives within a step only.
     """
     seeds = len(learner.setting.seeds)
     memory = learner.memory_use(s)["bytes"]

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from clpapers.datasets.imagenet import NORMALISATION
+
 BLOCK = 4096  # images permuted at a time, whose positions take eight times the bytes of their pixels
-IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # means and deviations of red, green and blue, in [0, 1]
 
 
 class Images:
@@ -17,11 +18,11 @@ class Images:
 
     Parameters
     ----------
-    pixels: uint8 [N, H, W, C], kept as they are; a gathered batch is thereby channels-last in memory, which is what
-        convolutions on a CPU are fastest with.
-    scaling: `symmetric` maps 0…255 to [-1, 1], `unit` to [0, 1]; `centred` so too, less the mean of these
-        images, pixel by pixel; `imagenet` so too, less torchvision's means of the three channels, by its deviations.
-        ValueError for these two where there are transforms.
+    pixels: uint8 or float32 [N, H, W, C], kept as they are; a gathered batch is thereby channels-last in memory, which
+        is what convolutions on a CPU are fastest with.
+    scaling: `none` leaves values as they are; `symmetric` maps 0…255 to [-1, 1], `unit` to [0, 1]; `centred` so too,
+        less the mean of these images, pixel by pixel; `imagenet` so too, less torchvision's means of the three
+        channels, by its deviations. ValueError for these two where there are transforms.
     transforms: where images are seen through pixel permutations: int64 [D, H·W·C] for each of S seeds. Index
         d·N + i then means image i through permutation d, and indices have the seed as their first axis. So whoever
         keeps an index keeps the image as it was seen.
@@ -37,12 +38,12 @@ class Images:
     ):
         self.pixels = torch.from_numpy(np.ascontiguousarray(pixels)).to(device)
         self.dtype = dtype
-        self.scale, self.shift = (1 / 127.5, -1.0) if scaling == "symmetric" else (1 / 255, 0.0)
+        self.scale, self.shift = {"none": (1.0, 0.0), "symmetric": (1 / 127.5, -1.0)}.get(scaling, (1 / 255, 0.0))
         if scaling == "centred":
             mean = pixels.mean(axis=0, dtype=np.float64) / 255
             self.shift = torch.from_numpy(-mean).to(device, dtype)
         if scaling == "imagenet":
-            mean, deviation = (torch.tensor(each, device=device, dtype=dtype) for each in IMAGENET)
+            mean, deviation = (torch.tensor(each, device=device, dtype=dtype) for each in NORMALISATION)
             self.scale, self.shift = 1 / (255 * deviation), -mean / deviation
         self.transforms = None
         if any(len(each) for each in transforms):

@@ -36,7 +36,7 @@ ONLINE_BLOCK = 100  # steps
 
 @dataclasses.dataclass
 class Data:
-    """A data set: uint8 images [N, H, W, C] and int64 classes [N] of both splits, and how many classes there are.
+    """A data set: images [N, H, W, C], uint8 or float32, and int64 classes [N] of both splits, and how many classes.
 
     What nets may ask for besides: attributes, float32 [classes, A], what is known of each class; pretrained, weights to
     start from, by name.

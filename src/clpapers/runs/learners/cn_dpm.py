@@ -199,7 +199,7 @@ class CNDPM(Learner):
         per_class = torch.bincount(self.setting.labels[0, self.stm], minlength=self.classes).tolist()
         return {
             "items": len(self.stm),
-            "bytes": len(self.stm) * self.setting.images.pixels[0].numel(),
+            "bytes": len(self.stm) * self.setting.images.pixels[0].nbytes,
             "per_class": per_class,
         }
 

@@ -122,7 +122,7 @@ class ICaRL(Learner):
 
     def memory_use(self, s: int) -> dict:
         counts = [len(self.exemplars.get(c, ())) for c in range(self.classes)]
-        return {"items": sum(counts), "bytes": sum(counts) * self.setting.images.pixels[0].numel(), "per_class": counts}
+        return {"items": sum(counts), "bytes": sum(counts) * self.setting.images.pixels[0].nbytes, "per_class": counts}
 
 
 class Binary:

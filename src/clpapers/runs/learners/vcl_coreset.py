@@ -143,7 +143,7 @@ class VCLCoreset(VCL):
         labels = torch.cat([torch.zeros(0, dtype=torch.int64), *(each[s].cpu() for each in self.labels.values())])
         return {
             "items": len(labels),
-            "bytes": len(labels) * self.setting.images.pixels[0].numel(),
+            "bytes": len(labels) * self.setting.images.pixels[0].nbytes,
             "per_class": torch.bincount(labels, minlength=self.classes).tolist(),
         }
 

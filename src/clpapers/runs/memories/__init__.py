@@ -191,8 +191,7 @@ class Memory:
     @property
     def bytes_an_item(self) -> int:
         """Bytes of one stored image: as in the data set, or as edited."""
-        image = self.images.pixels[0] if self.pixels is None else self.pixels[0, 0]
-        return image.numel() * image.element_size()
+        return (self.images.pixels[0] if self.pixels is None else self.pixels[0, 0]).nbytes
 
 
 class Draws:

@@ -1,0 +1,86 @@
+"""A ResNet-50 that Keras trained, stored as TensorFlow.js does, as the arrays that torchvision's would take."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from clpapers.datasets.files import Files
+from clpapers.datasets.imagenet import NORMALISATION
+
+MEANS = 123.68, 116.779, 103.939  # of red, green and blue, in 0…255: what these weights' images are to be less
+EPSILONS = 1e-3, 1e-5  # of batch norm: Keras's and PyTorch's
+LAYER = re.compile(r"res(\d)([a-z])_branch(1|2[a-c])")
+PLACES = {"1": ("downsample.0", "downsample.1"), "2a": ("conv1", "bn1"), "2b": ("conv2", "bn2"), "2c": ("conv3", "bn3")}
+
+
+def resnet50(held: Files, sha256: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """The arrays of `converted`, read from files whose SHA-256 are as `sha256` says: of the `manifest`, and of the
+    `shards` strung together in its order. SourceError where they are not.
+    """
+    manifest = held.read("model.json")
+    _prove(held, "model.json", manifest, sha256["manifest"])
+    groups = json.loads(manifest)["weightsManifest"]
+    shards = b"".join(held.read(path) for group in groups for path in group["paths"])
+    _prove(held, "its shards", shards, sha256["shards"])
+    return converted(tensors(groups, shards))
+
+
+def tensors(groups: list[dict], shards: bytes) -> dict[str, np.ndarray]:
+    """A manifest's float32 tensors by name: they lie in `shards` one behind the other."""
+    found, at = {}, 0
+    for entry in (entry for group in groups for entry in group["weights"]):
+        size = math.prod(entry["shape"])
+        found[entry["name"]] = np.frombuffer(shards, "<f4", size, at).reshape(entry["shape"])
+        at += 4 * size
+    return found
+
+
+def converted(stored: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Convolutions and batch norms by torchvision's names, float32, for images normalised as torchvision's are.
+
+    The last layer is left out. `strided` says that a stage's stride is in the 1×1 convolution `conv1` of its first
+    block (He et al. 2016), not in the 3×3 as in torchvision's own.
+
+    Keras's convolutions have biases, which go into the running means; the epsilons' difference goes into the running
+    variances. The first convolution took blue, green and red in 0…255 less `MEANS`. Its kernel takes in the order of
+    the channels and the scale, its running mean what these means differ from torchvision's, below half a grey level.
+    That is exact but where it reaches over the border, since what is padded with zeros is less another mean.
+    """
+    arrays = {"strided": np.array("conv1")}
+    for layer in (name.removesuffix("/kernel") for name in stored if name.endswith("/kernel")):
+        if layer == "conv1":
+            convolution, norm, source = "conv1", "bn1", "bn_conv1"
+        elif match := LAYER.fullmatch(layer):
+            stage, block, branch = match.groups()
+            at = f"layer{int(stage) - 1}.{ord(block) - ord('a')}"
+            convolution, norm = (f"{at}.{place}" for place in PLACES[branch])
+            source = layer.replace("res", "bn")
+        else:
+            continue
+        kernel = stored[f"{layer}/kernel"].transpose(3, 2, 0, 1).astype(np.float64)  # [out, in, height, width]
+        bias = stored[f"{layer}/bias"].astype(np.float64)
+        if layer == "conv1":
+            kernel = kernel[:, ::-1]
+            means, deviations = 255 * np.array(NORMALISATION)
+            bias += kernel.sum((2, 3)) @ (means - MEANS)
+            kernel = kernel * deviations[:, None, None]
+        arrays |= {
+            f"{convolution}.weight": kernel,
+            f"{norm}.weight": stored[f"{source}/gamma"],
+            f"{norm}.bias": stored[f"{source}/beta"],
+            f"{norm}.running_mean": stored[f"{source}/moving_mean"] - bias,
+            f"{norm}.running_var": stored[f"{source}/moving_variance"] + (EPSILONS[0] - EPSILONS[1]),
+        }
+    return {k: v if k == "strided" else np.ascontiguousarray(v, np.float32) for k, v in arrays.items()}
+
+
+def _prove(held: Files, what: str, content: bytes, digest: str) -> None:
+    found = hashlib.sha256(content).hexdigest()
+    if found != digest:
+        raise held.wrong(f"{what}: SHA-256 {found[:12]}…, not {digest[:12]}…")
