@@ -210,7 +210,7 @@ REFUSED = [
      "ace"),
     (PAPER, "name: mlp, hidden: [4]", "name: mlp", "datasets.mnist: net mlp needs a value for 'hidden'"),
     (PAPER, "name: mlp, hidden: [4]", "name: mpl", "datasets.mnist.net.name: 'mpl' is not one of mlp, cnn, "
-     "resnet18_reduced, resnet18"),
+     "resnet18_reduced, resnet18, exstream_mlp"),
     (PAPER, "hidden: [4]", "hidden: [4], width: 2", "datasets.mnist: net mlp takes no 'width'; it takes hidden, init"),
     (PAPER, "hidden: [4]", "hidden: 4", "datasets.mnist.net.hidden: 4 is not of type array"),
     (PAPER, "name: cnn, width: 2", "name: resnet18_reduced, width: 2, head: joint_embedding", "datasets.cifar10: "
@@ -337,6 +337,16 @@ REFUSED = [
     (WEIGHTS, "kind: standin", "kind: stand_in", "resnet18_imagenet.sources[2].kind: 'stand_in' is not one of folder, "
      "torchvision, npm, standin"),
 ]  # fmt: skip
+
+
+def test_events_are_part_of_a_cell_only_where_they_are_asked_for():
+    without = plan().cells
+    assert not any("every" in cell.spec["evaluation"] for cell in without.values())
+    edit(PAPER, "test: 20", "test: 20, every: 5")
+    asked = plan().cells
+    assert {cell.spec["evaluation"]["every"] for cell in asked.values()} == {5}
+    assert len(asked) == len(without)
+    assert not set(asked) & set(without)
 
 
 @pytest.mark.parametrize(("file", "old", "new", "line"), REFUSED)
