@@ -92,6 +92,7 @@ OPTIONS = {
         "rates": [0.2, 0.01],
         "radii": [2, 0.5],
         "settling": 0.3,
+        "sharpness": 4,
         "margin": 0.3,
         "readout_rate": 0.05,
     },

@@ -18,9 +18,10 @@ class GeppNet(Learner):
 
     A re-implementation from descriptions, since no public code is known (docs/decisions.md, `streaming`); without the
     replay of its short-term memory, which a streaming learner may not have. For each item x, with a unit's prototype
-    w_j, d_j = ‖x - w_j‖ and the best-matching unit's d:
+    w_j, d_j = ‖x - w_j‖ and b the best-matching unit:
 
-        κ ← mean of d over all items so far;  z_j = exp(-d_j² / 2κ²);  o = V z;  V ← V + ε_P (t - o) zᵀ
+        κ ← mean of d_b over all items so far;  z_j = exp(-d_j² / 2κ²);  z_j ← z_b (z_j / z_b)^p
+        o = V z;  V ← V + ε_P (t - o) zᵀ
         if o's arg-max is wrong, or its two largest are less than θ apart:  w_j ← w_j + ε exp(-g_j² / 2σ²) (x - w_j)
 
     t being one at the item's class and g_j the distance on the grid from the best-matching unit. It needs no net, and
@@ -34,6 +35,7 @@ class GeppNet(Learner):
     noise: standard deviation of that noise, in units of the item's root mean square.
     rates, radii: ε and σ, in units of the grid, at the first item and from the end of settling on.
     settling: share of the stream during which they decay, exponentially.
+    sharpness: p, which leaves the best-matching unit's activity as it is and weakens the others'.
     margin: θ.
     readout_rate: ε_P.
     """
@@ -50,11 +52,13 @@ class GeppNet(Learner):
         rates: Sequence[float],
         radii: Sequence[float],
         settling: float,
+        sharpness: float,
         margin: float,
         readout_rate: float,
     ):
         super().__init__(setting)
-        self.rates, self.radii, self.margin, self.readout_rate = rates, radii, margin, readout_rate
+        self.rates, self.radii = rates, radii
+        self.sharpness, self.margin, self.readout_rate = sharpness, margin, readout_rate
         self.settling = settling * int(setting.ends[-1])  # items
         device, dtype = setting.items.device, setting.images.dtype
         seeds, units, features = len(setting.seeds), side**2, setting.images.pixels[0].numel()
@@ -86,8 +90,7 @@ class GeppNet(Learner):
         self.kappa += (nearest.sqrt() - self.kappa) / (self.items + 1)
         z = self.activity(squares)
         o = (self.V * z[:, None]).sum(dim=2)
-        share = self.readout_rate / z.square().sum(dim=1)
-        self.V += (share[:, None] * (F.one_hot(y, self.classes) - o))[..., None] * z[:, None]
+        self.V += self.readout_rate * (F.one_hot(y, self.classes) - o)[..., None] * z[:, None]
         (top, second), answer = o.topk(2).values.unbind(1), o.argmax(dim=1)
         moves = (answer != y) | (top - second < self.margin)
         if moves.any():
@@ -102,7 +105,9 @@ class GeppNet(Learner):
 
     def activity(self, squares: torch.Tensor) -> torch.Tensor:
         """z of squared distances to the prototypes [S, …, N]."""
-        return torch.exp(squares / (-2 * self.kappa.square().view(-1, *(squares.dim() - 1) * [1])))
+        best = squares.amin(dim=-1, keepdim=True)
+        kappa = self.kappa.view(-1, *[1] * (squares.dim() - 1))
+        return torch.exp((best + self.sharpness * (squares - best)) / (-2 * kappa.square()))
 
     @torch.no_grad()
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
