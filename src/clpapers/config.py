@@ -428,6 +428,13 @@ class Plan:
                     raise ConfigError(
                         f"{at}.categories: '{each}' must be a class of {features['of']} that stands in one category"
                     )
+        if "train_per_instance" in features:
+            if "instances" not in carried:
+                raise ConfigError(f"{at}.features.train_per_instance: {features['of']} has no instances; leave it out")
+            kept = features["train_per_instance"] * carried["instances"] * len(carried["classes"])
+            carried["train"] = min(carried["train"], kept)
+        if "test_per_class" in features:
+            carried["test"] = min(carried["test"], features["test_per_class"] * len(carried["classes"]))
         return facts | carried | {"features": features, "shape": [1, 1, FEATURES]}
 
     def _keep_apart(self) -> None:

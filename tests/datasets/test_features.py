@@ -104,6 +104,17 @@ def test_categories_make_classes_of_classes_and_instances_of_what_these_were():
     assert found.frame.tolist() == [0, 0, 1, 0, 1, 2]
 
 
+def test_thinning_keeps_evenly_spaced_places_of_each_group_and_the_order():
+    y = np.repeat([0, 1], [6, 3])
+    split = Split(np.arange(9), y, np.array([0, 0, 0, 0, 1, 1, 2, 2, 2]), np.array([3, 2, 1, 0, 0, 1, 0, 1, 2]))
+    found = features.thinned(split, split.instance, split.frame, 2)
+    assert found.x.tolist() == [1, 3, 4, 5, 6, 7]  # frames 0 and 2 of four; both of two; 0 and 1 of three
+    assert [column.tolist() for column in found[1:]] == [column[found.x].tolist() for column in split[1:]]
+    assert features.thinned(split, split.instance, split.frame, 9).x.tolist() == list(range(9))
+    assert features.thinned(split, y, np.arange(9), None) is split
+    assert features.thinned(Split(split.x, y), y, np.arange(9), 1).x.tolist() == [0, 6]
+
+
 def test_a_file_of_features_is_laid_out_as_a_data_set_and_made_the_same_twice(weights, tmp_path):
     instances = {"instance": np.array([1, 0, 2]), "frame": np.array([0, 0, 0])}
     splits = {

@@ -28,7 +28,8 @@ def build(spec: dict, images: Path, weights: Path, device: torch.device, out: Pa
 
     Parameters
     ----------
-    spec: the entry of config/datasets.yaml: `features`, `classes` and, if there are any, `categories`.
+    spec: the entry of config/datasets.yaml: `features`, `classes` and, if there are any, `categories`. Of `features`,
+        `train_per_instance` and `test_per_class` keep so many (`thinned`), all where they are not given.
     weights: a file that `datasets.weights` wrote.
     """
     _prepare(device)
@@ -37,10 +38,14 @@ def build(spec: dict, images: Path, weights: Path, device: torch.device, out: Pa
         classes = stored["classes"].tolist()
     splits = {}
     for which in ("train", "test"):
-        split = arrays.load(images, which)
-        x = features(net, split.x, spec["features"]["size"], f"{Path(out).stem} {which}")
-        split = split._replace(x=x)
-        splits[which] = categorised(split, classes, spec["categories"]) if "categories" in spec else split
+        split, options = arrays.load(images, which), spec["features"]
+        if "categories" in spec:
+            split = categorised(split, classes, spec["categories"])
+        if which == "train":
+            split = thinned(split, split.instance, split.frame, options.get("train_per_instance"))
+        else:
+            split = thinned(split, split.y, np.arange(len(split.y)), options.get("test_per_class"))
+        splits[which] = split._replace(x=features(net, split.x, options["size"], f"{Path(out).stem} {which}"))
     arrays.save(out, splits, spec["classes"])
 
 
@@ -92,6 +97,16 @@ def categorised(split: Split, classes: list[str], categories: Mapping[str, list[
         frame[items] = np.arange(len(items))
     order = np.argsort(y, kind="stable")
     return Split(split.x[order], y[order], split.y[order], frame[order])
+
+
+def thinned(split: Split, group: np.ndarray, place: np.ndarray, count: int | None) -> Split:
+    """At most `count` items of each group [N], evenly spaced by their place [N] in it; as they stood. None keeps all."""
+    if count is None:
+        return split
+    order = np.lexsort((place, group))
+    members = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
+    kept = np.sort(np.concatenate([own[np.unique(np.arange(count) * len(own) // count)] for own in members]))
+    return Split(*(None if column is None else column[kept] for column in split))
 
 
 def _prepare(device: torch.device) -> None:
