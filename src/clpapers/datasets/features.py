@@ -100,7 +100,7 @@ def categorised(split: Split, classes: list[str], categories: Mapping[str, list[
 
 
 def thinned(split: Split, group: np.ndarray, place: np.ndarray, count: int | None) -> Split:
-    """At most `count` items of each group [N], evenly spaced by their place [N] in it; as they stood. None keeps all."""
+    """At most `count` items of each group [N], evenly spaced by their place [N] in it, as they stood; None: all."""
     if count is None:
         return split
     order = np.lexsort((place, group))
