@@ -331,7 +331,11 @@ REFUSED = [
      "'resnet50_places' is not one of resnet50_imagenet"),
     (SCALE, "  mnist: {train", "  cifar100_resnet50: {train", "stand_ins: 'cifar100_resnet50' is not one of mnist, "),
     (SCALE, "stand_ins:", "features: {size: 31}\nstand_ins:", "features.size: 31 must be at least 32"),
-    (SCALE, "stand_ins:", "features: {of: mnist}\nstand_ins:", "features: unknown key 'of'; allowed: size"),
+    (SCALE, "stand_ins:", "features: {of: mnist}\nstand_ins:", "features: unknown key 'of'; allowed: size, "
+     "train_per_instance, test_per_class"),
+    (DATASETS, "{of: icubworld, weights: resnet50_imagenet, size: 224}", "{of: cifar10, weights: resnet50_imagenet, "
+     "size: 224, train_per_instance: 5}", "icubworld_resnet50.features.train_per_instance: cifar10 has no instances; "
+     "leave it out"),
     # pre-trained weights
     (WEIGHTS, "width: 64", "width: 0", "resnet18_imagenet.width: 0 must be at least 1"),
     (WEIGHTS, "kind: standin", "kind: stand_in", "resnet18_imagenet.sources[2].kind: 'stand_in' is not one of folder, "
@@ -411,7 +415,7 @@ def test_a_data_set_of_features_is_described_by_what_it_is_made_of():
     mine, real = plan(), Plan("real", ["tiny"])
     facts = mine.datasets["cifar100_resnet50"]
     assert (facts["shape"], len(facts["classes"]), facts["instances"]) == ([1, 1, 2048], 20, 5)
-    assert (facts["train"], facts["test"]) == (50_000, 10_000)
+    assert (facts["train"], facts["test"]) == (6_000, 2_000)
     cells = [cell for cell in mine.cells.values() if cell.spec["dataset"] == "cifar100_resnet50"]
     assert [cell.spec["features"]["size"] for cell in cells] == [40, 40]
     assert not any("features" in cell.spec for cell in mine.cells.values() if cell not in cells)
