@@ -332,7 +332,7 @@ REFUSED = [
     (SCALE, "  mnist: {train", "  cifar100_resnet50: {train", "stand_ins: 'cifar100_resnet50' is not one of mnist, "),
     (SCALE, "stand_ins:", "features: {size: 31}\nstand_ins:", "features.size: 31 must be at least 32"),
     (SCALE, "stand_ins:", "features: {of: mnist}\nstand_ins:", "features: unknown key 'of'; allowed: size, "
-     "train_per_instance, test_per_class"),
+     "test_per_class, train_per_instance"),
     (DATASETS, "{of: icubworld, weights: resnet50_imagenet, size: 224}", "{of: cifar10, weights: resnet50_imagenet, "
      "size: 224, train_per_instance: 5}", "icubworld_resnet50.features.train_per_instance: cifar10 has no instances; "
      "leave it out"),
