@@ -6,6 +6,7 @@ The path says what is to be made; `config/` says how. Modules are imported by th
 from __future__ import annotations
 
 import argparse
+import csv
 import functools
 import importlib
 import json
@@ -84,7 +85,12 @@ def _parser() -> argparse.ArgumentParser:
     command("figure", render, "render a figure", out="results/S/targets/P/T.pdf")
     command("reported", reported, "set reproduced beside reported", out="results/S/targets/P/T.reported.csv")
     command("paired", paired, "compare methods on the same streams", out="results/S/targets/P/T.paired.csv")
-    command("lineage", lineage, "print the ancestry of a file").add_argument("file", type=Path)
+    sub = command("lineage", lineage, "tell the ancestry of a file, or of one number of a table")
+    sub.add_argument("file", type=Path)
+    sub.add_argument("--cell", metavar="ROW,COLUMN", help='of one number, as the CSV names it; quote a comma: "a, b",c')
+    form = sub.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="as JSON")
+    form.add_argument("--svg", type=Path, metavar="OUT.svg", help="as a picture")
     command("summary", summary, "one page: what was built, where to look").add_argument("--scale", default=None)
     command("targets", targets, "every target: its command, its runs, its cost").add_argument("--scale", default=None)
     sub = command("desiderata", desiderata, "every target: which of Farquhar and Gal's desiderata its runs meet")
@@ -632,10 +638,25 @@ def paired(options: argparse.Namespace) -> None:
 
 
 def lineage(options: argparse.Namespace) -> None:
-    """Print a file's ancestry."""
+    """Print or draw a file's ancestry."""
+    from clpapers.report import lineage
+
     if not options.file.is_file():
         raise Refusal(f"{options.file}: no such file; build it with snakemake")
-    print("\n".join(provenance.lineage(options.file)))
+    if options.cell is None:
+        node = lineage.tree(options.file)
+    else:
+        names = next(csv.reader([options.cell]), [])
+        plan, target = _target(options.file)
+        if len(names) != 2 or options.file not in target.outputs or options.file.stem != target.name:
+            raise Refusal(
+                f"{options.file}: --cell {options.cell!r}: give a table, and ROW,COLUMN as its CSV names them"
+            )
+        node = lineage.of_cell(plan, target, *names)
+    if options.svg:
+        lineage.picture(node, options.svg, lineage.ONE_BY_ONE if options.cell is None else lineage.OF_A_CELL)
+    else:
+        print(json.dumps(node, indent=1) if options.json else "\n".join(lineage.text(node)))
 
 
 def _configured(options: argparse.Namespace) -> Plan:
