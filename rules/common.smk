@@ -10,6 +10,7 @@ from clpapers.cli import (
     net_code,
     reduced,
     render_code,
+    report_code,
     resolve_device,
     run_code,
     searched_files,
@@ -138,3 +139,8 @@ def rendered_from(wildcards):
     """A target's metrics and, where the paper prints numbers, those."""
     target = target_of(wildcards)
     return [target.metrics, *([target.reported] if target.reported else [])]
+
+
+def reported_on(wildcards):
+    """The files that a scale's report shows, those of the configured papers."""
+    return [path for path in outputs(plan(wildcards.scale)) if path.suffix in (".csv", ".html", ".svg")]
