@@ -1,6 +1,7 @@
 """The report: a folder of static pages on all that was built of some papers, and on where each number came from.
 
-Nothing in it needs a network or a server, so that it can be zipped and mailed. Without JavaScript its tables do not sort.
+Nothing in it needs a network or a server, so that it can be zipped and mailed. Without JavaScript all is there, but
+its tables do not sort.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ MEANINGS = {
     CONTRADICTED: "it comes out the other way",
     UNDECIDED: "its interval allows both",
 }
-NUMBER = re.compile(r"[−-]?\d|∞|OoM")
+NUMBER = re.compile(r"[−+-]?\d[^A-Za-z]*$|∞|OoM")
 ANCESTORS = ("targets", "metrics", "selection", "features", "weights", "datasets")  # stages that many numbers share
 
 
