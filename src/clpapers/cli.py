@@ -33,17 +33,16 @@ from clpapers.config import (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; 0 on success, 2 with one line on stderr where config or data are at fault."""
+    """Run one command; 0 on success, 1 where an audit fails, 2 where config or data do, with one line on stderr."""
     options = _parser().parse_args(arguments)
     try:
-        options.run(options)
+        return options.run(options) or 0
     except (ConfigError, provenance.ProvenanceError, Refusal) as error:
         print(f"clpapers: {error}", file=sys.stderr)
         return 2
     except OSError as error:  # a full disk, a missing file, a folder without permission
         print(f"clpapers: {error.filename or options.command}: {error.strerror or error}", file=sys.stderr)
         return 2
-    return 0
 
 
 class Refusal(Exception):
@@ -91,6 +90,11 @@ def _parser() -> argparse.ArgumentParser:
     form = sub.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="as JSON")
     form.add_argument("--svg", type=Path, metavar="OUT.svg", help="as a picture")
+    sub = command("audit", audit, "hash every file anew: what was edited, is stale, foreign or without a record")
+    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="these and what is behind them; default: all")
+    sub.add_argument("--scale", default=None)
+    sub.add_argument("--strict", action="store_true", help="fail on warnings too")
+    sub.add_argument("--json", action="store_true", help="as JSON")
     command("summary", summary, "one page: what was built, where to look").add_argument("--scale", default=None)
     command("targets", targets, "every target: its command, its runs, its cost").add_argument("--scale", default=None)
     sub = command("desiderata", desiderata, "every target: which of Farquhar and Gal's desiderata its runs meet")
@@ -650,6 +654,18 @@ def lineage(options: argparse.Namespace) -> None:
         lineage.picture(node, options.svg, lineage.ONE_BY_ONE if options.cell is None else lineage.OF_A_CELL)
     else:
         print(json.dumps(node, indent=1) if options.json else "\n".join(lineage.text(node)))
+
+
+def audit(options: argparse.Namespace) -> int:
+    """Print what is wrong with the files of a scale; 1 where anything fails."""
+    from clpapers.report import audit
+
+    scale = options.scale or check_settings(read_yaml(CONFIG / "config.yaml"))["scale"]
+    found, checked = audit.audit(audit.fitting(scale), options.names, strict=options.strict)
+    if not checked and not found:
+        raise Refusal(f"results/{scale}: nothing is built; snakemake all --cores --config scale={scale}")
+    print((audit.as_json if options.json else audit.text)(found, checked))
+    return int(any(severity == audit.FAILURE for severity, *_ in found))
 
 
 def _configured(options: argparse.Namespace) -> Plan:
