@@ -637,6 +637,7 @@ def paired(options: argparse.Namespace) -> None:
 
 def report(options: argparse.Namespace) -> None:
     """results/<scale>/report/index.html and the other pages beside it"""
+    from clpapers import jobs
     from clpapers.report import site
 
     plan = _plan(options.out, cuda=bool(options.gpus))
@@ -646,14 +647,12 @@ def report(options: argparse.Namespace) -> None:
     for paper in papers:
         if paper not in plan.titles:
             raise Refusal(f"--papers: {paper!r} is not one of {', '.join(plan.titles)}")
-    claiming, folder = [], options.out.parent
-    files = site.inputs(plan, papers, claiming)
-    for path in files:
+    job = jobs.report(plan, papers)
+    for path in job.inputs:
         if not path.is_file():
             raise Refusal(f"{path}: no such file, which the report shows; build it with snakemake")
-    outputs = site.outputs(plan, papers, claiming, folder)
-    with provenance.recording("report", outputs, files, report_code(), papers=papers):
-        site.write(plan, papers, claiming, folder, functools.partial(notes, plan))
+    with provenance.recording(job.stage, job.outputs, job.inputs, job.code, settings=job.settings, papers=papers):
+        site.write(plan, papers, options.out.parent, functools.partial(notes, plan))
 
 
 def report_code() -> str:

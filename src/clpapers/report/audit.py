@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,6 +67,9 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
     if not names:
         index = RESULTS / plan.scale / "runs" / "index.csv"
         expected[record_path(index)] = jobs.of(plan, index)
+        page = RESULTS / plan.scale / "report" / "index.html"
+        with suppress(ProvenanceError, KeyError):  # on which papers it is was said when it was made
+            expected[record_path(page)] = jobs.report(plan, read_record(page)["papers"])
     check = _Check(plan)
     with tqdm(expected.items(), desc="audit", unit=" jobs", disable=None, leave=False) as progress:
         for place, job in progress:

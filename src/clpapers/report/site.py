@@ -21,7 +21,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from clpapers import provenance
-from clpapers.config import RESULTS, Plan, Target
+from clpapers.config import CONFIG, RESULTS, Plan, Target, read_yaml
 from clpapers.desiderata import DESIDERATA, declare
 from clpapers.metrics.factors import flat
 from clpapers.report import lineage
@@ -55,23 +55,33 @@ def shown(plan: Plan, papers: list[str]) -> list[Target]:
     return [target for target in plan.targets.values() if target.paper in papers and not target.spec.get("extra")]
 
 
-def inputs(plan: Plan, papers: list[str], claiming: list[str]) -> list[Path]:
-    """The files that the report shows. claiming: those of the papers that have claims."""
+def inputs(plan: Plan, papers: list[str]) -> list[Path]:
+    """The files that the report shows."""
     rendered = [path for target in shown(plan, papers) for path in target.outputs if path.suffix in (*COPIED, ".html")]
-    return [*rendered, *(_claims_file(plan, paper, ending) for paper in claiming for ending in ("csv", "html"))]
+    return [
+        *rendered,
+        *(_claims_file(plan, paper, ending) for paper in _claiming(papers) for ending in ("csv", "html")),
+    ]
+
+
+def _claiming(papers: list[str]) -> list[str]:
+    """Those of the papers that have claims."""
+    file = CONFIG / "claims.yaml"
+    claims = read_yaml(file) if file.is_file() else {}
+    return [paper for paper in papers if paper in claims]
 
 
 def _claims_file(plan: Plan, paper: str, ending: str) -> Path:
     return RESULTS / plan.scale / "targets" / paper / f"claims.{ending}"
 
 
-def outputs(plan: Plan, papers: list[str], claiming: list[str], folder: Path) -> list[Path]:
+def outputs(plan: Plan, papers: list[str], folder: Path) -> list[Path]:
     """The files that the report consists of, its first page first."""
     targets = shown(plan, papers)
     pages = [folder / paper / "index.html" for paper in papers]
     pages += [folder / target.paper / f"{target.name}.html" for target in targets]
     copies = [_copy_of(path, folder) for target in targets for path in target.outputs if path.suffix in COPIED]
-    copies += [_copy_of(_claims_file(plan, paper, "csv"), folder) for paper in claiming]
+    copies += [_copy_of(_claims_file(plan, paper, "csv"), folder) for paper in _claiming(papers)]
     return [folder / "index.html", *(folder / name for name in ASSETS), *pages, *copies]
 
 
@@ -121,13 +131,13 @@ class Shown:
         return [each for each in _walk(self.node) if each.get("stage", "targets") in ANCESTORS]
 
 
-def write(plan: Plan, papers: list[str], claiming: list[str], folder: Path, notes: Callable[[Target], Notes]) -> None:
+def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target], Notes]) -> None:
     """Write the report's files into `folder`.
 
     Parameters
     ----------
-    plan: of all papers. papers: those to report on, all of whose targets are built. claiming: those that have claims.
-    notes: what a target says of itself.
+    plan: of all papers. papers: those to report on, all of whose targets and claims are built. notes: what a target
+        says of itself.
 
     Raises `ProvenanceError` for a file without a record.
     """
@@ -159,7 +169,7 @@ def write(plan: Plan, papers: list[str], claiming: list[str], folder: Path, note
     by_paper = {
         paper: [_shown(plan, target, notes(target), digest) for target in shown(plan, [paper])] for paper in papers
     }
-    claimed, verdicts = {}, {}
+    claiming, claimed, verdicts = _claiming(papers), {}, {}
     for name in ASSETS:
         provenance.write_text(folder / name, (TEMPLATES / name).read_text(encoding="utf-8"))
     for paper, targets in by_paper.items():
