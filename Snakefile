@@ -21,6 +21,7 @@ rule all:
     default_target: True
     input:
         outputs(PLAN),
+        claim_outputs(SCALE),
         f"results/{SCALE}/runs/index.csv",
 
 
@@ -29,6 +30,7 @@ include: "rules/streams.smk"
 include: "rules/runs.smk"
 include: "rules/metrics.smk"
 include: "rules/targets.smk"
+include: "rules/claims.smk"
 include: "rules/report.smk"
 
 

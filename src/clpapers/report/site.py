@@ -21,7 +21,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from clpapers import provenance
-from clpapers.config import CONFIG, RESULTS, Plan, Target, read_yaml
+from clpapers.claims import FILE as CLAIMS
+from clpapers.config import RESULTS, Plan, Target, read_yaml
 from clpapers.desiderata import DESIDERATA, declare
 from clpapers.metrics.factors import flat
 from clpapers.report import lineage
@@ -66,8 +67,7 @@ def inputs(plan: Plan, papers: list[str]) -> list[Path]:
 
 def _claiming(papers: list[str]) -> list[str]:
     """Those of the papers that have claims."""
-    file = CONFIG / "claims.yaml"
-    claims = read_yaml(file) if file.is_file() else {}
+    claims = read_yaml(CLAIMS)
     return [paper for paper in papers if paper in claims]
 
 
@@ -364,18 +364,12 @@ def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
     claims = pd.read_csv(_claims_file(plan, paper, "csv"), keep_default_na=False, na_values=[""])
     words = ["claim", "section", "statement", "test", "target", "unit", "verdict", "reason"]
     claims[words] = claims[words].astype(object).fillna("").astype(str)
-    parts = _read_tables(_claims_file(plan, paper, "html"))[1:]
-    for table in parts:
-        _headings(table.tree)
-    return [claim | {"shown": _effect(claim)} for claim in claims.to_dict("records")], parts
-
-
-def _effect(claim: dict) -> str:
-    """`9.9 [5.1, 14.7] points`, to three significant digits; `–` where there is none."""
-    if pd.isna(claim["effect"]):
-        return "–"
-    between = "" if pd.isna(claim["ci_low"]) else f" [{claim['ci_low']:.3g}, {claim['ci_high']:.3g}]"
-    return f"{claim['effect']:.3g}{between} {claim['unit']}".strip().replace("-", "−").replace("inf", "∞")
+    table, *parts = _read_tables(_claims_file(plan, paper, "html"))
+    column = [below for _, below in _headings(table.tree)].index("Effect")
+    effects = [_text(row[column]) for row in table.tree.findall("tbody/tr")]
+    for part in parts:
+        _headings(part.tree)
+    return [claim | {"shown": effect} for claim, effect in zip(claims.to_dict("records"), effects)], parts
 
 
 # --- where its numbers came from -----------------------------------------------------------------------------
