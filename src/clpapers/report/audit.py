@@ -153,9 +153,12 @@ class _Check:
             self.records[place] = record if whole else None
         return self.records[place]
 
-    def sound(self, path: Path) -> bool:
-        """Whether a file is what its own record says; a record, whether its seal is. If not, that is told there."""
-        record = self.record(path)
+    def sound(self, path: Path, place: Path | None = None) -> bool:
+        """Whether a file is what its own record says; a record, whether its seal is. If not, that is told there.
+
+        place: of the record, where it does not stand beside the file.
+        """
+        record = self.record(place or path)
         if path.parts[0] == "config":
             return True
         if record is None:
@@ -183,7 +186,7 @@ class _Check:
         if {item["path"] for item in record["outputs"]} != {str(path) for path in job.outputs}:
             self.fail(place, f"a record of other files than those beside it; {again}")
         for path in there:
-            if not self.sound(path):
+            if not self.sound(path, place):
                 self.fail(path, f"edited: not the bytes that its record holds; {again}")
         first = job.outputs[0]
         if {item["path"] for item in record["inputs"]} != {str(path) for path in job.inputs}:
