@@ -364,11 +364,18 @@ def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
     claims = pd.read_csv(_claims_file(plan, paper, "csv"), keep_default_na=False, na_values=[""])
     words = ["claim", "section", "statement", "test", "target", "unit", "verdict", "reason"]
     claims[words] = claims[words].astype(object).fillna("").astype(str)
+    claims["targets"] = [[name.rpartition("/")[2] for name in names.split()] for names in claims["target"]]
+    there = {target.name for target in shown(plan, [paper])}
+    claims["link"] = [next((f"{name}.html" for name in names if name in there), "") for names in claims["targets"]]
+    links = dict(zip(claims["claim"], claims["link"]))
     table, *parts = _read_tables(_claims_file(plan, paper, "html"))
     column = [below for _, below in _headings(table.tree)].index("Effect")
     effects = [_text(row[column]) for row in table.tree.findall("tbody/tr")]
     for part in parts:
-        _headings(part.tree)
+        column = [below for _, below in _headings(part.tree)].index("Effect")
+        for row in part.tree.findall("tbody/tr"):
+            if links[_text(row[0])] and NUMBER.match(_text(row[column]).partition(" ")[0]):
+                _linked(row[column], links[_text(row[0])])
     return [claim | {"shown": effect} for claim, effect in zip(claims.to_dict("records"), effects)], parts
 
 
