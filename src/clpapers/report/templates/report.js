@@ -57,7 +57,7 @@ if (form && rows.length) {
     }
     told.textContent = active ? `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows` : "";
   };
-  form.addEventListener("input", apply);
+  for (const event of ["input", "change"]) form.addEventListener(event, apply);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
 }
