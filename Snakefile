@@ -29,6 +29,7 @@ include: "rules/streams.smk"
 include: "rules/runs.smk"
 include: "rules/metrics.smk"
 include: "rules/targets.smk"
+include: "rules/audit.smk"
 
 
 onsuccess:
