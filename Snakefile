@@ -32,6 +32,7 @@ include: "rules/metrics.smk"
 include: "rules/targets.smk"
 include: "rules/claims.smk"
 include: "rules/report.smk"
+include: "rules/audit.smk"
 
 
 onsuccess:

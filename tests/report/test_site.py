@@ -11,10 +11,10 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from axe_core_python.selenium import Axe
-from project import REPORTED, Project
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
+from workflow.project import REPORTED, Project
 
 from clpapers.report import site
 

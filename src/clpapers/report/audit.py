@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +31,8 @@ from clpapers.provenance import ProvenanceError, read_record, record_path
 
 FAILURE, WARNING = "failure", "warning"
 LEFT_ALONE = ("logs", "benchmarks")  # Snakemake's, below results/<scale>/
+# Made of targets, for people: held against their records alone, which say what they were made of.
+ON_TOP = ("targets/*/claims.record.json", "targets/scorecard.record.json", "report/index.record.json")
 
 
 class Finding(NamedTuple):
@@ -62,15 +63,12 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
     The findings, in the order of the files' paths, and the number of files that were hashed. Raises `ConfigError` for
     a name that is none.
     """
-    targets = _named(plan, names)
+    targets, check = _named(plan, names), _Check(plan)
     expected = jobs.behind(plan, targets)
     if not names:
         index = RESULTS / plan.scale / "runs" / "index.csv"
         expected[record_path(index)] = jobs.of(plan, index)
-        page = RESULTS / plan.scale / "report" / "index.html"
-        with suppress(ProvenanceError, KeyError):  # on which papers it is was said when it was made
-            expected[record_path(page)] = jobs.report(plan, read_record(page)["papers"])
-    check = _Check(plan)
+        expected |= {place: check.recorded(place) for place in _on_top(plan.scale) if check.record(place)}
     with tqdm(expected.items(), desc="audit", unit=" jobs", disable=None, leave=False) as progress:
         for place, job in progress:
             if place.is_file() or any(path.is_file() for path in job.outputs):
@@ -107,6 +105,10 @@ def _named(plan: Plan, names: Iterable[str]) -> list[Target]:
         if name not in plan.titles and name not in plan.targets:
             raise ConfigError(f"{name}: no paper or target; there are: {', '.join([*plan.titles, *plan.targets])}")
     return [t for name, t in plan.targets.items() if not names or {name, t.paper} & set(names)]
+
+
+def _on_top(scale: str) -> list[Path]:
+    return [place for pattern in ON_TOP for place in (RESULTS / scale).glob(pattern)]
 
 
 def _files(scale: str) -> list[Path]:
@@ -153,6 +155,12 @@ class _Check:
             self.records[place] = record if whole else None
         return self.records[place]
 
+    def recorded(self, place: Path) -> Job:
+        """The job that a record tells of."""
+        record = self.record(place)
+        outputs, inputs = ([Path(item["path"]) for item in record[part]] for part in ("outputs", "inputs"))
+        return Job(record["stage"], outputs, inputs, record["code"], record.get("settings", ""))
+
     def sound(self, path: Path, place: Path | None = None) -> bool:
         """Whether a file is what its own record says; a record, whether its seal is. If not, that is told there.
 
@@ -183,10 +191,11 @@ class _Check:
             self.warn(place, "has no seal: it is older than seals, or one was taken off; " + again)
         elif not self.sound(place):
             self.fail(place, f"edited: its seal is not the digest of its content; {again}")
-        if {item["path"] for item in record["outputs"]} != {str(path) for path in job.outputs}:
+        held = {item["path"]: item["sha256"] for item in record["outputs"]}
+        if held.keys() != {str(path) for path in job.outputs}:
             self.fail(place, f"a record of other files than those beside it; {again}")
         for path in there:
-            if not self.sound(path, place):
+            if self.digest(path) != held.get(str(path)):
                 self.fail(path, f"edited: not the bytes that its record holds; {again}")
         first = job.outputs[0]
         if {item["path"] for item in record["inputs"]} != {str(path) for path in job.inputs}:

@@ -352,6 +352,12 @@ def picture(node: dict, path: Path | str, one_by_one: int = ONE_BY_ONE) -> None:
                 xy=place[b],
                 xytext=place[a],
                 zorder=0,
-                arrowprops={"arrowstyle": "->", "lw": 0.6, "color": "0.5", "patchA": None, "shrinkA": 0, "shrinkB": 36},
+                arrowprops={
+                    "arrowstyle": "->",
+                    "lw": 0.6,
+                    "color": "0.5",
+                    "patchA": drawn[a].get_bbox_patch(),
+                    "patchB": drawn[b].get_bbox_patch(),
+                },
             )
         figure.savefig(temporary, format="svg", metadata={"Date": None, "Creator": None})
