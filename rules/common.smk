@@ -19,7 +19,8 @@ from clpapers.cli import (
     searched_files,
     selection_of,
 )
-from clpapers.config import ConfigError, Plan, all_papers, block_seeds, check_settings
+from clpapers.claims import FILE as CLAIMS
+from clpapers.config import ConfigError, Plan, all_papers, block_seeds, check_settings, read_yaml
 from clpapers.jobs import dataset_settings, weights_settings
 from clpapers.provenance import code_digest
 
@@ -28,7 +29,9 @@ try:
     SCALE = SETTINGS["scale"]
     CUDA = resolve_device(SETTINGS["device"]) == "cuda"
     PLAN = Plan(SCALE, all_papers(), cuda=CUDA)
-    CLAIMING = [paper for paper in claims_of(PLAN) if paper in SETTINGS["papers"]]  # configured papers with claims
+    CLAIMING = [paper for paper in read_yaml(CLAIMS) if paper in SETTINGS["papers"]]  # configured papers with claims
+    if workflow.is_main_process:  # once: jobs need not check anew what all of them begin with
+        claims_of(PLAN)
 except ConfigError as error:
     sys.exit(f"clpapers: {error}")
 DERIVED = [name for name, facts in PLAN.datasets.items() if "features" in facts]  # data sets of features

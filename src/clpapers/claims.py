@@ -1,7 +1,7 @@
-"""What the papers claim, as tests on what is measured: config/claims.yaml in, checked against a plan. Imports nothing heavy.
+"""What the papers claim, as tests on metrics: config/claims.yaml in, checked against a plan. Imports nothing heavy.
 
-A claim quotes a sentence and says which numbers decide it. It falls into parts, each one comparison: the claim holds where
-all of them do. `verdicts` decides them.
+A claim quotes a sentence and says which numbers decide it. It falls into parts, each one comparison: the claim holds
+where all of them do. `verdicts` decides them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Side:
     """One of the numbers that a claim compares: a metric of one cell, of which each seed has a value.
 
     take: what of a seed's rows is its value, where it has several, such as those of a curve.
-    runs: whether the scale has such a cell.
+    runs: whether the scale has such a cell. dataset: that cell's.
     stream: data set and order of its cell; None where it is not measured on runs.
     """
 
@@ -34,6 +34,7 @@ class Side:
     take: str
     levels: Mapping = dataclasses.field(hash=False)
     runs: bool
+    dataset: str | None
     stream: tuple[str, str] | None
 
 
@@ -73,8 +74,8 @@ def read(plan: Plan, originals: Mapping[str, Target]) -> dict[str, list[Claim]]:
     ----------
     plan: of all papers. originals: the same papers' targets at the paper's own scale, by name.
 
-    Raises `ConfigError` for what the schema refuses and for a claim on numbers that no target has, at any scale. What only
-    this scale leaves out is no error: such a side says that it does not run.
+    Raises `ConfigError` for what the schema refuses and for a claim on numbers that no target has, at any scale. What
+    only this scale leaves out is no error: such a side says that it does not run.
     """
     content = read_yaml(FILE)
     validate(content, schema("claims"), FILE)
@@ -95,7 +96,9 @@ def read(plan: Plan, originals: Mapping[str, Target]) -> dict[str, list[Claim]]:
 class _Reader:
     """Resolves one claim."""
 
-    def __init__(self, targets: Mapping[str, Target], originals: Mapping[str, Target], paper: str, name: str, spec: dict):
+    def __init__(
+        self, targets: Mapping[str, Target], originals: Mapping[str, Target], paper: str, name: str, spec: dict
+    ):
         self.targets, self.originals, self.paper, self.spec = targets, originals, paper, spec
         self.at = f"{FILE}: {paper}.{name}"
 
@@ -116,7 +119,8 @@ class _Reader:
                 yield Part((first,), than)
                 continue
             shared = {key: first.levels[key] for key in where}
-            for second in self._sides("than", shared | than, first.levels):
+            seconds = list(self._sides("than", shared | than, first.levels))
+            for second in seconds or [dataclasses.replace(first, runs=False)]:
                 yield Part((first, second))
 
     def _coherent(self) -> None:
@@ -164,8 +168,9 @@ class _Reader:
                 raise ConfigError(
                     f"{self.at}.{key}.metric: '{source['metric']}' is undefined for learner {fixed['learner']}"
                 )
-            stream = here[0][1] if here else None
-            yield Side(name, source["metric"], source["take"] or "mean", levels, bool(here), stream)
+            cell, stream = here[0] if here else (fixed, None)
+            take = source["take"] or "mean"
+            yield Side(name, source["metric"], take, levels, bool(here), cell.get("dataset"), stream)
 
     def _determined(self, key: str, along: str | None, fixed: Mapping, *found: list) -> None:
         """Refuse levels that leave open which cell is meant."""
@@ -197,8 +202,11 @@ def _matching(cells: list, levels: Mapping) -> list:
 
 
 def _expanded(cells: list, wanted: Mapping, other: Mapping) -> list[dict]:
-    """Every combination of levels that `wanted` names: lists in turn; `all`, `first` or `last` of those that the cells have
-    with the other levels, in the grid's order, and `others` than the level of `other`."""
+    """Every combination of levels that `wanted` names.
+
+    A list stands for each of its levels; `all`, `first` and `last` for those that the cells have together with the
+    other levels, in the grid's order; `others` for those but the level of `other`.
+    """
     written = {key: value for key, value in wanted.items() if not isinstance(value, list) and value not in WORDS}
     found = [{}]
     for key, value in wanted.items():

@@ -701,7 +701,6 @@ def scorecard(options: argparse.Namespace) -> None:
 
 def report(options: argparse.Namespace) -> None:
     """results/<scale>/report/index.html and the other pages beside it"""
-    from clpapers import jobs
     from clpapers.report import site
 
     plan = _plan(options.out, cuda=bool(options.gpus))
@@ -711,12 +710,13 @@ def report(options: argparse.Namespace) -> None:
     for paper in papers:
         if paper not in plan.titles:
             raise Refusal(f"--papers: {paper!r} is not one of {', '.join(plan.titles)}")
-    job = jobs.report(plan, papers)
-    for path in job.inputs:
+    files, folder = site.inputs(plan, papers), options.out.parent
+    for path in files:
         if not path.is_file():
             raise Refusal(f"{path}: no such file, which the report shows; build it with snakemake")
-    with provenance.recording(job.stage, job.outputs, job.inputs, job.code, settings=job.settings, papers=papers):
-        site.write(plan, papers, options.out.parent, functools.partial(notes, plan))
+    outputs = site.outputs(plan, papers, folder)
+    with provenance.recording("report", outputs, files, report_code(), papers=papers):
+        site.write(plan, papers, folder, functools.partial(notes, plan))
 
 
 def report_code() -> str:

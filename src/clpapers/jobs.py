@@ -14,12 +14,11 @@ from clpapers.cli import (
     net_code,
     reduced,
     render_code,
-    report_code,
     run_code,
     searched_files,
     selection_of,
 )
-from clpapers.config import RESULTS, TOY, ConfigError, Plan, Target, block_seeds
+from clpapers.config import TOY, ConfigError, Plan, Target, block_seeds
 from clpapers.provenance import code_digest, record_path
 
 
@@ -65,14 +64,6 @@ def behind(plan: Plan, targets: Iterable[Target]) -> dict[Path, Job]:
             found[place] = job
             queue += job.inputs
     return found
-
-
-def report(plan: Plan, papers: list[str]) -> Job:
-    """The job that makes the report on some papers of a plan of all."""
-    from clpapers.report import site
-
-    folder = RESULTS / plan.scale / "report"
-    return _job("report", site.outputs(plan, papers, folder), site.inputs(plan, papers), report_code(), papers)
 
 
 def _job(stage: str, outputs: list[Path], inputs: Iterable[Path], code: str, settings: object) -> Job:

@@ -198,10 +198,10 @@ def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], standins: Mapping[s
     A part is supported where the 95 % interval of its effect lies where the claim says (of `within`: two one-sided
     tests), and the claim where all parts are. That needs no correction for their number: if any part is false, all are
     found supported with a probability of at most 2.5 % (the intersection-union test, Berger 1982). One false part
-    contradicts the claim, though, so that many chances to err add up there: a part is contradicted where its effect lies
-    elsewhere by a one-sided test at 2.5 %, its p adjusted over the claim's parts by Holm's method. With one part that
-    says: where the interval lies wholly elsewhere. Nothing is corrected over claims, each of which is a question of its
-    own.
+    contradicts the claim, though, so that many chances to err add up there: a part is contradicted where its effect
+    lies elsewhere by a one-sided test at 2.5 %, its p adjusted over the claim's parts by Holm's method. With one part
+    that says: where the interval lies wholly elsewhere. Nothing is corrected over claims, each of which is a question
+    of its own.
 
     Parameters
     ----------
@@ -216,8 +216,7 @@ def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], standins: Mapping[s
         except Obstacle as obstacle:
             found, why = None, str(obstacle)
         else:
-            datasets = {side.levels.get("dataset") for side in part.sides}
-            fake = sorted(datasets & {name for side in part.sides for name in standins.get(side.target, {})})
+            fake = sorted({side.dataset for side in part.sides if side.dataset in standins.get(side.target, {})})
             why = f"stand-in data: {', '.join(fake)}" if fake else ""
         estimates.append(found)
         obstacles.append(why)
@@ -230,9 +229,7 @@ def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], standins: Mapping[s
     return _verdict(decided)
 
 
-def _decided(
-    claim: Claim, part: Part, found: Estimate | None, why: str, p: float, low: float, high: float
-) -> Decided:
+def _decided(claim: Claim, part: Part, found: Estimate | None, why: str, p: float, low: float, high: float) -> Decided:
     if found is None:
         return Decided(part, np.nan, np.nan, np.nan, 0, NOT_COMPARABLE, why, np.nan)
     ends = found.interval()
@@ -258,7 +255,9 @@ def _verdict(parts: list[Decided]) -> Verdict:
     """
     if not parts:
         return Verdict(NOT_COMPARABLE, "not run at this scale", None, [])
-    verdict = next(v for v in (CONTRADICTED, UNDECIDED, NOT_COMPARABLE, SUPPORTED) if any(p.verdict == v for p in parts))
+    verdict = next(
+        v for v in (CONTRADICTED, UNDECIDED, NOT_COMPARABLE, SUPPORTED) if any(p.verdict == v for p in parts)
+    )
     having = [part for part in parts if part.verdict == verdict]
     shown = max(having, key=lambda part: -1 if np.isnan(part.weakness) else part.weakness)
     why = list(dict.fromkeys(part.reason for part in having if part.reason))

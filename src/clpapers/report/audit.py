@@ -161,12 +161,9 @@ class _Check:
         outputs, inputs = ([Path(item["path"]) for item in record[part]] for part in ("outputs", "inputs"))
         return Job(record["stage"], outputs, inputs, record["code"], record.get("settings", ""))
 
-    def sound(self, path: Path, place: Path | None = None) -> bool:
-        """Whether a file is what its own record says; a record, whether its seal is. If not, that is told there.
-
-        place: of the record, where it does not stand beside the file.
-        """
-        record = self.record(place or path)
+    def sound(self, path: Path) -> bool:
+        """Whether a file is what its own record says; a record, whether its seal is. If not, that is told there."""
+        record = self.record(path)
         if path.parts[0] == "config":
             return True
         if record is None:

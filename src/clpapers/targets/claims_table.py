@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from clpapers.claims import CURVE, SOURCE, TRENDS, Claim, Part, Side
+from clpapers.claims import SOURCE, TRENDS, Claim, Part, Side
 from clpapers.targets.notes import REDUCED, STANDIN, Notes, named
 from clpapers.targets.table import Table
 from clpapers.verdicts import CONTRADICTED, VERDICTS, Decided, Verdict
@@ -42,11 +42,11 @@ UNITS = {
     "mutual_information": "nats",
 }
 EXPLANATION = (
-    "What the paper says, as a test on what was measured here ({seeds} runs a cell). Effect: the difference that the test "
-    "is on, or the ratio (×), with its Student-t 95 % interval, paired by seed where both sides learnt from the same "
-    "streams, Welch’s elsewhere. Supported: the interval lies where the sentence says, for all parts of a claim. "
-    "Contradicted: for one part at least it lies elsewhere, by a one-sided test at 2.5 % with Holm’s correction for the "
-    "number of parts. A claim of several parts is shown by the least supported one of those that decide it."
+    "What the paper says, as a test on what was measured here ({seeds} runs a cell). Effect: the difference that the "
+    "test is on, or the ratio (×), with its Student-t 95 % interval, paired by seed where both sides learnt from the "
+    "same streams, Welch’s elsewhere. Supported: the interval lies where the sentence says, for all parts of a claim. "
+    "Contradicted: for one part at least it lies elsewhere, by a one-sided test at 2.5 % with Holm’s correction for "
+    "the number of parts. A claim of several parts is shown by the least supported one of those that decide it."
 )
 PARTS = "Every comparison that a claim of several stands on."
 
@@ -243,14 +243,16 @@ def scorecard(claims: Mapping[str, pd.DataFrame], titles: Mapping[str, str], sca
     claims: each paper's claims, with the column `verdict`. titles: the papers'.
     """
     counted = [
-        {"paper": paper, "claims": len(frame), **{verdict: int((frame["verdict"] == verdict).sum()) for verdict in VERDICTS}}
+        {
+            "paper": paper,
+            "claims": len(frame),
+            **{verdict: int((frame["verdict"] == verdict).sum()) for verdict in VERDICTS},
+        }
         for paper, frame in claims.items()
     ]
     data = pd.DataFrame(counted)
     total = {"paper": "all", **data.drop(columns="paper").sum().to_dict()}
-    body = pd.DataFrame([*counted, total]).assign(
-        paper=[*(f"{paper}: {titles[paper]}" for paper in claims), "all"]
-    )
+    body = pd.DataFrame([*counted, total]).assign(paper=[*(f"{paper}: {titles[paper]}" for paper in claims), "all"])
     body = body.rename(columns=str.capitalize).map(str)
     return Table(
         title="Scorecard of the papers’ claims",

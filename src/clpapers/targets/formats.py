@@ -143,7 +143,7 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table, label: str) -> str:
-    """The table as a LaTeX float that needs nothing but booktabs, one with prose as a longtable; appended ones left out."""
+    """The table as a LaTeX float that needs nothing but booktabs, with prose a longtable; appended ones left out."""
     cells = _typeset(table, latex, r"\textbf{{{}}}")
     if table.prose:
         widths = [table.prose.get(column) for column in table.body.columns]

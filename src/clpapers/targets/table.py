@@ -17,8 +17,8 @@ class Table:
     data: the numbers, tidy; what is written as CSV.
     footnotes: texts of the marks used.
     appended: tables to show below this one in Markdown and HTML.
-    prose: columns of the body that hold sentences, with their widths in LaTeX as shares of the line; lines break there, and
-        so does the table over pages.
+    prose: columns of the body that hold sentences, with their widths in LaTeX as shares of the line; lines break
+        there, and so does the table over pages.
     """
 
     title: str

@@ -1,0 +1,140 @@
+"""The tables of claims: every claim quoted, tested in words and shown with its effect; all of them counted."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from clpapers.claims import Claim, Part, Side
+from clpapers.targets import claims_table, formats
+from clpapers.targets.notes import Notes
+from clpapers.verdicts import decide
+
+SPECS = {
+    "stf/table1": {
+        "metrics": ["final_accuracy"],
+        "names": {"er": "ER", "ace": "ACE", "cifar10": "CIFAR-10", "final_accuracy": "Fin. Acc."},
+    },
+    "stf/table3": {"metrics": ["forgetting"], "names": {"er": "ER", "forgetting": "F"}},
+}
+FRAME = pd.DataFrame(
+    [
+        {"dataset": d, "learner": l, "seed": s, "metric": "final_accuracy", "value": 40.0 + gain + s + seen * s}
+        for d, seen in (("cifar10", 0), ("emnist", 1))
+        for l, gain in (("er", 0), ("ace", 9.5))
+        for s in range(3)
+    ]
+)
+COLUMNS = "claim section statement test target effect ci_low ci_high unit verdict reason".split()
+
+
+def side(dataset, learner):
+    return Side(
+        "stf/table1",
+        "final_accuracy",
+        "mean",
+        {"dataset": dataset, "learner": learner},
+        True,
+        dataset,
+        (dataset, "stf"),
+    )
+
+
+def claim(name, datasets, spec):
+    parts = tuple(Part((side(d, "ace"), side(d, "er"))) for d in datasets)
+    given = {
+        "section": "4.3",
+        "statement": "ACE is 100 % better | or so",
+        "target": "table1",
+        "metric": "final_accuracy",
+    }
+    where = {"where": {"dataset": datasets}, "of": {"learner": "ace"}, "than": {"learner": "er"}}
+    return Claim("stf", name, given | where | spec, parts)
+
+
+CLAIMS = [
+    claim("better", ["cifar10", "emnist"], {"test": "above"}),
+    claim("twice", ["cifar10"], {"test": "above", "ratio": True, "by": 2}),
+    claim("fake", ["emnist"], {"test": "within", "margin": 5}),
+]
+
+
+@pytest.fixture
+def table():
+    said = {"stf/table1": Notes("laptop", {"emnist": "synthetic"}, ["order.length 9 (paper: all)"], 3)}
+    verdicts = [decide(each, {"stf/table1": FRAME}, {"stf/table1": {"emnist": "synthetic"}}) for each in CLAIMS]
+    return claims_table.render("Streams", CLAIMS, verdicts, SPECS, said)
+
+
+def test_one_line_a_claim(table):
+    assert list(table.data.columns) == COLUMNS
+    assert list(table.data["claim"]) == ["better", "twice", "fake"]
+    assert list(table.data["verdict"]) == ["not comparable", "contradicted", "not comparable"]
+    better, twice, fake = table.data.to_dict("records")
+    assert better["test"] == "Fin. Acc. of ACE above ER (CIFAR-10, emnist)"
+    assert better["reason"] == (
+        "2 parts: 1 supported, 1 not comparable; stand-in data: emnist; shown: emnist: ACE vs ER"
+    )
+    assert (better["effect"], better["ci_low"], better["unit"]) == (pytest.approx(9.5), pytest.approx(9.5), "points")
+    assert (twice["unit"], twice["test"]) == ("×", "Fin. Acc. of ACE more than 2 times ER (CIFAR-10)")
+    assert twice["effect"] == pytest.approx(np.prod([(49.5 + s) / (40 + s) for s in range(3)]) ** (1 / 3))
+    assert fake["test"] == "Fin. Acc. of ACE within 5 of ER (emnist)"
+
+
+def test_the_page_shows_interval_parts_and_circumstances(table):
+    assert list(table.body["Effect"]) == ["+9.5 [9.5, 9.5] points", "1.23 [1.22, 1.24] ×", "+9.5 [9.5, 9.5] points"]
+    assert list(table.bold["Verdict"]) == [False, True, False]
+    (parts,) = table.appended
+    assert parts.body[["Claim", "Part", "Verdict"]].to_numpy().tolist() == [
+        ["better", "CIFAR-10: ACE vs ER", "supported"],
+        ["better", "emnist: ACE vs ER", "not comparable"],
+    ]
+    assert table.footnotes == [
+        "† Stand-in data, not the paper's: emnist: synthetic.",
+        "‡ Reduced scale ‘laptop’ in stf/table1; how, their own footnotes say.",
+    ]
+
+
+def test_every_format_is_written_and_breaks_lines(table, tmp_path):
+    formats.write_table(table, tmp_path / "claims")
+    assert list(pd.read_csv(tmp_path / "claims.csv").columns) == COLUMNS
+    assert r"ACE is 100 % better \| or so" in (tmp_path / "claims.md").read_text()
+    tex = (tmp_path / "claims.tex").read_text()
+    assert tex.count(r"\begin{longtable}{p{0.12\linewidth}p{0.24\linewidth}") == 1
+    assert r"100 \% better" in tex
+    assert tex.count("{") == tex.count("}")
+    assert (tmp_path / "claims.html").read_text().count('<div class="prose">') == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"test": "below", "than": 5}, "Fin. Acc. of ACE below 5 (CIFAR-10)"),
+        ({"test": "above", "by": -2}, "Fin. Acc. of ACE above −2 plus ER (CIFAR-10)"),
+        ({"test": "within", "ratio": True, "by": 10, "margin": 2}, "Fin. Acc. of ACE 5 to 20 times ER (CIFAR-10)"),
+        ({"test": "increasing", "along": "dataset"}, "Fin. Acc. of ACE: increasing along dataset (CIFAR-10)"),
+        (
+            {"test": "below", "than": {"target": "table3", "metric": "forgetting", "learner": "er"}, "take": "last"},
+            "last Fin. Acc. of ACE below last F in table3 of ER (CIFAR-10)",
+        ),
+    ],
+)
+def test_tests_in_words(spec, text):
+    assert claims_table.words(claim("ours", ["cifar10"], spec), SPECS) == text
+
+
+def test_the_scorecard_counts():
+    claims = {
+        "stf": pd.DataFrame({"verdict": ["supported", "supported", "contradicted"]}),
+        "agem": pd.DataFrame({"verdict": ["not comparable", "undecided"]}),
+    }
+    made = claims_table.scorecard(claims, {"stf": "Streams", "agem": "Lifelong"}, "laptop")
+    assert made.data.to_dict("list") == {
+        "paper": ["stf", "agem"],
+        "claims": [3, 2],
+        "supported": [2, 0],
+        "contradicted": [1, 0],
+        "undecided": [0, 1],
+        "not comparable": [0, 1],
+    }
+    assert made.body.iloc[-1].tolist() == ["all", "5", "2", "1", "1", "1"]
+    assert made.body.iloc[0, 0] == "stf: Streams"
