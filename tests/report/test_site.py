@@ -6,7 +6,9 @@ import io
 import os
 import re
 import shutil
+import zipfile
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -315,3 +317,15 @@ def test_durations(seconds, text):
 @pytest.mark.parametrize(("count", "text"), [(2e6, "2 MB"), (9.99e8, "999 MB"), (3.21e9, "3.2 GB")])
 def test_sizes(count, text):
     assert site.size(count) == text
+
+
+def test_snakemakes_own_report_has_captions_and_labels(built, tmp_path):
+    done = built.snakemake("results/mini/report/index.html", "--report", str(tmp_path / "report.zip"))
+    assert done.returncode == 0, done.stdout
+    with zipfile.ZipFile(tmp_path / "report.zip") as archive:
+        assert {Path(name).name for name in archive.namelist() if "/data/raw/" in name} == {
+            *("table1.html", "table2.html", "figure1.svg", "claims.html")
+        }
+        page = archive.read("report/report.html").decode()
+    assert "The table or figure itself says which data are stand-ins" in page
+    assert '"labels": {"target": "figure1", "scale": "mini"}' in page
