@@ -31,9 +31,6 @@ rule claims:
         "clpapers claims --out {output.csv} > {log} 2>&1"
 
 
-ruleorder: claims > table
-
-
 rule scorecard:
     """Count the claims of the configured papers by their verdicts."""
     input:

@@ -24,7 +24,19 @@ FRAME = pd.DataFrame(
         for s in range(3)
     ]
 )
-COLUMNS = "claim section statement test target effect ci_low ci_high unit verdict reason".split()
+COLUMNS = [
+    "claim",
+    "section",
+    "statement",
+    "test",
+    "target",
+    "effect",
+    "ci_low",
+    "ci_high",
+    "unit",
+    "verdict",
+    "reason",
+]
 
 
 def side(dataset, learner):
@@ -81,7 +93,7 @@ def test_one_line_a_claim(table):
 
 
 def test_the_page_shows_interval_parts_and_circumstances(table):
-    assert list(table.body["Effect"]) == ["+9.5 [9.5, 9.5] points", "1.23 [1.22, 1.24] ×", "+9.5 [9.5, 9.5] points"]
+    assert list(table.body["Effect"]) == ["+9.5 [9.5, 9.5] points", "1.23 [1.22, 1.25] ×", "+9.5 [9.5, 9.5] points"]
     assert list(table.bold["Verdict"]) == [False, True, False]
     (parts,) = table.appended
     assert parts.body[["Claim", "Part", "Verdict"]].to_numpy().tolist() == [
