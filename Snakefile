@@ -13,7 +13,7 @@ wildcard_constraints:
     run=r"[a-z0-9_]+-[0-9a-f]{10}",
     block=r"seeds?\d+(-\d+)?",
     paper="[a-z]+",
-    target=r"\w+",
+    target=r"(?!claims\.)\w+",  # the table of claims is no target
     search=r"\w+-\w+",
 
 
@@ -21,6 +21,7 @@ rule all:
     default_target: True
     input:
         outputs(PLAN),
+        claim_outputs(SCALE),
         f"results/{SCALE}/runs/index.csv",
 
 
@@ -29,6 +30,7 @@ include: "rules/streams.smk"
 include: "rules/runs.smk"
 include: "rules/metrics.smk"
 include: "rules/targets.smk"
+include: "rules/claims.smk"
 
 
 onsuccess:

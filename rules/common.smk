@@ -5,6 +5,9 @@ import sys
 from pathlib import Path
 
 from clpapers.cli import (
+    CLAIMS_CODE,
+    claimed_targets,
+    claims_of,
     features_of,
     measured_files,
     net_code,
@@ -15,7 +18,8 @@ from clpapers.cli import (
     searched_files,
     selection_of,
 )
-from clpapers.config import ConfigError, Plan, all_papers, block_seeds, check_settings
+from clpapers.claims import FILE as CLAIMS
+from clpapers.config import ConfigError, Plan, all_papers, block_seeds, check_settings, read_yaml
 from clpapers.provenance import code_digest
 
 try:
@@ -23,6 +27,9 @@ try:
     SCALE = SETTINGS["scale"]
     CUDA = resolve_device(SETTINGS["device"]) == "cuda"
     PLAN = Plan(SCALE, all_papers(), cuda=CUDA)
+    CLAIMING = [paper for paper in read_yaml(CLAIMS) if paper in SETTINGS["papers"]]  # configured papers with claims
+    if workflow.is_main_process:  # once: jobs need not check anew what all of them begin with
+        claims_of(PLAN)
 except ConfigError as error:
     sys.exit(f"clpapers: {error}")
 DERIVED = [name for name, facts in PLAN.datasets.items() if "features" in facts]  # data sets of features
@@ -73,6 +80,31 @@ def outputs(plan):
     """All files that a plan's targets, those of the configured papers, come out as."""
     wanted = [t for t in plan.targets.values() if t.paper in SETTINGS["papers"] and not t.spec.get("extra")]
     return [path for target in wanted for path in target.outputs]
+
+
+def claim_outputs(scale):
+    """The tables of the configured papers' claims, and the scorecard of all."""
+    stems = [*(f"{paper}/claims" for paper in CLAIMING), *(["scorecard"] if CLAIMING else [])]
+    return [f"results/{scale}/targets/{stem}.{ending}" for stem in stems for ending in ("csv", "md", "tex", "html")]
+
+
+@functools.cache
+def claims(scale):
+    """The claims of all papers that have any, at a scale."""
+    try:
+        return claims_of(plan(scale))
+    except ConfigError as error:
+        sys.exit(f"clpapers: {error}")
+
+
+def claims_of_paper(wildcards):
+    """The claims of the paper that wildcards name."""
+    return known("claims of", wildcards.paper, claims(wildcards.scale))
+
+
+def targets_of_claims(wildcards):
+    """The targets whose metrics decide them."""
+    return claimed_targets(plan(wildcards.scale), claims_of_paper(wildcards))
 
 
 def dataset_spec(wildcards):

@@ -14,7 +14,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from clpapers import claims as claim_grammar
 from clpapers import provenance
+from clpapers.claims import Claim
 from clpapers.config import (
     CONFIG,
     Cell,
@@ -84,6 +86,9 @@ def _parser() -> argparse.ArgumentParser:
     command("figure", render, "render a figure", out="results/S/targets/P/T.pdf")
     command("reported", reported, "set reproduced beside reported", out="results/S/targets/P/T.reported.csv")
     command("paired", paired, "compare methods on the same streams", out="results/S/targets/P/T.paired.csv")
+    command("claims", claims, "test a paper's claims on what was measured", out="results/S/targets/P/claims.csv")
+    sub = command("scorecard", scorecard, "count the claims that hold", out="results/S/targets/scorecard.csv")
+    sub.add_argument("--papers", nargs="+", required=True, metavar="PAPER", help="whose claims to count")
     command("lineage", lineage, "print the ancestry of a file").add_argument("file", type=Path)
     command("summary", summary, "one page: what was built, where to look").add_argument("--scale", default=None)
     command("targets", targets, "every target: its command, its runs, its cost").add_argument("--scale", default=None)
@@ -626,6 +631,65 @@ def paired(options: argparse.Namespace) -> None:
     code = provenance.code_digest("clpapers.targets.paired", "clpapers.targets.formats")
     with provenance.recording("targets", [options.out], inputs[:1], code, target=target.spec):
         provenance.write_text(options.out, formats.to_csv(pairs(target.spec, frame)))
+
+
+def claims_of(plan: Plan) -> dict[str, list[Claim]]:
+    """The claims of each paper that has any, checked against the targets there are."""
+    papers = [paper for paper in read_yaml(claim_grammar.FILE) if paper in plan.titles]
+    originals = {name: target for paper in papers for name, target in _at_paper_scale(paper).items()}
+    return claim_grammar.read(plan, originals)
+
+
+def claimed_targets(plan: Plan, claims: list[Claim]) -> list[Target]:
+    """The targets whose metrics decide a paper's claims."""
+    return [plan.targets[name] for name in dict.fromkeys(name for claim in claims for name in claim.targets)]
+
+
+CLAIMS_CODE = ("clpapers.claims", "clpapers.verdicts", "clpapers.targets.claims_table", "clpapers.targets.formats")
+
+
+def claims(options: argparse.Namespace) -> None:
+    """results/<scale>/targets/<paper>/claims.{csv,md,tex,html}"""
+    import pandas as pd
+
+    from clpapers.targets.claims_table import render
+    from clpapers.targets.formats import TABLE_SUFFIXES, write_table
+    from clpapers.verdicts import decide
+
+    plan, paper = _plan(options.out), options.out.parent.name
+    there = claims_of(plan)
+    if paper not in there or options.out.stem != "claims":
+        raise Refusal(f"{options.out}: {claim_grammar.FILE} has claims of {', '.join(there) or 'no paper'}")
+    of_paper = there[paper]
+    used = {f"{paper}/{target.name}": target for target in claimed_targets(plan, of_paper)}
+    outputs = [options.out.with_suffix(suffix) for suffix in TABLE_SUFFIXES]
+    inputs = [target.metrics for target in used.values()]
+    code = provenance.code_digest(*CLAIMS_CODE)
+    with provenance.recording("targets", outputs, inputs, code, claims={c.name: c.spec for c in of_paper}):
+        said = {name: notes(plan, target) for name, target in used.items()}
+        frames = {name: pd.read_csv(target.metrics) for name, target in used.items()}
+        verdicts = [decide(claim, frames, {name: note.standins for name, note in said.items()}) for claim in of_paper]
+        specs = {name: target.spec for name, target in used.items()}
+        write_table(render(plan.titles[paper], of_paper, verdicts, specs, said), options.out.with_suffix(""))
+
+
+def scorecard(options: argparse.Namespace) -> None:
+    """results/<scale>/targets/scorecard.{csv,md,tex,html}"""
+    import pandas as pd
+
+    from clpapers.targets.claims_table import scorecard
+    from clpapers.targets.formats import TABLE_SUFFIXES, write_table
+
+    plan = _plan(options.out)
+    for paper in options.papers:
+        if paper not in plan.titles:
+            raise Refusal(f"--papers: {paper!r} is not one of {', '.join(plan.titles)}")
+    inputs = [options.out.parent / paper / "claims.csv" for paper in options.papers]
+    outputs = [options.out.with_suffix(suffix) for suffix in TABLE_SUFFIXES]
+    code = provenance.code_digest("clpapers.targets.claims_table", "clpapers.targets.formats")
+    with provenance.recording("targets", outputs, inputs, code, papers=options.papers):
+        frames = {paper: pd.read_csv(path) for paper, path in zip(options.papers, inputs)}
+        write_table(scorecard(frames, plan.titles, plan.scale), options.out.with_suffix(""))
 
 
 # --- for people ----------------------------------------------------------------------------------------------

@@ -66,6 +66,19 @@ _TEX = jinja2.Template(
     keep_trailing_newline=True,
 )
 
+_LONG_TEX = jinja2.Template(
+    r"""% In the preamble: \usepackage{booktabs,longtable}
+{\footnotesize
+\setlength{\tabcolsep}{3pt}
+{{ tabular }}
+{%- for note in footnotes %}
+\par\smallskip {{ note }}
+{%- endfor %}
+}
+""",
+    keep_trailing_newline=True,
+)
+
 _HTML = jinja2.Template(
     """<!DOCTYPE html>
 <html lang="en">
@@ -82,12 +95,13 @@ thead { border-bottom: 1px solid; }
 th, td { padding: .2rem .7rem; text-align: center; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th { font-weight: normal; }
 td:first-child, th:first-child { text-align: left; }
+.prose td, .prose tbody th { white-space: normal; text-align: left; vertical-align: top; }
 .note { font-size: .85rem; margin: .5rem 0; }
 </style>
 </head>
 <body>
 {% for table in tables -%}
-<div>
+<div{{ ' class="prose"' if table.prose }}>
 {{ table.markup }}
 {% for note in table.footnotes -%}
 <p class="note">{{ note }}</p>
@@ -129,8 +143,18 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table, label: str) -> str:
-    """The table as a LaTeX float that needs nothing but booktabs; appended tables are left out."""
+    """The table as a LaTeX float that needs nothing but booktabs, with prose a longtable; appended ones left out."""
     cells = _typeset(table, latex, r"\textbf{{{}}}")
+    if table.prose:
+        widths = [table.prose.get(column) for column in table.body.columns]
+        tabular = cells.style.hide(axis="index").to_latex(
+            hrules=True,
+            environment="longtable",
+            column_format="".join(rf"p{{{width}\linewidth}}" if width else "l" for width in widths),
+            caption=f"{latex(table.title)}. {latex(table.caption)}",
+            label=f"tab:{label}",
+        )
+        return _LONG_TEX.render(tabular=tabular.strip(), footnotes=map(latex, table.footnotes))
     tabular = cells.style.hide(axis="index").to_latex(
         hrules=True, multicol_align="c", column_format="l" + "c" * (cells.shape[1] - 1)
     )
@@ -157,7 +181,7 @@ def _html_table(table: Table) -> str:
 def to_html(table: Table) -> str:
     """The table and those appended to it as one self-contained page, every heading with its scope."""
     tables = [
-        {"markup": _html_table(each), "footnotes": map(html.escape, each.footnotes)}
+        {"markup": _html_table(each), "footnotes": map(html.escape, each.footnotes), "prose": bool(each.prose)}
         for each in (table, *table.appended)
     ]
     return _HTML.render(page=html.escape(table.title), tables=tables)

@@ -17,6 +17,8 @@ class Table:
     data: the numbers, tidy; what is written as CSV.
     footnotes: texts of the marks used.
     appended: tables to show below this one in Markdown and HTML.
+    prose: columns of the body that hold sentences, with their widths in LaTeX as shares of the line; lines break
+        there, and so does the table over pages.
     """
 
     title: str
@@ -26,6 +28,7 @@ class Table:
     data: pd.DataFrame
     footnotes: list[str] = field(default_factory=list)
     appended: list[Table] = field(default_factory=list)
+    prose: dict[str, float] = field(default_factory=dict)
 
 
 OUT_OF_MEMORY = "out of memory"

@@ -1,0 +1,62 @@
+rule claims:
+    """Test what a paper claims on what was measured: a verdict each, with effect and interval."""
+    input:
+        lambda w: [target.metrics for target in targets_of_claims(w)],
+    output:
+        csv="results/{scale}/targets/{paper}/claims.csv",
+        md="results/{scale}/targets/{paper}/claims.md",
+        tex="results/{scale}/targets/{paper}/claims.tex",
+        html=report(
+            "results/{scale}/targets/{paper}/claims.html",
+            caption="../workflow/report/claims.rst",
+            category="{paper}",
+            labels={"target": "claims", "scale": "{scale}"},
+        ),
+        record="results/{scale}/targets/{paper}/claims.record.json",
+    log:
+        "results/{scale}/logs/targets/{paper}/claims.log",
+    benchmark:
+        "results/{scale}/benchmarks/targets/{paper}/claims.tsv"
+    conda:
+        "../envs/clpapers.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        code=code_digest(*CLAIMS_CODE),
+        claims=lambda w: repr([(claim.name, claim.spec) for claim in claims_of_paper(w)]),
+        targets=lambda w: [target.digest for target in targets_of_claims(w)],
+        reductions=lambda w: [reduced(target) for target in targets_of_claims(w)],
+    shell:
+        "clpapers claims --out {output.csv} > {log} 2>&1"
+
+
+rule scorecard:
+    """Count the claims of the configured papers by their verdicts."""
+    input:
+        expand("results/{{scale}}/targets/{paper}/claims.csv", paper=CLAIMING),
+    output:
+        csv="results/{scale}/targets/scorecard.csv",
+        md="results/{scale}/targets/scorecard.md",
+        tex="results/{scale}/targets/scorecard.tex",
+        html=report(
+            "results/{scale}/targets/scorecard.html",
+            caption="../workflow/report/claims.rst",
+            category="all papers",
+            labels={"target": "scorecard", "scale": "{scale}"},
+        ),
+        record="results/{scale}/targets/scorecard.record.json",
+    log:
+        "results/{scale}/logs/targets/scorecard.log",
+    benchmark:
+        "results/{scale}/benchmarks/targets/scorecard.tsv"
+    conda:
+        "../envs/clpapers.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=code_digest("clpapers.targets.claims_table", "clpapers.targets.formats"),
+        papers=CLAIMING,
+    shell:
+        "clpapers scorecard --out {output.csv} --papers {params.papers} > {log} 2>&1"

@@ -1,0 +1,242 @@
+"""What the papers claim, as tests on metrics: config/claims.yaml in, checked against a plan. Imports nothing heavy.
+
+A claim quotes a sentence and says which numbers decide it. It falls into parts, each one comparison: the claim holds
+where all of them do. `verdicts` decides them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+from clpapers.config import CONFIG, ConfigError, Plan, Target, read_yaml, schema, validate
+from clpapers.metrics.factors import flat
+from clpapers.streams.orders import slug
+
+FILE = CONFIG / "claims.yaml"
+TRENDS = ("increasing", "decreasing")
+CURVE = ("time", "task")  # columns of a curve: no factors of the grid, so that only what is measured shows their levels
+SOURCE = ("target", "metric", "take")  # keys of a side that are no factors
+UNLISTED = {"boundary_detection": ("mutual_information", "jump", "threshold_from", "threshold_below")}
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """One of the numbers that a claim compares: a metric of one cell, of which each seed has a value.
+
+    take: what of a seed's rows is its value, where it has several, such as those of a curve.
+    runs: whether the scale has such a cell. dataset: that cell's.
+    stream: data set and order of its cell; None where it is not measured on runs.
+    """
+
+    target: str
+    metric: str
+    take: str
+    levels: Mapping = dataclasses.field(hash=False)
+    runs: bool
+    dataset: str | None
+    stream: tuple[str, str] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One comparison: of `sides[0]` with `sides[1]` or with `number`, or the trend along all of `sides`."""
+
+    sides: tuple[Side, ...]
+    number: float | None = None
+
+    @property
+    def paired(self) -> bool:
+        """Whether both sides were measured on the same streams, so that their seeds are pairs."""
+        return len({side.stream for side in self.sides}) == 1 and self.sides[0].stream is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """One claim of a paper: what the file says of it, and its parts at a scale."""
+
+    paper: str
+    name: str
+    spec: Mapping = dataclasses.field(hash=False)
+    parts: tuple[Part, ...]
+
+    @property
+    def targets(self) -> list[str]:
+        """The names, with their papers', of the targets whose metrics decide it."""
+        sides = [self.spec["of"], self.spec["than"] if isinstance(self.spec.get("than"), dict) else {}]
+        return list(dict.fromkeys(f"{self.paper}/{side.get('target', self.spec['target'])}" for side in sides))
+
+
+def read(plan: Plan, originals: Mapping[str, Target]) -> dict[str, list[Claim]]:
+    """The claims of all papers that have any, each resolved into its parts at the plan's scale.
+
+    Parameters
+    ----------
+    plan: of all papers. originals: the same papers' targets at the paper's own scale, by name.
+
+    Raises `ConfigError` for what the schema refuses and for a claim on numbers that no target has, at any scale. What
+    only this scale leaves out is no error: such a side says that it does not run.
+    """
+    content = read_yaml(FILE)
+    validate(content, schema("claims"), FILE)
+    for paper in content:
+        if paper not in plan.titles:
+            raise ConfigError(f"{FILE}: '{paper}' is not one of {', '.join(plan.titles)}")
+        if f"{paper}/claims" in plan.targets:
+            raise ConfigError(f"{CONFIG}/papers/{paper}.yaml: targets.claims: the table of claims has that name")
+    return {
+        paper: [
+            Claim(paper, name, spec, tuple(_Reader(plan.targets, originals, paper, name, spec).parts()))
+            for name, spec in claims.items()
+        ]
+        for paper, claims in content.items()
+    }
+
+
+class _Reader:
+    """Resolves one claim."""
+
+    def __init__(
+        self, targets: Mapping[str, Target], originals: Mapping[str, Target], paper: str, name: str, spec: dict
+    ):
+        self.targets, self.originals, self.paper, self.spec = targets, originals, paper, spec
+        self.at = f"{FILE}: {paper}.{name}"
+
+    def parts(self) -> Iterator[Part]:
+        spec = self.spec
+        self._coherent()
+        where, than = spec.get("where", {}), spec.get("than")
+        if spec["test"] in TRENDS:
+            for first in self._sides("of", where | spec["of"]):
+                key = spec["along"]
+                if key in CURVE:
+                    yield Part((first,))
+                    continue
+                yield Part(tuple(self._sides("of", where | spec["of"] | first.levels | {key: "all"})) or (first,))
+            return
+        for first in self._sides("of", where | spec["of"]):
+            if not isinstance(than, dict):
+                yield Part((first,), than)
+                continue
+            shared = {key: first.levels[key] for key in where}
+            seconds = list(self._sides("than", shared | than, first.levels))
+            for second in seconds or [dataclasses.replace(first, runs=False)]:
+                yield Part((first, second))
+
+    def _coherent(self) -> None:
+        """Refuse keys that do not go with the test."""
+        spec, trend = self.spec, self.spec["test"] in TRENDS
+        needed = {"along": trend, "than": not trend, "margin": spec["test"] == "within"}
+        for key, due in needed.items():
+            if due != (key in spec):
+                raise ConfigError(f"{self.at}: test {spec['test']} {'needs' if due else 'takes no'} '{key}'")
+        if trend and ("ratio" in spec or "by" in spec):
+            raise ConfigError(f"{self.at}: test {spec['test']} takes no 'ratio' and no 'by'")
+        if spec.get("ratio") and min(spec.get("by", 1), spec.get("margin", 2) - 1) <= 0:
+            raise ConfigError(f"{self.at}: of a ratio 'by' must be above 0 and 'margin', a factor, above 1")
+
+    def _sides(self, key: str, given: Mapping, other: Mapping | None = None) -> Iterator[Side]:
+        """The sides that `given`, at `key`, describes: one for each of its combinations of levels."""
+        source = {k: given.get(k, self.spec.get(k)) for k in SOURCE}
+        name, wanted = f"{self.paper}/{source['target']}", {k: v for k, v in given.items() if k not in SOURCE}
+        if name not in self.targets:
+            there = ", ".join(target.name for target in self.targets.values() if target.paper == self.paper)
+            raise ConfigError(f"{self.at}.{key}.target: '{source['target']}' is not one of {there}")
+        target, original = self.targets[name], self.originals[name]
+        metrics = _metrics(target)
+        if source["metric"] not in metrics:
+            raise ConfigError(f"{self.at}.{key}.metric: '{source['metric']}' is not one of {', '.join(metrics)}")
+        cells, originals = _cells(target), _cells(original)
+        factors = dict.fromkeys(factor for levels, _ in (*cells, *originals) for factor in levels)
+        along = self.spec.get("along")
+        for factor in wanted:
+            if factor not in (*factors, *CURVE):
+                raise ConfigError(f"{self.at}.{key}: '{factor}' is not one of {', '.join((*factors, *CURVE, *SOURCE))}")
+            if factor in CURVE and isinstance(wanted[factor], str):
+                raise ConfigError(f"{self.at}.{key}.{factor}: '{wanted[factor]}': write a number, or take")
+        if along not in (None, *factors, *CURVE):
+            raise ConfigError(f"{self.at}.along: '{along}' is not one of {', '.join((*factors, *CURVE))}")
+        if along in wanted and wanted[along] != "all":
+            raise ConfigError(f"{self.at}.{key}.{along}: the trend is along all its levels; leave it out")
+        for levels in _expanded(cells, wanted, other or {}):
+            fixed = {k: v for k, v in levels.items() if k not in CURVE}
+            here, there = (_matching(each, fixed) for each in (cells, originals))
+            if not here and not there:
+                raise ConfigError(f"{self.at}.{key}{_absent([*cells, *originals], fixed)}")
+            self._determined(key, along, fixed, here, there)
+            if fixed.get("learner") in target.spec.get("undefined", {}).get(source["metric"], []):
+                raise ConfigError(
+                    f"{self.at}.{key}.metric: '{source['metric']}' is undefined for learner {fixed['learner']}"
+                )
+            cell, stream = here[0] if here else (fixed, None)
+            take = source["take"] or "mean"
+            yield Side(name, source["metric"], take, levels, bool(here), cell.get("dataset"), stream)
+
+    def _determined(self, key: str, along: str | None, fixed: Mapping, *found: list) -> None:
+        """Refuse levels that leave open which cell is meant."""
+        for cells in found:
+            for factor in dict.fromkeys(factor for levels, _ in cells for factor in levels):
+                there = list(dict.fromkeys(levels.get(factor) for levels, _ in cells))
+                if len(there) > 1 and factor != along and factor not in fixed:
+                    named = ", ".join(map(str, there))
+                    raise ConfigError(f"{self.at}.{key}: {factor} is left open; write one of {named}, a list, or all")
+
+
+def _metrics(target: Target) -> list[str]:
+    """The metrics that a target's measure has of each seed or stream, or of all."""
+    spec = target.spec
+    return [*spec.get("metrics", filter(None, [spec.get("statistic")])), *UNLISTED.get(spec["measure"], ())]
+
+
+def _cells(target: Target) -> list[tuple[dict, tuple[str, str] | None]]:
+    """What a target measures: flat factors, and the stream where that is one of runs."""
+    if target.cells:
+        return [(flat(factors), (cell.spec["dataset"], slug(cell.spec["order"]))) for factors, cell in target.cells]
+    if target.streams:
+        return [({"dataset": dataset, "order": order["name"]}, None) for dataset, order, _ in target.streams]
+    return [({}, None)]
+
+
+def _matching(cells: list, levels: Mapping) -> list:
+    return [cell for cell in cells if all(cell[0].get(key) == level for key, level in levels.items())]
+
+
+def _expanded(cells: list, wanted: Mapping, other: Mapping) -> list[dict]:
+    """Every combination of levels that `wanted` names.
+
+    A list stands for each of its levels; `all`, `first` and `last` for those that the cells have together with the
+    other levels, in the grid's order; `others` for those but the level of `other`.
+    """
+    written = {key: value for key, value in wanted.items() if not isinstance(value, list) and value not in WORDS}
+    found = [{}]
+    for key, value in wanted.items():
+        combined = []
+        for levels in found:
+            if isinstance(value, list):
+                chosen = value
+            elif value in WORDS:
+                known = {k: v for k, v in (written | levels).items() if k not in CURVE}
+                there = list(dict.fromkeys(cell[key] for cell, _ in _matching(cells, known) if key in cell))
+                chosen = WORDS[value](there, other.get(key))
+            else:
+                chosen = [value]
+            combined += [levels | {key: level} for level in chosen]
+        found = combined
+    return found
+
+
+WORDS = {
+    "all": lambda there, other: there,
+    "first": lambda there, other: there[:1],
+    "last": lambda there, other: there[-1:],
+    "others": lambda there, other: [level for level in there if level != other],
+}
+
+
+def _absent(cells: list, levels: Mapping) -> str:
+    """What to say of levels that no cell has together: the one that none has at all, or all of them."""
+    for factor, level in levels.items():
+        there = list(dict.fromkeys(cell[factor] for cell, _ in cells if factor in cell))
+        if level not in there:
+            return f".{factor}: {level!r} is not one of {', '.join(map(str, there))}"
+    return f": no run has {', '.join(f'{factor} {level}' for factor, level in levels.items())}"

@@ -1,0 +1,283 @@
+"""Renders a paper's claims with their verdicts, and the scorecard of all papers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from clpapers.claims import SOURCE, TRENDS, Claim, Part, Side
+from clpapers.targets.notes import REDUCED, STANDIN, Notes, named
+from clpapers.targets.table import Table
+from clpapers.verdicts import CONTRADICTED, VERDICTS, Decided, Verdict
+
+POINTS = "points"  # of percent
+UNITS = {
+    **dict.fromkeys(
+        (
+            "final_accuracy",
+            "average_information_retention",
+            "average_accuracy",
+            "average_accuracy_by_task",
+            "single_head_accuracy",
+            "single_head_accuracy_by_task",
+            "zero_shot_by_task",
+            "memory_accuracy",
+            "never_learnt",
+            "unforgettable",
+            "accuracy_by_time",
+        ),
+        POINTS,
+    ),
+    "entropy_captured": POINTS,
+    "forgetting_events": "events",
+    "training_seconds": "s",
+    "training_minutes": "min",
+    "training_memory": "MB",
+    "memory_by_time": "MB",
+    "violations_by_task": "steps",
+    "stream_loss": "nats",
+    "mean_predictive_entropy": "nats",
+    "mutual_information": "nats",
+}
+EXPLANATION = (
+    "What the paper says, as a test on what was measured here ({seeds} runs a cell). Effect: the difference that the "
+    "test is on, or the ratio (×), with its Student-t 95 % interval, paired by seed where both sides learnt from the "
+    "same streams, Welch’s elsewhere. Supported: the interval lies where the sentence says, for all parts of a claim. "
+    "Contradicted: for one part at least it lies elsewhere, by a one-sided test at 2.5 % with Holm’s correction for "
+    "the number of parts. A claim of several parts is shown by the least supported one of those that decide it."
+)
+TAKEN = {
+    "first": "first ",
+    "last": "final ",
+    "min": "least ",
+    "max": "largest ",
+    "sd": "standard deviation over time of ",
+}
+PARTS = "Every comparison that a claim of several stands on."
+
+
+def unit(claim: Claim, side: Side) -> str:
+    """What a claim's effect is measured in: × of ratios, nothing where the metric is a pure number."""
+    if claim.spec.get("ratio"):
+        return "×"
+    return " ".join(filter(None, [UNITS.get(side.metric, ""), "a level" if claim.spec["test"] in TRENDS else ""]))
+
+
+def words(claim: Claim, specs: Mapping[str, Mapping]) -> str:
+    """A claim's test in words. `specs`: the targets' specs, by name."""
+    spec = claim.spec
+    target, than = specs[claim.targets[0]], spec.get("than")
+    measured = _source(spec["of"], spec, specs, claim.paper)
+    text = " of ".join(filter(None, [measured, _levels(spec["of"], target)]))
+    given = _levels(spec.get("where", {}), target)
+    given = f" ({given})" if given else ""
+    if spec["test"] in TRENDS:
+        return f"{text}: {spec['test']} along {_plain(target, spec['along'])}{given}"
+    if isinstance(than, Mapping):
+        source = _source(than, spec, specs, claim.paper)
+        there = _levels(than, specs[claim.targets[-1]])
+        there = " of ".join(filter(None, ["" if source == measured else source, there]))
+    else:
+        there = f"{than:g}"
+    return f"{text} {_relation(spec)} {there}{given}"
+
+
+def _relation(spec: Mapping) -> str:
+    """How the first side must lie to the other: `more than 5 above`, `3 to 30 times`."""
+    test, ratio, margin = spec["test"], spec.get("ratio"), spec.get("margin")
+    by = spec.get("by", 1 if ratio else 0)
+    if ratio and test == "within":
+        return f"{by / margin:.3g} to {by * margin:.3g} times"
+    if ratio and by != 1:
+        return f"{'more' if test == 'above' else 'less'} than {by:g} times"
+    if test == "within":
+        return f"within {margin:g} of" + (f" {by:g} above" if by else "")
+    if ratio or not by:
+        return test
+    if (test == "above") == (by > 0):
+        return f"more than {abs(by):g} {test}"
+    return f"{test}, or less than {abs(by):g} {'below' if test == 'above' else 'above'},"
+
+
+def _source(side: Mapping, spec: Mapping, specs: Mapping, paper: str) -> str:
+    """`Fin. Acc.`, with what is taken of a curve, and its target where that is another than the claim's."""
+    name = side.get("target", spec["target"])
+    metric, take = (side.get(key, spec.get(key)) for key in ("metric", "take"))
+    shown = f"{TAKEN.get(take, '')}{_plain(specs[f'{paper}/{name}'], metric)}"
+    return shown if name == spec["target"] else f"{shown} in {name}"
+
+
+def _plain(target: Mapping, key: object) -> str:
+    """A display name without the arrows of figures; the key itself where the name is set as a formula."""
+    name = named(target, key).rstrip(" ↑↓")
+    return str(key) if "$" in name else name
+
+
+def _levels(levels: Mapping, target: Mapping) -> str:
+    """`CIFAR-10, EMNIST; ER`, factor by factor; of factors that are numbers with the factor's name."""
+    texts = []
+    for key, value in levels.items():
+        if key in SOURCE:
+            continue
+        factor = _plain(target, key)
+        if value in ("all", "others", "first", "last"):
+            word = {"all": "every", "others": "every other"}.get(value, value)
+            texts.append(f"{word} {factor}")
+            continue
+        values = value if isinstance(value, list) else [value]
+        shown = ", ".join(_plain(target, level) for level in values)
+        texts.append(shown if all(isinstance(level, str) for level in values) else f"{factor} {shown}")
+    return "; ".join(texts)
+
+
+def part_name(part: Part, specs: Mapping[str, Mapping]) -> str:
+    """`CIFAR-10: ACE − ER`: what both sides share, then in what they differ."""
+    first, last = part.sides[0], part.sides[-1]
+    alike = {key for key, level in first.levels.items() if last.levels.get(key) == level}
+    if len(part.sides) == 1:
+        return _levels(first.levels, specs[first.target]) or first.metric
+    shared = _levels({k: v for k, v in first.levels.items() if k in alike}, specs[first.target])
+    own = []
+    for side in (first, last):
+        levels = _levels({k: v for k, v in side.levels.items() if k not in alike}, specs[side.target])
+        place = side.target.partition("/")[2] if first.target != last.target else ""
+        own.append(" ".join(filter(None, [levels, f"in {place}" if place else ""])) or side.metric)
+    joined = " … ".join(own) if len(part.sides) > 2 else " vs ".join(own)
+    return ": ".join(filter(None, [shared, joined]))
+
+
+def render(
+    title: str, claims: list[Claim], verdicts: list[Verdict], specs: Mapping[str, Mapping], said: Mapping[str, Notes]
+) -> Table:
+    """One row a claim; the parts of those that have several in a table below.
+
+    Parameters
+    ----------
+    title: the paper's. claims, verdicts: alike long. specs, said: the targets' specs and circumstances, by name.
+    """
+    rows, body, parts = [], [], []
+    for claim, verdict in zip(claims, verdicts):
+        shown = verdict.shown
+        measure = unit(claim, shown.part.sides[0]) if shown else ""
+        rows.append(
+            {
+                "claim": claim.name,
+                "section": claim.spec["section"],
+                "statement": claim.spec["statement"],
+                "test": words(claim, specs),
+                "target": " ".join(claim.targets),
+                "effect": shown.effect if shown else np.nan,
+                "ci_low": shown.low if shown else np.nan,
+                "ci_high": shown.high if shown else np.nan,
+                "unit": measure,
+                "verdict": verdict.verdict,
+                "reason": _reason(verdict, specs),
+            }
+        )
+        body.append(
+            {
+                "Claim": f"{claim.name} ({claim.spec['section']})",
+                "The paper says": f"“{claim.spec['statement']}”",
+                "Test": rows[-1]["test"],
+                "Effect": _effect(shown, measure),
+                "Verdict": verdict.verdict,
+                "Why": rows[-1]["reason"],
+            }
+        )
+        if len(verdict.parts) > 1:
+            for each in verdict.parts:
+                parts.append(
+                    {
+                        "Claim": claim.name,
+                        "Part": part_name(each.part, specs),
+                        "Effect": _effect(each, unit(claim, each.part.sides[0])),
+                        "Runs": str(each.n),
+                        "Verdict": each.verdict,
+                        "Why": each.reason,
+                    }
+                )
+    heading = f"Claims of “{title}”" + REDUCED * any(notes.reductions for notes in said.values())
+    seeds = sorted({notes.seeds for notes in said.values()})
+    return Table(
+        title=heading,
+        caption=EXPLANATION.replace("{seeds}", " or ".join(map(str, seeds))),
+        body=(cells := pd.DataFrame(body)),
+        bold=_contradicted(cells),
+        data=pd.DataFrame(rows),
+        footnotes=_footnotes(said),
+        appended=[_appended(heading, parts)] if parts else [],
+        prose={"Claim": 0.12, "The paper says": 0.24, "Test": 0.2, "Effect": 0.12, "Verdict": 0.09, "Why": 0.15},
+    )
+
+
+def _footnotes(said: Mapping[str, Notes]) -> list[str]:
+    """Which data stand in, and that the scale is reduced; how, each target's own footnotes say."""
+    standins = {name: what for notes in said.values() for name, what in notes.standins.items()}
+    texts = [f"{STANDIN} Stand-in data, not the paper's: {'; '.join(f'{n}: {w}' for n, w in standins.items())}."]
+    reduced = [name for name, notes in said.items() if notes.reductions]
+    scale = next(iter(said.values())).scale
+    texts.append(f"{REDUCED} Reduced scale ‘{scale}’ in {', '.join(reduced)}; how, their own footnotes say.")
+    return [text for text, due in zip(texts, (standins, reduced)) if due]
+
+
+def _appended(heading: str, parts: list[dict]) -> Table:
+    cells = pd.DataFrame(parts)
+    return Table(f"{heading}, part by part", PARTS, cells, _contradicted(cells), cells, prose={"Part": 0.3, "Why": 0.3})
+
+
+def _contradicted(cells: pd.DataFrame) -> pd.DataFrame:
+    """Bold: what is contradicted."""
+    bold = cells.map(lambda _: False)
+    bold["Verdict"] = cells["Verdict"] == CONTRADICTED
+    return bold
+
+
+def _reason(verdict: Verdict, specs: Mapping[str, Mapping]) -> str:
+    several = verdict.shown is not None and len(verdict.parts) > 1
+    return "; ".join(
+        filter(None, [verdict.reason, f"shown: {part_name(verdict.shown.part, specs)}" if several else ""])
+    )
+
+
+def _effect(shown: Decided | None, measure: str) -> str:
+    """`+9.9 [5.1, 14.7] points`, to three significant digits; `–` where there is none."""
+    if shown is None or np.isnan(shown.effect):
+        return "–"
+    if np.isinf(shown.effect):
+        return "∞" if shown.effect > 0 else "−∞"
+    sign = "" if measure == "×" else "+"
+    text = f"{shown.effect:{sign}.3g}"
+    if not np.isnan(shown.low):
+        text += f" [{shown.low:.3g}, {shown.high:.3g}]"
+    return f"{text} {measure}".strip().replace("-", "−")
+
+
+def scorecard(claims: Mapping[str, pd.DataFrame], titles: Mapping[str, str], scale: str) -> Table:
+    """How many claims of each paper have which verdict; the last row counts all.
+
+    Parameters
+    ----------
+    claims: each paper's claims, with the column `verdict`. titles: the papers'.
+    """
+    counted = [
+        {
+            "paper": paper,
+            "claims": len(frame),
+            **{verdict: int((frame["verdict"] == verdict).sum()) for verdict in VERDICTS},
+        }
+        for paper, frame in claims.items()
+    ]
+    data = pd.DataFrame(counted)
+    total = {"paper": "all", **data.drop(columns="paper").sum().to_dict()}
+    body = pd.DataFrame([*counted, total]).assign(paper=[*(f"{paper}: {titles[paper]}" for paper in claims), "all"])
+    body = body.rename(columns=str.capitalize).map(str)
+    return Table(
+        title="Scorecard of the papers’ claims",
+        caption=f"How many claims of each paper are supported by what was measured at the scale ‘{scale}’; its tables "
+        "of claims say which, and on what data.",
+        body=body,
+        bold=body.map(lambda _: False),
+        data=data,
+    )

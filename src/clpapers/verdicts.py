@@ -1,0 +1,269 @@
+"""Decides claims: the estimate behind each part, with its interval, and what follows for the claim."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtr
+
+from clpapers.claims import CURVE, Claim, Part, Side
+from clpapers.metrics.intervals import CONFIDENCE, critical, holm
+from clpapers.metrics.learning import OUT_OF_MEMORY
+from clpapers.targets.results_table import LOWER_IS_BETTER
+
+SUPPORTED, CONTRADICTED, UNDECIDED, NOT_COMPARABLE = "supported", "contradicted", "undecided", "not comparable"
+VERDICTS = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_COMPARABLE)
+MORE_IS_WORSE = (*LOWER_IS_BETTER, "forgetting_by_task", "violations_by_task")
+ONE_SIDED = (1 - CONFIDENCE) / 2
+
+
+class Obstacle(Exception):
+    """Why a part cannot be compared."""
+
+
+class Estimate(NamedTuple):
+    """An effect with its standard error, Student-t degrees of freedom and number of runs (the smaller side's)."""
+
+    effect: float
+    se: float
+    degrees: float
+    n: int
+
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval; NaN with fewer than two runs and for an infinite effect."""
+        if np.isinf(self.effect):
+            return np.nan, np.nan
+        half = self.se * (critical(self.degrees) if self.se > 0 else 1)
+        return self.effect - half, self.effect + half
+
+    def below(self, bound: float) -> float:
+        """One-sided p of the hypothesis that the effect is at least `bound`: small where it is clearly below."""
+        if np.isinf(bound):
+            return 0.0 if bound > 0 else 1.0
+        if self.se == 0:
+            return 0.0 if self.effect < bound else 1.0
+        return float(stdtr(self.degrees, (self.effect - bound) / self.se))
+
+    def above(self, bound: float) -> float:
+        """The same of the hypothesis that it is at most `bound`."""
+        return Estimate(-self.effect, *self[1:]).below(-bound)
+
+
+@dataclasses.dataclass(frozen=True)
+class Decided:
+    """A part with its verdict. `low` and `high` bound the 95 % interval of `effect`, both ratios where the claim's are.
+
+    weakness: one-sided p of the part, the larger the less it is supported; NaN where there is no estimate.
+    """
+
+    part: Part
+    effect: float
+    low: float
+    high: float
+    n: int
+    verdict: str
+    reason: str
+    weakness: float
+
+
+class Verdict(NamedTuple):
+    """A claim's verdict, the part that it is shown by (None where it has no part at this scale), and all parts."""
+
+    verdict: str
+    reason: str
+    shown: Decided | None
+    parts: list[Decided]
+
+
+def sample(frame: pd.DataFrame, side: Side) -> pd.Series:
+    """The values of one side by seed.
+
+    A run that diverged, whose metrics are ∞, is worse than any that did not: −∞ where more is better.
+
+    Raises `Obstacle` where memory did not suffice, and where nothing was measured or nothing that is defined.
+    """
+    rows = frame
+    for key, level in side.levels.items():
+        if key not in CURVE:
+            rows = rows[rows[key] == level]
+    if (rows["metric"] == OUT_OF_MEMORY).any():
+        raise Obstacle("out of memory")
+    rows = rows[rows["metric"] == side.metric]
+    for key in CURVE:
+        if key in side.levels:
+            rows = rows[rows[key] == side.levels[key]]
+    if "time" in rows:
+        rows = rows.sort_values("time", kind="stable")
+    if rows.empty:
+        raise Obstacle("not measured")
+    if side.metric not in MORE_IS_WORSE:
+        rows = rows.assign(value=rows["value"].replace(np.inf, -np.inf))
+    values = rows.groupby("seed")["value"].agg("std" if side.take == "sd" else side.take).dropna()
+    if values.empty:
+        raise Obstacle("undefined")
+    return values
+
+
+def _one(values: pd.Series) -> Estimate:
+    """The mean of a sample."""
+    n = len(values)
+    if np.isinf(values).any():
+        return Estimate(float(values[np.isinf(values)].iloc[0]), 0.0, n - 1, n)
+    return Estimate(float(values.mean()), float(values.std() / np.sqrt(n)), n - 1, n)
+
+
+def _welch(first: pd.Series, second: pd.Series) -> Estimate:
+    """The difference of the means of two independent samples (Welch 1947)."""
+    one, other = _one(first), _one(second)
+    effect, n = one.effect - other.effect, min(one.n, other.n)
+    variance = one.se**2 + other.se**2
+    if not variance > 0:
+        return Estimate(effect, np.sqrt(variance), n - 1, n)
+    degrees = variance**2 / sum(each.se**4 / each.degrees for each in (one, other))
+    return Estimate(effect, float(np.sqrt(variance)), degrees, n)
+
+
+def _compared(part: Part, samples: Sequence[pd.Series]) -> Estimate:
+    """The mean of one sample, or the difference of two; paired over common seeds where the streams are the same."""
+    if len(samples) == 1:
+        return _one(samples[0])
+    first, second = samples
+    both = first.index.intersection(second.index)
+    failed = [np.isinf(each).any() for each in samples]
+    if all(failed):
+        raise Obstacle("both diverged")
+    return _one((first - second)[both]) if part.paired and not any(failed) else _welch(first, second)
+
+
+def _trend(part: Part, frames: Mapping[str, pd.DataFrame], along: str) -> Estimate:
+    """The mean over seeds of the least-squares slope per level, levels counted 0, 1, … in their order."""
+    if along in CURVE:
+        (side,) = part.sides
+        frame = frames[side.target]
+        times = sorted(frame.loc[frame["metric"] == side.metric, along].dropna().unique())
+        sides = [dataclasses.replace(side, levels={**side.levels, along: time}) for time in times]
+    else:
+        sides = part.sides
+    if len(sides) < 2:
+        raise Obstacle(f"one level of {along} at this scale")
+    values = pd.concat([sample(frames[side.target], side) for side in sides], axis=1).dropna()
+    if np.isinf(values).any(axis=None):
+        raise Obstacle("diverged")
+    steps = np.arange(len(sides)) - (len(sides) - 1) / 2
+    return _one(values @ steps / (steps @ steps))
+
+
+def estimate(claim: Claim, part: Part, frames: Mapping[str, pd.DataFrame]) -> Estimate:
+    """The effect that a claim's test is on: of the first side minus the other or the number, of a ratio its logarithm.
+
+    Raises `Obstacle` where there is none.
+    """
+    if not all(side.runs for side in part.sides):
+        raise Obstacle("not run at this scale")
+    if "along" in claim.spec:
+        return _trend(part, frames, claim.spec["along"])
+    number = part.number or 0.0
+    if any("mean" in frames[side.target] for side in part.sides):
+        (side,) = part.sides
+        (row,) = frames[side.target].query("metric == @side.metric").itertuples()
+        return Estimate(row.mean - number, row.se, row.n - 1, row.n)
+    samples = [sample(frames[side.target], side) for side in part.sides]
+    if claim.spec.get("ratio"):
+        if not all((each > 0).all() and np.isfinite(each).all() for each in samples):
+            raise Obstacle("a ratio of what is not above zero")
+        samples, number = [np.log(each) for each in samples], np.log(number) if number else 0.0
+    found = _compared(part, samples)
+    return found._replace(effect=found.effect - number)
+
+
+def _bounds(spec: Mapping) -> tuple[float, float]:
+    """Between which two numbers the effect must lie; one on the bound itself is within, but not above or below."""
+    ratio = spec.get("ratio", False)
+    by = np.log(spec.get("by", 1)) if ratio else spec.get("by", 0)
+    margin = np.log(spec["margin"]) if ratio and "margin" in spec else spec.get("margin", 0)
+    if spec["test"] == "within":
+        return np.nextafter(by - margin, -np.inf), np.nextafter(by + margin, np.inf)
+    if spec["test"] in ("above", "increasing"):
+        return np.nextafter(by, np.inf), np.inf
+    return -np.inf, np.nextafter(by, -np.inf)
+
+
+def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], standins: Mapping[str, Mapping[str, str]]) -> Verdict:
+    """The verdict on one claim, that all of its parts hold.
+
+    A part is supported where the 95 % interval of its effect lies where the claim says (of `within`: two one-sided
+    tests), and the claim where all parts are. That needs no correction for their number: if any part is false, all are
+    found supported with a probability of at most 2.5 % (the intersection-union test, Berger 1982). One false part
+    contradicts the claim, though, so that many chances to err add up there: a part is contradicted where its effect
+    lies elsewhere by a one-sided test at 2.5 %, its p adjusted over the claim's parts by Holm's method. With one part
+    that says: where the interval lies wholly elsewhere. Nothing is corrected over claims, each of which is a question
+    of its own.
+
+    Parameters
+    ----------
+    frames: what was measured, by target. standins: what stands in for which data set, by target (as `Notes.standins`);
+        a part on such data keeps its effect and interval, but is not comparable.
+    """
+    low, high = _bounds(claim.spec)
+    estimates, obstacles = [], []
+    for part in claim.parts:
+        try:
+            found = estimate(claim, part, frames)
+        except Obstacle as obstacle:
+            found, why = None, str(obstacle)
+        else:
+            fake = sorted({side.dataset for side in part.sides if side.dataset in standins.get(side.target, {})})
+            why = f"stand-in data: {', '.join(fake)}" if fake else ""
+        estimates.append(found)
+        obstacles.append(why)
+    known = [found is not None and not why and found.n > 1 for found, why in zip(estimates, obstacles)]
+    p = [min(e.below(low), e.above(high)) if k else np.nan for e, k in zip(estimates, known)]
+    decided = [
+        _decided(claim, part, found, why, q, low, high)
+        for part, found, why, q in zip(claim.parts, estimates, obstacles, holm(p))
+    ]
+    return _verdict(decided)
+
+
+def _decided(claim: Claim, part: Part, found: Estimate | None, why: str, p: float, low: float, high: float) -> Decided:
+    if found is None:
+        return Decided(part, np.nan, np.nan, np.nan, 0, NOT_COMPARABLE, why, np.nan)
+    ends = found.interval()
+    shown = [float(np.exp(x)) if claim.spec.get("ratio") else float(x) for x in (found.effect, *ends)]
+    weakness = max(found.above(low), found.below(high)) if found.n > 1 else np.nan
+    if why:
+        verdict = NOT_COMPARABLE
+    elif found.n < 2:
+        verdict, why = UNDECIDED, "one run gives no interval"
+    elif p <= ONE_SIDED:
+        verdict = CONTRADICTED
+    elif weakness <= ONE_SIDED:
+        verdict = SUPPORTED
+    else:
+        verdict, why = UNDECIDED, f"at this scale: the interval of {found.n} runs allows both"
+    return Decided(part, *shown, found.n, verdict, why, weakness)
+
+
+def _verdict(parts: list[Decided]) -> Verdict:
+    """The claim's verdict: any part contradicted, else any undecided, else any not comparable, else supported.
+
+    It is shown by the least supported of the parts that have it.
+    """
+    if not parts:
+        return Verdict(NOT_COMPARABLE, "not run at this scale", None, [])
+    verdict = next(
+        v for v in (CONTRADICTED, UNDECIDED, NOT_COMPARABLE, SUPPORTED) if any(p.verdict == v for p in parts)
+    )
+    having = [part for part in parts if part.verdict == verdict]
+    shown = max(having, key=lambda part: -1 if np.isnan(part.weakness) else part.weakness)
+    why = list(dict.fromkeys(part.reason for part in having if part.reason))
+    if verdict == UNDECIDED:
+        why = [shown.reason]
+    if len(parts) > 1:
+        counts = [f"{count} {v}" for v in VERDICTS if (count := sum(part.verdict == v for part in parts))]
+        why.insert(0, f"{len(parts)} parts: {', '.join(counts)}")
+    return Verdict(verdict, "; ".join(why), shown, parts)

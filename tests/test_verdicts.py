@@ -1,0 +1,231 @@
+"""Verdicts against hand-worked intervals and SciPy's own tests."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from clpapers.claims import Claim, Part, Side
+from clpapers.verdicts import CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED, decide
+
+ACE, ER, GDUMB = [50.0, 52.0, 51.0], [40.0, 41.0, 42.5], [45.0, 50.0, 55.0]
+STREAM = ("mnist", "split-5")
+
+
+def side(learner, metric="accuracy", take="mean", runs=True, stream=STREAM, **levels):
+    return Side("stf/table1", metric, take, {"learner": learner, **levels}, runs, "mnist", stream)
+
+
+def claim(*parts, test="above", **spec):
+    return Claim("stf", "ours", {"test": test, **spec}, parts)
+
+
+def frame(metric="accuracy", **values):
+    rows = [
+        {"dataset": "mnist", "learner": learner, "seed": seed, "metric": metric, "time": np.nan, "value": value}
+        for learner, each in values.items()
+        for seed, value in enumerate(each)
+    ]
+    return {"stf/table1": pd.DataFrame(rows)}
+
+
+MEASURED = frame(ace=ACE, er=ER, gdumb=GDUMB)
+
+
+def verdict(made, frames=MEASURED, standins=None):
+    return decide(made, frames, {"stf/table1": standins or {}})
+
+
+def test_paired_by_hand():
+    """10, 11 and 8.5: mean 59/6, standard deviation √(19/12), t of two degrees at 97.5 % 4.3027."""
+    found = verdict(claim(Part((side("ace"), side("er")))))
+    half = 4.302652729911275 * np.sqrt(19 / 12 / 3)
+    assert found.shown.effect == pytest.approx(59 / 6)
+    assert (found.shown.low, found.shown.high) == pytest.approx((59 / 6 - half, 59 / 6 + half))
+    assert (found.verdict, found.shown.n) == (SUPPORTED, 3)
+
+
+def test_paired_and_unpaired_are_scipys():
+    paired = verdict(claim(Part((side("ace"), side("er"))))).shown
+    expected = stats.ttest_rel(ACE, ER).confidence_interval()
+    assert (paired.low, paired.high) == pytest.approx((expected.low, expected.high))
+    welch = verdict(claim(Part((side("ace"), side("er", stream=("mnist", "other")))))).shown
+    expected = stats.ttest_ind(ACE, ER, equal_var=False).confidence_interval()
+    assert (welch.low, welch.high) == pytest.approx((expected.low, expected.high))
+    assert welch.effect == pytest.approx(paired.effect)
+    assert welch.high - welch.low != pytest.approx(paired.high - paired.low)
+
+
+def test_against_a_number_is_scipys():
+    shown = verdict(claim(Part((side("ace"),), 45.0))).shown
+    expected = stats.ttest_1samp(ACE, 45).confidence_interval()
+    assert (45 + shown.low, 45 + shown.high) == pytest.approx((expected.low, expected.high))
+
+
+@pytest.mark.parametrize(
+    ("number", "spec", "expected"),
+    [  # ACE's interval is 51 ± 2.484
+        (48, {"test": "above"}, SUPPORTED),
+        (50, {"test": "above"}, UNDECIDED),
+        (54, {"test": "above"}, CONTRADICTED),
+        (54, {"test": "below"}, SUPPORTED),
+        (50, {"test": "below"}, UNDECIDED),
+        (48, {"test": "below"}, CONTRADICTED),
+        (40, {"test": "above", "by": 8}, SUPPORTED),
+        (40, {"test": "above", "by": 14}, CONTRADICTED),
+        (60, {"test": "below", "by": -6}, SUPPORTED),
+        (60, {"test": "above", "by": -12}, SUPPORTED),
+        (51, {"test": "within", "margin": 3}, SUPPORTED),
+        (51, {"test": "within", "margin": 2}, UNDECIDED),
+        (55, {"test": "within", "margin": 1}, CONTRADICTED),
+        (40, {"test": "within", "by": 11, "margin": 3}, SUPPORTED),
+    ],
+)
+def test_each_test_has_each_verdict(number, spec, expected):
+    assert verdict(claim(Part((side("ace"),), float(number)), **spec)).verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [  # 2, 2.2 and 1.8 times
+        ({"test": "within", "by": 2, "margin": 1.5}, SUPPORTED),
+        ({"test": "above", "by": 1.2}, SUPPORTED),
+        ({"test": "above", "by": 3}, CONTRADICTED),
+        ({"test": "above", "by": 2}, UNDECIDED),
+        ({"test": "below"}, CONTRADICTED),
+    ],
+)
+def test_ratios(spec, expected):
+    frames = frame(ace=[20.0, 22.0, 18.0], er=[10.0, 10.0, 10.0])
+    found = verdict(claim(Part((side("ace"), side("er"))), ratio=True, **spec), frames)
+    logs = stats.ttest_1samp(np.log([2, 2.2, 1.8]), 0).confidence_interval()
+    assert found.shown.effect == pytest.approx((2 * 2.2 * 1.8) ** (1 / 3))
+    assert (found.shown.low, found.shown.high) == pytest.approx((np.exp(logs.low), np.exp(logs.high)))
+    assert found.verdict == expected
+
+
+def test_a_trend_is_the_mean_slope_of_the_seeds():
+    frames = {
+        "stf/table1": pd.concat(
+            [frame(ace=[v, v + k * k])["stf/table1"].assign(k=k) for k, v in enumerate((1, 3, 5.5))]
+        )
+    }
+    made = claim(Part(tuple(side("ace", k=k) for k in range(3))), test="increasing", along="k")
+    slopes = [np.polyfit(range(3), y, 1)[0] for y in ([1, 3, 5.5], [1, 4, 9.5])]
+    found = verdict(made, frames)
+    expected = stats.ttest_1samp(slopes, 0).confidence_interval()
+    assert found.shown.effect == pytest.approx(np.mean(slopes))
+    assert (found.shown.low, found.shown.high) == pytest.approx((expected.low, expected.high))
+    steep = {"stf/table1": frames["stf/table1"].assign(value=lambda f: 10 * f["k"] + 0.01 * f["seed"] * f["k"])}
+    assert verdict(made, steep).verdict == SUPPORTED
+    assert verdict(claim(*made.parts, test="decreasing", along="k"), steep).verdict == CONTRADICTED
+    assert verdict(claim(Part(made.parts[0].sides[:1]), test="increasing", along="k"), steep).reason == (
+        "one level of k at this scale"
+    )
+
+
+def curve(*seeds):
+    rows = [
+        {"learner": "ace", "seed": s, "metric": "accuracy", "time": t, "value": v}
+        for s, values in enumerate(seeds)
+        for t, v in sorted(enumerate(values), reverse=True)
+    ]
+    return {"stf/table1": pd.DataFrame(rows)}
+
+
+@pytest.mark.parametrize(
+    ("take", "effect"), [("mean", 3), ("first", 1.5), ("last", 4.5), ("max", 4.5), ("min", 1.5), ("sd", 1.5)]
+)
+def test_what_is_taken_of_a_curve(take, effect):
+    found = verdict(claim(Part((side("ace", take=take),), 0.0)), curve([1, 3, 4], [2, 3, 5]))
+    sds = np.mean([np.std([1, 3, 4], ddof=1), np.std([2, 3, 5], ddof=1)])
+    assert found.shown.effect == pytest.approx(sds if take == "sd" else effect)
+
+
+def test_a_curve_at_a_time_and_along_it():
+    frames = curve([1, 3, 4], [2, 3, 5])
+    assert verdict(claim(Part((side("ace", time=1),), 0.0)), frames).shown.effect == 3
+    trend = claim(Part((side("ace"),)), test="increasing", along="time")
+    assert verdict(trend, frames).shown.effect == pytest.approx(1.5)
+    assert verdict(claim(Part((side("ace", time=7),), 0.0)), frames).reason == "not measured"
+
+
+def test_all_parts_must_hold_and_the_weakest_is_shown():
+    good, close, open_, bad = (
+        Part((side("ace"), side("er"))),
+        Part((side("ace"),), 48.5),
+        Part((side("gdumb"),), 49.0),
+        Part((side("er"), side("ace"))),
+    )
+    found = verdict(claim(good, close))
+    assert (found.verdict, found.shown.part) == (SUPPORTED, close)
+    found = verdict(claim(good, open_, close))
+    assert (found.verdict, found.shown.part) == (UNDECIDED, open_)
+    assert found.reason.startswith("3 parts: 2 supported, 1 undecided; at this scale: the interval of 3 runs")
+    found = verdict(claim(good, open_, bad))
+    assert (found.verdict, found.shown.part) == (CONTRADICTED, bad)
+
+
+def test_one_part_of_many_contradicts_only_beyond_chance():
+    """51 ± 2.484 is below 53.6 at 2.5 % by a hair: alone that contradicts, as one of thirty parts it does not."""
+    barely = Part((side("ace"),), 53.6)
+    assert verdict(claim(barely)).verdict == CONTRADICTED
+    found = verdict(claim(barely, *[Part((side("ace"),), 40.0)] * 29))
+    assert found.verdict == UNDECIDED
+    assert found.shown.part is barely
+
+
+def test_a_stand_in_is_not_comparable_but_keeps_its_effect():
+    found = verdict(claim(Part((side("ace"), side("er")))), standins={"mnist": "synthetic"})
+    assert (found.verdict, found.reason) == (NOT_COMPARABLE, "stand-in data: mnist")
+    assert found.shown.effect == pytest.approx(59 / 6)
+    assert not np.isnan(found.shown.low)
+    assert verdict(claim(Part((side("ace"), side("er")))), standins={"cifar10": "synthetic"}).verdict == SUPPORTED
+
+
+def test_one_seed_decides_nothing():
+    found = verdict(claim(Part((side("ace"), side("er")))), frame(ace=[90.0], er=[10.0]))
+    assert (found.verdict, found.reason) == (UNDECIDED, "one run gives no interval")
+    assert found.shown.effect == 80
+
+
+def test_what_was_not_run_or_did_not_fit_is_not_comparable():
+    found = verdict(claim(Part((side("ace"), side("er", runs=False)))))
+    assert (found.verdict, found.reason) == (NOT_COMPARABLE, "not run at this scale")
+    assert verdict(claim()).verdict == NOT_COMPARABLE
+    short = {"stf/table1": MEASURED["stf/table1"].replace({"accuracy": "out_of_memory"})}
+    assert verdict(claim(Part((side("ace"), side("er")))), short).reason == "out of memory"
+    undefined = frame(ace=[np.nan] * 3, er=ER)
+    assert verdict(claim(Part((side("ace"), side("er")))), undefined).reason == "undefined"
+
+
+def test_a_run_that_diverged_is_worse_than_any_other():
+    failed = frame(ace=ACE, er=[40.0, np.inf, 41.0])
+    assert verdict(claim(Part((side("ace"), side("er")))), failed).verdict == SUPPORTED
+    assert verdict(claim(Part((side("er"), side("ace")))), failed).verdict == CONTRADICTED
+    assert verdict(claim(Part((side("er"),), 5.0), test="below"), failed).verdict == SUPPORTED
+    assert verdict(claim(Part((side("er"), side("ace"))), test="within", margin=1000), failed).verdict == CONTRADICTED
+    forgets = frame("forgetting", ace=[0.1, 0.2, 0.3], er=[0.1, np.inf, 0.2])
+    better = Part((side("ace", "forgetting"), side("er", "forgetting")))
+    assert verdict(claim(better, test="below"), forgets).verdict == SUPPORTED
+    both = frame(ace=[np.inf] * 3, er=[40.0, np.inf, 41.0])
+    assert verdict(claim(Part((side("ace"), side("er")))), both).reason == "both diverged"
+
+
+def test_equal_runs_are_neither_above_nor_below_but_within():
+    alike = frame(ace=ACE, er=ACE)
+    part = Part((side("ace"), side("er")))
+    assert verdict(claim(part), alike).verdict == CONTRADICTED
+    assert verdict(claim(part, test="below"), alike).verdict == CONTRADICTED
+    assert verdict(claim(part, test="within", margin=0.1), alike).verdict == SUPPORTED
+
+
+def test_a_summary_is_taken_as_it_is():
+    """99.84 ± t·0.01 of a hundred simulations."""
+    frames = {
+        "stf/table1": pd.DataFrame({"row": ["simulation"], "metric": ["accuracy"], "mean": 99.84, "se": 0.01, "n": 100})
+    }
+    entropy = Side("stf/table1", "accuracy", "mean", {}, True, None, None)
+    shown = verdict(claim(Part((entropy,), 99.8), test="within", margin=0.1), frames).shown
+    assert (shown.verdict, shown.effect) == (SUPPORTED, pytest.approx(0.04))
+    assert shown.high - shown.effect == pytest.approx(0.01 * stats.t.ppf(0.975, 99))
