@@ -50,6 +50,15 @@ UNITS = {
 }
 LARGEST = 1 << 36  # bytes: more than any crate unpacks to
 LARGEST_TEXTS = 1 << 29  # bytes of all files that are read into memory: metadata and records of some 50,000 runs
+FORMATS = {
+    "": "text/plain",
+    ".cff": "application/yaml",
+    ".lock": "text/plain",
+    ".npz": "application/zip",
+    ".smk": "text/plain",
+    ".toml": "application/toml",
+    ".yaml": "application/yaml",
+}
 Finding = tuple[str, str]  # file, reason
 
 
@@ -134,16 +143,18 @@ def _described(plan: Plan, shown: list[Path], agent: str | None) -> tuple[ROCrat
         if not Path(path).is_file():
             raise CrateError(f"{path}: no such file, though a record names it; build it anew with snakemake")
     digests = {path: sha256(path) for path in kept}
+    known = mimetypes.MimeTypes()  # Python's own; this machine's would make the same results another crate
 
     crate = ROCrate(version="1.1")
     crate.metadata.extra_contexts.append(TERMS)
     for path, digest in digests.items():
         facts = {"name": path, "sha256": digest, "contentSize": str(Path(path).stat().st_size)}
-        facts["encodingFormat"] = mimetypes.guess_type(path)[0] or "application/octet-stream"
+        facts["encodingFormat"] = FORMATS.get(Path(path).suffix) or known.guess_type(path)[0] or "text/plain"
         if path == WORKFLOW:
             facts |= {"@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"]}
             crate.add_workflow(path, path, main=True, lang="snakemake", properties=facts)
         else:
+            facts |= {"about": {"@id": "./"}} if path == "README.md" else {}
             crate.add_file(path, path, properties=facts)
     manifest = io.StringIO()
     facts = {"name": "SHA-256 of every other file", "encodingFormat": "text/plain"}
@@ -178,7 +189,12 @@ def by_checksum(path: str) -> bool:
 
 def _tell(crate: ROCrate, plan: Plan, shown: list[Path], records: dict[str, dict], agent: str | None) -> None:
     """Describe the run: the data, a tool and a step a stage, an action a record, and the workflow that ran them."""
-    who = _agent(crate, agent)
+    authors = yaml.safe_load(Path("CITATION.cff").read_text(encoding="utf-8"))["authors"]
+    crate.add_jsonld({"@id": "#authors", "@type": "Organization", "name": "; ".join(each["name"] for each in authors)})
+    who = {"agent": {"@id": "#authors"}}
+    if agent:
+        crate.add_jsonld({"@id": "#agent", "@type": "Person", "name": agent})
+        who = {"agent": {"@id": "#agent"}}
     data = [_data(crate, item, record) for record in records.values() for item in record["outputs"]]
     verbs = {place: shlex.split(record["command"])[1] for place, record in records.items()}
     for verb in sorted(set(verbs.values())):
@@ -200,27 +216,29 @@ def _tell(crate: ROCrate, plan: Plan, shown: list[Path], records: dict[str, dict
 
     workflow = crate.get(WORKFLOW)
     workflow["name"] = "clpapers"
-    workflow["hasPart"] = [{"@id": f"#tool/{verb}"} for verb in sorted(set(verbs.values()))]
-    workflow["step"] = [{"@id": f"#step/{verb}"} for verb in sorted(set(verbs.values()))]
+    workflow["hasPart"] = _links(f"#tool/{verb}" for verb in sorted(set(verbs.values())))
+    workflow["step"] = _links(f"#step/{verb}" for verb in sorted(set(verbs.values())))
     workflow["version"] = importlib.metadata.version("clpapers")
+    workflow["conformsTo"] = {"@id": "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"}
     workflow["softwareRequirements"] = {"@id": "requirements.lock"}
-    configured = [{"@id": quote(path)} for path in _project_files() if path.startswith("config/")]
+    configured = [quote(path) for path in _project_files() if path.startswith("config/")]
     run = {"@type": "CreateAction", "name": f"snakemake, scale {plan.scale}", "instrument": {"@id": WORKFLOW}, **span}
-    run |= {"object": [*configured, *filter(None, data)], "result": [{"@id": quote(str(path))} for path in shown]}
+    run |= {"description": "all jobs, from the first to the last; Snakemake may have been started more than once"}
+    run |= {"object": _links([*configured, *filter(None, data)]), "result": _links(quote(str(path)) for path in shown)}
     crate.add_jsonld({"@id": "#run", **run, **who})
     engine = {"@type": "SoftwareApplication", "name": "Snakemake", "url": "https://snakemake.github.io"}
     crate.add_jsonld({"@id": "#snakemake", **engine, "softwareVersion": importlib.metadata.version("snakemake")})
     organised = {"@type": "OrganizeAction", "name": "Snakemake's jobs", "instrument": {"@id": "#snakemake"}, **span}
-    controls = [{"@id": f"#control/{place}"} for place in records]
-    organised |= {"object": controls, "result": {"@id": "#run"}}
+    organised |= {"object": _links(f"#control/{place}" for place in records), "result": {"@id": "#run"}}
     crate.add_jsonld({"@id": "#jobs", **organised, **who})
 
     for profile, name in PROFILES.items():
         version = profile.rsplit("/", 1)[1]
         crate.add_jsonld({"@id": profile, "@type": "CreativeWork", "name": name, "version": version})
     root = crate.root_dataset
-    root["conformsTo"] = [{"@id": profile} for profile in PROFILES]
-    root["mentions"] = [{"@id": action} for action in ("#run", "#jobs", *actions)]
+    root["conformsTo"] = _links(PROFILES)
+    root["mentions"] = _links(["#run", "#jobs", *actions])
+    root["author"] = root["publisher"] = {"@id": "#authors"}
     root["name"] = f"clpapers, scale {plan.scale}"
     papers = [title for paper, title in plan.titles.items() if any(path.parts[3] == paper for path in shown)]
     root["description"] = f"{'; '.join(papers)}. {plan.settings['description']}"
@@ -228,18 +246,14 @@ def _tell(crate: ROCrate, plan: Plan, shown: list[Path], records: dict[str, dict
     crate.datePublished = end  # of the last job: the same results make the same crate
 
 
-def _agent(crate: ROCrate, name: str | None) -> dict:
-    """Who ran everything, as a property."""
-    if name is None:
-        authors = yaml.safe_load(Path("CITATION.cff").read_text(encoding="utf-8"))["authors"]
-        crate.add_jsonld({"@id": "#agent", "@type": "Organization", "name": authors[0]["name"]})
-    else:
-        crate.add_jsonld({"@id": "#agent", "@type": "Person", "name": name})
-    return {"agent": {"@id": "#agent"}}
+def _links(names: Iterable[str]) -> list[dict] | dict:
+    """References to entities; where there is one, as RO-Crate wants it, no list."""
+    links = [{"@id": name} for name in names]
+    return links[0] if len(links) == 1 else links
 
 
-def _data(crate: ROCrate, item: dict, record: dict) -> dict | None:
-    """A reference to the entity, newly described, of a data set or of weights; None for any other file."""
+def _data(crate: ROCrate, item: dict, record: dict) -> str | None:
+    """The name of the entity, newly described, of a data set or of weights; None for any other file."""
     if not by_checksum(item["path"]):
         return None
     sums = []
@@ -248,13 +262,13 @@ def _data(crate: ROCrate, item: dict, record: dict) -> dict | None:
             number = f"#content/{item['path']}/{name}/{part}"
             value = {"name": f"content SHA-256 of {name}, {part}", "value": digest}
             crate.add_jsonld({"@id": number, "@type": "PropertyValue", "propertyID": "sha256", **value})
-            sums.append({"@id": number})
+            sums.append(number)
     told = [f"{name}: {_origin(facts)}" for name, facts in record["data"].items()]
     licences = dict.fromkeys(facts["licence"] for facts in record["data"].values())
     entity = {"@type": "Dataset", "name": item["path"], "description": "; ".join(told), "sha256": item["sha256"]}
-    entity |= {"license": "; ".join(licences), "identifier": sums}
+    entity |= {"license": "; ".join(licences), "identifier": _links(sums)}
     crate.add_jsonld({"@id": f"#{item['path']}", **entity})
-    return {"@id": f"#{item['path']}"}
+    return f"#{item['path']}"
 
 
 def _origin(facts: dict) -> str:
@@ -265,15 +279,16 @@ def _origin(facts: dict) -> str:
 def _action(crate: ROCrate, place: str, record: dict, verb: str) -> dict:
     """The CreateAction of one record, but for its agent."""
 
-    def reference(item: dict) -> dict:
-        return {"@id": f"#{item['path']}" if by_checksum(item["path"]) else quote(item["path"])}
+    def links(items: list[dict]) -> list[dict] | dict:
+        paths = [item["path"] for item in items]
+        return _links(f"#{path}" if by_checksum(path) else quote(path) for path in paths)
 
     usage = []
     for key, unit in UNITS.items():
         number = f"#usage/{place}/{key}"
         value = {"name": key, "propertyID": key, "unitCode": unit, "value": str(record[key])}
         crate.add_jsonld({"@id": number, "@type": "PropertyValue", **value})
-        usage.append({"@id": number})
+        usage.append(number)
     start, end = _times(record)
     git = record["git"]
     commit = f"{git['commit'] or 'no git'}{', edited' if git['dirty'] else ''}"
@@ -283,11 +298,11 @@ def _action(crate: ROCrate, place: str, record: dict, verb: str) -> dict:
         "name": record["command"],
         "description": f"code {record['code']} at commit {commit}",
         "instrument": {"@id": f"#tool/{verb}"},
-        "object": [reference(item) for item in record["inputs"]],
-        "result": [reference(item) for item in record["outputs"]],
+        "object": links(record["inputs"]),
+        "result": links(record["outputs"]),
         "startTime": start,
         "endTime": end,
-        "resourceUsage": usage,
+        "resourceUsage": _links(usage),
         "subjectOf": {"@id": quote(place)},
     }
 
