@@ -648,9 +648,14 @@ def lineage(options: argparse.Namespace) -> None:
     print("\n".join(provenance.lineage(options.file)))
 
 
+def _settings(options: argparse.Namespace) -> dict:
+    """What config.yaml says, at the scale asked for."""
+    return check_settings(read_yaml(CONFIG / "config.yaml") | ({"scale": options.scale} if options.scale else {}))
+
+
 def _configured(options: argparse.Namespace) -> Plan:
     """The plan of config.yaml, at the scale asked for."""
-    settings = check_settings(read_yaml(CONFIG / "config.yaml") | ({"scale": options.scale} if options.scale else {}))
+    settings = _settings(options)
     return Plan(settings["scale"], settings["papers"], cuda=resolve_device(settings["device"]) == "cuda")
 
 
@@ -701,7 +706,8 @@ def doctor(options: argparse.Namespace) -> int:
     """Print what a build would find here: 1 where it would not go through."""
     from clpapers.report.doctor import page
 
-    text, fit = page(_configured(options))
+    settings = _settings(options)
+    text, fit = page(_configured(options), Path(settings["data_folder"]), Path(settings["downloads"]))
     print(text)
     return 0 if fit else 1
 
