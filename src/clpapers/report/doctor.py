@@ -104,8 +104,8 @@ def _canonical(package: str) -> str:
     return re.sub(r"[-_.]+", "-", package).lower()
 
 
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+def _some(names: list[str], count: int = 3) -> str:
+    return ", ".join(names[:count]) + (f" and {len(names) - count} more" if len(names) > count else "")
 
 
 def _torch() -> Iterator[Line]:
@@ -215,17 +215,17 @@ def _dataset_source(plan: Plan, name: str, data_folder: Path, downloads: Path) -
     """The first source of a data set that seems to serve; None for its stand-in. Archives are not opened."""
     spec, allowed = plan.datasets[name], plan.settings["sources"]
     mine, offered = data_folder / spec.get("folder", name), []
+    standin = allowed != "real" and name in plan.settings.get("stand_ins", {})
     if allowed == "stand_in":
-        return None
+        return _offer(name, [], standin, f"give its sizes under stand_ins in {plan.scale_file}")
     for source in spec["sources"]:
         if source["kind"] == "folder" and _copied(mine, source["formats"]):
             return Line(OK, f"{name}: your copy in {mine}/, to be proven")
         offered += _network(source, downloads / name)
     try:
-        wanted = _some([file.filename for file in official_files(spec)])
+        wanted = _some([file.filename for file in official_files(spec)], 1)
     except SourceError:
         wanted = "the official files"
-    standin = allowed != "real" and name in plan.settings.get("stand_ins", {})
     return _offer(name, offered, standin, f"put {wanted} into {mine}/")
 
 
@@ -297,7 +297,7 @@ def _offer(name: str, offered: list[str], standin: bool, remedy: str) -> Line | 
     if not offered:
         return None if standin else Line(FAULT, f"{name}: no source serves it", remedy)
     fetch = f"{name}: to be fetched ({', '.join(offered)})"
-    return Line(OK, f"{fetch}, or else a stand-in") if standin else Line(NOTE, fetch, f"where that fails, {remedy}")
+    return Line(OK, f"{fetch}, or else a stand-in") if standin else Line(NOTE, fetch, f"or {remedy}")
 
 
 # --- disk, locks, git ----------------------------------------------------------------------------------------
@@ -328,18 +328,23 @@ def estimate(plan: Plan) -> tuple[int, int]:
 
 
 def _disk(plan: Plan, downloads: Path) -> Iterator[Line]:
-    wanted: dict[int, list[tuple[Path, int]]] = {}
+    disks: dict[int, dict[Path, int]] = {}
     for folder, size in zip((Path("results"), downloads), estimate(plan)):
-        place = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+        place = _existing(folder)
         if not os.access(place, os.W_OK):
             yield Line(FAULT, f"{place}: cannot be written to", f"chmod u+w {place}, or name another folder")
-        wanted.setdefault(place.stat().st_dev, []).append((folder, size))
-    for group in wanted.values():
-        place = next(path for path in (group[0][0].absolute(), *group[0][0].absolute().parents) if path.exists())
-        free, size = shutil.disk_usage(place).free, sum(size for _, size in group)
-        said = f"{' and '.join(f'{folder}/' for folder, _ in group)}: {_size(free)} free, at most about {_size(size)} to come"
+        disks.setdefault(place.stat().st_dev, {})[folder] = size
+    for sizes in disks.values():
+        free, size = shutil.disk_usage(_existing(next(iter(sizes)))).free, sum(sizes.values())
+        named = " and ".join(f"{folder}/" for folder in sizes)
+        said = f"{named}: {_size(free)} free, at most about {_size(size)} to come"
         short = free < size
         yield Line(FAULT if short else OK, said, "free some, or work on another disk" if short else "")
+
+
+def _existing(folder: Path) -> Path:
+    """A folder, or the nearest one above it that is there."""
+    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
 
 
 def _locks() -> Iterator[Line]:
