@@ -461,6 +461,21 @@ def test_what_is_not_built_is_not_exported(home, tmp_path, capsys):
     assert check(tmp_path / "out.zip")[0] == []
 
 
+@pytest.mark.parametrize("name", ["targets/mini/table1", "metrics/mini/table1", "datasets/mnist"])
+@pytest.mark.parametrize("fault", ["gone", "not whole"])
+def test_what_has_no_record_is_not_exported(home, capsys, name, fault):
+    record = Path(f"results/mini/{name}.record.json")
+    if fault == "gone":
+        record.unlink()
+    else:
+        record.write_text(record.read_text().replace('"command"', '"other"'))
+    assert cli.main(["export", "--out", "out.zip"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"clpapers: results/mini/{name}.")
+    assert told.count("\n") == 1
+    assert not Path("out.zip").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -28,7 +28,7 @@ from rocrate.rocrate import ROCrate
 
 from clpapers.config import Plan, Target
 from clpapers.datasets.files import BROKEN
-from clpapers.provenance import record_path, sha256, write_atomically
+from clpapers.provenance import read_record, record_path, sha256, write_atomically
 from clpapers.report.costs import ancestry
 
 METADATA, MANIFEST = "ro-crate-metadata.json", "manifest-sha256.txt"
@@ -50,6 +50,7 @@ UNITS = {
 }
 LARGEST = 1 << 36  # bytes: more than any crate unpacks to
 LARGEST_TEXTS = 1 << 29  # bytes of all files that are read into memory: metadata and records of some 50,000 runs
+TOLD = ("command", "code", "git", "data", "inputs", "outputs", "started")  # what of a record a crate tells
 FORMATS = {
     "": "text/plain",
     ".cff": "application/yaml",
@@ -136,9 +137,14 @@ def _appearing(out: Path) -> Iterator[Path]:
 
 def _described(plan: Plan, shown: list[Path], agent: str | None) -> tuple[ROCrate, str]:
     """The crate of the files `shown` and of all they descend from, and the SHA-256 of its manifest."""
+    for path in shown:
+        read_record(path)  # which says so where there is none
     records = {str(place): record for place, record in ancestry(*shown).items()}
     files = _project_files()
     for place, record in records.items():
+        for key in (*TOLD, *UNITS):
+            if key not in record:
+                raise CrateError(f"{place}: lacks {key!r}; delete it and build it anew with snakemake")
         files |= {place: None} | {item["path"]: None for item in (*record["inputs"], *record["outputs"])}
     kept = sorted(path for path in files if not by_checksum(path))
     for path in kept:
