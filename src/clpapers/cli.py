@@ -32,7 +32,7 @@ from clpapers.config import (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; 0 on success, 1 where a check failed, 2 with one line on stderr where config or data fail."""
+    """Run one command; 0 on success, 1 where an audit fails, 2 where config or data do, with one line on stderr."""
     options = _parser().parse_args(arguments)
     try:
         return options.run(options) or 0
