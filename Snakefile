@@ -13,7 +13,7 @@ wildcard_constraints:
     run=r"[a-z0-9_]+-[0-9a-f]{10}",
     block=r"seeds?\d+(-\d+)?",
     paper="[a-z]+",
-    target=r"(?!claims\.)\w+",  # whose tables have a rule of their own
+    target=r"(?!claims\.)\w+",  # the table of claims is no target
     search=r"\w+-\w+",
 
 

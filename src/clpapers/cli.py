@@ -108,6 +108,17 @@ def _parser() -> argparse.ArgumentParser:
     command("targets", targets, "every target: its command, its runs, its cost").add_argument("--scale", default=None)
     sub = command("desiderata", desiderata, "every target: which of Farquhar and Gal's desiderata its runs meet")
     sub.add_argument("--scale", default=None)
+    sub = command("export", export, "pack what was built, and all it came from, into a research object; or check one")
+    where = sub.add_mutually_exclusive_group(required=True)
+    where.add_argument("--out", type=Path, metavar="FILE.zip|FOLDER", help="the crate to write")
+    where.add_argument("--check", type=Path, metavar="FILE.zip|FOLDER", help="a crate to audit, wherever it is")
+    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="what to pack; all that is built if left out")
+    sub.add_argument("--scale", default=None)
+    sub.add_argument(
+        "--agent", default=None, metavar="NAME", help="who ran it; the authors in CITATION.cff if left out"
+    )
+    sub = command("doctor", doctor, "say what stands in the way of a build, and the remedy")
+    sub.add_argument("--scale", default=None)
     sub = command("bench", bench, "measure this machine: learners, stacking, overheads, streams, dry run")
     sub.add_argument("--quick", action="store_true", help="fewer repetitions")
     return parser
@@ -763,9 +774,14 @@ def audit(options: argparse.Namespace) -> int:
     return int(any(severity == audit.FAILURE for severity, *_ in found))
 
 
+def _settings(options: argparse.Namespace) -> dict:
+    """What config.yaml says, at the scale asked for."""
+    return check_settings(read_yaml(CONFIG / "config.yaml") | ({"scale": options.scale} if options.scale else {}))
+
+
 def _configured(options: argparse.Namespace) -> Plan:
     """The plan of config.yaml, at the scale asked for."""
-    settings = check_settings(read_yaml(CONFIG / "config.yaml") | ({"scale": options.scale} if options.scale else {}))
+    settings = _settings(options)
     return Plan(settings["scale"], settings["papers"], cuda=resolve_device(settings["device"]) == "cuda")
 
 
@@ -788,6 +804,38 @@ def desiderata(options: argparse.Namespace) -> None:
     from clpapers.report.desiderata import table
 
     print(table(_configured(options)))
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write a research object, or audit one: 1 where something in it is wrong."""
+    from clpapers.report import crate
+
+    try:
+        if options.check:
+            wrong, fingerprint = crate.check(options.check)
+            print("\n".join([f"{file}: {reason}" for file, reason in wrong] or [f"{options.check}: as recorded"]))
+            print(f"manifest SHA-256 {fingerprint}")
+            return 1 if wrong else 0
+        plan = _configured(options)
+        if options.names:
+            plan = Plan(plan.scale, all_papers(), cuda=plan.cuda)
+        fingerprint, missing = crate.export(plan, options.names, options.out, options.agent)
+    except crate.CrateError as error:
+        raise Refusal(str(error)) from None
+    print(f"{options.out}: manifest SHA-256 {fingerprint}")
+    if missing:
+        print(f"not built, so not in it: {', '.join(missing)}")
+    return 0
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """Print what a build would find here: 1 where it would not go through."""
+    from clpapers.report.doctor import page
+
+    settings = _settings(options)
+    text, fit = page(_configured(options), Path(settings["data_folder"]), Path(settings["downloads"]))
+    print(text)
+    return 0 if fit else 1
 
 
 def bench(options: argparse.Namespace) -> None:

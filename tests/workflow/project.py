@@ -17,7 +17,8 @@ from pathlib import Path
 import psutil
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("Snakefile", "rules", "workflow", "config", "profiles", "envs", "src")
+LOOSE = ("LICENSE", "CITATION.cff", "README.md", "pyproject.toml", "requirements.lock")
+PARTS = ("Snakefile", "rules", "workflow", "config", "profiles", "envs", "src", *LOOSE)
 TIMEOUT = 300  # seconds; the machine may be busy
 
 SETTINGS = """\

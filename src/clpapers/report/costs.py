@@ -8,10 +8,10 @@ from clpapers.config import Plan
 from clpapers.provenance import ProvenanceError, read_record, record_path
 
 
-def ancestry(path: Path) -> dict[Path, dict]:
-    """The records behind a file, its own included: record path → record."""
+def ancestry(*paths: Path) -> dict[Path, dict]:
+    """The records behind files, their own included: record path → record."""
     found: dict[Path, dict] = {}
-    queue = [path]
+    queue = list(paths)
     while queue:
         file = queue.pop()
         place = record_path(file)

@@ -48,6 +48,13 @@ EXPLANATION = (
     "Contradicted: for one part at least it lies elsewhere, by a one-sided test at 2.5 % with Holm’s correction for "
     "the number of parts. A claim of several parts is shown by the least supported one of those that decide it."
 )
+TAKEN = {
+    "first": "first ",
+    "last": "final ",
+    "min": "least ",
+    "max": "largest ",
+    "sd": "standard deviation over time of ",
+}
 PARTS = "Every comparison that a claim of several stands on."
 
 
@@ -61,56 +68,68 @@ def unit(claim: Claim, side: Side) -> str:
 def words(claim: Claim, specs: Mapping[str, Mapping]) -> str:
     """A claim's test in words. `specs`: the targets' specs, by name."""
     spec = claim.spec
-    target = specs[claim.targets[0]]
-    first, second = spec["of"], spec.get("than")
-    text = f"{_source(first, spec, specs, claim.paper)} of {_levels(first, target) or 'all'}"
-    by, margin, ratio = spec.get("by"), spec.get("margin"), spec.get("ratio")
+    target, than = specs[claim.targets[0]], spec.get("than")
+    measured = _source(spec["of"], spec, specs, claim.paper)
+    text = " of ".join(filter(None, [measured, _levels(spec["of"], target)]))
+    given = _levels(spec.get("where", {}), target)
+    given = f" ({given})" if given else ""
     if spec["test"] in TRENDS:
-        return f"{text}: {spec['test']} along {named(target, spec['along'])}{_each(spec, target)}"
-    if isinstance(second, Mapping):
-        moved = _source(second, spec, specs, claim.paper)
-        other = f"{moved} of " if moved != _source(first, spec, specs, claim.paper) else ""
-        there = f"{other}{_levels(second, specs[claim.targets[-1]]) or 'the same'}"
+        return f"{text}: {spec['test']} along {_plain(target, spec['along'])}{given}"
+    if isinstance(than, Mapping):
+        source = _source(than, spec, specs, claim.paper)
+        there = _levels(than, specs[claim.targets[-1]])
+        there = " of ".join(filter(None, ["" if source == measured else source, there]))
     else:
-        there = f"{second:g}"
-    if spec["test"] == "within" and ratio:
-        by = by or 1
-        relation = f"{by / margin:.3g} to {by * margin:.3g} times"
-    elif spec["test"] == "within":
-        relation = f"within {margin:g} of" + (f" {by:g} plus" if by else "")
-    elif by and ratio:
-        relation = f"{'more' if spec['test'] == 'above' else 'less'} than {by:g} times"
-    elif by:
-        relation = f"{spec['test']} {by:g} plus".replace("-", "−")
-    else:
-        relation = spec["test"]
-    return f"{text} {relation} {there}{_each(spec, target)}"
+        there = f"{than:g}"
+    return f"{text} {_relation(spec)} {there}{given}"
+
+
+def _relation(spec: Mapping) -> str:
+    """How the first side must lie to the other: `more than 5 above`, `3 to 30 times`."""
+    test, ratio, margin = spec["test"], spec.get("ratio"), spec.get("margin")
+    by = spec.get("by", 1 if ratio else 0)
+    if ratio and test == "within":
+        return f"{by / margin:.3g} to {by * margin:.3g} times"
+    if ratio and by != 1:
+        return f"{'more' if test == 'above' else 'less'} than {by:g} times"
+    if test == "within":
+        return f"within {margin:g} of" + (f" {by:g} above" if by else "")
+    if ratio or not by:
+        return test
+    if (test == "above") == (by > 0):
+        return f"more than {abs(by):g} {test}"
+    return f"{test}, or less than {abs(by):g} {'below' if test == 'above' else 'above'},"
 
 
 def _source(side: Mapping, spec: Mapping, specs: Mapping, paper: str) -> str:
-    """`Fin. Acc.`, or with its target where that is another than the claim's: `Accuracy in table2`."""
+    """`Fin. Acc.`, with what is taken of a curve, and its target where that is another than the claim's."""
     name = side.get("target", spec["target"])
-    target = specs[f"{paper}/{name}"]
-    metric = side.get("metric", spec.get("metric"))
-    take = side.get("take", spec.get("take"))
-    shown = " ".join(filter(None, [take if take not in (None, "mean") else "", named(target, metric)]))
+    metric, take = (side.get(key, spec.get(key)) for key in ("metric", "take"))
+    shown = f"{TAKEN.get(take, '')}{_plain(specs[f'{paper}/{name}'], metric)}"
     return shown if name == spec["target"] else f"{shown} in {name}"
 
 
+def _plain(target: Mapping, key: object) -> str:
+    """A display name without the arrows of figures; the key itself where the name is set as a formula."""
+    name = named(target, key).rstrip(" ↑↓")
+    return str(key) if "$" in name else name
+
+
 def _levels(levels: Mapping, target: Mapping) -> str:
+    """`CIFAR-10, EMNIST; ER`, factor by factor; of factors that are numbers with the factor's name."""
     texts = []
     for key, value in levels.items():
         if key in SOURCE:
             continue
-        each = [named(target, level) for level in (value if isinstance(value, list) else [value])]
-        plain = key in ("learner", "dataset", "oracle", "restriction", "order")
-        texts.append(", ".join(each) if plain else f"{named(target, key)} {', '.join(each)}")
+        factor = _plain(target, key)
+        if value in ("all", "others", "first", "last"):
+            word = {"all": "every", "others": "every other"}.get(value, value)
+            texts.append(f"{word} {factor}")
+            continue
+        values = value if isinstance(value, list) else [value]
+        shown = ", ".join(_plain(target, level) for level in values)
+        texts.append(shown if all(isinstance(level, str) for level in values) else f"{factor} {shown}")
     return "; ".join(texts)
-
-
-def _each(spec: Mapping, target: Mapping) -> str:
-    there = _levels(spec.get("where", {}), target)
-    return f" ({there})" if there else ""
 
 
 def part_name(part: Part, specs: Mapping[str, Mapping]) -> str:
