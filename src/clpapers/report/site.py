@@ -452,10 +452,8 @@ def _flattened(settings: dict, at: str = "") -> Iterator[tuple[str, str]]:
         if isinstance(value, dict) and value:
             yield from _flattened(value, f"{at}{key}.")
         else:
-            yield (
-                f"{at}{key}".removesuffix(".name"),
-                ", ".join(map(str, value)) if isinstance(value, list) else str(value),
-            )
+            text = ", ".join(map(str, value)) if isinstance(value, list | dict) else str(value)
+            yield f"{at}{key}".removesuffix(".name"), text or "none"
 
 
 # --- texts ---------------------------------------------------------------------------------------------------
