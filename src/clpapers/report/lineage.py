@@ -345,7 +345,8 @@ def picture(node: dict, path: Path | str, one_by_one: int = ONE_BY_ONE) -> None:
                 xytext=place[a],
                 zorder=0,
                 arrowprops={
-                    "arrowstyle": "->",
+                    "arrowstyle": "-|>",
+                    "mutation_scale": 6,
                     "lw": 0.6,
                     "color": "0.5",
                     "patchA": drawn[a].get_bbox_patch(),
