@@ -353,4 +353,5 @@ def picture(node: dict, path: Path | str, one_by_one: int = ONE_BY_ONE) -> None:
                     "patchB": drawn[b].get_bbox_patch(),
                 },
             )
+        figure.draw_without_rendering()  # only then is known how large the boxes are that arrows end at
         figure.savefig(temporary, format="svg", metadata={"Date": None, "Creator": None})
