@@ -343,7 +343,7 @@ def picture(node: dict, path: Path | str, one_by_one: int = ONE_BY_ONE) -> None:
                 "",
                 xy=place[b],
                 xytext=place[a],
-                zorder=0,
+                zorder=5,  # after the boxes, which only then know where they end
                 arrowprops={
                     "arrowstyle": "-|>",
                     "mutation_scale": 6,
@@ -353,5 +353,4 @@ def picture(node: dict, path: Path | str, one_by_one: int = ONE_BY_ONE) -> None:
                     "patchB": drawn[b].get_bbox_patch(),
                 },
             )
-        figure.draw_without_rendering()  # only then is known how large the boxes are that arrows end at
         figure.savefig(temporary, format="svg", metadata={"Date": None, "Creator": None})
