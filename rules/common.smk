@@ -20,6 +20,7 @@ from clpapers.cli import (
 )
 from clpapers.claims import FILE as CLAIMS
 from clpapers.config import ConfigError, Plan, all_papers, block_seeds, check_settings, read_yaml
+from clpapers.jobs import dataset_settings, weights_settings
 from clpapers.provenance import code_digest
 
 try:
@@ -109,17 +110,14 @@ def targets_of_claims(wildcards):
 
 def dataset_spec(wildcards):
     """What decides a data set's bytes, in one string."""
-    settings = plan(wildcards.scale).settings
-    sizes = settings.get("stand_ins", {}).get(wildcards.dataset)
-    partial = settings.get("partial_data", False)
-    described = known("data set", wildcards.dataset, plan(wildcards.scale).datasets)
-    return repr((described, settings["sources"], sizes, partial))
+    known("data set", wildcards.dataset, plan(wildcards.scale).datasets)
+    return dataset_settings(plan(wildcards.scale), wildcards.dataset)
 
 
 def weights_spec(wildcards):
     """What decides the bytes of pre-trained weights, in one string."""
-    there = plan(wildcards.scale)
-    return repr((known("weights", wildcards.weights, there.weights), there.settings["sources"]))
+    known("weights", wildcards.weights, plan(wildcards.scale).weights)
+    return weights_settings(plan(wildcards.scale), wildcards.weights)
 
 
 def dataset_of_stream(wildcards):

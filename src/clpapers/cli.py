@@ -6,6 +6,7 @@ The path says what is to be made; `config/` says how. Modules are imported by th
 from __future__ import annotations
 
 import argparse
+import csv
 import functools
 import importlib
 import json
@@ -88,7 +89,17 @@ def _parser() -> argparse.ArgumentParser:
     command("claims", claims, "test a paper's claims on what was measured", out="results/S/targets/P/claims.csv")
     sub = command("scorecard", scorecard, "count the claims that hold", out="results/S/targets/scorecard.csv")
     sub.add_argument("--papers", nargs="+", required=True, metavar="PAPER", help="whose claims to count")
-    command("lineage", lineage, "print the ancestry of a file").add_argument("file", type=Path)
+    sub = command("lineage", lineage, "tell the ancestry of a file, or of one number of a table")
+    sub.add_argument("file", type=Path)
+    sub.add_argument("--cell", metavar="ROW,COLUMN", help='of one number, as the CSV names it; quote a comma: "a, b",c')
+    form = sub.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="as JSON")
+    form.add_argument("--svg", type=Path, metavar="OUT.svg", help="as a picture")
+    sub = command("audit", audit, "hash every file anew: what was edited, is stale, foreign or without a record")
+    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="these and what is behind them; default: all")
+    sub.add_argument("--scale", default=None)
+    sub.add_argument("--strict", action="store_true", help="fail on warnings too")
+    sub.add_argument("--json", action="store_true", help="as JSON")
     command("summary", summary, "one page: what was built, where to look").add_argument("--scale", default=None)
     command("targets", targets, "every target: its command, its runs, its cost").add_argument("--scale", default=None)
     sub = command("desiderata", desiderata, "every target: which of Farquhar and Gal's desiderata its runs meet")
@@ -132,6 +143,16 @@ def _dataset_file(scale: str, name: str) -> Path:
     return Path("results", scale, "datasets", f"{name}.npz")
 
 
+def _recording(plan: Plan, path: Path, **facts):
+    """The record of the job that makes `path`, with further facts."""
+    from clpapers import jobs
+
+    job = jobs.of(plan, path)
+    if job is None:
+        raise Refusal(f"{path}: no job of config/ makes it")
+    return provenance.recording(job.stage, job.outputs, job.inputs, job.code, settings=job.settings, **facts)
+
+
 # --- the stages ----------------------------------------------------------------------------------------------
 
 
@@ -146,8 +167,7 @@ def dataset(options: argparse.Namespace) -> None:
     allowed, spec = plan.settings["sources"], dict(plan.datasets[name])
     if allowed == "stand_in":
         spec["sources"] = [source for source in spec["sources"] if source["kind"] == "standin"]
-    code = provenance.code_digest("clpapers.datasets.build")
-    with provenance.recording("datasets", [options.out], [], code, sources=allowed) as record:
+    with _recording(plan, options.out, sources=allowed) as record:
         try:
             facts = build(
                 name,
@@ -174,8 +194,7 @@ def weights(options: argparse.Namespace) -> None:
     allowed, spec = plan.settings["sources"], dict(plan.weights[name])
     if allowed == "stand_in":
         spec["sources"] = [source for source in spec["sources"] if source["kind"] == "standin"]
-    code = provenance.code_digest("clpapers.datasets.weights")
-    with provenance.recording("weights", [options.out], [], code, sources=allowed) as record:
+    with _recording(plan, options.out, sources=allowed) as record:
         try:
             facts = build(
                 name,
@@ -199,12 +218,9 @@ def features(options: argparse.Namespace) -> None:
     if name not in derived:
         raise Refusal(f"{options.out}: no data set of features {name!r}; there are: {', '.join(derived)}")
     spec, device = plan.datasets[name], _device(options.gpus)
-    inputs = features_of(plan, name)
     facts = {"features": spec["features"], "hardware": _hardware(device)}
-    with provenance.recording(
-        "features", [options.out], inputs, provenance.code_digest("clpapers.datasets.features"), **facts
-    ):
-        build(spec, *inputs, device, options.out)
+    with _recording(plan, options.out, **facts):
+        build(spec, *features_of(plan, name), device, options.out)
 
 
 def features_of(plan: Plan, dataset: str) -> tuple[Path, Path]:
@@ -226,15 +242,14 @@ def stream(options: argparse.Namespace) -> None:
     if (name, slug) not in plan.orders:
         raise Refusal(f"{options.out}: no target needs the order {slug} of {name}")
     order = plan.orders[name, slug]
-    code = provenance.code_digest("clpapers.streams.orders", "clpapers.streams.stream")
     if name.startswith("toy-"):
-        inputs, y = [], np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
+        y = np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
         pixels, recorded = 0, None
     else:
-        inputs = [_dataset_file(plan.scale, name)]
-        y, recorded = labels(inputs[0], "train"), instances(inputs[0])
+        file = _dataset_file(plan.scale, name)
+        y, recorded = labels(file, "train"), instances(file)
         pixels = math.prod(plan.datasets[name]["shape"])
-    with provenance.recording("streams", [options.out], inputs, code, dataset=name, order=order, seed=seed):
+    with _recording(plan, options.out, dataset=name, order=order, seed=seed):
         try:
             save(orders.make(order, y, seed, pixels, recorded), options.out)
         except ValueError as error:
@@ -251,9 +266,8 @@ def entropy(options: argparse.Namespace) -> None:
     if name not in plan.targets or "simulations" not in plan.targets[name].spec:
         raise Refusal(f"{options.out}: no target {name} of simulations")
     simulations = plan.targets[name].spec["simulations"]
-    code = provenance.code_digest("clpapers.streams.entropy")
     with (
-        provenance.recording("streams", [options.out], [], code, simulations=simulations, seed=0),
+        _recording(plan, options.out, simulations=simulations, seed=0),
         provenance.write_atomically(options.out) as temporary,
     ):
         np.savez(temporary, ratios=entropy_captured(simulations, 0))
@@ -269,7 +283,7 @@ def net(options: argparse.Namespace) -> None:
         raise Refusal(f"{options.out}: no net {key}; there are: {', '.join(plan.nets)}")
     spec, facts = plan.nets[key], plan.datasets[name.partition("-")[0]]
     h, w, c = facts["shape"]
-    with provenance.recording("runs", [options.out], [], net_code(spec), dataset=name, net=spec):
+    with _recording(plan, options.out, dataset=name, net=spec):
         described = describe(spec, (c, h, w), plan.outputs[key], facts.get("attributes"))
         provenance.write_text(options.out, json.dumps(described, indent=1, ensure_ascii=False) + "\n")
 
@@ -291,11 +305,9 @@ def train(options: argparse.Namespace) -> None:
     chosen = selection_of(plan, cell)
     device = _device(options.gpus)
     streams = {seed: cell.stream(seed) for seed in seeds}
-    with provenance.recording(
-        "runs",
-        [options.out],
-        [cell.dataset, *streams.values(), *chosen, *([cell.weights] if cell.weights else [])],
-        run_code(cell.spec),
+    with _recording(
+        plan,
+        options.out,
         cell=cell.spec,
         seeds=list(seeds),
         precision=cell.spec["precision"],
@@ -352,9 +364,7 @@ def selection(options: argparse.Namespace) -> None:
     search = plan.selections.get(f"{options.out.parent.name}/{options.out.stem}")
     if search is None or search.file != options.out:
         raise Refusal(f"{options.out}: no such selection; there are: {', '.join(plan.selections) or 'none'}")
-    files = searched_files(plan, search)
-    code = provenance.code_digest("clpapers.metrics.selection")
-    with provenance.recording("selection", [options.out], files, code, selection=search.spec):
+    with _recording(plan, options.out, selection=search.spec):
         runs = {}
         for _, cell in search.points:
             entries = [
@@ -409,7 +419,7 @@ def index(options: argparse.Namespace) -> None:
                 **factors,
             }
         )
-    with provenance.recording("runs", [options.out], [], provenance.code_digest("clpapers.config")):
+    with _recording(plan, options.out):
         provenance.write_text(options.out, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
 
 
@@ -425,9 +435,8 @@ def metrics(options: argparse.Namespace) -> None:
     """results/<scale>/metrics/<paper>/<target>.csv"""
     plan, target = _target(options.out, cuda=bool(options.gpus))
     measure = importlib.import_module(f"clpapers.metrics.{target.spec['measure']}").measure
-    files, inputs = _measured(plan, target)
-    code = provenance.code_digest(f"clpapers.metrics.{target.spec['measure']}")
-    with provenance.recording("metrics", [options.out], files, code, target=target.spec, seeds=list(target.seeds)):
+    inputs = _measured(plan, target)[1]
+    with _recording(plan, options.out, target=target.spec, seeds=list(target.seeds)):
         try:
             frame = measure(target.spec, inputs())
         except ValueError as error:
@@ -567,17 +576,14 @@ def _rendering(options: argparse.Namespace):
     import pandas as pd
 
     plan, target = _target(options.out)
-    frame = pd.read_csv(target.metrics)
-    inputs = [target.metrics, *([target.reported] if target.reported else [])]
-    return plan, target, frame, inputs
+    return plan, target, pd.read_csv(target.metrics)
 
 
 def render(options: argparse.Namespace) -> None:
     """results/<scale>/targets/<paper>/<target>.{csv,md,tex,html} or .{pdf,svg,png}"""
-    plan, target, frame, inputs = _rendering(options)
+    plan, target, frame = _rendering(options)
     draw = importlib.import_module(f"clpapers.targets.{target.spec['render']}").render
-    outputs = [path for path in target.outputs if path.stem == target.name]
-    with provenance.recording("targets", outputs, inputs, render_code(target), target=target.spec):
+    with _recording(plan, options.out, target=target.spec):
         said = notes(plan, target)
         drawn = draw(target.spec, frame, said, *_printed(target))
         if target.spec["kind"] == "figure":
@@ -624,9 +630,8 @@ def reported(options: argparse.Namespace) -> None:
     """results/<scale>/targets/<paper>/<target>.reported.csv"""
     from clpapers.targets import comparison, formats
 
-    plan, target, frame, inputs = _rendering(options)
-    code = provenance.code_digest("clpapers.targets.comparison", "clpapers.targets.formats")
-    with provenance.recording("targets", [options.out], inputs, code, target=target.spec):
+    plan, target, frame = _rendering(options)
+    with _recording(plan, options.out, target=target.spec):
         printed = comparison.read_reported(target.reported, target.paper, target.name)
         compared = comparison.compare(target.spec, frame, printed, notes(plan, target))
         provenance.write_text(options.out, formats.to_csv(compared))
@@ -637,9 +642,8 @@ def paired(options: argparse.Namespace) -> None:
     from clpapers.targets import formats
     from clpapers.targets.paired import pairs
 
-    _, target, frame, inputs = _rendering(options)
-    code = provenance.code_digest("clpapers.targets.paired", "clpapers.targets.formats")
-    with provenance.recording("targets", [options.out], inputs[:1], code, target=target.spec):
+    plan, target, frame = _rendering(options)
+    with _recording(plan, options.out, target=target.spec):
         provenance.write_text(options.out, formats.to_csv(pairs(target.spec, frame)))
 
 
@@ -706,10 +710,37 @@ def scorecard(options: argparse.Namespace) -> None:
 
 
 def lineage(options: argparse.Namespace) -> None:
-    """Print a file's ancestry."""
+    """Print or draw a file's ancestry."""
+    from clpapers.report import lineage
+
     if not options.file.is_file():
         raise Refusal(f"{options.file}: no such file; build it with snakemake")
-    print("\n".join(provenance.lineage(options.file)))
+    if options.cell is None:
+        node = lineage.tree(options.file)
+    else:
+        names = next(csv.reader([options.cell]), [])
+        plan, target = _target(options.file)
+        if len(names) != 2 or options.file not in target.outputs or options.file.stem != target.name:
+            raise Refusal(
+                f"{options.file}: --cell {options.cell!r}: give a table, and ROW,COLUMN as its CSV names them"
+            )
+        node = lineage.of_cell(plan, target, *names)
+    if options.svg:
+        lineage.picture(node, options.svg, lineage.ONE_BY_ONE if options.cell is None else lineage.OF_A_CELL)
+    else:
+        print(json.dumps(node, indent=1) if options.json else "\n".join(lineage.text(node)))
+
+
+def audit(options: argparse.Namespace) -> int:
+    """Print what is wrong with the files of a scale; 1 where anything fails."""
+    from clpapers.report import audit
+
+    scale = options.scale or check_settings(read_yaml(CONFIG / "config.yaml"))["scale"]
+    found, checked = audit.audit(audit.fitting(scale), options.names, strict=options.strict)
+    if not checked and not found:
+        raise Refusal(f"results/{scale}: nothing is built; snakemake all --cores --config scale={scale}")
+    print((audit.as_json if options.json else audit.text)(found, checked))
+    return int(any(severity == audit.FAILURE for severity, *_ in found))
 
 
 def _settings(options: argparse.Namespace) -> dict:

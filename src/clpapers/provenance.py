@@ -1,4 +1,4 @@
-"""The record beside every output: what ran, on what, and how it went; and the ancestry read back from records."""
+"""The record beside every output: what ran, on what, and how it went."""
 
 from __future__ import annotations
 
@@ -108,12 +108,13 @@ def code_digest(*modules: str) -> str:
     """Digest (16 hexadecimal digits) of the named modules and of all of this package they import, transitively.
 
     Snakemake does not see an edit inside an imported package; each rule carries this digest among its params
-    instead. Comments and docstrings do not count, so that explaining the code never retrains anything.
+    instead. Comments and docstrings do not count, so that explaining the code never retrains anything. Nor does
+    this module: how files are written and recorded decides none of their content.
     """
     queue, seen = list(modules), {}
     while queue:
         path = _module_file(queue.pop())
-        if path is not None and path not in seen:
+        if path is not None and path not in seen and path != Path(__file__):
             seen[path], imported = _parsed(path)
             queue.extend(imported)
     lines = sorted(f"{path.relative_to(PACKAGE)} {digest}" for path, digest in seen.items())
@@ -155,8 +156,23 @@ def read_record(output: Path | str) -> dict:
         raise ProvenanceError(f"{path}: not a record ({error}); delete it and rebuild") from None
 
 
+def seal(record: dict) -> str:
+    """SHA-256 over a record's own content, its `seal` left out: whoever edits a record must forge that too."""
+    content = {key: value for key, value in record.items() if key != "seal"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
 def _facts(paths: Iterable[Path | str]) -> list[dict]:
     return [{"path": str(p), "sha256": sha256(p), "bytes": Path(p).stat().st_size} for p in paths]
+
+
+def _chained(paths: Iterable[Path | str]) -> list[dict]:
+    """The facts of inputs, each with the SHA-256 of its record, where it has one that is not the input itself."""
+    beside = [record_path(path) for path in paths]
+    return [
+        fact | ({"record": sha256(record)} if record.is_file() and str(record) != fact["path"] else {})
+        for fact, record in zip(_facts(paths), beside)
+    ]
 
 
 def _hardware() -> dict:
@@ -178,7 +194,8 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
 
     The yielded dictionary takes further facts while the stage runs. `data`, the data sets an output descends
     from and whether they are real, is inherited from the inputs' records, so that no stand-in is ever lost:
-    an input without one is refused (`ProvenanceError`), unless it is part of the configuration.
+    an input without one is refused (`ProvenanceError`), unless it is part of the configuration. A record names its
+    inputs' records by SHA-256 and ends with its own `seal`, which `clpapers audit` checks.
 
     Parameters
     ----------
@@ -204,7 +221,7 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
         "git": git_state(),
         **facts,
         "data": data,
-        "inputs": _facts(inputs),
+        "inputs": _chained(inputs),
     }
     started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
     yield entry
@@ -223,51 +240,5 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
         "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 3),
         "peak_memory_bytes": usage.ru_maxrss * 1024,
     }
-    write_text(record, json.dumps(entry, indent=1) + "\n")
-
-
-# --- lineage -------------------------------------------------------------------------------------------------
-
-
-def lineage(path: Path | str) -> Iterator[str]:
-    """The ancestry of a file, one line a file, indented by generation, down to the data sets' checksums.
-
-    A line says whether the file still has the bytes its record holds. A file met before is named, not expanded.
-    """
-    seen: set[str] = set()
-
-    def describe(file: str, depth: int, expected: str | None) -> Iterator[str]:
-        pad = "  " * depth
-        if not Path(file).is_file():
-            yield f"{pad}{file}  MISSING"
-            return
-        digest = sha256(file)
-        mark = "" if expected in (None, digest) else "  CHANGED since it was read"
-        if file in seen:
-            yield f"{pad}{file}  {digest[:12]}{mark} (see above)"
-            return
-        seen.add(file)
-        try:
-            record = read_record(file)
-        except ProvenanceError:
-            yield f"{pad}{file}  {digest[:12]}{mark}  no record"
-            return
-        if Path(file) == record_path(file):
-            yield f"{pad}{file}  {digest[:12]}{mark}"
-            return
-        own = next((o["sha256"] for o in record["outputs"] if Path(o["path"]).name == Path(file).name), None)
-        if own != digest:
-            mark += "  NOT AS RECORDED"
-        git = record["git"]
-        commit = f"{(git['commit'] or 'no git')[:10]}{'+dirty' if git['dirty'] else ''}"
-        yield f"{pad}{file}  {digest[:12]}{mark}"
-        yield f"{pad}    {record['command']}"
-        yield f"{pad}    code {record['code']} at {commit}, {record['started']}, {record['wall_seconds']} s"
-        if record["stage"] in ("datasets", "weights"):
-            for name, facts in record["data"].items():
-                sums = ", ".join(f"{split} {digest}" for split, digest in facts["sha256"].items())
-                yield f"{pad}    data {name} from {facts['source']}, {facts['proof']}: {sums}"
-        for item in record["inputs"]:
-            yield from describe(item["path"], depth + 1, item["sha256"])
-
-    yield from describe(str(path), 0, None)
+    entry = json.loads(json.dumps(entry))  # as it will be read: a number's key is a text
+    write_text(record, json.dumps(entry | {"seal": seal(entry)}, indent=1) + "\n")

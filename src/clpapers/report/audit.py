@@ -1,0 +1,286 @@
+"""Whether every file under results/ is what the configuration and the code at hand would make of what it was made of.
+
+Every output, record and input is hashed once and held against the records, the records against each other and against
+what `clpapers.jobs` says that the configuration now asks for. What this finds, and what it cannot:
+
+- An edited result, table, figure, data set or stream: its bytes are not those that its record holds.
+- An edited record: its `seal` is not the digest of its content. Whoever computes a new seal is found by the records of
+  what descends from the file, for these hold the digest of the record that was read. Only a forger who rewrites every
+  record down to the last table is not found; against that stands a digest kept elsewhere, such as in a research object
+  that was published. Whether bytes follow from their inputs is not computed anew: `snakemake --forceall` does that.
+- A stale result: its inputs, its code or its settings are not those of now.
+- What no rule makes: cells of an older configuration, files put there by hand. Names that begin with a dot, logs and
+  benchmarks are Snakemake's and a running job's, and are left alone.
+- Stand-ins and reductions that are not admitted: any at the scale `paper`; elsewhere, those that no table states.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from tqdm import tqdm
+
+from clpapers import jobs, provenance
+from clpapers.cli import notes
+from clpapers.config import RESULTS, ConfigError, Plan, Target, all_papers
+from clpapers.jobs import Job
+from clpapers.provenance import ProvenanceError, read_record, record_path
+
+FAILURE, WARNING = "failure", "warning"
+LEFT_ALONE = ("logs", "benchmarks")  # Snakemake's, below results/<scale>/
+# Made of targets, for people: held against their records alone, which say what they were made of.
+ON_TOP = ("targets/*/claims.record.json", "targets/scorecard.record.json", "report/index.record.json")
+
+
+class Finding(NamedTuple):
+    """What is wrong with a file. severity: `failure` or `warning`. reason: with what to do about it."""
+
+    severity: str
+    file: str
+    reason: str
+
+
+def findings(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> list[Finding]:
+    """What is wrong with the files of a plan's scale; see `audit`."""
+    return audit(plan, names, strict=strict)[0]
+
+
+def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tuple[list[Finding], int]:
+    """Check what is built of a plan.
+
+    Parameters
+    ----------
+    plan: of all papers, as `fitting` makes it; what is not built is not missed.
+    names: papers, or targets as `paper/target`: these must be built, and are checked with all that they descend from.
+        Without any, all files under results/<scale>/ are checked.
+    strict: whether a warning is a failure.
+
+    Returns
+    -------
+    The findings, in the order of the files' paths, and the number of files that were hashed. Raises `ConfigError` for
+    a name that is none.
+    """
+    targets, check = _named(plan, names), _Check(plan)
+    expected = jobs.behind(plan, targets)
+    if not names:
+        index = RESULTS / plan.scale / "runs" / "index.csv"
+        expected[record_path(index)] = jobs.of(plan, index)
+        expected |= {place: check.recorded(place) for place in _on_top(plan.scale) if check.record(place)}
+    with tqdm(expected.items(), desc="audit", unit=" jobs", disable=None, leave=False) as progress:
+        for place, job in progress:
+            if place.is_file() or any(path.is_file() for path in job.outputs):
+                try:
+                    check.job(place, job)
+                except (KeyError, TypeError, AttributeError):
+                    check.fail(place, f"edited: not what a record is; snakemake {job.outputs[0]} --cores --force")
+    made = {path for job in expected.values() for path in job.outputs} | expected.keys()
+    if names:
+        for path in (path for target in targets for path in target.outputs if not path.exists()):
+            check.fail(path, f"not built; snakemake {path} --cores")
+    else:
+        for path in _files(plan.scale):
+            if path not in made:
+                check.fail(path, "no rule makes it with config/ as it is; delete it, or move it out of results/")
+    found = sorted(dict.fromkeys(check.found), key=lambda finding: finding.file)
+    return [f._replace(severity=FAILURE) if strict else f for f in found], len(check.digests)
+
+
+def fitting(scale: str) -> Plan:
+    """The plan over all papers of what is built at a scale, whether it was trained on a GPU or on a CPU.
+
+    That decides which seeds share a file: of both plans it is the one that more of the files there are of.
+    """
+    plans = [Plan(scale, all_papers())]
+    if plans[0].settings["seeds_per_job"] == "auto":
+        plans.append(Plan(scale, all_papers(), cuda=True))
+    return max(plans, key=lambda plan: sum(f.is_file() for cell in plan.cells.values() for f in plan.results(cell)))
+
+
+def _named(plan: Plan, names: Iterable[str]) -> list[Target]:
+    """The targets that names are of; all where there are none."""
+    for name in names:
+        if name not in plan.titles and name not in plan.targets:
+            raise ConfigError(f"{name}: no paper or target; there are: {', '.join([*plan.titles, *plan.targets])}")
+    return [t for name, t in plan.targets.items() if not names or {name, t.paper} & set(names)]
+
+
+def _on_top(scale: str) -> list[Path]:
+    return [place for pattern in ON_TOP for place in (RESULTS / scale).glob(pattern)]
+
+
+def _files(scale: str) -> list[Path]:
+    """All files of a scale that a rule must account for."""
+    folder = RESULTS / scale
+    return [
+        path
+        for path in folder.rglob("*")
+        if path.is_file()
+        and path.relative_to(folder).parts[0] not in LEFT_ALONE
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    ]
+
+
+class _Check:
+    """What was hashed and read so far, and what was found."""
+
+    def __init__(self, plan: Plan):
+        self.plan = plan
+        self.found: list[Finding] = []
+        self.digests: dict[Path, str] = {}
+        self.records: dict[Path, dict | None] = {}
+
+    def fail(self, path: Path | str, reason: str) -> None:
+        self.found.append(Finding(FAILURE, str(path), reason))
+
+    def warn(self, path: Path | str, reason: str) -> None:
+        self.found.append(Finding(WARNING, str(path), reason))
+
+    def digest(self, path: Path) -> str:
+        if path not in self.digests:
+            self.digests[path] = provenance.sha256(path)
+        return self.digests[path]
+
+    def record(self, path: Path) -> dict | None:
+        """The record of a file; None where there is none that can be read."""
+        place = record_path(path)
+        if place not in self.records:
+            try:
+                record = read_record(path)
+                whole = {"outputs", "inputs", "code", "data", "git", "started"} <= record.keys()
+            except (ProvenanceError, AttributeError):
+                whole = False
+            self.records[place] = record if whole else None
+        return self.records[place]
+
+    def recorded(self, place: Path) -> Job:
+        """The job that a record tells of."""
+        record = self.record(place)
+        outputs, inputs = ([Path(item["path"]) for item in record[part]] for part in ("outputs", "inputs"))
+        return Job(record["stage"], outputs, inputs, record["code"], record.get("settings", ""))
+
+    def sound(self, path: Path) -> bool:
+        """Whether a file is what its own record says; a record, whether its seal is. If not, that is told there."""
+        record = self.record(path)
+        if path.parts[0] == "config":
+            return True
+        if record is None:
+            return False
+        if path == record_path(path):
+            return record.get("seal") in (None, provenance.seal(record))
+        return self.digest(path) == {item["path"]: item["sha256"] for item in record["outputs"]}.get(str(path))
+
+    def job(self, place: Path, job: Job) -> None:
+        """Check one job's outputs and record."""
+        there = [path for path in job.outputs if path.is_file()]
+        for path in job.outputs:
+            if path not in there:
+                self.fail(path, f"missing, and its record is there; snakemake {path} --cores")
+        record, again = self.record(place), f"snakemake {job.outputs[0]} --cores --force"
+        if record is None:
+            for path in there:
+                self.fail(path, f"no record {place.name} beside it, or none that can be read; {again}")
+            return
+        self.digest(place)
+        if "seal" not in record:
+            self.warn(place, "has no seal: it is older than seals, or one was taken off; " + again)
+        elif not self.sound(place):
+            self.fail(place, f"edited: its seal is not the digest of its content; {again}")
+        held = {item["path"]: item["sha256"] for item in record["outputs"]}
+        if held.keys() != {str(path) for path in job.outputs}:
+            self.fail(place, f"a record of other files than those beside it; {again}")
+        for path in there:
+            if self.digest(path) != held.get(str(path)):
+                self.fail(path, f"edited: not the bytes that its record holds; {again}")
+        first = job.outputs[0]
+        if {item["path"] for item in record["inputs"]} != {str(path) for path in job.inputs}:
+            self.fail(first, f"made of other files than config/ asks for; {again}")
+        for item in record["inputs"]:
+            self.input(first, record, item, again)
+        if record["code"] != job.code:
+            self.fail(first, f"made by other code ({record['code']}) than there is now ({job.code}); {again}")
+        if record.get("settings", job.settings) != job.settings:
+            self.fail(first, f"made with other settings than config/ has now; {again}")
+        if record["git"]["dirty"]:
+            commit = (record["git"]["commit"] or "no commit")[:10]
+            self.warn(first, f"made by a working tree with edits that {commit} does not have; commit, then {again}")
+        self.admitted(first, record, again)
+
+    def input(self, reader: Path, record: dict, item: dict, again: str) -> None:
+        """Check one input of what `reader`'s record tells of."""
+        path, place = Path(item["path"]), record_path(item["path"])
+        if not path.is_file():
+            if not place.is_file():  # else it is told there
+                self.fail(reader, f"made of {path}, which is missing; {again}")
+            return
+        changed = self.digest(path) != item["sha256"]
+        if not self.sound(path):
+            return
+        if changed:
+            self.fail(reader, f"made of another {path} than is there now; {again}")
+        elif "record" in item and self.sound(place) and self.digest(place) != item["record"]:
+            if self.record(path)["started"] > record["started"]:
+                self.warn(path, f"made anew, with the same bytes, since {reader} was made of it; {again}")
+            else:
+                self.fail(
+                    place, f"not the record that {reader} was made with, though it says that it is older; {again}"
+                )
+
+    def admitted(self, reader: Path, record: dict, again: str) -> None:
+        """Check that a file owns to the stand-ins and reductions behind it."""
+        inherited: dict = {}
+        for item in record["inputs"]:
+            inherited |= (self.record(Path(item["path"])) or {}).get("data", {})
+        lacking = ", ".join(name for name in inherited if name not in record["data"])
+        if lacking:
+            self.fail(reader, f"its record says nothing of {lacking}, which it descends from; {again}")
+        for name, facts in record["data"].items():
+            kind = "a stand-in" if facts["standin"] else "a part of the data" if facts.get("partial") else None
+            if kind and self.plan.scale == "paper":
+                self.fail(reader, f"{name} is {kind}, at the scale of the paper; {again}")
+        target = self.plan.targets.get(f"{reader.parent.name}/{reader.stem}")
+        if target is None or reader != target.stem.with_suffix(".csv") or self.record(target.metrics) is None:
+            return
+        said = notes(self.plan, target)
+        due = {"Stand-in data": said.standins, "Reduced scale": said.reductions}
+        for path in (p for p in target.outputs if p.suffix in (".md", ".tex", ".html") and p.is_file()):
+            printed = path.read_text(encoding="utf-8", errors="replace")
+            for words in (words for words, because in due.items() if because and words not in printed):
+                self.fail(path, f"does not say ‘{words}’ below its numbers; {again}")
+
+
+# --- as text -------------------------------------------------------------------------------------------------
+
+
+def text(found: list[Finding], checked: int) -> str:
+    """A line a finding, those of one reason together where they are more than three; the last line counts."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for severity, file, reason in found:
+        alike.setdefault((severity, _general(reason)), []).append(file)
+    lines = []
+    for severity, file, reason in found:
+        files = alike[severity, _general(reason)]
+        if len(files) <= 3:
+            lines.append(f"{severity}: {file}: {reason}")
+        elif file == files[0]:
+            lines.append(f"{severity}: {file} and {len(files) - 1} more: {reason}")
+    return "\n".join([*lines, _count(found, checked)])
+
+
+def _general(reason: str) -> str:
+    """A reason without its remedy, which names the file."""
+    return reason.rpartition("; ")[0]
+
+
+def _count(found: list[Finding], checked: int) -> str:
+    failures = sum(finding.severity == FAILURE for finding in found)
+    return f"{checked} files checked, {failures} failures, {len(found) - failures} warnings"
+
+
+def as_json(found: list[Finding], checked: int) -> str:
+    """The same as JSON: `checked`, `failures`, `warnings` and all `findings`."""
+    failures = sum(finding.severity == FAILURE for finding in found)
+    counts = {"checked": checked, "failures": failures, "warnings": len(found) - failures}
+    return json.dumps(counts | {"findings": [finding._asdict() for finding in found]}, indent=1, ensure_ascii=False)

@@ -1,0 +1,84 @@
+"""A small project built in this process, job by job, with a selection among its targets."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from workflow.project import Project
+
+from clpapers import cli, jobs
+from clpapers.config import Plan, all_papers
+
+SELECTION = """\
+selection:
+  use: cross_validated
+  metric: online_accuracy
+  seeds: 70-70
+  datasets: {mnist: {}}
+  grid: {er: {budget.learning_rate: [1.0e-9, 0.1]}}
+targets:
+  table3:
+    title: Table 3
+    caption: The search.
+    section: "1"
+    kind: table
+    measure: selection
+    render: selection_table
+    grid: {dataset: [mnist], learner: [er]}
+"""
+STAGES = {"datasets": "dataset", "streams": "stream", "runs": "train", "selection": "selection", "metrics": "metrics"}
+
+
+def command(job):
+    """The `clpapers` command that a rule gives for a job."""
+    out = job.outputs[0]
+    if out.name == "index.csv" or "nets" in out.parts:
+        return "index" if out.name == "index.csv" else "net"
+    if job.stage == "targets":
+        kind = out.name.split(".")[1]
+        return {"pdf": "figure", "csv": "table"}.get(kind, kind)
+    return STAGES[job.stage]
+
+
+def build(plan):
+    """Make everything that the paper `mini` asks for, each file after those that it is made of."""
+    wanted = jobs.behind(plan, [target for target in plan.targets.values() if target.paper == "mini"])
+    index = Path("results/mini/runs/index.csv")
+    left = [*wanted.values(), jobs.of(plan, index)]
+    while left:
+        ready = [job for job in left if all(path.exists() for path in job.inputs)]
+        assert ready, [job.outputs for job in left]
+        for job in ready:
+            assert cli.main([command(job), "--out", str(job.outputs[0])]) == 0
+            left.remove(job)
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """The folder of the project, built; not to be changed."""
+    project = Project.create(tmp_path_factory.mktemp("report") / "project")
+    project.edit("config/papers/mini.yaml", "targets:\n", SELECTION)
+    for file in (project.folder / "config/papers").glob("*.yaml"):
+        if file.stem != "mini":  # a plan of one paper is quick
+            file.unlink()
+    paper = project.folder / "config/scales/paper.yaml"
+    paper.write_text(paper.read_text().partition("papers:")[0])
+    before = Path.cwd()
+    os.chdir(project.folder)
+    try:
+        cli._at_paper_scale.cache_clear()
+        build(Plan("mini", all_papers()))
+    finally:
+        os.chdir(before)
+    return project.folder
+
+
+@pytest.fixture
+def here(made, tmp_path, monkeypatch):
+    """A copy of its results and configuration, as the working folder."""
+    for part in ("results", "config", "workflow"):
+        shutil.copytree(made / part, tmp_path / part)
+    monkeypatch.chdir(tmp_path)
+    cli._at_paper_scale.cache_clear()
+    return tmp_path

@@ -1,0 +1,290 @@
+"""The audit finds nothing in what was left alone, and whatever was tampered with."""
+
+import json
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from clpapers import cli, jobs, provenance
+from clpapers.report.audit import FAILURE, WARNING, Finding, as_json, audit, findings, fitting, text
+
+MINI = Path("results/mini")
+RESULTS = (
+    "datasets/mnist.npz",
+    "streams/mnist/stf-0.05-n30/seed0.npz",
+    "streams/toy-13-17-10/split-3/seed0.npz",
+    "runs/mnist/stf-0.05-n30/ace-*/seed0.json",
+    "runs/nets/mini/cifar10.json",
+    "runs/index.csv",
+    "selection/mini/mnist-er.json",
+    "metrics/mini/table1.csv",
+    "metrics/mini/figure1.csv",
+    "targets/mini/table1.csv",
+    "targets/mini/table3.csv",
+    "targets/mini/table1.reported.csv",
+    "targets/mini/table1.paired.csv",
+    "targets/mini/figure1.pdf",
+)
+PRESENTED = ("table1.md", "table1.tex", "table1.html", "figure1.svg", "figure1.png")
+
+
+def one(pattern):
+    """The file that is meant, the first by name."""
+    return min(MINI.glob(pattern))
+
+
+def found(*names, strict=False):
+    return findings(fitting("mini"), names, strict=strict)
+
+
+def forge(record, edit):
+    """Edit a record and seal it anew."""
+    content = json.loads(record.read_text())
+    edit(content)
+    record.write_text(json.dumps(content | {"seal": provenance.seal(content)}, indent=1) + "\n")
+
+
+def flip(path):
+    """Change one byte in the middle."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def replace(file, old, new):
+    content = Path(file).read_text()
+    assert old in content
+    Path(file).write_text(content.replace(old, new, 1))
+
+
+def test_nothing_is_found_in_what_was_left_alone(here, capsys):
+    assert found(strict=True) == []
+    assert cli.main(["audit", "--scale", "mini", "--strict"]) == 0
+    said = capsys.readouterr().out
+    files = [path for path in MINI.rglob("*") if path.is_file()]
+    assert said == f"{len(files) + 1} files checked, 0 failures, 0 warnings\n"  # and config/reported/mini.csv
+
+
+def test_no_file_is_hashed_twice(here, monkeypatch):
+    hashed, sha256 = Counter(), provenance.sha256
+    monkeypatch.setattr(provenance, "sha256", lambda path: hashed.update([Path(path)]) or sha256(path))
+    assert found() == []
+    assert hashed
+    assert set(hashed.values()) == {1}
+
+
+@pytest.mark.parametrize("pattern", [*RESULTS, *(f"targets/mini/{name}" for name in PRESENTED)])
+def test_one_byte_of_a_result(here, pattern):
+    path = one(pattern)
+    flip(path)
+    assert [(each.severity, each.file, each.reason.split(":")[0]) for each in found()] == [
+        (FAILURE, str(path), "edited")
+    ]
+    assert cli.main(["audit", "--scale", "mini"]) == 1
+
+
+def test_a_number_of_a_table(here):
+    for suffix in ("csv", "md", "tex", "html"):
+        path = one(f"targets/mini/table1.{suffix}")
+        path.write_text(re.sub(r"\b10\b", "99", path.read_text()))
+    assert len(found()) == 4
+
+
+@pytest.mark.parametrize("pattern", RESULTS)
+def test_a_record(here, pattern):
+    record = provenance.record_path(one(pattern))
+    replace(record, '"wall_seconds": ', '"wall_seconds": 1')
+    assert [(each.severity, each.file) for each in found()] == [(FAILURE, str(record))]
+    record.unlink()
+    assert {each.severity for each in found()} == {FAILURE}
+    assert all("no record" in each.reason for each in found())
+    record.write_text('{"seal": "…"')
+    assert str(one(pattern)) in [each.file for each in found()]
+
+
+@pytest.mark.parametrize("edit", ['{"inputs": 3', '[{"inputs": 3', "null"])
+def test_what_is_no_record_at_all(here, edit):
+    record = provenance.record_path(one("metrics/mini/table1.csv"))
+    content = json.loads(record.read_text())
+    record.write_text({"n": "null", "[": "[]"}.get(edit[0], json.dumps(content | {"inputs": 3, "outputs": [1]})))
+    assert FAILURE in [each.severity for each in found()]
+
+
+@pytest.mark.parametrize(
+    "pattern", [each for each in RESULTS if not each.startswith("targets") and "index" not in each]
+)
+def test_a_record_with_a_new_seal_is_found_by_its_readers(here, pattern):
+    record = provenance.record_path(one(pattern))
+    forge(record, lambda content: content.update(wall_seconds=0.0))
+    (first, *others) = found()
+    assert (first.severity, first.file) == (FAILURE, str(record))
+    assert all(each.file == first.file for each in others)
+    forge(record, lambda content: content.update(started="2999-01-01T00:00:00+00:00"))  # what is made anew is later
+    assert {(each.severity, each.file) for each in found()} == {(WARNING, str(one(pattern)))}
+    assert {each.severity for each in found(strict=True)} == {FAILURE}
+
+
+@pytest.mark.parametrize(
+    "pattern", [each for each in RESULTS if not each.startswith("targets") and "index" not in each]
+)
+def test_a_result_and_its_record_forged_alike_are_found_by_their_readers(here, pattern):
+    path = one(pattern)
+    flip(path)
+    digest = provenance.sha256(path)
+    forge(provenance.record_path(path), lambda content: content["outputs"][0].update(sha256=digest))
+    assert any(f"made of another {path} than is there now" in each.reason for each in found())
+
+
+def test_a_seal_that_was_taken_off(here):
+    record = provenance.record_path(one("targets/mini/table1.csv"))
+    content = json.loads(record.read_text())
+    record.write_text(json.dumps({key: value for key, value in content.items() if key != "seal"}))
+    assert [(each.severity, each.file) for each in found()] == [(WARNING, str(record))]
+    record = provenance.record_path(one("runs/mnist/*/ace-*/seed0.json"))
+    content = json.loads(record.read_text())
+    record.write_text(json.dumps({key: value for key, value in content.items() if key != "seal"}))
+    assert (FAILURE, str(record)) in [(each.severity, each.file) for each in found()]  # its reader knows another
+
+
+def test_what_is_missing(here):
+    one("targets/mini/table1.md").unlink()
+    assert [each.file for each in found()] == ["results/mini/targets/mini/table1.md"]
+    run = one("runs/mnist/*/ace-*/seed0.json")
+    run.unlink()
+    assert str(run) in [each.file for each in found()]
+    provenance.record_path(run).unlink()
+    assert any(f"made of {run}, which is missing" in each.reason for each in found())
+
+
+def test_printed_numbers_that_were_edited(here):
+    replace("config/reported/mini.csv", "80.1", "80.2")
+    told = found()
+    assert {each.file for each in told} == {f"results/mini/targets/mini/table1{end}.csv" for end in ("", ".reported")}
+    assert all("made of another config/reported/mini.csv" in each.reason for each in told)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "stale"),
+    [
+        ("papers/mini.yaml", "Two streams.", "Two streams, over time.", {"targets/mini/figure1.pdf"}),
+        ("papers/mini.yaml", "points: 3", "points: 4", {"metrics/mini/table1.csv", "selection/mini/mnist-er.json"}),
+        ("scales/mini.yaml", "train_per_class: 5", "train_per_class: 6", {"datasets/mnist.npz"}),
+        ("papers/mini.yaml", "width: 2", "width: 3", {"runs/nets/mini/cifar10.json"}),
+        ("scales/mini.yaml", "seeds: 0-1", "seeds: 0-0", {"metrics/mini/table1.csv", "runs/index.csv"}),
+    ],
+)
+def test_a_configuration_that_was_edited(here, file, old, new, stale):
+    replace(Path("config", file), old, new)
+    reasons = {each.file: each.reason for each in found()}
+    for path in stale:
+        assert re.search("other settings|other files", reasons[str(MINI / path)])
+
+
+def test_cells_of_an_older_configuration_are_left_over(here):
+    replace("config/papers/mini.yaml", "learner: [er, ace]", "learner: [er]")
+    runs = [str(path) for path in MINI.glob("runs/mnist/*/ace-*/*")]
+    told = {each.file for each in found() if each.reason.startswith("no rule makes it")}
+    assert told == {*runs}
+    assert len(runs) == 4
+
+
+def test_foreign_files_but_not_those_of_a_running_build(here):
+    for name in ("logs/a.log", "benchmarks/b.tsv", "targets/mini/.table1.abcdefgh.csv"):
+        (MINI / name).parent.mkdir(parents=True, exist_ok=True)
+        (MINI / name).write_text("")
+    assert found() == []
+    foreign = [MINI / "targets/mini/table9.csv", MINI / "runs/notes.txt", MINI / "metrics/mini/deep/x.csv"]
+    for path in foreign:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
+    assert {each.file for each in found()} == {str(path) for path in foreign}
+
+
+def test_other_code(here, monkeypatch):
+    monkeypatch.setattr(jobs, "run_code", lambda spec: "0" * 16)
+    told = found()
+    assert told
+    assert all("/runs/mnist/" in each.file and "made by other code" in each.reason for each in told)
+
+
+def test_a_working_tree_with_edits_is_a_warning(here):
+    record = provenance.record_path(one("targets/mini/table1.csv"))
+    forge(record, lambda content: content.update(git={"commit": "c0ffee" * 7, "dirty": True}))
+    assert [(each.severity, each.file) for each in found()] == [(WARNING, "results/mini/targets/mini/table1.csv")]
+    assert cli.main(["audit", "--scale", "mini"]) == 0
+    assert cli.main(["audit", "--scale", "mini", "--strict"]) == 1
+
+
+def test_a_stand_in_that_a_table_does_not_admit(here):
+    table = one("targets/mini/table1.md")
+    table.write_text(table.read_text().replace("Stand-in data", "Real data"))
+    digest = provenance.sha256(table)
+    forge(provenance.record_path(table), lambda content: content["outputs"][1].update(sha256=digest))
+    assert [(each.file, each.reason[:34]) for each in found()] == [(str(table), "does not say ‘Stand-in data’ below")]
+
+
+def test_a_stand_in_that_a_record_leaves_out(here):
+    record = provenance.record_path(one("targets/mini/table1.csv"))
+    forge(record, lambda content: content.update(data={}))
+    assert any("its record says nothing of mnist" in each.reason for each in found())
+
+
+def test_a_stand_in_at_the_scale_of_the_paper(here):
+    shutil.copytree(MINI, "results/paper")
+    shutil.copy("config/scales/mini.yaml", "config/scales/paper.yaml")
+    cli._at_paper_scale.cache_clear()
+    for record in Path("results/paper").rglob("*.record.json"):
+        record.write_text(record.read_text().replace("results/mini/", "results/paper/"))
+    told = [
+        each for each in findings(fitting("paper")) if "mnist is a stand-in, at the scale of the paper" in each.reason
+    ]
+    assert "results/paper/targets/mini/table1.csv" in [each.file for each in told]
+
+
+def test_one_target_is_checked_with_what_is_behind_it(here):
+    flip(one("metrics/mini/table1.csv"))
+    assert found("mini/table2") == []
+    assert [each.file for each in found("mini/table1")] == ["results/mini/metrics/mini/table1.csv"]
+    (MINI / "targets/mini/notes.txt").write_text("")
+    assert len(found("mini")) == 1
+    for file in MINI.glob("targets/mini/table2.*"):
+        file.unlink()
+    assert found("mini/table3") == []
+    assert all(each.reason.startswith("not built; ") for each in found("mini/table2"))
+
+
+def test_what_is_no_name_and_what_is_not_built(here, capsys):
+    assert cli.main(["audit", "--scale", "mini", "mini/tabel1"]) == 2
+    assert "mini/tabel1: no paper or target; there are: mini, mini/table3" in capsys.readouterr().err
+    assert cli.main(["audit", "--scale", "paper"]) == 2
+    assert "results/paper: nothing is built" in capsys.readouterr().err
+
+
+def test_lines_of_one_reason_stand_together_and_are_all_in_the_json():
+    many = [Finding(FAILURE, f"{i}.csv", f"edited; snakemake {i}.csv") for i in range(5)]
+    few = [Finding(WARNING, "a.csv", "odd; look"), Finding(WARNING, "b.csv", "odd; look")]
+    assert text([*many, *few], 9).splitlines() == [
+        "failure: 0.csv and 4 more: edited; snakemake 0.csv",
+        "warning: a.csv: odd; look",
+        "warning: b.csv: odd; look",
+        "9 files checked, 5 failures, 2 warnings",
+    ]
+    said = json.loads(as_json([*many, *few], 9))
+    assert (said["checked"], said["failures"], said["warnings"], len(said["findings"])) == (9, 5, 2, 7)
+
+
+def test_what_is_made_of_targets_is_held_against_its_record(here):
+    page, table = MINI / "report/index.html", one("targets/mini/table1.csv")
+    with provenance.recording("report", [page, page.with_name("mini.html")], [table], "c0de"):
+        provenance.write_text(page, "all")
+        provenance.write_text(page.with_name("mini.html"), "one")
+    assert found() == []
+    page.with_name("mini.html").write_text("two")
+    assert [each.file for each in found()] == ["results/mini/report/mini.html"]
+
+
+def test_the_number_of_files(here):
+    assert audit(fitting("mini"), ["mini/table2"])[1] == 9  # four files, metrics, a net, and three records
