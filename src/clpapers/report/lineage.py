@@ -351,9 +351,10 @@ def picture(node: dict, path: Path | str, one_by_one: int = ONE_BY_ONE) -> None:
                 "",
                 xy=place[b],
                 xytext=place[a],
-                zorder=0,
+                zorder=5,  # after the boxes, which only then know where they end
                 arrowprops={
-                    "arrowstyle": "->",
+                    "arrowstyle": "-|>",
+                    "mutation_scale": 6,
                     "lw": 0.6,
                     "color": "0.5",
                     "patchA": drawn[a].get_bbox_patch(),
