@@ -31,6 +31,7 @@ include: "rules/runs.smk"
 include: "rules/metrics.smk"
 include: "rules/targets.smk"
 include: "rules/claims.smk"
+include: "rules/report.smk"
 include: "rules/audit.smk"
 
 

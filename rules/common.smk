@@ -13,6 +13,7 @@ from clpapers.cli import (
     net_code,
     reduced,
     render_code,
+    report_code,
     resolve_device,
     run_code,
     searched_files,
@@ -168,3 +169,9 @@ def rendered_from(wildcards):
     """A target's metrics and, where the paper prints numbers, those."""
     target = target_of(wildcards)
     return [target.metrics, *([target.reported] if target.reported else [])]
+
+
+def reported_on(wildcards):
+    """The files that a scale's report shows, those of the configured papers."""
+    shown = [*outputs(plan(wildcards.scale)), *(f"results/{wildcards.scale}/targets/{p}/claims.csv" for p in CLAIMING)]
+    return [path for path in shown if Path(path).suffix in (".csv", ".html", ".svg")]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import csv
 import functools
+import hashlib
 import importlib
 import json
 import math
@@ -89,6 +90,9 @@ def _parser() -> argparse.ArgumentParser:
     command("claims", claims, "test a paper's claims on what was measured", out="results/S/targets/P/claims.csv")
     sub = command("scorecard", scorecard, "count the claims that hold", out="results/S/targets/scorecard.csv")
     sub.add_argument("--papers", nargs="+", required=True, metavar="PAPER", help="whose claims to count")
+    sub = command("report", report, "make the report, a folder of static pages", out="results/S/report/index.html")
+    sub.add_argument("--papers", nargs="+", metavar="P", help="on which papers; those of config.yaml by default")
+    sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="where it was trained: 1: on the GPU")
     sub = command("lineage", lineage, "tell the ancestry of a file, or of one number of a table")
     sub.add_argument("file", type=Path)
     sub.add_argument("--cell", metavar="ROW,COLUMN", help='of one number, as the CSV names it; quote a comma: "a, b",c')
@@ -704,6 +708,33 @@ def scorecard(options: argparse.Namespace) -> None:
     with provenance.recording("targets", outputs, inputs, code, papers=options.papers):
         frames = {paper: pd.read_csv(path) for paper, path in zip(options.papers, inputs)}
         write_table(scorecard(frames, plan.titles, plan.scale), options.out.with_suffix(""))
+
+
+def report(options: argparse.Namespace) -> None:
+    """results/<scale>/report/index.html and the other pages beside it"""
+    from clpapers.report import site
+
+    plan = _plan(options.out, cuda=bool(options.gpus))
+    if options.out != Path("results", plan.scale, "report", "index.html"):
+        raise Refusal(f"{options.out}: the report's first page is results/{plan.scale}/report/index.html")
+    papers = options.papers or check_settings(read_yaml(CONFIG / "config.yaml"))["papers"]
+    for paper in papers:
+        if paper not in plan.titles:
+            raise Refusal(f"--papers: {paper!r} is not one of {', '.join(plan.titles)}")
+    files, folder = site.inputs(plan, papers), options.out.parent
+    for path in files:
+        if not path.is_file():
+            raise Refusal(f"{path}: no such file, which the report shows; build it with snakemake")
+    outputs = site.outputs(plan, papers, folder)
+    with provenance.recording("report", outputs, files, report_code(), papers=papers):
+        site.write(plan, papers, folder, functools.partial(notes, plan))
+
+
+def report_code() -> str:
+    """The digest of the code that makes the report, and of its templates."""
+    templates = sorted((provenance.PACKAGE / "report" / "templates").iterdir())
+    digests = [provenance.code_digest("clpapers.report.site"), *map(provenance.sha256, templates)]
+    return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:16]
 
 
 # --- for people ----------------------------------------------------------------------------------------------

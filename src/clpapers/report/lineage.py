@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from clpapers import provenance
-from clpapers.config import ConfigError, Plan, Target, stream_path
+from clpapers.config import Cell, ConfigError, Plan, Target, stream_path
 from clpapers.metrics.factors import flat
 from clpapers.provenance import ProvenanceError, read_record, record_path
 from clpapers.targets.notes import named
@@ -114,11 +114,19 @@ def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[
         "column": column,
         "value": printed[(rows == row) & (columns == column)].to_dict("records"),
         "cells": [
-            {"cell": cell.hash, "factors": factors, "view": cell.view, "settings": _trained(cell)}
+            {"cell": cell.hash, "factors": factors, "view": cell.view, "settings": trained(cell)}
             for factors, cell in cells
         ],
         "narrowed": own is not None,
     }
+
+
+def rows_and_columns(target: Target) -> list[tuple[str, str]]:
+    """Of each number of a table that is built, what `of_cell` takes; numbers that share both are of one ancestry."""
+    printed = pd.read_csv(target.stem.with_name(f"{target.name}.csv"), dtype=str, keep_default_na=False)
+    down, across = _headings(target, printed)
+    columns = printed[across] if across else [""] * len(printed)
+    return list(dict.fromkeys(zip(printed[down], columns)))
 
 
 def _headings(target: Target, printed: pd.DataFrame) -> tuple[str, str | None]:
@@ -193,7 +201,7 @@ def _places(plan: Plan, target: Target) -> set[Path]:
     return nets | streams | shown | runs | {search.file for _, search in target.selections}
 
 
-def _trained(cell) -> dict:
+def trained(cell: Cell) -> dict:
     """A cell's settings as its runs' records have them, or else as the plan has."""
     for file in sorted(cell.folder.glob("seed*.record.json")):
         return read_record(file)["cell"]

@@ -217,6 +217,21 @@ def _words(line: dict) -> str:
     return verdict if line["verdict_if_sd"] in ("", line["verdict"]) else f"{verdict} ({line['verdict_if_sd']} if SD)"
 
 
+def printed(line: dict) -> dict[str, str]:
+    """One line of `compare` as texts: `reported`, `reproduced`, `runs`, `difference` and `verdict`."""
+    decimals = line["decimals"]
+    difference = Difference(line["difference"], line["difference_low"], line["difference_high"])
+    sides = {
+        side: plus_minus(line[side], line[f"{side}_high"] - line[side], decimals, line[f"{side}_note"])
+        for side in ("reported", "reproduced")
+    }
+    return sides | {
+        "runs": f"{line['n_seeds']:,}",
+        "difference": _signed(difference, decimals),
+        "verdict": _words(line),
+    }
+
+
 def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> Table:
     """`table` with the comparison appended below it.
 
@@ -230,8 +245,7 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
     down, across = ("row", "column") if single else row_and_column(target)
     lines = []
     for line in compared.to_dict("records"):
-        decimals = line["decimals"]
-        difference = Difference(line["difference"], line["difference_low"], line["difference_high"])
+        texts = printed(line)
         lines.append(
             {
                 named(target, down): line["row"],
@@ -239,15 +253,11 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
                 if across == "dataset"
                 else line["column"],
                 "Metric": named(target, line["metric"]),
-                **{
-                    side.capitalize(): plus_minus(
-                        line[side], line[f"{side}_high"] - line[side], decimals, line[f"{side}_note"]
-                    )
-                    for side in ("reported", "reproduced")
-                },
-                named(target, "Runs"): f"{line['n_seeds']:,}",
-                "Difference": _signed(difference, decimals),
-                "Verdict": _words(line),
+                "Reported": texts["reported"],
+                "Reproduced": texts["reproduced"],
+                named(target, "Runs"): texts["runs"],
+                "Difference": texts["difference"],
+                "Verdict": texts["verdict"],
             }
         )
     body = pd.DataFrame(lines)

@@ -1,0 +1,22 @@
+rule report:
+    """Make the report: a folder of static pages on all that the configured papers' targets came out as."""
+    input:
+        reported_on,
+    output:
+        index="results/{scale}/report/index.html",
+        record="results/{scale}/report/index.record.json",
+    log:
+        "results/{scale}/logs/report/report.log",
+    benchmark:
+        "results/{scale}/benchmarks/report/report.tsv"
+    conda:
+        "../envs/clpapers.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        code=report_code(),
+        papers=" ".join(SETTINGS["papers"]),
+        gpus=1 if CUDA else 0,  # decides which seeds share a file
+    shell:
+        "clpapers report --out {output.index} --papers {params.papers} --gpus {params.gpus} > {log} 2>&1"

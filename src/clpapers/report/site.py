@@ -1,0 +1,471 @@
+"""The report: a folder of static pages on all that was built of some papers, and on where each number came from.
+
+Nothing in it needs a network or a server, so that it can be zipped and mailed. Without JavaScript all is there, but
+its tables do not sort.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+import jinja2
+import pandas as pd
+from markupsafe import Markup
+
+from clpapers import provenance
+from clpapers.claims import FILE as CLAIMS
+from clpapers.config import RESULTS, Plan, Target, read_yaml
+from clpapers.desiderata import DESIDERATA, declare
+from clpapers.metrics.factors import flat
+from clpapers.report import lineage
+from clpapers.report.costs import ancestry
+from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE, printed
+from clpapers.targets.notes import REDUCED, STANDIN, Notes, named
+from clpapers.targets.numbers import row_and_column
+
+TEMPLATES = Path(__file__).parent / "templates"
+ASSETS = ("report.css", "report.js")
+COPIED = (".csv", ".svg")  # of the rendered files, those that a reader of the report may open or download
+SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
+SIGNS = {AGREES: "✓", SUPPORTED: "✓", DIFFERS: "✗", CONTRADICTED: "✗", UNDECIDED: "?", NOT_COMPARABLE: "○"}
+MEANINGS = {
+    AGREES: "the interval of reproduced minus reported holds zero",
+    DIFFERS: "it does not",
+    NOT_COMPARABLE: "other data, another scale or other hardware than the paper's, or no number",
+    SUPPORTED: "a claim's test on the reproduced runs comes out as the paper says",
+    CONTRADICTED: "it comes out the other way",
+    UNDECIDED: "its interval allows both",
+}
+NUMBER = re.compile(r"[−+-]?\d[^A-Za-z]*$|∞|OoM")
+ANCESTORS = ("targets", "metrics", "selection", "features", "weights", "datasets")  # stages that many numbers share
+
+
+# --- which files ---------------------------------------------------------------------------------------------
+
+
+def shown(plan: Plan, papers: list[str]) -> list[Target]:
+    """The targets that the report is on: those of `papers`, without what is no part of a paper."""
+    return [target for target in plan.targets.values() if target.paper in papers and not target.spec.get("extra")]
+
+
+def inputs(plan: Plan, papers: list[str]) -> list[Path]:
+    """The files that the report shows."""
+    rendered = [path for target in shown(plan, papers) for path in target.outputs if path.suffix in (*COPIED, ".html")]
+    return [
+        *rendered,
+        *(_claims_file(plan, paper, ending) for paper in _claiming(papers) for ending in ("csv", "html")),
+    ]
+
+
+def _claiming(papers: list[str]) -> list[str]:
+    """Those of the papers that have claims."""
+    claims = read_yaml(CLAIMS)
+    return [paper for paper in papers if paper in claims]
+
+
+def _claims_file(plan: Plan, paper: str, ending: str) -> Path:
+    return RESULTS / plan.scale / "targets" / paper / f"claims.{ending}"
+
+
+def outputs(plan: Plan, papers: list[str], folder: Path) -> list[Path]:
+    """The files that the report consists of, its first page first."""
+    targets = shown(plan, papers)
+    pages = [folder / paper / "index.html" for paper in papers]
+    pages += [folder / target.paper / f"{target.name}.html" for target in targets]
+    copies = [_copy_of(path, folder) for target in targets for path in target.outputs if path.suffix in COPIED]
+    copies += [_copy_of(_claims_file(plan, paper, "csv"), folder) for paper in _claiming(papers)]
+    return [folder / "index.html", *(folder / name for name in ASSETS), *pages, *copies]
+
+
+def _copy_of(path: Path, folder: Path) -> Path:
+    return folder / path.parent.name / path.name
+
+
+# --- the pages -----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Shown:
+    """One target as a paper's page shows it.
+
+    tables: its tables as markup. lines: the paper's numbers beside the reproduced. parts: of its lineage's page.
+    """
+
+    target: Target
+    notes: Notes
+    node: dict
+    data: dict
+    tables: list[HtmlTable]
+    lines: list[dict]
+    parts: list[Part]
+    cost: dict
+    desiderata: dict[str, str]
+
+    @property
+    def verdicts(self) -> Counter:
+        return Counter(line["verdict"] for line in self.lines)
+
+    @property
+    def headings(self) -> list[str]:
+        """Of the table of its lines, which has no column where nothing stands across."""
+        spec = self.target.spec
+        single = not any(line["column"] for line in self.lines)
+        beside = [named(spec, "row")] if single else [named(spec, factor) for factor in row_and_column(spec)]
+        return [*beside, "Metric", "Reported", "Reproduced", named(spec, "Runs"), "Difference", "Verdict"]
+
+    @property
+    def files(self) -> list[Path]:
+        return [path for path in self.target.outputs if path.suffix in COPIED]
+
+    @property
+    def ancestors(self) -> list[dict]:
+        """The files behind all of its numbers."""
+        return [each for each in _walk(self.node) if each.get("stage", "targets") in ANCESTORS]
+
+
+def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target], Notes]) -> None:
+    """Write the report's files into `folder`.
+
+    Parameters
+    ----------
+    plan: of all papers. papers: those to report on, all of whose targets and claims are built. notes: what a target
+        says of itself.
+
+    Raises `ProvenanceError` for a file without a record.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"duration": duration, "size": size, "link": quote}
+    environment.globals |= {
+        "plan": plan,
+        "signs": SIGNS,
+        "meanings": MEANINGS,
+        "letters": DESIDERATA,
+        "commit": provenance.git_state()["commit"] or "unknown",
+        "named": named,
+        "STANDIN": STANDIN,
+        "REDUCED": REDUCED,
+        "papers": papers,
+    }
+    shutil.rmtree(folder, ignore_errors=True)  # of a report on other targets nothing may stay
+
+    def page(file: Path, template: str, root: str, **content) -> None:
+        provenance.write_text(file, environment.get_template(template).render(root=root, **content))
+
+    digest = functools.cache(provenance.sha256)
+    by_paper = {
+        paper: [_shown(plan, target, notes(target), digest) for target in shown(plan, [paper])] for paper in papers
+    }
+    claiming, claimed, verdicts = _claiming(papers), {}, {}
+    for name in ASSETS:
+        provenance.write_text(folder / name, (TEMPLATES / name).read_text(encoding="utf-8"))
+    for paper, targets in by_paper.items():
+        for each in targets:
+            for path in each.files:
+                provenance.write_text(_copy_of(path, folder), path.read_text(encoding="utf-8"))
+            page(folder / paper / f"{each.target.name}.html", "lineage.html", "../", each=each)
+        if paper in claiming:
+            file = _claims_file(plan, paper, "csv")
+            provenance.write_text(_copy_of(file, folder), file.read_text(encoding="utf-8"))
+        claims, parts = _claims(plan, paper) if paper in claiming else ([], [])
+        claimed[paper] = Counter(claim["verdict"] for claim in claims)
+        verdicts[paper] = sum((each.verdicts for each in targets), Counter())
+        counts = {"claimed": claimed[paper], "verdicts": verdicts[paper]}
+        content = {"paper": paper, "targets": targets, "claims": claims, "parts_of_claims": parts}
+        page(folder / paper / "index.html", "paper.html", "../", **content, **counts)
+    data = {name: facts for targets in by_paper.values() for each in targets for name, facts in each.data.items()}
+    page(
+        folder / "index.html",
+        "index.html",
+        "",
+        by_paper=by_paper,
+        verdicts=verdicts,
+        claimed=claimed,
+        claims=claiming,
+        data=data,
+    )
+
+
+def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str]) -> Shown:
+    table = target.spec["kind"] == "table"
+    file = target.stem.with_name(f"{target.name}.{'csv' if table else 'svg'}")
+    parts = list(_parts(plan, target, file, digest))
+    anchors = {}
+    for part in parts:
+        address = f"{target.name}.html#{quote(part.anchor)}"
+        anchors[part.row, part.column] = anchors[named(target.spec, part.row), named(target.spec, part.column)] = (
+            address
+        )
+    told: set[str] = set()
+    for cell in (cell for part in parts for cell in part.cells):
+        cell["again"] = cell["cell"] in told
+        told.add(cell["cell"])
+    lines = _lines(target, anchors)
+    return Shown(
+        target=target,
+        notes=notes,
+        node=lineage.tree(file, digest, lambda path: not path.startswith(f"results/{plan.scale}/runs/")),
+        data=provenance.read_record(file)["data"],
+        tables=list(_tables(target, anchors, lines)) if table else [],
+        lines=lines,
+        parts=parts,
+        cost=_cost(file),
+        desiderata=declare(target, plan.datasets),
+    )
+
+
+def _cost(file: Path) -> dict:
+    """What all the jobs behind a file took: `seconds`, `memory` and `device_memory` (bytes at the peak), `devices`."""
+    records = ancestry(file).values()
+    runs = [record for record in records if record["stage"] == "runs" and "device" in record["hardware"]]
+    return {
+        "seconds": sum(record["wall_seconds"] for record in records),
+        "memory": max(record["peak_memory_bytes"] for record in records),
+        "device_memory": max((record.get("peak_device_bytes") or 0 for record in runs), default=0),
+        "devices": list(dict.fromkeys(_device(record["hardware"]) for record in runs)),
+        "runs": len(runs),
+    }
+
+
+def _device(hardware: dict) -> str:
+    return hardware["processor"] or "CPU" if hardware["device"] == "cpu" else hardware["device"]
+
+
+# --- a target's tables ---------------------------------------------------------------------------------------
+
+
+def _lines(target: Target, anchors: dict) -> list[dict]:
+    """The lines of a target's `.reported.csv`, each with its texts (`comparison.printed`) and its lineage's address."""
+    if not target.reported:
+        return []
+    file = target.stem.with_name(f"{target.name}.reported.csv")
+    lines = pd.read_csv(file, keep_default_na=False, na_values=[""])
+    words = lines.columns.difference(lines.select_dtypes("number").columns).union(
+        ["column", "cause", "reason", "calibrated", "verdict_if_sd", "reported_note", "reproduced_note", "dataset"]
+    )
+    lines[words] = lines[words].astype(object).fillna("").astype(str)
+    return [
+        line | {"texts": printed(line), "link": _address(target, anchors, line["row"], line["column"])}
+        for line in lines.to_dict("records")
+    ]
+
+
+def _address(target: Target, anchors: dict, row: str, column: str) -> str:
+    """Where the lineage of a number stands, relative to its paper's page: of the number itself, or of its target."""
+    return anchors.get((row, column)) or anchors.get((row, "")) or f"{target.name}.html"
+
+
+def _tables(target: Target, anchors: dict, lines: list[dict]) -> Iterator[HtmlTable]:
+    """The tables of a target's HTML, numbers linked to their lineage, reported ones below them.
+
+    What sets reported beside reproduced, number by number, is left out, since the page has it from its CSV.
+    """
+    tables = _read_tables(target.stem.with_name(f"{target.name}.html"))
+    for table in tables[:-1] if lines else tables:
+        headings, body = _headings(table.tree), table.tree.findall("tbody/tr")
+        compared = {(line["row"], line["column"], named(target.spec, line["metric"])): line for line in lines}
+        for row in body:
+            down = _text(row[0])
+            for cell, (across, metric) in zip(row[1:], headings[1:]):
+                if NUMBER.match(_text(cell)):
+                    _linked(cell, _address(target, anchors, down, across))
+                    _beside(cell, compared.get((down, across, metric)))
+        yield table
+
+
+@dataclass
+class HtmlTable:
+    """One table of a page that `formats.to_html` wrote: what stands around it, and its markup as a tree."""
+
+    title: str
+    caption: str
+    tree: ElementTree.Element
+    footnotes: list[str]
+
+    @property
+    def markup(self) -> Markup:
+        return Markup(ElementTree.tostring(self.tree, encoding="unicode", method="html"))
+
+
+def _read_tables(file: Path) -> list[HtmlTable]:
+    """The tables of such a page; those whose every row has a heading can be sorted."""
+    found = []
+    for block in re.findall(r"^<div.*?>$.*?^</div>$", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        division = ElementTree.fromstring(block)
+        table = division.find("table")
+        caption = table.find("caption")
+        table.remove(caption)
+        if all(_text(row[0]) for row in table.findall("tbody/tr")):
+            table.set("class", "sortable")
+        strong = caption.find("strong")
+        notes = [_text(note) for note in division.findall("p")]
+        found.append(HtmlTable(_text(strong).removesuffix("."), (strong.tail or "").strip(), table, notes))
+    return found
+
+
+def _text(element: ElementTree.Element) -> str:
+    return "".join(element.itertext())
+
+
+def _headings(table: ElementTree.Element) -> list[tuple[str, str]]:
+    """Each column's two headings, the upper one without marks; sortable ones are numbered, an empty one is filled."""
+    upper, *lower = table.findall("thead/tr")
+    spanned = [heading for heading in upper for _ in range(int(heading.get("colspan", 1)))]
+    if lower and not _text(lower[0][0]):
+        upper[0].set("rowspan", "2")
+        lower[0].remove(lower[0][0])
+        own = [upper[0], *lower[0]]
+    else:
+        own = list(lower[0]) if lower else spanned
+    for i, heading in enumerate(own):
+        heading.set("data-column", str(i))
+    texts = [[_text(heading) for heading in headings] for headings in (spanned, own)]
+    return [(above.rstrip(STANDIN + REDUCED), below) for above, below in zip(*texts)]
+
+
+def _linked(cell: ElementTree.Element, address: str) -> None:
+    link = ElementTree.Element("a", href=address)
+    link.text, cell.text = cell.text, None
+    link.extend(list(cell))
+    for child in list(cell):
+        cell.remove(child)
+    cell.append(link)
+
+
+def _beside(cell: ElementTree.Element, line: dict | None) -> None:
+    """Put the reported number and the verdict's sign below a number, where the paper prints one."""
+    if line is None:
+        return
+    cell.set("data-verdict", line["verdict"])
+    below = ElementTree.SubElement(cell, "small")
+    below.text = f"reported {line['texts']['reported']} "
+    sign = ElementTree.SubElement(below, "span", {"role": "img", "aria-label": line["verdict"]})
+    sign.text = SIGNS[line["verdict"]]
+
+
+# --- a paper's claims ----------------------------------------------------------------------------------------
+
+
+def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
+    """The lines of a paper's `claims.csv`, each with its effect as text, and the tables that say it part by part."""
+    claims = pd.read_csv(_claims_file(plan, paper, "csv"), keep_default_na=False, na_values=[""])
+    words = ["claim", "section", "statement", "test", "target", "unit", "verdict", "reason"]
+    claims[words] = claims[words].astype(object).fillna("").astype(str)
+    claims["targets"] = [[name.rpartition("/")[2] for name in names.split()] for names in claims["target"]]
+    there = {target.name for target in shown(plan, [paper])}
+    claims["link"] = [next((f"{name}.html" for name in names if name in there), "") for names in claims["targets"]]
+    links = dict(zip(claims["claim"], claims["link"]))
+    table, *parts = _read_tables(_claims_file(plan, paper, "html"))
+    column = [below for _, below in _headings(table.tree)].index("Effect")
+    effects = [_text(row[column]) for row in table.tree.findall("tbody/tr")]
+    for part in parts:
+        column = [below for _, below in _headings(part.tree)].index("Effect")
+        for row in part.tree.findall("tbody/tr"):
+            if links[_text(row[0])] and NUMBER.match(_text(row[column]).partition(" ")[0]):
+                _linked(row[column], links[_text(row[0])])
+    return [claim | {"shown": effect} for claim, effect in zip(claims.to_dict("records"), effects)], parts
+
+
+# --- where its numbers came from -----------------------------------------------------------------------------
+
+
+@dataclass
+class Part:
+    """What one number, or all that share row and column, descends from.
+
+    value: the CSV's lines. cells: its cells, each with `files`, a line a run. files: of other stages.
+    """
+
+    row: str
+    column: str
+    value: list[dict]
+    cells: list[dict] = field(default_factory=list)
+    files: list[dict] = field(default_factory=list)
+    narrowed: bool = True
+
+    @property
+    def title(self) -> str:
+        return ", ".join(filter(None, [self.row, self.column]))
+
+    @property
+    def anchor(self) -> str:
+        return re.sub(r"\s+", "_", f"{self.row}-{self.column}")
+
+
+def _parts(plan: Plan, target: Target, file: Path, digest: Callable[[str], str]) -> Iterator[Part]:
+    """The lineage of a target number by number; of a figure row by row and column by column of its grid."""
+    if target.spec["kind"] == "table":
+        for row, column in lineage.rows_and_columns(target):
+            node = lineage.of_cell(plan, target, row, column, digest)
+            yield _part(Part(row, column, node["value"], narrowed=node["narrowed"]), node, node["cells"])
+        return
+    drawn: dict[tuple[str, str], list] = {}
+    down, across = row_and_column(target.spec)
+    for factors, cell in target.cells:
+        levels = flat(factors)
+        key = tuple(named(target.spec, levels[factor]) if factor in levels else "" for factor in (down, across))
+        drawn.setdefault(key, []).append((factors, cell))
+    for (row, column), cells in drawn.items():
+        others = {cell.folder for _, cell in target.cells} - {cell.folder for _, cell in cells}
+        node = lineage.tree(file, digest, lambda path: Path(path).parent not in others)  # noqa: B023, used at once
+        described = [{"cell": c.hash, "factors": f, "view": c.view, "settings": lineage.trained(c)} for f, c in cells]
+        yield _part(Part(row, column, []), node, described)
+    if not drawn:
+        yield _part(Part("", "", []), lineage.tree(file, digest), [])
+
+
+def _part(part: Part, node: dict, cells: list[dict]) -> Part:
+    """`part` with the files of a tree: runs under their cells, with what each read; the rest by itself."""
+    files = list(_walk(node))
+    for cell in cells:
+        of_cell = [each for each in files if Path(each["path"]).parent.name.endswith(f"-{cell['cell']}")]
+        runs = [each for each in of_cell if not each["path"].endswith(".record.json")]
+        part.cells.append(cell | {"files": runs, "settings": dict(_flattened(cell["settings"]))})
+    if not cells:
+        part.files = [each for each in files if each.get("stage") not in ANCESTORS and "stage" in each]
+    return part
+
+
+def _walk(node: dict) -> Iterator[dict]:
+    """A tree's files, each once."""
+    if not node.get("seen"):
+        yield node
+        for each in node.get("inputs", []):
+            yield from _walk(each)
+
+
+def _flattened(settings: dict, at: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in settings.items():
+        if isinstance(value, dict) and value:
+            yield from _flattened(value, f"{at}{key}.")
+        else:
+            text = ", ".join(map(str, value)) if isinstance(value, list | dict) else str(value)
+            yield f"{at}{key}".removesuffix(".name"), text or "none"
+
+
+# --- texts ---------------------------------------------------------------------------------------------------
+
+
+def duration(seconds: float) -> str:
+    """`45 s`, `12 min`, `3.4 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def size(count: float) -> str:
+    """Bytes as `512 MB` or `3.2 GB`."""
+    return f"{count / 1e6:.0f} MB" if count < 1e9 else f"{count / 1e9:.1f} GB"

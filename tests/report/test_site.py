@@ -1,0 +1,333 @@
+"""The report in headless Chromium: it loads, sorts, filters, links, prints, and suits a phone and the dark."""
+
+import base64
+import csv
+import io
+import os
+import re
+import shutil
+import zipfile
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from axe_core_python.selenium import Axe
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from workflow.project import REPORTED, Project
+
+from clpapers.report import site
+
+MORE_REPORTED = """\
+mini,table1,ER,MNIST,average_information_retention,9.5,,,
+mini,table1,ACE,MNIST,final_accuracy,10.4,0.5,ci95_halfwidth_20_runs,
+mini,table1,ACE,MNIST,average_information_retention,,,,
+"""
+CLAIMS = """\
+
+mini:
+  ace_better:
+    section: "1"
+    statement: "ACE is <b>better</b> & simpler"
+    target: table1
+    metric: average_information_retention
+    test: above
+    of: {learner: ace}
+    than: {learner: er}
+  both_guess:
+    section: "2"
+    statement: "both guess"
+    target: table1
+    metric: final_accuracy
+    test: within
+    margin: 5
+    of: {learner: [er, ace]}
+    than: 10
+"""
+PAGES = ("index.html", "mini/index.html", "mini/table1.html", "mini/table2.html", "mini/figure1.html")
+DESKTOP, PHONE = (1200, 900), (390, 844)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The small project with its report, built by the rule; then once more with verdicts that stand-ins cannot have."""
+    project = Project.create(tmp_path_factory.mktemp("report") / "project")
+    project.write("config/reported/mini.csv", REPORTED + MORE_REPORTED)
+    claims = project.folder / "config/claims.yaml"
+    claims.write_text(claims.read_text(encoding="utf-8") + CLAIMS, encoding="utf-8")
+    done = project.snakemake("results/mini/report/index.html", "--cores", "2")
+    assert done.returncode == 0, done.stdout
+    return project
+
+
+@pytest.fixture(scope="module")
+def folder(built):
+    """The report, with some verdicts changed for those that a comparison on real data has."""
+    changed = {"table1.reported": ("differs", "agrees", "agrees"), "claims": ("undecided", "supported")}
+    for name, verdicts in changed.items():
+        file = built.folder / f"results/mini/targets/mini/{name}.csv"
+        lines = list(csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"))))
+        assert {line["verdict"] for line in lines} == {"not comparable"}
+        for line, verdict in zip(lines, verdicts):
+            line |= {"verdict": verdict, "reason": ""} | ({"cause": ""} if "cause" in line else {})
+        with file.open("w", encoding="utf-8", newline="") as out:
+            writer = csv.DictWriter(out, lines[0].keys(), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(lines)
+    done = built.clpapers("report", "--out", "results/mini/report/index.html")
+    assert done.returncode == 0, done.stdout
+    return built.folder / "results/mini/report"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    driver = shutil.which("chromedriver")
+    if not (chromium and driver):
+        missing = "the report's tests need Chromium and its driver: apt-get install chromium chromium-driver"
+        pytest.fail(missing) if "CI" in os.environ else pytest.skip(missing)
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    running = webdriver.Chrome(options=options, service=Service(driver))
+    yield running
+    running.quit()
+
+
+@pytest.fixture
+def show(browser, folder):
+    """Opens a page of the report at a size, in a colour scheme, on paper or with scripts off."""
+
+    def opened(page, size=DESKTOP, scheme="light", media="", scripts=True):
+        width, height = size
+        phone = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == PHONE}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
+        browser.get((folder / page).as_uri())
+        return browser
+
+    yield opened
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+class Page(HTMLParser):
+    """The addresses that a page refers to, and its places."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.addresses, self.places = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in attributes:
+            if name in ("href", "src"):
+                self.addresses.append(value)
+            if name == "id":
+                self.places.append(value)
+
+
+def column(browser, table, index):
+    """The texts of a column of visible rows."""
+    rows = browser.find_elements(By.CSS_SELECTOR, f"{table} tbody tr")
+    return [row.find_elements(By.XPATH, "./*")[index].text for row in rows if row.is_displayed()]
+
+
+def test_the_pages_are_those_that_the_record_names(built):
+    record = (built.folder / "results/mini/report/index.record.json").read_text()
+    files = {path for path in (built.folder / "results/mini/report").rglob("*") if path.is_file()}
+    named = re.findall(r'"path": "(results/mini/report/[^"]+)"', record)
+    assert {str(path.relative_to(built.folder)) for path in files} == {*named, "results/mini/report/index.record.json"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")])
+def test_a_page_loads_in_silence_and_axe_finds_nothing(show, page, size, scheme):
+    browser = show(page, size, scheme)
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= size[0]
+    background = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert (max(map(int, re.findall(r"\d+", background))) < 80) == (scheme == "dark")
+    found = Axe().run(browser)["violations"]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+
+
+def test_every_link_resolves_within_the_report(folder):
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
+    assert {str(path.relative_to(folder)) for path in pages} == set(PAGES)
+    for path, page in pages.items():
+        assert len(page.places) == len(set(page.places)), path
+        for address in page.addresses:
+            parts = urlsplit(address)
+            if parts.scheme == "data":
+                continue
+            assert not parts.scheme, (path, address)
+            file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            assert file.is_file(), (path, address)
+            assert file.is_relative_to(folder), (path, address)
+            assert not parts.fragment or unquote(parts.fragment) in pages[file].places, (path, address)
+
+
+def test_a_number_leads_to_its_runs_streams_and_data(show, folder):
+    browser = show("mini/index.html")
+    links = browser.find_elements(By.CSS_SELECTOR, "#table1 td a")
+    assert len(links) >= 6 + 4  # the table's and, of those with a reported number, once more
+    ace = next(row for row in browser.find_elements(By.CSS_SELECTOR, "#table1 tbody tr") if row.text.startswith("ACE"))
+    ace.find_element(By.TAG_NAME, "a").click()
+    assert unquote(browser.current_url).endswith("mini/table1.html#ACE-MNIST")
+    section = browser.find_element(By.ID, "ACE-MNIST")
+    section.find_elements(By.TAG_NAME, "summary")[-1].click()
+    assert "learner\nace" in section.text
+    for seed in (0, 1):
+        assert re.search(rf"runs/mnist/stf-0.05-n30/ace-\w+/seed{seed}.json", section.text)
+        assert f"streams/mnist/stf-0.05-n30/seed{seed}.npz" in section.text
+    assert "er-" not in section.text
+    whole = browser.page_source
+    for run in folder.parent.glob("runs/mnist/*/ace-*/seed?.json"):
+        assert site.provenance.sha256(run) in whole
+    assert "† stand-in" in browser.find_element(By.TAG_NAME, "main").text
+
+
+def test_a_figure_and_a_table_without_runs_lead_to_their_files(folder):
+    assert "streams/toy-13-17-10/split-3/seed0.npz" in (folder / "mini/figure1.html").read_text()
+    assert "runs/nets/mini/cifar10.json" in (folder / "mini/table2.html").read_text()
+
+
+def test_headers_sort_up_and_down(show):
+    browser = show("mini/index.html")
+    table = "#table1 table.filtered"
+    heading = browser.find_element(By.CSS_SELECTOR, f"{table} th[data-column='3']")
+    assert heading.text.startswith("Reported")
+    assert column(browser, table, 3) == ["80.1 ± 0.5", "9.5", "10.4 ± 0.5", "–"]
+    heading.find_element(By.TAG_NAME, "button").click()
+    assert column(browser, table, 3) == ["9.5", "10.4 ± 0.5", "80.1 ± 0.5", "–"]
+    assert heading.get_attribute("aria-sort") == "ascending"
+    heading.find_element(By.TAG_NAME, "button").click()
+    assert column(browser, table, 3) == ["80.1 ± 0.5", "10.4 ± 0.5", "9.5", "–"]
+    assert heading.get_attribute("aria-sort") == "descending"
+    browser.find_element(By.CSS_SELECTOR, f"{table} th[data-column='0'] button").click()
+    assert column(browser, table, 0) == ["ACE", "ACE", "ER", "ER"]
+    assert heading.get_attribute("aria-sort") is None
+
+
+def test_rows_are_filtered_by_text_and_verdict(show):
+    browser = show("mini/index.html")
+    table, told = "#table1 table.filtered", browser.find_element(By.CSS_SELECTOR, ".filter output")
+    verdict = browser.find_element(By.NAME, "verdict")
+    verdict.find_element(By.CSS_SELECTOR, "option[value='agrees']").click()
+    assert [text.split()[-1] for text in column(browser, table, 7)] == ["agrees", "agrees"]
+    assert told.text == "2 of 6 rows"
+    assert not browser.find_element(By.ID, "figure1").is_displayed()
+    browser.find_element(By.NAME, "text").send_keys("ace")
+    assert column(browser, table, 0) == ["ACE"]
+    browser.find_element(By.NAME, "text").clear()
+    verdict.find_element(By.CSS_SELECTOR, "option[value='']").click()
+    assert len(column(browser, table, 0)) == 4
+    assert browser.find_element(By.ID, "figure1").is_displayed()
+
+
+def test_without_scripts_all_tables_are_there(show):
+    browser = show("mini/index.html", scripts=False)
+    assert len(browser.find_elements(By.TAG_NAME, "button")) == 0
+    assert not browser.find_element(By.CSS_SELECTOR, ".filter").is_displayed()
+    for table in ("#claims table", "#table1 table", "#table1 table.filtered", "#desiderata table", "#cost table"):
+        assert browser.find_element(By.CSS_SELECTOR, table).is_displayed(), table
+    assert browser.find_element(By.CSS_SELECTOR, "#figure1 img").is_displayed()
+
+
+def test_a_verdict_is_told_by_a_word_too(show):
+    browser = show("mini/index.html")
+    cells = browser.find_elements(By.CSS_SELECTOR, "td[data-verdict], .verdict")
+    said = {cell.get_attribute("data-verdict") for cell in cells}
+    assert said >= {"agrees", "differs", "not comparable", "undecided", "supported"}
+    for cell in cells:
+        labels = [each.get_attribute("aria-label") for each in cell.find_elements(By.CSS_SELECTOR, "[aria-label]")]
+        verdict = cell.get_attribute("data-verdict")
+        assert verdict in cell.text or verdict in labels
+        assert site.SIGNS[verdict] in cell.text
+    colours = {
+        cell.get_attribute("data-verdict"): cell.value_of_css_property("background-color")
+        for cell in browser.find_elements(By.CSS_SELECTOR, "#table1 td[data-verdict]")
+    }
+    assert len(set(colours.values())) == 3
+
+
+def test_claims_are_quoted_and_counted(show):
+    browser = show("mini/index.html")
+    assert column(browser, "#claims table", 0) == ["ace_better\nsection 1", "both_guess\nsection 2"]
+    assert "ACE is <b>better</b> & simpler" in column(browser, "#claims table", 1)[0]
+    assert "[" in column(browser, "#claims table", 3)[0]
+    browser = show("index.html")
+    (counted,) = column(browser, "[aria-label='Papers'] table", 4)
+    assert "1 supported" in counted
+    assert "1 undecided" in counted
+
+
+def test_on_paper_controls_are_gone_and_the_page_is_white(show):
+    browser = show("mini/index.html", scheme="dark", media="print")
+    for hidden in ("header", ".filter", ".skip"):
+        assert not browser.find_element(By.CSS_SELECTOR, hidden).is_displayed(), hidden
+    background = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert background == "rgb(255, 255, 255)"
+    printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {})["data"])
+    assert printed.startswith(b"%PDF")
+
+
+def test_the_audit_knows_the_report(built, tmp_path):
+    copy = built.copy(tmp_path / "project")
+    page = copy.folder / "results/mini/report/mini/table1.html"
+    assert "results/mini/report" not in copy.clpapers("audit").stdout
+    page.write_text(page.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert re.search(r"failure: results/mini/report/mini/table1.html: edited", copy.clpapers("audit").stdout)
+
+
+def test_a_run_that_was_edited_is_named(built, tmp_path):
+    copy = built.copy(tmp_path / "project")
+    (run,) = copy.folder.glob("results/mini/runs/mnist/*/ace-*/seed0.json")
+    run.write_text(run.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert copy.clpapers("report", "--out", "results/mini/report/index.html").returncode == 0
+    text = (copy.folder / "results/mini/report/mini/table1.html").read_text(encoding="utf-8")
+    assert "NOT AS RECORDED" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--out", "results/mini/targets/index.html"], "the report's first page is results/mini/report/index.html"),
+        (["--out", "results/mini/report/index.html", "--papers", "maxi"], "'maxi' is not one of"),
+        (["--out", "results/smoke/report/index.html", "--papers", "mini"], "table1.csv: no such file"),
+    ],
+)
+def test_what_cannot_be_reported_is_refused_in_one_line(built, arguments, said):
+    done = built.clpapers("report", *arguments)
+    assert (done.returncode, len(done.stdout.splitlines())) == (2, 1)
+    assert said in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.25, "0.2 s"), (45, "45 s"), (300, "5 min"), (5399, "90 min"), (12240, "3.4 h")]
+)
+def test_durations(seconds, text):
+    assert site.duration(seconds) == text
+
+
+@pytest.mark.parametrize(("count", "text"), [(2e6, "2 MB"), (9.99e8, "999 MB"), (3.21e9, "3.2 GB")])
+def test_sizes(count, text):
+    assert site.size(count) == text
+
+
+def test_snakemakes_own_report_has_captions_and_labels(built, tmp_path):
+    done = built.snakemake("results/mini/report/index.html", "--report", str(tmp_path / "report.zip"))
+    assert done.returncode == 0, done.stdout
+    with zipfile.ZipFile(tmp_path / "report.zip") as archive:
+        assert {Path(name).name for name in archive.namelist() if "/data/raw/" in name} == {
+            *("table1.html", "table2.html", "figure1.svg", "claims.html")
+        }
+        page = archive.read("report/report.html").decode()
+    assert "The table or figure itself says which data are stand-ins" in page
+    assert '"labels": {"target": "figure1", "scale": "mini"}' in page
