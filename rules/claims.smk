@@ -56,7 +56,7 @@ rule scorecard:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code_digest("clpapers.targets.claims_table", "clpapers.targets.formats"),
+        code=code_digest(*SCORECARD_CODE),
         papers=CLAIMING,
     shell:
         "clpapers scorecard --out {output.csv} --papers {params.papers} > {log} 2>&1"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from clpapers.cli import (
     CLAIMS_CODE,
+    SCORECARD_CODE,
     claimed_targets,
     claims_of,
     features_of,

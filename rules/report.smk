@@ -1,4 +1,10 @@
 rule report:
+    """The report of the scale at hand; not part of `all`, for it hashes all that it tells of."""
+    input:
+        f"results/{SCALE}/report/index.html",
+
+
+rule site:
     """Make the report: a folder of static pages on all that the configured papers' targets came out as."""
     input:
         reported_on,

@@ -663,7 +663,8 @@ def claimed_targets(plan: Plan, claims: list[Claim]) -> list[Target]:
     return [plan.targets[name] for name in dict.fromkeys(name for claim in claims for name in claim.targets)]
 
 
-CLAIMS_CODE = ("clpapers.claims", "clpapers.verdicts", "clpapers.targets.claims_table", "clpapers.targets.formats")
+SCORECARD_CODE = ("clpapers.targets.claims_table", "clpapers.targets.formats")
+CLAIMS_CODE = ("clpapers.claims", "clpapers.verdicts", *SCORECARD_CODE)
 
 
 def claims(options: argparse.Namespace) -> None:
@@ -671,7 +672,7 @@ def claims(options: argparse.Namespace) -> None:
     import pandas as pd
 
     from clpapers.targets.claims_table import render
-    from clpapers.targets.formats import TABLE_SUFFIXES, write_table
+    from clpapers.targets.formats import write_table
     from clpapers.verdicts import decide
 
     plan, paper = _plan(options.out), options.out.parent.name
@@ -680,10 +681,7 @@ def claims(options: argparse.Namespace) -> None:
         raise Refusal(f"{options.out}: {claim_grammar.FILE} has claims of {', '.join(there) or 'no paper'}")
     of_paper = there[paper]
     used = {f"{paper}/{target.name}": target for target in claimed_targets(plan, of_paper)}
-    outputs = [options.out.with_suffix(suffix) for suffix in TABLE_SUFFIXES]
-    inputs = [target.metrics for target in used.values()]
-    code = provenance.code_digest(*CLAIMS_CODE)
-    with provenance.recording("targets", outputs, inputs, code, claims={c.name: c.spec for c in of_paper}):
+    with _recording(plan, options.out, claims={c.name: c.spec for c in of_paper}):
         said = {name: notes(plan, target) for name, target in used.items()}
         frames = {name: pd.read_csv(target.metrics) for name, target in used.items()}
         verdicts = [decide(claim, frames, {name: note.standins for name, note in said.items()}) for claim in of_paper]
@@ -704,7 +702,7 @@ def scorecard(options: argparse.Namespace) -> None:
             raise Refusal(f"--papers: {paper!r} is not one of {', '.join(plan.titles)}")
     inputs = [options.out.parent / paper / "claims.csv" for paper in options.papers]
     outputs = [options.out.with_suffix(suffix) for suffix in TABLE_SUFFIXES]
-    code = provenance.code_digest("clpapers.targets.claims_table", "clpapers.targets.formats")
+    code = provenance.code_digest(*SCORECARD_CODE)
     with provenance.recording("targets", outputs, inputs, code, papers=options.papers):
         frames = {paper: pd.read_csv(path) for paper, path in zip(options.papers, inputs)}
         write_table(scorecard(frames, plan.titles, plan.scale), options.out.with_suffix(""))

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clpapers.cli import (
+    CLAIMS_CODE,
+    claimed_targets,
+    claims_of,
     features_of,
     measured_files,
     net_code,
@@ -162,6 +165,8 @@ def _metrics(plan: Plan, path: Path) -> Job | None:
 
 
 def _rendering(plan: Plan, path: Path) -> Job | None:
+    if path.name.split(".")[0] == "claims":
+        return _claims(plan, path)
     target = _target(plan, path)
     if target is None:
         return None
@@ -174,3 +179,15 @@ def _rendering(plan: Plan, path: Path) -> Job | None:
     else:
         code = render_code(target)
     return _job("targets", files, inputs, code, [target.digest, reduced(target)]) if files else None
+
+
+def _claims(plan: Plan, path: Path) -> Job | None:
+    from clpapers.targets.formats import TABLE_SUFFIXES  # heavy, and rules import this module
+
+    claims = claims_of(plan).get(path.parent.name)
+    if claims is None:
+        return None
+    targets = claimed_targets(plan, claims)
+    settings = [[claim.spec for claim in claims], [[each.digest, reduced(each)] for each in targets]]
+    files, read = [path.with_name(f"claims{suffix}") for suffix in TABLE_SUFFIXES], [each.metrics for each in targets]
+    return _job("targets", files, read, code_digest(*CLAIMS_CODE), settings)

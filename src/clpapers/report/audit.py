@@ -24,15 +24,18 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from clpapers import jobs, provenance
-from clpapers.cli import notes
+from clpapers.cli import SCORECARD_CODE, notes, report_code
 from clpapers.config import RESULTS, ConfigError, Plan, Target, all_papers
 from clpapers.jobs import Job
 from clpapers.provenance import ProvenanceError, read_record, record_path
 
 FAILURE, WARNING = "failure", "warning"
 LEFT_ALONE = ("logs", "benchmarks")  # Snakemake's, below results/<scale>/
-# Made of targets, for people: held against their records alone, which say what they were made of.
-ON_TOP = ("targets/*/claims.record.json", "targets/scorecard.record.json", "report/index.record.json")
+# Made for the papers that were asked for: which these were, and so what they are made of, their records alone say.
+ON_TOP = {
+    "targets/scorecard.record.json": lambda: provenance.code_digest(*SCORECARD_CODE),
+    "report/index.record.json": report_code,
+}
 
 
 class Finding(NamedTuple):
@@ -68,7 +71,10 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
     if not names:
         index = RESULTS / plan.scale / "runs" / "index.csv"
         expected[record_path(index)] = jobs.of(plan, index)
-        expected |= {place: check.recorded(place) for place in _on_top(plan.scale) if check.record(place)}
+        claims = (RESULTS / plan.scale / "targets").glob("*/claims.record.json")
+        expected |= {place: job for place in claims if (job := jobs.of(plan, place))}
+        on_top = {RESULTS / plan.scale / place: code for place, code in ON_TOP.items()}
+        expected |= {place: check.recorded(place, code()) for place, code in on_top.items() if check.record(place)}
     with tqdm(expected.items(), desc="audit", unit=" jobs", disable=None, leave=False) as progress:
         for place, job in progress:
             if place.is_file() or any(path.is_file() for path in job.outputs):
@@ -105,10 +111,6 @@ def _named(plan: Plan, names: Iterable[str]) -> list[Target]:
         if name not in plan.titles and name not in plan.targets:
             raise ConfigError(f"{name}: no paper or target; there are: {', '.join([*plan.titles, *plan.targets])}")
     return [t for name, t in plan.targets.items() if not names or {name, t.paper} & set(names)]
-
-
-def _on_top(scale: str) -> list[Path]:
-    return [place for pattern in ON_TOP for place in (RESULTS / scale).glob(pattern)]
 
 
 def _files(scale: str) -> list[Path]:
@@ -155,11 +157,11 @@ class _Check:
             self.records[place] = record if whole else None
         return self.records[place]
 
-    def recorded(self, place: Path) -> Job:
-        """The job that a record tells of."""
+    def recorded(self, place: Path, code: str) -> Job:
+        """The job that a record tells of, by the code that there is now."""
         record = self.record(place)
         outputs, inputs = ([Path(item["path"]) for item in record[part]] for part in ("outputs", "inputs"))
-        return Job(record["stage"], outputs, inputs, record["code"], record.get("settings", ""))
+        return Job(record["stage"], outputs, inputs, code, record.get("settings", ""))
 
     def sound(self, path: Path) -> bool:
         """Whether a file is what its own record says; a record, whether its seal is. If not, that is told there."""
