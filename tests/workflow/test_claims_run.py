@@ -86,3 +86,12 @@ def test_a_claim_on_what_no_target_measures_is_refused_before_anything_runs(proj
     ), done.stdout
     asked = project.clpapers("claims", "--out", "results/mini/targets/stf/claims.csv")
     assert (asked.returncode, asked.stdout.count("\n")) == (2, 1)
+
+
+def test_the_audit_holds_verdicts_against_the_claims(claimed, tmp_path):
+    project = claimed.copy(tmp_path / "project")
+    assert project.clpapers("audit").returncode == 0
+    project.write("config/claims.yaml", CLAIMS.replace("test: above", "test: below") + OTHERS)
+    done = project.clpapers("audit")
+    assert done.returncode == 1
+    assert done.stdout.startswith("failure: results/mini/targets/mini/claims.csv: made with other settings")
