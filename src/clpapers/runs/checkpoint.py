@@ -23,6 +23,7 @@ from typing import BinaryIO
 
 import numpy as np
 import torch
+from tqdm import tqdm
 
 from clpapers import provenance
 
@@ -148,7 +149,7 @@ class Checkpoint:
             with provenance.write_atomically(self.path) as temporary, temporary.open("wb") as file:
                 _write(file, header, state, constants)
         except Exception as error:  # whatever it is, the run is worth more than its checkpoint
-            print(f"{self.path}: not written, training goes on: {_line(error)}", file=sys.stderr)
+            tqdm.write(f"{self.path}: not written, training goes on: {_line(error)}", file=sys.stderr)
         now = time.monotonic()
         self.next = now + max(self.interval, (now - began) * (SHARE - 1))
 
