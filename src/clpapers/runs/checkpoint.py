@@ -89,12 +89,11 @@ class Checkpoint:
             content = self.path.read_bytes()
         except FileNotFoundError:
             return
-        whole, digest = content[:-DIGEST], content[-DIGEST:]
-        if hashlib.sha256(whole).digest() != digest:
+        if hashlib.sha256(memoryview(content)[:-DIGEST]).digest() != content[-DIGEST:]:
             self._discard("it is damaged")
             return
-        line, _, pickled = whole.partition(b"\n")
-        header = json.loads(line)
+        line_end = content.index(b"\n")
+        header = json.loads(content[:line_end])
         other = [key for key, value in self.identity.items() if header["identity"].get(key) != value]
         if other:
             self._discard(f"it is of another {', '.join(other)}")
@@ -102,7 +101,7 @@ class Checkpoint:
         self.finished = {tuple(seeds): results for seeds, results in header["finished"]}
         self.seconds = {int(seed): value for seed, value in header["seconds"].items()}
         self.resumed, self.earlier = header["resumed"], header["spent"]
-        self.waiting = (tuple(header["seeds"]), header["step"], pickled)
+        self.waiting = (tuple(header["seeds"]), header["step"], content[line_end + 1 : -DIGEST])
 
     def _discard(self, reason: str) -> None:
         print(f"{self.path}: not resumed, {reason}; training starts over", file=sys.stderr)
