@@ -52,7 +52,7 @@ def stack_size(net: str, device: torch.device) -> int:
     streams = {seed: stream(np.arange(10), seed) for seed in range(20)}
     sizes = []
 
-    def train_stack(cell, data, courses, device, seconds):
+    def train_stack(cell, data, courses, device, checkpoint):
         sizes.append(len(courses))
         return []
 

@@ -298,6 +298,7 @@ def train(options: argparse.Namespace) -> None:
 
     from clpapers.datasets import arrays
     from clpapers.runs import loop
+    from clpapers.runs.checkpoint import Checkpoint
     from clpapers.runs.course import CourseError
     from clpapers.streams.stream import load
 
@@ -331,14 +332,32 @@ def train(options: argparse.Namespace) -> None:
                     f"{file}: is of another search than config/ describes; delete it and let Snakemake make it"
                 )
             spec = record["cell"] = fill(spec, found["selected"])
-        record["training_seconds"] = {}
+        checkpoint = Checkpoint(options.out, _identity(record))
+        record |= {"training_seconds": {}, "resumed": checkpoint.resumed, "earlier": checkpoint.earlier}
         try:
-            results = loop.train(spec, data, loaded, device, record["training_seconds"])
+            results = loop.train(spec, data, loaded, device, record["training_seconds"], checkpoint)
         except CourseError as error:
             raise Refusal(f"{options.out}: {error}") from None
         text = json.dumps({"cell": spec, "seeds": results}, separators=(",", ":"))
         provenance.write_text(options.out, text + "\n")
         record["peak_device_bytes"] = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
+    checkpoint.remove()
+
+
+def _identity(record: dict) -> dict:
+    """What a run's bits depend on: two runs may share a checkpoint if they are equal in it."""
+    import numpy as np
+    import torch
+
+    return {
+        "code": record["code"],
+        "cell": record["cell"],
+        "seeds": record["seeds"],
+        "inputs": {entry["path"]: entry["sha256"] for entry in record["inputs"]},
+        "device": record["hardware"]["device"],
+        "processor": provenance.hardware()["processor"],
+        "versions": {"torch": torch.__version__, "numpy": np.__version__},
+    }
 
 
 def _device(gpus: int):

@@ -66,6 +66,13 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def sweep(path: Path | str) -> None:
+    """Remove what a killed job left half-written of `path`."""
+    path = Path(path)
+    for remains in path.parent.glob(f".{path.stem}.{RANDOM}{path.suffix}"):
+        remains.unlink()
+
+
 def write_text(path: Path | str, text: str) -> None:
     """Write `text` (UTF-8) to `path` atomically."""
     with write_atomically(path) as temporary:
@@ -175,7 +182,8 @@ def _chained(paths: Iterable[Path | str]) -> list[dict]:
     ]
 
 
-def _hardware() -> dict:
+def hardware() -> dict:
+    """The machine that this process runs on."""
     model = ""
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -188,14 +196,28 @@ def _hardware() -> dict:
     }
 
 
+def spent(since: float, earlier: dict) -> dict:
+    """What this process took since a moment of `time.monotonic`, and `earlier` ones that this function told of.
+
+    `wall_seconds`, `cpu_seconds` and `peak_memory_bytes`; earlier ones may have taken nothing, `{}`.
+    """
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "wall_seconds": round(earlier.get("wall_seconds", 0) + time.monotonic() - since, 3),
+        "cpu_seconds": round(earlier.get("cpu_seconds", 0) + usage.ru_utime + usage.ru_stime, 3),
+        "peak_memory_bytes": max(earlier.get("peak_memory_bytes", 0), usage.ru_maxrss * 1024),
+    }
+
+
 @contextlib.contextmanager
 def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code: str, **facts) -> Iterator[dict]:
     """Run a stage and write its record last: the record's presence says that all outputs are whole.
 
-    The yielded dictionary takes further facts while the stage runs. `data`, the data sets an output descends
-    from and whether they are real, is inherited from the inputs' records, so that no stand-in is ever lost:
-    an input without one is refused (`ProvenanceError`), unless it is part of the configuration. A record names its
-    inputs' records by SHA-256 and ends with its own `seal`, which `clpapers audit` checks.
+    The yielded dictionary takes further facts while the stage runs; one named `earlier`, what processes before this one
+    `spent` on the same outputs, is added to what this one does. `data`, the data sets an output descends from and
+    whether they are real, is inherited from the inputs' records, so that no stand-in is ever lost: an input without
+    one is refused (`ProvenanceError`), unless it is part of the configuration. A record names its inputs' records by
+    SHA-256 and ends with its own `seal`, which `clpapers audit` checks.
 
     Parameters
     ----------
@@ -207,9 +229,8 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     outputs, inputs = list(outputs), list(inputs)
     record = record_path(outputs[0])
     record.unlink(missing_ok=True)
-    for path in outputs:  # what a killed job left half-written
-        for remains in path.parent.glob(f".{path.stem}.{RANDOM}{path.suffix}"):
-            remains.unlink()
+    for path in outputs:
+        sweep(path)
     data: dict = {}
     for path in inputs:
         if Path(path).parts[0] != "config":  # what people wrote stands on no data
@@ -225,7 +246,6 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     }
     started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
     yield entry
-    usage = resource.getrusage(resource.RUSAGE_SELF)
     entry |= {
         "outputs": _facts(outputs),
         "python": platform.python_version(),
@@ -234,11 +254,9 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
             for name in RECORDED_PACKAGES
             if name in sys.modules
         },
-        "hardware": _hardware() | entry.pop("hardware", {}),
+        "hardware": hardware() | entry.pop("hardware", {}),
         "started": started.isoformat(timespec="seconds"),
-        "wall_seconds": round(time.monotonic() - clock, 3),
-        "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 3),
-        "peak_memory_bytes": usage.ru_maxrss * 1024,
+        **spent(clock, entry.pop("earlier", {})),
     }
     entry = json.loads(json.dumps(entry))  # as it will be read: a number's key is a text
     write_text(record, json.dumps(entry | {"seal": seal(entry)}, indent=1) + "\n")

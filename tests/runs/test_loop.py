@@ -11,6 +11,7 @@ from courses import Way, assert_same_net
 from tiny import CHUNKS, CPU, DOMAINS, MIXED, NONE, OPTIONS, SPLIT, VARIANTS, cell, courses, images, split, stream
 
 from clpapers.runs import loop
+from clpapers.runs.checkpoint import Checkpoint
 from clpapers.runs.learners.single import Single
 from clpapers.streams import orders
 
@@ -29,7 +30,7 @@ def chunked(data):
 def together(spec, data, streams):
     """The results of some seeds, as one stack where the learner allows it."""
     if loop.learners.find(spec["learner"]["name"]).stackable:
-        return loop._train_stack(spec, data, courses(spec, data, streams), CPU, {})
+        return loop._train_stack(spec, data, courses(spec, data, streams), CPU, Checkpoint())
     return loop.train(spec, data, streams, CPU)
 
 

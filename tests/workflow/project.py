@@ -183,10 +183,10 @@ class Project:
         """How many jobs of each stage Snakemake would run: stage is the third part of a result's path."""
         return dict(Counter(path.split("/")[2] for path in self.plan(*arguments)))
 
-    def start(self) -> subprocess.Popen:
-        """`snakemake all` in the background, as the leader of a process group of its own."""
+    def start(self, target: str = "all") -> subprocess.Popen:
+        """`snakemake <target>` in the background, as the leader of a process group of its own."""
         return subprocess.Popen(
-            [sys.executable, "-m", "snakemake", "all", "--cores", "2"],
+            [sys.executable, "-m", "snakemake", target, "--cores", "2"],
             cwd=self.folder,
             env=self._environment(),
             stdout=subprocess.DEVNULL,

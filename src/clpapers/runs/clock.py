@@ -13,12 +13,15 @@ class Clock:
     """A stopwatch that runs from its making on, but for the tests.
 
     A GPU works behind the program that feeds it, so the clock waits for it where it stops and goes on, and nowhere
-    else: steps are not slowed. `seconds` is the time up to where it was last stopped.
+    else: steps are not slowed. `seconds` is the time up to where it was last stopped; an unpickled one goes on there.
     """
 
-    def __init__(self, device: torch.device):
-        self.device, self.seconds = device, 0.0
+    def __init__(self, device: torch.device, seconds: float = 0.0):
+        self.device, self.seconds = device, seconds
         self.started = self._now()
+
+    def __reduce__(self) -> tuple:
+        return Clock, (self.device, self.seconds)
 
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from clpapers.randomness import generator
 from clpapers.runs import learners, nets
+from clpapers.runs.checkpoint import Checkpoint, constants
 from clpapers.runs.clock import Clock
 from clpapers.runs.course import Course, chunk_tasks, course, views
 from clpapers.runs.evaluation import classified, number, whole_test
@@ -57,6 +58,7 @@ def train(
     streams: dict[int, Stream],
     device: torch.device,
     seconds: dict[int, float] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> list[dict]:
     """Train one cell on the streams of some seeds; one result a seed, ready for JSON.
 
@@ -69,6 +71,7 @@ def train(
     seconds: takes how long each seed's training took, without any test: what the learner does when a task changes, in
         a step, the batch's gather included, and to prepare for a test. A stack's time is divided by its seeds. No
         repetition repeats it, so it is no part of the result.
+    checkpoint: where to go on from, and where to keep what comes of it on the way. Results are the same, bit for bit.
 
     Returns
     -------
@@ -104,8 +107,10 @@ def train(
         new = course(cell, stream, test.train_y, test.test_y, data.classes)
         group = next((g for g in groups if together and g[0].together_with(new)), None)
         groups.append([new]) if group is None else group.append(new)
-    seconds = {} if seconds is None else seconds
-    results = [result for group in groups for result in _train_group(cell, test, group, device, seconds)]
+    checkpoint = Checkpoint() if checkpoint is None else checkpoint
+    results = [result for group in groups for result in _train_group(cell, test, group, device, checkpoint)]
+    if seconds is not None:
+        seconds |= checkpoint.seconds
     return sorted(results, key=lambda result: list(streams).index(result["seed"]))
 
 
@@ -119,21 +124,26 @@ def _prepare(device: torch.device, precision: str) -> None:
 
 
 def _train_group(
-    cell: dict, data: Data, courses: Sequence[Course], device: torch.device, seconds: dict[int, float]
+    cell: dict, data: Data, courses: Sequence[Course], device: torch.device, checkpoint: Checkpoint
 ) -> list[dict]:
     """One stack; where memory does not suffice for it, its seeds one by one."""
-    try:
-        return _train_stack(cell, data, courses, device, seconds)
-    except (MemoryError, RuntimeError) as error:
-        if not _out_of_memory(error):
-            raise
-        print(f"out of memory: seeds {[c.seed for c in courses]}: {error}", file=sys.stderr)
+    seeds, finished = tuple(c.seed for c in courses), checkpoint.finished
+    if seeds not in finished:
+        try:
+            finished[seeds] = _train_stack(cell, data, courses, device, checkpoint)
+        except (MemoryError, RuntimeError) as error:
+            if not _out_of_memory(error):
+                raise
+            print(f"out of memory: seeds {list(seeds)}: {error}", file=sys.stderr)
+            finished[seeds] = None
+    if finished[seeds] is not None:
+        return finished[seeds]
     gc.collect()  # only here, where no traceback holds on to the stack any more
     if device.type == "cuda":
         torch.cuda.empty_cache()
     if len(courses) == 1:
         return [{"seed": courses[0].seed, "out_of_memory": True}]
-    return [result for c in courses for result in _train_group(cell, data, [c], device, seconds)]
+    return [result for c in courses for result in _train_group(cell, data, [c], device, checkpoint)]
 
 
 def _out_of_memory(error: Exception) -> bool:
@@ -142,32 +152,59 @@ def _out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(text in str(error) for text in told)
 
 
+@dataclasses.dataclass
+class Run:
+    """A stack on its way through its steps: all that the steps to come depend on, and what the past ones left."""
+
+    learner: learners.Learner
+    online: Online
+    probes: Probes
+    task_tests: TaskTests | None
+    memory_tests: MemoryTests | None
+    events: EventTests | None
+    clock: Clock
+    step: int = 0  # the next one
+
+
+def _begun(cell: dict, courses: Sequence[Course], setting: learners.Setting, test_images: Images) -> Run:
+    """A run before its first step."""
+    evaluation = cell["evaluation"]
+    learner = learners.create(cell["learner"], setting)
+    task_tests = memory_tests = None
+    if "shots" in evaluation:
+        said = [chunk_tasks(cell, c) for c in courses]
+        task_tests = TaskTests(evaluation["shots"], courses, said, test_images)
+        memory = getattr(learner, "memory", None)
+        if isinstance(memory, EpisodicMemory) and cell["oracle"]["name"] == "chunks":
+            memory_tests = MemoryTests(memory)
+    return Run(
+        learner,
+        Online(setting.labels, setting.ends),
+        Probes(evaluation, setting.ends, setting.seeds),
+        task_tests,
+        memory_tests,
+        EventTests(evaluation["every"], courses, test_images) if "every" in evaluation else None,
+        Clock(setting.items.device),
+    )
+
+
 def _train_stack(
-    cell: dict, data: Data, courses: Sequence[Course], device: torch.device, seconds: dict[int, float]
+    cell: dict, data: Data, courses: Sequence[Course], device: torch.device, checkpoint: Checkpoint
 ) -> list[dict]:
     dtype = torch.float64 if cell["precision"] == "float64" else torch.float32
     transforms = [c.transforms for c in courses]
     images = Images(data.train_x, cell["scaling"], device, dtype, transforms)
     test_images = images.of(data.test_x)
     setting = _setting(cell, data, courses, images)
-    learner = learners.create(cell["learner"], setting)
-
     items, labels, tasks, ends = setting.items, setting.labels, setting.tasks, setting.ends
-    probes = Probes(cell["evaluation"], ends, setting.seeds)
-    online = Online(labels, ends)
-    task_tests = memory_tests = None
-    if "shots" in cell["evaluation"]:
-        said = [chunk_tasks(cell, c) for c in courses]
-        task_tests = TaskTests(cell["evaluation"]["shots"], courses, said, test_images)
-        memory = getattr(learner, "memory", None)
-        if isinstance(memory, EpisodicMemory) and cell["oracle"]["name"] == "chunks":
-            memory_tests = MemoryTests(memory)
-    events = None
-    if "every" in cell["evaluation"]:
-        events = EventTests(cell["evaluation"]["every"], courses, test_images)
+    fixed = constants(setting=setting, images=images, test_images=test_images)
+    run = checkpoint.resume(setting.seeds, fixed) or _begun(cell, courses, setting, test_images)
+    learner, online, probes, clock = run.learner, run.online, run.probes, run.clock
+    task_tests, memory_tests, events = run.task_tests, run.memory_tests, run.events
+
     title = f"{cell['dataset']} {cell['learner']['name']} seeds {setting.seeds[0]}-{setting.seeds[-1]}"
-    clock = Clock(device)
-    for t in tqdm(range(len(ends)), desc=title, unit="step", mininterval=2, file=sys.stderr):
+    bar = {"desc": title, "unit": "step", "mininterval": 2, "file": sys.stderr}
+    for t in tqdm(range(run.step, len(ends)), initial=run.step, total=len(ends), **bar):
         if courses[0].changes[t]:
             learner.task_change(t)
         if task_tests and t in task_tests.before:
@@ -191,7 +228,11 @@ def _train_stack(
                 probes.take(t, learner, images, items, labels, tasks)
                 if t == len(ends) - 1:
                     tests = _test(cell, courses, learner, test_images)
-    seconds.update(dict.fromkeys(setting.seeds, clock.seconds / len(courses)))
+        run.step = t + 1
+        if run.step < len(ends) and checkpoint.due():
+            with clock.stopped():
+                checkpoint.save(setting.seeds, run.step, run, fixed)
+    checkpoint.seconds |= dict.fromkeys(setting.seeds, clock.seconds / len(courses))
     return [
         {
             "seed": c.seed,

@@ -23,12 +23,12 @@ class ER(Replay):
 
     def __init__(self, setting: Setting, *, forward: str):
         super().__init__(setting)
-        self.forward = {"separate": self.separate, "concatenated": self.concatenated}[forward]
+        self.joined = {"separate": False, "concatenated": True}[forward]
         self.replay = Draws(self.memory, setting.budget["replay_batch"], weighted=self.weighted)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         replay = self.replay(t)
-        loss, stream_loss, logits = self.forward(x, y, replay)
+        loss, stream_loss, logits = (self.concatenated if self.joined else self.separate)(x, y, replay)
         self.step(loss)
         self.memory.write(t)
         return stream_loss, logits

@@ -1,0 +1,481 @@
+"""A training that is interrupted and resumed comes to the same bits; a checkpoint that is not its own is refused."""
+
+import collections
+import errno
+import hashlib
+import io
+import json
+import os
+import pickle
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny import CHUNKS, CPU, DOMAINS, NETS, OPTIONS, SPLIT, VARIANTS, cell, courses
+
+from clpapers import provenance
+from clpapers.runs import checkpoint, learners, loop
+from clpapers.runs.checkpoint import Checkpoint
+from clpapers.runs.clock import Clock
+from clpapers.runs.images import Images
+from clpapers.runs.learners.icarl import ICaRL
+from clpapers.runs.learners.single import Single
+from clpapers.runs.optimizers import Adam
+from clpapers.streams import orders
+
+IDENTITY = {"code": "c0de", "cell": {"learner": "er"}, "seeds": [0]}
+RESULT = Path("runs/seed0.json")
+FILE = Path("runs/.seed0.checkpoint")
+SHOTS = {"shots": 1, "every": 30}
+# Two are not asked before they have seen anything, one not before its first exemplars; the other makes few experts.
+TESTS = {"nn1": {"every": 30}, "bartmap": {"every": 30}, "icarl": {"every": 70}}
+FEWER = {"cn_dpm": {"stm": 40}}
+
+
+class Killed(Exception):
+    """The end of a training that is not over."""
+
+
+class Interrupted(Checkpoint):
+    """Saves after each step, and ends the training as often as it is told to, just after a saving."""
+
+    def __init__(self, after, **given):
+        super().__init__(RESULT, given.get("identity", IDENTITY), interval=0)
+        self.after = after
+
+    def save(self, seeds, step, *state):
+        super().save(seeds, step, *state)
+        assert FILE.is_file()
+        if self.after(seeds, step):
+            raise Killed
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A working folder of its own, in which saving may take all of the time."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(checkpoint, "SHARE", 1)
+
+
+@pytest.fixture(scope="module")
+def chunked(data):
+    """Two seeds' streams of two chunks of two classes, 60 items each."""
+    return {seed: orders.make(SPLIT, data.train_y, seed) for seed in range(2)}
+
+
+@pytest.fixture(scope="module")
+def domains(data):
+    """Two seeds' streams of three pixel permutations."""
+    return {seed: orders.make(DOMAINS, data.train_y, seed, 192) for seed in range(2)}
+
+
+def spec_of(learner, options, net="mlp", *, order=SPLIT, batch=24, **given):
+    spec = cell(learner, options | FEWER.get(learner, {}), net, order=order, oracle=CHUNKS, batch=batch, **given)
+    spec["evaluation"] |= TESTS.get(learner, SHOTS)
+    return spec
+
+
+def train(spec, data, streams, kept=None):
+    """The results as JSON, of one stack where the learner allows it."""
+    kept = Checkpoint() if kept is None else kept
+    if learners.find(spec["learner"]["name"]).stackable:
+        return json.dumps(loop._train_stack(spec, data, courses(spec, data, streams), CPU, kept))
+    return json.dumps(loop.train(spec, data, streams, CPU, None, kept))
+
+
+def assert_resumes(spec, data, streams):
+    """A training that ends after each step, and starts again, says what an undisturbed one does."""
+    undisturbed, ends = train(spec, data, streams), 0
+    while True:
+        torch.rand(1)  # whatever the state of the global generators is
+        kept = Interrupted(lambda seeds, step: True)
+        assert len(kept.resumed) + bool(kept.waiting) == ends
+        try:
+            assert train(spec, data, streams, kept) == undisturbed
+        except Killed:
+            ends += 1
+        else:
+            break
+    groups = 1 if learners.find(spec["learner"]["name"]).stackable else len(streams)
+    assert ends == groups * (json.loads(undisturbed)[0]["steps"] - 1) > 0
+    steps = [each["step"] for each in kept.resumed]
+    assert steps == [*range(1, ends // groups + 1)] * groups
+
+
+def interrupted(spec, data, streams, seed=0, step=3):
+    """Leave a checkpoint before a step of a seed."""
+    with pytest.raises(Killed):
+        loop.train(spec, data, streams, CPU, {}, Interrupted(lambda seeds, t: seeds[0] == seed and t == step))
+
+
+# --- to the same bits ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+@pytest.mark.parametrize(("learner", "options"), VARIANTS)
+def test_interrupted_after_each_step_task_changes_among_them(learner, options, seeds, data, chunked):
+    assert_resumes(spec_of(learner, options), data, {seed: chunked[seed] for seed in range(seeds)})
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+@pytest.mark.parametrize("net", [*NETS, "dropout"])
+def test_whatever_the_net(net, seeds, data, chunked):
+    known = np.random.default_rng(0).random((4, 5), np.float32)
+    spec = spec_of("si", OPTIONS["si"], "exstream" if net == "dropout" else net, optimizer="adam", batch=30)
+    spec["precision"] = "float32"
+    if net == "dropout":
+        spec["net"] = spec["net"] | {"dropout": 0.5}
+    assert_resumes(spec, loop.dataclasses.replace(data, attributes=known), {s: chunked[s] for s in range(seeds)})
+
+
+@pytest.mark.parametrize("learner", ["er", "vgr"])
+def test_through_pixel_permutations(learner, data, domains):
+    gan = {"name": "gan_mlp", "latent": 3, "width": 2, "epochs": 1, "batch": 8, "learning_rate": 1e-3}
+    options = OPTIONS[learner] | ({"gan": gan} if learner == "vgr" else {})
+    assert_resumes(spec_of(learner, options, order=DOMAINS, batch=60), data, domains)
+
+
+def test_an_error_within_a_step_loses_no_more_than_that_step(data, chunked, monkeypatch):
+    spec, observe, told = spec_of("single", {}), Single.observe, []
+
+    def fails(self, t, x, y):
+        told.append(t)
+        if t == 3 and told.count(3) == 1:
+            raise Killed
+        return observe(self, t, x, y)
+
+    undisturbed = train(spec, data, chunked)
+    monkeypatch.setattr(Single, "observe", fails)
+    with pytest.raises(Killed):
+        train(spec, data, chunked, Checkpoint(RESULT, IDENTITY, 0))
+    assert train(spec, data, chunked, Checkpoint(RESULT, IDENTITY, 0)) == undisturbed
+    assert told == [0, 1, 2, 3, 3, 4, 5]
+
+
+def test_seeds_that_are_through_are_not_trained_again(data, chunked, monkeypatch):
+    spec, observe, told = spec_of("icarl", OPTIONS["icarl"]), ICaRL.observe, []
+    taken = {}
+    undisturbed = json.dumps(loop.train(spec, data, chunked, CPU, taken))
+    interrupted(spec, data, chunked, seed=1, step=2)
+
+    def noted(self, t, x, y):
+        told.append((self.setting.seeds[0], t))
+        return observe(self, t, x, y)
+
+    monkeypatch.setattr(ICaRL, "observe", noted)
+    seconds, kept = {}, Checkpoint(RESULT, IDENTITY)
+    assert json.dumps(loop.train(spec, data, chunked, CPU, seconds, kept)) == undisturbed
+    assert told == [(1, t) for t in range(2, 6)]
+    assert kept.resumed == [{"seeds": [1], "step": 2}]
+    assert seconds.keys() == taken.keys() == {0, 1}
+    assert min(seconds.values()) > 0
+
+
+def test_a_stack_that_did_not_fit_is_not_tried_again(data, chunked, monkeypatch):
+    observe, stacks = Single.observe, []
+
+    def fails(self, t, x, y):
+        stacks.append(len(self.setting.seeds))
+        if t == 2 and len(self.setting.seeds) > 1:
+            raise MemoryError
+        return observe(self, t, x, y)
+
+    monkeypatch.setattr(Single, "observe", fails)
+    spec = spec_of("single", {})
+    undisturbed = json.dumps(loop.train(spec, data, chunked, CPU))
+    interrupted(spec, data, chunked, seed=1, step=4)
+    stacks.clear()
+    assert json.dumps(loop.train(spec, data, chunked, CPU, None, Checkpoint(RESULT, IDENTITY))) == undisturbed
+    assert stacks == [1, 1]
+
+
+def test_a_stack_that_is_resumed_may_still_not_fit(data, chunked, monkeypatch):
+    spec, observe = spec_of("single", {}), Single.observe
+    alone = [loop.train(spec, data, {seed: chunked[seed]}, CPU)[0] for seed in chunked]
+    interrupted(spec, data, chunked, step=1)
+
+    def fails(self, t, x, y):
+        if t == 2 and len(self.setting.seeds) > 1:
+            raise torch.OutOfMemoryError
+        return observe(self, t, x, y)
+
+    monkeypatch.setattr(Single, "observe", fails)
+    assert loop.train(spec, data, chunked, CPU, None, Checkpoint(RESULT, IDENTITY)) == alone
+
+
+# --- what is kept --------------------------------------------------------------------------------------------
+
+
+def through(thing, **fixed):
+    """What becomes of a thing that is saved and resumed."""
+    fixed = checkpoint.constants(**fixed)
+    Checkpoint(RESULT, IDENTITY).save([0], 1, thing, fixed)
+    return Checkpoint(RESULT, IDENTITY).resume([0], fixed)
+
+
+def test_what_is_one_object_stays_one():
+    net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+    optimizer = Adam(net.parameters(), 0.1)
+    net(torch.ones(4, 3)).square().sum().backward()
+    view = net[0].weight.detach()[1:]
+    (again, stepped, seen), before = through((net, optimizer, view)), [p.grad.clone() for p in net.parameters()]
+    assert all(mine is its for mine, its in zip(again.parameters(), stepped.parameters, strict=True))
+    assert all(torch.equal(p.grad, grad) for p, grad in zip(again.parameters(), before, strict=True))
+    for each in (optimizer, stepped):
+        each.step()
+    assert torch.equal(seen, view)
+    assert all(torch.equal(*pair) for pair in zip(again.state_dict().values(), net.state_dict().values(), strict=True))
+
+
+def test_what_learners_hold_is_admitted():
+    rng, source = np.random.default_rng(3), torch.Generator().manual_seed(3)
+    rng.random(5), torch.rand(5, generator=source)
+    table = np.arange(12).reshape(3, 4)
+    kept = {
+        "numbers": [table, table[:, ::2].T, np.float64(0.1), np.dtype("int64"), {1, 2}, slice(1, 3), None],
+        "dictionaries": [collections.OrderedDict(a=1), collections.defaultdict(dict, b={})],
+        "tensors": [torch.ones(2, 3).T, torch.tensor([True]), torch.Size([2]), CPU, torch.float32],
+        "chance": [rng, source, rng],
+    }
+    again = through(kept)
+    assert str(again["numbers"]) == str(kept["numbers"])
+    assert again["dictionaries"] == kept["dictionaries"]
+    assert again["tensors"][0].stride() == (1, 3)
+    assert again["tensors"][2:] == kept["tensors"][2:]
+    first, second, third = again["chance"]
+    assert first is third
+    assert first.random() == rng.random()
+    assert torch.equal(torch.rand(3, generator=second), torch.rand(3, generator=source))
+
+
+def test_images_are_not_kept():
+    images = Images(np.zeros((1000, 8, 8, 1), np.uint8), "unit", CPU, torch.float32)
+    one, other = through([images, images.unpermuted()], images=images)
+    assert one is images
+    assert other.pixels is images.pixels
+    assert FILE.stat().st_size < 5000
+
+
+def test_a_clock_goes_on_where_it_stopped(monkeypatch):
+    now = iter([0.0, 3.0, 10.0, 100.0, 104.0])
+    monkeypatch.setattr(time, "perf_counter", lambda: next(now))
+    watch = Clock(CPU)
+    with watch.stopped():
+        saved = pickle.dumps(watch)
+    again = pickle.loads(saved)
+    with again.stopped():
+        assert again.seconds == 3 + 4
+        monkeypatch.undo()
+
+
+def test_what_the_parts_took_is_summed_up(data, chunked):
+    spec = spec_of("single", {})
+    interrupted(spec, data, {0: chunked[0]}, step=1)
+    one = Checkpoint(RESULT, IDENTITY).earlier
+    interrupted(spec, data, {0: chunked[0]}, step=4)
+    two = Checkpoint(RESULT, IDENTITY).earlier
+    assert one.keys() == two.keys() == {"wall_seconds", "cpu_seconds", "peak_memory_bytes"}
+    assert two["cpu_seconds"] >= 2 * one["cpu_seconds"] > 0  # of this one process, counted once more
+    assert two["wall_seconds"] > one["wall_seconds"] > 0
+    with provenance.recording("runs", [RESULT], [], "c0de") as record:
+        provenance.write_text(RESULT, "{}")
+        record["earlier"] = {"wall_seconds": 1000, "cpu_seconds": 1e6, "peak_memory_bytes": 10**15}
+    record = provenance.read_record(RESULT)
+    assert 1000 <= record["wall_seconds"] < 1e6 < record["cpu_seconds"] < 2e6
+    assert record["peak_memory_bytes"] == 10**15
+    assert "earlier" not in record
+
+
+# --- when ----------------------------------------------------------------------------------------------------
+
+
+def test_saved_at_most_every_interval_and_rarely_where_saving_takes_long(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(checkpoint, "SHARE", 20)
+    monkeypatch.setattr(checkpoint, "_write", lambda file, *what: now.__setitem__(0, now[0] + took))
+    kept = Checkpoint(RESULT, IDENTITY, 300)
+
+    def due_after():
+        began = now[0]
+        while not kept.due():
+            now[0] += 10
+        return now[0] - began
+
+    assert due_after() == 300
+    took = 1
+    kept.save([0], 1, None, {})
+    assert due_after() == 300
+    took = 60
+    kept.save([0], 1, None, {})
+    assert due_after() == 19 * 60
+
+
+def test_without_a_file_nothing_is_ever_due(data, chunked):
+    assert not Checkpoint(interval=-1).due()
+    train(spec_of("single", {}), data, chunked)
+    assert list(Path().iterdir()) == []
+
+
+def test_nothing_is_saved_after_the_last_step(data, chunked):
+    """What follows is the result, and then the file goes."""
+    steps = []
+    kept = Interrupted(lambda seeds, step: steps.append(step))
+    train(spec_of("single", {}), data, chunked, kept)
+    assert steps == [1, 2, 3, 4, 5]
+    kept.remove()
+    assert list(Path("runs").iterdir()) == []
+
+
+def test_what_a_kill_leaves_of_a_saving_is_swept_and_a_checkpoint_is_not(data, chunked):
+    interrupted(spec_of("single", {}), data, chunked)
+    left = FILE.with_name("..seed0.abcd1234.checkpoint")
+    left.write_bytes(b"half")
+    with provenance.recording("runs", [RESULT], [], "c0de"):
+        assert FILE.is_file()
+        Checkpoint(RESULT, IDENTITY)
+        assert FILE.is_file()
+        assert not left.exists()
+        provenance.write_text(RESULT, "{}")
+
+
+# --- what is refused -----------------------------------------------------------------------------------------
+
+
+def plant(state):
+    """Put another state into the checkpoint, with the digest that belongs to it."""
+    out = io.BytesIO()
+    out.write(FILE.read_bytes().partition(b"\n")[0] + b"\n")
+    torch.save(state, out, pickle_protocol=pickle.HIGHEST_PROTOCOL)
+    FILE.write_bytes(out.getvalue() + hashlib.sha256(out.getvalue()).digest())
+
+
+class Foreign:
+    """Runs code when it is unpickled, if it is let."""
+
+    def __init__(self, *call):
+        self.call = call
+
+    def __reduce__(self):
+        return self.call
+
+
+def tampered():
+    content = bytearray(FILE.read_bytes())
+    content[len(content) // 2] ^= 1
+    FILE.write_bytes(content)
+
+
+def truncated():
+    os.truncate(FILE, FILE.stat().st_size // 2)
+
+
+def emptied():
+    os.truncate(FILE, 0)
+
+
+@pytest.mark.parametrize("damage", [tampered, truncated, emptied])
+def test_a_damaged_one_is_refused_and_training_starts_over(damage, data, chunked, capsys):
+    spec = spec_of("er", OPTIONS["er"])
+    undisturbed = train(spec, data, chunked)
+    interrupted(spec, data, chunked)
+    damage()
+    capsys.readouterr()
+    kept = Checkpoint(RESULT, IDENTITY)
+    assert capsys.readouterr().err == f"{FILE}: not resumed, it is damaged; training starts over\n"
+    assert not FILE.exists()
+    assert train(spec, data, chunked, kept) == undisturbed
+    assert (kept.resumed, kept.earlier) == ([], {})
+
+
+@pytest.mark.parametrize("key", IDENTITY)
+def test_that_of_another_run_is_refused(key, data, chunked, capsys):
+    spec = spec_of("er", OPTIONS["er"])
+    interrupted(spec, data, chunked)
+    capsys.readouterr()
+    kept = Checkpoint(RESULT, IDENTITY | {key: "another"})
+    assert capsys.readouterr().err == f"{FILE}: not resumed, it is of another {key}; training starts over\n"
+    assert not FILE.exists()
+    assert train(spec, data, chunked, kept) == train(spec, data, chunked)
+    assert kept.resumed == []
+
+
+@pytest.mark.parametrize(
+    ("call", "asked"),
+    [
+        ((os.mkdir, ("planted",)), f"{os.name}.mkdir"),
+        ((eval, ("__import__('os').mkdir('planted')",)), "builtins.eval"),
+        ((getattr, (1, "real")), "builtins.getattr"),
+        ((torch.load, (io.BytesIO(),)), "torch.serialization.load"),
+        ((np.save, ("planted", 1)), "numpy.save"),
+        ((provenance.write_text, ("planted", "")), "clpapers.provenance.write_text"),
+        ((learners.find, ("er",)), "clpapers.runs.learners.find"),  # a function of ours
+        ((learners.Replay.place, (None, [])), "clpapers.runs.learners.Replay.place"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_one_that_asks_for_other_code_is_refused_before_it_runs(call, asked, data, chunked, capsys):
+    spec = spec_of("er", OPTIONS["er"])
+    undisturbed = train(spec, data, chunked)
+    interrupted(spec, data, chunked)
+    plant([Foreign(*call)])
+    capsys.readouterr()
+    kept = Checkpoint(RESULT, IDENTITY)
+    assert train(spec, data, chunked, kept) == undisturbed
+    said = [line for line in capsys.readouterr().err.splitlines() if "not resumed" in line]
+    assert said == [f"{FILE}: not resumed, it asks for {asked}; training starts over"]
+    assert not Path("planted").exists()
+    assert not FILE.exists()
+    assert kept.resumed == []
+
+
+def test_a_module_that_a_module_of_ours_imports_is_no_way_out():
+    unpickler = checkpoint.Unpickler(io.BytesIO(), {})
+    assert unpickler.find_class("clpapers.runs.loop", "Run") is loop.Run
+    for module, name in (
+        ("clpapers.runs.loop", "sys"),
+        ("clpapers.runs.loop", "tqdm"),
+        ("clpapers.runs.loop", "learners.Learner"),
+        ("clpapers.runs.checkpoint", "Path"),
+        ("torch.nn.modules.module", "OrderedDict"),
+        ("torch.nn.modules.module", "register_module_forward_hook"),
+        ("subprocess", "Popen"),
+    ):
+        with pytest.raises(pickle.UnpicklingError, match=f"it asks for {module}.{name}"):
+            unpickler.find_class(module, name)
+
+
+# --- what cannot be written ----------------------------------------------------------------------------------
+
+
+def test_a_full_disk_costs_the_checkpoint_and_not_the_run(data, chunked, monkeypatch, capsys):
+    spec = spec_of("er", OPTIONS["er"])
+    undisturbed = train(spec, data, chunked)
+    interrupted(spec, data, chunked, step=2)
+    before, opened = FILE.read_bytes(), Path.open
+
+    class Full(io.BytesIO):
+        """A disk that has room for some bytes, but not for all."""
+
+        def write(self, what):
+            if self.tell() > 2000:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(what)
+
+    monkeypatch.setattr(Path, "open", lambda path, mode="r": Full() if mode == "wb" else opened(path, mode))
+    capsys.readouterr()
+    assert train(spec, data, chunked, Checkpoint(RESULT, IDENTITY, 0)) == undisturbed
+    said = [line for line in capsys.readouterr().err.splitlines() if "not written" in line]
+    assert said == [f"{FILE}: not written, training goes on: [Errno 28] No space left on device"] * 3
+    assert FILE.read_bytes() == before
+    assert list(Path("runs").iterdir()) == [FILE]
+
+
+def test_nor_does_what_cannot_be_pickled(data, chunked, monkeypatch, capsys):
+    spec = spec_of("single", {})
+    undisturbed = train(spec, data, chunked)
+    monkeypatch.setattr(Single, "task_change", lambda self, t: setattr(self, "rule", lambda: t))
+    assert train(spec, data, chunked, Checkpoint(RESULT, IDENTITY, 0)) == undisturbed
+    assert capsys.readouterr().err.count("not written, training goes on") == 2  # after steps 3 and 4

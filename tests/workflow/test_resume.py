@@ -1,0 +1,75 @@
+"""SIGKILL in the middle of a training: the same command goes on where it stood, and makes the same bytes."""
+
+import json
+import os
+import signal
+
+import pytest
+from project import processes, until
+
+
+@pytest.fixture
+def slow(project):
+    """The project with trainings of many steps, each of which is saved; and the file of one of its runs."""
+    project.edit("config/papers/mini.yaml", "length: 30", "length: 250")
+    project.edit("config/papers/mini.yaml", "batch: 10", "batch: 1")
+    project.edit("config/scales/mini.yaml", "train_per_class: 5", "train_per_class: 25")
+    project.edit("src/clpapers/runs/checkpoint.py", "INTERVAL = 300", "INTERVAL = 0")
+    project.edit("src/clpapers/runs/checkpoint.py", "SHARE = 20", "SHARE = 1")
+    (run,) = (path for path in project.plan() if "/er-" in path and path.endswith("/seed0.json"))
+    return project, project.folder / run
+
+
+def test_killed_twice_and_resumed_by_snakemake(slow):
+    project, run = slow
+    kept = run.with_name(".seed0.checkpoint")
+
+    def saved(step):
+        return kept.is_file() and json.loads(kept.read_bytes().partition(b"\n")[0])["step"] >= step
+
+    for step in (20, 120):
+        leader = project.start(str(run.relative_to(project.folder)))
+        try:
+            until(lambda step=step, leader=leader: saved(step) and processes(leader, "train"), leader)
+            for training in processes(leader, "train"):
+                training.kill()
+            assert leader.wait(300) == 1
+        finally:
+            if leader.poll() is None:
+                os.killpg(leader.pid, signal.SIGKILL)
+                leader.wait()
+        assert [path.name for path in run.parent.iterdir() if path.name == kept.name] == [kept.name]
+        assert not run.exists()
+
+    done = project.snakemake(str(run.relative_to(project.folder)), "--cores", "1")
+    assert done.returncode == 0, done.stdout
+    resumed = json.loads(run.with_name("seed0.record.json").read_text())["resumed"]
+    assert [each["seeds"] for each in resumed] == [[0], [0]]
+    first, second = (each["step"] for each in resumed)
+    assert 20 <= first < 120 <= second < 250
+    assert {path.name for path in run.parent.iterdir()} == {"seed0.json", "seed0.record.json"}
+    assert project.plan(str(run.relative_to(project.folder))) == []
+
+    resumed = run.read_bytes()
+    run.unlink()
+    assert project.clpapers("train", "--out", str(run.relative_to(project.folder))).returncode == 0
+    assert json.loads(run.with_name("seed0.record.json").read_text())["resumed"] == []
+    assert run.read_bytes() == resumed
+
+
+def test_that_of_other_code_is_refused(slow):
+    project, run = slow
+    out = str(run.relative_to(project.folder))
+    kept = run.with_name(".seed0.checkpoint")
+    leader = project.start(out)
+    until(lambda: kept.is_file() and processes(leader, "train"), leader)
+    processes(leader, "train")[0].kill()
+    assert leader.wait(300) == 1
+    project.edit("src/clpapers/runs/learners/er.py", "self.memory.write(t)", "self.memory.write(t), t")
+    done = project.clpapers("train", "--out", out)
+    assert done.returncode == 0, done.stdout
+    assert (
+        f"{kept.relative_to(project.folder)}: not resumed, it is of another code; training starts over" in done.stdout
+    )
+    assert json.loads(run.with_name("seed0.record.json").read_text())["resumed"] == []
+    assert not kept.exists()
