@@ -261,8 +261,8 @@ REFUSED = [
     (PAPER, ", seed: 0}", "}", "targets.figure1.streams[0]: 'seed' is missing"),
     (PAPER, "nets: [mnist]", "nets: [mnits]", "targets.table2.nets[0]: 'mnits' is not one of mnist, cifar10"),
     (PAPER, "nets: [mnist]", "nets: [mnist-mir]", "targets.table2.nets[0]: 'mir' is not one of er, ace"),
-    (PAPER, "architecture_table,\n     nets: [mnist]", "diagram,\n     nets: [mnist]", "targets.table2.nets[0]: 'mnist'"
-     " has no head joint_embedding; write <data set>-<learner> for a learner whose net has one"),
+    (PAPER, "table, measure: architecture, render: architecture_table", "figure, measure: architecture, render: diagram",
+     "targets.table2.nets[0]: 'mnist' has no head joint_embedding; write <data set>-<learner> for a learner whose net has one"),
     # targets
     (PAPER, "title: Table 1", "titel: Table 1", "targets.table1: unknown key 'titel'; allowed: "),
     (PAPER, "    kind: table\n", "", "targets.table1: 'kind' is missing"),
@@ -294,9 +294,9 @@ REFUSED = [
     # scales
     (SCALE, "seeds: 0-3", "seeds: 3-1", "seeds: '3-1' holds no seed; write first-last, first not above last"),
     (SCALE, "seeds: 0-3", "seeds: 3", "seeds: 3 is not of type string"),
-    (SCALE, "seeds: 0-3", "seeds: '0'", r"seeds: '0' must have the form ^\d+-\d+$"),
-    (SCALE, "seeds: 0-3", "seeds: a-b", r"seeds: 'a-b' must have the form ^\d+-\d+$"),
-    (SCALE, "seeds: 0-3", "seeds: 0--3", r"seeds: '0--3' must have the form ^\d+-\d+$"),
+    (SCALE, "seeds: 0-3", "seeds: '0'", r"seeds: '0' must have the form ^[0-9]{1,9}-[0-9]{1,9}$"),
+    (SCALE, "seeds: 0-3", "seeds: a-b", r"seeds: 'a-b' must have the form ^[0-9]{1,9}-[0-9]{1,9}$"),
+    (SCALE, "seeds: 0-3", "seeds: 0--3", r"seeds: '0--3' must have the form ^[0-9]{1,9}-[0-9]{1,9}$"),
     (SCALE, "seeds: 0-3\n", "", "(top): 'seeds' is missing"),
     (SCALE, "seeds_per_job: 2", "seeds_per_job: 0", "seeds_per_job: 0 must be at least 1"),
     (SCALE, "seeds_per_job: 2", "seeds_per_job: all", "seeds_per_job: 'all' must have the form ^auto$"),
@@ -495,10 +495,8 @@ COSTS = """\
         ("split, tasks: 3", "random", "targets.table7: measure cost needs orders of tasks, not random"),
         ("[training_seconds]", "[lca10]", "targets.table7.metrics[0]: 'lca10' is not one of training_seconds, "
          "training_memory, testing_memory"),
-        ("measure: cost", "measure: learning", "targets.table7.metrics[0]: 'training_seconds' should not be valid "
-         "under {'enum': ['training_seconds', 'training_memory', 'testing_memory', 'training_minutes', "
-         "'likelihood_gradient', 'gradient_ratio', 'mean_predictive_entropy', 'entropy_captured', 'omega_all', "
-         "'unknown_auroc', 'accuracy_by_time', 'memory_by_time']}"),
+        ("measure: cost", "measure: learning", "targets.table7.metrics[0]: 'training_seconds' is what another measure "
+         "takes"),
     ],
 )  # fmt: skip
 def test_costs_that_cannot_be_measured_are_refused_in_one_line(old, new, line):
@@ -964,7 +962,8 @@ def test_a_target_has_an_output_of_every_format_and_its_comparisons():
     Path("config/reported").mkdir()
     Path("config/reported/tiny.csv").write_text("paper,target,row\ntiny,table1,ER\n")
     edit(PAPER, "    render: results_table\n", "    render: results_table\n    paired: true\n")
-    named = {name: [path.name for path in target.outputs] for name, target in plan().targets.items()}
+    header = "paper,target,row,column,metric,value,spread,spread_kind,note"
+    Path("config/reported/tiny.csv").write_text(f"{header}\ntiny,table1,ER,MNIST,final_accuracy,80,,,\n")
     formats = ["csv", "md", "tex", "html"]
     assert named == {
         "tiny/table1": [f"table1.{ending}" for ending in [*formats, "reported.csv", "paired.csv"]],
