@@ -29,8 +29,9 @@ from clpapers.metrics.trade_offs import MINUTES
 from clpapers.streams.stream import load
 
 ROOT = Path(__file__).parents[1]
-PAPER, SCALE, SETTINGS, DATASETS, WEIGHTS = (
+PAPER, PRINTED, SCALE, SETTINGS, DATASETS, WEIGHTS = (
     "config/papers/tiny.yaml",
+    "config/reported/tiny.csv",
     "config/scales/tiny.yaml",
     "config/config.yaml",
     "config/datasets.yaml",
@@ -104,6 +105,13 @@ def edit(file, old, new):
     text = Path(file).read_text()
     assert old in text, f"{file} holds no {old!r}"
     Path(file).write_text(text.replace(old, new, 1))
+
+
+def printed(*lines):
+    """Write down what the paper `tiny` prints."""
+    Path(PRINTED).parent.mkdir()
+    header = "paper,target,row,column,metric,value,spread,spread_kind,note"
+    Path(PRINTED).write_text("".join(f"{line}\n" for line in (header, *lines)))
 
 
 def plan(**options):
@@ -261,8 +269,9 @@ REFUSED = [
     (PAPER, ", seed: 0}", "}", "targets.figure1.streams[0]: 'seed' is missing"),
     (PAPER, "nets: [mnist]", "nets: [mnits]", "targets.table2.nets[0]: 'mnits' is not one of mnist, cifar10"),
     (PAPER, "nets: [mnist]", "nets: [mnist-mir]", "targets.table2.nets[0]: 'mir' is not one of er, ace"),
-    (PAPER, "table, measure: architecture, render: architecture_table", "figure, measure: architecture, render: diagram",
-     "targets.table2.nets[0]: 'mnist' has no head joint_embedding; write <data set>-<learner> for a learner whose net has one"),
+    (PAPER, "kind: table, measure: architecture, render: architecture_table", "kind: figure, measure: architecture, "
+     "render: diagram", "targets.table2.nets[0]: 'mnist' has no head joint_embedding; write <data set>-<learner> for a "
+     "learner whose net has one"),
     # targets
     (PAPER, "title: Table 1", "titel: Table 1", "targets.table1: unknown key 'titel'; allowed: "),
     (PAPER, "    kind: table\n", "", "targets.table1: 'kind' is missing"),
@@ -959,11 +968,9 @@ def test_what_is_no_blocks_name_is_refused(name):
 
 
 def test_a_target_has_an_output_of_every_format_and_its_comparisons():
-    Path("config/reported").mkdir()
-    Path("config/reported/tiny.csv").write_text("paper,target,row\ntiny,table1,ER\n")
+    printed("tiny,table1,ER,MNIST,final_accuracy,80,,,")
     edit(PAPER, "    render: results_table\n", "    render: results_table\n    paired: true\n")
-    header = "paper,target,row,column,metric,value,spread,spread_kind,note"
-    Path("config/reported/tiny.csv").write_text(f"{header}\ntiny,table1,ER,MNIST,final_accuracy,80,,,\n")
+    named = {name: [path.name for path in target.outputs] for name, target in plan().targets.items()}
     formats = ["csv", "md", "tex", "html"]
     assert named == {
         "tiny/table1": [f"table1.{ending}" for ending in [*formats, "reported.csv", "paired.csv"]],
