@@ -177,7 +177,9 @@ def read_csv(path: Path) -> dict[str, dict[str, str]]:
                 lines[where] = line
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
-    except (csv.Error, UnicodeDecodeError) as error:
+    except csv.Error as error:
+        raise ConfigError(f"{path}: line {reader.line_num}: {error}") from None
+    except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: {error}") from None
     validate(lines, schema("reported"), path)
     return lines
