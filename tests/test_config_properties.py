@@ -166,15 +166,43 @@ def nest(levels):
     return functools.reduce(lambda inner, _: [inner], range(levels), 1)
 
 
-LABELS = "0-0 5-2 0-999999999 0-99999999999 ٠-٣ task full toy-3 toy-999999999 mnist- -er 1e-3 none null x ../../x a/b".split()
+LABELS = [
+    "0-0",
+    "5-2",
+    "0-999999999",
+    "0-99999999999",
+    "٠-٣",
+    "task",
+    "full",
+    "toy-3",
+    "toy-999999999",
+    "mnist-",
+    "-er",
+]
 JUNK = st.one_of(
     st.sampled_from(
         [None, True, False, 0, 1, -1, 2, 7, 1.0, 10.0, 0.5, -0.5, 1e-9, 1e308, 1e-320, 10**6, 2**31, 10**30]
     ),
-    st.sampled_from([float("nan"), float("inf"), 10**5000, datetime.date(2001, 2, 3), b"\xff", nest(25), nest(200)]),
+    st.sampled_from([float("nan"), float("inf"), datetime.date(2001, 2, 3), b"\xff", nest(25), nest(200)]),
     st.sampled_from([[], [[]], [None], [1, 1], [{}], {}, {"a": {}}, {"name": "x"}, {1: 2}, {None: 1}, {"x" * 5000: 1}]),
     st.sampled_from(
-        ["", " ", "a\nb", "tasks\n", "日本語", "x" * 5000, "\x1b[31m", {"a\nb": 1}, {"\u2028": {}}, *LABELS]
+        [
+            "",
+            " ",
+            "a\nb",
+            "tasks\n",
+            "日本語",
+            "x" * 5000,
+            "\x1b[31m",
+            "1e-3",
+            "none",
+            "null",
+            "../../x",
+            "a/b",
+            {"a\nb": 1},
+            {"\u2028": {}},
+            *LABELS,
+        ]
     ),
     st.text(max_size=12),
     st.integers(),

@@ -18,7 +18,7 @@ from pathlib import Path
 import jsonschema
 import yaml
 
-from clpapers.streams.chunks import CLASS_CHUNKS, chunks_of_classes, overlapping_classes
+from clpapers.streams.chunks import CLASS_CHUNKS, chunks_of_classes, classes_of, overlapping_classes
 from clpapers.streams.oracles import shared_out
 from clpapers.streams.orders import canonical, slug
 from clpapers.streams.restrictions import RESTRICTIONS
@@ -928,8 +928,10 @@ class Plan:
             spec["features"] = self.datasets[dataset]["features"]
         for key, value in schema("paper")["$defs"]["learner_needs"]["const"].get(method, {}).items():
             found = functools.reduce(lambda block, part: block[part], key.split("."), spec)
-            if found != value:
-                raise ConfigError(f"{file}: {where}: learner {method} needs {key} {value}, not {found}")
+            allowed = value if isinstance(value, list) else [value]
+            if found not in allowed:
+                raise ConfigError(f"{file}: {where}: learner {method} needs {key} {' or '.join(allowed)}, not {found}")
+        self._fits(f"{file}: {where}", spec)
         if "cycles" in spec["order"] and method in schema("paper")["$defs"]["learner_of_tasks_that_come_once"]["const"]:
             raise ConfigError(
                 f"{file}: {where}: order.cycles: learner {method} needs tasks that come once; leave it out"
@@ -959,6 +961,12 @@ class Plan:
                 f"{file}: {where}: learner {learner['name']} needs an oracle that names tasks, not entropy"
             )
 
+        if "widths" in learner:
+            tasks = order.get("tasks", 1) if oracle["name"] == "chunks" else oracle.get("tasks", 1)
+            models = str(len(oracle["shares"]) if "shares" in oracle else tasks)
+            if models not in learner["widths"]:
+                there = ", ".join(learner["widths"])
+                raise ConfigError(f"{file}: {where}: learner.widths: {models} models are not among {there}")
         one_task = oracle["name"] == "none" or oracle.get("tasks") == 1
         all_compete = one_task or oracle["name"] == "random_tasks" or "competing" not in looks_at
         train, view, evaluated = "none" if all_compete else restriction.train, restriction.test, {}
@@ -1013,6 +1021,10 @@ class Plan:
         """Refuse a net that is incomplete, or that wants of a data set or of its weights what these do not have."""
         self._complete(file, where, "net", net)
         facts, weights = self.datasets[dataset], pretrained(net)
+        if "features" in facts and net["name"] not in ("mlp", "exstream_mlp"):
+            raise ConfigError(
+                f"{file}: {where}: net.name {net['name']}: {dataset} has features; take mlp or exstream_mlp"
+            )
         if net.get("head") == "joint_embedding" and "attributes" not in facts:
             there = " or ".join(name for name, each in self.datasets.items() if "attributes" in each)
             raise ConfigError(f"{file}: {where}: net.head joint_embedding: it needs attributes, which only {there} has")
@@ -1027,6 +1039,25 @@ class Plan:
                 wanted = f"{key} {self.weights[weights][key]}, not {found}"
                 raise ConfigError(
                     f"{file}: {where}: net.weights {net['weights']} needs {wanted}; or write weights: none"
+                )
+
+    def _fits(self, at: str, spec: dict) -> None:
+        """Refuse what a learner asks of its images or of its memory and they do not give."""
+        learner, order, classes = spec["learner"], spec["order"], self._classes(spec["dataset"])
+        height, width, _ = self.datasets[spec["dataset"]]["shape"]
+        halved = learner["name"] == "cn_dpm" or learner.get("gan", {}).get("name") in ("gan_conv", "dcgan")
+        if halved and (height % 4 or width % 4):
+            raise ConfigError(
+                f"{at}: learner {learner['name']} needs sides that are multiples of 4 pixels, not {height}×{width}"
+            )
+        if "write" in learner:  # an episodic memory: items of each class of each task
+            slots = len(classes_of(order, classes))
+            if order["name"] in ("split_overlapping", "permuted_pixels"):
+                slots = order["tasks"] * order.get("per_task", classes)
+            if spec["budget"]["memory"] < slots:
+                raise ConfigError(
+                    f"{at}: budget.memory: {spec['budget']['memory']} is fewer than one item for each class of each "
+                    f"task; take {slots} or more"
                 )
 
     def _scaling(self, file: Path, where: str, spec: dict) -> None:
