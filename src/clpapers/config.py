@@ -178,7 +178,7 @@ def read_csv(path: Path) -> dict[str, dict[str, str]]:
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
     except csv.Error as error:
-        raise ConfigError(f"{path}: line {reader.line_num}: {error}") from None
+        raise ConfigError(f"{path}: line {reader.reader.line_num}: {error}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: {error}") from None
     validate(lines, schema("reported"), path)
