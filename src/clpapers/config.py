@@ -1224,7 +1224,7 @@ def _defining(function: str, package: str) -> list[str]:
 def _draws(render: str, kind: str) -> bool:
     """Whether a renderer makes a `kind`, `table` or `figure`, as its signature says."""
     text = (Path(__file__).parent / "targets" / f"{render}.py").read_text(encoding="utf-8")
-    return re.search(rf"^def render\(.*\) -> {kind.title()}:$", text, re.MULTILINE) is not None
+    return re.search(rf"^def render\([^)]*\) -> {kind.title()}:$", text, re.MULTILINE) is not None
 
 
 def _digest(content: object) -> str:
