@@ -29,8 +29,9 @@ from clpapers.metrics.trade_offs import MINUTES
 from clpapers.streams.stream import load
 
 ROOT = Path(__file__).parents[1]
-PAPER, SCALE, SETTINGS, DATASETS, WEIGHTS = (
+PAPER, PRINTED, SCALE, SETTINGS, DATASETS, WEIGHTS = (
     "config/papers/tiny.yaml",
+    "config/reported/tiny.csv",
     "config/scales/tiny.yaml",
     "config/config.yaml",
     "config/datasets.yaml",
@@ -104,6 +105,13 @@ def edit(file, old, new):
     text = Path(file).read_text()
     assert old in text, f"{file} holds no {old!r}"
     Path(file).write_text(text.replace(old, new, 1))
+
+
+def printed(*lines):
+    """Write down what the paper `tiny` prints."""
+    Path(PRINTED).parent.mkdir()
+    header = "paper,target,row,column,metric,value,spread,spread_kind,note"
+    Path(PRINTED).write_text("".join(f"{line}\n" for line in (header, *lines)))
 
 
 def plan(**options):
@@ -261,8 +269,9 @@ REFUSED = [
     (PAPER, ", seed: 0}", "}", "targets.figure1.streams[0]: 'seed' is missing"),
     (PAPER, "nets: [mnist]", "nets: [mnits]", "targets.table2.nets[0]: 'mnits' is not one of mnist, cifar10"),
     (PAPER, "nets: [mnist]", "nets: [mnist-mir]", "targets.table2.nets[0]: 'mir' is not one of er, ace"),
-    (PAPER, "architecture_table,\n     nets: [mnist]", "diagram,\n     nets: [mnist]", "targets.table2.nets[0]: 'mnist'"
-     " has no head joint_embedding; write <data set>-<learner> for a learner whose net has one"),
+    (PAPER, "kind: table, measure: architecture, render: architecture_table", "kind: figure, measure: architecture, "
+     "render: diagram", "targets.table2.nets[0]: 'mnist' has no head joint_embedding; write <data set>-<learner> for a "
+     "learner whose net has one"),
     # targets
     (PAPER, "title: Table 1", "titel: Table 1", "targets.table1: unknown key 'titel'; allowed: "),
     (PAPER, "    kind: table\n", "", "targets.table1: 'kind' is missing"),
@@ -294,9 +303,9 @@ REFUSED = [
     # scales
     (SCALE, "seeds: 0-3", "seeds: 3-1", "seeds: '3-1' holds no seed; write first-last, first not above last"),
     (SCALE, "seeds: 0-3", "seeds: 3", "seeds: 3 is not of type string"),
-    (SCALE, "seeds: 0-3", "seeds: '0'", r"seeds: '0' must have the form ^\d+-\d+$"),
-    (SCALE, "seeds: 0-3", "seeds: a-b", r"seeds: 'a-b' must have the form ^\d+-\d+$"),
-    (SCALE, "seeds: 0-3", "seeds: 0--3", r"seeds: '0--3' must have the form ^\d+-\d+$"),
+    (SCALE, "seeds: 0-3", "seeds: '0'", r"seeds: '0' must have the form ^[0-9]{1,9}-[0-9]{1,9}$"),
+    (SCALE, "seeds: 0-3", "seeds: a-b", r"seeds: 'a-b' must have the form ^[0-9]{1,9}-[0-9]{1,9}$"),
+    (SCALE, "seeds: 0-3", "seeds: 0--3", r"seeds: '0--3' must have the form ^[0-9]{1,9}-[0-9]{1,9}$"),
     (SCALE, "seeds: 0-3\n", "", "(top): 'seeds' is missing"),
     (SCALE, "seeds_per_job: 2", "seeds_per_job: 0", "seeds_per_job: 0 must be at least 1"),
     (SCALE, "seeds_per_job: 2", "seeds_per_job: all", "seeds_per_job: 'all' must have the form ^auto$"),
@@ -336,6 +345,46 @@ REFUSED = [
     (DATASETS, "{of: icubworld, weights: resnet50_imagenet, size: 224}", "{of: cifar10, weights: resnet50_imagenet, "
      "size: 224, train_per_instance: 5}", "icubworld_resnet50.features.train_per_instance: cifar10 has no instances; "
      "leave it out"),
+    # what would only fail when it is run
+    (PAPER, "memory: 10", "memory: 10.0", "defaults.budget.memory: 10.0 is not of type integer"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: split, tasks: 11", f"{CELL}: order split: tasks: 11 is more than the "
+     "10 classes"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: split_range, first: 5, last: 10, tasks: 2", f"{CELL}: order "
+     "split_range: 5 to 10 are not among the 10 classes"),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: split_overlapping, first: 5, last: 9, tasks: 2, per_task: 6",
+     f"{CELL}: order split_overlapping: per_task: 6 is more than the 5 classes"),
+    (PAPER, "length: null", "length: 50001", "targets.table1, cell dataset=cifar10 learner=er: order.length: 50001 is "
+     "more than the 50000 items"),
+    (PAPER, "er: {forward: separate}", "er: {method: s_gem, write: ring, cell: {budget: {memory: 9}}}", f"{CELL}: "
+     "budget.memory: 9 is fewer than one item for each class of each task; take 10 or more"),
+    (PAPER, "er: {forward: separate}", "er: {method: prog_nn}", "targets.table1, cell dataset=cifar10 learner=er: "
+     "learner prog_nn needs net.name mlp or resnet18_reduced or resnet18, not cnn"),
+    (PAPER, "er: {forward: separate}", "er: {method: multi_model, widths: {'2': 3}}", f"{CELL}: learner.widths: 1 "
+     "models are not among 2"),
+    (PAPER, "  cifar10: {net: {name", "  icubworld_resnet50: {net: {name", "datasets.icubworld_resnet50: net.name cnn: "
+     "icubworld_resnet50 has features; take mlp or exstream_mlp"),
+    (PAPER, "nets: [mnist]", "nets: ['']", "targets.table2.nets[0]: '' is not one of mnist, cifar10"),
+    (PAPER, "nets: [mnist]", "nets: [mnist-]", "targets.table2.nets[0]: '' is not one of er, ace"),
+    (PAPER, "kind: table\n", "kind: figure\n", "targets.table1.kind: render results_table draws no figure"),
+    (PAPER, GRID, GRID + "\n    rows: learnr", "targets.table1.rows: 'learnr' is not a factor of the grid: dataset, "
+     "learner"),
+    (PAPER, GRID, GRID + "\n    per_class: [mnits]", "targets.table1.per_class: 'mnits' is not one of mnist, cifar10"),
+    (PAPER, "  table1:\n", "  table 1:\n", r"targets: 'table 1' must have the form ^\w+$"),
+    (PAPER, "  table1:\n", "  ../table1:\n", r"targets: '../table1' must have the form ^\w+$"),
+    (PAPER, "paper: tiny\n", "paper: tyni\n", "paper: 'tyni' is not the file's name, tiny"),
+    (SCALE, "length: 30", "length: 60001", f"papers.tiny: {CELL}: order.length: 60001 is more than the 60000 items"),
+    (SCALE, "seeds: 0-3", "seeds: 0-1000", "seeds: '0-1000' holds 1001 seeds; take at most 1000"),
+    # YAML that is more than JSON, or more than memory holds
+    (PAPER, "memory: 10", "memory: 0x_", "line 6 '0x_' is not of type int"),
+    (PAPER, "memory: 10", "memory: 99999999999", "line 6 '99999999999' is beyond ±2147483647"),
+    (PAPER, "paper: tiny\n", "paper: tiny\n1: 2\n", "line 2 key '1' is not text; write it in quotes"),
+    (PAPER, "paper: tiny\n", 'paper: tiny\n"a\\nb": 2\n', r"line 2 key 'a\nb' is not a line of text"),
+    (PAPER, "paper: tiny\n", "paper: !!python/name:os.system\n", "line 1 could not determine a constructor for the "
+     "tag 'tag:yaml.org,2002:python/name:os.system'"),
+    (PAPER, "paper: tiny\n", "paper: &a [*a]\n", "line 1 found unconstructable recursive node"),
+    (PAPER, "paper: tiny\n", f"paper: {'[' * 100}\n", "line 1 nests deeper than 30 levels"),
+    (PAPER, "paper: tiny\n", "".join(f"a{i}: &a{i} [{f'*a{i - 1},' * 9 * (i > 0)} 1]\n" for i in range(7)), "line 6 "
+     "holds more than 50000 values, aliases counted as what they stand for"),
     # pre-trained weights
     (WEIGHTS, "width: 64", "width: 0", "resnet18_imagenet.width: 0 must be at least 1"),
     (WEIGHTS, "kind: standin", "kind: stand_in", "resnet18_imagenet.sources[2].kind: 'stand_in' is not one of folder, "
@@ -363,6 +412,35 @@ def test_what_is_wrong_is_refused_in_one_line(file, old, new, line):
     assert "\n" not in told
     assert told.startswith(f"{file}: {line}")
     assert told == f"{file}: {line}" or line.endswith(" ")  # a line that ends in a blank goes on with what there is
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (["tiny,tabel1,ER,MNIST,x,80,,,"], "line 2.target: 'tabel1' is not one of table1, figure1, table2"),
+        (["tyni,table1,ER,MNIST,final_accuracy,80,,,"], "line 2.paper: 'tyni' is not one of tiny"),
+        (["tiny,table1,ER,MNIST,final_accuracy,80,,"], "line 2 does not have 9 columns; quote what holds a comma"),
+        (["tiny,table1,E,R,MNIST,final_accuracy,80,,,"], "line 2 does not have 9 columns; quote what holds a comma"),
+        (["tiny,table1,ER,MNIST,final_accuracy,8O,,,"], "line 2.value: '8O' must have the form "),
+        (["tiny,table1,ER,MNIST,final_accuracy,80,1,spread_1_runs,"], "line 2.spread_kind: 'spread_1_runs' must have "),
+        (["tiny,table1,ER,MNIST,final_accuracy,80,-1,spread_9_runs,"], "line 2.spread: '-1' must have the form "),
+        (["tiny,table1,ER,MNIST,final_accuracy,80,,,"] * 2, "line 3 is of the same target, row, column and metric as "
+         "line 2"),
+        (['tiny,table1,"ER,MNIST,final_accuracy,80,,,'], "line 2: unexpected end of data"),
+    ],
+)  # fmt: skip
+def test_a_wrong_line_of_a_transcription_is_refused_before_anything_starts(lines, told):
+    printed(*lines)
+    with pytest.raises(ConfigError) as refusal:
+        plan()
+    assert str(refusal.value).startswith(f"{PRINTED}: {told}")
+
+
+def test_a_transcription_without_its_first_line_is_refused():
+    printed()
+    Path(PRINTED).write_text("paper,target\n")
+    with pytest.raises(ConfigError, match=f"^{PRINTED}: line 1 is not paper,target,row,column,metric,value,spread,"):
+        plan()
 
 
 @pytest.mark.parametrize(
@@ -495,10 +573,8 @@ COSTS = """\
         ("split, tasks: 3", "random", "targets.table7: measure cost needs orders of tasks, not random"),
         ("[training_seconds]", "[lca10]", "targets.table7.metrics[0]: 'lca10' is not one of training_seconds, "
          "training_memory, testing_memory"),
-        ("measure: cost", "measure: learning", "targets.table7.metrics[0]: 'training_seconds' should not be valid "
-         "under {'enum': ['training_seconds', 'training_memory', 'testing_memory', 'training_minutes', "
-         "'likelihood_gradient', 'gradient_ratio', 'mean_predictive_entropy', 'entropy_captured', 'omega_all', "
-         "'unknown_auroc', 'accuracy_by_time', 'memory_by_time']}"),
+        ("measure: cost", "measure: learning", "targets.table7.metrics[0]: 'training_seconds' is what another measure "
+         "takes"),
     ],
 )  # fmt: skip
 def test_costs_that_cannot_be_measured_are_refused_in_one_line(old, new, line):
@@ -677,7 +753,7 @@ METHODS = {
     "icarl": {"loss": {"name": "binary", "temperature": 2}, "space": "features", "exemplars": "batch"},
     "gr": GR | {"new_share": "half"},
     "gr_by_tasks": GR | {"new_share": "by_tasks", "method": "gr"},
-    "mm": {"method": "multi_model", "widths": {"2": 3}},
+    "mm": {"method": "multi_model", "widths": {"1": 3, "2": 3, "3": 3, "4": 3, "5": 3}},
     "rand": {"method": "random"},
     "randmm": {"method": "random_multi_model"},
 }
@@ -961,8 +1037,7 @@ def test_what_is_no_blocks_name_is_refused(name):
 
 
 def test_a_target_has_an_output_of_every_format_and_its_comparisons():
-    Path("config/reported").mkdir()
-    Path("config/reported/tiny.csv").write_text("paper,target,row\ntiny,table1,ER\n")
+    printed("tiny,table1,ER,MNIST,final_accuracy,80,,,")
     edit(PAPER, "    render: results_table\n", "    render: results_table\n    paired: true\n")
     named = {name: [path.name for path in target.outputs] for name, target in plan().targets.items()}
     formats = ["csv", "md", "tex", "html"]

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import difflib
 import functools
 import hashlib
 import itertools
 import json
 import math
 import re
+import reprlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import jsonschema
 import yaml
 
-from clpapers.streams.chunks import CLASS_CHUNKS
+from clpapers.streams.chunks import CLASS_CHUNKS, chunks_of_classes, classes_of, overlapping_classes
 from clpapers.streams.oracles import shared_out
 from clpapers.streams.orders import canonical, slug
 from clpapers.streams.restrictions import RESTRICTIONS
@@ -23,32 +26,62 @@ from clpapers.streams.restrictions import RESTRICTIONS
 CONFIG = Path("config")
 SCHEMAS = Path("workflow/schemas")
 RESULTS = Path("results")
-TOY = re.compile(r"toy(-[1-9]\d*)+$")  # `toy-13-17-10`: no images, just so many items of each class
+TOY = re.compile(r"toy(-[1-9]\d{0,5})+$", re.ASCII)  # `toy-13-17-10`: no images, just so many items of each class
 # Keys of a target that only a rendering looks at.
 RENDERED = ("title", "caption", "section", "names", "render", "calibrated", "ratios", "desiderata", "spread")
 SELECTED = "selected"  # stands in a cell's description for a value that is read from a selection's file
 # Of orders and nets: without them the hashes of other cells stay as they were.
 OPTIONAL = ("epochs", "cycles", "unpermuted_first", "init", "epsilon")
 FEATURES = 2048  # numbers that a ResNet-50 makes of an image
+LONGEST = 400  # characters of a refusal
+DEEPEST, LARGEST = 30, 50_000  # levels of a YAML file; its values, an alias counted as all that it stands for
+MOST = 1000  # seeds
 MIXING = ("random", "offline", "dominant")  # orders in which a batch holds items of (nearly) every class
 
 
 class ConfigError(Exception):
-    """Bad configuration; the text is one line: file, key, value, remedy."""
+    """Bad configuration; the text is one line: file, key, value, remedy.
+
+    One line of printable characters, not longer than `LONGEST`, whatever stands in the files it speaks of.
+    """
+
+    def __init__(self, text: str):
+        line = "".join(c if c.isprintable() else " " for c in text)
+        super().__init__(line if len(line) <= LONGEST else f"{line[: LONGEST - 103]} … {line[-100:]}")
 
 
 # --- reading and validating ----------------------------------------------------------------------------------
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML that refuses a key given twice, of which the plain loader would silently drop the first, and ±∞ and NaN."""
+    """YAML of what JSON has: mappings by text, lists, text, numbers, true, false and null.
+
+    Refuses what the plain loader takes: a key given twice, of which it would silently drop the first, a key that is no
+    text or not printable, ±∞, NaN and whole numbers that no count can be. A date is text.
+    """
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
+        try:
+            return super().construct_object(node, deep)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # such as `!!int x`
+            kind = node.tag.rpartition(":")[2]
+            problem = f"{_shown(node.value)} is not of type {kind}"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from None
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict:
-    keys = [key.value for key, _ in node.value]
-    for i, (key, _) in enumerate(node.value):
-        if key.value in keys[:i]:
-            raise yaml.constructor.ConstructorError(None, None, f"key '{key.value}' stands twice", key.start_mark)
+    seen = set()
+    for key, _ in node.value:
+        problem = None
+        if key.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"):
+            problem = f"key {_shown(key.value)} is not text; write it in quotes"
+        elif not key.value.isprintable():
+            problem = f"key {_shown(key.value)} is not a line of text"
+        elif key.value in seen:
+            problem = f"key '{key.value}' stands twice"
+        if problem:
+            raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+        seen.add(key.value)
     loader.flatten_mapping(node)
     return loader.construct_mapping(node, deep=True)
 
@@ -60,17 +93,59 @@ def _number(loader: _Loader, node: yaml.ScalarNode) -> float:
     return value
 
 
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-_Loader.add_constructor("tag:yaml.org,2002:float", _number)
+def _whole(loader: _Loader, node: yaml.ScalarNode) -> int:
+    value = loader.construct_yaml_int(node)
+    if abs(value) >= 2**31:
+        problem = f"{_shown(node.value)} is beyond ±2147483647"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+    return value
+
+
+_Loader.yaml_constructors = {
+    f"tag:yaml.org,2002:{kind}": constructor
+    for kind, constructor in {
+        "null": yaml.CSafeLoader.construct_yaml_null,
+        "bool": yaml.CSafeLoader.construct_yaml_bool,
+        "int": _whole,
+        "float": _number,
+        "str": yaml.CSafeLoader.construct_yaml_str,
+        "timestamp": yaml.CSafeLoader.construct_yaml_str,
+        "seq": yaml.CSafeLoader.construct_yaml_seq,
+        "map": _mapping,
+    }.items()
+} | {None: yaml.CSafeLoader.construct_undefined}
+
+
+def _check_size(text: str) -> None:
+    """Refuse YAML that nests too deep or whose aliases stand for too much; read event by event, nothing is built."""
+    inside, sizes, anchored = [], [0], {}
+    for event in yaml.parse(text, _Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            inside.append(event.anchor)
+            sizes.append(1)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchored[inside.pop()] = size = sizes.pop()
+            sizes[-1] += size
+        elif isinstance(event, yaml.NodeEvent):
+            sizes[-1] += anchored.get(event.anchor, 1) if isinstance(event, yaml.AliasEvent) else 1
+        if len(inside) > DEEPEST:
+            raise yaml.composer.ComposerError(None, None, f"nests deeper than {DEEPEST} levels", event.start_mark)
+        if sizes[-1] > LARGEST:
+            problem = f"holds more than {LARGEST} values, aliases counted as what they stand for"
+            raise yaml.composer.ComposerError(None, None, problem, event.start_mark)
 
 
 def read_yaml(path: Path) -> dict:
     """A YAML file as a dictionary; raises `ConfigError` naming file and line."""
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+        text = path.read_text(encoding="utf-8")
+        _check_size(text)
+        content = yaml.load(text, _Loader)
     except FileNotFoundError:
         there = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
         raise ConfigError(f"{path}: no such file; there are: {there}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         problem = getattr(error, "problem", None) or str(error)
         line = f" line {error.problem_mark.line + 1}" if getattr(error, "problem_mark", None) else ""
@@ -78,6 +153,36 @@ def read_yaml(path: Path) -> dict:
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: holds no keys; expected a mapping")
     return content
+
+
+def read_csv(path: Path) -> dict[str, dict[str, str]]:
+    """The lines of a transcription config/reported/*.csv by their place, such as `line 2`; checked.
+
+    Raises `ConfigError` naming file, line and column.
+    """
+    lines: dict[str, dict[str, str]] = {}
+    columns, seen = schema("reported")["additionalProperties"]["required"], {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            if reader.fieldnames != columns:
+                raise ConfigError(f"{path}: line 1 is not {','.join(columns)}")
+            for line in reader:
+                where = f"line {reader.line_num}"
+                if None in line or None in line.values():
+                    raise ConfigError(f"{path}: {where} does not have {len(columns)} columns; quote what holds a comma")
+                first = seen.setdefault(tuple(line[key] for key in ("target", "row", "column", "metric")), where)
+                if first != where:
+                    raise ConfigError(f"{path}: {where} is of the same target, row, column and metric as {first}")
+                lines[where] = line
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except csv.Error as error:
+        raise ConfigError(f"{path}: line {reader.reader.line_num}: {error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    validate(lines, schema("reported"), path)
+    return lines
 
 
 @functools.cache
@@ -90,39 +195,72 @@ def _key(path) -> str:
     return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).lstrip(".") or "(top)"
 
 
+_SHOW = reprlib.Repr()
+_SHOW.maxstring = _SHOW.maxother = 60
+
+
+def _shown(value: object) -> str:
+    """A value as Python writes it, cut where it is long."""
+    return _SHOW.repr(value)
+
+
+def _names(known: Iterable, wanted: object) -> str:
+    """What is allowed: all of it, or of a long list what is most like what was `wanted`."""
+    known = [str(name) for name in known]
+    if len(", ".join(known)) <= 240:
+        return ", ".join(known)
+    close = difflib.get_close_matches(str(wanted)[:60], known, n=6, cutoff=0)
+    return f"{', '.join(close)}, … ({len(known)} in all)"
+
+
+# To which 10.0 is no integer: as a count it would not do.
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    ),
+)
+
+
 def _complaint(error: jsonschema.ValidationError) -> str:
     """One line for one schema violation: key, value, what is allowed."""
     key, value, rule = _key(error.absolute_path), error.instance, error.validator
+    shown, asked = _shown(value), error.validator_value
     if rule == "additionalProperties":
         known = sorted(error.schema.get("properties", {}))
-        unknown = sorted(set(value) - set(known))
-        return f"{key}: unknown key '{unknown[0]}'; allowed: {', '.join(known)}"
+        unknown = sorted(set(value) - set(known))[0]
+        return f"{key}: unknown key '{unknown}'; allowed: {_names(known, unknown)}"
     if rule == "enum":
-        return f"{key}: {value!r} is not one of {', '.join(map(str, error.validator_value))}"
+        return f"{key}: {shown} is not one of {_names(asked, value)}"
     if rule == "required":
-        missing = [name for name in error.validator_value if name not in value]
+        missing = [name for name in asked if name not in value]
         return f"{key}: '{missing[0]}' is missing"
     if rule == "type":
-        kinds = error.validator_value
-        kinds = " or ".join(kinds) if isinstance(kinds, list) else kinds
+        kinds = " or ".join(asked) if isinstance(asked, list) else asked
         hint = "; YAML reads 1e-3 as text, write 1.0e-3" if re.fullmatch(r"[-+]?[\d.]+[eE][-+]?\d+", str(value)) else ""
-        return f"{key}: {value!r} is not of type {kinds}{hint}"
+        return f"{key}: {shown} is not of type {kinds}{hint}"
+    if rule == "uniqueItems":
+        return f"{key}: {shown} holds an entry twice"
+    if rule == "not":
+        return f"{key}: {shown} is {asked['description']}"
     bounds = {
+        "const": "must be",
         "minimum": "must be at least",
         "exclusiveMinimum": "must be greater than",
         "maximum": "must be at most",
         "exclusiveMaximum": "must be less than",
         "pattern": "must have the form",
         "minItems": "needs at least this many entries:",
+        "maxItems": "takes at most this many entries:",
+        "minLength": "needs at least this many characters:",
+        "minProperties": "needs at least this many keys:",
     }
-    if rule in bounds:
-        return f"{key}: {value!r} {bounds[rule]} {error.validator_value}"
-    return f"{key}: {error.message}"
+    return f"{key}: {shown} {bounds[rule]} {asked}" if rule in bounds else f"{key}: {error.message}"
 
 
 def validate(content: object, rules: dict, file: str | Path, at: tuple = ()) -> None:
     """Raise `ConfigError` for the most telling violation of the schema `rules` in `content`, found in `file`."""
-    error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(rules).iter_errors(content))
+    error = jsonschema.exceptions.best_match(_Validator(rules).iter_errors(content))
     if error is not None:
         error.path.extendleft(reversed(at))
         raise ConfigError(f"{file}: {_complaint(error)}")
@@ -310,17 +448,11 @@ class Target:
     streams: tuple[tuple[str, dict, int], ...] = dataclasses.field(hash=False, default=())  # (dataset, order, seed)
     nets: tuple[dict, ...] = dataclasses.field(hash=False, default=())
     selections: tuple[tuple[dict, Selection], ...] = dataclasses.field(hash=False, default=())  # (factors, selection)
+    reported: Path | None = None  # the file of printed numbers, where the paper prints any for this target
 
     @property
     def metrics(self) -> Path:
         return RESULTS / self.scale / "metrics" / self.paper / f"{self.name}.csv"
-
-    @property
-    def reported(self) -> Path | None:
-        """The file of printed numbers where the paper prints any for this target."""
-        path = CONFIG / "reported" / f"{self.paper}.csv"
-        has = path.is_file() and any(f",{self.name}," in line for line in path.read_text().splitlines())
-        return path if has else None
 
     @property
     def stem(self) -> Path:
@@ -448,11 +580,14 @@ class Plan:
 
     # reading a paper
 
-    def _paper(self, paper: str) -> Iterator[Target]:
+    def _paper(self, paper: str) -> list[Target]:
         file = CONFIG / "papers" / f"{paper}.yaml"
         written, overlay = read_yaml(file), self.settings.get("papers", {}).get(paper, {})
         validate(written, schema("paper"), file)
         validate(overlay, schema("paper"), self.scale_file, ("papers", paper))
+        for source, at, part in ((file, "paper", written), (self.scale_file, f"papers.{paper}.paper", overlay)):
+            if part.get("paper", paper) != paper:
+                raise ConfigError(f"{source}: {at}: {_shown(part['paper'])} is not the file's name, {paper}")
         for key in ("datasets", "learners", "targets"):
             for name in overlay.get(key, {}):
                 if name not in written.get(key, {}):
@@ -468,7 +603,26 @@ class Plan:
                 for label, options in block.get("learners", {}).items():
                     place = (*at, "datasets", name, "learners", label)
                     self._learner_options(source, place, label, options, written)
-        content = merge(written, overlay)
+        transcription = CONFIG / "reported" / f"{paper}.csv"
+        printed = read_csv(transcription) if transcription.is_file() else {}
+        for place, line in printed.items():
+            for key, known in (("paper", [paper]), ("target", written.get("targets", {}))):
+                if line[key] not in known:
+                    names = _names(known, line[key])
+                    raise ConfigError(f"{transcription}: {place}.{key}: {_shown(line[key])} is not one of {names}")
+        numbered = {line["target"]: transcription for line in printed.values()}
+        try:
+            return self._targets(paper, file, merge(written, overlay), numbered)
+        except ConfigError as error:
+            try:
+                self._targets(paper, file, written, numbered)
+            except ConfigError:
+                raise error from None
+            fault = str(error).removeprefix(f"{file}: ")  # what is right without the scale's part is the scale's fault
+            raise ConfigError(f"{self.scale_file}: papers.{paper}: {fault}") from None
+
+    def _targets(self, paper: str, file: Path, content: dict, numbered: dict[str, Path]) -> list[Target]:
+        """The targets of a paper's complete `content`; `numbered` has the file of printed numbers of those with any."""
         self.titles[paper] = content.get("title", paper)
         search = content.get("selection", {})
         for key, known in (("datasets", "datasets"), ("per_class", "datasets"), ("grid", "learners")):
@@ -481,8 +635,10 @@ class Plan:
             self._net(file, f"datasets.{dataset}", net, dataset)
             self.nets[f"{paper}/{dataset}"] = net
             self.outputs[f"{paper}/{dataset}"] = self._outputs(content, dataset)
-        for name, spec in content.get("targets", {}).items():
-            yield self._target(paper, file, content, name, spec)
+        return [
+            dataclasses.replace(self._target(paper, file, content, name, spec), reported=numbered.get(name))
+            for name, spec in content.get("targets", {}).items()
+        ]
 
     def _learner_options(self, file: Path, at: tuple, label: str, options: dict, written: dict) -> None:
         """Refuse options that the method does not take, at the place `at` in `file`."""
@@ -504,6 +660,8 @@ class Plan:
         seeds = seed_range(text)
         if not len(seeds):
             raise ConfigError(f"{file}: {key}: '{text}' holds no seed; write first-last, first not above last")
+        if len(seeds) > MOST:
+            raise ConfigError(f"{file}: {key}: '{text}' holds {len(seeds)} seeds; take at most {MOST}")
         return seeds
 
     def _target(self, paper: str, file: Path, content: dict, name: str, spec: dict) -> Target:
@@ -515,6 +673,8 @@ class Plan:
             there = _defining(key, stage)
             if spec[key] not in there:
                 raise ConfigError(f"{file}: {at}.{key}: '{spec[key]}' is not one of {', '.join(there)}")
+        if not _draws(spec["render"], spec["kind"]):
+            raise ConfigError(f"{file}: {at}.kind: render {spec['render']} draws no {spec['kind']}")
         seeds = spec.get("seeds", content.get("seeds", self.settings["seeds"]))
         seeds = self._seeds(seeds, file, f"{at}.seeds" if "seeds" in spec else "seeds")
         cells, selections = tuple(self._grid(paper, file, at, content, spec)), ()
@@ -525,6 +685,15 @@ class Plan:
             for learner in pair:
                 if learner not in spec.get("grid", {}).get("learner", []):
                     raise ConfigError(f"{file}: {at}.ratios[{i}]: {learner!r} is not in the grid")
+        grid = spec.get("grid", {})
+        for key in ("rows", "columns"):
+            if spec.get(key, "dataset") not in ("row", "dataset", *grid):
+                there = ", ".join(grid) or "none"
+                raise ConfigError(f"{file}: {at}.{key}: {spec[key]!r} is not a factor of the grid: {there}")
+        for dataset in spec.get("per_class", []):
+            if dataset not in content.get("datasets", {}):
+                there = ", ".join(content.get("datasets", {}))
+                raise ConfigError(f"{file}: {at}.per_class: {dataset!r} is not one of {there}")
         if spec.get("ideal") not in (None, *spec.get("grid", {}).get("learner", [])):
             raise ConfigError(f"{file}: {at}.ideal: {spec['ideal']!r} is not in the grid")
         for _, cell in cells:
@@ -589,9 +758,10 @@ class Plan:
 
     def _described(self, file: Path, at: str, content: dict, name: str) -> dict:
         """The net that a data set is learnt with, or, as `<data set>-<learner>`, that learner there."""
-        dataset, _, learner = name.partition("-")
-        for each, known in ((dataset, content.get("datasets", {})), (learner, content.get("learners", {}))):
-            if each and each not in known:
+        dataset, dash, learner = name.partition("-")
+        learners = [(learner, content.get("learners", {}))] if dash else []
+        for each, known in ((dataset, content.get("datasets", {})), *learners):
+            if each not in known:
                 raise ConfigError(f"{file}: {at}: {each!r} is not one of {', '.join(known)}")
         base = self._base(content, dataset)
         options = self._options(content, dataset, learner) if learner else {}
@@ -758,8 +928,10 @@ class Plan:
             spec["features"] = self.datasets[dataset]["features"]
         for key, value in schema("paper")["$defs"]["learner_needs"]["const"].get(method, {}).items():
             found = functools.reduce(lambda block, part: block[part], key.split("."), spec)
-            if found != value:
-                raise ConfigError(f"{file}: {where}: learner {method} needs {key} {value}, not {found}")
+            allowed = value if isinstance(value, list) else [value]
+            if found not in allowed:
+                raise ConfigError(f"{file}: {where}: learner {method} needs {key} {' or '.join(allowed)}, not {found}")
+        self._fits(f"{file}: {where}", spec)
         if "cycles" in spec["order"] and method in schema("paper")["$defs"]["learner_of_tasks_that_come_once"]["const"]:
             raise ConfigError(
                 f"{file}: {where}: order.cycles: learner {method} needs tasks that come once; leave it out"
@@ -789,6 +961,12 @@ class Plan:
                 f"{file}: {where}: learner {learner['name']} needs an oracle that names tasks, not entropy"
             )
 
+        if "widths" in learner:
+            tasks = order.get("tasks", 1) if oracle["name"] == "chunks" else oracle.get("tasks", 1)
+            models = str(len(oracle["shares"]) if "shares" in oracle else tasks)
+            if models not in learner["widths"]:
+                there = ", ".join(learner["widths"])
+                raise ConfigError(f"{file}: {where}: learner.widths: {models} models are not among {there}")
         one_task = oracle["name"] == "none" or oracle.get("tasks") == 1
         all_compete = one_task or oracle["name"] == "random_tasks" or "competing" not in looks_at
         train, view, evaluated = "none" if all_compete else restriction.train, restriction.test, {}
@@ -829,7 +1007,7 @@ class Plan:
                 raise ConfigError(f"{file}: {where}: oracle: {oracle!r} is not one of {', '.join(there) or 'none'}")
             oracle = there[oracle]
         self._complete(file, where, "oracle", oracle)
-        classes = dataset.count("-") if TOY.match(dataset) else len(self.datasets[dataset]["classes"])
+        classes = self._classes(dataset)
         if oracle["name"] == "split" and oracle["tasks"] > classes:
             raise ConfigError(f"{file}: {where}: oracle.tasks: {oracle['tasks']} is more than the {classes} classes")
         if oracle["name"] == "dominant_tasks":
@@ -843,6 +1021,10 @@ class Plan:
         """Refuse a net that is incomplete, or that wants of a data set or of its weights what these do not have."""
         self._complete(file, where, "net", net)
         facts, weights = self.datasets[dataset], pretrained(net)
+        if "features" in facts and net["name"] not in ("mlp", "exstream_mlp"):
+            raise ConfigError(
+                f"{file}: {where}: net.name {net['name']}: {dataset} has features; take mlp or exstream_mlp"
+            )
         if net.get("head") == "joint_embedding" and "attributes" not in facts:
             there = " or ".join(name for name, each in self.datasets.items() if "attributes" in each)
             raise ConfigError(f"{file}: {where}: net.head joint_embedding: it needs attributes, which only {there} has")
@@ -857,6 +1039,25 @@ class Plan:
                 wanted = f"{key} {self.weights[weights][key]}, not {found}"
                 raise ConfigError(
                     f"{file}: {where}: net.weights {net['weights']} needs {wanted}; or write weights: none"
+                )
+
+    def _fits(self, at: str, spec: dict) -> None:
+        """Refuse what a learner asks of its images or of its memory and they do not give."""
+        learner, order, classes = spec["learner"], spec["order"], self._classes(spec["dataset"])
+        height, width, _ = self.datasets[spec["dataset"]]["shape"]
+        halved = learner["name"] == "cn_dpm" or learner.get("gan", {}).get("name") in ("gan_conv", "dcgan")
+        if halved and (height % 4 or width % 4):
+            raise ConfigError(
+                f"{at}: learner {learner['name']} needs sides that are multiples of 4 pixels, not {height}×{width}"
+            )
+        if "write" in learner:  # an episodic memory: items of each class of each task
+            slots = len(classes_of(order, classes))
+            if order["name"] in ("split_overlapping", "permuted_pixels"):
+                slots = order["tasks"] * order.get("per_task", classes)
+            if spec["budget"]["memory"] < slots:
+                raise ConfigError(
+                    f"{at}: budget.memory: {spec['budget']['memory']} is fewer than one item for each class of each "
+                    f"task; take {slots} or more"
                 )
 
     def _scaling(self, file: Path, where: str, spec: dict) -> None:
@@ -901,9 +1102,27 @@ class Plan:
             there = " or ".join(name for name, each in self.datasets.items() if "instances" in each)
             raise ConfigError(f"{file}: {where}: order instances: {dataset} has none recorded, as {there} has")
         try:
-            return canonical(order)
+            order = canonical(order)
+            classes = self._classes(dataset)
+            chunks_of_classes(order, classes, seed=0)
+            if order["name"] == "split_overlapping":
+                overlapping_classes(order, classes, seed=0)
         except ValueError as error:
             raise ConfigError(f"{file}: {where}: {error}") from None
+        items = self._most_items(dataset)
+        if order["length"] is not None and order["length"] > items:
+            raise ConfigError(f"{file}: {where}: order.length: {order['length']} is more than the {items} items")
+        return order
+
+    def _classes(self, dataset: str) -> int:
+        return dataset.count("-") if TOY.match(dataset) else len(self.datasets[dataset]["classes"])
+
+    def _most_items(self, dataset: str) -> int:
+        """The size of the training split, of the real data or of a stand-in, which may be larger."""
+        if TOY.match(dataset):
+            return sum(map(int, dataset.split("-")[1:]))
+        stand_in = self.settings.get("stand_ins", {}).get(dataset, {}).get("train_per_class", 0)
+        return max(self.datasets[dataset]["train"], stand_in * self._classes(dataset))
 
     def _stream_order(self, file: Path, at: str, content: dict, stream: dict) -> dict:
         if TOY.match(stream["dataset"]):
@@ -999,6 +1218,13 @@ def _defining(function: str, package: str) -> list[str]:
     """The modules of one of our packages that define `function`; read, not imported, for they may be heavy."""
     files = (Path(__file__).parent / package).glob("[a-z]*.py")
     return sorted(file.stem for file in files if f"\ndef {function}(" in file.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def _draws(render: str, kind: str) -> bool:
+    """Whether a renderer makes a `kind`, `table` or `figure`, as its signature says."""
+    text = (Path(__file__).parent / "targets" / f"{render}.py").read_text(encoding="utf-8")
+    return re.search(rf"^def render\([^)]*\) -> {kind.title()}:$", text, re.MULTILINE) is not None
 
 
 def _digest(content: object) -> str:

@@ -49,12 +49,10 @@ def test_reading_printed_measured(tmp_path):
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        (
-            "80.1,0.5,range_10_runs",
-            r"reported\.csv: table1/ER/EMNIST/final_accuracy: spread_kind 'range_10_runs'",
-        ),
-        ("80.1,0.5,", "spread_kind ''"),
-        ("P + B*H,,", r"value 'P \+ B\*H' is not a number"),
+        ("80.1,0.5,range_10_runs", r"reported\.csv: line 2\.spread_kind: 'range_10_runs' must have the form"),
+        ("80.1,0.5,", r"line 2\.spread_kind: '' must have the form"),
+        ("80.1,0.5,spread_1_runs", r"line 2\.spread_kind: 'spread_1_runs' must have the form"),
+        ("P + B*H,,", r"line 2\.value: 'P \+ B\*H' must have the form"),
     ],
 )
 def test_what_cannot_be_read_is_refused(tmp_path, line, complaint):

@@ -47,6 +47,24 @@ def test_a_wrong_setting_on_the_command_line(pristine, setting, problem):
             "defaults.budget.memory: -1 must be at least 1",
         ),
         (
+            "config/papers/mini.yaml",
+            "memory: 10",
+            "memory: 10.0",
+            "defaults.budget.memory: 10.0 is not of type integer",
+        ),
+        (
+            "config/papers/mini.yaml",
+            "paper: mini",
+            "paper: !!python/name:os.system",
+            "line 1 could not determine a constructor for the tag 'tag:yaml.org,2002:python/name:os.system'",
+        ),
+        (
+            "config/reported/mini.csv",
+            "mini,table1",
+            "mini,tabel1",
+            "line 2.target: 'tabel1' is not one of table1, table2, figure1",
+        ),
+        (
             "config/scales/mini.yaml",
             "seeds: 0-1",
             "seeds: 1-0",

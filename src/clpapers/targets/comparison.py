@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from clpapers.config import ConfigError
+from clpapers.config import read_csv, schema
 from clpapers.metrics.intervals import Difference, critical, welch_from_summary
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.numbers import numbers, row_and_column
@@ -41,8 +41,9 @@ CALIBRATED = " ‘Calibrated’: a choice that the paper leaves open was read of
 
 def transcribed(path: Path | str, paper: str, target: str) -> pd.DataFrame:
     """The lines of a transcription `config/reported/*.csv` on what `paper` prints in `target`, as they stand there."""
-    lines = pd.read_csv(path, dtype=str, keep_default_na=False)
-    return lines[(lines["paper"] == paper) & (lines["target"] == target)]
+    lines = read_csv(Path(path)).values()
+    mine = [line for line in lines if (line["paper"], line["target"]) == (paper, target)]
+    return pd.DataFrame(mine, columns=schema("reported")["additionalProperties"]["required"])
 
 
 def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
@@ -56,24 +57,15 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
     what follows were it a standard deviation, and NaN for all other numbers. Lines of the kind `formula` are left out,
     and those noted `out of memory` have no number, whatever sign the paper puts there.
 
-    Raises `ConfigError` for a value that is no number and for a spread of a kind not known here.
+    Raises `ConfigError` as `read_csv` does.
     """
     lines, rows = transcribed(path, paper, target), []
     lines = lines[lines["spread_kind"] != "formula"]
     for line in lines.to_dict("records"):
-        where = f"{path}: {target}/{line['row']}/{line['column']}/{line['metric']}"
-        try:
-            value = np.nan if line["note"] == OUT_OF_MEMORY else float(line["value"] or "nan")
-        except ValueError:
-            raise ConfigError(f"{where}: value '{line['value']}' is not a number; leave this target's out") from None
+        value = np.nan if line["note"] == OUT_OF_MEMORY else float(line["value"] or "nan")
         kind, half, half_if_sd, n = "", np.nan, np.nan, 0
         if line["spread"]:
             match = SPREAD_KIND.fullmatch(line["spread_kind"])
-            if match is None:
-                raise ConfigError(
-                    f"{where}: spread_kind '{line['spread_kind']}' is not one of ci95_halfwidth_<n>_runs, "
-                    "spread_<n>_runs, population_sd_<n>_runs; teach read_reported what it means"
-                )
             kind, half, n = match[1], float(line["spread"]), int(match[2])
             if kind == "spread":
                 half *= float(critical(n - 1))

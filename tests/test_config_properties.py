@@ -1,0 +1,452 @@
+"""Any damage to any config file makes a plan that means it, or one line that says what and where; never a traceback.
+
+`CLPAPERS_EXAMPLES=5000 pytest tests/test_config_properties.py` tries so many of each kind, new ones every time.
+"""
+
+import copy
+import csv
+import dataclasses
+import datetime
+import functools
+import io
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from clpapers.config import CONFIG, LONGEST, ConfigError, Plan, all_papers, check_settings, read_yaml
+from clpapers.streams.orders import slug
+from clpapers.targets.comparison import read_reported
+
+ROOT = Path(__file__).parents[1]
+LIMIT = os.environ.get("CLPAPERS_EXAMPLES")
+FIXED = settings(
+    max_examples=int(LIMIT or 40),
+    derandomize=LIMIT is None,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def project(tmp_path_factory):
+    """A copy of all that a plan is made from, and in it the working directory."""
+    folder = tmp_path_factory.mktemp("project")
+    shutil.copytree(ROOT / "config", folder / "config")
+    shutil.copytree(ROOT / "workflow", folder / "workflow")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield
+
+
+# --- what reads each file ------------------------------------------------------------------------------------
+
+
+def planned(scale, paper):
+    """All that a plan says, in a form that can be compared."""
+    plan = Plan(scale, [paper])
+    for target in plan.targets.values():
+        assert target.outputs
+        for path in target.outputs:
+            assert re.fullmatch(rf"results/{scale}/targets/{paper}/\w+\.[a-z.]+", str(path))
+    for cell in plan.cells.values():
+        assert re.fullmatch(r"[0-9a-f]{10}", cell.hash)
+        assert json.loads(json.dumps(cell.spec)) == cell.spec
+        assert re.fullmatch(rf"results/{scale}/runs/\w+/[\w.-]+/\w+-{cell.hash}", str(cell.folder))
+        assert plan.results(cell)
+    said = {name: [target.digest, str(target.outputs), target.spec] for name, target in plan.targets.items()}
+    said |= {"scale": {key: value for key, value in plan.settings.items() if key != "papers"}}
+    said |= {"cells": sorted(plan.cells), "orders": sorted(slug(order) for order in plan.orders.values())}
+    return said | {name: getattr(plan, name) for name in ("datasets", "weights", "titles", "nets", "outputs")}
+
+
+def of_scale(file, path):
+    paper = path[1] if path[:1] == ("papers",) and len(path) > 1 and path[1] in all_papers() else "stf"
+    return planned(file.stem, paper)
+
+
+def printed(file, path):
+    plan = Plan("smoke", [file.stem])
+    return {
+        name: read_reported(target.reported, file.stem, target.name).to_csv()
+        for name, target in plan.targets.items()
+        if target.reported
+    }
+
+
+# By the pattern of a file's path: what is made of it, given the file and the path of the damage.
+READERS = {
+    "config/config.yaml": lambda file, path: check_settings(read_yaml(file)),
+    "config/papers/*.yaml": lambda file, path: planned("smoke", file.stem),
+    "config/scales/*.yaml": of_scale,
+    "config/datasets.yaml": lambda file, path: planned("smoke", "streaming"),
+    "config/weights.yaml": lambda file, path: planned("paper", "agem"),
+    "config/reported/*.csv": printed,
+}
+FILES = sorted(path.relative_to(ROOT) for path in (ROOT / CONFIG).rglob("*.*") if path.suffix in (".yaml", ".csv"))
+KNOWN = [file for file in FILES if any(file.match(pattern) for pattern in READERS)]
+YAML = [file for file in KNOWN if file.suffix == ".yaml"]
+
+
+def test_every_config_file_has_a_reader_here():
+    assert KNOWN == FILES
+
+
+@dataclasses.dataclass(frozen=True)
+class Damage:
+    """A file, what is done to it in a few words, and what it holds then."""
+
+    file: Path
+    done: object
+    said: object = dataclasses.field(repr=False)
+
+
+def reader(file):
+    return next(read for pattern, read in READERS.items() if file.match(pattern))
+
+
+@functools.cache
+def original(file):
+    return (ROOT / file).read_bytes()
+
+
+@functools.cache
+def content(file):
+    """What a YAML file holds, no value standing at two places."""
+    return json.loads(json.dumps(read_yaml(ROOT / file)))
+
+
+@functools.cache
+def whole(file, at):
+    """What the undamaged file makes; `at`, the first keys of the damage's path, decides what is looked at."""
+    return reader(file)(file, at)
+
+
+def damaged(file, damage, path=()):
+    """What comes of `file` with the bytes `damage`: what its reader makes of it, or the line that refuses it."""
+    file.write_bytes(damage)
+    try:
+        return reader(file)(file, path), None
+    except ConfigError as error:
+        return None, str(error)
+    finally:
+        file.write_bytes(original(file))
+
+
+def checked(line):
+    """The refusal, a line for people: of a file, printable, not too long."""
+    assert line.startswith("config/")
+    assert line.isprintable()  # so no second line either
+    assert len(line) <= LONGEST
+    return line
+
+
+# --- damage to what a YAML file says -------------------------------------------------------------------------
+
+
+def places(node, path=()):
+    """The paths of all values below `node`."""
+    pairs = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, value in pairs:
+        yield (*path, key)
+        yield from places(value, (*path, key))
+
+
+@functools.cache
+def all_places(file):
+    return list(places(content(file)))
+
+
+def at(node, path):
+    return functools.reduce(lambda inner, key: inner[key], path, node)
+
+
+def keys_in(node):
+    return {key for path in places(node) for key in path if isinstance(key, str)}
+
+
+def nest(levels):
+    return functools.reduce(lambda inner, _: [inner], range(levels), 1)
+
+
+LABELS = [
+    "0-0",
+    "5-2",
+    "0-999999999",
+    "0-99999999999",
+    "٠-٣",
+    "task",
+    "full",
+    "toy-3",
+    "toy-999999999",
+    "mnist-",
+    "-er",
+]
+JUNK = st.one_of(
+    st.sampled_from(
+        [None, True, False, 0, 1, -1, 2, 7, 1.0, 10.0, 0.5, -0.5, 1e-9, 1e308, 1e-320, 10**6, 2**31, 10**30]
+    ),
+    st.sampled_from([float("nan"), float("inf"), datetime.date(2001, 2, 3), b"\xff", nest(25), nest(200)]),
+    st.sampled_from([[], [[]], [None], [1, 1], [{}], {}, {"a": {}}, {"name": "x"}, {1: 2}, {None: 1}, {"x" * 5000: 1}]),
+    st.sampled_from(
+        [
+            "",
+            " ",
+            "a\nb",
+            "tasks\n",
+            "日本語",
+            "x" * 5000,
+            "\x1b[31m",
+            "1e-3",
+            "none",
+            "null",
+            "../../x",
+            "a/b",
+            {"a\nb": 1},
+            {"\u2028": {}},
+            *LABELS,
+        ]
+    ),
+    st.text(max_size=12),
+    st.integers(),
+    st.floats(),
+    st.lists(st.integers(-3, 3), max_size=3),
+)
+
+
+def typed_wrong(name, how):
+    """A key with two letters swapped, one left out, one too many, or in capitals."""
+    return [name[1:] or "x", f"{name}s", name[:-2] + name[-2:][::-1], name.upper(), f"{name} ", f"x/{name}"][how]
+
+
+@st.composite
+def mutations(draw, files):
+    """Damage to what a YAML file says; `done` are the places that are touched."""
+    file = draw(st.sampled_from(files))
+    path = draw(st.sampled_from(all_places(file)))
+    said, touched = copy.deepcopy(content(file)), [path]
+    inside, key = at(said, path[:-1]), path[-1]
+    kind = draw(st.sampled_from(["delete", "rename", "replace", "replace", "replace", "repeat", "swap", "add"]))
+    if kind == "delete":
+        del inside[key]
+    elif kind == "rename" and isinstance(inside, dict):
+        new = typed_wrong(key, draw(st.integers(0, 5)))
+        inside[new] = inside.pop(key)
+        touched.append((*path[:-1], new))
+    elif kind == "repeat" and isinstance(inside, list):
+        inside.append(copy.deepcopy(inside[key]))
+    elif kind == "swap":
+        other = draw(st.sampled_from([o for o in all_places(file) if o[: len(path)] != path and path[: len(o)] != o]))
+        there = at(said, other[:-1])
+        inside[key], there[other[-1]] = there[other[-1]], inside[key]
+        touched.append(other)
+    elif kind == "add" and isinstance(inside, dict):
+        new = draw(st.sampled_from(["x", "memroy", "läge", "seed s", ".", "__proto__"]))
+        inside[new] = draw(JUNK)
+        touched = [(*path[:-1], new)]
+    else:
+        inside[key] = draw(JUNK)
+    return Damage(file, touched, said)
+
+
+def names(file, touched, said):
+    """What a refusal may name: the keys that were touched, what holds them, and what was or is in them."""
+    found = set()
+    for path in touched:
+        found |= set([key for key in path if isinstance(key, str)][-2:])
+        for node in (content(file), said):
+            try:
+                found |= keys_in(at(node, path))
+            except (KeyError, IndexError, TypeError):
+                continue
+    return {name[:30].strip() for name in found} | {"(top)"}
+
+
+OPEN = ("oracles", "learners")  # mappings to which anyone may add an entry that nothing asks for yet
+
+
+def dead(file, path):
+    """Whether the value at `path` of the undamaged file decides nothing: it is laid over, or nothing asks for it.
+
+    So it is where the plan stays as it is without the value, or without something that holds it.
+    """
+    for end in range(len(path), 0, -1):
+        said = copy.deepcopy(content(file))
+        try:
+            del at(said, path[: end - 1])[path[end - 1]]
+        except (KeyError, IndexError, TypeError):  # is not there, but was added
+            continue
+        if damaged(file, dumped(said), path)[0] == whole(file, path[:2]):
+            return True
+    return path[-2:-1] in [(name,) for name in OPEN]
+
+
+def dumped(said):
+    return yaml.dump(said, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=False).encode()
+
+
+@FIXED
+@given(mutations(YAML))
+def test_a_changed_value_is_planned_or_refused_by_its_name(mutation):
+    file, touched, said = mutation.file, mutation.done, mutation.said
+    made, refused = damaged(file, dumped(said), touched[0])
+    if refused is not None:
+        line = checked(refused)
+        assert re.search(r": line \d+ ", line) or any(name in line for name in names(file, touched, said)), line
+    elif said != content(file) and made == whole(file, touched[0][:2]):
+        assert all(dead(file, path) for path in touched), f"{file}: {touched} changed, and nothing with it"
+
+
+# --- damage to the text --------------------------------------------------------------------------------------
+
+LAUGHS = "l0: &l0 [x, x]\n" + "".join(f"l{i + 1}: &l{i + 1} [*l{i}, *l{i}]\n" for i in range(99))
+MERGED = "m0: &m0 {a: {b: 1}}\n" + "".join(f"m{i + 1}: &m{i + 1} {{x: *m{i}, y: *m{i}}}\n" for i in range(99))
+SNIPPETS = [
+    *("\t", "\tx: 1\n", "x: &a [*a]\n", "x: &a {<<: *a}\n", "x: &a {b: *a}\n", "x: *nowhere\n", "<<: 3\n", "<<: [1]\n"),
+    *("<<: *nowhere\n", "x: !!python/object/apply:os.system [true]\n", "x: !!python/name:os.system\n", "x: !thing 3\n"),
+    *("x: !!int y\n", "x: !!bool y3\n", "x: !!map [1]\n", "x: !!seq {a: 1}\n", "x: !!binary é\n", "x: !!set {a}\n"),
+    *("x: !!timestamp y\n", "x: 2001-13-45\n", "x: 0x_\n", "x: 0b_\n", "x: 1:99\n", "x: 0x" + "f" * 6000 + "\n"),
+    *(
+        "x: " + "9" * 5000 + "\n",
+        "1: 2\n",
+        "? [a]\n: 1\n",
+        "? {a: 1}\n: 1\n",
+        "null: 1\n",
+        "on: 1\n",
+        "=: 1\n",
+        "~: ~\n",
+    ),
+    *("---\nx: 1\n", "...\n", "%YAML 9.9\n", "- x\n", "x\n", "x: '\n", 'x: "\n', "x: [\n", "x: {\n", "x: |\n", "}\n"),
+    *('"a\\nb": 1\n', '"\\u2028": 1\n', '"\\e[31m": 1\n', '"\\ud800": 1\n', "x: \x00\n", "x: \x07\n", "\ufeff", "é"),
+    *(
+        LAUGHS,
+        MERGED,
+        "x: " + "[" * 200 + "]" * 200 + "\n",
+        "x: " + "[" * 10**6,
+        "- " * 10**6 + "\n",
+        "x: " + "{a: " * 900,
+    ),
+]
+
+
+@st.composite
+def damages(draw, files):
+    """Damage to the text of a YAML file."""
+    file = draw(st.sampled_from(files))
+    lines = original(file).decode().splitlines(keepends=True)
+    i, j = (draw(st.integers(0, len(lines) - 1)) for _ in range(2))
+    kind = draw(st.sampled_from(["cut", "repeat", "drop", "indent", "move", "bytes", *["snippet"] * 6]))
+    if kind == "cut":
+        end = draw(st.integers(0, len(original(file))))
+        return Damage(file, (kind, end), original(file)[:end])
+    snippet = ""
+    if kind == "repeat":
+        lines.insert(j, lines[i])
+    elif kind == "drop":
+        del lines[i]
+    elif kind == "indent":
+        lines[i] = draw(st.sampled_from(["  ", "\t", " "])) + lines[i]
+    elif kind == "move":
+        lines.insert(j, lines.pop(i))
+    elif kind == "snippet":
+        indent = re.match(" *", lines[i])[0]
+        snippet = draw(st.sampled_from(["", indent])) + draw(st.sampled_from(SNIPPETS))
+        lines.insert(i, snippet)
+    text = "".join(lines).encode("utf-8")
+    if kind == "bytes":
+        i, snippet = draw(st.integers(0, len(text))), draw(st.binary(min_size=1, max_size=3))
+        text = text[:i] + snippet + text[i:]
+    return Damage(file, (kind, i, j, snippet[:60]), text)
+
+
+@FIXED
+@given(damages(YAML))
+@example(Damage(CONFIG / "papers/stf.yaml", "empty", b""))
+@example(Damage(CONFIG / "papers/stf.yaml", "a list", b"- x"))
+@example(Damage(CONFIG / "papers/stf.yaml", "a billion laughs", LAUGHS.encode()))
+@example(Damage(CONFIG / "papers/stf.yaml", "the same with keys", MERGED.encode()))
+@example(Damage(CONFIG / "datasets.yaml", "a deep nest", b"x: " + b"[" * 10**6))
+@example(Damage(CONFIG / "weights.yaml", "UTF-16", b"\xff\xfea\x00"))
+def test_a_damaged_text_is_planned_or_refused_in_a_line(damage):
+    _, refused = damaged(damage.file, damage.said)
+    if refused is not None:
+        checked(refused)
+
+
+# --- settings on the command line ----------------------------------------------------------------------------
+
+
+@FIXED
+@given(st.dictionaries(st.sampled_from([*content(CONFIG / "config.yaml"), "sclae", "x"]), JUNK, min_size=1, max_size=2))
+def test_a_setting_is_taken_or_refused_by_its_name(given_):
+    try:
+        taken = check_settings(content(CONFIG / "config.yaml") | given_)
+    except ConfigError as error:
+        line = checked(str(error))
+        assert any(key in line for key in given_), line
+    else:
+        assert taken["scale"] in ("smoke", "laptop", "paper")
+        assert set(taken["papers"]) <= set(all_papers())
+
+
+# --- transcriptions ------------------------------------------------------------------------------------------
+
+WORDS = st.one_of(
+    st.sampled_from(
+        ["", " ", "nan", "inf", "-inf", "1e5", "1_0", "１", "OoM", "-1", "0.5", "x" * 500, "a\nb", 'a"b', "a,b"]
+    ),
+    st.sampled_from(["spread_1_runs", "spread_0_runs", "spread_10_runs", "ci95_halfwidth_x_runs", "formula", "tabel1"]),
+    st.text(max_size=8),
+)
+
+
+@st.composite
+def transcriptions(draw):
+    """Damage to a transcription."""
+    file = draw(st.sampled_from([file for file in KNOWN if file.suffix == ".csv"]))
+    rows = list(csv.reader(original(file).decode().splitlines()))
+    i, j = draw(st.integers(0, len(rows) - 1)), draw(st.integers(0, len(rows[0]) - 1))
+    kind = draw(
+        st.sampled_from(["cell", "cell", "cell", "short", "long", "repeat", "drop", "swap", "bytes", "cut", "quote"])
+    )
+    if kind == "cell":
+        rows[i][j] = draw(WORDS)
+    elif kind == "short":
+        del rows[i][j]
+    elif kind == "long":
+        rows[i].insert(j, draw(WORDS))
+    elif kind == "repeat":
+        rows.append(rows[i])
+    elif kind == "drop":
+        del rows[i]
+    elif kind == "swap":
+        rows[i].insert(j, rows[i].pop(0))
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    text = out.getvalue().encode("utf-8", "surrogatepass")
+    k, inserted = draw(st.integers(0, len(text))), b""
+    if kind == "bytes":
+        inserted = draw(st.sampled_from([b"\xff", b"\x00", b"\r", b"\n", b'"', b"," * 3, b"x" * 200000]))
+        text = text[:k] + inserted + text[k:]
+    elif kind == "cut":
+        text = text[:k]
+    elif kind == "quote":
+        text = text[:k] + b'"' + text[k:]
+    return Damage(file, (kind, i, j, k, rows[i : i + 1], inserted[:9]), text)
+
+
+@FIXED
+@given(transcriptions())
+@example(Damage(CONFIG / "reported/stf.csv", "empty", b""))
+def test_a_transcription_is_read_or_refused_with_the_line(damage):
+    _, refused = damaged(damage.file, damage.said)
+    if refused is not None:
+        assert checked(refused).startswith(str(damage.file))
+        assert re.search(r": line \d+|codec", refused), refused
