@@ -248,9 +248,10 @@ def _effect(shown: Decided | None, measure: str) -> str:
     if np.isinf(shown.effect):
         return "∞" if shown.effect > 0 else "−∞"
     sign = "" if measure == "×" else "+"
-    text = f"{shown.effect:{sign}.3g}"
-    if not np.isnan(shown.low):
-        text += f" [{shown.low:.3g}, {shown.high:.3g}]"
+    effect, low, high = (round(x, 9) + 0.0 for x in (shown.effect, shown.low, shown.high))  # no rounding errors, no −0
+    text = f"{effect:{sign}.3g}"
+    if not np.isnan(low):
+        text += f" [{low:.3g}, {high:.3g}]"
     return f"{text} {measure}".strip().replace("-", "−")
 
 
