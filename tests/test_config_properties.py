@@ -20,6 +20,7 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from clpapers import claims
 from clpapers.config import CONFIG, LONGEST, ConfigError, Plan, all_papers, check_settings, read_yaml
 from clpapers.streams.orders import slug
 from clpapers.targets.comparison import read_reported
@@ -81,8 +82,20 @@ def printed(file, path):
     }
 
 
+@functools.cache
+def plans():
+    """All papers' plan at a small scale and their targets at the papers' own."""
+    return Plan("smoke", all_papers()), Plan("paper", all_papers()).targets
+
+
+def claimed(file, path):
+    found = claims.read(*plans())
+    return {paper: [(each.name, each.spec, repr(each.parts)) for each in of_paper] for paper, of_paper in found.items()}
+
+
 # By the pattern of a file's path: what is made of it, given the file and the path of the damage.
 READERS = {
+    "config/claims.yaml": claimed,
     "config/config.yaml": lambda file, path: check_settings(read_yaml(file)),
     "config/papers/*.yaml": lambda file, path: planned("smoke", file.stem),
     "config/scales/*.yaml": of_scale,
