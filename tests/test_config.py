@@ -203,6 +203,7 @@ REFUSED = [
      "ea, td, td_es, td_es_ed"),
     (PAPER, "name: single_head", "name: td_es", f"{CELL}: restriction td_es needs an order of split or "
      "split_two or split_range or split_overlapping or split_ordered"),
+    (PAPER, "restriction: {name: single_head}", "restriction: {}", "defaults.restriction: 'name' is missing"),
     (PAPER, "paper: tiny\n", "paper: tiny\noracles: {sp2: {name: splitt}}\n", "oracles.sp2.name: 'splitt' is not one "
      "of none, split, dominant_tasks, random_tasks, chunks, entropy"),
     (PAPER, "test: 20", "test: 20, oracles: [sp9]", f"{CELL}: oracle: 'sp9' is not one of none"),
