@@ -1,7 +1,7 @@
 """What the papers claim, as tests on metrics: config/claims.yaml in, checked against a plan. Imports nothing heavy.
 
 A claim quotes a sentence and says which numbers decide it. It falls into parts, each one comparison: the claim holds
-where all of them do. `verdicts` decides them.
+where all of them do. `targets.verdicts` decides them.
 """
 
 from __future__ import annotations

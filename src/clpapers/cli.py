@@ -683,7 +683,7 @@ def claimed_targets(plan: Plan, claims: list[Claim]) -> list[Target]:
 
 
 SCORECARD_CODE = ("clpapers.targets.claims_table", "clpapers.targets.formats")
-CLAIMS_CODE = ("clpapers.claims", "clpapers.verdicts", *SCORECARD_CODE)
+CLAIMS_CODE = ("clpapers.claims", "clpapers.targets.verdicts", *SCORECARD_CODE)
 
 
 def claims(options: argparse.Namespace) -> None:
@@ -692,7 +692,7 @@ def claims(options: argparse.Namespace) -> None:
 
     from clpapers.targets.claims_table import render
     from clpapers.targets.formats import write_table
-    from clpapers.verdicts import decide
+    from clpapers.targets.verdicts import decide
 
     plan, paper = _plan(options.out), options.out.parent.name
     there = claims_of(plan)

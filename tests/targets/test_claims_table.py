@@ -12,7 +12,7 @@ from clpapers.config import Plan, all_papers
 from clpapers.metrics.factors import flat
 from clpapers.targets import claims_table, formats
 from clpapers.targets.notes import Notes
-from clpapers.verdicts import decide
+from clpapers.targets.verdicts import decide
 
 SPECS = {
     "stf/table1": {

@@ -30,11 +30,11 @@ from clpapers.report.costs import ancestry
 from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE, printed
 from clpapers.targets.notes import REDUCED, STANDIN, Notes, named
 from clpapers.targets.numbers import row_and_column
+from clpapers.targets.verdicts import CONTRADICTED, SUPPORTED, UNDECIDED
 
 TEMPLATES = Path(__file__).parent / "templates"
 ASSETS = ("report.css", "report.js")
 COPIED = (".csv", ".svg")  # of the rendered files, those that a reader of the report may open or download
-SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
 SIGNS = {AGREES: "✓", SUPPORTED: "✓", DIFFERS: "✗", CONTRADICTED: "✗", UNDECIDED: "?", NOT_COMPARABLE: "○"}
 MEANINGS = {
     AGREES: "the interval of reproduced minus reported holds zero",

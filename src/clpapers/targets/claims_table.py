@@ -10,7 +10,7 @@ import pandas as pd
 from clpapers.claims import SOURCE, TRENDS, Claim, Part, Side
 from clpapers.targets.notes import REDUCED, STANDIN, Notes, named
 from clpapers.targets.table import Table
-from clpapers.verdicts import CONTRADICTED, VERDICTS, Decided, Verdict
+from clpapers.targets.verdicts import CONTRADICTED, VERDICTS, Decided, Verdict
 
 POINTS = "points"  # of percent
 UNITS = {

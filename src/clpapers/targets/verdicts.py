@@ -13,9 +13,10 @@ from scipy.special import stdtr
 from clpapers.claims import CURVE, Claim, Part, Side
 from clpapers.metrics.intervals import CONFIDENCE, critical, holm
 from clpapers.metrics.learning import OUT_OF_MEMORY
+from clpapers.targets.comparison import NOT_COMPARABLE
 from clpapers.targets.results_table import LOWER_IS_BETTER
 
-SUPPORTED, CONTRADICTED, UNDECIDED, NOT_COMPARABLE = "supported", "contradicted", "undecided", "not comparable"
+SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
 VERDICTS = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_COMPARABLE)
 MORE_IS_WORSE = (*LOWER_IS_BETTER, "forgetting_by_task", "violations_by_task")
 ONE_SIDED = (1 - CONFIDENCE) / 2
