@@ -267,10 +267,12 @@ def test_a_disk_too_small_is_in_the_way(monkeypatch, free, mark):
     assert line(examine(plan_of())[0], "results/ and downloads/")[0] == mark
 
 
-def test_a_folder_that_cannot_be_written_to_is_in_the_way(machine, monkeypatch):
-    Path("results").mkdir()
-    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "results")
-    mark, said = line(examine(plan_of())[0], str(machine / "results"))
+@pytest.mark.parametrize(("made", "named"), [(True, "results:"), (False, "this folder:")])
+def test_a_folder_that_cannot_be_written_to_is_in_the_way(machine, monkeypatch, made, named):
+    if made:
+        Path("results").mkdir()
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != (machine / "results" if made else machine))
+    mark, said = line(examine(plan_of())[0], named)
     assert mark == "NO"
     assert "chmod u+w" in said
 

@@ -329,10 +329,12 @@ def estimate(plan: Plan) -> tuple[int, int]:
 
 def _disk(plan: Plan, downloads: Path) -> Iterator[Line]:
     disks: dict[int, dict[Path, int]] = {}
+    places = []
     for folder, size in zip((Path("results"), downloads), estimate(plan)):
         place = _existing(folder)
-        if not os.access(place, os.W_OK):
-            yield Line(FAULT, f"{place}: cannot be written to", f"chmod u+w {place}, or name another folder")
+        if place not in places and not os.access(place, os.W_OK):
+            yield Line(FAULT, f"{_named(place)}: cannot be written to", "chmod u+w it, or name another folder")
+        places.append(place)
         disks.setdefault(place.stat().st_dev, {})[folder] = size
     for sizes in disks.values():
         free, size = shutil.disk_usage(_existing(next(iter(sizes)))).free, sum(sizes.values())
@@ -345,6 +347,12 @@ def _disk(plan: Plan, downloads: Path) -> Iterator[Line]:
 def _existing(folder: Path) -> Path:
     """A folder, or the nearest one above it that is there."""
     return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+
+
+def _named(folder: Path) -> str:
+    """A folder as seen from this one, so that the line is short wherever the project lies."""
+    here = Path.cwd()
+    return "this folder" if folder == here else str(folder.relative_to(here) if here in folder.parents else folder)
 
 
 def _locks() -> Iterator[Line]:
