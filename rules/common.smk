@@ -1,6 +1,7 @@
 # Helpers of the rules: from wildcards to plans, cells, targets and digests. No science.
 import fcntl
 import functools
+import math
 import sys
 from pathlib import Path
 
@@ -114,6 +115,12 @@ def dataset_spec(wildcards):
     """What decides a data set's bytes, in one string."""
     known("data set", wildcards.dataset, plan(wildcards.scale).datasets)
     return dataset_settings(plan(wildcards.scale), wildcards.dataset)
+
+
+def decoded_mb(wildcards):
+    """How many MB a data set's arrays take."""
+    facts = known("data set", wildcards.dataset, plan(wildcards.scale).datasets)
+    return math.prod(facts["shape"]) * (facts["train"] + facts["test"]) // 10**6
 
 
 def weights_spec(wildcards):

@@ -11,7 +11,7 @@ rule dataset:
     conda:
         "../envs/clpapers.yaml"
     resources:
-        mem_mb=12000,  # AwA2: 5 GB of pixels, and a copy on their way into the archive
+        mem_mb=lambda w, attempt: attempt * (1000 + 2 * decoded_mb(w)),  # and a copy on its way into the archive
         runtime=240,
         # not params: the same bytes from another place are no reason to make anything anew
         data_folder=SETTINGS["data_folder"],
@@ -67,8 +67,8 @@ rule features:
     threads: 1
     resources:
         gpu=1 if CUDA else 0,  # no param, as for runs
-        mem_mb=8000,
-        runtime=720,
+        mem_mb=lambda w, input, attempt: attempt * (2000 + 2 * input.size_mb),
+        runtime=lambda w, attempt: 720 * attempt,
     params:
         code=code_digest("clpapers.datasets.features"),
         spec=lambda w: repr(plan(w.scale).datasets[w.dataset]),

@@ -17,8 +17,8 @@ rule train:
     threads: 1
     resources:
         gpu=1 if CUDA else 0,  # no param: what a CPU has trained a GPU need not train again
-        mem_mb=lambda w, attempt: 6000 * attempt,
-        runtime=720,
+        mem_mb=lambda w, input, attempt: attempt * (2000 + 3 * input.size_mb),
+        runtime=lambda w, attempt: 720 * attempt,  # killed for time, it goes on from its checkpoint
     params:
         code=lambda w: run_code(cell_of(w).spec),
     shell:

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Builds the whole smoke scale through a real Slurm and holds every result against those that are built here already
+# (snakemake all --cores --config scale=smoke). On the way a training job is cancelled and must be tried again, and one
+# asks for the GPU. Needs root and Debian's slurm-wlm and munge, which it installs; stops and removes what it started.
+# Without them it says so and ends well.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+here=$PWD
+source tests/slurm/cluster.sh
+
+skip() { echo "Slurm: not tested here, $1"; exit 0; }
+
+[ "$(id -u)" = 0 ] || skip "as that needs root"
+command -v slurmd munged > /dev/null \
+    || { apt-get update -qq && apt-get install -y -qq --no-install-recommends slurm-wlm munge; } > /dev/null 2>&1 \
+    || skip "as slurm-wlm and munge cannot be installed"
+[ ! -e /etc/slurm/slurm.conf ] || skip "as this machine belongs to a cluster already"
+[ -e results/smoke/runs/index.csv ] || { echo "Slurm: no results to compare with: snakemake all --cores --config scale=smoke"; exit 1; }
+
+work=$(mktemp -d)
+finish() { down "$work/slurm"; sleep 2; rm -rf "$work"; }
+trap finish EXIT
+mkdir "$work/project" "$work/slurm"
+git ls-files -z | xargs -0 cp --parents --target-directory="$work/project"
+up "$work/slurm"
+cd "$work/project"
+export PYTHONPATH=$PWD/src
+
+slurm=(snakemake --profile profiles/slurm --quiet rules progress --resources abreast=2
+    --default-resources mem_mb=2000 runtime=30 abreast=1 slurm_account=none slurm_partition=main
+    --slurm-status-command squeue --slurm-init-seconds-before-status-checks 5)
+config=(--config scale=smoke "downloads=$here/downloads")
+
+fail() { echo "Slurm: $1"; tail -n 30 "$work"/*.out; exit 1; }
+
+# One paper's runs as an array; one of them is cancelled while it trains.
+some=results/smoke/metrics/desiderata/figure2.csv
+"${slurm[@]}" "$some" --slurm-array-jobs train "${config[@]}" device=cpu > "$work/array.out" 2>&1 &
+building=$!
+victim=
+until [ -n "$victim" ]; do
+    kill -0 $building 2> /dev/null || fail "it ended before anything trained"
+    victim=$(squeue --noheader --states=RUNNING --format='%i %k' | awk '/rule_train/ {print $1; exit}')
+    sleep 0.2
+done
+scancel "$victim"
+wait $building || fail "what was cancelled was not made again"
+squeue --noheader --states=CANCELLED --format=%i | grep -qx "$victim" || fail "$victim was not cancelled"
+grep -q "Trying to restart" "$work/array.out" || fail "$victim was not tried again"
+echo "Slurm: an array of $(squeue --noheader --states=all --format='%i %k' | grep -c _.*rule_train) runs, one of them ($victim) cancelled and tried again"
+
+# A run that is to train on a GPU gets the one there is, and says that PyTorch sees none.
+run=$(find results/smoke/runs/mnist -name 'seed*.json' ! -name '*.record.json' | head -n 1)
+"${slurm[@]}" "$run" --force --retries 0 "${config[@]}" device=cuda > "$work/gpu.out" 2>&1 && fail "a pretended GPU trained"
+[ "$(squeue --noheader --states=FAILED --format='%b %k' | awk '/rule_train/ {print $1; exit}')" = gres:gpu:1 ] || fail "no GPU was asked for"
+grep -q "PyTorch sees no GPU here" "$work/gpu.out" || fail "the log does not say why"
+echo "Slurm: a run that asks for a GPU is given it"
+
+# Everything, runs in groups too so that it takes minutes.
+"${slurm[@]}" all "${config[@]}" device=cpu --latency-wait 20 \
+    --groups stream=streams metrics=metrics figure=rendering table=rendering reported=rendering train=runs \
+    --group-components streams=50 metrics=50 rendering=50 runs=20 > "$work/all.out" 2>&1 || fail "the build failed"
+echo "Slurm: all built, in $(squeue --noheader --states=all | wc -l) jobs of Slurm's"
+
+python "$here/tests/slurm/compare.py" "$here" . > "$work/compare.out" || fail "not what is built here"
+echo "Slurm: $(cat "$work/compare.out")"

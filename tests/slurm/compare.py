@@ -1,0 +1,54 @@
+"""Hold one build's results against another's: `compare.py HERE THERE`, two folders of the project. Exit code 1 if they differ.
+
+The same files, byte for byte; but for records, logs, benchmarks and reports, which tell of the making itself, and for what
+is made of measured seconds, which no two builds share.
+"""
+
+import sys
+from pathlib import Path
+
+from clpapers.provenance import ProvenanceError, read_record
+
+ABOUT_THE_MAKING = {"logs", "benchmarks", "report"}
+
+
+def results(folder: Path) -> dict[str, Path]:
+    """The results of a build, by path within its folder."""
+    found = {str(path.relative_to(folder)): path for path in (folder / "results").rglob("[!.]*") if path.is_file()}
+    return {
+        name: path
+        for name, path in found.items()
+        if not name.endswith(".record.json") and not ABOUT_THE_MAKING & set(Path(name).parts)
+    }
+
+
+def of_seconds(name: str, folder: Path) -> bool:
+    """Whether a result, or anything that it is made of, holds measured seconds."""
+    path = folder / name
+    if path.suffix == ".csv" and "/metrics/" in name and "training_seconds" in path.read_text(encoding="utf-8"):
+        return True
+    try:
+        inputs = read_record(path)["inputs"]
+    except ProvenanceError:
+        return False
+    return any(of_seconds(each["path"], folder) for each in inputs if "/runs/" not in each["path"])
+
+
+def main(here: Path, there: Path) -> int:
+    """Say what differs, and how many results do not."""
+    ours, theirs = results(here), results(there)
+    faults = [f"{name}: only in {here}" for name in sorted(ours.keys() - theirs.keys())]
+    faults += [f"{name}: only in {there}" for name in sorted(theirs.keys() - ours.keys())]
+    timed = {name for name in ours.keys() & theirs.keys() if of_seconds(name, here)}
+    for name in sorted(ours.keys() & theirs.keys() - timed):
+        if ours[name].read_bytes() != theirs[name].read_bytes():
+            faults.append(f"{name}: other bytes")
+    for fault in faults:
+        print(fault)
+    if not faults:
+        print(f"{len(ours) - len(timed)} results are the same byte for byte; {len(timed)} hold measured seconds")
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
