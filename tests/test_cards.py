@@ -2,10 +2,12 @@
 
 import json
 import os
+import select
 import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -72,6 +74,17 @@ def said(job):
 def waits(job):
     """Whether the job says that it waits."""
     return job.stderr.readline().startswith("waiting for")
+
+
+def queues(job):
+    """Whether the job stands in line for a lock, and has not taken its memory instead."""
+    while not select.select([job.stdout], [], [], 0.01)[0]:
+        if any(
+            "->" in fields and str(job.pid) in fields
+            for fields in map(str.split, Path("/proc/locks").read_text().splitlines())
+        ):
+            return True
+    return False
 
 
 # --- which cards there are -----------------------------------------------------------------------------------
@@ -173,6 +186,7 @@ def test_who_needs_much_is_not_passed_by_who_needs_little(machine, start):
     much = start(0)
     assert waits(much)
     little = start(300)
+    assert queues(little)
     first.communicate()
     assert said(much)[0] == ["GPU-a-feed", 1000, True]
     much.communicate()
