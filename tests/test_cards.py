@@ -37,9 +37,9 @@ def own(tmp_path, monkeypatch):
 def machine(tmp_path):
     """Gives the machine cards of so much memory, of which so much is free."""
 
-    def arrange(*memories, free=None, name="GPU-{}-feed"):
+    def arrange(*memories, free=None):
         (tmp_path / "bin").mkdir(exist_ok=True)
-        rows = [f"{name.format('abcd'[i])}, {m}, {m if free is None else free[i]}" for i, m in enumerate(memories)]
+        rows = [f"GPU-{'abcd'[i]}-feed, {m}, {m if free is None else free[i]}, [N/A]" for i, m in enumerate(memories)]
         command = tmp_path / "bin/nvidia-smi"
         command.write_text("#!/bin/sh\n" + "".join(f"echo '{row}'\n" for row in rows))
         command.chmod(0o755)
@@ -95,8 +95,11 @@ def test_without_the_drivers_command_nothing_is_chosen(start):
     assert said(start(100)) == [None, None]
 
 
-@pytest.mark.parametrize("answer", ["exit 9", "echo 'No devices were found'", "echo 'GPU-a, [N/A], [N/A]'"])
-def test_an_answer_without_memory_is_none(answer, machine, tmp_path):
+@pytest.mark.parametrize(
+    "answer",
+    ["exit 9", "echo 'No devices were found'", "echo 'GPU-a, [N/A], [N/A], [N/A]'", "echo 'GPU-a, 9, 9, Enabled'"],
+)
+def test_where_nothing_can_be_known_nothing_is_chosen(answer, machine, tmp_path):
     machine()
     (tmp_path / "bin/nvidia-smi").write_text(f"#!/bin/sh\n{answer}\n")
     assert cards.visible() == []

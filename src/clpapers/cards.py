@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-ASKED = ("nvidia-smi", "--query-gpu=uuid,memory.total,memory.free", "--format=csv,noheader,nounits")
+ASKED = ("nvidia-smi", "--query-gpu=uuid,memory.total,memory.free,mig.mode.current", "--format=csv,noheader,nounits")
 POLL = 2.0  # seconds between looks for a free card
 CONTEXT = 600  # megabytes that CUDA takes of a card for a process, beside what PyTorch allocates
 MOSTLY = 0.9  # of a card's memory, free: no other program is to blame where that does not suffice
@@ -48,12 +48,15 @@ def visible() -> list[Card]:
     """The cards that a process may use, those of CUDA_VISIBLE_DEVICES if it is set.
 
     Asks NVIDIA's driver by `nvidia-smi` and neither PyTorch nor CUDA, which would take memory of a card to answer.
-    Empty where that command is missing, or where the variable names parts of a card (MIG).
+    Empty where that command is missing, or cards are divided into parts (MIG).
     """
     try:
         answer = subprocess.run(ASKED, capture_output=True, text=True, check=True, timeout=60).stdout
-        cards = [Card(uuid, int(memory), int(free)) for uuid, memory, free in _fields(answer)]
+        rows = [[field.strip() for field in line.split(",")] for line in answer.splitlines()]
+        cards = [Card(uuid, int(memory), int(free)) for uuid, memory, free, mig in rows if mig != "Enabled"]
     except (OSError, subprocess.SubprocessError, ValueError):
+        return []
+    if len(cards) < len(rows):
         return []
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is None:
@@ -69,10 +72,6 @@ def visible() -> list[Card]:
             break  # as CUDA does: what follows a name that it does not know is not seen
         seen += found
     return seen
-
-
-def _fields(answer: str) -> list[list[str]]:
-    return [[field.strip() for field in line.split(",")] for line in answer.splitlines()]
 
 
 def take(megabytes: int) -> Share | None:

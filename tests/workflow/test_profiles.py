@@ -59,7 +59,7 @@ def test_on_a_gpu_a_job_trains_all_seeds_and_says_how_much_memory_it_takes(proje
 
 def test_no_job_asks_for_more_than_the_cards_have(pristine, command):
     """The third attempt's 192,000 MB: what bounds a job bounds how many run at once."""
-    command("nvidia-smi", "#!/bin/sh\necho 'GPU-a, 24000, 24000'\necho 'GPU-b, 16000, 16000'\n")
+    command("nvidia-smi", "#!/bin/sh\necho 'GPU-a, 24000, 24000, Disabled'\necho 'GPU-b, 16000, 16000, Disabled'\n")
     for given, expected in ((), "40000"), (("--resources", "gpu_mem_mb=9000"), "9000"):
         said = dry(pristine, "gpu", "--attempt", "3", *given)
         assert resources(said, "train")["gpu_mem_mb"] == expected
