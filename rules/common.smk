@@ -5,6 +5,7 @@ import math
 import sys
 from pathlib import Path
 
+from clpapers import cards
 from clpapers.cli import (
     CLAIMS_CODE,
     SCORECARD_CODE,
@@ -62,6 +63,8 @@ def drop_dead_locks():
 
 if workflow.is_main_process:
     ALIVE = drop_dead_locks()
+    if CUDA and "gpu_mem_mb" not in workflow.global_resources and (seen := cards.visible()):
+        workflow.register_resource("gpu_mem_mb", sum(card.memory for card in seen))  # jobs beyond it would only wait
 
 
 @functools.cache

@@ -67,13 +67,14 @@ rule features:
     threads: 1
     resources:
         gpu=1 if CUDA else 0,  # no param, as for runs
+        gpu_mem_mb=0,  # as for runs
         mem_mb=lambda w, input, attempt: attempt * (2000 + 2 * input.size_mb),
         runtime=lambda w, attempt: 720 * attempt,
     params:
         code=code_digest("clpapers.datasets.features"),
         spec=lambda w: repr(plan(w.scale).datasets[w.dataset]),
     shell:
-        "clpapers features --out {output.data} --gpus {resources.gpu} > {log} 2>&1"
+        "clpapers features --out {output.data} --gpus {resources.gpu} --gpu-mem-mb {resources.gpu_mem_mb} > {log} 2>&1"
 
 
 ruleorder: features > dataset

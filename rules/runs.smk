@@ -17,12 +17,13 @@ rule train:
     threads: 1
     resources:
         gpu=1 if CUDA else 0,  # no param: what a CPU has trained a GPU need not train again
+        gpu_mem_mb=0,  # all of a card; profiles/gpu says how much instead
         mem_mb=lambda w, input, attempt: attempt * (2000 + 3 * input.size_mb),
         runtime=lambda w, attempt: 720 * attempt,  # killed for time, it goes on from its checkpoint
     params:
         code=lambda w: run_code(cell_of(w).spec),
     shell:
-        "clpapers train --out {output.result} --gpus {resources.gpu} > {log} 2>&1"
+        "clpapers train --out {output.result} --gpus {resources.gpu} --gpu-mem-mb {resources.gpu_mem_mb} > {log} 2>&1"
 
 
 rule selection:

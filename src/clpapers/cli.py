@@ -70,12 +70,14 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--data-folder", type=Path, default="data", help="your own copy, <folder>/weights/…")
     sub.add_argument("--downloads", type=Path, default="downloads", help="where fetched files are kept")
     sub = command("features", features, "make features of a data set's images", out="results/S/datasets/D.npz")
-    sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="1: on the GPU, 0: on the CPU")
+    sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="1: on a GPU, 0: on the CPU")
+    sub.add_argument("--gpu-mem-mb", type=int, default=0, metavar="MB", help="of its memory; 0: all of it")
     command("stream", stream, "permute a data set into a stream", out="results/S/streams/D/ORDER/seedK.npz")
     command("entropy", entropy, "simulate stf's appendix E", out="results/S/streams/entropy/P-T.npz")
     command("net", net, "describe the net a data set is learnt with", out="results/S/runs/nets/P/D.json")
     sub = command("train", train, "train one cell's seeds", out="results/S/runs/D/ORDER/LEARNER-HASH/seedsA-B.json")
-    sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="1: train on the GPU, 0: on the CPU")
+    sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="1: train on a GPU, 0: on the CPU")
+    sub.add_argument("--gpu-mem-mb", type=int, default=0, metavar="MB", help="of its memory; 0: all of it")
     for name, function, text, out in (
         ("selection", selection, "choose hyper-parameters from a grid", "results/S/selection/P/D-LEARNER.json"),
         ("index", index, "list the cells, their factors and the targets they serve", "results/S/runs/index.csv"),
@@ -215,16 +217,21 @@ def weights(options: argparse.Namespace) -> None:
 
 def features(options: argparse.Namespace) -> None:
     """results/<scale>/datasets/<dataset>.npz, where it is made of another's"""
+    import torch
+
     from clpapers.datasets.features import build
 
     plan, name = _plan(options.out), options.out.stem
     derived = [each for each, facts in plan.datasets.items() if "features" in facts]
     if name not in derived:
         raise Refusal(f"{options.out}: no data set of features {name!r}; there are: {', '.join(derived)}")
-    spec, device = plan.datasets[name], _device(options.gpus)
+    spec, (device, share) = plan.datasets[name], _device(options)
     facts = {"features": spec["features"], "hardware": _hardware(device)}
     with _recording(plan, options.out, **facts):
-        build(spec, *features_of(plan, name), device, options.out)
+        try:
+            build(spec, *features_of(plan, name), device, options.out)
+        except torch.OutOfMemoryError:
+            raise Refusal(_too_little(options, share)) from None
 
 
 def features_of(plan: Plan, dataset: str) -> tuple[Path, Path]:
@@ -308,7 +315,7 @@ def train(options: argparse.Namespace) -> None:
         raise Refusal(f"{options.out}: no target needs a cell {key}; results/{plan.scale}/runs/index.csv lists them")
     cell = plan.cells[key]
     chosen = selection_of(plan, cell)
-    device = _device(options.gpus)
+    device, share = _device(options)
     streams = {seed: cell.stream(seed) for seed in seeds}
     with _recording(
         plan,
@@ -338,6 +345,9 @@ def train(options: argparse.Namespace) -> None:
             results = loop.train(spec, data, loaded, device, record["training_seconds"], checkpoint)
         except CourseError as error:
             raise Refusal(f"{options.out}: {error}") from None
+        if share and not share.whole and any("out_of_memory" in result for result in results):
+            checkpoint.remove()  # which would say so again
+            raise Refusal(_too_little(options, share))
         text = json.dumps({"cell": spec, "seeds": results}, separators=(",", ":"))
         provenance.write_text(options.out, text + "\n")
         record["peak_device_bytes"] = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
@@ -360,12 +370,34 @@ def _identity(record: dict) -> dict:
     }
 
 
-def _device(gpus: int):
+def _device(options: argparse.Namespace):
+    """The device to compute on, and the share that this process has of a GPU's memory, if of one that is known."""
     import torch
 
-    if gpus and not torch.cuda.is_available():
+    from clpapers import cards
+
+    if not options.gpus:
+        return torch.device("cpu"), None
+    if options.gpu_mem_mb < 0:
+        raise Refusal(f"--gpu-mem-mb {options.gpu_mem_mb}: give megabytes, or 0 for all of a card")
+    share = cards.take(options.gpu_mem_mb)
+    if not torch.cuda.is_available():
         raise Refusal("--gpus 1: PyTorch sees no GPU here; set device: cpu in config/config.yaml")
-    return torch.device("cuda" if gpus else "cpu")
+    if share and share.fraction < 1:
+        torch.cuda.set_per_process_memory_fraction(share.fraction)  # so that it is this job that runs out of it
+    return torch.device("cuda"), share
+
+
+def _too_little(options: argparse.Namespace, share) -> str:
+    """That a GPU's memory ran out, and the remedy."""
+    if share is None or share.memory == share.card.memory:
+        free = "" if share is None else f" ({share.card.free} of {share.card.memory} MB were free)"
+        return f"{options.out}: the GPU's memory ran out{free}; end what else uses it, or take another"
+    more = min(4 * share.memory, share.card.memory)
+    return (
+        f"{options.out}: {share.memory} MB of the GPU's {share.card.memory} MB did not suffice; a retry asks for more, "
+        f"and so does --set-resources {options.command}:gpu_mem_mb={more}"
+    )
 
 
 def _hardware(device) -> dict:

@@ -176,8 +176,19 @@ def test_gpus_are_listed_with_their_memory(monkeypatch):
     monkeypatch.setattr(doctor, "_imported", lambda: fake_torch("H100", "A40"))
     text, _ = examine(plan_of(cuda=True))
     assert "H100, 80 GB, driver" in line(text, "GPU 0")[1]
+    assert all("runs train here" in line(text, f"GPU {number}")[1] for number in (0, 1))
+    assert "not used" in line(examine(plan_of(cuda=False))[0], "GPU 0")[1]
+
+
+def test_without_the_drivers_command_only_the_first_gpu_is_used(monkeypatch):
+    monkeypatch.setattr(doctor, "_imported", lambda: fake_torch("H100", "A40"))
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "nvidia-smi" else f"/bin/{name}")
+    text, fit = examine(plan_of(cuda=True))
     assert "runs train here" in line(text, "GPU 0")[1]
-    assert "not used" in line(text, "GPU 1")[1]
+    mark, said = line(text, "GPU 1")
+    assert mark == "!"
+    assert "not used; put nvidia-smi on the PATH" in said
+    assert fit is examine(plan_of())[1]
 
 
 def test_a_gpu_that_torch_does_not_see_is_in_the_way():

@@ -141,8 +141,11 @@ def _devices(plan: Plan) -> Iterator[Line]:
     seen = [] if isinstance(torch, Exception) or not torch.cuda.is_available() else range(torch.cuda.device_count())
     for number in seen:
         facts = torch.cuda.get_device_properties(number)
-        use = "runs train here" if plan.cuda and number == 0 else "not used"
-        yield Line(OK, f"GPU {number}: {facts.name}, {_size(facts.total_memory)}, driver {_driver()}: {use}")
+        said = f"GPU {number}: {facts.name}, {_size(facts.total_memory)}, driver {_driver()}"
+        if plan.cuda and number and shutil.which("nvidia-smi") is None:
+            yield Line(NOTE, f"{said}: not used", "put nvidia-smi on the PATH, by which jobs find their cards")
+        else:
+            yield Line(OK, f"{said}: {'runs train here' if plan.cuda else 'not used'}")
     if plan.cuda and not seen:
         yield Line(FAULT, "GPU: runs are to train on one, and torch sees none", "add --config device=cpu")
     elif not seen:
