@@ -31,23 +31,36 @@ slurm=(snakemake --profile profiles/slurm --quiet rules progress --resources abr
     --slurm-status-command squeue --slurm-init-seconds-before-status-checks 5)
 config=(--config scale=smoke "downloads=$here/downloads")
 
+# The Slurm jobs that are training now.
+training() {
+    local process
+    for process in $(pgrep --full "clpapers train"); do
+        tr '\0' '\n' < "/proc/$process/environ" | sed -n 's/^SLURM_JOB_ID=//p'
+    done 2> /dev/null
+}
+
 fail() { echo "Slurm: $1"; tail -n 30 "$work"/*.out; exit 1; }
 
-# One paper's runs as an array; one of them is cancelled while it trains.
-some=results/smoke/metrics/desiderata/figure2.csv
-"${slurm[@]}" "$some" --slurm-array-jobs train "${config[@]}" device=cpu > "$work/array.out" 2>&1 &
+# Runs as an array.
+"${slurm[@]}" results/smoke/metrics/desiderata/figure2.csv --slurm-array-jobs train "${config[@]}" device=cpu > "$work/array.out" 2>&1 \
+    || fail "an array failed"
+tasks=$(squeue --noheader --states=all --format='%i %k' | grep -c '_.*rule_train') || fail "no array was submitted"
+echo "Slurm: $tasks runs trained as an array"
+
+# A run that is cancelled while it trains.
+"${slurm[@]}" results/smoke/metrics/desiderata/figure3.csv "${config[@]}" device=cpu > "$work/cancelled.out" 2>&1 &
 building=$!
 victim=
 until [ -n "$victim" ]; do
     kill -0 $building 2> /dev/null || fail "it ended before anything trained"
-    victim=$(squeue --noheader --states=RUNNING --format='%i %k' | awk '/rule_train/ {print $1; exit}')
     sleep 0.2
+    victim=$(training | head -n 1)
 done
 scancel "$victim"
 wait $building || fail "what was cancelled was not made again"
-squeue --noheader --states=CANCELLED --format=%i | grep -qx "$victim" || fail "$victim was not cancelled"
-grep -q "Trying to restart" "$work/array.out" || fail "$victim was not tried again"
-echo "Slurm: an array of $(squeue --noheader --states=all --format='%i %k' | grep -c _.*rule_train) runs, one of them ($victim) cancelled and tried again"
+squeue --noheader --states=CANCELLED --format=%A | grep -qx "$victim" || fail "$victim was not cancelled"
+grep -q "Trying to restart" "$work/cancelled.out" || fail "$victim was not tried again"
+echo "Slurm: a run was cancelled while it trained, and tried again"
 
 # A run that is to train on a GPU gets the one there is, and says that PyTorch sees none.
 run=$(find results/smoke/runs/mnist -name 'seed*.json' ! -name '*.record.json' | head -n 1)
