@@ -374,6 +374,12 @@ def _hardware(device) -> dict:
     return {"device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"}
 
 
+def run_inputs(plan: Plan, cell: Cell, seeds: range) -> list[Path]:
+    """The files that a run of those seeds reads: data, streams, and a selection and weights where it has any."""
+    weights = [cell.weights] if cell.weights else []
+    return [cell.dataset, *map(cell.stream, seeds), *selection_of(plan, cell), *weights]
+
+
 def selection_of(plan: Plan, cell: Cell) -> list[Path]:
     """The file that some of a cell's values are read from, if any are."""
     return [plan.selections[cell.spec["selection"]["name"]].file] if "selection" in cell.spec else []
