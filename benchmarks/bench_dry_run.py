@@ -80,8 +80,8 @@ def configure(folder: Path, runs: int, seeds_per_job: int | str) -> None:
 
 
 def dry_run(folder: Path, *arguments: str) -> tuple[int, Cost]:
-    """`snakemake all -n` in `folder`: how many jobs it would run, and what it cost to say so."""
-    cost = run("-m", "snakemake", "all", "-n", *arguments, folder=folder)
+    """A dry run in `folder` that prints counts of jobs only: how many there are, and what it cost to say so."""
+    cost = run("-m", "snakemake", "all", "-n", *arguments, "--quiet", "rules", folder=folder)
     return int(re.findall(r"^total +(\d+)$", cost.printed, re.MULTILINE)[-1]), cost
 
 
@@ -106,7 +106,7 @@ def main() -> None:
     for runs in options.runs or ([10_000] if options.quick else [100_000]):
         rows += measure(runs, "auto", "--config", "device=cuda")
         rows += measure(runs, 1)
-    print("Dry runs: `snakemake all -n` once each; `auto` as on a GPU")
+    print("Dry runs: `snakemake all -n --quiet rules` once each; `auto` as on a GPU")
     headers = ["", "jobs", "wall s", "user s", "system s", "peak MB"]
     print(tabulate(rows, headers, floatfmt=("", "", ".1f", ".1f", ".1f", ".0f")))
 
