@@ -1,4 +1,4 @@
-"""What planning costs: the dry run of very many runs, beside as many trivial jobs: `python benchmarks/bench_dry_run.py`.
+"""What very many runs cost to plan, beside as many trivial jobs: `python benchmarks/bench_dry_run.py`.
 
 A run is one learner on one stream with one seed. They are asked for through configuration, in a temporary copy of the
 project: a hundred seeds of one paper's grid of learners, memory sizes and orders. `user` and `system` are processor
