@@ -36,12 +36,18 @@ sys.exit(cli.main(sys.argv[1:]))
 
 @dataclass
 class Cost:
-    """Wall and CPU seconds, peak memory in MB, and what was printed."""
+    """Wall seconds, the processor's for the program and for the system, peak memory in MB, and what was printed."""
 
     wall: float
-    cpu: float
+    user: float
+    system: float
     peak: float
-    printed: str
+    printed: str = ""
+
+    @property
+    def cpu(self) -> float:
+        """All seconds of the processor's."""
+        return self.user + self.system
 
 
 def run(*command: str, folder: Path) -> Cost:
@@ -59,7 +65,7 @@ def run(*command: str, folder: Path) -> Cost:
     if process.returncode:
         sys.stderr.write(printed)
         raise subprocess.CalledProcessError(process.returncode, command)
-    return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, printed)
+    return Cost(wall, used.ru_utime, used.ru_stime, used.ru_maxrss / 1024, printed)
 
 
 def one_thread() -> dict[str, str]:
@@ -86,8 +92,8 @@ def job_costs(repetitions: int) -> list[tuple]:
             job = run("-c", TIMED_TRAINING, "train", "--out", str(result), folder=folder)
             wall, cpu = map(float, job.printed.split()[-2:])
             jobs.append(job)
-            training.append(Cost(wall, cpu, job.peak, ""))
-    overheads = [Cost(j.wall - t.wall, j.cpu - t.cpu, j.peak, "") for j, t in zip(jobs, training)]
+            training.append(Cost(wall, cpu, 0, job.peak))
+    overheads = [Cost(j.wall - t.wall, j.cpu - t.cpu, 0, j.peak) for j, t in zip(jobs, training)]
     return [
         row("python -c 'import torch'", imports),
         row("clpapers train, smallest cell", jobs),

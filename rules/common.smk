@@ -19,8 +19,8 @@ from clpapers.cli import (
     report_code,
     resolve_device,
     run_code,
+    run_inputs,
     searched_files,
-    selection_of,
 )
 from clpapers.claims import FILE as CLAIMS
 from clpapers.config import ConfigError, Plan, all_papers, block_seeds, check_settings, read_yaml
@@ -143,20 +143,9 @@ def cell_of(wildcards):
     return known("cell", wildcards.run.rpartition("-")[2], plan(wildcards.scale).cells)
 
 
-def weights_of_run(wildcards):
-    """The weights that a run's net starts from, if from any."""
-    weights = cell_of(wildcards).weights
-    return [weights] if weights else []
-
-
-def streams_of_run(wildcards):
-    """The streams of the seeds that a run's block trains."""
-    return [cell_of(wildcards).stream(seed) for seed in block_seeds(wildcards.block)]
-
-
-def selection_of_run(wildcards):
-    """The file of the selection that a run reads hyper-parameters from, if it does."""
-    return selection_of(plan(wildcards.scale), cell_of(wildcards))
+def inputs_of_run(wildcards):
+    """What the block of seeds that wildcards name is trained on."""
+    return run_inputs(plan(wildcards.scale), cell_of(wildcards), block_seeds(wildcards.block))
 
 
 def search_of(wildcards):

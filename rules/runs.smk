@@ -1,10 +1,7 @@
 rule train:
     """Train one cell's seeds; one result file and one record."""
     input:
-        data="results/{scale}/datasets/{dataset}.npz",
-        streams=streams_of_run,
-        weights=weights_of_run,
-        selection=selection_of_run,
+        inputs_of_run,
     output:
         result="results/{scale}/runs/{dataset}/{order}/{run}/{block}.json",
         record="results/{scale}/runs/{dataset}/{order}/{run}/{block}.record.json",

@@ -1022,6 +1022,16 @@ def test_auto_stacks_all_seeds_on_a_gpu_and_few_on_a_cpu():
     assert blocks("0-9", "auto", cuda=True) == [[range(0, 10)]] * 4
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 20])
+def test_the_results_of_some_seeds_are_the_files_of_the_blocks_that_hold_any_of_them(size):
+    Path(SCALE).write_text(TEXT[SCALE].replace("0-3", "2-11").replace("seeds_per_job: 2", f"seeds_per_job: {size}"))
+    whole = plan()
+    for cell, (first, last) in itertools.product(whole.cells.values(), [(2, 2), (3, 8), (4, 5), (0, 2), (11, 30)]):
+        seeds = range(first, last + 1)
+        found = [block_seeds(path.stem) for path in whole.results(cell, seeds)]
+        assert found == [block for block in whole.blocks(cell) if set(block) & set(seeds)]
+
+
 @pytest.mark.parametrize(("seeds", "name"), [(range(3, 4), "seed3"), (range(20), "seeds0-19"), (range(0, 1), "seed0")])
 def test_a_blocks_name_and_back(seeds, name):
     assert block_name(seeds) == name

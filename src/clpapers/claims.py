@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 
 from clpapers.config import CONFIG, ConfigError, Plan, Target, read_yaml, schema, validate
 from clpapers.metrics.factors import flat
-from clpapers.streams.orders import slug
 
 FILE = CONFIG / "claims.yaml"
 TRENDS = ("increasing", "decreasing")
@@ -191,7 +190,7 @@ def _metrics(target: Target) -> list[str]:
 def _cells(target: Target) -> list[tuple[dict, tuple[str, str] | None]]:
     """What a target measures: flat factors, and the stream where that is one of runs."""
     if target.cells:
-        return [(flat(factors), (cell.spec["dataset"], slug(cell.spec["order"]))) for factors, cell in target.cells]
+        return [(flat(factors), (cell.spec["dataset"], cell.slug)) for factors, cell in target.cells]
     if target.streams:
         return [({"dataset": dataset, "order": order["name"]}, None) for dataset, order, _ in target.streams]
     return [({}, None)]

@@ -121,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub = command("doctor", doctor, "say what stands in the way of a build, and the remedy")
     sub.add_argument("--scale", default=None)
-    sub = command("bench", bench, "measure this machine: learners, stacking, overheads, streams, dry run")
+    sub = command("bench", bench, "measure this machine: learners, stacking, overheads, streams, dry runs")
     sub.add_argument("--quick", action="store_true", help="fewer repetitions")
     return parser
 
@@ -404,6 +404,12 @@ def _hardware(device) -> dict:
     import torch
 
     return {"device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"}
+
+
+def run_inputs(plan: Plan, cell: Cell, seeds: range) -> list[Path]:
+    """The files that a run of those seeds reads: data, streams, and a selection and weights where it has any."""
+    weights = [cell.weights] if cell.weights else []
+    return [cell.dataset, *map(cell.stream, seeds), *selection_of(plan, cell), *weights]
 
 
 def selection_of(plan: Plan, cell: Cell) -> list[Path]:
@@ -889,7 +895,7 @@ def doctor(options: argparse.Namespace) -> int:
 
 def bench(options: argparse.Namespace) -> None:
     """Run the scripts of benchmarks/ in turn, each in a process of its own."""
-    for part in ("learners", "stacking", "jobs", "streams"):
+    for part in ("learners", "stacking", "jobs", "streams", "dry_run"):
         script = Path("benchmarks", f"bench_{part}.py")
         if not script.is_file():
             raise Refusal(f"{script}: no such file; run `clpapers bench` in the project's folder")

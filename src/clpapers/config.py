@@ -343,13 +343,18 @@ class Cell:
         name = pretrained(self.spec["net"])
         return RESULTS / self.scale / "weights" / f"{name}.npz" if name else None
 
-    @property
+    @functools.cached_property  # a job asks for it, and there may be very many
+    def slug(self) -> str:
+        """Its order's part of a path."""
+        return slug(self.spec["order"])
+
+    @functools.cached_property
     def folder(self) -> Path:
-        place = Path(self.spec["dataset"]) / slug(self.spec["order"])
-        return RESULTS / self.scale / "runs" / place / f"{self.spec['learner']['name']}-{self.hash}"
+        place = RESULTS / self.scale / "runs" / self.spec["dataset"] / self.slug
+        return place / f"{self.spec['learner']['name']}-{self.hash}"
 
     def stream(self, seed: int) -> Path:
-        return stream_path(self.scale, self.spec["dataset"], self.spec["order"], seed)
+        return _stream_file(self.scale, self.spec["dataset"], self.slug, seed)
 
 
 def pretrained(net: dict) -> str | None:
@@ -359,7 +364,11 @@ def pretrained(net: dict) -> str | None:
 
 def stream_path(scale: str, dataset: str, order: dict, seed: int) -> Path:
     """Where the permutation-index file of one stream stands."""
-    return RESULTS / scale / "streams" / dataset / slug(order) / f"seed{seed}.npz"
+    return _stream_file(scale, dataset, slug(order), seed)
+
+
+def _stream_file(scale: str, dataset: str, slug: str, seed: int) -> Path:
+    return RESULTS / scale / "streams" / dataset / slug / f"seed{seed}.npz"
 
 
 def block_name(seeds: range) -> str:
@@ -537,7 +546,7 @@ class Plan:
         for user in (*self.targets.values(), *self.selections.values()):
             for _, cell in user.cells if isinstance(user, Target) else user.points:
                 self.cells[cell.hash] = cell
-                self.orders[cell.spec["dataset"], slug(cell.spec["order"])] = cell.spec["order"]
+                self.orders[cell.spec["dataset"], cell.slug] = cell.spec["order"]
                 self._wanted.setdefault(cell.hash, set()).update(user.seeds)
 
     def _derived(self, name: str, facts: dict, fetched: dict[str, dict]) -> dict:
@@ -1156,7 +1165,7 @@ class Plan:
 
     def results(self, cell: Cell, seeds: range | None = None) -> list[Path]:
         """The result files that hold the given seeds of a cell (all wanted seeds if None)."""
-        blocks = [b for b in self.blocks(cell) if seeds is None or set(b) & set(seeds)]
+        blocks = [b for b in self.blocks(cell) if seeds is None or (b[0] <= seeds[-1] and seeds[0] <= b[-1])]
         return [cell.folder / f"{block_name(block)}.json" for block in blocks]
 
 

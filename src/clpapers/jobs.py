@@ -18,8 +18,8 @@ from clpapers.cli import (
     reduced,
     render_code,
     run_code,
+    run_inputs,
     searched_files,
-    selection_of,
 )
 from clpapers.config import TOY, ConfigError, Plan, Target, block_seeds
 from clpapers.provenance import code_digest, record_path
@@ -136,11 +136,9 @@ def _run(plan: Plan, path: Path) -> Job | None:
     if cell is None:
         return None
     try:
-        streams = [cell.stream(seed) for seed in block_seeds(_name(path))]
+        inputs = run_inputs(plan, cell, block_seeds(_name(path)))
     except ConfigError:
         return None
-    weights = [cell.weights] if cell.weights else []
-    inputs = [cell.dataset, *streams, *selection_of(plan, cell), *weights]
     return _job("runs", files, inputs, run_code(cell.spec), [cell.spec, _name(path)])
 
 

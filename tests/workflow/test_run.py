@@ -42,6 +42,16 @@ def test_rules_and_commands_agree_on_the_blocks_of_seeds(project):
         assert re.search(r"runs/mnist/\S+/(seeds?[\d-]+)\.json: no record", measured.stdout)[1] == min(blocks)
 
 
+def test_a_job_trains_a_block_of_seeds_and_a_seeds_stream_serves_all_cells(project):
+    """What very many runs are planned by: jobs and files grow with blocks and seeds, not with runs."""
+    project.edit("config/scales/mini.yaml", "seeds: 0-1\nseeds_per_job: 1", "seeds: 0-39\nseeds_per_job: 20")
+    planned = project.plan("results/mini/metrics/mini/table1.csv")
+    trained = [path.split("/")[-2:] for path in planned if "/runs/" in path]
+    assert len({cell for cell, _ in trained}) == 2
+    assert sorted(block for _, block in trained) == ["seeds0-19.json"] * 2 + ["seeds20-39.json"] * 2
+    assert len([path for path in planned if "/streams/" in path]) == 40
+
+
 def test_everything_is_built(finished):
     expected = {
         *(f"{table}.{ending}" for table in ("table1", "table2") for ending in ("csv", "md", "tex", "html")),
