@@ -1,6 +1,9 @@
 # Helpers of the rules: from wildcards to plans, cells, targets and digests. No science.
 import fcntl
 import functools
+import os
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -61,6 +64,31 @@ def drop_dead_locks():
 
 if workflow.is_main_process:
     ALIVE = drop_dead_locks()
+
+
+def results_folder():
+    """The folder that results are written below, as far as it is there."""
+    return next(path for path in (Path("results", SCALE), Path("results"), Path(".")) if path.is_dir())
+
+
+def refuse_unwritable():
+    """Where results cannot be written, say so in one line: Snakemake would fail on its first file, with a traceback."""
+    if not os.access(results_folder(), os.W_OK):
+        sys.exit(f"clpapers: {results_folder()}: cannot be written to; make it writable and give the same command again")
+
+
+def untold(logs):
+    """What stopped jobs that had no way to say so: a line each, from Snakemake's logs and the state of the disk."""
+    lines = []
+    if shutil.disk_usage(results_folder()).free < 1 << 20:
+        lines.append(f"{results_folder()}: the disk is full; free some space and give the same command again")
+    said = [Path(log).read_text(errors="replace") for log in logs if Path(log).is_file()]
+    if any(re.search("exit status 137|SIGKILL", text) for text in said):
+        lines.append(
+            "a job was killed (SIGKILL), as the kernel does when memory runs out (dmesg tells); run fewer jobs at once"
+            " (--cores 1) or on a machine with more memory, and give the same command again"
+        )
+    return "".join(f"clpapers: {line}\n" for line in lines)
 
 
 @functools.cache

@@ -66,6 +66,7 @@ REMEDIES = {
     errno.EACCES: "make it readable and writable",
     errno.EPERM: "make it readable and writable",
     errno.ENOENT: "let Snakemake make it",
+    errno.ENOMEM: "run fewer jobs at once",
 }
 SHORT_OF_MEMORY = (
     "memory did not suffice; run fewer jobs at once (snakemake --cores 1), or on a machine with more, "
