@@ -74,7 +74,9 @@ def results_folder():
 def refuse_unwritable():
     """Where results cannot be written, say so in one line: Snakemake would fail on its first file, with a traceback."""
     if not os.access(results_folder(), os.W_OK):
-        sys.exit(f"clpapers: {results_folder()}: cannot be written to; make it writable and give the same command again")
+        sys.exit(
+            f"clpapers: {results_folder()}: cannot be written to; make it writable and give the same command again"
+        )
 
 
 def untold(logs):

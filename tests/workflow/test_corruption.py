@@ -1,5 +1,7 @@
 """Files that were damaged since they were made: whoever reads one refuses it, and says which, and what to do."""
 
+import os
+
 import pytest
 
 DATA = "results/mini/datasets/mnist.npz"
@@ -17,10 +19,10 @@ DAMAGES = {
 
 
 def damage(path, how):
-    """Damage a file without a change of its time, as a disk does; what this was is a reason to nobody."""
+    """Damage a file without a change of its times, as a disk does."""
     before = path.stat()
     path.write_bytes(DAMAGES[how](path.read_bytes()))
-    assert path.stat().st_size != before.st_size or how == "a bit flipped"
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def run_of(project):
