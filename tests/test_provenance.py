@@ -214,6 +214,38 @@ def test_a_broken_record_is_named(chain):
         read_record(chain)
 
 
+@pytest.mark.parametrize("text", ["", "null", "[]", "\x00"])
+def test_what_is_no_record_is_none(chain, text):
+    Path("results/table.record.json").write_text(text)
+    with pytest.raises(ProvenanceError, match=r"^results/table\.record\.json: not a record .*; delete it and rebuild$"):
+        read_record(chain)
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("results/mnist-run.json", "not the bytes that its record holds"),
+        ("results/mnist-run.record.json", "not what its seal is of"),
+    ],
+)
+def test_an_input_that_is_not_as_it_was_recorded_is_refused_and_nothing_is_touched(chain, file, said):
+    Path(file).write_text(Path(file).read_text().replace("runs", "rnus", 1))
+    before = {path: Path(path).read_bytes() for path in files()}
+    with pytest.raises(ProvenanceError, match=f"^{file}: {said}: damaged or edited since; delete it and give the same"):
+        make("targets", chain, ["results/mnist-run.json"])
+    assert {path: Path(path).read_bytes() for path in files()} == before
+
+
+def test_outputs_are_never_older_than_inputs_whatever_the_clock(chain):
+    """Snakemake would throw them away."""
+    os.utime("results/mnist-run.json", ns=(2**62, 2**62))
+    make("targets", chain, ["results/mnist-run.json", "config/reported.csv"])
+    newest = Path("results/mnist-run.json").stat().st_mtime_ns
+    assert Path(chain).stat().st_mtime_ns == record_path(chain).stat().st_mtime_ns == newest
+    make("targets", chain, ["config/reported.csv"])
+    assert Path(chain).stat().st_mtime_ns < newest
+
+
 def test_files_that_differ_in_their_last_suffix_share_a_record():
     assert record_path("t/table1.csv") == record_path("t/table1.md") == Path("t/table1.record.json")
     assert record_path("t/table1.reported.csv") == Path("t/table1.reported.record.json")
