@@ -189,6 +189,18 @@ def _chained(paths: Iterable[Path | str]) -> list[dict]:
     ]
 
 
+def _date(inputs: Iterable[Path | str]) -> None:
+    """Date inputs that are of the future, since the clock was set back, as of now.
+
+    Snakemake would throw away what is made of them, for being older than they are, whatever it took to make it.
+    """
+    now = time.time()
+    for path in inputs:
+        if os.stat(path).st_mtime > now:
+            with contextlib.suppress(OSError):  # of a file that is not ours Snakemake will speak
+                os.utime(path)
+
+
 def _believed(entry: dict) -> dict:
     """The record of an input, of which these are the facts; `ProvenanceError` unless both are as they were written."""
     path, place, record = entry["path"], str(record_path(entry["path"])), read_record(entry["path"])
@@ -246,6 +258,7 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     """
     outputs, inputs = list(outputs), list(inputs)
     read, data = _chained(inputs), {}
+    _date(inputs)
     for item in read:
         if Path(item["path"]).parts[0] != "config":  # what people wrote stands on no data
             data |= _believed(item).get("data", {})
@@ -278,15 +291,3 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     }
     entry = json.loads(json.dumps(entry))  # as it will be read: a number's key is a text
     write_text(record, json.dumps(entry | {"seal": seal(entry)}, indent=1) + "\n")
-    _not_older([*outputs, record], inputs)
-
-
-def _not_older(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
-    """Date outputs as their newest input, where a clock that was set back made them older.
-
-    Snakemake would throw them away, whatever it took to make them.
-    """
-    newest = max((path.stat().st_mtime_ns for path in map(Path, inputs)), default=0)
-    for path in map(Path, outputs):
-        if path.stat().st_mtime_ns < newest:
-            os.utime(path, ns=(newest, newest))
