@@ -35,5 +35,13 @@ include: "rules/report.smk"
 include: "rules/audit.smk"
 
 
+onstart:
+    refuse_unwritable()
+
+
 onsuccess:
     shell(f"clpapers summary --scale {SCALE}")
+
+
+onerror:
+    sys.stderr.write(untold(log))

@@ -2,6 +2,9 @@
 import fcntl
 import functools
 import math
+import os
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -65,6 +68,33 @@ if workflow.is_main_process:
     ALIVE = drop_dead_locks()
     if CUDA and "gpu_mem_mb" not in workflow.global_resources and (seen := cards.visible()):
         workflow.register_resource("gpu_mem_mb", sum(card.memory for card in seen))  # jobs beyond it would only wait
+
+
+def results_folder():
+    """The folder that results are written below, as far as it is there."""
+    return next(path for path in (Path("results", SCALE), Path("results"), Path(".")) if path.is_dir())
+
+
+def refuse_unwritable():
+    """Where results cannot be written, say so in one line: Snakemake would fail on its first file, with a traceback."""
+    if not os.access(results_folder(), os.W_OK):
+        sys.exit(
+            f"clpapers: {results_folder()}: cannot be written to; make it writable and give the same command again"
+        )
+
+
+def untold(logs):
+    """What stopped jobs that had no way to say so: a line each, from Snakemake's logs and the state of the disk."""
+    lines = []
+    if shutil.disk_usage(results_folder()).free < 1 << 20:
+        lines.append(f"{results_folder()}: the disk is full; free some space and give the same command again")
+    said = [Path(log).read_text(errors="replace") for log in logs if Path(log).is_file()]
+    if any(re.search("exit status 137|SIGKILL", text) for text in said):
+        lines.append(
+            "a job was killed (SIGKILL), as the kernel does when memory runs out (dmesg tells); run fewer jobs at once"
+            " (--cores 1) or on a machine with more memory, and give the same command again"
+        )
+    return "".join(f"clpapers: {line}\n" for line in lines)
 
 
 @functools.cache

@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -212,6 +213,37 @@ def test_a_broken_record_is_named(chain):
     Path("results/table.record.json").write_text('{"stage"')
     with pytest.raises(ProvenanceError, match=r"^results/table\.record\.json: not a record .*; delete it and rebuild$"):
         read_record(chain)
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "\x00"])
+def test_what_is_no_record_is_none(chain, text):
+    Path("results/table.record.json").write_text(text)
+    with pytest.raises(ProvenanceError, match=r"^results/table\.record\.json: not a record .*; delete it and rebuild$"):
+        read_record(chain)
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("results/mnist-run.json", "not the bytes that its record holds"),
+        ("results/mnist-run.record.json", "not what its seal is of"),
+    ],
+)
+def test_an_input_that_is_not_as_it_was_recorded_is_refused_and_nothing_is_touched(chain, file, said):
+    Path(file).write_text(Path(file).read_text().replace("runs", "rnus", 1))
+    before = {path: Path(path).read_bytes() for path in files()}
+    with pytest.raises(ProvenanceError, match=f"^{file}: {said}: damaged or edited since; delete it and give the same"):
+        make("targets", chain, ["results/mnist-run.json"])
+    assert {path: Path(path).read_bytes() for path in files()} == before
+
+
+def test_inputs_of_the_future_are_dated_anew_and_others_are_not(chain):
+    """After a clock was set back; Snakemake would throw away what is older than what it is made of."""
+    run, other = Path("results/mnist-run.json"), Path("results/cifar10-run.json")
+    os.utime(run, (time.time() + 3600,) * 2)
+    os.utime(other, (1000, 1000))
+    make("targets", chain, [run, other])
+    assert 1000 == other.stat().st_mtime < run.stat().st_mtime <= Path(chain).stat().st_mtime
 
 
 def test_files_that_differ_in_their_last_suffix_share_a_record():

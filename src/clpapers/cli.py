@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import errno
 import functools
 import hashlib
 import importlib
@@ -44,8 +45,32 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"clpapers: {error}", file=sys.stderr)
         return 2
     except OSError as error:  # a full disk, a missing file, a folder without permission
-        print(f"clpapers: {error.filename or options.command}: {error.strerror or error}", file=sys.stderr)
+        place = error.filename or getattr(options, "out", None) or options.command
+        fault = f"{error.strerror or error}; {REMEDIES.get(error.errno, 'mend that')} and give the same command again"
+        print(f"clpapers: {place}: {fault}", file=sys.stderr)
         return 2
+    except (MemoryError, RuntimeError) as error:
+        of_torch = "can't allocate memory" in str(error)  # which has no type for that
+        if not isinstance(error, MemoryError) and not of_torch:
+            raise
+        print(f"clpapers: {getattr(options, 'out', options.command)}: {SHORT_OF_MEMORY}", file=sys.stderr)
+        return 2
+
+
+REMEDIES = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
+    errno.EROFS: "make it writable",
+    errno.EACCES: "make it readable and writable",
+    errno.EPERM: "make it readable and writable",
+    errno.ENOENT: "let Snakemake make it",
+    errno.ENOMEM: "run fewer jobs at once",
+}
+SHORT_OF_MEMORY = (
+    "memory did not suffice; run fewer jobs at once (snakemake --cores 1), or on a machine with more, "
+    "and give the same command again"
+)
 
 
 class Refusal(Exception):
@@ -253,14 +278,14 @@ def stream(options: argparse.Namespace) -> None:
     if (name, slug) not in plan.orders:
         raise Refusal(f"{options.out}: no target needs the order {slug} of {name}")
     order = plan.orders[name, slug]
-    if name.startswith("toy-"):
-        y = np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
-        pixels, recorded = 0, None
-    else:
-        file = _dataset_file(plan.scale, name)
-        y, recorded = labels(file, "train"), instances(file)
-        pixels = math.prod(plan.datasets[name]["shape"])
     with _recording(plan, options.out, dataset=name, order=order, seed=seed):
+        if name.startswith("toy-"):
+            y = np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
+            pixels, recorded = 0, None
+        else:
+            file = _dataset_file(plan.scale, name)
+            y, recorded = labels(file, "train"), instances(file)
+            pixels = math.prod(plan.datasets[name]["shape"])
         try:
             save(orders.make(order, y, seed, pixels, recorded), options.out)
         except ValueError as error:
@@ -340,14 +365,20 @@ def train(options: argparse.Namespace) -> None:
                 )
             spec = record["cell"] = fill(spec, found["selected"])
         checkpoint = Checkpoint(options.out, _identity(record))
+        if device.type == "cpu":  # where did not fit what now may: that depends on what else was running
+            fitted = {s: done for s, done in checkpoint.finished.items() if done is not None or len(s) > 1}
+            checkpoint.finished = fitted
         record |= {"training_seconds": {}, "resumed": checkpoint.resumed, "earlier": checkpoint.earlier}
         try:
             results = loop.train(spec, data, loaded, device, record["training_seconds"], checkpoint)
         except CourseError as error:
             raise Refusal(f"{options.out}: {error}") from None
-        if share and not share.whole and any("out_of_memory" in result for result in results):
-            checkpoint.remove()  # which would say so again
-            raise Refusal(_too_little(options, share))
+        if any("out_of_memory" in result for result in results):  # a result only of a GPU that was all the job's own
+            if device.type == "cpu":
+                raise Refusal(f"{options.out}: {SHORT_OF_MEMORY}")
+            if share and not share.whole:
+                checkpoint.remove()  # which would say so again
+                raise Refusal(_too_little(options, share))
         text = json.dumps({"cell": spec, "seeds": results}, separators=(",", ":"))
         provenance.write_text(options.out, text + "\n")
         record["peak_device_bytes"] = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
@@ -633,19 +664,14 @@ def _at_paper_scale(paper: str) -> dict[str, Target]:
     return Plan("paper", [paper]).targets
 
 
-def _rendering(options: argparse.Namespace):
+def render(options: argparse.Namespace) -> None:
+    """results/<scale>/targets/<paper>/<target>.{csv,md,tex,html} or .{pdf,svg,png}"""
     import pandas as pd
 
     plan, target = _target(options.out)
-    return plan, target, pd.read_csv(target.metrics)
-
-
-def render(options: argparse.Namespace) -> None:
-    """results/<scale>/targets/<paper>/<target>.{csv,md,tex,html} or .{pdf,svg,png}"""
-    plan, target, frame = _rendering(options)
     draw = importlib.import_module(f"clpapers.targets.{target.spec['render']}").render
     with _recording(plan, options.out, target=target.spec):
-        said = notes(plan, target)
+        frame, said = pd.read_csv(target.metrics), notes(plan, target)
         drawn = draw(target.spec, frame, said, *_printed(target))
         if target.spec["kind"] == "figure":
             from clpapers.targets.figure import write_figure
@@ -689,10 +715,13 @@ def render_code(target: Target) -> str:
 
 def reported(options: argparse.Namespace) -> None:
     """results/<scale>/targets/<paper>/<target>.reported.csv"""
+    import pandas as pd
+
     from clpapers.targets import comparison, formats
 
-    plan, target, frame = _rendering(options)
+    plan, target = _target(options.out)
     with _recording(plan, options.out, target=target.spec):
+        frame = pd.read_csv(target.metrics)
         printed = comparison.read_reported(target.reported, target.paper, target.name)
         compared = comparison.compare(target.spec, frame, printed, notes(plan, target))
         provenance.write_text(options.out, formats.to_csv(compared))
@@ -700,12 +729,14 @@ def reported(options: argparse.Namespace) -> None:
 
 def paired(options: argparse.Namespace) -> None:
     """results/<scale>/targets/<paper>/<target>.paired.csv"""
+    import pandas as pd
+
     from clpapers.targets import formats
     from clpapers.targets.paired import pairs
 
-    plan, target, frame = _rendering(options)
+    plan, target = _target(options.out)
     with _recording(plan, options.out, target=target.spec):
-        provenance.write_text(options.out, formats.to_csv(pairs(target.spec, frame)))
+        provenance.write_text(options.out, formats.to_csv(pairs(target.spec, pd.read_csv(target.metrics))))
 
 
 def claims_of(plan: Plan) -> dict[str, list[Claim]]:

@@ -51,7 +51,11 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
+    except OSError as error:
+        error.filename = str(path)  # which says more than the temporary's
+        raise
     os.close(handle)
     temporary = Path(name)
     try:
@@ -156,11 +160,14 @@ def read_record(output: Path | str) -> dict:
     """The record of `output`; raises `ProvenanceError` where there is none."""
     path = record_path(output)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ProvenanceError(f"{output}: no record {path.name} beside it; delete it and build it anew") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ProvenanceError(f"{path}: not a record ({error}); delete it and rebuild") from None
+    if not isinstance(record, dict):
+        raise ProvenanceError(f"{path}: not a record (JSON, but no object); delete it and rebuild")
+    return record
 
 
 def seal(record: dict) -> str:
@@ -180,6 +187,29 @@ def _chained(paths: Iterable[Path | str]) -> list[dict]:
         fact | ({"record": sha256(record)} if record.is_file() and str(record) != fact["path"] else {})
         for fact, record in zip(_facts(paths), beside)
     ]
+
+
+def _date(inputs: Iterable[Path | str]) -> None:
+    """Date inputs that are of the future, since the clock was set back, as of now.
+
+    Snakemake would throw away what is made of them, for being older than they are, whatever it took to make it.
+    """
+    now = time.time()
+    for path in inputs:
+        if os.stat(path).st_mtime > now:
+            with contextlib.suppress(OSError):  # of a file that is not ours Snakemake will speak
+                os.utime(path)
+
+
+def _believed(entry: dict) -> dict:
+    """The record of an input, of which these are the facts; `ProvenanceError` unless both are as they were written."""
+    path, place, record = entry["path"], str(record_path(entry["path"])), read_record(entry["path"])
+    again = "damaged or edited since; delete it and give the same command again"
+    if record.get("seal") not in (None, seal(record)):
+        raise ProvenanceError(f"{place}: not what its seal is of: {again}")
+    if path != place and entry["sha256"] not in [e["sha256"] for e in record["outputs"] if e["path"] == path]:
+        raise ProvenanceError(f"{path}: not the bytes that its record holds: {again}")
+    return record
 
 
 def hardware() -> dict:
@@ -216,8 +246,8 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     The yielded dictionary takes further facts while the stage runs; one named `earlier`, what processes before this one
     `spent` on the same outputs, is added to what this one does. `data`, the data sets an output descends from and
     whether they are real, is inherited from the inputs' records, so that no stand-in is ever lost: an input without
-    one is refused (`ProvenanceError`), unless it is part of the configuration. A record names its inputs' records by
-    SHA-256 and ends with its own `seal`, which `clpapers audit` checks.
+    one, or that is not as it was recorded, is refused (`ProvenanceError`) before anything is touched, unless it is part
+    of the configuration. A record names its inputs' records by SHA-256 and ends with its own `seal`.
 
     Parameters
     ----------
@@ -227,14 +257,15 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     facts: anything else the record must hold, JSON-serialisable (cell, seeds, target, …).
     """
     outputs, inputs = list(outputs), list(inputs)
+    read, data = _chained(inputs), {}
+    _date(inputs)
+    for item in read:
+        if Path(item["path"]).parts[0] != "config":  # what people wrote stands on no data
+            data |= _believed(item).get("data", {})
     record = record_path(outputs[0])
     record.unlink(missing_ok=True)
     for path in outputs:
         sweep(path)
-    data: dict = {}
-    for path in inputs:
-        if Path(path).parts[0] != "config":  # what people wrote stands on no data
-            data |= read_record(path).get("data", {})
     entry = {
         "stage": stage,
         "command": shlex.join(["clpapers", *sys.argv[1:]]),
@@ -242,7 +273,7 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
         "git": git_state(),
         **facts,
         "data": data,
-        "inputs": _chained(inputs),
+        "inputs": read,
     }
     started, clock = datetime.datetime.now(datetime.UTC), time.monotonic()
     yield entry

@@ -18,7 +18,7 @@ command -v slurmd munged > /dev/null \
 [ -e results/smoke/runs/index.csv ] || { echo "Slurm: no results to compare with: snakemake all --cores --config scale=smoke"; exit 1; }
 
 work=$(mktemp -d)
-finish() { down "$work/slurm"; sleep 2; rm -rf "$work"; }
+finish() { down "$work/slurm"; sleep 2; rm -rf "$work" 2> /dev/null || { sleep 5; rm -rf "$work"; }; }
 trap finish EXIT
 mkdir "$work/project" "$work/slurm"
 git ls-files -z | xargs -0 cp --parents --target-directory="$work/project"
@@ -54,7 +54,7 @@ victim=
 until [ -n "$victim" ]; do
     kill -0 $building 2> /dev/null || fail "it ended before anything trained"
     sleep 0.2
-    victim=$(training | head -n 1)
+    victim=$(training | head -n 1) || true  # a process may end while it is looked at
 done
 scancel "$victim"
 wait $building || fail "what was cancelled was not made again"

@@ -2,8 +2,10 @@
 
 import fcntl
 import os
+import subprocess
 
 import pytest
+from nursery import nursery
 from project import Project
 
 
@@ -43,3 +45,26 @@ def project(pristine, tmp_path):
 def built(finished, tmp_path):
     """A fresh copy with everything built."""
     return finished.copy(tmp_path / "project")
+
+
+@pytest.fixture(scope="session")
+def commands(pristine):
+    """Single commands in any copy of the project, as quick forks."""
+    with nursery(pristine) as running:
+        yield running
+
+
+@pytest.fixture
+def mounted():
+    """Give a folder a file system of its own, with what is in it: `mounted(folder, "-t", "tmpfs", …)`."""
+    places = []
+
+    def mount(folder, *options):
+        done = subprocess.run(["mount", *options, folder], capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"mounting is not permitted here: {done.stderr.strip()}")
+        places.append(folder)
+
+    yield mount
+    for folder in set(places):
+        subprocess.run(["umount", folder], check=True)

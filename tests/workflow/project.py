@@ -144,7 +144,8 @@ class Project:
 
     # commands
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """The environment of this process, with the project's code and its commands first."""
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         return os.environ | {"PATH": path, "PYTHONPATH": str(self.folder / "src")}
 
@@ -152,7 +153,7 @@ class Project:
         return subprocess.run(
             [sys.executable, "-m", *command],
             cwd=self.folder,
-            env=self._environment(),
+            env=self.environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -183,16 +184,17 @@ class Project:
         """How many jobs of each stage Snakemake would run: stage is the third part of a result's path."""
         return dict(Counter(path.split("/")[2] for path in self.plan(*arguments)))
 
-    def start(self, target: str = "all") -> subprocess.Popen:
-        """`snakemake <target>` in the background, as the leader of a process group of its own."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "snakemake", target, "--cores", "2"],
-            cwd=self.folder,
-            env=self._environment(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+    def start(self, target: str = "all", said: Path | str = os.devnull) -> subprocess.Popen:
+        """`snakemake <target>` in the background, as the leader of a process group; the file `said` takes its words."""
+        with open(said, "w") as output:
+            return subprocess.Popen(
+                [sys.executable, "-m", "snakemake", target, "--cores", "2"],
+                cwd=self.folder,
+                env=self.environment(),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
 
 
 def until(condition: Callable[[], object], running: subprocess.Popen) -> object:

@@ -8,14 +8,16 @@ import signal
 import pytest
 from project import kill_group, processes, until
 
+from clpapers.provenance import record_path
+
 
 @pytest.fixture
 def running():
     """Start a project's build in the background; what is left of it at the test's end is killed."""
     started = []
 
-    def start(project):
-        started.append(project.start())
+    def start(project, *arguments):
+        started.append(project.start(*arguments))
         return started[-1]
 
     yield start
@@ -66,16 +68,45 @@ def test_snakemake_alone_killed_and_started_again_beside_its_orphans(project, fi
     assert project.results() == finished.results()
 
 
-def test_a_training_job_killed_fails_alone_and_is_trained_again(project, finished, running):
-    leader = running(project)
+def test_a_training_job_killed_fails_alone_and_is_trained_again(project, finished, running, tmp_path):
+    """As the kernel kills it where memory runs out: Snakemake says for the job what this can say no more."""
+    leader = running(project, "all", tmp_path / "said")
     victim = until(lambda: processes(leader, "train"), leader)[0]
     victim.kill()
     assert leader.wait(300) == 1
+    (line,) = (line for line in (tmp_path / "said").read_text().splitlines() if line.startswith("clpapers: "))
+    assert line.startswith("clpapers: a job was killed (SIGKILL), as the kernel does when memory runs out")
+    assert "give the same command again" in line
     check_nothing_half_written(project, finished)
     assert (project.folder / "results/mini/targets/mini/figure1.pdf").is_file()  # nothing to do with the victim
     assert len(list((project.folder / "results/mini/runs/mnist").rglob("seed?.json"))) == 3
     project.build()
     assert project.results() == finished.results()
+
+
+@pytest.mark.parametrize("stage", ["streams", "runs", "targets"])
+def test_the_machine_dies_between_a_file_and_its_record(stage, built, finished, running, monkeypatch):
+    """All of the build is killed by the job that has renamed its last file and not begun its record."""
+    target = built.folder / "results/mini/targets/mini/table1.csv"
+    lost = ["runs/mnist/*/er-*/seed0.*", "metrics/mini/table1.*", "targets/mini/table1.*"]
+    for pattern in [*(["streams/mnist/*/seed0.*"] if stage == "streams" else []), *lost]:
+        for path in (built.folder / "results/mini").glob(pattern):
+            path.unlink()
+    written = "    write_text(record, json.dumps"
+    died = f'    if stage == os.environ.get("DIES"):\n        os.killpg(0, 9)\n{written}'
+    built.edit("src/clpapers/provenance.py", written, died)
+    monkeypatch.setenv("DIES", stage)
+    leader = running(built, str(target.relative_to(built.folder)))
+    assert leader.wait(300) == -signal.SIGKILL
+    monkeypatch.delenv("DIES")
+    alone = [path for path in (built.folder / f"results/mini/{stage}").rglob("*") if path.is_file()]
+    alone = [path for path in alone if not record_path(path).is_file()]
+    assert alone  # whole, and not believed
+    check_nothing_half_written(built, finished)
+    built.build()
+    assert built.results() == finished.results()
+    assert all(record_path(path).is_file() for path in alone)
+    assert built.plan() == []
 
 
 def test_killed_while_replacing_older_results(built, running):

@@ -133,7 +133,8 @@ def test_too_few_test_items(project):
         ("table --out table1.csv", "table1.csv: not a path of the pipeline; it begins with results/<scale>/<stage>/"),
         (
             "stream --out results/mini/streams/mnist/stf-0.05-n30/seed0.npz",
-            "results/mini/datasets/mnist.npz: No such file or directory",
+            "results/mini/datasets/mnist.npz: No such file or directory; let Snakemake make it and give the same "
+            "command again",
         ),
     ],
 )

@@ -2,9 +2,11 @@
 
 import json
 import os
+import random
 import signal
 
 import pytest
+from nursery import nursery
 from project import processes, until
 
 
@@ -73,3 +75,37 @@ def test_that_of_other_code_is_refused(slow):
     )
     assert json.loads(run.with_name("seed0.record.json").read_text())["resumed"] == []
     assert not kept.exists()
+
+
+def test_killed_at_twenty_random_moments(slow):
+    """Anywhere from its first file to its record; whenever it comes to its end, it begins anew."""
+    project, _ = slow
+    project.edit("config/papers/mini.yaml", "length: 250", "length: 100")
+    (run,) = (project.folder / path for path in project.plan() if "/er-" in path and path.endswith("/seed0.json"))
+    draw = random.Random(seed := random.randrange(2**32))
+    print(f"seed {seed}")
+    command, record = ("train", "--out", str(run.relative_to(project.folder))), run.with_name("seed0.record.json")
+    with nursery(project) as commands:
+        for stage, out in (("dataset", "datasets/mnist.npz"), ("stream", "streams/mnist/stf-0.05-n100/seed0.npz")):
+            assert commands.clpapers(project, stage, "--out", f"results/mini/{out}").returncode == 0
+        undisturbed = commands.clpapers(project, *command)
+        assert undisturbed.returncode == 0, undisturbed.said
+        expected, killed, resumed = run.read_bytes(), 0, 0
+        run.unlink()
+        record.unlink()
+        while killed < 20:
+            done = commands.clpapers(project, *command, kill_after=draw.uniform(0, undisturbed.seconds))
+            killed += done.returncode == -signal.SIGKILL
+            assert not run.exists() or run.read_bytes() == expected
+            if record.exists():
+                resumed += len(json.loads(record.read_text())["resumed"])
+                assert run.exists()
+                run.unlink()
+                record.unlink()
+            else:
+                assert done.returncode == -signal.SIGKILL, done.said
+        done = commands.clpapers(project, *command)
+    assert done.returncode == 0, done.said
+    assert resumed + len(json.loads(record.read_text())["resumed"]) > 0
+    assert run.read_bytes() == expected
+    assert {path.name for path in run.parent.iterdir()} == {"seed0.json", "seed0.record.json"}
