@@ -1,7 +1,7 @@
-"""Hold one build's results against another's: `compare.py HERE THERE`, two folders of the project. Exit code 1 if they differ.
+"""Hold one build's results against another's: `compare.py HERE THERE`, two folders of the project.
 
-The same files, byte for byte; but for records, logs, benchmarks and reports, which tell of the making itself, and for what
-is made of measured seconds, which no two builds share.
+The same files, byte for byte; but for records, logs, benchmarks and reports, which tell of the making itself, and for
+what is made of measured seconds, which no two builds share.
 """
 
 import sys
@@ -35,7 +35,7 @@ def of_seconds(name: str, folder: Path) -> bool:
 
 
 def main(here: Path, there: Path) -> int:
-    """Say what differs, and how many results do not."""
+    """Say what differs, and how many results do not; 1 if any differs."""
     ours, theirs = results(here), results(there)
     faults = [f"{name}: only in {here}" for name in sorted(ours.keys() - theirs.keys())]
     faults += [f"{name}: only in {there}" for name in sorted(theirs.keys() - ours.keys())]
