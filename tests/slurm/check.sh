@@ -66,7 +66,7 @@ echo "Slurm: a run was cancelled while it trained, and tried again"
 run=$(find results/smoke/runs/mnist -name 'seed*.json' ! -name '*.record.json' | head -n 1)
 "${slurm[@]}" "$run" --force --retries 0 "${config[@]}" device=cuda > "$work/gpu.out" 2>&1 && fail "a pretended GPU trained"
 squeue --noheader --states=FAILED --Format=tres-per-job:40,comment:40 | grep -q "^gres:gpu:1 .*rule_train" || fail "no GPU was asked for"
-grep -q "PyTorch sees no GPU here" "$work/gpu.out" || fail "the log does not say why"
+grep -rq "PyTorch sees no GPU here" results/smoke/logs/runs || fail "the log does not say why"
 echo "Slurm: a run that asks for a GPU is given it"
 
 # Everything, runs in groups too so that it takes minutes.
