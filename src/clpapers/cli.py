@@ -365,7 +365,7 @@ def train(options: argparse.Namespace) -> None:
                 )
             spec = record["cell"] = fill(spec, found["selected"])
         checkpoint = Checkpoint(options.out, _identity(record))
-        if device.type == "cpu":  # where did not fit what now may: that depends on what else was running
+        if not options.gpus:  # what did not fit now may: that depends on what else was running
             fitted = {s: done for s, done in checkpoint.finished.items() if done is not None or len(s) > 1}
             checkpoint.finished = fitted
         record |= {"training_seconds": {}, "resumed": checkpoint.resumed, "earlier": checkpoint.earlier}
@@ -374,7 +374,7 @@ def train(options: argparse.Namespace) -> None:
         except CourseError as error:
             raise Refusal(f"{options.out}: {error}") from None
         if any("out_of_memory" in result for result in results):  # a result only of a GPU that was all the job's own
-            if device.type == "cpu":
+            if not options.gpus:
                 raise Refusal(f"{options.out}: {SHORT_OF_MEMORY}")
             if share and not share.whole:
                 checkpoint.remove()  # which would say so again
