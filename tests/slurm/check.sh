@@ -39,7 +39,7 @@ training() {
     done 2> /dev/null
 }
 
-fail() { echo "Slurm: $1"; tail -n 30 "$work"/*.out; exit 1; }
+fail() { tail -n 60 "$work"/*.out; echo "Slurm: $1"; exit 1; }
 
 # Runs as an array.
 "${slurm[@]}" results/smoke/metrics/desiderata/figure2.csv --slurm-array-jobs train "${config[@]}" device=cpu > "$work/array.out" 2>&1 \

@@ -10,6 +10,7 @@ from pathlib import Path
 from clpapers.provenance import ProvenanceError, read_record
 
 ABOUT_THE_MAKING = {"logs", "benchmarks", "report"}
+TIMED = {"cost", "trade_offs"}  # measures, modules of clpapers.metrics
 
 
 def results(folder: Path) -> dict[str, Path]:
@@ -24,14 +25,13 @@ def results(folder: Path) -> dict[str, Path]:
 
 def of_seconds(name: str, folder: Path) -> bool:
     """Whether a result, or anything that it is made of, holds measured seconds."""
-    path = folder / name
-    if path.suffix == ".csv" and "/metrics/" in name and "training_seconds" in path.read_text(encoding="utf-8"):
-        return True
     try:
-        inputs = read_record(path)["inputs"]
+        record = read_record(folder / name)
     except ProvenanceError:
         return False
-    return any(of_seconds(each["path"], folder) for each in inputs if "/runs/" not in each["path"])
+    if record.get("target", {}).get("measure") in TIMED:
+        return True
+    return any(of_seconds(each["path"], folder) for each in record["inputs"] if "/runs/" not in each["path"])
 
 
 def main(here: Path, there: Path) -> int:
