@@ -39,7 +39,7 @@ def test_rules_and_commands_agree_on_the_blocks_of_seeds(project):
         planned = project.plan("--config", f"device={device}")
         assert {path.split("/")[-1].split(".")[0] for path in planned if "/runs/mnist/" in path} == blocks
         measured = project.clpapers("metrics", "--out", "results/mini/metrics/mini/table1.csv", "--gpus", gpus)
-        assert re.search(r"runs/mnist/\S+/(seeds?[\d-]+)\.json: no record", measured.stdout)[1] == min(blocks)
+        assert re.search(r"runs/mnist/\S+/(seeds?[\d-]+)\.json: No such file", measured.stdout)[1] == min(blocks)
 
 
 def test_a_job_trains_a_block_of_seeds_and_a_seeds_stream_serves_all_cells(project):
