@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the whole smoke scale through a real Slurm and holds every result against those that are built here already
-# (snakemake all --cores --config scale=smoke). On the way a training job is cancelled and must be tried again, and one
+# Usage: check.sh [PAPER]. Builds the smoke scale, or one paper's, through a real Slurm and holds every result against those
+# that are built here already (snakemake all --cores --config scale=smoke). On the way a training job is cancelled and must be tried again, and one
 # asks for the GPU. Needs root and Debian's slurm-wlm and munge, which it installs; stops and removes what it started.
 # Without them it says so and ends well.
 set -euo pipefail
@@ -29,7 +29,7 @@ export PYTHONPATH=$PWD/src
 slurm=(snakemake --profile profiles/slurm --quiet rules progress --resources abreast=2
     --default-resources mem_mb=2000 runtime=30 abreast=1 slurm_account=none slurm_partition=main
     --slurm-status-command squeue --slurm-init-seconds-before-status-checks 5)
-config=(--config scale=smoke "downloads=$here/downloads")
+config=(--config scale=smoke "downloads=$here/downloads" ${1:+"papers=[$1]"})
 
 # The Slurm jobs that are training now.
 training() {
@@ -75,5 +75,5 @@ echo "Slurm: a run that asks for a GPU is given it"
     --group-components streams=50 metrics=50 rendering=50 runs=20 > "$work/all.out" 2>&1 || fail "the build failed"
 echo "Slurm: all built, in $(squeue --noheader --states=all | wc -l) jobs of Slurm's"
 
-python "$here/tests/slurm/compare.py" "$here" . > "$work/compare.out" || fail "not what is built here"
+python "$here/tests/slurm/compare.py" . "$here" ${1:+--part} > "$work/compare.out" || fail "not what is built here"
 echo "Slurm: $(cat "$work/compare.out")"

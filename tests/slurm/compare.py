@@ -1,7 +1,7 @@
-"""Hold one build's results against another's: `compare.py HERE THERE`, two folders of the project.
+"""Hold one build's results against another's: `compare.py ONE OTHER [--part]`, two folders of the project.
 
 The same files, byte for byte; but for records, logs, benchmarks and reports, which tell of the making itself, and for
-what is made of measured seconds, which no two builds share.
+what is made of measured seconds, which no two builds share. With `--part` the other may have more.
 """
 
 import sys
@@ -34,12 +34,12 @@ def of_seconds(name: str, folder: Path) -> bool:
     return any(of_seconds(each["path"], folder) for each in record["inputs"] if "/runs/" not in each["path"])
 
 
-def main(here: Path, there: Path) -> int:
+def main(one: Path, other: Path, *, part: bool) -> int:
     """Say what differs, and how many results do not; 1 if any differs."""
-    ours, theirs = results(here), results(there)
-    faults = [f"{name}: only in {here}" for name in sorted(ours.keys() - theirs.keys())]
-    faults += [f"{name}: only in {there}" for name in sorted(theirs.keys() - ours.keys())]
-    timed = {name for name in ours.keys() & theirs.keys() if of_seconds(name, here)}
+    ours, theirs = results(one), results(other)
+    faults = [f"{name}: only in {one}" for name in sorted(ours.keys() - theirs.keys())]
+    faults += [f"{name}: only in {other}" for name in sorted(theirs.keys() - ours.keys()) if not part]
+    timed = {name for name in ours if of_seconds(name, one)}
     for name in sorted(ours.keys() & theirs.keys() - timed):
         if ours[name].read_bytes() != theirs[name].read_bytes():
             faults.append(f"{name}: other bytes")
@@ -51,4 +51,4 @@ def main(here: Path, there: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), part="--part" in sys.argv))
