@@ -1,0 +1,345 @@
+"""What runs cost on this machine, for `clpapers targets` to predict with: `python benchmarks/bench_costs.py`.
+
+First the passes of every net of the plans, measured one by one; then real cells of every learner, shortened, through
+`loop.train` on noise of the real shape, to which a learner's coefficients are fitted by non-negative least squares of
+relative errors; last, cells that took no part in it: longer streams, more tasks, other nets and data sets. All is
+processor time, but on a GPU, where it is time of the wall. What is found goes into config/costs.yaml.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import math
+import os
+import resource
+import statistics
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import torch
+from scipy.optimize import nnls
+from tabulate import tabulate
+
+from clpapers.config import Plan, all_papers
+from clpapers.report import costs, work
+from clpapers.report.work import Sizes
+from clpapers.runs import learners, loop, nets
+from clpapers.runs.gans import GANs
+from clpapers.runs.images import Images
+from clpapers.runs.learners import backward, cross_entropy
+from clpapers.runs.nets.stacked import stack
+from clpapers.runs.optimizers import OPTIMIZERS
+from clpapers.streams import orders
+
+BATCHES = (1, 4, 10, 32, 128, 512)
+LONGEST = 1.0  # seconds: no larger batch is measured than one whose pass takes this long
+# Seconds that a unit of each term may take, to choose lengths by; passes are seconds already.
+ROUGH = defaultdict(
+    lambda: 1.0,
+    steps=4e-4, parameters=1e-9, pulled=1e-9, gram=1e-9, constraints=1e-4, drawn=3e-9, multiplied=1.2e-10,
+    activations=3e-9, answered=4e-11, answered_activations=1e-9, answering=3e-9, scores=1e-8, chosen=1e-6,
+    distances=1e-10, compared=1e-8, joined=1e-9, searched=1e-9, units=2e-9, offline_steps=2e-4, models=3e-4,
+    assessed=1e-10, vae=3e-10, classifier=3e-10,
+)  # fmt: skip
+
+
+# --- passes of nets -------------------------------------------------------------------------------------------
+
+
+def clock(device: torch.device) -> float:
+    """Seconds: of the processor on a CPU, of the wall with the queue drained on a GPU."""
+    if device.type == "cpu":
+        return time.process_time()
+    torch.cuda.synchronize(device)
+    return time.perf_counter()
+
+
+def timed(function, device: torch.device, at_least: float = 0.12) -> float:
+    """Median seconds of a call, after one that does not count."""
+    function()
+    spent = []
+    while sum(spent) < at_least and len(spent) < 50 or len(spent) < 3 and sum(spent) < 2:
+        started = clock(device)
+        function()
+        spent.append(clock(device) - started)
+    return statistics.median(spent)
+
+
+def passes(key: str, kinds: set[str], most: float, device: torch.device) -> dict:
+    """What `clpapers.report.work.Unit` asks of one net."""
+    spec, shape, outputs, seeds = work.key_parts(key)
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    if kinds & {"iteration", "draw"}:
+        return gan_passes(spec, shape, device)
+    attributes = spec.pop("attributes", 0)
+    known = torch.rand(outputs, attributes) if attributes else None
+    pretrained = None if spec["name"] != "resnet18" else {}
+    net = stack(
+        lambda: nets.build(spec | ({"weights": "none"} if pretrained is not None else {}), shape, outputs, attributes=known),
+        list(range(seeds)),
+    ).to(device)
+    net.drop_by([torch.Generator(device).manual_seed(s) for s in range(seeds)])
+    c, h, w = shape
+    images = Images(rng.integers(0, 256, (64, h, w, c), dtype=np.uint8), "unit", device, torch.float32)
+    parameters = list(net.parameters())
+    found: dict = {"parameters": sum(p.numel() for p in parameters), "flops": flops(net, images, seeds, device)}
+
+    def learn(x_items, y):
+        def once():
+            for p in parameters:
+                p.grad = None
+            logits = net(images(x_items))
+            backward(cross_entropy(logits, y))
+
+        return once
+
+    def answer(x_items):
+        def once():
+            with torch.no_grad():
+                net(images(x_items)).argmax(dim=2)
+
+        return once
+
+    for kind in ("learn", "answer"):
+        found[kind] = {}
+        net.train(kind == "learn")
+        for batch in BATCHES:
+            x = torch.from_numpy(rng.integers(0, 64, (seeds, batch))).to(device)
+            y = torch.from_numpy(rng.integers(0, outputs, (seeds, batch))).to(device)
+            if kind == "learn" and batch == 1 and any(isinstance(m, torch.nn.BatchNorm1d) for m in net.modules()):
+                continue
+            found[kind][batch] = timed(learn(x, y) if kind == "learn" else answer(x), device)
+            if found[kind][batch] > LONGEST or batch >= 10 and batch >= most:
+                break
+    net.train()
+    batch = 4
+    x = torch.from_numpy(rng.integers(0, 64, (seeds, batch))).to(device)
+    learn(x, torch.zeros(seeds, batch, dtype=torch.int64, device=device))()
+    for name in kinds & set(OPTIMIZERS):
+        found[name] = timed(OPTIMIZERS[name](parameters, 1e-6).step, device)
+    return found
+
+
+def flops(net, images: Images, seeds: int, device: torch.device) -> int:
+    """Of one forward pass of one item of each seed, as PyTorch counts them."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    x = images(torch.zeros(seeds, 2, dtype=torch.int64, device=device))
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        net(x)
+    return counter.get_total_flops() // 2
+
+
+def gan_passes(spec: dict, shape: tuple, device: torch.device) -> dict:
+    """Seconds of an iteration by the number of GANs, and of a drawn image."""
+    c, h, w = shape
+    images = Images(np.random.default_rng(0).integers(0, 256, (64, h, w, c), dtype=np.uint8), "unit", device, torch.float32)
+    options = spec | {"learning_rate": 2e-4}
+    found: dict = {"iteration": {}}
+    for members in (2, 10):
+        gans = GANs(options, images, [(0, str(m)) for m in range(members)])
+        items = [torch.arange(64, device=device)] * members
+        started = clock(device)
+        gans.train(items, 1)
+        one = clock(device) - started
+        more = max(1, min(5, int(1.5 / one)))
+        started = clock(device)
+        gans.train(items, 1 + more)
+        found["iteration"][members] = (clock(device) - started) / (1 + more)
+    found["draw"] = timed(lambda: gans.draw(20, "benchmark"), device) / 200
+    return found
+
+
+def needed(plans: list[Plan]) -> dict[str, tuple[set[str], float]]:
+    """The nets that plans' runs pass: kinds of passes and the largest batch, by key."""
+    wanted: dict[str, tuple[set[str], float]] = {}
+
+    def unit(kind: str, key: str, items: float) -> float:
+        kinds, most = wanted.get(key, (set(), 0))
+        wanted[key] = kinds | {kind}, max(most, items)
+        return 1.0
+
+    for spec, sizes, seeds in distinct(plans):
+        work.amounts(spec, sizes, seeds, unit)
+        if seeds > 1:
+            work.amounts(spec, sizes, 1, unit)
+    return wanted
+
+
+def distinct(plans: list[Plan]):
+    """(cell, sizes, seeds of a job) of cells that differ in more than rates and strengths."""
+    met = set()
+    for plan in plans:
+        for cell in plan.cells.values():
+            seeds = len(plan.blocks(cell)[0])
+            spec = costs.bare(cell.spec)
+            key = json.dumps([spec, seeds], sort_keys=True)
+            if key not in met:
+                met.add(key)
+                yield spec, costs.sizes(plan, cell.spec["dataset"]), seeds
+
+
+# --- real cells -----------------------------------------------------------------------------------------------
+
+
+def noise(sizes: Sizes, scaling: str) -> loop.Data:
+    """Noise around a prototype of each class, of a data set's shape."""
+    rng = np.random.default_rng(0)
+    features = sizes.values == sizes.shape[2]
+    splits = []
+    prototypes = rng.integers(0, 256, (sizes.classes, *sizes.shape)).astype(np.uint8)
+    for count in (sizes.train, sizes.test):
+        y = np.sort(np.arange(count) % sizes.classes)
+        x = np.empty((count, *sizes.shape), np.uint8)
+        for start in range(0, count, 1000):
+            part = y[start : start + 1000]
+            x[start : start + 1000] = (prototypes[part] // 2) + rng.integers(0, 128, (len(part), *sizes.shape), dtype=np.uint8)
+        if features:
+            x = x.astype(np.float32)
+            x /= np.linalg.norm(x, axis=3, keepdims=True)
+        splits += [x, y]
+    known = rng.random((sizes.classes, sizes.attributes), dtype=np.float32) if sizes.attributes else None
+    return loop.Data(*splits, sizes.classes, known)
+
+
+def forked(function) -> dict:
+    """What a function returns in a process of its own, with its processor seconds and peak memory."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(read)
+            with os.fdopen(write, "w") as pipe:
+                json.dump(function(), pipe)
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        text = pipe.read()
+    _, _, used = os.wait4(child, 0)
+    return json.loads(text) | {"peak": used.ru_maxrss * 1024} if text else {}
+
+
+def run(spec: dict, sizes: Sizes, seeds: int, device: torch.device) -> dict:
+    """Train a cell: `seconds` of `loop.train`, `bytes` of its result, `peak` bytes of memory."""
+
+    def inside() -> dict:
+        torch.set_num_threads(1)
+        data = noise(sizes, spec["scaling"])
+        recorded = np.arange(sizes.train) // work.FRAMES, np.arange(sizes.train) % work.FRAMES
+        streams = {s: orders.make(spec["order"], data.train_y, s, sizes.values, recorded) for s in range(seeds)}
+        with open(os.devnull, "w") as sys.stderr:
+            started = clock(device)
+            results = loop.train(spec, data, streams, device)
+            spent = clock(device) - started
+        length = len(json.dumps({"cell": spec, "seeds": results}, separators=(",", ":")))
+        told = {k: results[0]["learner"].get(k) for k in ("experts", "nodes") if k in results[0]["learner"]}
+        return {"seconds": spent, "bytes": length, "memory_failed": "out_of_memory" in results[0], "told": told}
+
+    return inside() if device.type == "cuda" else forked(inside)
+
+
+def shortened(spec: dict, real: Sizes, tasks: int, per_class: int) -> tuple[dict, Sizes]:
+    """A cell of fewer items and tasks, whose steps are as they are."""
+    spec, classes = copy.deepcopy(spec), real.classes
+    sizes = Sizes(min(per_class * classes, real.train), min(max(2 * classes, 200), real.test), classes, real.shape, real.attributes)
+    order, learner = spec["order"], spec["learner"]
+    order["length"] = None
+    for key, value in (("tasks", tasks), ("epochs", 2), ("cycles", 1), ("items", 2 * sizes.train)):
+        if key in order:
+            order[key] = min(order[key], value)
+    if spec["evaluation"]["test"] is not None:
+        spec["evaluation"]["test"] = min(spec["evaluation"]["test"], sizes.test)
+    spec["evaluation"] |= {"probes": 50, "points": min(2, spec["evaluation"]["points"])}
+    if "every" in spec["evaluation"]:
+        spec["evaluation"]["every"] = max(sizes.train // 4, 1)
+    limits = {"epochs": 4, "coreset_epochs": 4, "generated": 60, "trace": 50, "sleep_vae_steps": 8, "sleep_classifier_steps": 8}
+    for key, value in limits.items():
+        if key in learner:
+            learner[key] = min(learner[key], value)
+    items = sizes.train // max(order.get("tasks", 1), 1)
+    if "coreset" in learner:
+        learner["coreset"] = min(learner["coreset"], items // 3)
+    if "gan" in learner:
+        learner["gan"]["epochs"] = 1
+    if "stm" in learner:
+        learner["stm"] = max(sizes.train // (tasks + 1), 20)
+    if "start" in learner:
+        learner["start"] = min(learner["start"], sizes.train // 10)
+    if learner.get("gradients"):
+        learner["gradients"]["repetitions"] = 5
+    return spec, sizes
+
+
+def estimate(spec: dict, sizes: Sizes, seeds: int, table: dict, coefficients: dict | None = None) -> float:
+    """Seconds of a cell, roughly unless coefficients are given."""
+    amounts = work.amounts(spec, sizes, seeds, costs.unit(table))
+    weight = ROUGH if coefficients is None else coefficients
+    return sum(weight[term] * amount for term, amount in amounts.items())
+
+
+def lasting(spec: dict, real: Sizes, seeds: int, tasks: int, seconds: float, table: dict) -> tuple[dict, Sizes] | None:
+    """A cell shortened so that it takes roughly so many seconds; None where the shortest takes three times as many."""
+    best, per_class = None, max(2, math.ceil(60 / real.classes), 2 * tasks if real.classes < 20 else 2)
+    if spec["learner"]["name"] in ("vcl", "vcl_coreset", "vgr"):
+        per_class = max(per_class, 100)
+    while True:
+        given = shortened(spec, real, tasks, int(per_class))
+        took = estimate(*given, seeds, table)
+        if best is None and took > 3 * seconds:
+            return None
+        if best is not None and took > 1.2 * seconds:
+            return best
+        best = given
+        if given[1].train >= real.train:
+            return best
+        per_class *= 1.4
+
+
+def variants(plans: list[Plan]) -> dict[str, list]:
+    """By learner, cells that differ in data set, net or kind of options: (cell, sizes, seeds), papers' own first."""
+    found: dict[str, dict] = defaultdict(dict)
+    for spec, sizes, seeds in distinct(plans):
+        kinds = [spec["learner"].get(k) for k in ("fisher", "exemplars", "forward", "published", "gradients", "batch")]
+        key = spec["dataset"], json.dumps(spec["net"], sort_keys=True), json.dumps(kinds), seeds, spec["restriction"]["train"]
+        kind = spec["oracle"]["name"] == "entropy"
+        found[spec["learner"]["name"]].setdefault((*key, kind, spec["oracle"]["name"] == "none"), (spec, sizes, seeds))
+    return {name: list(cells.values()) for name, cells in found.items()}
+
+
+def chosen(cells: list, table: dict) -> tuple[list, list]:
+    """Cells to fit to and cells to hold out, none in both."""
+    ranked = [c for c in cells if c[1].values < 100_000] or cells
+    fit, held = [], []
+    picked = ranked if len(ranked) <= 4 else [ranked[round(i * (len(ranked) - 1) / 3)] for i in range(4)]
+    for i, (spec, real, seeds) in enumerate(picked[:3]):
+        for tasks, seconds in ((2, 0.8), (4, 2.0)) if i < 2 else ((3, 1.2),):
+            given = lasting(spec, real, seeds, tasks, seconds, table)
+            fit += [(*given, seeds)] if given else []
+    if picked:
+        given = lasting(*picked[0], 6, 5.0, table)
+        held += [(*given, picked[0][2])] if given else []
+    others = [c for c in cells if not any(c is p for p in picked[:3])]
+    for spec, real, seeds in (others[-1:] + others[:1] if len(others) > 1 else others):
+        given = lasting(spec, real, seeds, 3, 3.0, table)
+        held += [(*given, seeds)] if given else []
+    return fit, held
+
+
+def fitted(rows: list[tuple[dict, float]]) -> dict[str, float]:
+    """Non-negative coefficients of terms that make the relative errors' squares least: rows of (amounts, seconds)."""
+    terms = list(dict.fromkeys(term for amounts, _ in rows for term in amounts))
+    matrix = np.array([[amounts.get(term, 0.0) / seconds for term in terms] for amounts, seconds in rows])
+    # Seconds of passes, measured one by one, are held near what they are, by a tenth of a cell; so is nothing else.
+    pull = [0.1 * (np.arange(len(terms)) == i) for i, term in enumerate(terms) if term not in ROUGH]
+    wanted = np.array([1.0] * len(rows) + [0.1] * len(pull))
+    system = np.vstack([matrix, *pull])
+    scale = np.maximum(np.abs(system).max(axis=0), 1e-300)
+    solution, _ = nnls(system / scale, wanted)
+    return {term: float(f"{value / s:.4g}") for term, value, s in zip(terms, solution, scale)}
