@@ -39,8 +39,7 @@ from clpapers.streams import orders
 BATCHES = (1, 4, 10, 32, 128, 512)
 LONGEST = 1.0  # seconds: no larger batch is measured than one whose pass takes this long
 # Seconds that a unit of each term may take, to choose lengths by; passes are seconds already.
-ROUGH = defaultdict(
-    lambda: 1.0,
+ROUGH = dict(
     steps=4e-4, parameters=1e-9, pulled=1e-9, gram=1e-9, constraints=1e-4, drawn=3e-9, multiplied=1.2e-10,
     activations=3e-9, answered=4e-11, answered_activations=1e-9, answering=3e-9, scores=1e-8, chosen=1e-6,
     distances=1e-10, compared=1e-8, joined=1e-9, searched=1e-9, units=2e-9, offline_steps=2e-4, models=3e-4,
@@ -280,8 +279,7 @@ def shortened(spec: dict, real: Sizes, tasks: int, per_class: int) -> tuple[dict
 def estimate(spec: dict, sizes: Sizes, seeds: int, table: dict, coefficients: dict | None = None) -> float:
     """Seconds of a cell, roughly unless coefficients are given."""
     amounts = work.amounts(spec, sizes, seeds, costs.unit(table))
-    weight = ROUGH if coefficients is None else coefficients
-    return sum(weight[term] * amount for term, amount in amounts.items())
+    return sum((coefficients or ROUGH).get(term, 1.0) * amount for term, amount in amounts.items())
 
 
 def lasting(spec: dict, real: Sizes, seeds: int, tasks: int, seconds: float, table: dict) -> tuple[dict, Sizes] | None:

@@ -144,3 +144,83 @@ def ancestry(*paths: Path) -> dict[Path, dict]:
             continue
         queue += [Path(item["path"]) for item in found[place]["inputs"]]
     return found
+
+
+def jobs(plan: Plan, target: Target, costs: dict, device: str = "cpu") -> dict[Path, float | None]:
+    """The predicted seconds of every job behind a target, by what it makes; None of what nobody measured."""
+    if device not in costs:
+        return {target.metrics: None}
+    other = costs[device]["jobs"]
+    found: dict[Path, float | None] = {target.metrics: other["metrics"]["seconds"]}
+    found |= dict.fromkeys(target.outputs[:1], other["targets"]["seconds"])
+    users = [(cell, target.seeds) for _, cell in target.cells]
+    for _, search in target.selections:
+        users += [(cell, search.seeds) for _, cell in search.points]
+    for dataset, order, seed in target.streams:
+        found |= _prepared(plan, dataset, {_stream_file(plan, dataset, order, seed)}, other)
+    for cell, seeds in users:
+        streams = set()
+        for path, block in zip(plan.results(cell), plan.blocks(cell)):
+            if not set(block) & set(seeds):
+                continue
+            streams |= {cell.stream(seed) for seed in block}
+            try:
+                found[path] = predicted(plan, cell, len(block), costs, device)[0]
+            except Unmeasured:
+                found[path] = None
+        found |= _prepared(plan, cell.spec["dataset"], streams, other)
+    return found
+
+
+def _stream_file(plan: Plan, dataset: str, order: dict, seed: int) -> Path:
+    from clpapers.config import stream_path
+
+    return stream_path(plan.scale, dataset, order, seed)
+
+
+def _prepared(plan: Plan, dataset: str, streams: Iterable[Path], other: dict) -> dict[Path, float]:
+    """The jobs that make a data set and streams of it."""
+    if TOY.match(dataset):
+        return {path: other["streams"]["seconds"] for path in streams}
+    size = sizes(plan, dataset)
+    made = other["datasets"]["seconds"] + other["datasets"]["per_byte"] * (size.train + size.test) * size.values
+    per = other["streams"]["seconds"] + other["streams"]["per_item"] * size.train
+    return {path: per for path in streams} | {Path(f"datasets/{dataset}"): made}
+
+
+def table(plan: Plan, costs: dict | None = None) -> str:
+    """A Markdown table of a plan's targets: the command that makes each, its runs, its cost measured and predicted.
+
+    Measured is what the records of the jobs behind it say, where it is built; predicted are all of them, in hours of one
+    core of the machine that config/costs.yaml names, and of one GPU. In the last line shared jobs count once.
+    """
+    costs = read() if costs is None else costs
+    lines = [
+        f"| target | command | runs | cost at `{plan.scale}` | predicted, core-hours | predicted, one GPU |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
+    whole: dict[str, dict[Path, float | None]] = {"cpu": {}, "cuda": {}}
+    every: set[Path] = set()
+    for name, target in plan.targets.items():
+        runs = [path for _, cell in target.cells for path in plan.results(cell, target.seeds)]
+        runs += [path for _, search in target.selections for _, cell in search.points for path in plan.results(cell)]
+        every |= set(runs)
+        seconds = sum(record["wall_seconds"] for record in ancestry(target.outputs[0]).values())
+        cost = f"{seconds:.0f} s" if seconds else "not built"
+        shown = []
+        for device, all_jobs in whole.items():
+            mine = jobs(plan, target, costs, device)
+            all_jobs |= mine
+            shown.append(_hours(mine))
+        lines.append(f"| {name} | `snakemake {target.outputs[0]} --cores` | {len(runs)} | {cost} | {' | '.join(shown)} |")
+    shown = [_hours(all_jobs) for all_jobs in whole.values()]
+    lines.append(f"| all, shared runs once | `snakemake all --cores` | {len(every)} |  | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def _hours(seconds: dict[Path, float | None]) -> str:
+    """Two digits, or that something in it was not measured."""
+    if None in seconds.values():
+        return NOT_MEASURED
+    hours = sum(seconds.values()) / 3600
+    return f"{hours:.2g}" if hours < 100 else f"{hours:.0f}"

@@ -67,13 +67,13 @@ def _labels(train: int, classes: int) -> np.ndarray:
     return np.sort(np.arange(train) % classes)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=4)
 def _stream(order: str, sizes: Sizes, seed: int) -> Stream:
     recorded = np.arange(sizes.train) // FRAMES, np.arange(sizes.train) % FRAMES
     return orders.make(json.loads(order), _labels(sizes.train, sizes.classes), seed, sizes.values, recorded)
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=8)
 def _course(parts: str, sizes: Sizes, seed: int) -> Course:
     cell = json.loads(parts)
     test = _labels(sizes.test, sizes.classes)
@@ -557,18 +557,30 @@ def amounts(spec: dict, sizes: Sizes, seeds: int, unit: Unit, *, cuda: bool = Fa
 
     Steps are those of the program: a stack takes them once for all its seeds. Of seeds one by one they add up.
     """
-    count = LEARNERS[spec["learner"]["name"]]
+    epochs = spec["order"].get("epochs", 1)
+    if epochs > 2:  # each epoch more costs the same, and so many items need not be laid out
+        one, two = (amounts(_of_epochs(spec, n), sizes, seeds, unit, cuda=cuda) for n in (1, 2))
+        return {term: one[term] + (epochs - 1) * (two[term] - one[term]) for term in two}
+    count, name = LEARNERS[spec["learner"]["name"]], spec["learner"]["name"]
     if seeds > 1 and together(spec, cuda=cuda):
-        run = Run(spec, sizes, seeds, unit)
-        own = count(run)
-        return own if spec["net"]["name"] == "mlp" and spec["learner"]["name"] not in OWN_NETS_UNLOOKING else {
-            k: v * (1 if k == "steps" else seeds) for k, v in count(Run(spec, sizes, 1, unit)).items()
-        }
+        if name not in OWN_NETS_UNLOOKING:
+            return count(Run(spec, sizes, seeds, unit))
+        alone = count(Run(spec, sizes, 1, unit))
+        return {term: amount * (1 if term == "steps" else seeds) for term, amount in alone.items()}
     return {term: seeds * amount for term, amount in count(Run(spec, sizes, 1, unit)).items()}
+
+
+def _of_epochs(spec: dict, epochs: int) -> dict:
+    order = {key: value for key, value in spec["order"].items() if key != "epochs"}
+    return spec | {"order": order | ({"epochs": epochs} if epochs > 1 else {})}
 
 
 def result_bytes(spec: dict, sizes: Sizes) -> Amounts:
     """What the bytes of a seed's result grow with."""
+    epochs = spec["order"].get("epochs", 1)
+    if epochs > 2:
+        one, two = (result_bytes(_of_epochs(spec, n), sizes) for n in (1, 2))
+        return {term: one[term] + (epochs - 1) * (two[term] - one[term]) for term in two}
     run = Run(spec, sizes, 1, lambda kind, key, items: 1.0)
     evaluation, c = spec["evaluation"], run.course
     probes = min(evaluation["probes"] or run.n, run.n)
