@@ -10,22 +10,27 @@ from __future__ import annotations
 
 import argparse
 import copy
+import datetime
 import json
 import math
 import os
-import resource
+import shlex
+import shutil
 import statistics
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 import torch
+import yaml
 from scipy.optimize import nnls
 from tabulate import tabulate
 
 from clpapers.config import Plan, all_papers
+from clpapers.provenance import git_state, hardware, read_record, sha256, write_text
 from clpapers.report import costs, work
 from clpapers.report.work import Sizes
 from clpapers.runs import learners, loop, nets
@@ -35,9 +40,10 @@ from clpapers.runs.learners import backward, cross_entropy
 from clpapers.runs.nets.stacked import stack
 from clpapers.runs.optimizers import OPTIMIZERS
 from clpapers.streams import orders
+from clpapers.streams.stream import save
 
 BATCHES = (1, 4, 10, 32, 128, 512)
-LONGEST = 1.0  # seconds: no larger batch is measured than one whose pass takes this long
+LONGEST = 0.4  # seconds: no larger batch is measured than one whose pass takes this long
 # Seconds that a unit of each term may take, to choose lengths by; passes are seconds already.
 ROUGH = dict(
     steps=4e-4, parameters=1e-9, pulled=1e-9, gram=1e-9, constraints=1e-4, drawn=3e-9, multiplied=1.2e-10,
@@ -58,11 +64,11 @@ def clock(device: torch.device) -> float:
     return time.perf_counter()
 
 
-def timed(function, device: torch.device, at_least: float = 0.12) -> float:
+def timed(function, device: torch.device, at_least: float = 0.05) -> float:
     """Median seconds of a call, after one that does not count."""
     function()
     spent = []
-    while sum(spent) < at_least and len(spent) < 50 or len(spent) < 3 and sum(spent) < 2:
+    while sum(spent) < at_least and len(spent) < 50 or len(spent) < 3 and sum(spent) < 0.6:
         started = clock(device)
         function()
         spent.append(clock(device) - started)
@@ -317,15 +323,15 @@ def chosen(cells: list, table: dict) -> tuple[list, list]:
     fit, held = [], []
     picked = ranked if len(ranked) <= 4 else [ranked[round(i * (len(ranked) - 1) / 3)] for i in range(4)]
     for i, (spec, real, seeds) in enumerate(picked[:3]):
-        for tasks, seconds in ((2, 0.8), (4, 2.0)) if i < 2 else ((3, 1.2),):
+        for tasks, seconds in ((2, 0.5), (4, 1.2)) if i < 2 else ((3, 0.8),):
             given = lasting(spec, real, seeds, tasks, seconds, table)
             fit += [(*given, seeds)] if given else []
     if picked:
-        given = lasting(*picked[0], 6, 5.0, table)
+        given = lasting(*picked[0], 6, 3.0, table)
         held += [(*given, picked[0][2])] if given else []
     others = [c for c in cells if not any(c is p for p in picked[:3])]
     for spec, real, seeds in (others[-1:] + others[:1] if len(others) > 1 else others):
-        given = lasting(spec, real, seeds, 3, 3.0, table)
+        given = lasting(spec, real, seeds, 3, 2.0, table)
         held += [(*given, seeds)] if given else []
     return fit, held
 
@@ -341,3 +347,172 @@ def fitted(rows: list[tuple[dict, float]]) -> dict[str, float]:
     scale = np.maximum(np.abs(system).max(axis=0), 1e-300)
     solution, _ = nnls(system / scale, wanted)
     return {term: float(f"{value / s:.4g}") for term, value, s in zip(terms, solution, scale)}
+
+
+# --- the other jobs -------------------------------------------------------------------------------------------
+
+
+def other_jobs() -> dict:
+    """Processor seconds of a job of each stage: of the smallest, and of each byte or item more."""
+    from bench_jobs import run as job
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for part in ("config", "workflow"):
+            shutil.copytree(part, folder / part)
+        plan = Plan("smoke", ["stf"])
+        target = plan.targets["stf/figure5"]
+        cell = target.cells[0][1]
+        results = plan.results(cell)
+        made = {}
+        streams = [cell.stream(seed) for block in plan.blocks(cell) for seed in block]
+        others = [(c, path) for _, c in target.cells[1:] for path in plan.results(c)]
+        for stage, path in (
+            ("dataset", cell.dataset),
+            *(("stream", path) for path in streams),
+            *(("train", path) for path in results),
+            *(("stream", c.stream(s)) for c, _ in others for block in plan.blocks(c) for s in block),
+            *(("train", path) for _, path in others),
+            ("metrics", target.metrics),
+            ("figure", target.outputs[0]),
+        ):
+            cost = job("-m", "clpapers.cli", stage, "--out", str(path), folder=folder).cpu
+            if stage == "train":
+                cost -= sum(read_record(folder / path)["training_seconds"].values())
+            made.setdefault(stage, []).append(cost)
+        whole = np.random.default_rng(0).integers(0, 256, 100_000_000, dtype=np.uint8)
+        np.savez(folder / "bytes.npz", x=whole)
+
+        def load() -> None:
+            sha256(folder / "bytes.npz")
+            with np.load(folder / "bytes.npz") as archive:
+                archive["x"]
+
+        per_byte = timed(load, torch.device("cpu"), 0.5) / whole.size
+
+        def arranged() -> None:
+            stream = orders.make({"name": "split", "tasks": 10, "length": None}, np.arange(500_000) % 10, 0)
+            save(stream, folder / "stream.npz")
+
+        per_item = timed(arranged, torch.device("cpu"), 0.5) / 500_000
+    return {
+        "train": {"seconds": statistics.median(made["train"]), "per_byte": per_byte},
+        "datasets": {"seconds": made["dataset"][0], "per_byte": 3 * per_byte},  # read, checked, decoded, written
+        "streams": {"seconds": statistics.median(made["stream"]), "per_item": per_item},
+        "metrics": {"seconds": made["metrics"][0]},
+        "targets": {"seconds": made["figure"][0]},
+    }
+
+
+# --- all of it ------------------------------------------------------------------------------------------------
+
+
+def of_nets(plans: list[Plan], device: torch.device) -> dict:
+    """What every net of the plans costs."""
+    found = {}
+    for key, (kinds, most) in needed(plans).items():
+        found[key] = passes(key, kinds, most, device)
+        print(f"measured {key}", file=sys.stderr, flush=True)
+    return found
+
+
+def of_cells(plans: list[Plan], nets: dict, device: torch.device, only: list[str]) -> list[dict]:
+    """Cells run for real: `learner`, `held` or not, `spec`, `sizes`, `seeds`, and what `run` says."""
+    rows = []
+    for name in work.LEARNERS:
+        learners.find(name)  # imported once, before processes part
+    for name, cells in sorted(variants(plans).items()):
+        if only and name not in only:
+            continue
+        for held, group in enumerate(chosen(cells, nets)):
+            for spec, sizes, seeds in group:
+                row = {"learner": name, "held": bool(held), "spec": spec, "sizes": sizes, "seeds": seeds}
+                rows.append(row | run(spec, sizes, seeds, device))
+                print(f"ran {name} on {spec['dataset']}: {rows[-1]['seconds']:.1f} s", file=sys.stderr, flush=True)
+    return rows
+
+
+def model(rows: list[dict], nets: dict) -> tuple[dict, dict]:
+    """Coefficients of each learner's terms, and of the terms of a result's bytes, by the rows that are not held out."""
+    unit = costs.unit(nets)
+    of_learner: dict[str, list] = defaultdict(list)
+    lengths = []
+    for row in rows:
+        if not row["held"]:
+            amounts = work.amounts(row["spec"], row["sizes"], row["seeds"], unit)
+            of_learner[row["learner"]].append((amounts, row["seconds"]))
+            terms = work.result_bytes(row["spec"], row["sizes"])
+            lengths.append(({term: row["seeds"] * amount for term, amount in terms.items()}, row["bytes"]))
+    return {name: fitted(mine) for name, mine in of_learner.items()}, fitted(lengths)
+
+
+def compared(rows: list[dict], nets: dict, coefficients: dict) -> list[tuple]:
+    """(cell, predicted, measured, their ratio) of the cells held out."""
+    lines = []
+    for row in rows:
+        if row["held"]:
+            said = estimate(row["spec"], row["sizes"], row["seeds"], nets, coefficients[row["learner"]])
+            tasks = row["spec"]["order"].get("tasks", "")
+            net = row["spec"]["net"].get("width", row["spec"]["net"].get("hidden"))
+            cell = f"{row['learner']} {row['spec']['dataset']} net {net} {tasks} tasks, {row['sizes'].train} items × {row['seeds']}"
+            lines.append((cell, said, row["seconds"], said / row["seconds"]))
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--scales", nargs="+", default=["paper", "laptop"], help="whose nets and cells")
+    parser.add_argument("--learners", nargs="+", choices=work.LEARNERS, default=[], help="only these anew")
+    parser.add_argument("--quick", action="store_true", help="measure nothing new where the file has it")
+    options = parser.parse_args()
+    device = torch.device(options.device)
+    torch.set_num_threads(1)
+    plans = [Plan(scale, all_papers(), cuda=device.type == "cuda") for scale in options.scales]
+    known = costs.read()
+    before = known.get(options.device, {})
+    nets = before["nets"] if options.quick or options.learners else of_nets(plans, device)
+    rows = of_cells(plans, nets, device, options.learners)
+    coefficients, lengths = model(rows, nets)
+    known[options.device] = {
+        "measured": provenance(device),
+        "learners": before.get("learners", {}) | coefficients,
+        "bytes": before["bytes"] if options.learners else lengths,
+        "jobs": before["jobs"] if options.learners else rounded(other_jobs()),
+        "nets": rounded(nets),
+    }
+    write_text(costs.FILE, HEADER + yaml.safe_dump(known, sort_keys=False, width=118))
+    lines = compared(rows, nets, coefficients)
+    print(tabulate(lines, ["held out", "predicted s", "measured s", "ratio"], floatfmt=("", ".2f", ".2f", ".2f")))
+    within = sum(0.75 <= ratio <= 1.25 for *_, ratio in lines)
+    print(f"{within} of {len(lines)} within 25 %")
+
+
+HEADER = """\
+# What passes, steps and jobs cost, in seconds of the processor (cuda: of the wall), and bytes of results. Written by
+# benchmarks/bench_costs.py; not meant to be edited. `clpapers targets` predicts with it.
+"""
+
+
+def provenance(device: torch.device) -> dict:
+    """Where and how it was measured."""
+    machine = hardware()
+    return {
+        "machine": torch.cuda.get_device_name(device) if device.type == "cuda" else f"{machine['processor']}, one core",
+        "system": machine["system"],
+        "date": datetime.date.today().isoformat(),
+        "torch": torch.__version__,
+        "commit": git_state()["commit"],
+        "command": shlex.join(["python", *sys.argv]),
+    }
+
+
+def rounded(content):
+    """The same with numbers of four digits."""
+    if isinstance(content, dict):
+        return {key: rounded(value) for key, value in content.items()}
+    return float(f"{content:.4g}") if isinstance(content, float) else content
+
+
+if __name__ == "__main__":
+    main()
