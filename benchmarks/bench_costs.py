@@ -42,15 +42,17 @@ from clpapers.runs.optimizers import OPTIMIZERS
 from clpapers.streams import orders
 from clpapers.streams.stream import save
 
-BATCHES = (1, 4, 10, 32, 128, 512)
-LONGEST = 0.4  # seconds: no larger batch is measured than one whose pass takes this long
+BATCHES = (1, 10, 32, 128, 512)
+LONGEST = 0.25  # seconds: no larger batch is measured than one whose pass takes this long
 # Seconds that a unit of each term may take, to choose lengths by; passes are seconds already.
-ROUGH = dict(
-    steps=4e-4, parameters=1e-9, pulled=1e-9, gram=1e-9, constraints=1e-4, drawn=3e-9, multiplied=1.2e-10,
-    activations=3e-9, answered=4e-11, answered_activations=1e-9, answering=3e-9, scores=1e-8, chosen=1e-6,
-    distances=1e-10, compared=1e-8, joined=1e-9, searched=1e-9, units=2e-9, offline_steps=2e-4, models=3e-4,
-    assessed=1e-10, vae=3e-10, classifier=3e-10,
-)  # fmt: skip
+ROUGH = {
+    **dict.fromkeys(("steps", "offline_steps", "models"), 3e-4),
+    **dict.fromkeys(("parameters", "pulled", "gram", "joined", "searched"), 1e-9),
+    **dict.fromkeys(("drawn", "activations", "answering", "answered_activations", "units"), 3e-9),
+    **dict.fromkeys(("multiplied", "assessed", "answered", "distances"), 1e-10),
+    **dict.fromkeys(("vae", "classifier"), 3e-10),
+    **{"constraints": 1e-4, "scores": 1e-8, "chosen": 1e-6, "compared": 1e-8},
+}
 
 
 # --- passes of nets -------------------------------------------------------------------------------------------
@@ -64,11 +66,11 @@ def clock(device: torch.device) -> float:
     return time.perf_counter()
 
 
-def timed(function, device: torch.device, at_least: float = 0.05) -> float:
+def timed(function, device: torch.device, at_least: float = 0.04) -> float:
     """Median seconds of a call, after one that does not count."""
     function()
     spent = []
-    while sum(spent) < at_least and len(spent) < 50 or len(spent) < 3 and sum(spent) < 0.6:
+    while len(spent) < 50 and sum(spent) < at_least:
         started = clock(device)
         function()
         spent.append(clock(device) - started)
@@ -86,7 +88,9 @@ def passes(key: str, kinds: set[str], most: float, device: torch.device) -> dict
     known = torch.rand(outputs, attributes) if attributes else None
     pretrained = None if spec["name"] != "resnet18" else {}
     net = stack(
-        lambda: nets.build(spec | ({"weights": "none"} if pretrained is not None else {}), shape, outputs, attributes=known),
+        lambda: nets.build(
+            spec | ({"weights": "none"} if pretrained is not None else {}), shape, outputs, attributes=known
+        ),
         list(range(seeds)),
     ).to(device)
     net.drop_by([torch.Generator(device).manual_seed(s) for s in range(seeds)])
@@ -120,7 +124,7 @@ def passes(key: str, kinds: set[str], most: float, device: torch.device) -> dict
             if kind == "learn" and batch == 1 and any(isinstance(m, torch.nn.BatchNorm1d) for m in net.modules()):
                 continue
             found[kind][batch] = timed(learn(x, y) if kind == "learn" else answer(x), device)
-            if found[kind][batch] > LONGEST or batch >= 10 and batch >= most:
+            if found[kind][batch] > LONGEST or (batch >= 10 and batch >= most):
                 break
     net.train()
     batch = 4
@@ -144,20 +148,16 @@ def flops(net, images: Images, seeds: int, device: torch.device) -> int:
 def gan_passes(spec: dict, shape: tuple, device: torch.device) -> dict:
     """Seconds of an iteration by the number of GANs, and of a drawn image."""
     c, h, w = shape
-    images = Images(np.random.default_rng(0).integers(0, 256, (64, h, w, c), dtype=np.uint8), "unit", device, torch.float32)
-    options = spec | {"learning_rate": 2e-4}
-    found: dict = {"iteration": {}}
-    for members in (2, 10):
+    images = Images(
+        np.random.default_rng(0).integers(0, 256, (64, h, w, c), dtype=np.uint8), "unit", device, torch.float32
+    )
+    batch = max(spec["batch"] // 8, 4)  # from some images on, an iteration takes as much longer as its batch is larger
+    options, found = spec | {"learning_rate": 2e-4, "batch": batch}, {"iteration": {}}
+    for members in (2, 4):
         gans = GANs(options, images, [(0, str(m)) for m in range(members)])
         items = [torch.arange(64, device=device)] * members
-        started = clock(device)
-        gans.train(items, 1)
-        one = clock(device) - started
-        more = max(1, min(5, int(1.5 / one)))
-        started = clock(device)
-        gans.train(items, 1 + more)
-        found["iteration"][members] = (clock(device) - started) / (1 + more)
-    found["draw"] = timed(lambda: gans.draw(20, "benchmark"), device) / 200
+        found["iteration"][members] = timed(lambda g=gans, i=items: g.train(i, 2), device) / 2 * spec["batch"] / batch
+    found["draw"] = timed(lambda: gans.draw(10, "benchmark"), device) / 40
     return found
 
 
@@ -204,7 +204,9 @@ def noise(sizes: Sizes, scaling: str) -> loop.Data:
         x = np.empty((count, *sizes.shape), np.uint8)
         for start in range(0, count, 1000):
             part = y[start : start + 1000]
-            x[start : start + 1000] = (prototypes[part] // 2) + rng.integers(0, 128, (len(part), *sizes.shape), dtype=np.uint8)
+            x[start : start + 1000] = (prototypes[part] // 2) + rng.integers(
+                0, 128, (len(part), *sizes.shape), dtype=np.uint8
+            )
         if features:
             x = x.astype(np.float32)
             x /= np.linalg.norm(x, axis=3, keepdims=True)
@@ -253,7 +255,13 @@ def run(spec: dict, sizes: Sizes, seeds: int, device: torch.device) -> dict:
 def shortened(spec: dict, real: Sizes, tasks: int, per_class: int) -> tuple[dict, Sizes]:
     """A cell of fewer items and tasks, whose steps are as they are."""
     spec, classes = copy.deepcopy(spec), real.classes
-    sizes = Sizes(min(per_class * classes, real.train), min(max(2 * classes, 200), real.test), classes, real.shape, real.attributes)
+    sizes = Sizes(
+        min(per_class * classes, real.train),
+        min(max(2 * classes, 200), real.test),
+        classes,
+        real.shape,
+        real.attributes,
+    )
     order, learner = spec["order"], spec["learner"]
     order["length"] = None
     for key, value in (("tasks", tasks), ("epochs", 2), ("cycles", 1), ("items", 2 * sizes.train)):
@@ -264,7 +272,14 @@ def shortened(spec: dict, real: Sizes, tasks: int, per_class: int) -> tuple[dict
     spec["evaluation"] |= {"probes": 50, "points": min(2, spec["evaluation"]["points"])}
     if "every" in spec["evaluation"]:
         spec["evaluation"]["every"] = max(sizes.train // 4, 1)
-    limits = {"epochs": 4, "coreset_epochs": 4, "generated": 60, "trace": 50, "sleep_vae_steps": 8, "sleep_classifier_steps": 8}
+    limits = {
+        "epochs": 4,
+        "coreset_epochs": 4,
+        "generated": 60,
+        "trace": 50,
+        "sleep_vae_steps": 8,
+        "sleep_classifier_steps": 8,
+    }
     for key, value in limits.items():
         if key in learner:
             learner[key] = min(learner[key], value)
@@ -311,7 +326,13 @@ def variants(plans: list[Plan]) -> dict[str, list]:
     found: dict[str, dict] = defaultdict(dict)
     for spec, sizes, seeds in distinct(plans):
         kinds = [spec["learner"].get(k) for k in ("fisher", "exemplars", "forward", "published", "gradients", "batch")]
-        key = spec["dataset"], json.dumps(spec["net"], sort_keys=True), json.dumps(kinds), seeds, spec["restriction"]["train"]
+        key = (
+            spec["dataset"],
+            json.dumps(spec["net"], sort_keys=True),
+            json.dumps(kinds),
+            seeds,
+            spec["restriction"]["train"],
+        )
         kind = spec["oracle"]["name"] == "entropy"
         found[spec["learner"]["name"]].setdefault((*key, kind, spec["oracle"]["name"] == "none"), (spec, sizes, seeds))
     return {name: list(cells.values()) for name, cells in found.items()}
@@ -330,7 +351,7 @@ def chosen(cells: list, table: dict) -> tuple[list, list]:
         given = lasting(*picked[0], 6, 3.0, table)
         held += [(*given, picked[0][2])] if given else []
     others = [c for c in cells if not any(c is p for p in picked[:3])]
-    for spec, real, seeds in (others[-1:] + others[:1] if len(others) > 1 else others):
+    for spec, real, seeds in others[-1:] + others[:1] if len(others) > 1 else others:
         given = lasting(spec, real, seeds, 3, 2.0, table)
         held += [(*given, seeds)] if given else []
     return fit, held
@@ -454,7 +475,10 @@ def compared(rows: list[dict], nets: dict, coefficients: dict) -> list[tuple]:
             said = estimate(row["spec"], row["sizes"], row["seeds"], nets, coefficients[row["learner"]])
             tasks = row["spec"]["order"].get("tasks", "")
             net = row["spec"]["net"].get("width", row["spec"]["net"].get("hidden"))
-            cell = f"{row['learner']} {row['spec']['dataset']} net {net} {tasks} tasks, {row['sizes'].train} items × {row['seeds']}"
+            at = row["sizes"]
+            cell = (
+                f"{row['learner']} {row['spec']['dataset']} net {net} {tasks} tasks, {at.train} items × {row['seeds']}"
+            )
             lines.append((cell, said, row["seconds"], said / row["seconds"]))
     return lines
 

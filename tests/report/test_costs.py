@@ -197,7 +197,8 @@ def test_courses_are_those_of_runs():
     """Steps, task changes and tests as the loop has them."""
     spec = cell({"name": "single"}, **SPLIT)
     run = work.Run(spec, SIZES, 1, unit)
-    assert run.steps == 100 and len(run.changes) == 4
+    assert run.steps == 100
+    assert len(run.changes) == 4
     assert np.bincount(run.task).tolist() == [20] * 5
     assert run.tests == [(99, 20, -1), (99, 100, -1)]
 
@@ -213,5 +214,6 @@ def test_committed_costs_cover_all_learners():
 
 
 def test_no_torch():
-    assert "torch" not in vars(costs) and "torch" not in vars(work)
+    assert "torch" not in vars(costs)
+    assert "torch" not in vars(work)
     assert "clpapers.report.work" in sys.modules

@@ -163,7 +163,7 @@ def jobs(plan: Plan, target: Target, costs: dict, device: str = "cpu") -> dict[P
         for path, block in zip(plan.results(cell), plan.blocks(cell)):
             if not set(block) & set(seeds):
                 continue
-            streams |= {cell.stream(seed) for seed in block}
+            streams |= set(map(cell.stream, block))
             try:
                 found[path] = predicted(plan, cell, len(block), costs, device)[0]
             except Unmeasured:
@@ -181,17 +181,17 @@ def _stream_file(plan: Plan, dataset: str, order: dict, seed: int) -> Path:
 def _prepared(plan: Plan, dataset: str, streams: Iterable[Path], other: dict) -> dict[Path, float]:
     """The jobs that make a data set and streams of it."""
     if TOY.match(dataset):
-        return {path: other["streams"]["seconds"] for path in streams}
+        return dict.fromkeys(streams, other["streams"]["seconds"])
     size = sizes(plan, dataset)
     made = other["datasets"]["seconds"] + other["datasets"]["per_byte"] * (size.train + size.test) * size.values
     per = other["streams"]["seconds"] + other["streams"]["per_item"] * size.train
-    return {path: per for path in streams} | {Path(f"datasets/{dataset}"): made}
+    return dict.fromkeys(streams, per) | {Path(f"datasets/{dataset}"): made}
 
 
 def table(plan: Plan, costs: dict | None = None) -> str:
     """A Markdown table of a plan's targets: the command that makes each, its runs, its cost measured and predicted.
 
-    Measured is what the records of the jobs behind it say, where it is built; predicted are all of them, in hours of one
+    Measured is what the records of the jobs behind it say, where it is built; predicted are all of them, in hours of a
     core of the machine that config/costs.yaml names, and of one GPU. In the last line shared jobs count once.
     """
     costs = read() if costs is None else costs
@@ -212,7 +212,9 @@ def table(plan: Plan, costs: dict | None = None) -> str:
             mine = jobs(plan, target, costs, device)
             all_jobs |= mine
             shown.append(_hours(mine))
-        lines.append(f"| {name} | `snakemake {target.outputs[0]} --cores` | {len(runs)} | {cost} | {' | '.join(shown)} |")
+        lines.append(
+            f"| {name} | `snakemake {target.outputs[0]} --cores` | {len(runs)} | {cost} | {' | '.join(shown)} |"
+        )
     shown = [_hours(all_jobs) for all_jobs in whole.values()]
     lines.append(f"| all, shared runs once | `snakemake all --cores` | {len(every)} |  | {' | '.join(shown)} |")
     return "\n".join(lines)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import json
 import math
 from collections.abc import Callable, Iterable
@@ -59,7 +60,12 @@ def key_parts(key: str) -> tuple[dict, tuple[int, int, int], int, int]:
     options, _, rest = key.rpartition("} ")
     size, _, rest = rest.partition(" to ")
     outputs, _, seeds = rest.partition(", ")
-    return json.loads(options + "}"), tuple(map(int, size.split("x"))), int(outputs), int(seeds.split()[0] or 1) if seeds else 1
+    return (
+        json.loads(options + "}"),
+        tuple(map(int, size.split("x"))),
+        int(outputs),
+        int(seeds.split()[0] or 1) if seeds else 1,
+    )
 
 
 @functools.lru_cache(maxsize=64)
@@ -351,7 +357,12 @@ def _multi_model(r: Run) -> Amounts:
         batches, asked, spread = r.b / parts, 0.0, count
     learnt = sum(k * r.learn(b, key) for (b, k), m in _counted(batches, parts) for k in [k * m])
     answered = calls * spread * r.answer(r.test_items / calls / spread, key)
-    return {"steps": r.steps, "models": float(parts.sum()) + calls * spread, "passes": learnt + answered, "forward": asked}
+    return {
+        "steps": r.steps,
+        "models": float(parts.sum()) + calls * spread,
+        "passes": learnt + answered,
+        "forward": asked,
+    }
 
 
 def _counted(batches: np.ndarray, parts: np.ndarray) -> Iterable[tuple[tuple[float, int], int]]:
@@ -382,7 +393,7 @@ def _cn_dpm(r: Run) -> Amounts:
 def _net_size(r: Run) -> tuple[int, int]:
     """Parameters and hidden units of the cell's MLP."""
     widths = [r.sizes.values, *r.net["hidden"], r.outputs]
-    return sum(a * b + b for a, b in zip(widths, widths[1:])), sum(widths[1:])
+    return sum(a * b + b for a, b in itertools.pairwise(widths)), sum(widths[1:])
 
 
 def _fits(n: int, batch: int | str, epochs: int) -> tuple[int, int]:
@@ -410,7 +421,7 @@ def _variational(r: Run, fits: list[tuple[int, int]], means: list[tuple[int, int
 
 def _told(r: Run) -> int:
     """Items whose uncertainty is asked for after each chunk."""
-    ends = set((np.flatnonzero(np.diff(r.course.stream.chunk[r.ends - r.b])) ).tolist()) | {r.steps - 1}
+    ends = set((np.flatnonzero(np.diff(r.course.stream.chunk[r.ends - r.b]))).tolist()) | {r.steps - 1}
     return sum(items for t, items, j in r.tests if t in ends and j >= 0)
 
 
@@ -437,7 +448,7 @@ def _vcl_coreset(r: Run) -> Amounts:
         learnt += [_fits(coreset, batch, epochs)] * known if masked else [_fits(coreset * known, batch, epochs)]
         copies += known
     more = _variational(r, learnt, [])
-    p, _ = _net_size(r)
+    _p, _ = _net_size(r)
     return amounts | {
         "steps": amounts["steps"] + more["steps"],
         "drawn": amounts["drawn"] + more["drawn"],
@@ -480,7 +491,12 @@ def _seen_at_tests(r: Run) -> list[tuple[int, int]]:
 def _nn1(r: Run) -> Amounts:
     looked = sum(seen * items for seen, items in _seen_at_tests(r))
     joined = sum(seen for seen, _ in _seen_at_tests(r)) * r.sizes.values
-    return {"steps": r.steps, "distances": float(looked * r.sizes.values), "compared": float(looked), "joined": float(joined)}
+    return {
+        "steps": r.steps,
+        "distances": float(looked * r.sizes.values),
+        "compared": float(looked),
+        "joined": float(joined),
+    }
 
 
 def _bartmap(r: Run) -> Amounts:
