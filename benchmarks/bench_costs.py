@@ -51,7 +51,7 @@ ROUGH = {
     **dict.fromkeys(("drawn", "activations", "answering", "answered_activations", "units"), 3e-9),
     **dict.fromkeys(("multiplied", "assessed", "answered", "distances"), 1e-10),
     **dict.fromkeys(("vae", "classifier"), 3e-10),
-    **{"constraints": 1e-4, "scores": 1e-8, "chosen": 1e-6, "compared": 1e-8},
+    **{"constraints": 1e-4, "scores": 1e-8, "chosen": 1e-6, "compared": 1e-8, "runs": 0.05},
 }
 
 
@@ -344,15 +344,15 @@ def chosen(cells: list, table: dict) -> tuple[list, list]:
     fit, held = [], []
     picked = ranked if len(ranked) <= 4 else [ranked[round(i * (len(ranked) - 1) / 3)] for i in range(4)]
     for i, (spec, real, seeds) in enumerate(picked[:3]):
-        for tasks, seconds in ((2, 0.5), (4, 1.2)) if i < 2 else ((3, 0.8),):
+        for tasks, seconds in ((2, 0.3), (4, 0.9)) if i < 2 else ((3, 0.5),):
             given = lasting(spec, real, seeds, tasks, seconds, table)
             fit += [(*given, seeds)] if given else []
     if picked:
-        given = lasting(*picked[0], 6, 3.0, table)
+        given = lasting(*picked[0], 6, 2.0, table)
         held += [(*given, picked[0][2])] if given else []
     others = [c for c in cells if not any(c is p for p in picked[:3])]
     for spec, real, seeds in others[-1:] + others[:1] if len(others) > 1 else others:
-        given = lasting(spec, real, seeds, 3, 2.0, table)
+        given = lasting(spec, real, seeds, 3, 1.2, table)
         held += [(*given, seeds)] if given else []
     return fit, held
 

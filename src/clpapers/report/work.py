@@ -571,7 +571,7 @@ def together(spec: dict, *, cuda: bool = False) -> bool:
 def amounts(spec: dict, sizes: Sizes, seeds: int, unit: Unit, *, cuda: bool = False) -> Amounts:
     """What a job of so many seeds does, by term; `KeyError` for a learner that nobody counted.
 
-    Steps are those of the program: a stack takes them once for all its seeds. Of seeds one by one they add up.
+    Runs (what begins once) and steps are those of the program: a stack's count once for all its seeds.
     """
     epochs = spec["order"].get("epochs", 1)
     if epochs > 2:  # each epoch more costs the same, and so many items need not be laid out
@@ -580,10 +580,11 @@ def amounts(spec: dict, sizes: Sizes, seeds: int, unit: Unit, *, cuda: bool = Fa
     count, name = LEARNERS[spec["learner"]["name"]], spec["learner"]["name"]
     if seeds > 1 and together(spec, cuda=cuda):
         if name not in OWN_NETS_UNLOOKING:
-            return count(Run(spec, sizes, seeds, unit))
-        alone = count(Run(spec, sizes, 1, unit))
-        return {term: amount * (1 if term == "steps" else seeds) for term, amount in alone.items()}
-    return {term: seeds * amount for term, amount in count(Run(spec, sizes, 1, unit)).items()}
+            return {"runs": 1.0} | count(Run(spec, sizes, seeds, unit))
+        alone = {"runs": 1.0} | count(Run(spec, sizes, 1, unit))
+        return {term: amount * (1 if term in ("runs", "steps") else seeds) for term, amount in alone.items()}
+    alone = {"runs": 1.0} | count(Run(spec, sizes, 1, unit))
+    return {term: seeds * amount for term, amount in alone.items()}
 
 
 def _of_epochs(spec: dict, epochs: int) -> dict:
