@@ -42,6 +42,7 @@ from clpapers.runs.optimizers import OPTIMIZERS
 from clpapers.streams import orders
 from clpapers.streams.stream import save
 
+CLASSES = 100  # of a net whose number of outputs costs nothing
 BATCHES = (1, 10, 32, 128, 512)
 LONGEST = 0.25  # seconds: no larger batch is measured than one whose pass takes this long
 # Seconds that a unit of each term may take, to choose lengths by; passes are seconds already.
@@ -84,15 +85,10 @@ def passes(key: str, kinds: set[str], most: float, device: torch.device) -> dict
     rng = np.random.default_rng(0)
     if kinds & {"iteration", "draw"}:
         return gan_passes(spec, shape, device)
-    attributes = spec.pop("attributes", 0)
-    known = torch.rand(outputs, attributes) if attributes else None
-    pretrained = None if spec["name"] != "resnet18" else {}
-    net = stack(
-        lambda: nets.build(
-            spec | ({"weights": "none"} if pretrained is not None else {}), shape, outputs, attributes=known
-        ),
-        list(range(seeds)),
-    ).to(device)
+    given = {"weights": "none"} if spec["name"] == "resnet18" else {}
+    given |= {"head": "linear"} if outputs is None and spec["name"] != "cnn" else {}
+    outputs = outputs or CLASSES
+    net = stack(lambda: nets.build(spec | given, shape, outputs), list(range(seeds))).to(device)
     net.drop_by([torch.Generator(device).manual_seed(s) for s in range(seeds)])
     c, h, w = shape
     images = Images(rng.integers(0, 256, (64, h, w, c), dtype=np.uint8), "unit", device, torch.float32)

@@ -186,11 +186,13 @@ def test_interpolation():
 
 
 def test_keys_come_apart():
+    """Outputs count where a net has no convolutions, and heads never."""
     net = {"name": "resnet18", "width": 4, "head": "joint_embedding", "init": "xavier", "weights": "imagenet"}
-    options, shape, outputs, seeds = work.key_parts(work.net_key(net, (3, 8, 8), 7, 5, attributes=9))
-    assert (shape, outputs, seeds) == ((3, 8, 8), 7, 5)
-    assert options == {"name": "resnet18", "width": 4, "head": "joint_embedding", "attributes": 9}
-    assert work.key_parts(work.net_key({"name": "mlp", "hidden": [3]}, (1, 2, 2), 10))[2:] == (10, 1)
+    key = work.net_key(net, (3, 8, 8), 7, 5)
+    assert key == work.net_key(net | {"head": "linear"}, (3, 8, 8), 9, 5)
+    assert work.key_parts(key) == ({"name": "resnet18", "width": 4}, (3, 8, 8), None, 5)
+    mlp = {"name": "mlp", "hidden": [3]}
+    assert work.key_parts(work.net_key(mlp, (1, 2, 2), 10)) == (mlp, (1, 2, 2), 10, 1)
 
 
 def test_courses_are_those_of_runs():

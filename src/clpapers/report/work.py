@@ -46,26 +46,26 @@ Unit = Callable[[str, str, float], float]
 Amounts = dict[str, float]
 
 
-def net_key(net: dict, shape: tuple[int, ...], outputs: int, seeds: int = 1, attributes: int = 0) -> str:
-    """A net by what its passes cost: architecture, (C, H, W), outputs, seeds in a stack."""
-    options = {k: v for k, v in net.items() if k not in ("init", "epsilon", "weights")}
-    if net.get("head") == "joint_embedding":
-        options["attributes"] = attributes
+def net_key(net: dict, shape: tuple[int, ...], outputs: int, seeds: int = 1) -> str:
+    """A net by what its passes cost: architecture, (C, H, W), outputs, seeds in a stack.
+
+    Beside convolutions a head costs nothing that can be measured, so that its kind and outputs are left out.
+    """
+    convolutional = "width" in net and net["name"] != "resnet_decoder"
+    free = ("init", "epsilon", "weights", *(("head",) if convolutional else ()))
+    options = {k: v for k, v in net.items() if k not in free}
     size = "x".join(map(str, shape))
-    return f"{json.dumps(options, sort_keys=True)} {size} to {outputs}" + (f", {seeds} seeds" if seeds > 1 else "")
+    key = f"{json.dumps(options, sort_keys=True)} {size}" + ("" if convolutional else f" to {outputs}")
+    return key + (f", {seeds} seeds" if seeds > 1 else "")
 
 
-def key_parts(key: str) -> tuple[dict, tuple[int, int, int], int, int]:
-    """The inverse of `net_key`: net (with `attributes`), shape, outputs, seeds."""
+def key_parts(key: str) -> tuple[dict, tuple[int, int, int], int | None, int]:
+    """The inverse of `net_key`: net, shape, outputs (None where they cost nothing), seeds."""
     options, _, rest = key.rpartition("} ")
-    size, _, rest = rest.partition(" to ")
-    outputs, _, seeds = rest.partition(", ")
-    return (
-        json.loads(options + "}"),
-        tuple(map(int, size.split("x"))),
-        int(outputs),
-        int(seeds.split()[0] or 1) if seeds else 1,
-    )
+    rest, _, seeds = rest.partition(", ")
+    size, _, outputs = rest.partition(" to ")
+    shape = tuple(map(int, size.split("x")))
+    return json.loads(options + "}"), shape, int(outputs) if outputs else None, int(seeds.split()[0]) if seeds else 1
 
 
 @functools.lru_cache(maxsize=64)
@@ -118,7 +118,7 @@ class Run:
         self.task = self.course.tasks.train[ends - self.b]
         self.changes = np.flatnonzero(self.course.changes)
         self.tests = list(self._tests())
-        self.key = net_key(self.net, self.shape, self.outputs, seeds, sizes.attributes)
+        self.key = net_key(self.net, self.shape, self.outputs, seeds)
 
     @functools.cached_property
     def parameters(self) -> float:
