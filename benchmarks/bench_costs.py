@@ -9,8 +9,10 @@ processor time, but on a GPU, where it is time of the wall. What is found goes i
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
 import datetime
+import io
 import json
 import math
 import os
@@ -20,6 +22,7 @@ import statistics
 import sys
 import tempfile
 import time
+import traceback
 from collections import defaultdict
 from pathlib import Path
 
@@ -54,6 +57,7 @@ ROUGH = {
     **dict.fromkeys(("vae", "classifier"), 3e-10),
     **{"constraints": 1e-4, "scores": 1e-8, "chosen": 1e-6, "compared": 1e-8, "runs": 0.05},
 }
+MEASURED = ("passes", "forward", "auto_encoder", "edits", "gans", "generated")  # terms in seconds
 
 
 # --- passes of nets -------------------------------------------------------------------------------------------
@@ -179,11 +183,10 @@ def distinct(plans: list[Plan]):
     for plan in plans:
         for cell in plan.cells.values():
             seeds = len(plan.blocks(cell)[0])
-            spec = costs.bare(cell.spec)
-            key = json.dumps([spec, seeds], sort_keys=True)
+            key = json.dumps([costs.bare(cell.spec), seeds], sort_keys=True)
             if key not in met:
                 met.add(key)
-                yield spec, costs.sizes(plan, cell.spec["dataset"]), seeds
+                yield cell.spec, costs.sizes(plan, cell.spec["dataset"]), seeds
 
 
 # --- real cells -----------------------------------------------------------------------------------------------
@@ -220,6 +223,8 @@ def forked(function) -> dict:
             os.close(read)
             with os.fdopen(write, "w") as pipe:
                 json.dump(function(), pipe)
+        except Exception:
+            traceback.print_exc()
         finally:
             os._exit(0)
     os.close(write)
@@ -237,7 +242,7 @@ def run(spec: dict, sizes: Sizes, seeds: int, device: torch.device) -> dict:
         data = noise(sizes, spec["scaling"])
         recorded = np.arange(sizes.train) // work.FRAMES, np.arange(sizes.train) % work.FRAMES
         streams = {s: orders.make(spec["order"], data.train_y, s, sizes.values, recorded) for s in range(seeds)}
-        with open(os.devnull, "w") as sys.stderr:
+        with contextlib.redirect_stderr(io.StringIO()):
             started = clock(device)
             results = loop.train(spec, data, streams, device)
             spent = clock(device) - started
@@ -324,7 +329,7 @@ def variants(plans: list[Plan]) -> dict[str, list]:
         kinds = [spec["learner"].get(k) for k in ("fisher", "exemplars", "forward", "published", "gradients", "batch")]
         key = (
             spec["dataset"],
-            json.dumps(spec["net"], sort_keys=True),
+            json.dumps(costs.bare(spec)["net"], sort_keys=True),
             json.dumps(kinds),
             seeds,
             spec["restriction"]["train"],
@@ -357,9 +362,12 @@ def fitted(rows: list[tuple[dict, float]]) -> dict[str, float]:
     """Non-negative coefficients of terms that make the relative errors' squares least: rows of (amounts, seconds)."""
     terms = list(dict.fromkeys(term for amounts, _ in rows for term in amounts))
     matrix = np.array([[amounts.get(term, 0.0) / seconds for term in terms] for amounts, seconds in rows])
-    # Seconds of passes, measured one by one, are held near what they are, by a tenth of a cell; so is nothing else.
-    pull = [0.1 * (np.arange(len(terms)) == i) for i, term in enumerate(terms) if term not in ROUGH]
-    wanted = np.array([1.0] * len(rows) + [0.1] * len(pull))
+    # Seconds of passes, measured one by one, are what they are, as surely as one cell's; nothing else is known.
+    pull = [1.0 * (np.arange(len(terms)) == i) for i, term in enumerate(terms) if term in MEASURED]
+    wanted = np.array([1.0] * len(rows) + [1.0] * len(pull))
+    if "passes" in terms and "steps" in terms:  # in short runs, what begins once can look like what every step does
+        pull.append(0.3 / 1e-3 * (np.arange(len(terms)) == terms.index("steps")))
+        wanted = np.append(wanted, 0.3 / 1e-3 * ROUGH["steps"])
     system = np.vstack([matrix, *pull])
     scale = np.maximum(np.abs(system).max(axis=0), 1e-300)
     solution, _ = nnls(system / scale, wanted)
