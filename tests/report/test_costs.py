@@ -130,7 +130,9 @@ def measured(plan):
         terms |= work.result_bytes(each.spec, costs.sizes(plan, each.spec["dataset"]))
     job = {"seconds": 1.0, "per_byte": 0.0, "per_item": 0.0}
     jobs = dict.fromkeys(("train", "datasets", "streams", "metrics", "targets"), job)
-    return {"cpu": {"learners": learners, "nets": nets, "bytes": dict.fromkeys(terms, 1.0), "jobs": jobs}}
+    return {
+        "cpu": {"learners": learners, "nets": nets, "bytes": {"job": 5.0} | dict.fromkeys(terms, 1.0), "jobs": jobs}
+    }
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +146,7 @@ def test_predicted_is_start_and_terms(plan):
     terms = work.amounts(each.spec, costs.sizes(plan, each.spec["dataset"]), 1, lambda *asked: 1.0)
     seconds, length = costs.predicted(plan, each, 1, known)
     assert seconds == pytest.approx(1 + terms["passes"])
-    assert costs.predicted(plan, each, 2, known) == pytest.approx((1 + 2 * terms["passes"], 2 * length))
+    assert costs.predicted(plan, each, 2, known) == pytest.approx((1 + 2 * terms["passes"], 5 + 2 * (length - 5)))
 
 
 def test_unmeasured_is_refused(plan):

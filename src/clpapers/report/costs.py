@@ -99,7 +99,7 @@ def predicted(plan: Plan, cell: Cell, seeds: int, costs: dict, device: str = "cp
     values = (size.train + size.test) * size.values * (4 if "features" in plan.datasets[spec["dataset"]] else 1)
     start = measured["jobs"]["train"]
     seconds += start["seconds"] + start["per_byte"] * values
-    return seconds, seeds * seconds_of(length, measured["bytes"])
+    return seconds, measured["bytes"]["job"] + seeds * seconds_of(length, measured["bytes"])
 
 
 class _Nets:
@@ -122,7 +122,10 @@ def _counted(key: str, size: Sizes, cuda: bool, nets: _Nets) -> tuple[dict, dict
 
 
 def seconds_of(amounts: dict[str, float], coefficients: dict[str, float]) -> float:
-    """The sum of amounts by their coefficients; a term that the benchmark found to cost nothing has a 0."""
+    """The sum of amounts by their coefficients; raises `Unmeasured` for a term that has none."""
+    for term in amounts:
+        if term not in coefficients:
+            raise Unmeasured(term)
     return sum(coefficients[term] * amount for term, amount in amounts.items())
 
 

@@ -257,8 +257,9 @@ def _prog_nn(r: Run) -> Amounts:
 
 
 def _memory_of_a_task(r: Run) -> int:
+    """Items, at most those of the smallest task."""
     tasks = int(r.course.tasks.tasks)
-    return r.budget["memory"] // tasks
+    return min(r.budget["memory"] // tasks, int(np.bincount(r.task, weights=r.b, minlength=tasks).min()))
 
 
 def _gem(r: Run) -> Amounts:
@@ -561,6 +562,10 @@ UNSTACKED = ("cn_dpm", "bartmap", "gdumb_retrained", "icarl", "multi_model")  # 
 OWN_NETS_UNLOOKING = ("random", "random_multi_model", "offline")
 
 
+BLIND = ("gdumb", "multi_task")  # they say nothing of a batch before it is learnt but a loss
+SILENT = ("gdumb_retrained", "random", "random_multi_model", "nn1", "bartmap", "geppnet", "offline")  # nor that
+
+
 def together(spec: dict, *, cuda: bool = False) -> bool:
     """Whether a job's seeds train as one stack, as runs/loop.py decides it."""
     name, batch = spec["learner"]["name"], spec["budget"]["batch"]
@@ -608,12 +613,18 @@ def result_bytes(spec: dict, sizes: Sizes) -> Amounts:
         in_tasks = int(tasks.may_hold.sum())
         cells = 2 * chunks * in_tasks + chunks * min(evaluation["shots"] + 1, run.steps) * in_tasks // tasks.tasks
     events = run.steps if "every" not in evaluation else run.n // evaluation["every"]
+    learner = spec["learner"]
+    told = learner["name"] not in SILENT
+    gradients = learner.get("gradients") or {"repetitions": 0, "batches": 0}
+    traced = run.steps * learner["epochs"] if learner.get("trace") else 0
     return {
         "seeds": 1.0,
-        "steps": float(run.steps),
+        "steps": float(run.steps) if told and learner["name"] not in BLIND else 0.0,
+        "losses": float(run.steps) if told and learner["name"] in BLIND else 0.0,
         "probes": float(probes),
         "probe_points": float(probes * evaluation["points"]),
         "views": float(run.outputs * (1 + 3 * len(evaluation["oracles"]))),
         "task_tests": float(cells),
         "events": float(events * run.outputs) if "every" in evaluation else 0.0,
+        "told": float(gradients["repetitions"] * (2 * gradients["batches"] + 1) + traced),
     }
