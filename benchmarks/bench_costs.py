@@ -543,7 +543,7 @@ def provenance(device: torch.device) -> dict:
         "machine": torch.cuda.get_device_name(device) if device.type == "cuda" else f"{machine['processor']}, one core",
         "system": machine["system"],
         "date": datetime.date.today().isoformat(),
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),
         "commit": git_state()["commit"],
         "command": shlex.join(["python", *sys.argv]),
     }
@@ -552,7 +552,7 @@ def provenance(device: torch.device) -> dict:
 def rounded(content):
     """The same with numbers of four digits."""
     if isinstance(content, dict):
-        return {key: rounded(value) for key, value in content.items()}
+        return {str(key): rounded(value) for key, value in content.items()}
     return float(f"{content:.4g}") if isinstance(content, float) else content
 
 
