@@ -99,7 +99,7 @@ def passes(key: str, kinds: set[str], most: float, device: torch.device) -> dict
     c, h, w = shape
     images = Images(rng.integers(0, 256, (64, h, w, c), dtype=np.uint8), "unit", device, torch.float32)
     parameters = list(net.parameters())
-    found: dict = {"parameters": sum(p.numel() for p in parameters), "flops": flops(net, images, seeds, device)}
+    found: dict = {"parameters": sum(p.numel() for p in parameters)}
 
     def learn(x_items, y):
         def once():
@@ -135,16 +135,6 @@ def passes(key: str, kinds: set[str], most: float, device: torch.device) -> dict
     for name in kinds & set(OPTIMIZERS):
         found[name] = timed(OPTIMIZERS[name](parameters, 1e-6).step, device)
     return found
-
-
-def flops(net, images: Images, seeds: int, device: torch.device) -> int:
-    """Of one forward pass of one item of each seed, as PyTorch counts them."""
-    from torch.utils.flop_counter import FlopCounterMode
-
-    x = images(torch.zeros(seeds, 2, dtype=torch.int64, device=device))
-    with FlopCounterMode(display=False) as counter, torch.no_grad():
-        net(x)
-    return counter.get_total_flops() // 2
 
 
 def gan_passes(spec: dict, shape: tuple, device: torch.device) -> dict:
