@@ -55,10 +55,10 @@ ROUGH = {
     **dict.fromkeys(("drawn", "activations", "answering", "answered_activations", "units"), 3e-9),
     **dict.fromkeys(("multiplied", "assessed", "answered", "distances"), 1e-10),
     **dict.fromkeys(("vae", "classifier"), 3e-10),
-    **{"constraints": 1e-4, "scores": 1e-8, "chosen": 1e-6, "compared": 1e-8, "runs": 0.05},
+    **{"constraints": 1e-4, "scores": 1e-8, "chosen": 1e-6, "centred": 1e-9, "compared": 1e-8, "runs": 0.05},
 }
 FAMILY = ("vcl", "vcl_coreset", "vgr")  # they share their terms, and so coefficients
-DEAREST = 5.0  # seconds of a cell that may be longer than asked for
+DEAREST = 12.0  # seconds of a cell that may be longer than asked for
 MEASURED = ("passes", "forward", "auto_encoder", "edits", "gans", "generated")  # terms in seconds
 
 
@@ -270,6 +270,7 @@ def shortened(spec: dict, real: Sizes, tasks: int, per_class: int) -> tuple[dict
         "coreset_epochs": 4,
         "generated": 60,
         "trace": 50,
+        "prediction_samples": 10,
         "sleep_vae_steps": 8,
         "sleep_classifier_steps": 8,
     }
@@ -333,6 +334,7 @@ def variants(plans: list[Plan]) -> dict[str, list]:
 
 def chosen(cells: list, table: dict) -> tuple[list, list]:
     """Cells to fit to and cells to hold out, none in both."""
+    cells = [(spec, real, seeds if work.together(spec) else 1) for spec, real, seeds in cells]  # each as the next
     ranked = [c for c in cells if c[1].values < 100_000] or cells
     fit, held = [], []
     picked = ranked if len(ranked) <= 4 else [ranked[round(i * (len(ranked) - 1) / 3)] for i in range(4)]
@@ -347,7 +349,7 @@ def chosen(cells: list, table: dict) -> tuple[list, list]:
     for spec, real, seeds in others[-1:] + others[:1] if len(others) > 1 else others:
         given = lasting(spec, real, seeds, 3, 2.0, table)
         held += [(*given, seeds)] if given else []
-    return fit, held
+    return fit, [cell for cell in held if cell not in fit]
 
 
 def fitted(rows: list[tuple[dict, float]]) -> dict[str, float]:

@@ -75,6 +75,7 @@ def test_linear_in_seeds(name):
     options = {"er": {"forward": "separate"}, "icarl": {"exemplars": "batch"}}.get(name, {})
     spec = cell({"name": name} | options, **SPLIT)
     one, three = amounts(spec, 1), amounts(spec, 3)
+    assert three.pop("runs") == one.pop("runs") == 1  # what begins once
     assert three == pytest.approx({term: 3 * amount for term, amount in one.items()})
 
 

@@ -455,7 +455,7 @@ def _vcl_coreset(r: Run) -> Amounts:
         "drawn": amounts["drawn"] + more["drawn"],
         "multiplied": amounts["multiplied"] + more["multiplied"],
         "activations": amounts["activations"] + more["activations"],
-        "chosen": float(min(tasks, r.steps) * coreset * r.b.mean() * r.sizes.values),
+        "centred": float(min(tasks, r.steps) * coreset * r.b.mean() * r.sizes.values),
     }
 
 
@@ -576,7 +576,7 @@ def together(spec: dict, *, cuda: bool = False) -> bool:
 def amounts(spec: dict, sizes: Sizes, seeds: int, unit: Unit, *, cuda: bool = False) -> Amounts:
     """What a job of so many seeds does, by term; `KeyError` for a learner that nobody counted.
 
-    Runs (what begins once) and steps are those of the program: a stack's count once for all its seeds.
+    What begins with a job (`runs`) counts once, and so do the steps of a stack, whose seeds are one program.
     """
     epochs = spec["order"].get("epochs", 1)
     if epochs > 2:  # each epoch more costs the same, and so many items need not be laid out
@@ -586,10 +586,10 @@ def amounts(spec: dict, sizes: Sizes, seeds: int, unit: Unit, *, cuda: bool = Fa
     if seeds > 1 and together(spec, cuda=cuda):
         if name not in OWN_NETS_UNLOOKING:
             return {"runs": 1.0} | count(Run(spec, sizes, seeds, unit))
-        alone = {"runs": 1.0} | count(Run(spec, sizes, 1, unit))
-        return {term: amount * (1 if term in ("runs", "steps") else seeds) for term, amount in alone.items()}
-    alone = {"runs": 1.0} | count(Run(spec, sizes, 1, unit))
-    return {term: seeds * amount for term, amount in alone.items()}
+        alone = count(Run(spec, sizes, 1, unit))
+        return {"runs": 1.0} | {term: amount * (1 if term == "steps" else seeds) for term, amount in alone.items()}
+    alone = count(Run(spec, sizes, 1, unit))
+    return {"runs": 1.0} | {term: seeds * amount for term, amount in alone.items()}
 
 
 def _of_epochs(spec: dict, epochs: int) -> dict:
