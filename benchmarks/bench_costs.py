@@ -73,15 +73,15 @@ def clock(device: torch.device) -> float:
     return time.perf_counter()
 
 
-def timed(function, device: torch.device, at_least: float = 0.04) -> float:
-    """Median seconds of a call, after one that does not count."""
+def timed(function, device: torch.device, at_least: float = 0.1) -> float:
+    """The fewest seconds that a call took, after one that does not count: what others do only slows it down."""
     function()
     spent = []
     while len(spent) < 50 and sum(spent) < at_least:
         started = clock(device)
         function()
         spent.append(clock(device) - started)
-    return statistics.median(spent)
+    return min(spent)
 
 
 def passes(key: str, kinds: set[str], most: float, device: torch.device) -> dict:
@@ -143,12 +143,20 @@ def gan_passes(spec: dict, shape: tuple, device: torch.device) -> dict:
     images = Images(
         np.random.default_rng(0).integers(0, 256, (64, h, w, c), dtype=np.uint8), "unit", device, torch.float32
     )
-    batch = max(spec["batch"] // 8, 4)  # from some images on, an iteration takes as much longer as its batch is larger
-    options, found = spec | {"learning_rate": 2e-4, "batch": batch}, {"iteration": {}}
-    for members in (2, 4):
-        gans = GANs(options, images, [(0, str(m)) for m in range(members)])
+    found: dict = {"iteration": {}}
+
+    def iteration(members: int, batch: int) -> float:
+        gans = GANs(spec | {"learning_rate": 2e-4, "batch": batch}, images, [(0, str(m)) for m in range(members)])
         items = [torch.arange(64, device=device)] * members
-        found["iteration"][members] = timed(lambda g=gans, i=items: g.train(i, 2), device) / 2 * spec["batch"] / batch
+        return timed(lambda: gans.train(items, 2), device) / 2
+
+    for members in (2, 4):
+        small = iteration(members, spec["batch"] // 8)
+        if small < 0.05:
+            found["iteration"][members] = iteration(members, spec["batch"])
+        else:  # an iteration takes longer by as much with each eighth of a batch
+            found["iteration"][members] = small + 7 * (iteration(members, spec["batch"] // 4) - small)
+    gans = GANs(spec | {"learning_rate": 2e-4}, images, [(0, str(m)) for m in range(4)])
     found["draw"] = timed(lambda: gans.draw(10, "benchmark"), device) / 40
     return found
 
@@ -315,9 +323,12 @@ def lasting(spec: dict, real: Sizes, seeds: int, tasks: int, seconds: float, tab
         per_class *= 1.4
 
 
-def variants(plans: list[Plan]) -> dict[str, list]:
-    """By learner, cells that differ in data set, net or kind of options: (cell, sizes, seeds), papers' own first."""
-    found: dict[str, dict] = defaultdict(dict)
+def variants(plans: list[Plan]) -> dict[tuple[str, str], list]:
+    """By learner, and when its exemplars are due, cells that differ in data set, net or kind of options.
+
+    (cell, sizes, seeds) each, papers' own first.
+    """
+    found: dict[tuple[str, str], dict] = defaultdict(dict)
     for spec, sizes, seeds in distinct(plans):
         kinds = [spec["learner"].get(k) for k in ("fisher", "exemplars", "forward", "published", "gradients", "batch")]
         key = (
@@ -328,8 +339,9 @@ def variants(plans: list[Plan]) -> dict[str, list]:
             spec["restriction"]["train"],
         )
         kind = spec["oracle"]["name"] == "entropy"
-        found[spec["learner"]["name"]].setdefault((*key, kind, spec["oracle"]["name"] == "none"), (spec, sizes, seeds))
-    return {name: list(cells.values()) for name, cells in found.items()}
+        name = spec["learner"]["name"], spec["learner"].get("exemplars", "")
+        found[name].setdefault((*key, kind, spec["oracle"]["name"] == "none"), (spec, sizes, seeds))
+    return {kind: list(cells.values()) for kind, cells in found.items()}
 
 
 def chosen(cells: list, table: dict) -> tuple[list, list]:
@@ -440,7 +452,7 @@ def of_cells(plans: list[Plan], nets: dict, device: torch.device, only: list[str
     rows = []
     for name in work.LEARNERS:
         learners.find(name)  # imported once, before processes part
-    for name, cells in sorted(variants(plans).items()):
+    for (name, _), cells in sorted(variants(plans).items()):
         if only and name not in only:
             continue
         for held, group in enumerate(chosen(cells, nets)):
@@ -474,7 +486,7 @@ def compared(rows: list[dict], nets: dict, coefficients: dict) -> list[tuple]:
     """(cell, predicted, measured, their ratio) of the cells held out."""
     lines = []
     for row in rows:
-        if row["held"]:
+        if row["held"] and row["learner"] in coefficients:
             said = estimate(row["spec"], row["sizes"], row["seeds"], nets, coefficients[row["learner"]])
             tasks = row["spec"]["order"].get("tasks", "")
             net = row["spec"]["net"].get("width", row["spec"]["net"].get("hidden"))

@@ -120,6 +120,11 @@ class Run:
         self.tests = list(self._tests())
         self.key = net_key(self.net, self.shape, self.outputs, seeds)
 
+    @property
+    def tasks(self) -> int:
+        """Of the stream, whatever the learner is told."""
+        return (len(self.course.stream.boundaries) + 1) // self.spec["order"].get("cycles", 1)
+
     @functools.cached_property
     def parameters(self) -> float:
         """Of the cell's net, those of all seeds of a stack."""
@@ -173,10 +178,6 @@ class Run:
     @property
     def test_items(self) -> int:
         return sum(items for _, items, _ in self.tests)
-
-    @property
-    def passes_of_tests(self) -> float:
-        return self.tested() / max(self.seeds, 1)
 
 
 # --- learners: what each does, by name of the term ------------------------------------------------------------
@@ -443,7 +444,7 @@ def _vcl_coreset(r: Run) -> Amounts:
     batch, epochs, coreset = r.learner["batch"], r.learner["coreset_epochs"], r.learner["coreset"]
     learnt, copies = [], 0
     masked = r.spec["restriction"]["train"] == "oracle" and r.course.masks is not None
-    tasks = len(np.unique(r.task))
+    tasks = r.tasks
     for t in sorted({t for t, _, _ in r.tests if t >= 0}):
         known = min(t + 1, tasks)
         learnt += [_fits(coreset, batch, epochs)] * known if masked else [_fits(coreset * known, batch, epochs)]
@@ -461,7 +462,7 @@ def _vcl_coreset(r: Run) -> Amounts:
 
 def _vgr(r: Run) -> Amounts:
     options, gan = r.learner, r.learner["gan"]
-    tasks = len(np.unique(r.task))
+    tasks = r.tasks
     shared = len(r.course.transforms) > 0
     classes = r.outputs if shared else r.outputs / tasks
     fits, drawn, trained = [], 0.0, 0.0
