@@ -9,25 +9,26 @@ import sys
 from pathlib import Path
 
 from clpapers import cards
-from clpapers.cli import (
+from clpapers.cards import resolve_device
+from clpapers.claims import FILE as CLAIMS
+from clpapers.config import ConfigError, Plan, all_papers, block_seeds, check_settings, read_yaml
+from clpapers.jobs import (
     CLAIMS_CODE,
     SCORECARD_CODE,
     claimed_targets,
     claims_of,
+    dataset_settings,
     features_of,
-    measured_files,
     net_code,
     reduced,
     render_code,
     report_code,
-    resolve_device,
     run_code,
     run_inputs,
     searched_files,
+    weights_settings,
 )
-from clpapers.claims import FILE as CLAIMS
-from clpapers.config import ConfigError, Plan, all_papers, block_seeds, check_settings, read_yaml
-from clpapers.jobs import dataset_settings, weights_settings
+from clpapers.metrics.inputs import inputs_of
 from clpapers.provenance import code_digest
 
 try:

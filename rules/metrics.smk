@@ -1,7 +1,7 @@
 rule metrics:
     """Measure what a target shows: a tidy table, one row a cell, seed and metric."""
     input:
-        lambda w: measured_files(plan(w.scale), target_of(w)),
+        lambda w: inputs_of(plan(w.scale), target_of(w))[0],
     output:
         metrics="results/{scale}/metrics/{paper}/{target}.csv",
         record="results/{scale}/metrics/{paper}/{target}.record.json",

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from clpapers import claims
-from clpapers.cli import claims_of
 from clpapers.config import ConfigError, Plan, all_papers
+from clpapers.jobs import claims_of
 
 ROOT = Path(__file__).parents[1]
 WRITTEN = yaml.safe_load((ROOT / "config/claims.yaml").read_text(encoding="utf-8"))

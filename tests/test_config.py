@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
-from clpapers.cli import _measured, main, measured_files
+from clpapers.cli import main
 from clpapers.config import (
     SELECTED,
     Cell,
@@ -25,6 +25,7 @@ from clpapers.config import (
 )
 from clpapers.datasets.arrays import instances
 from clpapers.metrics import cost, gradients, learning, streaming
+from clpapers.metrics.inputs import inputs_of
 from clpapers.metrics.trade_offs import MINUTES
 from clpapers.streams.stream import load
 
@@ -591,7 +592,7 @@ def test_results_are_read_with_what_stands_beside_them_though_a_seed_did_not_fit
     Path(PAPER).write_text(TEXT[PAPER] + COSTS)
     here = plan()
     table = here.targets["tiny/table7"]
-    files, inputs = _measured(here, table)
+    files, inputs = inputs_of(here, table)
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)
         seeds = [{"seed": 0, "test": {"none": {"total": [1]}}}, {"seed": 1, "out_of_memory": True}]
@@ -610,8 +611,8 @@ def test_costs_are_measured_from_results_their_records_and_nets():
     assert len(results) == 4
     records = [path.with_suffix(".record.json") for path in results]
     net = Path("results/tiny/runs/nets/tiny/mnist.json")
-    assert sorted(measured_files(here, table)) == sorted([*results, *records, net])
-    assert measured_files(here, here.targets["tiny/table1"])[0].name == "seeds0-1.json"
+    assert sorted(inputs_of(here, table)[0]) == sorted([*results, *records, net])
+    assert inputs_of(here, here.targets["tiny/table1"])[0][0].name == "seeds0-1.json"
 
 
 # --- merging -------------------------------------------------------------------------------------------------

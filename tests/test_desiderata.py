@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from clpapers import cli, desiderata
+from clpapers import desiderata, jobs
 from clpapers.config import Cell, Plan, Selection, Target, all_papers, schema
 from clpapers.metrics import learning
 from clpapers.provenance import code_digest
@@ -384,7 +384,7 @@ def test_task_free_streams():
 
 def test_what_a_rendering_says_and_is_made_of(monkeypatch):
     made = PLAN.targets["agem/figure6"]
-    monkeypatch.setattr(cli.provenance, "read_record", lambda path: {})
-    assert cli.notes(PLAN, made).desiderata == desiderata.line(made, PLAN.datasets)
+    monkeypatch.setattr(jobs, "read_record", lambda path: {})
+    assert jobs.notes(PLAN, made).desiderata == desiderata.line(made, PLAN.datasets)
     modules = "clpapers.targets.curves", "clpapers.targets.figure"
-    assert cli.render_code(made) == code_digest(*modules, "clpapers.desiderata") != code_digest(*modules)
+    assert jobs.render_code(made) == code_digest(*modules, "clpapers.desiderata") != code_digest(*modules)

@@ -141,3 +141,8 @@ def _free(cards: list[Card], taken: dict[str, int], megabytes: int) -> Share | N
     room = {card.uuid: card.memory - taken.get(card.uuid, 0) for card in cards}
     fitting = [share for share in shares if share.memory <= room[share.card.uuid]]
     return max(fitting, key=lambda share: min(room[share.card.uuid], share.card.free), default=None)
+
+
+def resolve_device(device: str) -> str:
+    """`auto` → `cuda` where there is one. Asks no torch, for the Snakefile's sake."""
+    return ("cuda" if Path("/dev/nvidia0").exists() else "cpu") if device == "auto" else device

@@ -9,7 +9,6 @@ import argparse
 import csv
 import errno
 import functools
-import hashlib
 import importlib
 import json
 import math
@@ -17,23 +16,31 @@ import subprocess
 import sys
 from pathlib import Path
 
-from clpapers import claims as claim_grammar
-from clpapers import provenance
-from clpapers.claims import Claim
+from clpapers import jobs, provenance
+from clpapers.cards import resolve_device
+from clpapers.claims import FILE as CLAIMS
 from clpapers.config import (
     CONFIG,
-    Cell,
     ConfigError,
     Plan,
-    Selection,
     Target,
     all_papers,
     block_seeds,
     check_settings,
     fill,
     read_yaml,
-    reductions,
 )
+from clpapers.jobs import (
+    SCORECARD_CODE,
+    claimed_targets,
+    claims_of,
+    dataset_file,
+    features_of,
+    notes,
+    report_code,
+    selection_of,
+)
+from clpapers.metrics.inputs import inputs_of
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -170,14 +177,8 @@ def _target(path: Path, *, cuda: bool = False) -> tuple[Plan, Target]:
     return plan, plan.targets[name]
 
 
-def _dataset_file(scale: str, name: str) -> Path:
-    return Path("results", scale, "datasets", f"{name}.npz")
-
-
 def _recording(plan: Plan, path: Path, **facts):
     """The record of the job that makes `path`, with further facts."""
-    from clpapers import jobs
-
     job = jobs.of(plan, path)
     if job is None:
         raise Refusal(f"{path}: no job of config/ makes it")
@@ -259,12 +260,6 @@ def features(options: argparse.Namespace) -> None:
             raise Refusal(_too_little(options, share)) from None
 
 
-def features_of(plan: Plan, dataset: str) -> tuple[Path, Path]:
-    """The files of images and of weights that a data set of features is made of."""
-    made = plan.datasets[dataset]["features"]
-    return _dataset_file(plan.scale, made["of"]), Path("results", plan.scale, "weights", f"{made['weights']}.npz")
-
-
 def stream(options: argparse.Namespace) -> None:
     """results/<scale>/streams/<dataset>/<order>/seed<k>.npz"""
     import numpy as np
@@ -283,7 +278,7 @@ def stream(options: argparse.Namespace) -> None:
             y = np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
             pixels, recorded = 0, None
         else:
-            file = _dataset_file(plan.scale, name)
+            file = dataset_file(plan.scale, name)
             y, recorded = labels(file, "train"), instances(file)
             pixels = math.prod(plan.datasets[name]["shape"])
         try:
@@ -437,17 +432,6 @@ def _hardware(device) -> dict:
     return {"device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"}
 
 
-def run_inputs(plan: Plan, cell: Cell, seeds: range) -> list[Path]:
-    """The files that a run of those seeds reads: data, streams, and a selection and weights where it has any."""
-    weights = [cell.weights] if cell.weights else []
-    return [cell.dataset, *map(cell.stream, seeds), *selection_of(plan, cell), *weights]
-
-
-def selection_of(plan: Plan, cell: Cell) -> list[Path]:
-    """The file that some of a cell's values are read from, if any are."""
-    return [plan.selections[cell.spec["selection"]["name"]].file] if "selection" in cell.spec else []
-
-
 def selection(options: argparse.Namespace) -> None:
     """results/<scale>/selection/<paper>/<dataset>-<learner>.json"""
     from clpapers.metrics.selection import choose
@@ -465,30 +449,6 @@ def selection(options: argparse.Namespace) -> None:
             runs[cell.hash] = [run for run in entries if run["seed"] in search.seeds]
         chosen = choose(search.spec, search.published, [values for values, _ in search.points], runs)
         provenance.write_text(options.out, json.dumps(chosen, indent=1, ensure_ascii=False) + "\n")
-
-
-def searched_files(plan: Plan, search: Selection) -> list[Path]:
-    """The results of a grid's points."""
-    return list(dict.fromkeys(path for _, cell in search.points for path in plan.results(cell, search.seeds)))
-
-
-def run_code(cell: dict) -> str:
-    """The digest of the code that a cell's run depends on: its own learner, memory and net, not the others'."""
-    return provenance.code_digest(
-        "clpapers.runs.loop",
-        f"clpapers.runs.learners.{cell['learner']['name']}",
-        f"clpapers.runs.nets.{cell['net']['name']}",
-    )
-
-
-def net_code(spec: dict) -> str:
-    """The digest of the code that builds and describes a net."""
-    return provenance.code_digest("clpapers.runs.nets", f"clpapers.runs.nets.{spec['name']}")
-
-
-def resolve_device(device: str) -> str:
-    """`auto` → `cuda` where there is one. Asks no torch, for the Snakefile's sake."""
-    return ("cuda" if Path("/dev/nvidia0").exists() else "cpu") if device == "auto" else device
 
 
 def index(options: argparse.Namespace) -> None:
@@ -527,7 +487,7 @@ def metrics(options: argparse.Namespace) -> None:
     """results/<scale>/metrics/<paper>/<target>.csv"""
     plan, target = _target(options.out, cuda=bool(options.gpus))
     measure = importlib.import_module(f"clpapers.metrics.{target.spec['measure']}").measure
-    inputs = _measured(plan, target)[1]
+    inputs = inputs_of(plan, target)[1]
     with _recording(plan, options.out, target=target.spec, seeds=list(target.seeds)):
         try:
             frame = measure(target.spec, inputs())
@@ -536,132 +496,7 @@ def metrics(options: argparse.Namespace) -> None:
         provenance.write_text(options.out, frame.to_csv(index=False, lineterminator="\n"))
 
 
-def measured_files(plan: Plan, target: Target) -> list[Path]:
-    """The files a target's metrics are computed from."""
-    return _measured(plan, target)[0]
-
-
-def _measured(plan: Plan, target: Target):
-    """Those files, and a function that reads them for the measure."""
-    if target.cells:
-        return _measured_runs(plan, target)
-    if target.selections:
-        read = [(factors, search.file) for factors, search in target.selections]
-        return [f for _, f in read], lambda: [(factors, json.loads(f.read_text())) for factors, f in read]
-    if target.streams:
-        return _measured_streams(plan, target)
-    if "nets" in target.spec:
-        files = [plan.net_file(target.paper, name) for name in target.spec["nets"]]
-        return files, lambda: [(name, json.loads(f.read_text())) for name, f in zip(target.spec["nets"], files)]
-    if "simulations" in target.spec:
-        file = Path("results", plan.scale, "streams", "entropy", f"{target.paper}-{target.name}.npz")
-
-        def ratios():
-            import numpy as np
-
-            with np.load(file, allow_pickle=False) as archive:
-                return [archive["ratios"]]
-
-        return [file], ratios
-    raise Refusal(
-        f"config/papers/{target.paper}.yaml: targets.{target.name}: needs a grid, streams, nets or simulations"
-    )
-
-
-def _measured_runs(plan: Plan, target: Target):
-    needed = [(factors, cell, path) for factors, cell in target.cells for path in plan.results(cell, target.seeds)]
-
-    def results():
-        for factors, cell, path in needed:
-            content = json.loads(path.read_text())
-            content["seeds"] = [
-                entry | ({"test": entry["test"][cell.view]} if "test" in entry else {})
-                for entry in content["seeds"]
-                if entry["seed"] in target.seeds
-            ]
-            beside = [json.loads(file.read_text()) for file in read_beside(factors, path)]
-            yield factors, cell.hash, content, *beside
-
-    def read_beside(factors: dict, path: Path) -> list[Path]:
-        if target.spec["measure"] not in ("cost", "trade_offs"):
-            return []
-        return [provenance.record_path(path), plan.net_file(target.paper, factors["dataset"])]
-
-    files = [file for factors, _, path in needed for file in (path, *read_beside(factors, path))]
-    return list(dict.fromkeys(files)), results
-
-
-def _measured_streams(plan: Plan, target: Target):
-    from clpapers.config import stream_path
-
-    files = [stream_path(plan.scale, *where) for where in target.streams]
-    sets = {d: _dataset_file(plan.scale, d) for d, *_ in target.streams if not d.startswith("toy-")}
-
-    def streams():
-        import numpy as np
-
-        from clpapers.datasets.arrays import instances, labels
-        from clpapers.datasets.header import image_shape
-        from clpapers.streams.chunks import class_of_output, output_labels
-        from clpapers.streams.oracles import identify
-        from clpapers.streams.stream import load
-
-        for (name, order, seed), file, given in zip(target.streams, files, target.spec["streams"]):
-            if name in sets:
-                y = labels(sets[name], "train")
-            else:
-                y = np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
-            stream, factors = load(file), {"dataset": name, "order": order["name"], "seed": seed}
-            if "oracle" in given:
-                classes = int(y.max()) + 1
-                shown = output_labels(order, y[stream.indices], stream.chunk, classes, seed)
-                outputs = len(class_of_output(order, classes, seed))
-                told = identify(given["oracle"], order, stream, shown, y[:0], outputs, seed)
-                yield factors, vars(stream), y, told.train
-            elif target.spec["measure"] == "stream_statistics":
-                yield factors, vars(stream), y, labels(sets[name], "test"), image_shape(sets[name])
-            elif target.spec["measure"] == "stream_instances":
-                recorded = instances(sets[name])
-                if recorded is None:
-                    raise Refusal(f"{sets[name]}: its images show no instances, which measure stream_instances needs")
-                yield factors, vars(stream), y, recorded[0]
-            else:
-                yield factors, vars(stream), y
-
-    return [*files, *sets.values()], streams
-
-
 # --- targets -------------------------------------------------------------------------------------------------
-
-
-def notes(plan: Plan, target: Target):
-    """What a rendering must say of itself: scale, stand-ins and reductions behind its numbers; desiderata they meet."""
-    from clpapers.desiderata import line
-    from clpapers.targets.notes import Notes
-
-    data = provenance.read_record(target.metrics).get("data", {})
-    called = {name: "synthetic" if facts["standin"] else "part of the real data" for name, facts in data.items()}
-    standins = {name: called[name] for name, facts in data.items() if facts["standin"] or facts["partial"]}
-    cells = [cell for _, cell in (*target.cells, *(p for _, search in target.selections for p in search.points))]
-    descends = {(cell.spec["dataset"], cell.weights.stem) for cell in cells if cell.weights}
-    for name, facts in plan.datasets.items():
-        if "features" in facts:
-            descends.add((name, facts["features"]["weights"]))
-            if facts["features"]["of"] in standins:
-                standins[name] = standins[facts["features"]["of"]]
-    for name in {name for name, weights in descends if weights in standins}:
-        standins[name] = ", ".join(filter(None, [standins.get(name), "random instead of trained weights"]))
-    return Notes(plan.scale, standins, reduced(target), len(target.seeds), line(target, plan.datasets))
-
-
-def reduced(target: Target) -> list[str]:
-    """How a target departs from the paper's scale, a line a difference."""
-    return reductions(target, _at_paper_scale(target.paper)[f"{target.paper}/{target.name}"])
-
-
-@functools.cache
-def _at_paper_scale(paper: str) -> dict[str, Target]:
-    return Plan("paper", [paper]).targets
 
 
 def render(options: argparse.Namespace) -> None:
@@ -706,13 +541,6 @@ def _compared(target: Target, table, frame, said):
     return comparison.attach(table, target.spec, comparison.compare(target.spec, frame, printed, said), said)
 
 
-def render_code(target: Target) -> str:
-    """The digest of the code that draws a target."""
-    writer = "figure" if target.spec["kind"] == "figure" else "formats"
-    modules = [f"clpapers.targets.{target.spec['render']}", f"clpapers.targets.{writer}", "clpapers.desiderata"]
-    return provenance.code_digest(*modules, *(["clpapers.targets.comparison"] if target.reported else []))
-
-
 def reported(options: argparse.Namespace) -> None:
     """results/<scale>/targets/<paper>/<target>.reported.csv"""
     import pandas as pd
@@ -739,22 +567,6 @@ def paired(options: argparse.Namespace) -> None:
         provenance.write_text(options.out, formats.to_csv(pairs(target.spec, pd.read_csv(target.metrics))))
 
 
-def claims_of(plan: Plan) -> dict[str, list[Claim]]:
-    """The claims of each paper that has any, checked against the targets there are."""
-    papers = [paper for paper in read_yaml(claim_grammar.FILE) if paper in plan.titles]
-    originals = {name: target for paper in papers for name, target in _at_paper_scale(paper).items()}
-    return claim_grammar.read(plan, originals)
-
-
-def claimed_targets(plan: Plan, claims: list[Claim]) -> list[Target]:
-    """The targets whose metrics decide a paper's claims."""
-    return [plan.targets[name] for name in dict.fromkeys(name for claim in claims for name in claim.targets)]
-
-
-SCORECARD_CODE = ("clpapers.targets.claims_table", "clpapers.targets.formats")
-CLAIMS_CODE = ("clpapers.claims", "clpapers.targets.verdicts", *SCORECARD_CODE)
-
-
 def claims(options: argparse.Namespace) -> None:
     """results/<scale>/targets/<paper>/claims.{csv,md,tex,html}"""
     import pandas as pd
@@ -766,7 +578,7 @@ def claims(options: argparse.Namespace) -> None:
     plan, paper = _plan(options.out), options.out.parent.name
     there = claims_of(plan)
     if paper not in there or options.out.stem != "claims":
-        raise Refusal(f"{options.out}: {claim_grammar.FILE} has claims of {', '.join(there) or 'no paper'}")
+        raise Refusal(f"{options.out}: {CLAIMS} has claims of {', '.join(there) or 'no paper'}")
     of_paper = there[paper]
     used = {f"{paper}/{target.name}": target for target in claimed_targets(plan, of_paper)}
     with _recording(plan, options.out, claims={c.name: c.spec for c in of_paper}):
@@ -814,13 +626,6 @@ def report(options: argparse.Namespace) -> None:
     outputs = site.outputs(plan, papers, folder)
     with provenance.recording("report", outputs, files, report_code(), papers=papers):
         site.write(plan, papers, folder, functools.partial(notes, plan))
-
-
-def report_code() -> str:
-    """The digest of the code that makes the report, and of its templates."""
-    templates = sorted((provenance.PACKAGE / "report" / "templates").iterdir())
-    digests = [provenance.code_digest("clpapers.report.site"), *map(provenance.sha256, templates)]
-    return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:16]
 
 
 # --- for people ----------------------------------------------------------------------------------------------

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from clpapers.cli import (
-    CLAIMS_CODE,
-    claimed_targets,
-    claims_of,
-    features_of,
-    measured_files,
-    net_code,
-    reduced,
-    render_code,
-    run_code,
-    run_inputs,
-    searched_files,
-)
-from clpapers.config import TOY, ConfigError, Plan, Target, block_seeds
-from clpapers.provenance import code_digest, record_path
+from clpapers import claims as claim_grammar
+from clpapers.claims import Claim
+from clpapers.config import TOY, Cell, ConfigError, Plan, Selection, Target, block_seeds, read_yaml, reductions
+from clpapers.desiderata import line
+from clpapers.metrics.inputs import inputs_of
+from clpapers.provenance import PACKAGE, code_digest, read_record, record_path, sha256
+
+SCORECARD_CODE = ("clpapers.targets.claims_table", "clpapers.targets.formats")
+CLAIMS_CODE = ("clpapers.claims", "clpapers.targets.verdicts", *SCORECARD_CODE)
 
 
 @dataclass(frozen=True)
@@ -159,7 +154,7 @@ def _metrics(plan: Plan, path: Path) -> Job | None:
     if target is None:
         return None
     code = code_digest(f"clpapers.metrics.{target.spec['measure']}")
-    return _job("metrics", [target.metrics], measured_files(plan, target), code, target.measured_digest)
+    return _job("metrics", [target.metrics], inputs_of(plan, target)[0], code, target.measured_digest)
 
 
 def _rendering(plan: Plan, path: Path) -> Job | None:
@@ -189,3 +184,101 @@ def _claims(plan: Plan, path: Path) -> Job | None:
     settings = [[claim.spec for claim in claims], [[each.digest, reduced(each)] for each in targets]]
     files, read = [path.with_name(f"claims{suffix}") for suffix in TABLE_SUFFIXES], [each.metrics for each in targets]
     return _job("targets", files, read, code_digest(*CLAIMS_CODE), settings)
+
+
+# --- of what, and by which code ---------------------------------------------------------------------------------
+
+
+def dataset_file(scale: str, name: str) -> Path:
+    return Path("results", scale, "datasets", f"{name}.npz")
+
+
+def features_of(plan: Plan, dataset: str) -> tuple[Path, Path]:
+    """The files of images and of weights that a data set of features is made of."""
+    made = plan.datasets[dataset]["features"]
+    return dataset_file(plan.scale, made["of"]), Path("results", plan.scale, "weights", f"{made['weights']}.npz")
+
+
+def run_inputs(plan: Plan, cell: Cell, seeds: range) -> list[Path]:
+    """The files that a run of those seeds reads: data, streams, and a selection and weights where it has any."""
+    weights = [cell.weights] if cell.weights else []
+    return [cell.dataset, *map(cell.stream, seeds), *selection_of(plan, cell), *weights]
+
+
+def selection_of(plan: Plan, cell: Cell) -> list[Path]:
+    """The file that some of a cell's values are read from, if any are."""
+    return [plan.selections[cell.spec["selection"]["name"]].file] if "selection" in cell.spec else []
+
+
+def searched_files(plan: Plan, search: Selection) -> list[Path]:
+    """The results of a grid's points."""
+    return list(dict.fromkeys(path for _, cell in search.points for path in plan.results(cell, search.seeds)))
+
+
+def run_code(cell: dict) -> str:
+    """The digest of the code that a cell's run depends on: its own learner, memory and net, not the others'."""
+    return code_digest(
+        "clpapers.runs.loop",
+        f"clpapers.runs.learners.{cell['learner']['name']}",
+        f"clpapers.runs.nets.{cell['net']['name']}",
+    )
+
+
+def net_code(spec: dict) -> str:
+    """The digest of the code that builds and describes a net."""
+    return code_digest("clpapers.runs.nets", f"clpapers.runs.nets.{spec['name']}")
+
+
+def render_code(target: Target) -> str:
+    """The digest of the code that draws a target."""
+    writer = "figure" if target.spec["kind"] == "figure" else "formats"
+    modules = [f"clpapers.targets.{target.spec['render']}", f"clpapers.targets.{writer}", "clpapers.desiderata"]
+    return code_digest(*modules, *(["clpapers.targets.comparison"] if target.reported else []))
+
+
+def report_code() -> str:
+    """The digest of the code that makes the report, and of its templates."""
+    templates = sorted((PACKAGE / "report" / "templates").iterdir())
+    digests = [code_digest("clpapers.report.site"), *map(sha256, templates)]
+    return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:16]
+
+
+def reduced(target: Target) -> list[str]:
+    """How a target departs from the paper's scale, a line a difference."""
+    return reductions(target, _at_paper_scale(target.paper)[f"{target.paper}/{target.name}"])
+
+
+@functools.cache
+def _at_paper_scale(paper: str) -> dict[str, Target]:
+    return Plan("paper", [paper]).targets
+
+
+def notes(plan: Plan, target: Target):
+    """What a rendering must say of itself: scale, stand-ins and reductions behind its numbers; desiderata they meet."""
+    from clpapers.targets.notes import Notes  # heavy, and rules import this module
+
+    data = read_record(target.metrics).get("data", {})
+    called = {name: "synthetic" if facts["standin"] else "part of the real data" for name, facts in data.items()}
+    standins = {name: called[name] for name, facts in data.items() if facts["standin"] or facts["partial"]}
+    cells = [cell for _, cell in (*target.cells, *(p for _, search in target.selections for p in search.points))]
+    descends = {(cell.spec["dataset"], cell.weights.stem) for cell in cells if cell.weights}
+    for name, facts in plan.datasets.items():
+        if "features" in facts:
+            descends.add((name, facts["features"]["weights"]))
+            if facts["features"]["of"] in standins:
+                standins[name] = standins[facts["features"]["of"]]
+    for name in {name for name, weights in descends if weights in standins}:
+        standins[name] = ", ".join(filter(None, [standins.get(name), "random instead of trained weights"]))
+    return Notes(plan.scale, standins, reduced(target), len(target.seeds), line(target, plan.datasets))
+
+
+def claims_of(plan: Plan) -> dict[str, list[Claim]]:
+    """The claims of each paper that has any, checked against the targets there are."""
+    papers = [paper for paper in read_yaml(claim_grammar.FILE) if paper in plan.titles]
+    originals = {name: target for paper in papers for name, target in _at_paper_scale(paper).items()}
+    return claim_grammar.read(plan, originals)
+
+
+def claimed_targets(plan: Plan, claims: list[Claim]) -> list[Target]:
+    """The targets whose metrics decide a paper's claims."""
+    return [plan.targets[name] for name in dict.fromkeys(name for claim in claims for name in claim.targets)]

@@ -15,7 +15,7 @@ def detected(values, threshold):
     """What a detector with one threshold finds, value by value, knowing nothing of tasks."""
     found, before = [], []
     for t, value in enumerate(values):
-        if before and value / np.mean(before) > threshold:
+        if before and value / (np.cumsum(before)[-1] / len(before)) > threshold:  # rounded as `jumps` rounds
             found.append(t)
             before = []
         before.append(value)

@@ -67,7 +67,7 @@ def made(tmp_path_factory):
     before = Path.cwd()
     os.chdir(project.folder)
     try:
-        cli._at_paper_scale.cache_clear()
+        jobs._at_paper_scale.cache_clear()
         build(Plan("mini", all_papers()))
     finally:
         os.chdir(before)
@@ -80,5 +80,5 @@ def here(made, tmp_path, monkeypatch):
     for part in ("results", "config", "workflow"):
         shutil.copytree(made / part, tmp_path / part)
     monkeypatch.chdir(tmp_path)
-    cli._at_paper_scale.cache_clear()
+    jobs._at_paper_scale.cache_clear()
     return tmp_path

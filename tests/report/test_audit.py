@@ -235,7 +235,7 @@ def test_a_stand_in_that_a_record_leaves_out(here):
 def test_a_stand_in_at_the_scale_of_the_paper(here):
     shutil.copytree(MINI, "results/paper")
     shutil.copy("config/scales/mini.yaml", "config/scales/paper.yaml")
-    cli._at_paper_scale.cache_clear()
+    jobs._at_paper_scale.cache_clear()
     for record in Path("results/paper").rglob("*.record.json"):
         record.write_text(record.read_text().replace("results/mini/", "results/paper/"))
     told = [
@@ -278,7 +278,7 @@ def test_lines_of_one_reason_stand_together_and_are_all_in_the_json():
 
 def test_what_is_made_of_targets_is_held_against_its_record(here):
     page, table = MINI / "report/index.html", one("targets/mini/table1.csv")
-    for code in ("c0de", cli.report_code()):
+    for code in ("c0de", jobs.report_code()):
         with provenance.recording("report", [page, page.with_name("mini.html")], [table], code):
             provenance.write_text(page, "all")
             provenance.write_text(page.with_name("mini.html"), "one")

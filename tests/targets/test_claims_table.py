@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from clpapers.claims import Claim, Part, Side
-from clpapers.cli import claimed_targets, claims_of
 from clpapers.config import Plan, all_papers
+from clpapers.jobs import claimed_targets, claims_of
 from clpapers.metrics.factors import flat
 from clpapers.targets import claims_table, formats
 from clpapers.targets.notes import Notes

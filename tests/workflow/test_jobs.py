@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clpapers import cli, jobs
+from clpapers import jobs
 from clpapers.config import Plan, all_papers
 from clpapers.provenance import record_path
 
@@ -15,11 +15,11 @@ from clpapers.provenance import record_path
 def expected(finished, monkeypatch):
     """The jobs behind the paper `mini`."""
     monkeypatch.chdir(finished.folder)
-    cli._at_paper_scale.cache_clear()
+    jobs._at_paper_scale.cache_clear()
     plan = Plan("mini", all_papers())
     wanted = jobs.behind(plan, [target for target in plan.targets.values() if target.paper == "mini"])
     yield [*wanted.values(), jobs.of(plan, Path("results/mini/runs/index.csv"))]
-    cli._at_paper_scale.cache_clear()
+    jobs._at_paper_scale.cache_clear()
 
 
 def test_jobs_make_the_same_files_of_the_same_files_by_the_same_code_as_rules(finished, expected):

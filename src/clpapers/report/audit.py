@@ -24,9 +24,8 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from clpapers import jobs, provenance
-from clpapers.cli import SCORECARD_CODE, notes, report_code
 from clpapers.config import RESULTS, ConfigError, Plan, Target, all_papers
-from clpapers.jobs import Job
+from clpapers.jobs import SCORECARD_CODE, Job, notes, report_code
 from clpapers.provenance import ProvenanceError, read_record, record_path
 
 FAILURE, WARNING = "failure", "warning"
