@@ -50,7 +50,7 @@ BATCHES = (1, 10, 32, 128, 512)
 LONGEST = 0.25  # seconds: no larger batch is measured than one whose pass takes this long
 # Seconds that a unit of each term may take, to choose lengths by; passes are seconds already.
 ROUGH = {
-    **dict.fromkeys(("steps", "offline_steps", "models"), 3e-4),
+    **dict.fromkeys(("steps", "asked", "offline_steps", "models"), 3e-4),
     **dict.fromkeys(("parameters", "pulled", "gram", "joined", "searched"), 1e-9),
     **dict.fromkeys(("drawn", "activations", "answering", "answered_activations", "units"), 3e-9),
     **dict.fromkeys(("multiplied", "assessed", "answered", "distances"), 1e-10),
@@ -185,18 +185,18 @@ def distinct(plans: list[Plan]):
 # --- real cells -----------------------------------------------------------------------------------------------
 
 
-def noise(sizes: Sizes, scaling: str) -> loop.Data:
-    """Noise around a prototype of each class, of a data set's shape."""
+def noise(sizes: Sizes, *, prototypes: bool = True) -> loop.Data:
+    """Noise, around a prototype of each class or around nothing, of a data set's shape."""
     rng = np.random.default_rng(0)
     features = sizes.values == sizes.shape[2]
     splits = []
-    prototypes = rng.integers(0, 256, (sizes.classes, *sizes.shape)).astype(np.uint8)
+    around = rng.integers(0, 256 if prototypes else 1, (sizes.classes, *sizes.shape)).astype(np.uint8)
     for count in (sizes.train, sizes.test):
         y = np.sort(np.arange(count) % sizes.classes)
         x = np.empty((count, *sizes.shape), np.uint8)
         for start in range(0, count, 1000):
             part = y[start : start + 1000]
-            x[start : start + 1000] = (prototypes[part] // 2) + rng.integers(
+            x[start : start + 1000] = (around[part] // 2) + rng.integers(
                 0, 128, (len(part), *sizes.shape), dtype=np.uint8
             )
         if features:
@@ -208,7 +208,7 @@ def noise(sizes: Sizes, scaling: str) -> loop.Data:
 
 
 def forked(function) -> dict:
-    """What a function returns in a process of its own, with its processor seconds and peak memory."""
+    """What a function returns in a process of its own; nothing where that failed."""
     read, write = os.pipe()
     child = os.fork()
     if not child:
@@ -223,16 +223,16 @@ def forked(function) -> dict:
     os.close(write)
     with os.fdopen(read) as pipe:
         text = pipe.read()
-    _, _, used = os.wait4(child, 0)
-    return json.loads(text) | {"peak": used.ru_maxrss * 1024} if text else {}
+    os.waitpid(child, 0)
+    return json.loads(text) if text else {}
 
 
 def run(spec: dict, sizes: Sizes, seeds: int, device: torch.device) -> dict:
-    """Train a cell: `seconds` of `loop.train`, `bytes` of its result, `peak` bytes of memory."""
+    """Train a cell: `seconds` of `loop.train`, `bytes` of its result, `grown` as `work.Run` has it."""
 
     def inside() -> dict:
         torch.set_num_threads(1)
-        data = noise(sizes, spec["scaling"])
+        data = noise(sizes, prototypes=spec["learner"]["name"] != "bartmap")  # around some it makes hardly a node
         recorded = np.arange(sizes.train) // work.FRAMES, np.arange(sizes.train) % work.FRAMES
         streams = {s: orders.make(spec["order"], data.train_y, s, sizes.values, recorded) for s in range(seeds)}
         with contextlib.redirect_stderr(io.StringIO()):
@@ -240,8 +240,9 @@ def run(spec: dict, sizes: Sizes, seeds: int, device: torch.device) -> dict:
             results = loop.train(spec, data, streams, device)
             spent = clock(device) - started
         length = len(json.dumps({"cell": spec, "seeds": results}, separators=(",", ":")))
-        told = {k: results[0]["learner"].get(k) for k in ("experts", "nodes") if k in results[0]["learner"]}
-        return {"seconds": spent, "bytes": length, "memory_failed": "out_of_memory" in results[0], "told": told}
+        told = results[0]["learner"]
+        grown = told["experts"][-1][1] if "experts" in told else sum(told["nodes"]) if "nodes" in told else None
+        return {"seconds": spent, "bytes": length, "grown": grown}
 
     return inside() if device.type == "cuda" else forked(inside)
 
@@ -272,8 +273,8 @@ def shortened(spec: dict, real: Sizes, tasks: int, per_class: int) -> tuple[dict
         "generated": 60,
         "trace": 50,
         "prediction_samples": 10,
-        "sleep_vae_steps": 8,
-        "sleep_classifier_steps": 8,
+        "sleep_vae_steps": 3 * tasks,
+        "sleep_classifier_steps": 60 // tasks,
     }
     for key, value in limits.items():
         if key in learner:
@@ -344,15 +345,17 @@ def chosen(cells: list, table: dict) -> tuple[list, list]:
     fit, held = [], []
     picked = ranked if len(ranked) <= 4 else [ranked[round(i * (len(ranked) - 1) / 3)] for i in range(4)]
     for i, (spec, real, seeds) in enumerate(picked[:3]):
-        for tasks, seconds in ((2, 0.4), (8, 1.5)) if i < 2 else ((4, 0.8),):
+        every = spec["order"].get("tasks", 8)
+        for tasks, seconds in ((2, 0.4), (max(every // 2, 2), 1.2), (every, 2.5)) if i < 2 else ((4, 0.8),):
             given = lasting(spec, real, seeds, tasks, seconds, table)
             fit += [(*given, seeds)] if given else []
     if picked:
-        given = lasting(*picked[0], 12, 4.0, table)
+        given = lasting(*picked[0], 5, 6.0, table)
         held += [(*given, picked[0][2])] if given else []
     others = [c for c in cells if not any(c is p for p in picked[:3])]
-    for spec, real, seeds in others[-1:] + others[:1] if len(others) > 1 else others:
-        given = lasting(spec, real, seeds, 3, 2.0, table)
+    thirds = [others[len(others) // 3], others[2 * len(others) // 3]] if len(others) > 1 else others
+    for spec, real, seeds in thirds:
+        given = lasting(spec, real, seeds, 4, 3.0, table)
         held += [(*given, seeds)] if given else []
     return fit, [cell for cell in held if cell not in fit]
 
@@ -453,7 +456,7 @@ def of_cells(plans: list[Plan], nets: dict, device: torch.device, only: list[str
                 row = {"learner": name, "held": bool(held), "spec": spec, "sizes": sizes, "seeds": seeds}
                 result = run(spec, sizes, seeds, device)
                 if result:
-                    rows.append(row | result)
+                    rows.append(row | result | {"spec": spec | {"grown": result["grown"]}})
                 said = f"{result['seconds']:.1f} s" if result else "failed, see above"
                 print(f"{name} on {spec['dataset']}: {said}", file=sys.stderr, flush=True)
     return rows
