@@ -185,17 +185,17 @@ def distinct(plans: list[Plan]):
 # --- real cells -----------------------------------------------------------------------------------------------
 
 
-def noise(sizes: Sizes, *, prototypes: bool = True) -> loop.Data:
-    """Noise, around a prototype of each class or around nothing, of a data set's shape."""
+def noise(sizes: Sizes, prototypes: int = 1) -> loop.Data:
+    """Noise around so many prototypes of each class, of a data set's shape."""
     rng = np.random.default_rng(0)
     features = sizes.values == sizes.shape[2]
     splits = []
-    around = rng.integers(0, 256 if prototypes else 1, (sizes.classes, *sizes.shape)).astype(np.uint8)
+    around = rng.integers(0, 256, (sizes.classes * prototypes, *sizes.shape)).astype(np.uint8)
     for count in (sizes.train, sizes.test):
         y = np.sort(np.arange(count) % sizes.classes)
         x = np.empty((count, *sizes.shape), np.uint8)
         for start in range(0, count, 1000):
-            part = y[start : start + 1000]
+            part = y[start : start + 1000] * prototypes + np.arange(start, min(start + 1000, count)) % prototypes
             x[start : start + 1000] = (around[part] // 2) + rng.integers(
                 0, 128, (len(part), *sizes.shape), dtype=np.uint8
             )
@@ -232,7 +232,8 @@ def run(spec: dict, sizes: Sizes, seeds: int, device: torch.device) -> dict:
 
     def inside() -> dict:
         torch.set_num_threads(1)
-        data = noise(sizes, prototypes=spec["learner"]["name"] != "bartmap")  # around some it makes hardly a node
+        clusters = int(work.NODES * sizes.train / sizes.classes) if spec["learner"]["name"] == "bartmap" else 1
+        data = noise(sizes, max(clusters, 1))
         recorded = np.arange(sizes.train) // work.FRAMES, np.arange(sizes.train) % work.FRAMES
         streams = {s: orders.make(spec["order"], data.train_y, s, sizes.values, recorded) for s in range(seeds)}
         with contextlib.redirect_stderr(io.StringIO()):
