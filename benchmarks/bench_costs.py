@@ -302,7 +302,8 @@ def estimate(spec: dict, sizes: Sizes, seeds: int, table: dict, coefficients: di
 
 def lasting(spec: dict, real: Sizes, seeds: int, tasks: int, seconds: float, table: dict) -> tuple[dict, Sizes] | None:
     """A cell shortened so that it takes roughly so many seconds; None where the shortest takes too long."""
-    best, per_class = None, max(2, math.ceil(60 / real.classes), 2 * tasks if real.classes < 20 else 2)
+    many = real.classes < 20 or spec["order"]["name"] == "split_overlapping"  # a class may be in many tasks
+    best, per_class = None, max(2, math.ceil(60 / real.classes), 2 * tasks if many else 2)
     if spec["learner"]["name"] in FAMILY:
         per_class = max(per_class, 60)
     while True:

@@ -20,6 +20,7 @@ from clpapers.report.work import Sizes, Unit
 
 FILE = CONFIG / "costs.yaml"
 NOT_MEASURED = "not measured"
+HOURS = {"cpu": "core-hours", "cuda": "GPU-hours"}
 # What changes no pass and no step: runs that differ in these alone cost the same.
 FREE = {"budget": ("learning_rate",), "learner": ("strength", "prior_weight", "margin", "alpha", "beta", "damping")}
 
@@ -194,26 +195,25 @@ def _prepared(plan: Plan, dataset: str, streams: Iterable[Path], other: dict) ->
 def table(plan: Plan, costs: dict | None = None) -> str:
     """A Markdown table of a plan's targets: the command that makes each, its runs, its cost measured and predicted.
 
-    Measured is what the records of the jobs behind it say, where it is built; predicted are all of them, in hours of a
-    core of the machine that config/costs.yaml names, and of one GPU. In the last line shared jobs count once.
+    Measured is what the records of the jobs behind it say, where it is built; predicted are all of them, in hours of
+    the devices that config/costs.yaml names. In the last line shared jobs count once.
     """
     costs = read() if costs is None else costs
-    lines = [
-        f"| target | command | runs | cost at `{plan.scale}` | predicted, core-hours | predicted, one GPU |",
-        "|---|---|---:|---:|---:|---:|",
-    ]
-    whole: dict[str, dict[Path, float | None]] = {"cpu": {}, "cuda": {}}
+    whole: dict[str, dict[Path, float | None]] = {device: {} for device in HOURS if device in costs}
+    heads = ["target", "command", "runs", f"cost at `{plan.scale}`", *(f"predicted {HOURS[d]}" for d in whole)]
+    lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|" + "---:|" * len(whole)]
     every: set[Path] = set()
     for name, target in plan.targets.items():
+        extra = target.spec.get("extra", False)  # not of `all`
         runs = [path for _, cell in target.cells for path in plan.results(cell, target.seeds)]
         runs += [path for _, search in target.selections for _, cell in search.points for path in plan.results(cell)]
-        every |= set(runs)
+        every |= set() if extra else set(runs)
         seconds = sum(record["wall_seconds"] for record in ancestry(target.outputs[0]).values())
         cost = f"{seconds:.0f} s" if seconds else "not built"
         shown = []
         for device, all_jobs in whole.items():
             mine = jobs(plan, target, costs, device)
-            all_jobs |= mine
+            all_jobs |= {} if extra else mine
             shown.append(_hours(mine))
         lines.append(
             f"| {name} | `snakemake {target.outputs[0]} --cores` | {len(runs)} | {cost} | {' | '.join(shown)} |"
@@ -228,4 +228,4 @@ def _hours(seconds: dict[Path, float | None]) -> str:
     if None in seconds.values():
         return NOT_MEASURED
     hours = sum(seconds.values()) / 3600
-    return f"{hours:.2g}" if hours < 100 else f"{hours:.0f}"
+    return f"{hours:.2g}" if hours < 99.5 else f"{hours:.0f}"
