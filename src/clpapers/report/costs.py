@@ -20,7 +20,7 @@ from clpapers.report.work import Sizes, Unit
 
 FILE = CONFIG / "costs.yaml"
 NOT_MEASURED = "not measured"
-HOURS = {"cpu": "core-hours", "cuda": "GPU-hours"}
+DEVICES = {"cpu": "one core", "cuda": "one GPU"}
 # What changes no pass and no step: runs that differ in these alone cost the same.
 FREE = {"budget": ("learning_rate",), "learner": ("strength", "prior_weight", "margin", "alpha", "beta", "damping")}
 
@@ -195,12 +195,12 @@ def _prepared(plan: Plan, dataset: str, streams: Iterable[Path], other: dict) ->
 def table(plan: Plan, costs: dict | None = None) -> str:
     """A Markdown table of a plan's targets: the command that makes each, its runs, its cost measured and predicted.
 
-    Measured is what the records of the jobs behind it say, where it is built; predicted are all of them, in hours of
+    Measured is what the records of the jobs behind it say, where it is built; predicted are all of them, on one of
     the devices that config/costs.yaml names. In the last line shared jobs count once.
     """
     costs = read() if costs is None else costs
-    whole: dict[str, dict[Path, float | None]] = {device: {} for device in HOURS if device in costs}
-    heads = ["target", "command", "runs", f"cost at `{plan.scale}`", *(f"predicted {HOURS[d]}" for d in whole)]
+    whole: dict[str, dict[Path, float | None]] = {device: {} for device in DEVICES if device in costs}
+    heads = ["target", "command", "runs", f"cost at `{plan.scale}`", *(f"predicted, {DEVICES[d]}" for d in whole)]
     lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|" + "---:|" * len(whole)]
     every: set[Path] = set()
     for name, target in plan.targets.items():
@@ -209,23 +209,27 @@ def table(plan: Plan, costs: dict | None = None) -> str:
         runs += [path for _, search in target.selections for _, cell in search.points for path in plan.results(cell)]
         every |= set() if extra else set(runs)
         seconds = sum(record["wall_seconds"] for record in ancestry(target.outputs[0]).values())
-        cost = f"{seconds:.0f} s" if seconds else "not built"
+        cost = duration(seconds) if seconds else "not built"
         shown = []
         for device, all_jobs in whole.items():
             mine = jobs(plan, target, costs, device)
             all_jobs |= {} if extra else mine
-            shown.append(_hours(mine))
+            shown.append(_shown(mine))
         lines.append(
             f"| {name} | `snakemake {target.outputs[0]} --cores` | {len(runs)} | {cost} | {' | '.join(shown)} |"
         )
-    shown = [_hours(all_jobs) for all_jobs in whole.values()]
+    shown = [_shown(all_jobs) for all_jobs in whole.values()]
     lines.append(f"| all, shared runs once | `snakemake all --cores` | {len(every)} |  | {' | '.join(shown)} |")
     return "\n".join(lines)
 
 
-def _hours(seconds: dict[Path, float | None]) -> str:
-    """Two digits, or that something in it was not measured."""
-    if None in seconds.values():
-        return NOT_MEASURED
-    hours = sum(seconds.values()) / 3600
-    return f"{hours:.2g}" if hours < 99.5 else f"{hours:.0f}"
+def _shown(seconds: dict[Path, float | None]) -> str:
+    return NOT_MEASURED if None in seconds.values() else duration(sum(seconds.values()))
+
+
+def duration(seconds: float) -> str:
+    """`4.5 s`, `45 s`, `12 min`, `3.4 h`, `120 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    hours = seconds / 3600
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{hours:.1f} h" if hours < 100 else f"{hours:.0f} h"
