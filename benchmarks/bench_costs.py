@@ -13,6 +13,7 @@ import contextlib
 import copy
 import datetime
 import io
+import itertools
 import json
 import math
 import os
@@ -343,21 +344,24 @@ def variants(plans: list[Plan]) -> dict[tuple[str, str], list]:
 def chosen(cells: list, table: dict) -> tuple[list, list]:
     """Cells to fit to and cells to hold out, none in both."""
     cells = [(spec, real, seeds if work.together(spec) else 1) for spec, real, seeds in cells]  # each as the next
-    ranked = [c for c in cells if c[1].values < 100_000] or cells
+    nets: dict[str, list] = defaultdict(list)
+    for cell in [c for c in cells if c[1].values < 100_000] or cells:
+        nets[work.net_key(cell[0]["net"], cell[1].shape, 1)].append(cell)
+    ranked = [cell for same in itertools.zip_longest(*nets.values()) for cell in same if cell]  # one of each net first
     fit, held = [], []
-    picked = ranked if len(ranked) <= 4 else [ranked[round(i * (len(ranked) - 1) / 3)] for i in range(4)]
-    for i, (spec, real, seeds) in enumerate(picked[:3]):
+    picked = ranked[: min(5, max(len(cells) - 2, 2))]  # two are held out where there are as many
+    for i, (spec, real, seeds) in enumerate(picked):
         every = spec["order"].get("tasks", 8)
-        for tasks, seconds in ((2, 0.4), (max(every // 2, 2), 1.2), (every, 2.5)) if i < 2 else ((4, 0.8),):
-            given = lasting(spec, real, seeds, tasks, seconds, table)
-            fit += [(*given, seeds)] if given else []
+        for tasks, seconds in ((2, 0.4), (every // 2, 1.2), (every, 2.5)) if i < 2 else ((4, 0.8), (7, 1.5)):
+            tries = (lasting(spec, real, seeds, max(n, 2), seconds, table) for n in (tasks, tasks // 2, tasks // 4))
+            given = next(filter(None, tries), None)
+            fit += [(*given, seeds)] if given and (*given, seeds) not in fit else []
     if picked:
-        given = lasting(*picked[0], 5, 6.0, table)
+        given = lasting(*picked[0], 6, 5.0, table)
         held += [(*given, picked[0][2])] if given else []
-    others = [c for c in cells if not any(c is p for p in picked[:3])]
-    thirds = [others[len(others) // 3], others[2 * len(others) // 3]] if len(others) > 1 else others
-    for spec, real, seeds in thirds:
-        given = lasting(spec, real, seeds, 4, 3.0, table)
+    others = [c for c in cells if not any(c is p for p in picked)]
+    for spec, real, seeds in others[len(others) // 4 :: max(len(others) // 2, 1)][:2]:
+        given = lasting(spec, real, seeds, 5, 3.0, table)
         held += [(*given, seeds)] if given else []
     return fit, [cell for cell in held if cell not in fit]
 
