@@ -52,7 +52,7 @@ LONGEST = 0.25  # seconds: no larger batch is measured than one whose pass takes
 # Seconds that a unit of each term may take, to choose lengths by; passes are seconds already.
 ROUGH = {
     **dict.fromkeys(("steps", "asked", "offline_steps", "models"), 3e-4),
-    **dict.fromkeys(("parameters", "pulled", "gram", "joined", "searched"), 1e-9),
+    **dict.fromkeys(("parameters", "pulled", "joined", "searched"), 1e-9),
     **dict.fromkeys(("drawn", "activations", "answering", "answered_activations", "units"), 3e-9),
     **dict.fromkeys(("multiplied", "assessed", "answered", "distances"), 1e-10),
     **dict.fromkeys(("vae", "classifier"), 3e-10),
