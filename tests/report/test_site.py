@@ -317,13 +317,6 @@ def test_what_cannot_be_reported_is_refused_in_one_line(built, arguments, said):
     assert said in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.25, "0.2 s"), (45, "45 s"), (300, "5 min"), (5399, "90 min"), (12240, "3.4 h")]
-)
-def test_durations(seconds, text):
-    assert site.duration(seconds) == text
-
-
 @pytest.mark.parametrize(("count", "text"), [(2e6, "2 MB"), (9.99e8, "999 MB"), (3.21e9, "3.2 GB")])
 def test_sizes(count, text):
     assert site.size(count) == text

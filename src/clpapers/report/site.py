@@ -26,7 +26,7 @@ from clpapers.config import RESULTS, Plan, Target, read_yaml
 from clpapers.desiderata import DESIDERATA, declare
 from clpapers.metrics.factors import flat
 from clpapers.report import lineage
-from clpapers.report.costs import ancestry
+from clpapers.report.costs import ancestry, duration
 from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE, printed
 from clpapers.targets.notes import REDUCED, STANDIN, Notes, named
 from clpapers.targets.numbers import row_and_column
@@ -457,13 +457,6 @@ def _flattened(settings: dict, at: str = "") -> Iterator[tuple[str, str]]:
 
 
 # --- texts ---------------------------------------------------------------------------------------------------
-
-
-def duration(seconds: float) -> str:
-    """`45 s`, `12 min`, `3.4 h`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def size(count: float) -> str:
