@@ -513,7 +513,8 @@ def main() -> None:
     known = costs.read()
     before = known.get(options.device, {})
     fresh = not (options.quick or options.learners)
-    entry = {"measured": provenance(device)} | {k: before.get(k, {}) for k in ("learners", "bytes", "jobs", "nets")}
+    sittings = [*([] if fresh else before.get("measured", [])), provenance(device)]
+    entry = {"measured": sittings} | {k: before.get(k, {}) for k in ("learners", "bytes", "jobs", "nets")}
     known[options.device] = entry
     if fresh:
         entry["nets"] = rounded(of_nets(plans, device))
