@@ -180,6 +180,15 @@ def test_shared_runs_count_once(plan):
     assert 0.95 * max(each) <= whole < 0.95 * sum(each)  # of two digits
 
 
+def test_sizes_are_of_stand_ins_where_only_those_are_used():
+    """Features have as many items as the images that they are of, whatever their classes, up to their own number."""
+    smoke, paper = (Plan(scale, ["streaming"]) for scale in ("smoke", "paper"))
+    images, features = (costs.sizes(smoke, name) for name in ("cifar100", "cifar100_resnet50"))
+    assert (images.train, images.test, images.classes) == (200, 100, 100)
+    assert (features.train, features.test, features.classes) == (200, 100, 20)
+    assert costs.sizes(paper, "cifar100_resnet50").train == 6000
+
+
 def test_interpolation():
     """Between the batches that were measured, and beyond the last along its slope, but half its rate at least."""
     seconds = costs.unit({"net": {"learn": {1: 2.0, 11: 4.0}, "sgd": 0.5}})

@@ -67,9 +67,11 @@ def sizes(plan: Plan, dataset: str) -> Sizes:
     """A data set's sizes at a plan's scale, of the real one or, where only stand-ins are used, of that."""
     facts = plan.datasets[dataset]
     train, test, classes = facts["train"], facts["test"], len(facts["classes"])
-    stand_in = plan.settings.get("stand_ins", {}).get(dataset)
+    images = facts["features"]["of"] if "features" in facts else dataset
+    stand_in = plan.settings.get("stand_ins", {}).get(images)
     if plan.settings["sources"] == "stand_in" and stand_in:
-        train, test = (stand_in[f"{split}_per_class"] * classes for split in ("train", "test"))
+        of = len(plan.datasets[images]["classes"])
+        train, test = (min(stand_in[f"{split}_per_class"] * of, facts[split]) for split in ("train", "test"))
     return Sizes(train, test, classes, tuple(facts["shape"]), facts.get("attributes") or 0)
 
 
