@@ -79,6 +79,8 @@ class Plain:
                     x += list(drawn.flatten(1)[:, permutation].view(drawn.shape))
                     y += [c] * len(drawn)
                     allowed += [competing] * len(drawn)
+            if t == 0:
+                self.fit_mean(x, y, allowed)
             self.learn(torch.stack(x), torch.tensor(y), allowed, len(others) + 1, [*others, task])
             if task not in self.tasks:
                 self.tasks.append(task)
@@ -114,6 +116,19 @@ class Plain:
         parts = [part.view(shape) for part, shape in zip(each.split([n.numel() for n in self.shapes]), self.shapes)]
         seen = sorted({c for _, _, competing in tasks for c in competing})
         return sum(part.sum() for part in parts[:-2]) + sum(part[seen].sum() for part in parts[-2:])
+
+    def fit_mean(self, x, y, allowed):
+        """Maximum likelihood: no noise, no KL, and the variance stays."""
+        optimizer, n = torch.optim.Adam([self.mean], lr=0.02), len(x)
+        for _ in range(self.options["epochs"]):
+            order = self.items.permutation(n).tolist() if self.options["batch"] < n else list(range(n))
+            for start in range(0, n, self.options["batch"]):
+                chosen = order[start : start + self.options["batch"]]
+                said = self.logits(self.mean, torch.stack([x[i] for i in chosen]))
+                losses = [row[allowed[i]].logsumexp(0) - row[y[i]] for row, i in zip(said, chosen)]
+                optimizer.zero_grad()
+                (sum(losses) / len(losses)).backward()
+                optimizer.step()
 
     def learn(self, x, y, allowed, count, tasks):
         optimizer = torch.optim.Adam([self.mean, self.log_variance], lr=0.02)
@@ -259,11 +274,12 @@ def test_no_images_are_kept_but_generators():
 
 
 def test_the_trace_is_the_mutual_information_before_each_epoch():
-    """Of as many items as asked for; the first number from nets drawn around the initial means."""
+    """Of as many items as asked for; the first number from nets drawn around the maximum-likelihood means."""
     run = way({"trace": 6}, (0, 1))
     learner = run.walk()
     start = way({"trace": 6}, (0, 1)).learner
-    x, _ = run.batch(0)
+    x, y = run.batch(0)
+    start.fit_mean(x, y, None)
     for s, seed in enumerate((0, 1)):
         trace = learner.report(s)["trace"]
         assert trace["tasks"] == [0, 2, 4]

@@ -479,7 +479,8 @@ def _vgr(r: Run) -> Amounts:
             iterations = gan["epochs"] * max(int(b / (classes * gan["batch"])), 1)
             trained += iterations * r.unit("iteration", key, classes)
     traced = r.steps * options["epochs"] * min(options["trace"], r.b.min())
-    amounts = _variational(r, fits, [], _told(r) + int(traced))
+    first = _fits(int(r.b[0]), options["batch"], options["epochs"])
+    amounts = _variational(r, fits, [first], _told(r) + int(traced))
     return amounts | {"gans": trained, "generated": drawn * r.unit("draw", key, 1)}
 
 

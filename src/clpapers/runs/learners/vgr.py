@@ -29,9 +29,10 @@ class VGR(Variational):
     """VGR. Farquhar & Gal 2018b, as `desiderata` has it (sections 5 and A.4, B.2 to B.4).
 
     The prior is N(0, 1) throughout: what was learnt is kept by images that GANs draw, one GAN a class, trained after
-    its task. A task is learnt from where the task before left the posterior, on its N items, those drawn of all other
-    tasks included: cross-entropy + KL(q‖N(0, 1))/N, each item's classes competing that did in its task. A task that
-    comes again needs no new GANs, and while it is learnt none of its own images are drawn.
+    its task. The first task begins with its maximum-likelihood solution, as VCL does. A task is learnt from where the
+    task before left the posterior, on its N items, those drawn of all other tasks included:
+    cross-entropy + KL(q‖N(0, 1))/N, each item's classes competing that did in its task. A task that comes again needs
+    no new GANs, and while it is learnt none of its own images are drawn.
 
     Through pixel permutations, tasks of the same classes share their GANs: these learn the images unpermuted, and
     what they draw is permuted as each task was. For `gan_mlp`, to which pixels have no place, that is the same.
@@ -81,6 +82,8 @@ class VGR(Variational):
         loss = self.loss(t, logits, y)
         task = self.begin(t, y)
         others = [other for other in self.tasks if not self.same(other, task)]
+        if t == 0:
+            self.fit_mean(x, y, self.mask(t))
         if self.heads is not None:
             self.heads[self.rows, task.classes] = self.mask(t)[:, None]
         drawn = [self.replay(t, number, other) for number, other in enumerate(others)]
