@@ -27,6 +27,7 @@ from clpapers.config import (
     all_papers,
     block_seeds,
     check_settings,
+    dataset_path,
     fill,
     read_yaml,
 )
@@ -34,7 +35,6 @@ from clpapers.jobs import (
     SCORECARD_CODE,
     claimed_targets,
     claims_of,
-    dataset_file,
     features_of,
     notes,
     report_code,
@@ -278,7 +278,7 @@ def stream(options: argparse.Namespace) -> None:
             y = np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
             pixels, recorded = 0, None
         else:
-            file = dataset_file(plan.scale, name)
+            file = dataset_path(plan.scale, name)
             y, recorded = labels(file, "train"), instances(file)
             pixels = math.prod(plan.datasets[name]["shape"])
         try:

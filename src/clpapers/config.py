@@ -335,7 +335,7 @@ class Cell:
 
     @property
     def dataset(self) -> Path:
-        return RESULTS / self.scale / "datasets" / f"{self.spec['dataset']}.npz"
+        return dataset_path(self.scale, self.spec["dataset"])
 
     @property
     def weights(self) -> Path | None:
@@ -360,6 +360,11 @@ class Cell:
 def pretrained(net: dict) -> str | None:
     """Which weights of config/weights.yaml a net starts from; None where it starts from none."""
     return None if net.get("weights", "none") == "none" else f"{net['name']}_{net['weights']}"
+
+
+def dataset_path(scale: str, dataset: str) -> Path:
+    """Where a data set stands."""
+    return RESULTS / scale / "datasets" / f"{dataset}.npz"
 
 
 def stream_path(scale: str, dataset: str, order: dict, seed: int) -> Path:

@@ -11,7 +11,18 @@ from pathlib import Path
 
 from clpapers import claims as claim_grammar
 from clpapers.claims import Claim
-from clpapers.config import TOY, Cell, ConfigError, Plan, Selection, Target, block_seeds, read_yaml, reductions
+from clpapers.config import (
+    TOY,
+    Cell,
+    ConfigError,
+    Plan,
+    Selection,
+    Target,
+    block_seeds,
+    dataset_path,
+    read_yaml,
+    reductions,
+)
 from clpapers.desiderata import line
 from clpapers.metrics.inputs import inputs_of
 from clpapers.provenance import PACKAGE, code_digest, read_record, record_path, sha256
@@ -189,14 +200,10 @@ def _claims(plan: Plan, path: Path) -> Job | None:
 # --- of what, and by which code ---------------------------------------------------------------------------------
 
 
-def dataset_file(scale: str, name: str) -> Path:
-    return Path("results", scale, "datasets", f"{name}.npz")
-
-
 def features_of(plan: Plan, dataset: str) -> tuple[Path, Path]:
     """The files of images and of weights that a data set of features is made of."""
     made = plan.datasets[dataset]["features"]
-    return dataset_file(plan.scale, made["of"]), Path("results", plan.scale, "weights", f"{made['weights']}.npz")
+    return dataset_path(plan.scale, made["of"]), Path("results", plan.scale, "weights", f"{made['weights']}.npz")
 
 
 def run_inputs(plan: Plan, cell: Cell, seeds: range) -> list[Path]:

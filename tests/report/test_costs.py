@@ -229,6 +229,17 @@ def test_committed_costs_cover_all_learners():
     assert all({"machine", "date", "torch", "commit", "command"} <= set(said) for said in known["cpu"]["measured"])
 
 
+def test_what_work_repeats_of_modules_that_import_torch():
+    """They have the same batches of tests, and the same learners train seed by seed."""
+    from clpapers.runs import evaluation, learners, loop
+
+    assert (
+        *(evaluation.BATCH, evaluation.VALUES),
+        loop.SMALL_BATCH,
+    ) == (work.TEST_BATCH, work.TEST_VALUES, work.SMALL_BATCH)
+    assert {name for name in work.LEARNERS if not learners.find(name).stackable} == set(work.UNSTACKED)
+
+
 def test_no_torch():
     assert "torch" not in vars(costs)
     assert "torch" not in vars(work)

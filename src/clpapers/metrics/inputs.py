@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from clpapers import provenance
-from clpapers.config import ConfigError, Plan, Target, stream_path
+from clpapers.config import ConfigError, Plan, Target, dataset_path, stream_path
 
 
 def inputs_of(plan: Plan, target: Target) -> tuple[list[Path], Callable[[], Iterable]]:
@@ -63,7 +63,7 @@ def _runs(plan: Plan, target: Target):
 def _streams(plan: Plan, target: Target):
     files = [stream_path(plan.scale, *where) for where in target.streams]
     real = dict.fromkeys(d for d, *_ in target.streams if not d.startswith("toy-"))
-    sets = {d: Path("results", plan.scale, "datasets", f"{d}.npz") for d in real}
+    sets = {d: dataset_path(plan.scale, d) for d in real}
 
     def streams():
         import numpy as np

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clpapers.config import CONFIG, TOY, Cell, Plan, Target, read_yaml
+from clpapers.config import CONFIG, TOY, Cell, Plan, Target, read_yaml, stream_path
 from clpapers.provenance import ProvenanceError, read_record, record_path
 from clpapers.report import work
 from clpapers.report.work import Sizes, Unit
@@ -163,7 +163,7 @@ def jobs(plan: Plan, target: Target, costs: dict, device: str = "cpu") -> dict[P
     for _, search in target.selections:
         users += [(cell, search.seeds) for _, cell in search.points]
     for dataset, order, seed in target.streams:
-        found |= _prepared(plan, dataset, {_stream_file(plan, dataset, order, seed)}, other)
+        found |= _prepared(plan, dataset, {stream_path(plan.scale, dataset, order, seed)}, other)
     for cell, seeds in users:
         streams = set()
         for path, block in zip(plan.results(cell), plan.blocks(cell)):
@@ -176,12 +176,6 @@ def jobs(plan: Plan, target: Target, costs: dict, device: str = "cpu") -> dict[P
                 found[path] = None
         found |= _prepared(plan, cell.spec["dataset"], streams, other)
     return found
-
-
-def _stream_file(plan: Plan, dataset: str, order: dict, seed: int) -> Path:
-    from clpapers.config import stream_path
-
-    return stream_path(plan.scale, dataset, order, seed)
 
 
 def _prepared(plan: Plan, dataset: str, streams: Iterable[Path], other: dict) -> dict[Path, float]:
