@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from clpapers import claims
 from clpapers.config import CONFIG, LONGEST, ConfigError, Plan, all_papers, check_settings, read_yaml
+from clpapers.report import costs
 from clpapers.streams.orders import slug
 from clpapers.targets.comparison import read_reported
 
@@ -101,6 +102,7 @@ READERS = {
     "config/scales/*.yaml": of_scale,
     "config/datasets.yaml": lambda file, path: planned("smoke", "streaming"),
     "config/weights.yaml": lambda file, path: planned("paper", "agem"),
+    "config/costs.yaml": lambda file, path: costs.read(file),
     "config/reported/*.csv": printed,
 }
 FILES = sorted(path.relative_to(ROOT) for path in (ROOT / CONFIG).rglob("*.*") if path.suffix in (".yaml", ".csv"))
@@ -175,6 +177,11 @@ def places(node, path=()):
 @functools.cache
 def all_places(file):
     return list(places(content(file)))
+
+
+def elsewhere(file, path):
+    """The places that are neither in nor above a path."""
+    return [other for other in all_places(file) if other[: len(path)] != path and path[: len(other)] != other]
 
 
 def at(node, path):
@@ -255,8 +262,8 @@ def mutations(draw, files):
         touched.append((*path[:-1], new))
     elif kind == "repeat" and isinstance(inside, list):
         inside.append(copy.deepcopy(inside[key]))
-    elif kind == "swap":
-        other = draw(st.sampled_from([o for o in all_places(file) if o[: len(path)] != path and path[: len(o)] != o]))
+    elif kind == "swap" and (others := elsewhere(file, path)):
+        other = draw(st.sampled_from(others))
         there = at(said, other[:-1])
         inside[key], there[other[-1]] = there[other[-1]], inside[key]
         touched.append(other)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clpapers.config import CONFIG, TOY, Cell, Plan, Target, read_yaml, stream_path
+from clpapers.config import CONFIG, TOY, Cell, Plan, Target, read_yaml, schema, stream_path, validate
 from clpapers.provenance import ProvenanceError, read_record, record_path
 from clpapers.report import work
 from clpapers.report.work import Sizes, Unit
@@ -36,8 +36,15 @@ class Unmeasured(KeyError):
 
 
 def read(path: Path = FILE) -> dict:
-    """The measured costs, by device: `{"cpu": …, "cuda": …}`; a device that nobody measured is not there."""
-    return read_yaml(path) if path.is_file() else {}
+    """The measured costs, by device: `{"cpu": …, "cuda": …}`; a device that nobody measured is not there.
+
+    Raises `ConfigError` naming file and key.
+    """
+    if not path.is_file():
+        return {}
+    costs = read_yaml(path)
+    validate(costs, schema("costs"), path)
+    return costs
 
 
 def unit(nets: dict) -> Unit:
