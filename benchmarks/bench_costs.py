@@ -35,6 +35,7 @@ from tabulate import tabulate
 
 from clpapers.config import Plan, all_papers
 from clpapers.provenance import git_state, hardware, read_record, sha256, write_text
+from clpapers.randomness import generator
 from clpapers.report import costs, work
 from clpapers.report.work import Sizes
 from clpapers.runs import learners, loop, nets
@@ -78,7 +79,7 @@ def timed(function, device: torch.device, at_least: float = 0.1) -> float:
     """The fewest seconds that a call took, after one that does not count: what others do only slows it down."""
     function()
     spent = []
-    while len(spent) < 50 and sum(spent) < at_least:
+    while len(spent) < 2 or (len(spent) < 50 and sum(spent) < at_least):
         started = clock(device)
         function()
         spent.append(clock(device) - started)
@@ -90,7 +91,7 @@ def passes(key: str, kinds: set[str], most: float, device: torch.device) -> dict
     spec, shape, outputs, seeds = work.key_parts(key)
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
-    if kinds & {"iteration", "draw"}:
+    if kinds & {"founding", "iteration", "draw"}:
         return gan_passes(spec, shape, device)
     given = {"weights": "none"} if spec["name"] == "resnet18" else {}
     given |= {"head": "linear"} if outputs is None and spec["name"] != "cnn" else {}
@@ -144,13 +145,13 @@ def gan_passes(spec: dict, shape: tuple, device: torch.device) -> dict:
     images = Images(
         np.random.default_rng(0).integers(0, 256, (64, h, w, c), dtype=np.uint8), "unit", device, torch.float32
     )
-    found: dict = {"iteration": {}}
-
+    found: dict = {"founding": {}, "iteration": {}}
     for members in (2, 4):
         gans = GANs(spec | {"learning_rate": 2e-4}, images, [(0, str(m)) for m in range(members)])
         items = [torch.arange(64, device=device)] * members
         one, three = (timed(lambda g=gans, i=items, n=n: g.train(i, n), device) for n in (1, 3))  # each builds nets
         found["iteration"][members] = (three - one) / 2
+        found["founding"][members] = max(one - found["iteration"][members], 0.0)
     found["draw"] = timed(lambda: gans.draw(10, "benchmark"), device) / 40
     return found
 
@@ -341,8 +342,8 @@ def variants(plans: list[Plan]) -> dict[tuple[str, str], list]:
     return {kind: list(cells.values()) for kind, cells in found.items()}
 
 
-def chosen(cells: list, table: dict) -> tuple[list, list]:
-    """Cells to fit to and cells to hold out, none in both."""
+def chosen(cells: list, table: dict, rng: np.random.Generator) -> tuple[list, list]:
+    """Cells to fit to and cells to hold out, none in both; these are drawn."""
     cells = [(spec, real, seeds if work.together(spec) else 1) for spec, real, seeds in cells]  # each as the next
     nets: dict[str, list] = defaultdict(list)
     for cell in [c for c in cells if c[1].values < 100_000] or cells:
@@ -356,12 +357,11 @@ def chosen(cells: list, table: dict) -> tuple[list, list]:
             tries = (lasting(spec, real, seeds, max(n, 2), seconds, table) for n in (tasks, tasks // 2, tasks // 4))
             given = next(filter(None, tries), None)
             fit += [(*given, seeds)] if given and (*given, seeds) not in fit else []
-    if picked:
-        given = lasting(*picked[0], 6, 5.0, table)
-        held += [(*given, picked[0][2])] if given else []
     others = [c for c in cells if not any(c is p for p in picked)]
-    for spec, real, seeds in others[len(others) // 4 :: max(len(others) // 2, 1)][:2]:
-        given = lasting(spec, real, seeds, 5, 3.0, table)
+    drawn = [others[i] for i in rng.permutation(len(others))[:2]]
+    for spec, real, seeds in [picked[rng.integers(len(picked))], *drawn]:
+        tasks = rng.integers(2, spec["order"].get("tasks", 8), endpoint=True)
+        given = lasting(spec, real, seeds, int(tasks), rng.uniform(2, 6), table)
         held += [(*given, seeds)] if given else []
     return fit, [cell for cell in held if cell not in fit]
 
@@ -449,15 +449,18 @@ def of_nets(plans: list[Plan], device: torch.device) -> dict:
     return found
 
 
-def of_cells(plans: list[Plan], nets: dict, device: torch.device, only: list[str]) -> list[dict]:
-    """Cells run for real: `learner`, `held` or not, `spec`, `sizes`, `seeds`, and what `run` says."""
-    rows = []
+def of_cells(plans: list[Plan], nets: dict, device: torch.device, only: list[str], draw: int):
+    """Yield the cells of one learner after the other, run for real.
+
+    Each is `learner`, `held` or not, `spec`, `sizes`, `seeds`, and what `run` says. draw: which cells are held out.
+    """
     for name in work.LEARNERS:
         learners.find(name)  # imported once, before processes part
     for (name, _), cells in sorted(variants(plans).items()):
         if only and name not in only:
             continue
-        for held, group in enumerate(chosen(cells, nets)):
+        rows = []
+        for held, group in enumerate(chosen(cells, nets, generator(draw, f"held out {name}"))):
             for spec, sizes, seeds in group:
                 row = {"learner": name, "held": bool(held), "spec": spec, "sizes": sizes, "seeds": seeds}
                 result = run(spec, sizes, seeds, device)
@@ -465,7 +468,7 @@ def of_cells(plans: list[Plan], nets: dict, device: torch.device, only: list[str
                     rows.append(row | result | {"spec": spec | {"grown": result["grown"]}})
                 said = f"{result['seconds']:.1f} s" if result else "failed, see above"
                 print(f"{name} on {spec['dataset']}: {said}", file=sys.stderr, flush=True)
-    return rows
+        yield rows
 
 
 def model(rows: list[dict], nets: dict) -> tuple[dict, dict]:
@@ -506,6 +509,7 @@ def main() -> None:
     parser.add_argument("--scales", nargs="+", default=["paper", "laptop"], help="whose nets and cells")
     parser.add_argument("--learners", nargs="+", choices=work.LEARNERS, default=[], help="only these anew")
     parser.add_argument("--quick", action="store_true", help="take nets and jobs as the file has them")
+    parser.add_argument("--draw", type=int, default=0, help="which cells are held out; another number, others")
     options = parser.parse_args()
     device = torch.device(options.device)
     torch.set_num_threads(1)
@@ -513,18 +517,24 @@ def main() -> None:
     known = costs.read()
     before = known.get(options.device, {})
     fresh = not (options.quick or options.learners)
-    sittings = [*([] if fresh else before.get("measured", [])), provenance(device)]
+    sittings = [*before.get("measured", []), provenance(device)]
     entry = {"measured": sittings} | {k: before.get(k, {}) for k in ("learners", "bytes", "jobs", "nets")}
     known[options.device] = entry
     if fresh:
         entry["nets"] = rounded(of_nets(plans, device))
         entry["jobs"] = rounded(other_jobs())
         write(known)
-    rows = of_cells(plans, entry["nets"], device, options.learners)
+    rows = []
+    for more in of_cells(plans, entry["nets"], device, options.learners, options.draw):
+        rows += more
+        entry["learners"] |= model(more, entry["nets"])[0]
+        write(known)  # so that little is lost where this is cut off
     coefficients, lengths = model(rows, entry["nets"])
     entry["learners"] |= coefficients
     if not options.learners:
         entry["bytes"] = lengths
+    if fresh:  # of sittings before this one nothing is left
+        entry |= {"measured": sittings[-1:], "learners": coefficients}
     write(known)
     lines = compared(rows, entry["nets"], coefficients)
     print(tabulate(lines, ["held out", "predicted s", "measured s", "ratio"], floatfmt=("", ".2f", ".2f", ".2f")))

@@ -63,6 +63,29 @@ def test_gem_by_hand():
     assert found["parameters"] == 100 * constraints
 
 
+@pytest.mark.parametrize(("batch", "pools"), [(8, [4, 4, 4, 4, 4]), (40, [4])])
+def test_icarl_by_hand(batch, pools):
+    """Five chunks of two classes, four items of each: all of a chunk, or of all ten classes, are there at a choice."""
+    sizes = Sizes(train=40, test=10, classes=10, shape=(4, 4, 1))
+    spec = cell({"name": "icarl", "exemplars": "batch", "space": "features"}, order=SPLIT["order"])
+    spec["budget"]["batch"] = batch
+    found = amounts(spec, sizes=sizes)
+    classes = 10 / len(pools)
+    assert found["chosen"] == classes * sum(pools)
+    assert found["herded"] == classes * sum(n**2 for n in pools) * 16
+
+
+def test_icarl_herds_the_new_with_the_exemplars():
+    """Five chunks of two classes, twice; of each are kept 10, 5, 3, 2 and 2 at most, which the second epoch meets."""
+    sizes = Sizes(train=40, test=10, classes=10, shape=(4, 4, 1))
+    order = SPLIT["order"] | {"epochs": 2}
+    spec = cell({"name": "icarl", "exemplars": "batch", "space": "logits"}, order=order)
+    spec["budget"] |= {"batch": 8, "memory": 20}
+    found = amounts(spec, sizes=sizes)
+    assert found["chosen"] == 2 * (4 + 8 + 4 + 5 + 3 + 3 + 2 + 2 + 2 + 2)
+    assert found["herded"] == 2 * (5 * 4**2 + 8**2 + 8**2 + 7**2 + 6**2 + 6**2) * 10
+
+
 def test_tests_of_tasks_are_counted():
     """Two shots a task: three tests of its 20 items, 3 s each; after each task all five."""
     found = amounts(cell({"name": "single"}, evaluation=cell({})["evaluation"] | {"shots": 2}, **SPLIT))
@@ -71,7 +94,7 @@ def test_tests_of_tasks_are_counted():
 
 @pytest.mark.parametrize("name", ["er", "icarl", "single"])
 def test_linear_in_seeds(name):
-    options = {"er": {"forward": "separate"}, "icarl": {"exemplars": "batch"}}.get(name, {})
+    options = {"er": {"forward": "separate"}, "icarl": {"exemplars": "batch", "space": "logits"}}.get(name, {})
     spec = cell({"name": name} | options, **SPLIT)
     one, three = amounts(spec, 1), amounts(spec, 3)
     assert three.pop("runs") == one.pop("runs") == 1  # what begins once

@@ -296,31 +296,36 @@ def _a_gem(r: Run) -> Amounts:
 
 
 def _icarl(r: Run) -> Amounts:
-    held = np.minimum(r.budget["memory"], r.ends)
-    if r.learner["exemplars"] == "task":
-        past = r.task.sum() * r.learn(r.course.tasks.may_hold.sum() / r.course.tasks.tasks, update=False)
-        new = np.diff([0, *r.ends[r.changes - 1], r.n])
-        again = r.answer(new) + r.answer(held[r.changes - 1])
-        amounts = _single(r)
-        exemplars = r.budget["memory"]
-        extra = past + again
+    memory, by_task = r.budget["memory"], r.learner["exemplars"] == "task"
+    dues = np.array([*r.changes - 1, r.steps - 1]) if by_task else np.arange(r.steps)
+    pool, chosen, herded = [], 0, 0
+    before = np.zeros(r.outputs, dtype=np.int64)  # items that came of each class
+    for end, came in zip(r.ends[dues], np.diff(r.ends[dues], prepend=0)):
+        now = np.bincount(r.course.labels[end - came : end], minlength=r.outputs)
+        each = max(memory // np.count_nonzero(before + now), 1)
+        pools = (now + np.minimum(before, each))[now > 0]
+        pool.append(pools.sum())
+        chosen, herded = chosen + np.minimum(each, pools).sum(), herded + (pools**2).sum()
+        before += now
+    features = r.net["hidden"][-1] if "hidden" in r.net else 8 * r.net["width"]
+    width = r.outputs if r.learner["space"] == "logits" else features
+    if by_task:
+        of_a_task = r.course.tasks.may_hold.sum() / r.course.tasks.tasks  # classes, of each of which an item
+        learnt = r.learn(r.b) + r.task.sum() * r.learn(of_a_task, update=False)
+        old = np.minimum(memory, r.ends[r.changes - 1])
+        calls = len(r.tests)
     else:
-        before = np.minimum(r.budget["memory"], r.ends - r.b)
-        changed = r.steps - r.changes[0] if len(r.changes) else 0
-        # Classes in a batch times exemplars of each, of which the pool of a herding is made.
-        y = r.course.labels
-        classes = np.array([len(np.unique(y[e - b : e])) for e, b in zip(r.ends, r.b)])
-        firsts = np.sort(np.unique(y, return_index=True)[1])
-        seen = np.searchsorted(firsts, r.ends)
-        pool = r.b + classes * r.budget["memory"] // seen
-        old = np.zeros(0) if not changed else (r.b + before)[-changed:]
-        amounts = {"passes": r.learn(r.b + before) + r.tested()}
-        extra = r.answer(old) + r.answer(pool)
-        exemplars = r.budget["memory"]
-        amounts |= {"steps": r.steps, "chosen": float((classes * r.budget["memory"] // seen).sum())}
-    calls = len({t for t, _, _ in r.tests}) if r.learner["exemplars"] != "task" else len(r.tests)
-    of_tests = calls * r.answer(exemplars)
-    return amounts | {"passes": amounts["passes"], "forward": extra + of_tests}
+        batches = r.b + np.minimum(memory, r.ends - r.b)
+        learnt = r.learn(batches)
+        old = batches[r.changes[0] :] if len(r.changes) else r.b[:0]
+        calls = len({t for t, _, _ in r.tests})
+    return {
+        "steps": r.steps,
+        "passes": learnt + r.tested(),
+        "forward": r.answer(old) + r.answer(pool) + calls * r.answer(memory),
+        "chosen": float(chosen),
+        "herded": float(herded * width),  # inner products
+    }
 
 
 def _gr(r: Run) -> Amounts:
@@ -414,6 +419,7 @@ def _variational(r: Run, fits: list[tuple[int, int]], means: list[tuple[int, int
     answered = (r.test_items + asked) * r.learner["prediction_samples"]
     return {
         "steps": float(steps + more_steps),
+        "layers": float((steps + more_steps) * (len(r.net["hidden"]) + 1)),
         "drawn": float(steps * k * p + more_steps * p),
         "multiplied": float((items * k + more_items) * p),
         "activations": float((items * k + more_items) * units),
@@ -455,6 +461,7 @@ def _vcl_coreset(r: Run) -> Amounts:
     _p, _ = _net_size(r)
     return amounts | {
         "steps": amounts["steps"] + more["steps"],
+        "layers": amounts["layers"] + more["layers"],
         "drawn": amounts["drawn"] + more["drawn"],
         "multiplied": amounts["multiplied"] + more["multiplied"],
         "activations": amounts["activations"] + more["activations"],
@@ -477,7 +484,7 @@ def _vgr(r: Run) -> Amounts:
         drawn += made
         if (t == 0) if shared else (t < tasks):
             iterations = gan["epochs"] * max(int(b / (classes * gan["batch"])), 1)
-            trained += iterations * r.unit("iteration", key, classes)
+            trained += r.unit("founding", key, classes) + iterations * r.unit("iteration", key, classes)
     traced = r.steps * options["epochs"] * min(options["trace"], r.b.min())
     first = _fits(int(r.b[0]), options["batch"], options["epochs"])
     amounts = _variational(r, fits, [first], _told(r) + int(traced))
