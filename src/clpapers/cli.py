@@ -14,6 +14,7 @@ import json
 import math
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from clpapers import jobs, provenance
@@ -190,40 +191,33 @@ def _recording(plan: Plan, path: Path, **facts):
 
 def dataset(options: argparse.Namespace) -> None:
     """results/<scale>/datasets/<dataset>.npz"""
-    from clpapers.datasets.build import DatasetError, build
+    from clpapers.datasets.build import build
 
-    plan, name = _plan(options.out), options.out.stem
-    fetched = [each for each, facts in plan.datasets.items() if "features" not in facts]
-    if name not in fetched:
-        raise Refusal(f"{options.out}: no data set {name!r}; there are: {', '.join(fetched)}")
-    allowed, spec = plan.settings["sources"], dict(plan.datasets[name])
-    if allowed == "stand_in":
-        spec["sources"] = [source for source in spec["sources"] if source["kind"] == "standin"]
-    with _recording(plan, options.out, sources=allowed) as record:
-        try:
-            facts = build(
-                name,
-                spec,
-                data_folder=options.data_folder,
-                downloads=options.downloads,
-                standin=None if allowed == "real" else plan.settings.get("stand_ins", {}).get(name),
-                allow_partial=plan.settings.get("partial_data", False),
-                out=options.out,
-            )
-        except DatasetError as error:
-            raise Refusal(str(error)) from None
-        record["data"] = {name: facts}
+    plan = _plan(options.out)
+    fetched = {name: facts for name, facts in plan.datasets.items() if "features" not in facts}
+    small = None if plan.settings["sources"] == "real" else plan.settings.get("stand_ins", {}).get(options.out.stem)
+    partial = plan.settings.get("partial_data", False)
+    _fetch(options, plan, "data set", fetched, build, standin=small, allow_partial=partial)
 
 
 def weights(options: argparse.Namespace) -> None:
     """results/<scale>/weights/<weights>.npz"""
-    from clpapers.datasets.build import DatasetError
     from clpapers.datasets.weights import build
 
-    plan, name = _plan(options.out), options.out.stem
-    if name not in plan.weights:
-        raise Refusal(f"{options.out}: no weights {name!r}; there are: {', '.join(plan.weights)}")
-    allowed, spec = plan.settings["sources"], dict(plan.weights[name])
+    plan = _plan(options.out)
+    _fetch(options, plan, "weights", plan.weights, build, standin=plan.settings["sources"] != "real")
+
+
+def _fetch(
+    options: argparse.Namespace, plan: Plan, kind: str, known: dict, build: Callable[..., dict], **more: object
+) -> None:
+    """Have what is `known` by its name built, from those of its sources that the scale allows."""
+    from clpapers.datasets.build import DatasetError
+
+    name, allowed = options.out.stem, plan.settings["sources"]
+    if name not in known:
+        raise Refusal(f"{options.out}: no {kind} {name!r}; there are: {', '.join(known)}")
+    spec = dict(known[name])
     if allowed == "stand_in":
         spec["sources"] = [source for source in spec["sources"] if source["kind"] == "standin"]
     with _recording(plan, options.out, sources=allowed) as record:
@@ -233,8 +227,8 @@ def weights(options: argparse.Namespace) -> None:
                 spec,
                 data_folder=options.data_folder,
                 downloads=options.downloads,
-                standin=allowed != "real",
                 out=options.out,
+                **more,
             )
         except DatasetError as error:
             raise Refusal(str(error)) from None
