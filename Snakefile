@@ -6,13 +6,13 @@ include: "rules/common.smk"
 
 
 wildcard_constraints:
-    scale="[a-z_]+",
+    scale="[a-z0-9_]+",
     dataset=r"[\w-]+",
     weights=r"\w+",
     order=r"[\w.-]+",
     run=r"[a-z0-9_]+-[0-9a-f]{10}",
     block=r"seeds?\d+(-\d+)?",
-    paper="[a-z]+",
+    paper="[a-z0-9_]+",
     target=r"(?!claims\.)\w+",  # the table of claims is no target
     search=r"\w+-\w+",
 
@@ -40,7 +40,7 @@ onstart:
 
 
 onsuccess:
-    shell(f"clpapers summary --scale {SCALE}")
+    shell(f"clpapers summary --scale {SCALE} --papers {' '.join(SETTINGS['papers'])}")
 
 
 onerror:

@@ -139,10 +139,14 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--scale", default=None)
     sub.add_argument("--strict", action="store_true", help="fail on warnings too")
     sub.add_argument("--json", action="store_true", help="as JSON")
-    command("summary", summary, "one page: what was built, where to look").add_argument("--scale", default=None)
-    command("targets", targets, "every target: its command, its runs, its cost").add_argument("--scale", default=None)
-    sub = command("desiderata", desiderata, "every target: which of Farquhar and Gal's desiderata its runs meet")
-    sub.add_argument("--scale", default=None)
+    for name, function, text in (
+        ("summary", summary, "one page: what was built, where to look"),
+        ("targets", targets, "every target: its command, its runs, its cost"),
+        ("desiderata", desiderata, "every target: which of Farquhar and Gal's desiderata its runs meet"),
+    ):
+        sub = command(name, function, text)
+        sub.add_argument("--scale", default=None)
+        sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
     sub = command("export", export, "pack what was built, and all it came from, into a research object; or check one")
     where = sub.add_mutually_exclusive_group(required=True)
     where.add_argument("--out", type=Path, metavar="FILE.zip|FOLDER", help="the crate to write")
@@ -660,12 +664,13 @@ def audit(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace) -> dict:
-    """What config.yaml says, at the scale asked for."""
-    return check_settings(read_yaml(CONFIG / "config.yaml") | ({"scale": options.scale} if options.scale else {}))
+    """What config.yaml says, but for the scale and the papers that are asked for."""
+    asked = {key: getattr(options, key, None) for key in ("scale", "papers")}
+    return check_settings(read_yaml(CONFIG / "config.yaml") | {key: value for key, value in asked.items() if value})
 
 
 def _configured(options: argparse.Namespace) -> Plan:
-    """The plan of config.yaml, at the scale asked for."""
+    """The plan of config.yaml, or of the scale and the papers that are asked for."""
     settings = _settings(options)
     return Plan(settings["scale"], settings["papers"], cuda=resolve_device(settings["device"]) == "cuda")
 
