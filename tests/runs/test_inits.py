@@ -45,6 +45,21 @@ def test_convolutions_are_uniform_by_the_kernels_side_and_linear_layers_pytorchs
     assert torch.equal(net.head.weight, usual.head.weight)
 
 
+def test_only_the_factors_of_batch_norm_are_uniform():
+    net, usual = built(RESNET | {"init": "uniform_gamma"}), built(RESNET)
+    drawn = []
+    for mine, other in zip(net.modules(), usual.modules(), strict=True):
+        if isinstance(mine, nn.BatchNorm2d):
+            drawn.append(mine.weight)
+            assert not mine.bias.any()
+        elif isinstance(mine, (nn.Conv2d, nn.Linear)):
+            assert torch.equal(mine.weight, other.weight)
+    drawn = torch.cat(drawn)
+    assert 0 <= drawn.min() < 0.05
+    assert 0.95 < drawn.max() <= 1
+    assert drawn.mean().item() == pytest.approx(0.5, abs=4 / math.sqrt(12 * len(drawn)))
+
+
 def test_pytorchs_way_is_what_there_is_without_a_word():
     for mine, usual in zip(built(RESNET | {"init": "pytorch"}).parameters(), built(RESNET).parameters()):
         assert torch.equal(mine, usual)

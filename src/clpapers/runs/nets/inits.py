@@ -29,6 +29,13 @@ def uniform_side(layer: nn.Module) -> None:
 
 
 @torch.no_grad()
+def uniform_gamma(layer: nn.Module) -> None:
+    """Batch normalisations: factors uniform in [0, 1], as PyTorch's began until 1.1; the ResNet of GEM's authors."""
+    if isinstance(layer, nn.BatchNorm2d):
+        nn.init.uniform_(layer.weight)
+
+
+@torch.no_grad()
 def xavier(layer: nn.Module) -> None:
     """Linear layers: uniform as of Glorot & Bengio (2010), biases zero; the MLP in the code of GEM's authors."""
     if isinstance(layer, nn.Linear):
@@ -55,4 +62,4 @@ def pytorch(layer: nn.Module) -> None:
     """As PyTorch has it."""
 
 
-INITS = {each.__name__: each for each in (pytorch, truncated_normal, uniform_side, xavier)}
+INITS = {each.__name__: each for each in (pytorch, truncated_normal, uniform_gamma, uniform_side, xavier)}
