@@ -891,6 +891,19 @@ def test_random_tasks_let_all_classes_compete(learner):
     assert found[learner, "rand", "es"].spec["restriction"] == {"train": "none"}
 
 
+@pytest.mark.parametrize(("learner", "runs"), [("single", 1), ("ewc", 3)])
+def test_present_classes_restrict_training_whatever_the_oracle(learner, runs):
+    """What looks at no task change is then one run under all oracles; without a restriction, another."""
+    defaults = {"restriction": {"train": "present"}}
+    found = cells(SPLIT, [learner], defaults, oracle=["sp2", "sp5", "rand"], restriction=["es", "ea"])
+    assert distinct(found) == runs
+    assert {cell.spec["restriction"]["train"] for cell in found.values()} == {"present"}
+    assert found[learner, "rand", "ea"].view == "none"
+    found = cells(SPLIT, [learner], defaults, oracle=["rand"], restriction=["single_head", "es"])
+    assert found[learner, "rand", "single_head"].spec["restriction"] == {"train": "none"}
+    assert distinct(found) == 2
+
+
 def test_views_of_one_run_are_different_targets():
     """They share the run and not the measured numbers."""
     digests = set()

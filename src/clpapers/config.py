@@ -982,10 +982,14 @@ class Plan:
                 there = ", ".join(learner["widths"])
                 raise ConfigError(f"{file}: {where}: learner.widths: {models} models are not among {there}")
         one_task = oracle["name"] == "none" or oracle.get("tasks") == 1
-        all_compete = one_task or oracle["name"] == "random_tasks" or "competing" not in looks_at
-        train, view, evaluated = "none" if all_compete else restriction.train, restriction.test, {}
+        present = spec["restriction"].get("train") == "present"  # which are known without an oracle
+        train, view, evaluated = restriction.train, restriction.test, {}
+        if one_task or "competing" not in looks_at or (oracle["name"] == "random_tasks" and not present):
+            train = "none"  # all classes compete
+        elif train == "oracle" and present:
+            train = "present"
         seen = oracle  # what the learner sees of it
-        if train == "none" and "tasks" not in looks_at:
+        if train != "oracle" and "tasks" not in looks_at:
             if one_task or "changes" not in looks_at:
                 seen = {"name": "none"}
                 learner = learner_without_changes(learner)

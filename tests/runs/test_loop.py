@@ -80,10 +80,11 @@ def test_a_seed_does_not_depend_on_its_stack_mates(learner, options, net, data, 
     assert_alone_as_together(cell(learner, options, net, oracle=TOLD.get(learner, NONE)), data, streams)
 
 
+@pytest.mark.parametrize("train", ["oracle", "present"])
 @pytest.mark.parametrize("learner", ["single", "ewc", "si", "icarl", "gr", "multi_model", "vcl", "vcl_coreset"])
-def test_nor_where_each_seed_has_tasks_and_masks_of_its_own(learner, data, chunked):
+def test_nor_where_each_seed_has_tasks_and_masks_of_its_own(learner, train, data, chunked):
     options = OPTIONS[learner] | ({"new_share": "by_tasks"} if learner == "gr" else {})
-    spec = cell(learner, options, "mlp", order=SPLIT, oracle=split(2), train="oracle", batch=7)
+    spec = cell(learner, options, "mlp", order=SPLIT, oracle=split(2), train=train, batch=7)
     assert_alone_as_together(spec, data, chunked)
 
 

@@ -72,7 +72,8 @@ def course(cell: dict, stream: Stream, train_y: np.ndarray, test_y: np.ndarray, 
     test_items, test_labels = np.nonzero(test_y[:, None] == class_of)
     ends = batches(stream.boundaries, len(labels), cell["budget"]["batch"], order.get("epochs", 1))
     tasks = oracles.identify(cell["oracle"], order, stream, labels, test_labels, len(class_of), stream.seed)
-    masked = cell["restriction"]["train"] == "oracle" and tasks.of_class is not None
+    partitions = {"none": None, "oracle": tasks.of_class, "present": np.arange(len(class_of))}
+    partition = partitions[cell["restriction"]["train"]]
     return Course(
         stream.seed,
         class_of,
@@ -81,7 +82,7 @@ def course(cell: dict, stream: Stream, train_y: np.ndarray, test_y: np.ndarray, 
         ends,
         tasks,
         oracles.task_changes(tasks.train, ends, always=cell["oracle"]["name"] == "mixed"),
-        restrictions.union_masks(tasks.of_class, labels, ends, len(class_of)) if masked else None,
+        None if partition is None else restrictions.union_masks(partition, labels, ends, len(class_of)),
         test_items,
         test_labels,
         stream,
