@@ -35,6 +35,17 @@ def fresh(features, bias, dtype=torch.float64):
     return loop.learners.create(spec["learner"], way.setting)
 
 
+def test_calibration_puts_the_first_items_edges_at_0_and_1():
+    """Three pixels: 51 to 204 of 255 in the first two items, one value, 0 to 255; the third item lies beyond."""
+    x = np.array([[51, 102, 0], [204, 102, 255], [255, 0, 51]], np.uint8).reshape(3, 1, 3, 1)
+    spec = cell("bartmap", OPTIONS["bartmap"] | {"calibration": 2}, "mlp", batch=1)
+    way = Way(spec, loop.Data(x, np.array([0, 1, 1]), x, np.array([0, 1, 1]), classes=2), [stream([0, 1, 2])])
+    learner = loop.learners.create(spec["learner"], way.setting)
+    seen = learner.complement_coded(way.setting.images(torch.tensor([[0, 1, 2]])))
+    np.testing.assert_allclose(seen[:, :3], [[0, 0, 0], [1, 0, 1], [1, 0, 0.2]])
+    np.testing.assert_allclose(seen[:, 3:], 1 - seen[:, :3])
+
+
 def shown(learner, items, dtype=torch.float64):
     """The learner, after it was shown pairs of an input and its class."""
     for a, label in items:

@@ -84,7 +84,7 @@ OPTIONS = {
         "chill": 0.1,
     },
     "nn1": {},
-    "bartmap": {"bias": 10, "alpha": 1e-8, "gamma": 1e-7, "epsilon": -1e-5, "vigilance": 0},
+    "bartmap": {"bias": 10, "alpha": 1e-8, "gamma": 1e-7, "epsilon": -1e-5, "vigilance": 0, "calibration": 0},
     "geppnet": {
         "side": 5,
         "start": 3,

@@ -36,12 +36,24 @@ class BARTMAP(Learner):
     gamma: γ, which keeps the match of an input without attended features finite.
     epsilon: ε of match tracking.
     vigilance: the baseline ρ̄.
+    calibration: how many items of the stream, looked at before it is learnt, say the least and the greatest value of
+        each element, which are put at 0 and 1, and what is beyond them there too. 0: inputs are taken as they are.
     """
 
     stackable = False  # each seed makes its own number of nodes
     own_nets = True
 
-    def __init__(self, setting: Setting, *, bias: float, alpha: float, gamma: float, epsilon: float, vigilance: float):
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        bias: float,
+        alpha: float,
+        gamma: float,
+        epsilon: float,
+        vigilance: float,
+        calibration: int,
+    ):
         super().__init__(setting)
         self.bias, self.alpha, self.gamma, self.epsilon, self.vigilance = bias, alpha, gamma, epsilon, vigilance
         self.device = setting.items.device
@@ -49,6 +61,10 @@ class BARTMAP(Learner):
         self.w = torch.zeros(0, 2 * self.M, device=self.device, dtype=setting.images.dtype)  # [C, 2M]
         self.sizes = torch.zeros(0, device=self.device, dtype=torch.float64)  # [C], M - |w_j|
         self.labels = torch.zeros(0, device=self.device, dtype=torch.int64)  # [C]
+        self.edges = None  # the least and the greatest [M]
+        if calibration:
+            first = setting.images(setting.items[:, :calibration])[0].flatten(1)
+            self.edges = first.amin(dim=0), first.amax(dim=0)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[None, None]:
         for A, label in zip(self.complement_coded(x), y[0]):
@@ -58,6 +74,9 @@ class BARTMAP(Learner):
     def complement_coded(self, x: torch.Tensor) -> torch.Tensor:
         """Inputs [1, B, …] → [B, 2M]. CourseError where they are not in [0, 1]."""
         a = x[0].flatten(1)
+        if self.edges:
+            least, greatest = self.edges
+            a = ((a - least) / (greatest - least).clamp(min=torch.finfo(a.dtype).tiny)).clamp(0, 1)
         low, high = (float(edge) for edge in a.aminmax())
         if not 0 <= low <= high <= 1:
             raise CourseError(
