@@ -108,7 +108,8 @@ def test_training_on_all_tasks_at_once_is_retraining_and_so_is_keeping_all():
         (desiderata.YES, [(SPLIT, "multi_model", oracle) for oracle in (ENTROPY, GUESSED, split(1))]),
         (desiderata.YES, [(SPLIT, "single", split(1), "oracle"), (SPLIT, "multi_model", ENTROPY, "oracle")]),
         (desiderata.HEADS, [(SPLIT, "single", split(2), "oracle"), (RANGE, "ewc", CHUNKS, "oracle")]),
-        (desiderata.HEADS, [(SPLIT, "single", split(2, aligned=False), "oracle")]),
+        (desiderata.HEADS, [(SPLIT, "single", split(2, aligned=False), "oracle"), (SPLIT, "ewc", GUESSED, "present")]),
+        (desiderata.YES, [(RANDOM, "single", NONE, "present"), (DOMINANT, "ewc", split(2), "present")]),
         (desiderata.HEADS, [(SPLIT, "multi_model", split(2)), (SPLIT, "multi_model", dominant(0.25, 0.75))]),
         (desiderata.HEADS, [(SPLIT, "prog_nn", CHUNKS, "oracle"), (DOMAINS, "prog_nn", CHUNKS)]),
         (desiderata.HEADS, [(OVERLAPPING, "multi_task", CHUNKS)]),  # outputs of their own, though all compete

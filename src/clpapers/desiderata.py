@@ -158,8 +158,15 @@ def _shared_head(cell: dict) -> str:
         return "n/a (nothing is trained)"
     separate = order["name"] == "split_overlapping"  # a class has an output in each of its tasks
     separate |= learner in OF_ITS_TASK and _names_tasks(oracle, order)
-    separate |= cell["restriction"]["train"] == "oracle" and _groups_classes(oracle, order)
-    return HEADS if separate else YES
+    return HEADS if separate or _trains_by_task(cell) else YES
+
+
+def _trains_by_task(cell: dict) -> bool:
+    """Whether classes of different tasks do not compete in training."""
+    rule, order = cell["restriction"]["train"], cell["order"]
+    if rule == "present":
+        return order["name"] in CLASS_CHUNKS
+    return rule == "oracle" and _groups_classes(cell["oracle"], order)
 
 
 def _no_labels_at_test(cell: dict, view: str, metrics: Iterable[str]) -> str:
@@ -170,7 +177,7 @@ def _no_labels_at_test(cell: dict, view: str, metrics: Iterable[str]) -> str:
     restricting = {
         "task": order["name"] in CLASS_CHUNKS,
         "test": _restricts(view, cell),
-        "training": cell["restriction"]["train"] == "oracle" and _groups_classes(oracle, order),
+        "training": _trains_by_task(cell),
         "all": False,
     }
     routed = cell["learner"]["name"] in OF_ITS_TASK and _names_tasks(oracle, order)
