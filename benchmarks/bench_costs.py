@@ -50,18 +50,20 @@ from clpapers.streams.stream import save
 CLASSES = 100  # of a net whose number of outputs costs nothing
 BATCHES = (1, 10, 32, 128, 512)
 LONGEST = 0.25  # seconds: no larger batch is measured than one whose pass takes this long
-# Seconds that a unit of each term may take, to choose lengths by; passes are seconds already.
+MEASURED = ("passes", "forward", "auto_encoder", "edits", "gans", "generated")  # terms in seconds
+# Seconds that a unit of each term may take, to choose lengths by.
 ROUGH = {
     **dict.fromkeys(("steps", "asked", "offline_steps", "models"), 3e-4),
     **dict.fromkeys(("parameters", "pulled", "joined", "searched"), 1e-9),
     **dict.fromkeys(("drawn", "activations", "answering", "answered_activations", "units"), 3e-9),
-    **dict.fromkeys(("multiplied", "assessed", "answered", "distances"), 1e-10),
+    **dict.fromkeys(("multiplied", "assessed", "answered", "distances", "herded"), 1e-10),
     **dict.fromkeys(("vae", "classifier"), 3e-10),
-    **{"constraints": 1e-4, "scores": 1e-8, "chosen": 1e-6, "centred": 1e-9, "compared": 1e-8, "runs": 0.05},
+    **{"constraints": 1e-4, "layers": 1e-4, "scores": 1e-8, "chosen": 1e-6, "centred": 1e-9, "compared": 1e-8},
+    **dict.fromkeys((*MEASURED, "fisher", "columns", "laterals"), 1.0),
+    "runs": 0.05,
 }
 FAMILY = ("vcl", "vcl_coreset", "vgr")  # they share their terms, and so coefficients
 DEAREST = 12.0  # seconds of a cell that may be longer than asked for
-MEASURED = ("passes", "forward", "auto_encoder", "edits", "gans", "generated")  # terms in seconds
 
 
 # --- passes of nets -------------------------------------------------------------------------------------------
@@ -299,7 +301,8 @@ def shortened(spec: dict, real: Sizes, tasks: int, per_class: int) -> tuple[dict
 def estimate(spec: dict, sizes: Sizes, seeds: int, table: dict, coefficients: dict | None = None) -> float:
     """Seconds of a cell, roughly unless coefficients are given."""
     amounts = work.amounts(spec, sizes, seeds, costs.unit(table))
-    return sum((coefficients or ROUGH).get(term, 1.0) * amount for term, amount in amounts.items())
+    each = coefficients or ROUGH
+    return sum(each[term] * amount for term, amount in amounts.items())
 
 
 def lasting(spec: dict, real: Sizes, seeds: int, tasks: int, seconds: float, table: dict) -> tuple[dict, Sizes] | None:
@@ -484,7 +487,7 @@ def model(rows: list[dict], nets: dict) -> tuple[dict, dict]:
                 of_learner[name].append((amounts, row["seconds"]))
             terms = work.result_bytes(row["spec"], row["sizes"])
             lengths.append(({"job": 1.0} | {k: row["seeds"] * v for k, v in terms.items()}, row["bytes"]))
-    return {name: fitted(mine) for name, mine in of_learner.items()}, fitted(lengths)
+    return {name: fitted(mine) for name, mine in of_learner.items()}, fitted(lengths) if lengths else {}
 
 
 def compared(rows: list[dict], nets: dict, coefficients: dict) -> list[tuple]:
