@@ -55,7 +55,7 @@ MEASURED = ("passes", "forward", "auto_encoder", "edits", "gans", "generated")  
 ROUGH = {
     **dict.fromkeys(("steps", "asked", "offline_steps", "models"), 3e-4),
     **dict.fromkeys(("parameters", "pulled", "joined", "searched"), 1e-9),
-    **dict.fromkeys(("drawn", "activations", "answering", "answered_activations", "units"), 3e-9),
+    **dict.fromkeys(("drawn", "activations", "spilled", "answering", "answered_activations", "units"), 3e-9),
     **dict.fromkeys(("multiplied", "assessed", "answered", "distances", "herded"), 1e-10),
     **dict.fromkeys(("vae", "classifier"), 3e-10),
     **{"constraints": 1e-4, "layers": 1e-4, "scores": 1e-8, "chosen": 1e-6, "centred": 1e-9, "compared": 1e-8},

@@ -23,6 +23,7 @@ from clpapers.streams.stream import Stream
 TEST_BATCH, TEST_VALUES = 500, 500 * 3 * 64 * 64  # as runs/evaluation.py
 SMALL_BATCH = 32  # as runs/loop.py
 FRAMES = 10  # of a recording, where only their number counts
+CACHED = 2_000_000  # activations of a step, 8 MB in single precision
 NODES = 0.1  # that bARTMAP makes of an item, as of CIFAR-100's features in random order: the data decide it
 
 
@@ -410,6 +411,11 @@ def _fits(n: int, batch: int | str, epochs: int) -> tuple[int, int]:
     return epochs * (1 if batch == "full" else math.ceil(n / batch)), epochs * n
 
 
+def _spilled(steps: int, items: int, units: int, samples: int = 1) -> int:
+    """Activations of training steps whose own do not fit into a cache."""
+    return items * samples * units if items / steps * samples * units > CACHED else 0
+
+
 def _variational(r: Run, fits: list[tuple[int, int]], means: list[tuple[int, int]], asked: int = 0) -> Amounts:
     """`fits`: (steps, items) that learn with samples; `means`: without. asked: items that all nets of a test answer."""
     p, units = _net_size(r)
@@ -423,6 +429,7 @@ def _variational(r: Run, fits: list[tuple[int, int]], means: list[tuple[int, int
         "drawn": float(steps * k * p + more_steps * p),
         "multiplied": float((items * k + more_items) * p),
         "activations": float((items * k + more_items) * units),
+        "spilled": float(sum(_spilled(*fit, units, k) for fit in fits) + sum(_spilled(*fit, units) for fit in means)),
         "answered": float(answered * p),
         "answered_activations": float(answered * units),
         "answering": float(len(r.tests) * r.learner["prediction_samples"] * p),
@@ -465,6 +472,7 @@ def _vcl_coreset(r: Run) -> Amounts:
         "drawn": amounts["drawn"] + more["drawn"],
         "multiplied": amounts["multiplied"] + more["multiplied"],
         "activations": amounts["activations"] + more["activations"],
+        "spilled": amounts["spilled"] + more["spilled"],
         "centred": float(min(tasks, r.steps) * coreset * r.b.mean() * r.sizes.values),
     }
 
