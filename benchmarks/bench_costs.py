@@ -59,8 +59,8 @@ ROUGH = {
     **dict.fromkeys(("multiplied", "assessed", "answered", "distances", "herded"), 1e-10),
     **dict.fromkeys(("vae", "classifier"), 3e-10),
     **{"constraints": 1e-4, "layers": 1e-4, "scores": 1e-8, "chosen": 1e-6, "centred": 1e-9, "compared": 1e-8},
-    **dict.fromkeys((*MEASURED, "fisher", "columns", "laterals"), 1.0),
-    "runs": 0.05,
+    **dict.fromkeys((*MEASURED, "fisher", "columns"), 1.0),
+    **{"laterals": 0.1, "runs": 0.05},
 }
 FAMILY = ("vcl", "vcl_coreset", "vgr")  # they share their terms, and so coefficients
 DEAREST = 12.0  # seconds of a cell that may be longer than asked for

@@ -173,11 +173,14 @@ class Run:
         sizes, counts = np.unique(np.asarray(batches, dtype=float).reshape(-1), return_counts=True)
         return sum(k * self.unit("answer", key or self.key, float(b)) for b, k in zip(sizes, counts) if b > 0)
 
+    def pieces(self, items: int) -> list[int]:
+        """The batches in which so many items are tested."""
+        block = min(TEST_BATCH, max(TEST_VALUES // self.sizes.values, 1))
+        return [block] * (items // block) + [items % block]
+
     def tested(self, key: str | None = None) -> float:
         """Forward on all tests."""
-        block = min(TEST_BATCH, max(TEST_VALUES // self.sizes.values, 1))
-        pieces = [size for _, items, _ in self.tests for size in [block] * (items // block) + [items % block]]
-        return self.answer(pieces, key)
+        return self.answer([size for _, items, _ in self.tests for size in self.pieces(items)], key)
 
     @property
     def test_items(self) -> int:
@@ -249,15 +252,14 @@ def _gdumb_retrained(r: Run) -> Amounts:
 def _prog_nn(r: Run) -> Amounts:
     """A column beside k earlier ones passes k of them, each of which looks at those before it."""
     k = r.task.astype(float)
-    learnt = np.array([r.learn(b) for b in np.unique(r.b)])[np.searchsorted(np.unique(r.b), r.b)]
-    block = min(TEST_BATCH, max(TEST_VALUES // r.sizes.values, 1))
-    item = r.answer(block) / block
-    tests = [(items, j if j >= 0 else r.task.max()) for _, items, j in r.tests]
+    sizes, which = np.unique(r.b, return_inverse=True)
+    step = np.array([r.answer(b) for b in sizes])[which]
+    tests = [(r.answer(r.pieces(items)), j if j >= 0 else r.task.max()) for _, items, j in r.tests]
     return {
         "steps": r.steps,
-        "passes": learnt.sum() + sum(items for items, _ in tests) * item,
-        "columns": (learnt * k).sum() + sum(items * j for items, j in tests) * item,
-        "laterals": (learnt * k**2).sum() + sum(items * j**2 for items, j in tests) * item,
+        "passes": r.learn(r.b) + r.tested(),
+        "columns": (step * k).sum() + sum(once * j for once, j in tests),
+        "laterals": (step * k**2).sum() + sum(once * j**2 for once, j in tests),
     }
 
 
