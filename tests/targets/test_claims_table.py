@@ -9,6 +9,7 @@ import pytest
 from clpapers.claims import Claim, Part, Side
 from clpapers.config import Plan, all_papers
 from clpapers.jobs import claimed_targets, claims_of
+from clpapers.metrics.class_frequency import chunk_times
 from clpapers.metrics.factors import flat
 from clpapers.targets import claims_table, formats
 from clpapers.targets.notes import Notes
@@ -162,12 +163,14 @@ def test_the_scorecard_counts():
 
 
 def invented(target):
-    """Two seeds of positive noise for each of a target's cells and metrics, at five times and, if asked, tasks."""
+    """Two seeds of positive noise for each of a target's cells and metrics, at ten times, or its own stretches of a
+    stream, and, if asked, five tasks."""
     rng = np.random.default_rng(0)
     if "simulations" in target.spec:
         return pd.DataFrame({"row": "simulation", "metric": target.spec["metrics"], "mean": 99.8, "se": 0.1, "n": 9})
     cells = [flat(factors) for factors, _ in target.cells]
     cells = cells or [{"dataset": dataset, "order": order["name"]} for dataset, order, _ in target.streams]
+    stretches = chunk_times(target.spec.get("points", 0))
     metrics = [*target.spec.get("metrics", ()), target.spec.get("statistic"), "threshold_below", "threshold_from"]
     return pd.DataFrame(
         [
@@ -175,7 +178,7 @@ def invented(target):
             for cell in cells
             for metric in filter(None, metrics)
             for seed in (0, 1)
-            for time in range(1, 6)
+            for time in (stretches if metric == "stream_loss" else range(1, 11))
             for task in (range(1, 6) if metric == "mutual_information_by_task" else (np.nan,))
         ]
     )
