@@ -135,6 +135,10 @@ def test_every_format_is_written_and_breaks_lines(table, tmp_path):
         ({"test": "within", "ratio": True, "by": 10, "margin": 2}, "Fin. Acc. of ACE 5 to 20 times ER (CIFAR-10)"),
         ({"test": "increasing", "along": "dataset"}, "Fin. Acc. of ACE: increasing along dataset (CIFAR-10)"),
         (
+            {"test": "above", "than": {"take": "mean"}},
+            "Fin. Acc. of ACE above mean Fin. Acc. (CIFAR-10)",
+        ),
+        (
             {"test": "below", "than": {"target": "table3", "metric": "forgetting", "learner": "er"}, "take": "last"},
             "final Fin. Acc. of ACE below final F in table3 of ER (CIFAR-10)",
         ),

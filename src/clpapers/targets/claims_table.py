@@ -49,6 +49,7 @@ EXPLANATION = (
     "the number of parts. A claim of several parts is shown by the least supported one of those that decide it."
 )
 TAKEN = {
+    "mean": "mean ",
     "first": "first ",
     "last": "final ",
     "min": "least ",
