@@ -26,7 +26,7 @@ up "$work/slurm"
 cd "$work/project"
 export PYTHONPATH=$PWD/src
 
-slurm=(snakemake --profile profiles/slurm --quiet rules progress --resources abreast=2
+slurm=(snakemake --profile profiles/slurm --quiet rules progress
     --default-resources mem_mb=2000 runtime=30 abreast=1 slurm_account=none slurm_partition=main
     --slurm-status-command squeue --slurm-init-seconds-before-status-checks 5)
 config=(--config scale=smoke "downloads=$here/downloads" ${1:+"papers=[$1]"})
