@@ -268,13 +268,13 @@ def notes(plan: Plan, target: Target):
     called = {name: "synthetic" if facts["standin"] else "part of the real data" for name, facts in data.items()}
     standins = {name: called[name] for name, facts in data.items() if facts["standin"] or facts["partial"]}
     cells = [cell for _, cell in (*target.cells, *(p for _, search in target.selections for p in search.points))]
-    descends = {(cell.spec["dataset"], cell.weights.stem) for cell in cells if cell.weights}
+    descends = [(cell.spec["dataset"], cell.weights.stem) for cell in cells if cell.weights]
     for name, facts in plan.datasets.items():
-        if "features" in facts:
-            descends.add((name, facts["features"]["weights"]))
+        if facts.get("features", {}).get("of") in data:
+            descends.append((name, facts["features"]["weights"]))
             if facts["features"]["of"] in standins:
                 standins[name] = standins[facts["features"]["of"]]
-    for name in {name for name, weights in descends if weights in standins}:
+    for name in dict.fromkeys(name for name, weights in descends if weights in standins):
         standins[name] = ", ".join(filter(None, [standins.get(name), "random instead of trained weights"]))
     return Notes(plan.scale, standins, reduced(target), len(target.seeds), line(target, plan.datasets))
 

@@ -176,6 +176,7 @@ def test_features_are_made_of_images_and_weights_and_their_stand_ins_are_told(pr
     assert record["data"].keys() == {"cifar100", "resnet50_imagenet"}
     text = (project.folder / table).read_text().replace("\\_", "_")
     assert "cifar100_resnet50: synthetic, random instead of trained weights" in text
+    assert "icubworld" not in text  # features of other images, of no concern here
     assert "features.size 32 (paper: 224)" in text
     assert project.plan(table) == []
     told = project.clpapers("dataset", "--out", made)
