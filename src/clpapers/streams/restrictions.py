@@ -14,7 +14,8 @@ class Restriction(NamedTuple):
     """Whose partition of the classes restricts what.
 
     aligned: whether the oracle's partition I is the data's own, D.
-    train: "oracle", I restricts training; "none", nothing does.
+    train: "oracle", I restricts training (or, where a cell says `present`, the classes of the batch do, whatever I is);
+        "none", nothing does.
     test: "none", "oracle" (I), "data" (D) or "independent" (of both) restricts the predictions, as J.
     """
 
