@@ -11,7 +11,11 @@ from pathlib import Path
 from clpapers import cards
 from clpapers.cards import resolve_device
 from clpapers.claims import FILE as CLAIMS
-from clpapers.config import ConfigError, Plan, all_papers, block_seeds, check_settings, read_yaml
+from clpapers.config.files import read_yaml
+from clpapers.config.paths import block_seeds
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import all_papers, check_settings
 from clpapers.jobs import (
     CLAIMS_CODE,
     SCORECARD_CODE,

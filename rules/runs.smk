@@ -83,7 +83,7 @@ rule index:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code_digest("clpapers.config"),
+        code=code_digest("clpapers.config.plan"),
         cells=lambda w: plan(w.scale).digest,
         gpus=1 if CUDA else 0,
     shell:

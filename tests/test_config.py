@@ -10,19 +10,14 @@ import pytest
 import yaml
 
 from clpapers.cli import main
-from clpapers.config import (
-    SELECTED,
-    Cell,
-    ConfigError,
-    Plan,
-    block_name,
-    block_seeds,
-    check_settings,
-    fill,
-    merge,
-    read_yaml,
-    reductions,
-)
+from clpapers.config.files import read_yaml
+from clpapers.config.layers import merge
+from clpapers.config.model import SELECTED, Cell, fill
+from clpapers.config.paths import block_name, block_seeds
+from clpapers.config.plan import Plan
+from clpapers.config.reductions import reductions
+from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import check_settings
 from clpapers.datasets.arrays import instances
 from clpapers.metrics import cost, gradients, learning, streaming
 from clpapers.metrics.inputs import inputs_of

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from clpapers import desiderata, jobs
-from clpapers.config import Cell, Plan, Selection, Target, all_papers, schema
+from clpapers.config.model import Cell, Selection, Target
+from clpapers.config.plan import Plan
+from clpapers.config.schemas import schema
+from clpapers.config.settings import all_papers
 from clpapers.metrics import learning
 from clpapers.provenance import code_digest
 from clpapers.report.desiderata import table

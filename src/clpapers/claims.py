@@ -9,7 +9,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from clpapers.config import CONFIG, ConfigError, Plan, Target, read_yaml, schema, validate
+from clpapers.config.files import CONFIG, read_yaml
+from clpapers.config.model import Target
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.schemas import schema, validate
 from clpapers.metrics.factors import flat
 
 FILE = CONFIG / "claims.yaml"

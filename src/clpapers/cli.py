@@ -20,18 +20,12 @@ from pathlib import Path
 from clpapers import jobs, provenance
 from clpapers.cards import resolve_device
 from clpapers.claims import FILE as CLAIMS
-from clpapers.config import (
-    CONFIG,
-    ConfigError,
-    Plan,
-    Target,
-    all_papers,
-    block_seeds,
-    check_settings,
-    dataset_path,
-    fill,
-    read_yaml,
-)
+from clpapers.config.files import CONFIG, read_yaml
+from clpapers.config.model import Target, fill
+from clpapers.config.paths import block_seeds, dataset_path
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import all_papers, check_settings
 from clpapers.jobs import (
     SCORECARD_CODE,
     claimed_targets,

@@ -11,18 +11,13 @@ from pathlib import Path
 
 from clpapers import claims as claim_grammar
 from clpapers.claims import Claim
-from clpapers.config import (
-    TOY,
-    Cell,
-    ConfigError,
-    Plan,
-    Selection,
-    Target,
-    block_seeds,
-    dataset_path,
-    read_yaml,
-    reductions,
-)
+from clpapers.config.facts import TOY
+from clpapers.config.files import read_yaml
+from clpapers.config.model import Cell, Selection, Target
+from clpapers.config.paths import block_seeds, dataset_path
+from clpapers.config.plan import Plan
+from clpapers.config.reductions import reductions
+from clpapers.config.refusals import ConfigError
 from clpapers.desiderata import line
 from clpapers.metrics.inputs import inputs_of
 from clpapers.provenance import PACKAGE, code_digest, read_record, record_path, sha256
@@ -137,7 +132,7 @@ def _run(plan: Plan, path: Path) -> Job | None:
         net = plan.nets[key]
         return _job("runs", files, [], net_code(net), repr((net, plan.outputs[key])))
     if len(path.parts) == 4:
-        return _job("runs", [path.with_name("index.csv")], [], code_digest("clpapers.config"), plan.digest)
+        return _job("runs", [path.with_name("index.csv")], [], code_digest("clpapers.config.plan"), plan.digest)
     cell = plan.cells.get(path.parent.name.rpartition("-")[2])
     if cell is None:
         return None

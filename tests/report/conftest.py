@@ -8,7 +8,8 @@ import pytest
 from workflow.project import Project
 
 from clpapers import cli, jobs
-from clpapers.config import Plan, all_papers
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
 
 SELECTION = """\
 selection:

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 import yaml
 from tiny import CPU, NETS, OPTIONS, SPLIT, cell, courses, setting, split, stream
 
-from clpapers.config import OPTIONAL
+from clpapers.config.checks import OPTIONAL
 from clpapers.desiderata import OF_ITS_TASK
 from clpapers.runs import learners, loop, nets
 from clpapers.runs.memories import Draws

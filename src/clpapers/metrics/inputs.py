@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from clpapers import provenance
-from clpapers.config import ConfigError, Plan, Target, dataset_path, stream_path
+from clpapers.config.model import Target
+from clpapers.config.paths import dataset_path, stream_path
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
 
 
 def inputs_of(plan: Plan, target: Target) -> tuple[list[Path], Callable[[], Iterable]]:

@@ -24,7 +24,11 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from clpapers import jobs, provenance
-from clpapers.config import RESULTS, ConfigError, Plan, Target, all_papers
+from clpapers.config.model import Target
+from clpapers.config.paths import RESULTS
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import all_papers
 from clpapers.jobs import SCORECARD_CODE, Job, notes, report_code
 from clpapers.provenance import ProvenanceError, read_record, record_path
 

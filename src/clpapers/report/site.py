@@ -22,7 +22,10 @@ from markupsafe import Markup
 
 from clpapers import provenance
 from clpapers.claims import FILE as CLAIMS
-from clpapers.config import RESULTS, Plan, Target, read_yaml
+from clpapers.config.files import read_yaml
+from clpapers.config.model import Target
+from clpapers.config.paths import RESULTS
+from clpapers.config.plan import Plan
 from clpapers.desiderata import DESIDERATA, declare
 from clpapers.metrics.factors import flat
 from clpapers.report import lineage
