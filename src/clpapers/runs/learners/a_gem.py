@@ -10,6 +10,13 @@ from clpapers.runs.constrained import Constrained
 from clpapers.runs.learners import Setting
 from clpapers.runs.memories import uniform_draws
 
+DECLARATION = {
+    "options": {"write": {"enum": ["uniform", "ring"], "examples": ["uniform"]}},
+    "looks_at": ["changes", "tasks", "competing"],
+    "memory_of_classes": True,
+    "tasks_once": True,
+}
+
 
 class AGEM(Constrained):
     """A-GEM. Chaudhry et al. 2019 (`agem`), eqs. 10 and 11, algorithm 2.

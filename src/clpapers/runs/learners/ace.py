@@ -7,6 +7,8 @@ import torch
 from clpapers.runs.learners import Replay, Setting, cross_entropy
 from clpapers.runs.memories import Draws
 
+DECLARATION = {"options": {"mask": {"enum": ["present"], "examples": ["present"]}}}
+
 
 class ACE(Replay):
     """ER-ACE. Caccia et al. 2022, eq. 4: stream and replay batches have different losses.

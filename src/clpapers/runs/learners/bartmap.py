@@ -8,6 +8,20 @@ from clpapers.runs.course import CourseError
 from clpapers.runs.learners import Learner, Setting
 from clpapers.runs.nearest import best_of_classes
 
+DECLARATION = {
+    "options": {
+        "bias": {"type": "number", "minimum": 0, "examples": [10]},
+        "alpha": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "examples": [1e-08]},
+        "gamma": {"type": "number", "exclusiveMinimum": 0, "examples": [1e-07]},
+        "epsilon": {"type": "number", "examples": [-1e-05]},
+        "vigilance": {"type": "number", "minimum": 0, "maximum": 1, "examples": [0]},
+        "calibration": {"type": "integer", "minimum": 0, "examples": [0]},
+    },
+    "stackable": False,
+    "own_nets": True,
+    "answers_first": False,
+}
+
 BLOCK = 64  # nodes whose matches are computed at a time
 UNCOMMITTED = 3.5  # nodes are searched above this multiple of αM, which an uncommitted node would have: authors' code
 

@@ -5,6 +5,13 @@ from __future__ import annotations
 from clpapers.runs.learners import Setting
 from clpapers.runs.learners.er import ER
 
+DECLARATION = {
+    "options": {
+        "forward": {"enum": ["separate", "concatenated"], "examples": ["separate", "concatenated"]},
+        "replay": {"enum": ["uniform", "weighted"], "examples": ["uniform", "weighted"]},
+    }
+}
+
 
 class CBRS(ER):
     """CBRS. Chrysakis & Moens 2020: experience replay from a memory that is as class-balanced as it can be.

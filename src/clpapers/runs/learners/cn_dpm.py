@@ -9,6 +9,32 @@ from clpapers.randomness import generator
 from clpapers.runs.learners import Learner, Setting, cross_entropy
 from clpapers.runs.nets.cn_dpm_expert import Expert, Features
 
+DECLARATION = {
+    "options": {
+        "log_alpha": {"type": "number", "examples": [-20]},
+        "latent": {"type": "integer", "minimum": 1, "examples": [3]},
+        "samples": {"type": "integer", "minimum": 1, "examples": [4]},
+        "vae_width": {"type": "integer", "minimum": 1, "examples": [4]},
+        "vae_extension": {"type": "integer", "minimum": 1, "examples": [2]},
+        "classifier_width": {"type": "integer", "minimum": 1, "examples": [3]},
+        "classifier_extension": {"type": "integer", "minimum": 1, "examples": [1]},
+        "stm": {"type": "integer", "minimum": 1, "examples": [12]},
+        "sleep_batch": {"type": "integer", "minimum": 1, "examples": [6]},
+        "sleep_vae_steps": {"type": "integer", "minimum": 0, "examples": [6]},
+        "sleep_classifier_steps": {"type": "integer", "minimum": 0, "examples": [4]},
+        "vae_learning_rate": {"type": "number", "exclusiveMinimum": 0, "examples": [0.003]},
+        "classifier_learning_rate": {"type": "number", "exclusiveMinimum": 0, "examples": [0.01]},
+        "decay": {"type": "number", "exclusiveMinimum": 0, "maximum": 1, "examples": [0.2]},
+        "weight_decay": {"type": "number", "minimum": 0, "examples": [1e-05]},
+        "clip": {"type": "number", "exclusiveMinimum": 0, "examples": [0.5]},
+        "chill": {"type": "number", "exclusiveMinimum": 0, "maximum": 1, "examples": [0.1]},
+    },
+    "needs": {"scaling": ["unit"]},
+    "image_sides": 4,
+    "stackable": False,
+    "own_nets": True,
+}
+
 
 class CNDPM(Learner):
     """CN-DPM. Lee et al. 2020, algorithm 1, as in its authors' code: a mixture of experts that grows with the stream.

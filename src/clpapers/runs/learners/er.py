@@ -7,6 +7,8 @@ import torch
 from clpapers.runs.learners import Replay, Setting, cross_entropy
 from clpapers.runs.memories import Draws
 
+DECLARATION = {"options": {"forward": {"enum": ["separate", "concatenated"], "examples": ["separate", "concatenated"]}}}
+
 
 class ER(Replay):
     """ER. Isele & Cosgun 2018; Chaudhry et al. 2019, as in the code of MIR and ACE.

@@ -10,6 +10,38 @@ from clpapers.runs.fisher import squared_gradients
 from clpapers.runs.importance import RunningFisher, min_max, pull, values, zeros
 from clpapers.runs.learners import Learner, Setting, backward
 
+DECLARATION = {
+    "options": {
+        "strength": {"type": "number", "minimum": 0, "examples": [10.0, 1.0, 5.0]},
+        "gamma": {"type": "number", "minimum": 0, "maximum": 1, "examples": [0.9, 0, 1]},
+        "fisher": {
+            "oneOf": [
+                {"const": "last_batch"},
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["samples"],
+                    "properties": {"samples": {"type": "integer", "minimum": 1}},
+                },
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["interval", "decay"],
+                    "properties": {
+                        "interval": {"type": "integer", "minimum": 1},
+                        "decay": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+                    },
+                },
+            ],
+            "examples": ["last_batch", {"interval": 2, "decay": 0.9}, {"samples": 7}],
+        },
+        "normalise": {"type": "boolean", "examples": [False, True, False]},
+        "half": {"type": "boolean", "examples": [True, False, True]},
+    },
+    "looks_at": ["changes", "competing"],
+    "without_changes": "single",
+}
+
 
 class EWC(Learner):
     """EWC. Kirkpatrick et al. 2017, eq. 3, with one running centre (Schwarz et al. 2018): L + (λ/2)·Σ F·(θ - θ*)².

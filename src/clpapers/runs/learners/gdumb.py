@@ -7,6 +7,8 @@ import torch
 from clpapers.runs.learners import Replay, Setting, cross_entropy
 from clpapers.runs.memories import Draws
 
+DECLARATION = {"options": {"memory_batch": {"type": "integer", "minimum": 1, "examples": [8]}}, "looks": False}
+
 
 class GDumb(Replay):
     """GDUMB. Prabhu et al. 2020; the extension that stf announces but does not print, as decisions.md reads it.

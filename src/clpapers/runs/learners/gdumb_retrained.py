@@ -8,6 +8,15 @@ from clpapers.randomness import generator
 from clpapers.runs.learners import Replay, Setting, backward, cross_entropy
 from clpapers.runs.nets.stacked import Stack
 
+DECLARATION = {
+    "options": {
+        "memory_batch": {"type": "integer", "minimum": 1, "examples": [5]},
+        "epochs": {"type": "integer", "minimum": 1, "examples": [1]},
+    },
+    "stackable": False,
+    "looks": False,
+}
+
 
 class GDumbRetrained(Replay):
     """GDUMB with a fresh net trained on the memory whenever it is evaluated, as in the survey code of Mai et al. 2021.

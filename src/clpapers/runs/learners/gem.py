@@ -8,6 +8,17 @@ import torch
 from clpapers.runs.constrained import Constrained
 from clpapers.runs.learners import Setting
 
+DECLARATION = {
+    "options": {
+        "margin": {"type": "number", "minimum": 0, "examples": [0.5]},
+        "ridge": {"type": "number", "exclusiveMinimum": 0, "examples": [0.001]},
+        "write": {"enum": ["uniform", "ring"], "examples": ["ring"]},
+    },
+    "looks_at": ["changes", "tasks", "competing"],
+    "memory_of_classes": True,
+    "tasks_once": True,
+}
+
 
 class GEM(Constrained):
     """GEM. Lopez-Paz & Ranzato 2017, eqs. 8-11, as in its authors' code; `agem`, eqs. 7 and 8.

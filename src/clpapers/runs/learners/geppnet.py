@@ -12,6 +12,34 @@ from clpapers.randomness import generator
 from clpapers.runs.learners import Learner, Setting
 from clpapers.runs.nearest import squared_distances
 
+DECLARATION = {
+    "options": {
+        "side": {"type": "integer", "minimum": 1, "examples": [5]},
+        "start": {"type": "integer", "minimum": 1, "examples": [3]},
+        "noise": {"type": "number", "exclusiveMinimum": 0, "examples": [0.1]},
+        "rates": {
+            "type": "array",
+            "minItems": 2,
+            "maxItems": 2,
+            "items": {"type": "number", "exclusiveMinimum": 0},
+            "examples": [[0.2, 0.01]],
+        },
+        "radii": {
+            "type": "array",
+            "minItems": 2,
+            "maxItems": 2,
+            "items": {"type": "number", "exclusiveMinimum": 0},
+            "examples": [[2, 0.5]],
+        },
+        "settling": {"type": "number", "exclusiveMinimum": 0, "maximum": 1, "examples": [0.3]},
+        "sharpness": {"type": "number", "minimum": 1, "examples": [4]},
+        "margin": {"type": "number", "minimum": 0, "examples": [0.3]},
+        "readout_rate": {"type": "number", "exclusiveMinimum": 0, "examples": [0.05]},
+    },
+    "own_nets": True,
+    "answers_first": False,
+}
+
 
 class GeppNet(Learner):
     """GeppNet. Gepperth & Karaoguz 2016: a self-organising map whose activity a linear readout classifies.

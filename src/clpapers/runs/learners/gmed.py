@@ -7,6 +7,16 @@ import torch
 from clpapers.runs.learners import Replay, Setting, backward, cross_entropy
 from clpapers.runs.memories import Draw, Draws
 
+DECLARATION = {
+    "options": {
+        "alpha": {"type": "number", "minimum": 0, "examples": [0.5]},
+        "beta": {"type": "number", "minimum": 0, "examples": [0.1]},
+        "decay": {"type": "number", "minimum": 0, "maximum": 1, "examples": [0.1, 0.0]},
+        "sign": {"enum": ["paper", "code"], "examples": ["paper", "code"]},
+    },
+    "needs": {"budget.optimizer": ["sgd"]},
+}
+
 
 class GMED(Replay):
     """GMED. Jin et al. 2021, eqs. 3-4, as in its authors' code.

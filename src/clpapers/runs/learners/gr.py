@@ -14,6 +14,18 @@ from clpapers.runs.nets import resnet_decoder
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import Adam
 
+DECLARATION = {
+    "options": {
+        "latent": {"type": "integer", "minimum": 1, "examples": [3]},
+        "reconstruction": {"enum": ["bce", "mse"], "examples": ["bce", "mse"]},
+        "generator_learning_rate": {"type": "number", "exclusiveMinimum": 0, "examples": [0.001]},
+        "new_share": {"enum": ["half", "by_tasks"], "examples": ["half", "by_tasks"]},
+    },
+    "looks_at": ["changes", "competing"],
+    "needs": {"scaling": ["unit"]},
+    "where": {"new_share": {"by_tasks": {"looks_at": ["changes", "tasks", "competing"]}}},
+}
+
 
 class GR(Learner):
     """GR. Shin et al. 2017, eqs. 2-3, with a variational auto-encoder as in van de Ven & Tolias 2019.

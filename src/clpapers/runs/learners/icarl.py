@@ -14,6 +14,33 @@ from clpapers.randomness import generator
 from clpapers.runs.learners import Learner, Setting
 from clpapers.streams.oracles import task_changes
 
+DECLARATION = {
+    "options": {
+        "loss": {
+            "type": "object",
+            "required": ["name"],
+            "properties": {"name": {"enum": ["binary", "softmax"]}},
+            "if": {"properties": {"name": {"const": "binary"}}},
+            "then": {
+                "required": ["temperature"],
+                "additionalProperties": False,
+                "properties": {"name": {}, "temperature": {"type": "number", "exclusiveMinimum": 0}},
+            },
+            "else": {
+                "required": ["strength"],
+                "additionalProperties": False,
+                "properties": {"name": {}, "strength": {"type": "number", "minimum": 0}},
+            },
+            "examples": [{"name": "binary", "temperature": 2.0}, {"name": "softmax", "strength": 1.0}],
+        },
+        "space": {"enum": ["features", "logits"], "examples": ["features", "logits"]},
+        "exemplars": {"enum": ["batch", "task"], "examples": ["batch", "task"]},
+    },
+    "looks_at": ["changes", "competing"],
+    "stackable": False,
+    "where": {"exemplars": {"task": {"looks_at": ["changes", "tasks", "competing"]}}},
+}
+
 BLOCK = 1000  # images that pass the net together where nothing is learnt
 
 

@@ -7,6 +7,16 @@ import torch
 from clpapers.runs.importance import pull, values, zeros
 from clpapers.runs.learners import Learner, Setting, backward
 
+DECLARATION = {
+    "options": {
+        "strength": {"type": "number", "minimum": 0, "examples": [0.5]},
+        "per": {"enum": ["batch", "item"], "examples": ["batch"]},
+        "reset": {"type": "boolean", "examples": [True]},
+    },
+    "looks_at": ["changes", "competing"],
+    "without_changes": "single",
+}
+
 
 class MAS(Learner):
     """MAS. Aljundi et al. 2018, eqs. 2-4, in the code of Chaudhry et al. 2019 (`agem`): L + λ·Σ Ω·(θ - θ*)².

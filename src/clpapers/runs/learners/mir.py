@@ -8,6 +8,11 @@ import torch.nn.functional as F
 from clpapers.runs.learners import Replay, Setting, backward, cross_entropy
 from clpapers.runs.memories import Draw, Draws
 
+DECLARATION = {
+    "options": {"candidates": {"type": "integer", "minimum": 1, "examples": [12]}},
+    "needs": {"budget.optimizer": ["sgd"]},
+}
+
 
 class MIR(Replay):
     """MIR. Aljundi et al. 2019, eq. 3, as in its authors' code.

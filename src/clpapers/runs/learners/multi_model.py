@@ -11,6 +11,22 @@ from clpapers.runs.learners import Learner, Setting, backward, cross_entropy, ma
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import SGD
 
+DECLARATION = {
+    "options": {
+        "widths": {
+            "type": "object",
+            "propertyNames": {"pattern": "^[1-9][0-9]*$"},
+            "additionalProperties": {"type": "integer", "minimum": 1},
+            "examples": [{"1": 8, "2": 4}],
+        }
+    },
+    "looks_at": ["tasks", "competing"],
+    "by_tasks": ["widths"],
+    "answers_by_task": True,
+    "stackable": False,
+    "own_nets": True,
+}
+
 
 class MultiModel(Learner):
     """MM (`rules`, rule 3): a model for each task, together about as large as the single net; no sharing.

@@ -8,6 +8,8 @@ import torch
 from clpapers.randomness import generator
 from clpapers.runs.learners import Learner, Setting, cross_entropy
 
+DECLARATION = {"options": {}, "keeps": "all tasks at once", "looks": False}
+
 
 class MultiTask(Learner):
     """MULTI-TASK. `agem`, section 6: one pass over the data of all tasks, shuffled.

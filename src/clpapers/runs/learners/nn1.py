@@ -10,6 +10,8 @@ import torch
 from clpapers.runs.learners import Learner, Setting
 from clpapers.runs.nearest import best_of_classes, squared_distances
 
+DECLARATION = {"options": {}, "keeps": "keeps every item", "own_nets": True, "answers_first": False}
+
 
 class NN1(Learner):
     """1NN (`streaming`, section 3): store every vector and its label; the nearest vector's label is the answer.

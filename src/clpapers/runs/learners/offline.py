@@ -9,6 +9,16 @@ from clpapers.randomness import generator
 from clpapers.runs.course import CourseError
 from clpapers.runs.learners import Learner, Setting, backward, cross_entropy
 
+DECLARATION = {
+    "options": {
+        "epochs": {"type": "integer", "minimum": 1, "examples": [3]},
+        "batch": {"type": "integer", "minimum": 1, "examples": [7]},
+    },
+    "keeps": "all items so far",
+    "looks": False,
+    "own_nets": True,
+}
+
 
 class Offline(Learner):
     """Offline (`streaming`, eq. 1): for a test a fresh net is trained on all of the stream so far, many times over.

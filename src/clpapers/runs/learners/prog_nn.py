@@ -7,6 +7,15 @@ import torch
 from clpapers.runs.learners import Learner, Setting
 from clpapers.runs.nets.progressive import Heights, Tower
 
+DECLARATION = {
+    "options": {},
+    "looks_at": ["changes", "tasks", "competing"],
+    "needs": {"budget.optimizer": ["sgd"], "net.name": ["mlp", "resnet18_reduced", "resnet18"]},
+    "tasks_once": True,
+    "answers_by_task": True,
+    "own_nets": True,
+}
+
 AHEAD = 32  # steps
 
 

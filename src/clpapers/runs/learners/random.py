@@ -10,6 +10,8 @@ import torch
 from clpapers.randomness import generator
 from clpapers.runs.learners import Learner
 
+DECLARATION = {"options": {}, "guesses": True, "looks": False, "own_nets": True}
+
 
 class Random(Learner):
     """Random (`rules`, rule 2): a uniform guess among the classes that compete. Nothing is trained.

@@ -7,6 +7,18 @@ import torch
 from clpapers.runs.importance import RunningFisher, min_max, pull, step_along, values, zeros
 from clpapers.runs.learners import Learner, Setting, backward
 
+DECLARATION = {
+    "options": {
+        "strength": {"type": "number", "minimum": 0, "examples": [0.5]},
+        "damping": {"type": "number", "exclusiveMinimum": 0, "examples": [0.001]},
+        "interval": {"type": "integer", "minimum": 1, "examples": [2]},
+        "decay": {"type": "number", "exclusiveMinimum": 0, "maximum": 1, "examples": [0.9]},
+        "published": {"type": "boolean", "examples": [False]},
+    },
+    "looks_at": ["changes", "competing"],
+    "without_changes": "single",
+}
+
 
 class RWalk(Learner):
     """RWALK. Chaudhry et al. 2018, in the code of Chaudhry et al. 2019 (`agem`): L + λ·Σ (F̂ + ŝ)·(θ - θ*)².

@@ -10,6 +10,13 @@ from clpapers.runs.constrained import Constrained
 from clpapers.runs.learners import Setting
 from clpapers.runs.learners.a_gem import closest
 
+DECLARATION = {
+    "options": {"write": {"enum": ["uniform", "ring"], "examples": ["uniform"]}},
+    "looks_at": ["tasks", "competing"],
+    "memory_of_classes": True,
+    "tasks_once": True,
+}
+
 
 class SGEM(Constrained):
     """S-GEM (`agem`, appendix D.3): at each step one of GEM's constraints, with A-GEM's projection.

@@ -7,6 +7,17 @@ import torch
 from clpapers.runs.importance import pull, step_along, values, zeros
 from clpapers.runs.learners import Learner, Setting, backward
 
+DECLARATION = {
+    "options": {
+        "strength": {"type": "number", "minimum": 0, "examples": [0.5, 0.1]},
+        "damping": {"type": "number", "exclusiveMinimum": 0, "examples": [0.1, 0.001]},
+        "gradient": {"enum": ["whole", "task"], "examples": ["whole", "task"]},
+        "clip": {"type": "boolean", "examples": [False, True]},
+    },
+    "looks_at": ["changes", "competing"],
+    "without_changes": "single",
+}
+
 
 class SI(Learner):
     """SI. Zenke et al. 2017, eqs. 3-5, as in van de Ven & Tolias 2019: L + c·Σ Ω·(θ - θ̃)².

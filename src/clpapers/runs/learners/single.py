@@ -6,6 +6,8 @@ import torch
 
 from clpapers.runs.learners import Learner
 
+DECLARATION = {"options": {}, "looks_at": ["competing"]}
+
 
 class Single(Learner):
     """Single (`rules`, 3.3), also called finetuning: the baseline below every method. memory: none."""

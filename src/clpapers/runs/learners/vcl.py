@@ -9,6 +9,36 @@ from clpapers.runs.early_gradients import early_gradients
 from clpapers.runs.learners import Setting
 from clpapers.runs.variational import Gaussian, Variational, standard
 
+DECLARATION = {
+    "options": {
+        "epochs": {"type": "integer", "minimum": 1, "examples": [2]},
+        "batch": {"oneOf": [{"const": "full"}, {"type": "integer", "minimum": 1}], "examples": [8, "full"]},
+        "initial_variance": {"type": "number", "exclusiveMinimum": 0, "examples": [1e-06]},
+        "samples": {"type": "integer", "minimum": 1, "examples": [3]},
+        "prediction_samples": {"type": "integer", "minimum": 1, "examples": [5]},
+        "prior_weight": {"type": "number", "minimum": 0, "examples": [1]},
+        "gradients": {
+            "oneOf": [
+                {"const": None},
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["batches", "size", "repetitions"],
+                    "properties": {
+                        "batches": {"type": "integer", "minimum": 2},
+                        "size": {"type": "integer", "minimum": 1},
+                        "repetitions": {"type": "integer", "minimum": 1},
+                    },
+                },
+            ],
+            "examples": [None, {"batches": 3, "size": 4, "repetitions": 2}],
+        },
+    },
+    "looks_at": ["competing"],
+    "needs": {"net.name": ["mlp"], "budget.batch": ["task"]},
+    "own_nets": True,
+}
+
 
 class VCL(Variational):
     """VCL. Nguyen et al. 2018, eq. 4, in their code: cross-entropy + KL(q‖previous q)/N, from the previous q on.
