@@ -6,7 +6,7 @@ import torch
 
 from clpapers.runs.course import CourseError
 from clpapers.runs.early_gradients import early_gradients
-from clpapers.runs.learners import Setting
+from clpapers.runs.learner import Observed, Setting
 from clpapers.runs.variational import Gaussian, Variational, standard
 
 DECLARATION = {
@@ -75,7 +75,7 @@ class VCL(Variational):
         self.prior = standard(self.posterior)
         self.measured: list[dict] = []  # a seed each
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits, mask = self.posterior.mean_logits(x), self.mask(t)
         loss = self.loss(t, logits, y)
         if t == 0:
@@ -86,7 +86,7 @@ class VCL(Variational):
         self.fit(self.posterior, self.prior, x, y, mask, self.chance, self.epochs, self.prior_weight)
         self.prior = self.next_prior(mask)
         self.steps = t + 1
-        return loss, logits
+        return Observed(loss, logits)
 
     def learnt_of(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """What is learnt of task t, after the maximum-likelihood solution."""

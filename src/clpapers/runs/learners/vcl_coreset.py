@@ -9,7 +9,7 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.course import CourseError
-from clpapers.runs.learners import Setting
+from clpapers.runs.learner import Setting
 from clpapers.runs.learners.vcl import VCL
 from clpapers.runs.variational import Chance, Gaussian, Posterior, Variational
 

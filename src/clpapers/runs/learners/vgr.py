@@ -10,7 +10,8 @@ import torch
 from clpapers.randomness import generator
 from clpapers.runs.course import CourseError
 from clpapers.runs.gans import GANs
-from clpapers.runs.learners import Setting, backward
+from clpapers.runs.learner import Observed, Setting
+from clpapers.runs.losses import backward
 from clpapers.runs.variational import Noise, Variational, kl, likelihood_loss, mutual_information, standard
 
 DECLARATION = {
@@ -110,7 +111,7 @@ class VGR(Variational):
         self.notes: list[torch.Tensor] = []  # [S] an epoch
         self.begun: list[int] = []  # epochs
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.posterior.mean_logits(x)
         loss = self.loss(t, logits, y)
         task = self.begin(t, y)
@@ -126,7 +127,7 @@ class VGR(Variational):
         if len(others) == len(self.tasks):
             self.tasks.append(task._replace(gans=self.gans_of(t, task, y)))
         self.steps = t + 1
-        return loss, logits
+        return Observed(loss, logits)
 
     def begin(self, t: int, y: torch.Tensor) -> Task:
         """The task of step t, with labels y [S, n]."""
