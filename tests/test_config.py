@@ -205,7 +205,7 @@ REFUSED = [
     (PAPER, "test: 20", "test: 20, oracles: [sp9]", f"{CELL}: oracle: 'sp9' is not one of none"),
     (PAPER, "test: 20", "test: 20, oracles: sp9", "defaults.evaluation.oracles: 'sp9' is not of type array"),
     # learners and nets
-    (PAPER, "er: {forward: separate}", "mirr: {}", "learners.mirr.method: 'mirr' is not one of er, mir, cbrs, gdumb, "),
+    (PAPER, "er: {forward: separate}", "mirr: {}", "learners.mirr.method: 'mirr' is not one of a_gem, ace, bartmap, "),
     (PAPER, "er: {forward: separate}", "er: {method: s_gem, write: ring, cell: {order: {name: split, tasks: 5, "
      "cycles: 2}}}", f"{CELL}: order.cycles: learner s_gem needs tasks that come once; leave it out"),
     (PAPER, "er: {forward: separate}", "er: {}", f"{CELL}: learner er needs a value for 'forward'"),
@@ -357,7 +357,7 @@ REFUSED = [
     (PAPER, "er: {forward: separate}", "er: {method: prog_nn}", "targets.table1, cell dataset=cifar10 learner=er: "
      "learner prog_nn needs net.name mlp or resnet18_reduced or resnet18, not cnn"),
     (PAPER, "er: {forward: separate}", "er: {method: multi_model, widths: {'2': 3}}", f"{CELL}: learner.widths: 1 "
-     "models are not among 2"),
+     "tasks are not among 2"),
     (PAPER, "  cifar10: {net: {name", "  icubworld_resnet50: {net: {name", "datasets.icubworld_resnet50: net.name cnn: "
      "icubworld_resnet50 has features; take mlp or exstream_mlp"),
     (PAPER, "nets: [mnist]", "nets: ['']", "targets.table2.nets[0]: '' is not one of mnist, cifar10"),

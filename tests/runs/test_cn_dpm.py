@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from clpapers.runs.images import Images
-from clpapers.runs.learners import Setting
+from clpapers.runs.learner import Setting
 from clpapers.runs.learners.cn_dpm import CNDPM, mixture, responsibilities
 from clpapers.runs.nets.cn_dpm_expert import Expert, widths
 

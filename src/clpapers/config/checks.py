@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from clpapers.catalogue import Method
 from clpapers.config.facts import Facts
-from clpapers.config.identity import looks_at
 from clpapers.config.layers import nested
 from clpapers.config.model import pretrained
 from clpapers.config.refusals import ConfigError, dotted, one_of
@@ -23,11 +23,6 @@ OPTIONAL = ("epochs", "cycles", "unpermuted_first", "init", "epsilon")
 PACKAGE = Path(__file__).parents[1]
 
 
-def _table(name: str) -> dict:
-    """One of the tables in the schema of a paper's file."""
-    return schema("paper")["$defs"][name]["const"]
-
-
 def _with(facts: Facts, key: str) -> str:
     """The data sets that have something, `cub200 or awa2`."""
     return " or ".join(name for name, each in facts.datasets.items() if key in each)
@@ -38,7 +33,7 @@ def _with(facts: Facts, key: str) -> str:
 
 def complete(at: str, part: str, block: dict) -> None:
     """Refuse an order, oracle or net without one of its options, or with one of another's."""
-    options, name = _table(f"{part}_options"), block.get("name")
+    options, name = schema("paper")["$defs"][f"{part}_options"]["const"], block.get("name")
     one_of(f"{at}: {part}.name", name, options)
     for option in options[name]:
         if option not in block and option not in OPTIONAL:
@@ -107,24 +102,18 @@ def net(at: str, facts: Facts, net: dict, dataset: str) -> None:
             raise ConfigError(f"{at}: net.weights {net['weights']} needs {wanted}; or write weights: none")
 
 
-def method(options: dict, label: str) -> str:
-    """The method that a learner of a paper's file is: its key, unless it says another."""
-    return options.get("method", label)
-
-
-def learner(file: Path, at: tuple, label: str, options: dict, learners: dict) -> None:
+def learner(file: Path, at: tuple, facts: Facts, label: str, options: dict, learners: dict) -> None:
     """Refuse options that the method does not take, at the place `at` in `file`; `learners` are the paper's."""
-    known = _table("learner_options")
     one_of(f"{file}: {dotted(at)}", label, learners)
-    name = options.get("method", method(learners[label], label))
-    one_of(f"{file}: {dotted(at)}.method", name, known)
-    properties = known[name] | {"method": {}, "cell": {}}
+    name = options.get("method", learners[label].get("method", label))
+    one_of(f"{file}: {dotted(at)}.method", name, facts.methods)
+    properties = facts.methods[name].options | {"method": {}, "cell": {}}
     validate(options, {"type": "object", "additionalProperties": False, "properties": properties}, file, at)
 
 
-def takes(method: str, key: str) -> bool:
+def takes(method: Method, key: str) -> bool:
     """Whether a method has the option that a grid's `key` names, such as `learner.epochs`."""
-    options = _table("learner_options")[method]
+    options = method.options
     for part in key.split(".")[1:]:
         if part not in options:
             return False
@@ -140,12 +129,11 @@ def piece(at: str, block: dict) -> None:
 # --- cells -----------------------------------------------------------------------------------------------------
 
 
-def parts(at: str, spec: dict) -> None:
+def parts(at: str, method: Method, spec: dict) -> None:
     """Refuse a cell that lacks a part, or a value of its learner, budget or evaluation."""
-    name = spec["learner"]["name"]
-    for option in _table("learner_options")[name]:
+    for option in method.options:
         if option not in spec["learner"]:
-            raise ConfigError(f"{at}: learner {name} needs a value for '{option}'")
+            raise ConfigError(f"{at}: learner {method.name} needs a value for '{option}'")
     for part, options in schema("paper")["$defs"]["cell"]["properties"].items():
         if part not in spec:
             raise ConfigError(f"{at}: '{part}' is missing")
@@ -156,23 +144,21 @@ def parts(at: str, spec: dict) -> None:
                     raise ConfigError(f"{at}: {part} needs a value for '{option}'")
 
 
-def cell(at: str, facts: Facts, spec: dict) -> None:
+def cell(at: str, facts: Facts, method: Method, spec: dict) -> None:
     """Refuse a cell, its order in its one form, whose parts do not fit each other or the data set."""
-    dataset, learner, order = spec["dataset"], spec["learner"], spec["order"]
+    dataset, order, multiple = spec["dataset"], spec["order"], method.image_sides
     net(at, facts, spec["net"], dataset)
     _scaling(at, facts, spec)
-    for key, value in _table("learner_needs").get(learner["name"], {}).items():
+    for key, allowed in method.needs.items():
         found = functools.reduce(lambda block, part: block[part], key.split("."), spec)
-        allowed = value if isinstance(value, list) else [value]
         if found not in allowed:
-            raise ConfigError(f"{at}: learner {learner['name']} needs {key} {' or '.join(allowed)}, not {found}")
+            raise ConfigError(f"{at}: learner {method.name} needs {key} {' or '.join(allowed)}, not {found}")
     height, width, _ = facts.datasets[dataset]["shape"]
-    halved = learner["name"] == "cn_dpm" or learner.get("gan", {}).get("name") in ("gan_conv", "dcgan")
-    if halved and (height % 4 or width % 4):
+    if height % multiple or width % multiple:
         raise ConfigError(
-            f"{at}: learner {learner['name']} needs sides that are multiples of 4 pixels, not {height}×{width}"
+            f"{at}: learner {method.name} needs sides that are multiples of {multiple} pixels, not {height}×{width}"
         )
-    if "write" in learner:  # an episodic memory: items of each class of each task
+    if method.memory_of_classes:
         slots = len(classes_of(order, facts.classes(dataset)))
         if order["name"] in ("split_overlapping", "permuted_pixels"):
             slots = order["tasks"] * order.get("per_task", facts.classes(dataset))
@@ -181,22 +167,22 @@ def cell(at: str, facts: Facts, spec: dict) -> None:
                 f"{at}: budget.memory: {spec['budget']['memory']} is fewer than one item for each class of each "
                 f"task; take {slots} or more"
             )
-    if "cycles" in order and learner["name"] in _table("learner_of_tasks_that_come_once"):
-        raise ConfigError(f"{at}: order.cycles: learner {learner['name']} needs tasks that come once; leave it out")
+    if "cycles" in order and method.tasks_once:
+        raise ConfigError(f"{at}: order.cycles: learner {method.name} needs tasks that come once; leave it out")
 
 
-def told(at: str, spec: dict, oracle: dict) -> None:
+def told(at: str, method: Method, spec: dict, oracle: dict) -> None:
     """Refuse an oracle, in full, or a restriction that the learner or the order cannot have."""
     learner, name = spec["learner"], spec["restriction"]["name"]
     if RESTRICTIONS[name].test == "data" and spec["order"]["name"] not in CLASS_CHUNKS:
         raise ConfigError(f"{at}: restriction {name} needs an order of {' or '.join(CLASS_CHUNKS)}")
-    if oracle["name"] == "entropy" and "changes" in looks_at(learner):
-        raise ConfigError(f"{at}: learner {learner['name']} needs an oracle that names tasks, not entropy")
-    if "widths" in learner:
+    if oracle["name"] == "entropy" and "changes" in method.looks_at:
+        raise ConfigError(f"{at}: learner {method.name} needs an oracle that names tasks, not entropy")
+    for option in method.by_tasks:
         tasks = spec["order"].get("tasks", 1) if oracle["name"] == "chunks" else oracle.get("tasks", 1)
-        models = str(len(oracle["shares"]) if "shares" in oracle else tasks)
-        if models not in learner["widths"]:
-            raise ConfigError(f"{at}: learner.widths: {models} models are not among {', '.join(learner['widths'])}")
+        tasks = str(len(oracle["shares"]) if "shares" in oracle else tasks)
+        if tasks not in learner[option]:
+            raise ConfigError(f"{at}: learner.{option}: {tasks} tasks are not among {', '.join(learner[option])}")
 
 
 def _scaling(at: str, facts: Facts, spec: dict) -> None:
@@ -238,7 +224,7 @@ def target(at: str, spec: dict, datasets: Mapping) -> None:
         raise ConfigError(f"{at}.desiderata: it has no runs to declare them of; leave it out")
 
 
-def grid(at: str, spec: dict, content: dict) -> None:
+def grid(at: str, facts: Facts, spec: dict, content: dict) -> None:
     """Refuse a target's grid that names what the paper's `content` does not have, or leaves out what it does not."""
     grid = spec["grid"]
     for required in ("dataset", "learner"):
@@ -246,7 +232,7 @@ def grid(at: str, spec: dict, content: dict) -> None:
             raise ConfigError(f"{at}.grid: '{required}' is missing; a cell needs a dataset and a learner")
         for i, value in enumerate(grid[required]):
             one_of(f"{at}.grid.{required}[{i}]", value, content.get(f"{required}s", {}))
-    methods = [method(content["learners"][label], label) for label in grid["learner"]]
+    methods = [facts.methods[content["learners"][label].get("method", label)] for label in grid["learner"]]
     for key in grid:
         if key.startswith("learner.") and not any(takes(each, key) for each in methods):
             raise ConfigError(f"{at}.grid.{key}: none of {', '.join(grid['learner'])} takes it")

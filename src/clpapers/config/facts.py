@@ -1,10 +1,11 @@
-"""What a scale has to work with: its settings, and what is known of data sets and of pre-trained weights."""
+"""What a scale has to work with: its settings, and what is known of data sets, pre-trained weights and methods."""
 
 from __future__ import annotations
 
 import itertools
 import re
 
+from clpapers import catalogue
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.paths import seed_range
 from clpapers.config.refusals import ConfigError, one_of
@@ -15,7 +16,7 @@ FEATURES = 2048  # numbers that a ResNet-50 makes of an image
 
 
 class Facts:
-    """`settings`, `datasets` and `weights` at a scale, by their names in the files that say so.
+    """`settings`, `datasets`, `weights` and `methods` at a scale, by their names in the files that say so.
 
     Raises `ConfigError` for anything wrong in these files.
     """
@@ -29,6 +30,10 @@ class Facts:
             if not (CONFIG / "papers" / f"{paper}.yaml").is_file():
                 raise ConfigError(f"{self.file}: papers: '{paper}' has no file in {CONFIG}/papers/")
         self.datasets, self.weights = self._read("datasets"), self._read("weights")
+        try:
+            self.methods = catalogue.methods()
+        except catalogue.DeclarationError as error:
+            raise ConfigError(str(error)) from None
         fetched = {name: facts for name, facts in self.datasets.items() if "features" not in facts}
         for dataset in self.settings.get("stand_ins", {}):
             one_of(f"{self.file}: stand_ins", dataset, fetched)

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from clpapers.catalogue import Method
 from clpapers.config import checks, identity
 from clpapers.config.facts import TOY, Facts
 from clpapers.config.layers import Layer, flattened, merge, nested, of_dataset, of_learner, within
@@ -33,13 +34,13 @@ class Grid:
         grid, search = spec.get("grid", {}), self.content.get("selection", {})
         if not grid:
             return
-        checks.grid(at, spec, self.content)
+        checks.grid(at, self.facts, spec, self.content)
         made = set()
         for values in itertools.product(*grid.values()):
             factors = dict(zip(grid, values))
             dataset, label = factors["dataset"], factors["learner"]
-            method = self.method(label)
-            factors = {k: v for k, v in factors.items() if not k.startswith("learner.") or checks.takes(method, k)}
+            varied = {key for key in grid if key.startswith("learner.") and not checks.takes(self.method(label), key)}
+            factors = {key: value for key, value in factors.items() if key not in varied}
             if any(all(factors.get(k) in v for k, v in left_out.items()) for left_out in spec.get("without", [])):
                 continue
             if repr(factors) in made:  # a learner that takes fewer options than another of the grid
@@ -69,21 +70,21 @@ class Grid:
             usual = flattened(of_learner(self.content, factors["dataset"], factors["learner"]))
             over = merge({option: usual[option] for option in over if option in usual}, over)
             place = (*at.removeprefix(f"{self.file}: ").split("."), "grid", "learner")
-            checks.learner(self.file, place, factors["learner"], over, self.content["learners"])
+            checks.learner(self.file, place, self.facts, factors["learner"], over, self.content["learners"])
         return layers, over
 
-    def method(self, label: str) -> str:
+    def method(self, label: str) -> Method:
         """The method that a learner of the paper is."""
-        return checks.method(self.content["learners"][label], label)
+        return self.facts.methods[self.content["learners"][label].get("method", label)]
 
     def cell(self, at: str, dataset: str, label: str, over: Sequence[Layer] = (), options: dict | None = None) -> Cell:
         """One complete cell; `over` is laid over what data set and learner say, `options` over the learner's."""
         spec = self.written(dataset, label, over, options or {})
-        checks.parts(at, spec)
+        checks.parts(at, self.method(label), spec)
         spec["order"] = checks.order(at, self.facts, spec["order"], dataset)
         if "features" in self.facts.datasets[dataset]:
             spec["features"] = self.facts.datasets[dataset]["features"]
-        checks.cell(at, self.facts, spec)
+        checks.cell(at, self.facts, self.method(label).given(spec["learner"]), spec)
         return Cell.of(self.facts.scale, *self.seen(at, spec)[:2])
 
     def written(self, dataset: str, label: str, over: Sequence[Layer], options: dict) -> dict:
@@ -91,7 +92,7 @@ class Grid:
         own = of_learner(self.content, dataset, label)
         spec = flattened([*of_dataset(self.content, dataset), *within(own, "cell"), *over])
         usual = {key: value for key, value in flattened(own).items() if key not in ("method", "cell")}
-        return spec | {"dataset": dataset, "learner": {"name": self.method(label)} | usual | options}
+        return spec | {"dataset": dataset, "learner": {"name": self.method(label).name} | usual | options}
 
     def seen(self, at: str, spec: dict) -> identity.Seen:
         """A complete cell as its learner sees it."""
@@ -99,9 +100,10 @@ class Grid:
         def resolve(name: object, aligned: bool) -> dict:
             return self.oracle(at, name, spec["dataset"], aligned=aligned)
 
+        method = self.facts.methods[spec["learner"]["name"]].given(spec["learner"])
         oracle = resolve(spec["oracle"], identity.RESTRICTIONS[spec["restriction"]["name"]].aligned)
-        checks.told(at, spec, oracle)
-        return identity.seen(at, spec, spec["oracle"], oracle, resolve)
+        checks.told(at, method, spec, oracle)
+        return identity.seen(at, method, spec, oracle, resolve)
 
     def oracle(self, at: str, oracle: str | dict, dataset: str, *, aligned: bool = True) -> dict:
         """A complete oracle, from the name that the paper's file gives it or from its description."""
@@ -131,7 +133,8 @@ class Grid:
         for values in itertools.product(*grid.values()):
             values = dict(zip(grid, values))
             options = {key.removeprefix("learner."): value for key, value in values.items() if key[:8] == "learner."}
-            checks.learner(self.file, ("selection", "grid", label), label, options, self.content["learners"])
+            place = ("selection", "grid", label)
+            checks.learner(self.file, place, self.facts, label, options, self.content["learners"])
             layers = [Layer(("selection", "datasets", dataset), search["datasets"][dataset])]
             for key, value in values.items():
                 if not key.startswith("learner."):

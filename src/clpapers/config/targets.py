@@ -54,7 +54,7 @@ def read_paper(facts: Facts, paper: str) -> Paper:
         blocks = {at: part} | {(*at, "datasets", name): block for name, block in part.get("datasets", {}).items()}
         for place, block in blocks.items():
             for label, options in block.get("learners", {}).items():
-                checks.learner(source, (*place, "learners", label), label, options, written.get("learners", {}))
+                checks.learner(source, (*place, "learners", label), facts, label, options, written.get("learners", {}))
     numbered = _numbered(paper, written)
     try:
         return _resolved(Grid(facts, paper, file, merge(written, overlay)), numbered)

@@ -11,7 +11,7 @@ from clpapers.runs.course import Course
 from clpapers.runs.evaluation import judged, number, whole_test
 from clpapers.runs.holdings import learner_bytes
 from clpapers.runs.images import Images
-from clpapers.runs.learners import Learner
+from clpapers.runs.learner import Learner
 
 
 class EventTests:

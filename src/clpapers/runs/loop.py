@@ -24,6 +24,7 @@ from clpapers.runs.evaluation import classified, number, whole_test
 from clpapers.runs.event_tests import EventTests
 from clpapers.runs.holdings import learner_bytes
 from clpapers.runs.images import Images
+from clpapers.runs.learner import Learner, Setting
 from clpapers.runs.memories.episodic import EpisodicMemory
 from clpapers.runs.memory_tests import MemoryTests
 from clpapers.runs.nets.stacked import Stack, stack
@@ -156,7 +157,7 @@ def _out_of_memory(error: Exception) -> bool:
 class Run:
     """A stack on its way through its steps: all that the steps to come depend on, and what the past ones left."""
 
-    learner: learners.Learner
+    learner: Learner
     online: Online
     probes: Probes
     task_tests: TaskTests | None
@@ -166,7 +167,7 @@ class Run:
     step: int = 0  # the next one
 
 
-def _begun(cell: dict, courses: Sequence[Course], setting: learners.Setting, test_images: Images) -> Run:
+def _begun(cell: dict, courses: Sequence[Course], setting: Setting, test_images: Images) -> Run:
     """A run before its first step."""
     evaluation = cell["evaluation"]
     learner = learners.create(cell["learner"], setting)
@@ -214,7 +215,7 @@ def _train_stack(
             now = setting.step(t)
             online.take(*learner.observe(t, images(items[:, now]), labels[:, now]))
         else:
-            online.take(learner.observe(t, None, None))
+            online.take(*learner.observe(t, None, None))
         if task_tests and t in task_tests.after:
             with _tests(learner, clock):
                 task_tests.end(t, learner)
@@ -256,14 +257,14 @@ def _train_stack(
 
 
 @contextlib.contextmanager
-def _tests(learner: learners.Learner, clock: Clock) -> Iterator[None]:
+def _tests(learner: Learner, clock: Clock) -> Iterator[None]:
     """Inside, tests are taken: these are no training, but what the learner trains for them is."""
     learner.prepare()
     with clock.stopped(), learner.evaluation():
         yield
 
 
-def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) -> learners.Setting:
+def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) -> Setting:
     """What the learner of some courses is given."""
     device, outputs = images.pixels.device, courses[0].outputs
 
@@ -283,7 +284,7 @@ def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) 
         return built
 
     masks = [c.masks for c in courses if c.masks is not None]
-    return learners.Setting(
+    return Setting(
         images=images,
         items=stacked(c.items for c in courses),
         labels=stacked(c.labels for c in courses),
@@ -398,7 +399,7 @@ class Probes:
     def take(
         self,
         t: int,
-        learner: learners.Learner,
+        learner: Learner,
         images: Images,
         items: torch.Tensor,
         labels: torch.Tensor,

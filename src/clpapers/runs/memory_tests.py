@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from clpapers.runs.evaluation import classified
-from clpapers.runs.learners import Learner
+from clpapers.runs.learner import Learner
 from clpapers.runs.memories.episodic import EpisodicMemory
 
 

@@ -10,7 +10,7 @@ import torch
 from clpapers.runs.course import Course, CourseError
 from clpapers.runs.evaluation import classified, number, uncertainties
 from clpapers.runs.images import Images
-from clpapers.runs.learners import Learner
+from clpapers.runs.learner import Learner
 
 
 class TaskTests:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from clpapers.runs.learners import Replay, Setting, cross_entropy
+from clpapers.runs.learner import Observed, Replay, Setting
+from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories import Draws
+
+DECLARATION = {"options": {"mask": {"enum": ["present"], "examples": ["present"]}}}
 
 
 class ACE(Replay):
@@ -26,7 +29,7 @@ class ACE(Replay):
             raise ValueError(f"ACE has no mask {mask!r}")
         self.replay = Draws(self.memory, setting.budget["replay_batch"])
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = stream_loss = cross_entropy(self.present_only(logits, y), y)
         replay = self.replay(t)
@@ -34,7 +37,7 @@ class ACE(Replay):
             loss = stream_loss + cross_entropy(self.net(replay.x), replay.y, replay.weight)
         self.step(loss)
         self.memory.write(t)
-        return stream_loss, logits
+        return Observed(stream_loss, logits)
 
     @staticmethod
     def present_only(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

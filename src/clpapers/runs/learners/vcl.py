@@ -6,8 +6,38 @@ import torch
 
 from clpapers.runs.course import CourseError
 from clpapers.runs.early_gradients import early_gradients
-from clpapers.runs.learners import Setting
+from clpapers.runs.learner import Observed, Setting
 from clpapers.runs.variational import Gaussian, Variational, standard
+
+DECLARATION = {
+    "options": {
+        "epochs": {"type": "integer", "minimum": 1, "examples": [2]},
+        "batch": {"oneOf": [{"const": "full"}, {"type": "integer", "minimum": 1}], "examples": [8, "full"]},
+        "initial_variance": {"type": "number", "exclusiveMinimum": 0, "examples": [1e-06]},
+        "samples": {"type": "integer", "minimum": 1, "examples": [3]},
+        "prediction_samples": {"type": "integer", "minimum": 1, "examples": [5]},
+        "prior_weight": {"type": "number", "minimum": 0, "examples": [1]},
+        "gradients": {
+            "oneOf": [
+                {"const": None},
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["batches", "size", "repetitions"],
+                    "properties": {
+                        "batches": {"type": "integer", "minimum": 2},
+                        "size": {"type": "integer", "minimum": 1},
+                        "repetitions": {"type": "integer", "minimum": 1},
+                    },
+                },
+            ],
+            "examples": [None, {"batches": 3, "size": 4, "repetitions": 2}],
+        },
+    },
+    "looks_at": ["competing"],
+    "needs": {"net.name": ["mlp"], "budget.batch": ["task"]},
+    "own_nets": True,
+}
 
 
 class VCL(Variational):
@@ -45,7 +75,7 @@ class VCL(Variational):
         self.prior = standard(self.posterior)
         self.measured: list[dict] = []  # a seed each
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits, mask = self.posterior.mean_logits(x), self.mask(t)
         loss = self.loss(t, logits, y)
         if t == 0:
@@ -56,7 +86,7 @@ class VCL(Variational):
         self.fit(self.posterior, self.prior, x, y, mask, self.chance, self.epochs, self.prior_weight)
         self.prior = self.next_prior(mask)
         self.steps = t + 1
-        return loss, logits
+        return Observed(loss, logits)
 
     def learnt_of(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """What is learnt of task t, after the maximum-likelihood solution."""
