@@ -14,6 +14,8 @@ from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import failures, without
 from clpapers.targets.style import STYLE, legend_above, panels, variants
 
+RENDERER = {"draws": "figure", "needs": ["metrics"]}
+
 RELATIVE = ("training_seconds", "training_memory")  # costs: shares of the highest method's
 
 

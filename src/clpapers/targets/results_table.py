@@ -9,6 +9,8 @@ from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import chances, clocks, failures, numbers, row_and_column
 from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus
 
+RENDERER = {"draws": "table", "needs": ["metrics"], "reads": ["decimals", "spread", "ideal"]}
+
 LOWER_IS_BETTER = (
     "forgetting_events",
     "never_learnt",
