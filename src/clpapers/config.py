@@ -18,6 +18,7 @@ from pathlib import Path
 import jsonschema
 import yaml
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers.streams.chunks import CLASS_CHUNKS, chunks_of_classes, classes_of, overlapping_classes
 from clpapers.streams.oracles import shared_out
 from clpapers.streams.orders import canonical, slug
@@ -27,8 +28,6 @@ CONFIG = Path("config")
 SCHEMAS = Path("workflow/schemas")
 RESULTS = Path("results")
 TOY = re.compile(r"toy(-[1-9]\d{0,5})+$", re.ASCII)  # `toy-13-17-10`: no images, just so many items of each class
-# Keys of a target that only a rendering looks at.
-RENDERED = ("title", "caption", "section", "names", "render", "calibrated", "ratios", "desiderata", "spread")
 SELECTED = "selected"  # stands in a cell's description for a value that is read from a selection's file
 # Of orders and nets: without them the hashes of other cells stay as they were.
 OPTIONAL = ("epochs", "cycles", "unpermuted_first", "init", "epsilon")
@@ -187,8 +186,11 @@ def read_csv(path: Path) -> dict[str, dict[str, str]]:
 
 @functools.cache
 def schema(name: str) -> dict:
-    """The JSON Schema of one kind of config file."""
-    return yaml.load((SCHEMAS / f"{name}.schema.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+    """The JSON Schema of one kind of config file; of a paper's, with what metrics, measures and renderers declare."""
+    rules = yaml.load((SCHEMAS / f"{name}.schema.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+    if name == "paper":
+        catalogue.complete(rules)
+    return rules
 
 
 def _key(path) -> str:
@@ -483,20 +485,21 @@ class Target:
 
     @property
     def digest(self) -> str:
-        """Of all that the config says of the target; a rule's param, so that an edit there rebuilds it."""
-        return _digest([self.spec, self._made_of])
+        """Of all in the config that decides the rendered files; a rule's param, so that an edit there rebuilds them."""
+        facts = [repr(catalogue.metrics()[metric]) for metric in catalogue.metrics_of(self.spec)]
+        return _digest([self._spec_of(catalogue.measured_keys(self.spec) | catalogue.rendered_keys(self.spec)), facts])
 
     @property
     def measured_digest(self) -> str:
-        """The same, leaving out what only the rendering looks at: a caption's edit measures nothing anew."""
-        spec = {k: v for k, v in self.spec.items() if k not in RENDERED}
-        return _digest([spec, self._made_of])
+        """The same of the metrics' file: a caption's edit measures nothing anew."""
+        return _digest(self._spec_of(catalogue.measured_keys(self.spec)))
 
-    @property
-    def _made_of(self) -> list:
+    def _spec_of(self, keys: set[str]) -> list:
+        """The values of those keys, and the cells, streams, nets and selections that the target is made of."""
         cells = [(factors, cell.hash, cell.view) for factors, cell in self.cells]
         chosen = [(factors, selection.spec, selection.published) for factors, selection in self.selections]
-        return [list(self.seeds), cells, self.streams, self.nets, chosen]
+        spec = {key: value for key, value in self.spec.items() if key in keys}
+        return [spec, list(self.seeds), cells, self.streams, self.nets, chosen]
 
 
 class Plan:
@@ -683,16 +686,16 @@ class Plan:
         for key in ("title", "caption", "section", "kind", "measure", "render"):
             if key not in spec:
                 raise ConfigError(f"{file}: {at}: '{key}' is missing")
-        for key, stage in (("measure", "metrics"), ("render", "targets")):
-            there = _defining(key, stage)
+        for key, there in (("measure", catalogue.measures()), ("render", catalogue.renderers())):
             if spec[key] not in there:
                 raise ConfigError(f"{file}: {at}.{key}: '{spec[key]}' is not one of {', '.join(there)}")
-        if not _draws(spec["render"], spec["kind"]):
+        measure, renderer = catalogue.measures()[spec["measure"]], catalogue.renderers()[spec["render"]]
+        if renderer.draws != spec["kind"]:
             raise ConfigError(f"{file}: {at}.kind: render {spec['render']} draws no {spec['kind']}")
         seeds = spec.get("seeds", content.get("seeds", self.settings["seeds"]))
         seeds = self._seeds(seeds, file, f"{at}.seeds" if "seeds" in spec else "seeds")
         cells, selections = tuple(self._grid(paper, file, at, content, spec)), ()
-        if spec["measure"] == "selection":
+        if measure.searches:
             chosen = [(factors, self._selection(paper, file, content, **factors)) for factors, _ in cells]
             cells, selections = (), tuple(chosen)
         for i, pair in enumerate(spec.get("ratios", [])):
@@ -711,10 +714,7 @@ class Plan:
         if spec.get("ideal") not in (None, *spec.get("grid", {}).get("learner", [])):
             raise ConfigError(f"{file}: {at}.ideal: {spec['ideal']!r} is not in the grid")
         for _, cell in cells:
-            if spec["measure"] == "streaming" and "every" not in cell.spec["evaluation"]:
-                raise ConfigError(f"{file}: {at}: measure streaming needs a number for evaluation.every")
-            if spec["measure"] in ("cost", "trade_offs"):
-                self._check_costs(file, at, spec["measure"], paper, cell)
+            self._check_measurable(file, at, measure, paper, cell)
         streams = tuple(
             (s["dataset"], self._stream_order(file, f"{at}.streams[{i}]", content, s), s["seed"])
             for i, s in enumerate(spec.get("streams", []))
@@ -730,13 +730,12 @@ class Plan:
         for net_name, net in zip(spec.get("nets", []), nets):
             self.nets[f"{paper}/{net_name}"] = net
             self.outputs[f"{paper}/{net_name}"] = self._outputs(content, net_name.partition("-")[0])
-        if spec["render"] == "diagram":
-            for i, net in enumerate(nets):
-                if net.get("head") != "joint_embedding":
-                    raise ConfigError(
-                        f"{file}: {at}.nets[{i}]: {spec['nets'][i]!r} has no head joint_embedding; write "
-                        "<data set>-<learner> for a learner whose net has one"
-                    )
+        for i, net in enumerate(nets):
+            if renderer.head not in (None, net.get("head")):
+                raise ConfigError(
+                    f"{file}: {at}.nets[{i}]: {spec['nets'][i]!r} has no head {renderer.head}; write "
+                    "<data set>-<learner> for a learner whose net has one"
+                )
         declared = {
             dataset: merge(content["datasets"][dataset].get("desiderata", {}), spec.get("desiderata", {}))
             for dataset in spec.get("grid", {}).get("dataset", [])
@@ -754,14 +753,20 @@ class Plan:
             return order["tasks"] * order["per_task"]
         return len(self.datasets[dataset]["classes"])
 
-    def _check_costs(self, file: Path, at: str, measure: str, paper: str, cell: Cell) -> None:
-        """Refuse a cell whose costs the description of its data set's net would not explain."""
-        if "tasks" not in cell.spec["order"]:
-            raise ConfigError(
-                f"{file}: {at}: measure {measure} needs orders of tasks, not {cell.spec['order']['name']}"
-            )
-        if measure == "cost" and cell.spec["budget"]["batch"] == "task":
-            raise ConfigError(f"{file}: {at}: measure cost needs a number for budget.batch, not task")
+    def _check_measurable(self, file: Path, at: str, measure: catalogue.Measure, paper: str, cell: Cell) -> None:
+        """Refuse a cell that lacks a number its measure needs, or whose costs its data set's net would not explain."""
+        for key in measure.cells:
+            part, option = key.split(".")
+            found = cell.spec[part].get(option)
+            if found is None and "name" in cell.spec[part]:
+                wanted = f"{part}s of {option}, not {cell.spec[part]['name']}"
+            elif not isinstance(found, int):
+                wanted = f"a number for {key}" + (f", not {found}" if found else "")
+            else:
+                continue
+            raise ConfigError(f"{file}: {at}: measure {measure.name} needs {wanted}")
+        if "net" not in measure.beside:
+            return
         usual, net = self.nets[f"{paper}/{cell.spec['dataset']}"], cell.spec["net"]
         for key in ("name", "width", "hidden"):
             if net.get(key) != usual.get(key):
@@ -1229,20 +1234,6 @@ def reductions(target: Target, paper_scale: Target) -> list[str]:
     for key in ("simulations", "chunks", "points"):
         differ(key, target.spec.get(key), paper_scale.spec.get(key))
     return list(lines)
-
-
-@functools.cache
-def _defining(function: str, package: str) -> list[str]:
-    """The modules of one of our packages that define `function`; read, not imported, for they may be heavy."""
-    files = (Path(__file__).parent / package).glob("[a-z]*.py")
-    return sorted(file.stem for file in files if f"\ndef {function}(" in file.read_text(encoding="utf-8"))
-
-
-@functools.cache
-def _draws(render: str, kind: str) -> bool:
-    """Whether a renderer makes a `kind`, `table` or `figure`, as its signature says."""
-    text = (Path(__file__).parent / "targets" / f"{render}.py").read_text(encoding="utf-8")
-    return re.search(rf"^def render\([^)]*\) -> {kind.title()}:$", text, re.MULTILINE) is not None
 
 
 def _digest(content: object) -> str:
