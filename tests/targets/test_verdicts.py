@@ -223,7 +223,9 @@ def test_equal_runs_are_neither_above_nor_below_but_within():
 def test_a_summary_is_taken_as_it_is():
     """99.84 ± t·0.01 of a hundred simulations."""
     frames = {
-        "stf/table1": pd.DataFrame({"row": ["simulation"], "metric": ["average_accuracy"], "mean": 99.84, "se": 0.01, "n": 100})
+        "stf/table1": pd.DataFrame(
+            {"row": ["simulation"], "metric": ["average_accuracy"], "mean": 99.84, "se": 0.01, "n": 100}
+        )
     }
     entropy = Side("stf/table1", "average_accuracy", "mean", {}, True, None, None)
     shown = verdict(claim(Part((entropy,), 99.8), test="within", margin=0.1), frames).shown
