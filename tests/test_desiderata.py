@@ -11,7 +11,6 @@ from clpapers.config.model import Cell, Selection, Target
 from clpapers.config.plan import Plan
 from clpapers.config.schemas import schema
 from clpapers.config.settings import all_papers
-from clpapers.metrics import learning
 from clpapers.provenance import code_digest
 from clpapers.report.desiderata import table
 from clpapers.runs.course import course, views
@@ -165,13 +164,6 @@ def test_one_metric_that_knows_the_task_is_enough():
     assert verdict("C", SPLIT, metrics=["final_accuracy", "average_accuracy"]) == desiderata.KNOWN
 
 
-def test_it_is_known_of_each_metric_what_competes():
-    metrics = [metric for those in desiderata.COMPETING.values() for metric in those]
-    assert sorted(metrics) == sorted(schema("paper")["$defs"]["metric"]["enum"])
-    of_tasks = {*learning.LIFELONG, *learning.LIFELONG_CURVES}
-    assert set(desiderata.COMPETING["task"]) == of_tasks - {*desiderata.COMPETING["none"], *desiderata.COMPETING["all"]}
-
-
 @pytest.mark.parametrize("oracle", [split(1), split(2), split(2, aligned=False), dominant(0.5, 0.5), GUESSED, CHUNKS])
 @pytest.mark.parametrize("order", [SPLIT, TWICE, RANGE, OVERLAPPING, DOMINANT, RANDOM, DOMAINS])
 def test_what_is_said_of_masks_is_what_they_do(order, oracle):
@@ -265,7 +257,7 @@ def read(text, factors):
 
 
 def target(cells, **spec):
-    names = {"names": {"mnist": "MNIST"}, "metrics": ["final_accuracy"]}
+    names = {"names": {"mnist": "MNIST"}, "measure": "learning", "metrics": ["final_accuracy"]}
     made = [(factors, Cell.of("paper", each)) for factors, each in cells]
     return Target("paper", "p", "t", names | spec, range(2), tuple(made))
 
@@ -301,7 +293,7 @@ def test_what_is_declared_replaces_what_is_derived():
 def test_a_search_declares_what_its_runs_meet():
     points = tuple(({"budget.learning_rate": r}, Cell.of("paper", cell(RANGE))) for r in (1, 2))
     search = Selection("paper", "p", "mnist", "single", "average_accuracy", range(1), False, points, {})
-    made = Target("paper", "p", "t", {}, range(2), selections=((FACTORS, search),))
+    made = Target("paper", "p", "t", {"measure": "selection"}, range(2), selections=((FACTORS, search),))
     assert desiderata.declare(made, {"mnist": FACTS})["C"] == desiderata.KNOWN
 
 

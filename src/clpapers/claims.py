@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.model import Target
 from clpapers.config.plan import Plan
@@ -20,7 +21,6 @@ FILE = CONFIG / "claims.yaml"
 TRENDS = ("increasing", "decreasing")
 CURVE = ("time", "task")  # columns of a curve: no factors of the grid, so that only what is measured shows their levels
 SOURCE = ("target", "metric", "take")  # keys of a side that are no factors
-UNLISTED = {"boundary_detection": ("mutual_information", "jump", "threshold_from", "threshold_below")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,7 +146,7 @@ class _Reader:
             there = ", ".join(target.name for target in self.targets.values() if target.paper == self.paper)
             raise ConfigError(f"{self.at}.{key}.target: '{source['target']}' is not one of {there}")
         target, original = self.targets[name], self.originals[name]
-        metrics = _metrics(target)
+        metrics = catalogue.metrics_of(target.spec)
         if source["metric"] not in metrics:
             raise ConfigError(f"{self.at}.{key}.metric: '{source['metric']}' is not one of {', '.join(metrics)}")
         cells, originals = _cells(target), _cells(original)
@@ -183,12 +183,6 @@ class _Reader:
                 if len(there) > 1 and factor != along and factor not in fixed:
                     named = ", ".join(map(str, there))
                     raise ConfigError(f"{self.at}.{key}: {factor} is left open; write one of {named}, a list, or all")
-
-
-def _metrics(target: Target) -> list[str]:
-    """The metrics that a target's measure has of each seed or stream, or of all."""
-    spec = target.spec
-    return [*spec.get("metrics", filter(None, [spec.get("statistic")])), *UNLISTED.get(spec["measure"], ())]
 
 
 def _cells(target: Target) -> list[tuple[dict, tuple[str, str] | None]]:

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers import jobs, provenance
 from clpapers.cards import resolve_device
 from clpapers.claims import FILE as CLAIMS
@@ -482,7 +483,7 @@ def metrics(options: argparse.Namespace) -> None:
     inputs = inputs_of(plan, target)[1]
     with _recording(plan, options.out, target=target.spec, seeds=list(target.seeds)):
         try:
-            frame = measure(target.spec, inputs())
+            frame = measure(target.measured, inputs())
         except ValueError as error:
             raise Refusal(f"{options.out}: {error}") from None
         provenance.write_text(options.out, frame.to_csv(index=False, lineterminator="\n"))
@@ -514,11 +515,12 @@ def _printed(target: Target) -> list:
     """What a renderer that sets the paper's own lines into its table needs besides."""
     from clpapers.targets import comparison
 
-    if target.spec["render"] != "cost_table":
+    if not catalogue.renderers()[target.spec["render"]].prints:
         return []
     if not target.reported:
         raise Refusal(
-            f"config/reported/{target.paper}.csv: no lines of {target.name}, which cost_table sets beside its own"
+            f"config/reported/{target.paper}.csv: no lines of {target.name}, "
+            f"which {target.spec['render']} sets beside its own"
         )
     return [comparison.transcribed(target.reported, target.paper, target.name)]
 

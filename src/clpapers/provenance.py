@@ -93,20 +93,22 @@ def sha256(path: Path | str) -> str:
 
 
 @functools.cache
-def _parsed(path: Path) -> tuple[str, frozenset[str]]:
-    """The digest of one module's meaning (docstrings and comments apart) and the modules of ours it imports."""
+def _parsed(path: Path) -> tuple[str, frozenset[str], frozenset[str]]:
+    """The digest of one module's meaning (docstrings and comments apart), what of ours it imports, and its texts."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    imported = set()
+    imported, found = set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value)
         documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
         if documented and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
     digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
-    return digest, frozenset(name for name in imported if name.split(".")[0] == PACKAGE.name)
+    return digest, frozenset(name for name in imported if name.split(".")[0] == PACKAGE.name), frozenset(found)
 
 
 def _module_file(name: str) -> Path | None:
@@ -122,14 +124,26 @@ def code_digest(*modules: str) -> str:
     instead. Comments and docstrings do not count, so that explaining the code never retrains anything. Nor does
     this module: how files are written and recorded decides none of their content.
     """
-    queue, seen = list(modules), {}
+    lines = sorted(f"{path.relative_to(PACKAGE)} {_parsed(path)[0]}" for path in imported_files(*modules))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def imported_files(*modules: str) -> frozenset[Path]:
+    """The files of the named modules and of all of this package that they import, transitively, but for this one."""
+    queue, seen = list(modules), set()
     while queue:
         path = _module_file(queue.pop())
         if path is not None and path not in seen and path != Path(__file__):
-            seen[path], imported = _parsed(path)
-            queue.extend(imported)
-    lines = sorted(f"{path.relative_to(PACKAGE)} {digest}" for path, digest in seen.items())
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+            seen.add(path)
+            queue.extend(_parsed(path)[1])
+    return frozenset(seen)
+
+
+@functools.cache
+def texts(module: str, *, imported: bool = True) -> frozenset[str]:
+    """The texts that stand in a module and in all that it imports, or in it alone: so the keys that it can look up."""
+    files = imported_files(module) if imported else [_module_file(module)]
+    return frozenset().union(*(_parsed(path)[2] for path in files))
 
 
 def git_state() -> dict:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers.catalogue import Method
 from clpapers.config.facts import Facts
 from clpapers.config.layers import nested
@@ -20,7 +20,6 @@ from clpapers.streams.restrictions import RESTRICTIONS
 
 # Of orders and nets: without them the hashes of other cells stay as they were.
 OPTIONAL = ("epochs", "cycles", "unpermuted_first", "init", "epsilon")
-PACKAGE = Path(__file__).parents[1]
 
 
 def _with(facts: Facts, key: str) -> str:
@@ -203,9 +202,9 @@ def target(at: str, spec: dict, datasets: Mapping) -> None:
     for key in ("title", "caption", "section", "kind", "measure", "render"):
         if key not in spec:
             raise ConfigError(f"{at}: '{key}' is missing")
-    for key, stage in (("measure", "metrics"), ("render", "targets")):
-        one_of(f"{at}.{key}", spec[key], _defining(key, stage))
-    if not _draws(spec["render"], spec["kind"]):
+    for key, there in (("measure", catalogue.measures()), ("render", catalogue.renderers())):
+        one_of(f"{at}.{key}", spec[key], there)
+    if catalogue.renderers()[spec["render"]].draws != spec["kind"]:
         raise ConfigError(f"{at}.kind: render {spec['render']} draws no {spec['kind']}")
     grid = spec.get("grid", {})
     learners = grid.get("learner", [])
@@ -251,33 +250,21 @@ def grid(at: str, facts: Facts, spec: dict, content: dict) -> None:
             one_of(f"{at}.undefined.{metric}", learner, grid["learner"])
 
 
-def measured(at: str, measure: str, spec: dict, usual: dict) -> None:
-    """Refuse a cell that a target's measure cannot measure; `usual` is the net that its data set is learnt with."""
-    if measure == "streaming" and "every" not in spec["evaluation"]:
-        raise ConfigError(f"{at}: measure streaming needs a number for evaluation.every")
-    if measure not in ("cost", "trade_offs"):
-        return
-    if "tasks" not in spec["order"]:
-        raise ConfigError(f"{at}: measure {measure} needs orders of tasks, not {spec['order']['name']}")
-    if measure == "cost" and spec["budget"]["batch"] == "task":
-        raise ConfigError(f"{at}: measure cost needs a number for budget.batch, not task")
-    for key in ("name", "width", "hidden"):
+def measured(at: str, measure: catalogue.Measure, spec: dict, usual: dict) -> None:
+    """Refuse a cell that lacks a number its measure needs, or whose costs its data set's `usual` net cannot explain."""
+    for key in measure.cells:
+        part, option = key.split(".")
+        found = spec[part].get(option)
+        if found is None and "name" in spec[part]:
+            wanted = f"{part}s of {option}, not {spec[part]['name']}"
+        elif not isinstance(found, int):
+            wanted = f"a number for {key}" + (f", not {found}" if found else "")
+        else:
+            continue
+        raise ConfigError(f"{at}: measure {measure.name} needs {wanted}")
+    for key in ("name", "width", "hidden") if "net" in measure.beside else ():
         if spec["net"].get(key) != usual.get(key):
             raise ConfigError(
                 f"{at}: costs are explained by the net of {spec['dataset']}; a learner with "
                 f"net.{key} {spec['net'][key]} has another"
             )
-
-
-@functools.cache
-def _defining(function: str, package: str) -> list[str]:
-    """The modules of one of our packages that define `function`; read, not imported, for they may be heavy."""
-    files = (PACKAGE / package).glob("[a-z]*.py")
-    return sorted(file.stem for file in files if f"\ndef {function}(" in file.read_text(encoding="utf-8"))
-
-
-@functools.cache
-def _draws(render: str, kind: str) -> bool:
-    """Whether a renderer makes a `kind`, `table` or `figure`, as its signature says."""
-    text = (PACKAGE / "targets" / f"{render}.py").read_text(encoding="utf-8")
-    return re.search(rf"^def render\([^)]*\) -> {kind.title()}:$", text, re.MULTILINE) is not None

@@ -8,12 +8,12 @@ import hashlib
 import json
 from pathlib import Path
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers.config.paths import RESULTS, dataset_path, stream_path, weights_path
+from clpapers.provenance import texts
 from clpapers.streams.orders import slug
 
 SELECTED = "selected"  # stands in a cell's description for a value that is read from a selection's file
-# Keys of a target that only a rendering looks at.
-RENDERED = ("title", "caption", "section", "names", "render", "calibrated", "ratios", "desiderata", "spread")
 
 
 def digest(content: object) -> str:
@@ -161,14 +161,20 @@ class Target:
 
     @property
     def digest(self) -> str:
-        """Of all that the config says of the target; a rule's param, so that an edit there rebuilds it."""
-        return digest([self.spec, self._made_of])
+        """Of all in the config that decides the rendered files; a rule's param, so that an edit there rebuilds them."""
+        facts = [repr(catalogue.metrics()[metric]) for metric in catalogue.metrics_of(self.spec)]
+        return digest([self.spec, facts, self._made_of])
+
+    @property
+    def measured(self) -> dict:
+        """The keys that its metrics are made from: those that the code which measures it mentions, and no others."""
+        mentioned = texts(f"clpapers.metrics.{self.spec['measure']}") | texts("clpapers.metrics.inputs", imported=False)
+        return {key: value for key, value in self.spec.items() if key in mentioned}
 
     @property
     def measured_digest(self) -> str:
-        """The same, leaving out what only the rendering looks at: a caption's edit measures nothing anew."""
-        spec = {k: v for k, v in self.spec.items() if k not in RENDERED}
-        return digest([spec, self._made_of])
+        """Of all in the config that decides its metrics: a caption's edit measures nothing anew."""
+        return digest([self.measured, self._made_of])
 
     @property
     def _made_of(self) -> list:

@@ -9,6 +9,7 @@ from pathlib import Path
 import jsonschema
 import yaml
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers.config.refusals import ConfigError, dotted, names, shown
 
 SCHEMAS = Path("workflow/schemas")
@@ -16,8 +17,11 @@ SCHEMAS = Path("workflow/schemas")
 
 @functools.cache
 def schema(name: str) -> dict:
-    """The JSON Schema of one kind of config file."""
-    return yaml.load((SCHEMAS / f"{name}.schema.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+    """The JSON Schema of one kind of config file; of a paper's, with what metrics, measures and renderers declare."""
+    rules = yaml.load((SCHEMAS / f"{name}.schema.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+    if name == "paper":
+        catalogue.complete(rules)
+    return rules
 
 
 # To which 10.0 is no integer: as a count it would not do.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers.config import checks
 from clpapers.config.facts import Facts
 from clpapers.config.files import CONFIG, read_yaml
@@ -96,11 +97,12 @@ def _target(grid: Grid, paper: Paper, spec: dict, reported: Path | None) -> Targ
     seeds = spec.get("seeds", content.get("seeds", grid.facts.settings["seeds"]))
     seeds = seed_range(seeds, f"{at}.seeds" if "seeds" in spec else f"{grid.file}: seeds")
     cells, selections = tuple(grid.cells(at, spec)), ()
-    if spec["measure"] == "selection":
+    measure, renderer = catalogue.measures()[spec["measure"]], catalogue.renderers()[spec["render"]]
+    if measure.searches:
         selections = tuple((factors, grid.selection(factors["dataset"], factors["learner"])) for factors, _ in cells)
         cells = ()
     for _, cell in cells:
-        checks.measured(at, spec["measure"], cell.spec, paper.nets[cell.spec["dataset"]])
+        checks.measured(at, measure, cell.spec, paper.nets[cell.spec["dataset"]])
     shown_streams = spec.get("streams", [])
     streams = tuple(grid.stream(f"{at}.streams[{i}]", stream) for i, stream in enumerate(shown_streams))
     told = [
@@ -111,9 +113,9 @@ def _target(grid: Grid, paper: Paper, spec: dict, reported: Path | None) -> Targ
     nets = {name: grid.net(f"{at}.nets[{i}]", name) for i, name in enumerate(spec.get("nets", []))}
     for i, (name, net) in enumerate(nets.items()):
         paper.nets[name], paper.outputs[name] = net, grid.outputs(name.partition("-")[0])
-        if spec["render"] == "diagram" and net.get("head") != "joint_embedding":
+        if renderer.head not in (None, net.get("head")):
             raise ConfigError(
-                f"{at}.nets[{i}]: {name!r} has no head joint_embedding; write <data set>-<learner> for a learner "
+                f"{at}.nets[{i}]: {name!r} has no head {renderer.head}; write <data set>-<learner> for a learner "
                 "whose net has one"
             )
     declared = {

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers import provenance
 from clpapers.config.model import Target
 from clpapers.config.paths import dataset_path, stream_path
@@ -42,6 +43,7 @@ def inputs_of(plan: Plan, target: Target) -> tuple[list[Path], Callable[[], Iter
 
 def _runs(plan: Plan, target: Target):
     needed = [(factors, cell, path) for factors, cell in target.cells for path in plan.results(cell, target.seeds)]
+    wanted = catalogue.measures()[target.spec["measure"]].beside
 
     def results():
         for factors, cell, path in needed:
@@ -55,9 +57,8 @@ def _runs(plan: Plan, target: Target):
             yield factors, cell.hash, content, *beside
 
     def read_beside(factors: dict, path: Path) -> list[Path]:
-        if target.spec["measure"] not in ("cost", "trade_offs"):
-            return []
-        return [provenance.record_path(path), plan.net_file(target.paper, factors["dataset"])]
+        files = {"record": provenance.record_path(path), "net": plan.net_file(target.paper, factors["dataset"])}
+        return [files[name] for name in wanted]
 
     files = [file for factors, _, path in needed for file in (path, *read_beside(factors, path))]
     return list(dict.fromkeys(files)), results
@@ -67,6 +68,7 @@ def _streams(plan: Plan, target: Target):
     files = [stream_path(plan.scale, *where) for where in target.streams]
     real = dict.fromkeys(d for d, *_ in target.streams if not d.startswith("toy-"))
     sets = {d: dataset_path(plan.scale, d) for d in real}
+    wanted = catalogue.measures()[target.spec["measure"]].beside
 
     def streams():
         import numpy as np
@@ -77,28 +79,31 @@ def _streams(plan: Plan, target: Target):
         from clpapers.streams.oracles import identify
         from clpapers.streams.stream import load
 
+        def of_stream(wanted, stream, y, dataset, order, given, seed):
+            match wanted:
+                case "tasks":
+                    classes = int(y.max()) + 1
+                    shown = output_labels(order, y[stream.indices], stream.chunk, classes, seed)
+                    outputs = len(class_of_output(order, classes, seed))
+                    return identify(given["oracle"], order, stream, shown, y[:0], outputs, seed).train
+                case "test_labels":
+                    return labels(dataset, "test")
+                case "image_shape":
+                    return image_shape(dataset)
+                case "instances":
+                    if (recorded := instances(dataset)) is None:
+                        raise ConfigError(
+                            f"{dataset}: its images show no instances, which measure {target.spec['measure']} needs"
+                        )
+                    return recorded[0]
+
         for (name, order, seed), file, given in zip(target.streams, files, target.spec["streams"]):
             if name in sets:
                 y = labels(sets[name], "train")
             else:
                 y = np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
             stream, factors = load(file), {"dataset": name, "order": order["name"], "seed": seed}
-            if "oracle" in given:
-                classes = int(y.max()) + 1
-                shown = output_labels(order, y[stream.indices], stream.chunk, classes, seed)
-                outputs = len(class_of_output(order, classes, seed))
-                told = identify(given["oracle"], order, stream, shown, y[:0], outputs, seed)
-                yield factors, vars(stream), y, told.train
-            elif target.spec["measure"] == "stream_statistics":
-                yield factors, vars(stream), y, labels(sets[name], "test"), image_shape(sets[name])
-            elif target.spec["measure"] == "stream_instances":
-                recorded = instances(sets[name])
-                if recorded is None:
-                    raise ConfigError(
-                        f"{sets[name]}: its images show no instances, which measure stream_instances needs"
-                    )
-                yield factors, vars(stream), y, recorded[0]
-            else:
-                yield factors, vars(stream), y
+            beside = [of_stream(each, stream, y, sets.get(name), order, given, seed) for each in wanted]
+            yield factors, vars(stream), y, *beside
 
     return [*files, *sets.values()], streams

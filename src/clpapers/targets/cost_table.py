@@ -16,6 +16,13 @@ from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import clocks, failures, numbers
 from clpapers.targets.table import Table, plus_minus
 
+RENDERER = {
+    "draws": "table",
+    "needs": ["metrics", "ratios", "decimals"],
+    "rules": {"decimals": {"type": "integer"}},
+    "prints": True,
+}
+
 SECONDS, *PHASES = METRICS
 RATIO = "time_ratio"
 SYMBOLS = ("P", "B", "H", "T", "M")
