@@ -1,6 +1,7 @@
 """What measures and renderers declare is what their modules do."""
 
 import ast
+import dataclasses
 import importlib
 import re
 import subprocess
@@ -9,6 +10,8 @@ import sys
 import pytest
 
 from clpapers import catalogue_metrics as catalogue
+from clpapers.config.model import Target
+from clpapers.config.schemas import schema
 from clpapers.metrics import learning, streaming
 from clpapers.targets.table import Table
 
@@ -19,31 +22,34 @@ FACTS = {
 }
 
 
-def looked_at(folder: str, module: str) -> set[str]:
-    """The keys of `target` that a module's text looks at itself."""
-    tree, keys = ast.parse((catalogue.PACKAGE / folder / f"{module}.py").read_text()), set()
+def looked_up(module: str) -> set[str | None]:
+    """The keys of `target` that a module of metrics looks up, and None for one that is not written out."""
+    tree, keys = ast.parse((catalogue.PACKAGE / "metrics" / f"{module}.py").read_text()), set()
     for node in ast.walk(tree):
         match node:
-            case ast.Subscript(value=ast.Name(id="target"), slice=ast.Constant(value=str(key))):
-                keys.add(key)
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id="target"), attr="get"), args=[ast.Constant(value=key), *_]
+            case (
+                ast.Subscript(value=ast.Name(id="target"), slice=key)
+                | ast.Call(func=ast.Attribute(value=ast.Name(id="target")), args=[key, *_])
             ):
-                keys.add(key)
+                keys.add(key.value if isinstance(key, ast.Constant) else None)
     return keys
 
 
 @pytest.mark.parametrize("name", catalogue.measures())
-def test_a_measure_declares_every_key_that_it_looks_at(name):
-    measure = catalogue.measures()[name]
-    assert importlib.import_module(f"clpapers.metrics.{name}").measure
-    assert looked_at("metrics", name) <= {measure.named_by, *measure.needs, *measure.reads}
+def test_every_key_that_a_measure_looks_up_is_given_to_it_and_so_is_in_the_digest_of_its_metrics(name):
+    spec = dict.fromkeys([*schema("paper")["$defs"]["target"]["properties"]], 1) | {"measure": name}
+    target = Target("smoke", "toy", "figure", spec, range(1))
+    assert looked_up(name) <= set(target.measured)
+    for key in target.measured:
+        changed = dataclasses.replace(target, spec=spec | {key: 2}) if key != "measure" else target
+        assert (changed.measured_digest == target.measured_digest) == (key == "measure")
+    for key in {"title", "caption", "names", "section", "render"}:
+        assert dataclasses.replace(target, spec=spec | {key: 2}).measured_digest == target.measured_digest
 
 
 @pytest.mark.parametrize("name", catalogue.renderers())
-def test_a_renderer_declares_every_key_that_it_looks_at_and_draws_what_it_declares(name):
+def test_a_renderer_draws_what_it_declares(name):
     renderer, module = catalogue.renderers()[name], importlib.import_module(f"clpapers.targets.{name}")
-    assert looked_at("targets", name) <= {*catalogue.ALWAYS_READ, *renderer.needs, *renderer.reads}
     assert module.render.__annotations__["return"] == renderer.draws.title()
     assert (renderer.draws == "table") == (getattr(module, "Table", None) is Table)
 

@@ -14,20 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
-# Keys of a target that any rendering may look at: of its titles, its comparison with printed numbers, its footnotes.
-ALWAYS_READ = (
-    "measure",
-    "render",
-    "kind",
-    "title",
-    "caption",
-    "names",
-    "grid",
-    "rows",
-    "columns",
-    "calibrated",
-    "desiderata",
-)
 
 
 @dataclass(frozen=True)
@@ -54,10 +40,9 @@ class Measure:
     """What a measure makes, and what it asks of a target.
 
     metrics: those that it makes, by name. named_by: the target's key that names those wanted; None where it makes them
-    all. takes_from: measures whose scalars it makes as well. needs: keys that a target must have. reads: keys besides
-    that it looks at. rules: JSON Schema of keys of the target. cells: dotted keys that must be numbers in each cell.
-    beside: what it is given beside a result or a stream (see `metrics.inputs`). searches: whether it is given
-    selections instead of results.
+    all. takes_from: measures whose scalars it makes as well. needs: keys that a target must have. rules: JSON Schema of
+    keys of the target. cells: dotted keys that must be numbers in each cell. beside: what it is given beside a result
+    or a stream (see `metrics.inputs`). searches: whether it is given selections instead of results.
     """
 
     name: str
@@ -65,7 +50,6 @@ class Measure:
     named_by: str | None = None
     takes_from: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    reads: tuple[str, ...] = ()
     rules: Mapping = field(default_factory=dict)
     cells: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
@@ -82,14 +66,13 @@ class Measure:
 class Renderer:
     """What a renderer draws, and what it asks of a target.
 
-    draws: `table` or `figure`. needs, reads, rules: as of a measure. head: which every net must have that it draws.
+    draws: `table` or `figure`. needs, rules: as of a measure. head: which every net must have that it draws.
     prints: whether it is given the paper's own lines as well.
     """
 
     name: str
     draws: str
     needs: tuple[str, ...] = ()
-    reads: tuple[str, ...] = ()
     rules: Mapping = field(default_factory=dict)
     head: str | None = None
     prints: bool = False
@@ -138,18 +121,6 @@ def metrics_of(target: Mapping) -> list[str]:
         return list(measure.metrics)
     named = target[measure.named_by]
     return [named] if isinstance(named, str) else list(named)
-
-
-def measured_keys(target: Mapping) -> set[str]:
-    """The keys of a target, given with its defaults, that decide what is measured."""
-    measure = measures()[target["measure"]]
-    return {"measure", *filter(None, [measure.named_by]), *measure.needs, *measure.reads}
-
-
-def rendered_keys(target: Mapping) -> set[str]:
-    """The keys of a target that decide how what was measured is shown."""
-    renderer = renderers()[target["render"]]
-    return {*ALWAYS_READ, *renderer.needs, *renderer.reads}
 
 
 def _refused(other: Measure, measure: Measure) -> dict:

@@ -11,7 +11,7 @@ from clpapers.metrics import accuracy, forgetting, lifelong
 from clpapers.metrics.class_frequency import chunk_times
 from clpapers.metrics.factors import flat
 
-MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"], "reads": ["points", "per_class", "undefined"]}
+MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"]}
 METRICS = {
     "final_accuracy": {"unit": "%", "better": "larger", "competing": "test"},
     "per_class_accuracy": {"unit": "%", "better": "larger", "competing": "test"},

@@ -8,7 +8,7 @@ from clpapers.targets.notes import Notes, named
 from clpapers.targets.numbers import numbers
 from clpapers.targets.table import Table
 
-RENDERER = {"draws": "table", "reads": ["decimals"]}
+RENDERER = {"draws": "table"}
 
 
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:

@@ -10,7 +10,7 @@ from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import chances, clocks, failures, numbers, row_and_column
 from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus
 
-RENDERER = {"draws": "table", "needs": ["metrics"], "reads": ["decimals", "spread", "ideal"]}
+RENDERER = {"draws": "table", "needs": ["metrics"]}
 
 ABSENT = "N.A."  # a combination that the experiment leaves out, where the target has no name for it
 
