@@ -69,12 +69,8 @@ def train(
 
     Returns
     -------
-    For each seed a dictionary, in which classes are a learner's outputs (`Course.class_of_output`), with
-    `steps`; `test`: for each restriction that it is evaluated under (`course.views`) correct and total per class after
-    the last step, in evaluation mode, and `chance`, the share that a uniform guess would be expected to get right;
-    `probes`: positions in the stream of the items whose retention is followed, the times (items seen) of evaluation,
-    and for each time the packed bits, in base64, of whether the probes seen so far are classified correctly, all
-    classes competing;
+    For each seed a dictionary, in which classes are a learner's outputs (`Course.class_of_output`), with `steps`;
+    `test` (`FinalTest`) and `probes` (`Probes`), in evaluation mode;
     `online`: for each step the number of stream items classified correctly before they are learnt, and their mean
     loss (null for a learner that never looks at the stream batch, or says nothing of it); `memory`: items, bytes,
     items per class;
@@ -82,9 +78,8 @@ def train(
     the learner says of itself; `diverged`: the first step whose loss was no finite number, null where there is none
     (on the stream batch; of a learner that never looks at it, on what it trains on); `learner_bytes`: what the
     learner holds in the end (`holdings.learner_bytes`).
-    With `evaluation.shots` also `tasks`, each task's tests (`evaluation.tasks`), and therein `memory`, those of the
-    learner's episodic memory (`MemoryAccuracy`) where it has one of these tasks. With `evaluation.every` also `events`,
-    the tests along the stream (`Events`).
+    With `evaluation.shots` also `tasks`, each task's tests (`evaluation.tasks`, `MemoryAccuracy`), and with
+    `evaluation.every` also `events`, the tests along the stream (`Events`).
 
     A seed for which memory does not suffice, not even alone, has only its number and `out_of_memory`: true.
     """

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from clpapers.runs.course import Course
-from clpapers.runs.evaluation.answers import judged, number, whole_test
+from clpapers.runs.evaluation.answers import classified, number, whole_test
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.holdings import learner_bytes
 from clpapers.runs.images import Images
@@ -36,7 +36,8 @@ class Events(Evaluator):
 
     def test(self, t: int, learner: Learner) -> tuple[np.ndarray, np.ndarray, list[float], list[dict[str, int]]]:
         """Classes seen, bool [S, K], items right, int64 [S, K], and each seed's area (`auroc`) and bytes."""
-        right, confidence = judged(learner, self.images, self.items, self.labels, self.tasks)
+        asked = (self.items, self.labels, self.tasks)
+        right, confidence = classified(learner, self.images, *asked, {"none": None}, confidence=True).values()
         seen = self.first < self.steps[t]
         known = np.take_along_axis(seen, self.truth, axis=1)
         correct = np.stack([self._per_class(y[mine]) for y, mine in zip(self.truth, right)])

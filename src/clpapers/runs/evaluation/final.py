@@ -49,7 +49,7 @@ class FinalTest(Evaluator):
         ]
 
     def result(self, s: int) -> dict:
-        """As `test`: under each restriction items right and in total, class by class, and the chance level."""
+        """As `test`: under each restriction items right and in total, by class, and the expected share of a guess."""
         return {"test": self.taken[0][s]}
 
 

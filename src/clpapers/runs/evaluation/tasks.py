@@ -123,11 +123,11 @@ class TaskUncertainty(TaskAccuracy):
 
     def test(self, t: int, learner: Learner) -> list[np.ndarray]:
         """Of each task the mean over its items, float [S]."""
-        return [self._mean(j, learner) for j in range(self.tasks.count)]
-
-    def _mean(self, j: int, learner: Learner) -> np.ndarray:
-        found = uncertainties(learner, self.tasks.images, self.tasks.items[j])
-        return np.array([each[mine].mean(dtype=float) for each, mine in zip(found, self.tasks.valid[j])])
+        tasks = self.tasks
+        found = (uncertainties(learner, tasks.images, items) for items in tasks.items)
+        return [
+            np.array([each[mine].mean(dtype=float) for each, mine in zip(*pair)]) for pair in zip(found, tasks.valid)
+        ]
 
     def result(self, s: int) -> dict:
         """In `tasks`: after each chunk k, of each task j, `mutual_information[k][j]`, null where it is not finite."""
