@@ -36,7 +36,7 @@ class Probes(Evaluator):
         return classified(learner, setting.images, *seen, {"none": None})["none"]
 
     def result(self, s: int) -> dict:
-        """As `probes`: positions in the stream, times (items seen), and for each the base64 of its bits, 1 for right."""
+        """As `probes`: positions in the stream, times (items seen), and for each base64 of packed bits, 1 for right."""
         packed = []
         for time, right in zip(self.steps.values(), self.taken):
             seen = right[s, : int((self.positions[s] < time).sum())]
