@@ -1,7 +1,5 @@
 """What a learner answers: whether it classifies items rightly, and how uncertain it is."""
 
-from __future__ import annotations
-
 import collections
 import math
 from collections.abc import Iterator, Sequence

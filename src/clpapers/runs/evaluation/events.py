@@ -1,7 +1,5 @@
 """Tests along the stream: how right the learner is after every n items, and whether it knows what it has not seen."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The test after the last step, under each restriction."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

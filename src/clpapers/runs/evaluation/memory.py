@@ -1,7 +1,5 @@
 """The tests on episodic memories: how right each task's memory is after each task (`agem`, appendix D.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

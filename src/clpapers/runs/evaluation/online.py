@@ -1,7 +1,5 @@
 """What the learner says of each stream batch before it learns it."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -1,7 +1,5 @@
 """The stream's own items, asked for again: how much of its past the learner retains."""
 
-from __future__ import annotations
-
 import base64
 
 import numpy as np

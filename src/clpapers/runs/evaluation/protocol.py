@@ -1,7 +1,5 @@
 """What every evaluator is: when its tests are due, how one is taken, and what a seed's result says of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from clpapers.runs.learners import Learner

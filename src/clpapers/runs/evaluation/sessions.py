@@ -1,7 +1,5 @@
 """All evaluators of one run."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 

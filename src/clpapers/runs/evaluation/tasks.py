@@ -1,7 +1,5 @@
 """Every task's test: how right each is after each task, and how fast a new one is learnt (`agem`, section 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
