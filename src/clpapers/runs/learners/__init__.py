@@ -69,7 +69,8 @@ class Learner:
     looks: whether a step looks at the stream batch itself; if not, it is not even gathered.
     own_nets: whether the learner makes its nets itself; if so, `net` is None unless it says otherwise.
     uncertainty: of a learner that has this method, how uncertain it is of images x, [S, B] in nats, the mutual
-        information of prediction and weights; it answers in evaluation, and is asked after each task (`TaskTests`).
+        information of prediction and weights; it answers in evaluation, and is asked after each
+        task (`TaskUncertainty`).
     passing: attributes with what belongs to steps of the stream or to tests, not to the learner
         (`holdings.learner_bytes`).
     """
