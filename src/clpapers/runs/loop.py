@@ -299,6 +299,7 @@ def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) 
         tasks=stacked(c.tasks.train for c in courses),
         may_hold=stacked(c.tasks.may_hold for c in courses),
         masks=stacked(masks) if masks else None,
+        evaluation=cell["evaluation"],
     )
 
 
