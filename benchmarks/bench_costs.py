@@ -41,7 +41,7 @@ from clpapers.report.work import Sizes
 from clpapers.runs import learners, loop, nets
 from clpapers.runs.gans import GANs
 from clpapers.runs.images import Images
-from clpapers.runs.learners import backward, cross_entropy
+from clpapers.runs.losses import backward, cross_entropy
 from clpapers.runs.nets.stacked import stack
 from clpapers.runs.optimizers import OPTIMIZERS
 from clpapers.streams import orders

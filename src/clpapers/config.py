@@ -18,6 +18,8 @@ from pathlib import Path
 import jsonschema
 import yaml
 
+from clpapers import catalogue
+from clpapers.catalogue import Method
 from clpapers.streams.chunks import CLASS_CHUNKS, chunks_of_classes, classes_of, overlapping_classes
 from clpapers.streams.oracles import shared_out
 from clpapers.streams.orders import canonical, slug
@@ -289,6 +291,14 @@ def seed_range(text: str) -> range:
     """`"0-19"` → range(0, 20)."""
     first, last = map(int, text.split("-"))
     return range(first, last + 1)
+
+
+def methods() -> dict[str, Method]:
+    """The methods by name; raises `ConfigError` for a learner's file whose declaration is not right."""
+    try:
+        return catalogue.methods()
+    except catalogue.DeclarationError as error:
+        raise ConfigError(str(error)) from None
 
 
 def all_papers() -> list[str]:
@@ -656,16 +666,16 @@ class Plan:
 
     def _learner_options(self, file: Path, at: tuple, label: str, options: dict, written: dict) -> None:
         """Refuse options that the method does not take, at the place `at` in `file`."""
-        learners, there = schema("paper")["$defs"]["learner_options"]["const"], written.get("learners", {})
+        there = written.get("learners", {})
         if label not in there:
             raise ConfigError(f"{file}: {_key(at)}: '{label}' is not one of {', '.join(there)}")
         method = options.get("method", there[label].get("method", label))
-        if method not in learners:
-            raise ConfigError(f"{file}: {_key(at)}.method: '{method}' is not one of {', '.join(learners)}")
+        if method not in methods():
+            raise ConfigError(f"{file}: {_key(at)}.method: '{method}' is not one of {', '.join(methods())}")
         rules = {
             "type": "object",
             "additionalProperties": False,
-            "properties": learners[method] | {"method": {}, "cell": {}},
+            "properties": methods()[method].options | {"method": {}, "cell": {}},
         }
         validate(options, rules, file, at)
 
@@ -861,7 +871,7 @@ class Plan:
     def _takes(content: dict, learner: str, key: str) -> bool:
         """Whether a learner's method has the option that a grid's `key` names, such as `learner.epochs`."""
         method = content["learners"][learner].get("method", learner)
-        options = schema("paper")["$defs"]["learner_options"]["const"][method]
+        options = methods()[method].options
         for part in key.split(".")[1:]:
             if part not in options:
                 return False
@@ -922,17 +932,17 @@ class Plan:
         spec = merge(merge(self._base(content, dataset), options.pop("cell", {})), patch)
         method = options.pop("method", learner)
         options |= over or {}
-        needed = schema("paper")["$defs"]["learner_options"]["const"][method]
-        for option in needed:
+        for option in methods()[method].options:
             if option not in options:
                 raise ConfigError(f"{file}: {where}: learner {method} needs a value for '{option}'")
         spec |= {"dataset": dataset, "learner": {"name": method, **options}}
+        measured = {key: name for name, each in methods().items() for key in each.measures}
         for part, options in schema("paper")["$defs"]["cell"]["properties"].items():
             if part not in spec:
                 raise ConfigError(f"{file}: {where}: '{part}' is missing")
             if options.get("$ref") in ("#/$defs/budget", "#/$defs/evaluation"):
                 for option in schema("paper")["$defs"][part]["properties"]:
-                    optional = part == "evaluation" and option in ("batch", "every", "oracles", "shots")
+                    optional = part == "evaluation" and option in ("batch", "every", "oracles", "shots", *measured)
                     if option not in spec[part] and not optional:
                         raise ConfigError(f"{file}: {where}: {part} needs a value for '{option}'")
         spec["order"] = self._order(file, where, spec["order"], spec["dataset"])
@@ -940,19 +950,25 @@ class Plan:
         self._scaling(file, where, spec)
         if "features" in self.datasets[dataset]:
             spec["features"] = self.datasets[dataset]["features"]
-        for key, value in schema("paper")["$defs"]["learner_needs"]["const"].get(method, {}).items():
+        declared = methods()[method].given(spec["learner"])
+        for key, allowed in declared.needs.items():
             found = functools.reduce(lambda block, part: block[part], key.split("."), spec)
-            allowed = value if isinstance(value, list) else [value]
             if found not in allowed:
                 raise ConfigError(f"{file}: {where}: learner {method} needs {key} {' or '.join(allowed)}, not {found}")
-        self._fits(f"{file}: {where}", spec)
-        if "cycles" in spec["order"] and method in schema("paper")["$defs"]["learner_of_tasks_that_come_once"]["const"]:
+        for key in spec["evaluation"]:
+            if key in measured and key not in declared.measures:
+                raise ConfigError(
+                    f"{file}: {where}: evaluation.{key}: learner {method} does not measure it; write it in the cell of "
+                    f"a learner that does, such as {measured[key]}"
+                )
+        self._fits(f"{file}: {where}", declared, spec)
+        if "cycles" in spec["order"] and declared.tasks_once:
             raise ConfigError(
                 f"{file}: {where}: order.cycles: learner {method} needs tasks that come once; leave it out"
             )
-        return Cell.of(self.scale, *self._looked_at(file, where, content, spec))
+        return Cell.of(self.scale, *self._looked_at(file, where, content, declared, spec))
 
-    def _looked_at(self, file: Path, where: str, content: dict, spec: dict) -> tuple[dict, str]:
+    def _looked_at(self, file: Path, where: str, content: dict, method: Method, spec: dict) -> tuple[dict, str]:
         """A cell's description without what its learner does not look at, and the view that its results are for.
 
         The restriction at test decides only how a run is read, so that it becomes the view. A learner that looks at no
@@ -961,38 +977,31 @@ class Plan:
         learner, order, called = spec["learner"], spec["order"], spec["oracle"]
         restriction = RESTRICTIONS[spec["restriction"]["name"]]
         oracle = self._oracle(file, where, content, called, spec["dataset"], aligned=restriction.aligned)
-        definitions = schema("paper")["$defs"]
-        table, special = (
-            definitions["learner_looks_at"]["const"],
-            [f"{learner['name']} {k} {v}" for k, v in learner.items()],
-        )
-        looks_at = next(filter(None, map(table.get, [*special, learner["name"]])), [])
         if restriction.test == "data" and order["name"] not in CLASS_CHUNKS:
             named = spec["restriction"]["name"]
             raise ConfigError(f"{file}: {where}: restriction {named} needs an order of {' or '.join(CLASS_CHUNKS)}")
-        if oracle["name"] == "entropy" and "changes" in looks_at:
+        if oracle["name"] == "entropy" and "changes" in method.looks_at:
             raise ConfigError(
                 f"{file}: {where}: learner {learner['name']} needs an oracle that names tasks, not entropy"
             )
-
-        if "widths" in learner:
+        for option in method.by_tasks:
             tasks = order.get("tasks", 1) if oracle["name"] == "chunks" else oracle.get("tasks", 1)
-            models = str(len(oracle["shares"]) if "shares" in oracle else tasks)
-            if models not in learner["widths"]:
-                there = ", ".join(learner["widths"])
-                raise ConfigError(f"{file}: {where}: learner.widths: {models} models are not among {there}")
+            tasks = str(len(oracle["shares"]) if "shares" in oracle else tasks)
+            if tasks not in learner[option]:
+                there = ", ".join(learner[option])
+                raise ConfigError(f"{file}: {where}: learner.{option}: {tasks} tasks are not among {there}")
         one_task = oracle["name"] == "none" or oracle.get("tasks") == 1
         present = spec["restriction"].get("train") == "present"  # which are known without an oracle
         train, view, evaluated = restriction.train, restriction.test, {}
-        if one_task or "competing" not in looks_at or (oracle["name"] == "random_tasks" and not present):
+        if one_task or "competing" not in method.looks_at or (oracle["name"] == "random_tasks" and not present):
             train = "none"  # all classes compete
         elif train == "oracle" and present:
             train = "present"
         seen = oracle  # what the learner sees of it
-        if train != "oracle" and "tasks" not in looks_at:
-            if one_task or "changes" not in looks_at:
+        if train != "oracle" and "tasks" not in method.looks_at:
+            if one_task or "changes" not in method.looks_at:
                 seen = {"name": "none"}
-                learner = learner_without_changes(learner)
+                learner = {"name": method.without_changes} if method.without_changes else learner
             elif order["name"] in MIXING and oracle["name"] != "chunks":
                 seen = {"name": "mixed"}
         if seen != oracle or oracle["name"] == "none":
@@ -1059,16 +1068,15 @@ class Plan:
                     f"{file}: {where}: net.weights {net['weights']} needs {wanted}; or write weights: none"
                 )
 
-    def _fits(self, at: str, spec: dict) -> None:
-        """Refuse what a learner asks of its images or of its memory and they do not give."""
-        learner, order, classes = spec["learner"], spec["order"], self._classes(spec["dataset"])
+    def _fits(self, at: str, method: Method, spec: dict) -> None:
+        """Refuse what a method asks of its images or of its memory and they do not give."""
+        order, classes, multiple = spec["order"], self._classes(spec["dataset"]), method.image_sides
         height, width, _ = self.datasets[spec["dataset"]]["shape"]
-        halved = learner["name"] == "cn_dpm" or learner.get("gan", {}).get("name") in ("gan_conv", "dcgan")
-        if halved and (height % 4 or width % 4):
+        if height % multiple or width % multiple:
             raise ConfigError(
-                f"{at}: learner {learner['name']} needs sides that are multiples of 4 pixels, not {height}×{width}"
+                f"{at}: learner {method.name} needs sides that are multiples of {multiple} pixels, not {height}×{width}"
             )
-        if "write" in learner:  # an episodic memory: items of each class of each task
+        if method.memory_of_classes:
             slots = len(classes_of(order, classes))
             if order["name"] in ("split_overlapping", "permuted_pixels"):
                 slots = order["tasks"] * order.get("per_task", classes)
@@ -1176,12 +1184,6 @@ class Plan:
         """The result files that hold the given seeds of a cell (all wanted seeds if None)."""
         blocks = [b for b in self.blocks(cell) if seeds is None or (b[0] <= seeds[-1] and seeds[0] <= b[-1])]
         return [cell.folder / f"{block_name(block)}.json" for block in blocks]
-
-
-def learner_without_changes(learner: dict) -> dict:
-    """What a learner is as long as the task never changes: EWC and SI are the single net."""
-    table = schema("paper")["$defs"]["learner_without_changes"]["const"]
-    return {"name": table[learner["name"]]} if learner["name"] in table else learner
 
 
 def reductions(target: Target, paper_scale: Target) -> list[str]:

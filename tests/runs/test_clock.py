@@ -8,6 +8,7 @@ from tiny import CHUNKS, CPU, DOMAINS, OPTIONS, SPLIT, cell
 
 from clpapers.runs import learners, loop
 from clpapers.runs.clock import Clock
+from clpapers.runs.learner import Setting
 from clpapers.runs.learners.single import Single
 from clpapers.streams import orders
 
@@ -105,7 +106,7 @@ def test_what_is_trained_for_a_test_counts(learner, training, times, data, clock
         monkeypatch.setattr(owner, method, later)
 
     method = learners.find(learner)
-    slow(learners.Setting if learner == "offline" else method, training, 100)  # there, of each training's net
+    slow(Setting if learner == "offline" else method, training, 100)  # there, of each training's net
     slow(method, "scores", 1000)
     spec = cell(learner, OPTIONS[learner], "mlp", order=SPLIT, oracle=CHUNKS)
     spec["evaluation"] |= {"every": 50, "shots": 0, "points": 1}

@@ -22,6 +22,7 @@ from clpapers.runs.evaluation.online import Online
 from clpapers.runs.evaluation.sessions import Evaluation
 from clpapers.runs.holdings import learner_bytes
 from clpapers.runs.images import Images
+from clpapers.runs.learner import Learner, Setting
 from clpapers.runs.nets.stacked import Stack, stack
 from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import Stream
@@ -145,7 +146,7 @@ def _out_of_memory(error: Exception) -> bool:
 class Run:
     """A stack on its way through its steps: all that the steps to come depend on, and what the past ones left."""
 
-    learner: learners.Learner
+    learner: Learner
     online: Online
     clock: Clock
     taken: dict[str, list] = dataclasses.field(default_factory=dict)  # what the tests found, by evaluator
@@ -180,7 +181,7 @@ def _train_stack(
             now = setting.step(t)
             online.take(*learner.observe(t, images(setting.items[:, now]), setting.labels[:, now]))
         else:
-            online.take(learner.observe(t, None, None))
+            online.take(*learner.observe(t, None, None))
         evaluation.take(t, clock)
         run.step = t + 1
         if run.step < steps and checkpoint.due():
@@ -192,7 +193,7 @@ def _train_stack(
     return [_result(s, c, steps, learner, online, evaluation.result(s)) for s, c in enumerate(courses)]
 
 
-def _result(s: int, c: Course, steps: int, learner: learners.Learner, online: Online, tests: dict[str, dict]) -> dict:
+def _result(s: int, c: Course, steps: int, learner: Learner, online: Online, tests: dict[str, dict]) -> dict:
     """What `train` returns for the stack's seed number s."""
     return {
         "seed": c.seed,
@@ -212,7 +213,7 @@ def _result(s: int, c: Course, steps: int, learner: learners.Learner, online: On
     }
 
 
-def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) -> learners.Setting:
+def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) -> Setting:
     """What the learner of some courses is given."""
     device, outputs = images.pixels.device, courses[0].outputs
 
@@ -232,7 +233,7 @@ def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) 
         return built
 
     masks = [c.masks for c in courses if c.masks is not None]
-    return learners.Setting(
+    return Setting(
         images=images,
         items=stacked(c.items for c in courses),
         labels=stacked(c.labels for c in courses),
@@ -247,4 +248,5 @@ def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) 
         tasks=stacked(c.tasks.train for c in courses),
         may_hold=stacked(c.tasks.may_hold for c in courses),
         masks=stacked(masks) if masks else None,
+        evaluation=cell["evaluation"],
     )

@@ -9,7 +9,7 @@ import torch
 
 from clpapers.runs.course import Course
 from clpapers.runs.images import Images
-from clpapers.runs.learners import Learner
+from clpapers.runs.learner import Learner
 
 BATCH = 500  # images of up to 64 × 64 in colour; of larger ones as many as have as many values
 VALUES = BATCH * 3 * 64 * 64

@@ -10,7 +10,7 @@ from clpapers.runs.evaluation.answers import classified, number, whole_test
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.holdings import learner_bytes
 from clpapers.runs.images import Images
-from clpapers.runs.learners import Learner
+from clpapers.runs.learner import Learner
 
 
 class Events(Evaluator):

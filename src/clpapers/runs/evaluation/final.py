@@ -10,7 +10,7 @@ from clpapers.runs.course import Course, views
 from clpapers.runs.evaluation.answers import classified, whole_test
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.images import Images
-from clpapers.runs.learners import Learner
+from clpapers.runs.learner import Learner
 
 
 class FinalTest(Evaluator):

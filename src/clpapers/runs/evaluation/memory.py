@@ -7,7 +7,7 @@ import torch
 
 from clpapers.runs.evaluation.answers import classified
 from clpapers.runs.evaluation.protocol import Evaluator
-from clpapers.runs.learners import Learner
+from clpapers.runs.learner import Learner
 from clpapers.runs.memories.episodic import EpisodicMemory
 
 

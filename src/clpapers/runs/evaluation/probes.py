@@ -8,7 +8,7 @@ import torch
 from clpapers.randomness import generator
 from clpapers.runs.evaluation.answers import classified
 from clpapers.runs.evaluation.protocol import Evaluator
-from clpapers.runs.learners import Learner, Setting
+from clpapers.runs.learner import Learner, Setting
 
 
 class Probes(Evaluator):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from clpapers.runs.learners import Learner
+from clpapers.runs.learner import Learner
 
 
 class Evaluator:

@@ -12,7 +12,7 @@ from clpapers.runs.evaluation.probes import Probes
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.evaluation.tasks import LearningCurves, TaskAccuracy, TaskItems, TaskUncertainty
 from clpapers.runs.images import Images
-from clpapers.runs.learners import Learner
+from clpapers.runs.learner import Learner
 from clpapers.runs.memories.episodic import EpisodicMemory
 
 

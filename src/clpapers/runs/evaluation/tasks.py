@@ -9,7 +9,7 @@ from clpapers.runs.course import Course, CourseError, chunk_tasks
 from clpapers.runs.evaluation.answers import classified, number, uncertainties
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.images import Images
-from clpapers.runs.learners import Learner
+from clpapers.runs.learner import Learner
 
 
 class TaskItems:
