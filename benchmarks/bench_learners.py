@@ -31,7 +31,7 @@ OPTIONS = {
     "cbrs": {"replay": "uniform", "forward": "separate"},
     "gdumb": {"memory_batch": bare.MEMORY_BATCH},
     "gmed": {"alpha": bare.ALPHA, "beta": bare.BETA, "decay": 0.0, "sign": "paper"},
-    "ace": {"mask": "present"},
+    "ace": {},
 }
 NETS = {  # name → net, (H, W, C) of the images, classes
     "mlp": ({"name": "mlp", "hidden": [256, 256]}, (28, 28, 1), 10),

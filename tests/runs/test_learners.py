@@ -233,7 +233,7 @@ def test_gmed_edit_on_a_linear_net():
 
 def test_ace_masked_classes_get_no_gradient(data, streams):
     """With an empty memory only the stream's loss acts: the head's rows of absent classes do not move."""
-    spec = cell("ace", {"mask": "present"}, "mlp")
+    spec = cell("ace", {}, "mlp")
     given = setting(spec, data, streams)
     learner = learners.create(spec["learner"], given)
     head = learner.parameters[-2]

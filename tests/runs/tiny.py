@@ -25,6 +25,7 @@ NETS = {
     "resnet18": {"name": "resnet18", "width": 2, "pool": True, "head": "linear", "weights": "none"},
     "embedding": {"name": "resnet18_reduced", "width": 2, "head": "joint_embedding"},
 }
+MEASURED = {"gradients": {"batches": 3, "size": 4, "repetitions": 2}, "trace": 5}  # by learners that declare it
 BY_TASK = {"batch": "task", "optimizer": "adam", "learning_rate": 0.01}  # budget of learners of whole tasks
 NONE, MIXED, CHUNKS = {"name": "none"}, {"name": "mixed"}, {"name": "chunks"}
 RANDOM = {"name": "random", "length": None}
@@ -38,8 +39,8 @@ def split(tasks: int, *, aligned: bool = True) -> dict:
 
 
 def cell(learner, options, net="resnet", *, oracle=NONE, train="none", order=RANDOM, oracles=None, **budget):
-    """A complete cell on the tiny problem, in float64, with the budget and the scaling that its learner needs."""
-    needs = METHODS[learner].given(options).needs
+    """A complete cell on the tiny problem, in float64: with what its learner needs, and what only it measures."""
+    method = METHODS[learner].given(options)
     return {
         "dataset": "tiny",
         "order": order,
@@ -49,9 +50,10 @@ def cell(learner, options, net="resnet", *, oracle=NONE, train="none", order=RAN
         "net": NETS[net],
         "budget": {"optimizer": "sgd", "learning_rate": 0.1, "batch": 5, "replay_batch": 4, "memory": 20}
         | budget
-        | (BY_TASK if "budget.batch" in needs else {}),
-        "scaling": needs.get("scaling", ["symmetric"])[0],
-        "evaluation": {"points": 3, "probes": 17, "test": None, "oracles": oracles or {}},
+        | (BY_TASK if "budget.batch" in method.needs else {}),
+        "scaling": method.needs.get("scaling", ["symmetric"])[0],
+        "evaluation": {"points": 3, "probes": 17, "test": None, "oracles": oracles or {}}
+        | {key: MEASURED[key] for key in method.measures},
         "precision": "float64",
     }
 

@@ -128,7 +128,7 @@ def piece(at: str, block: dict) -> None:
 # --- cells -----------------------------------------------------------------------------------------------------
 
 
-def parts(at: str, method: Method, spec: dict) -> None:
+def parts(at: str, facts: Facts, method: Method, spec: dict) -> None:
     """Refuse a cell that lacks a part, or a value of its learner, budget or evaluation."""
     for option in method.options:
         if option not in spec["learner"]:
@@ -138,7 +138,7 @@ def parts(at: str, method: Method, spec: dict) -> None:
             raise ConfigError(f"{at}: '{part}' is missing")
         if options.get("$ref") in ("#/$defs/budget", "#/$defs/evaluation"):
             for option in schema("paper")["$defs"][part]["properties"]:
-                optional = part == "evaluation" and option in ("batch", "every", "oracles", "shots")
+                optional = part == "evaluation" and option in ("batch", "every", "oracles", "shots", *facts.measured)
                 if option not in spec[part] and not optional:
                     raise ConfigError(f"{at}: {part} needs a value for '{option}'")
 
@@ -152,6 +152,12 @@ def cell(at: str, facts: Facts, method: Method, spec: dict) -> None:
         found = functools.reduce(lambda block, part: block[part], key.split("."), spec)
         if found not in allowed:
             raise ConfigError(f"{at}: learner {method.name} needs {key} {' or '.join(allowed)}, not {found}")
+    for key in spec["evaluation"]:
+        if key in facts.measured and key not in method.measures:
+            raise ConfigError(
+                f"{at}: evaluation.{key}: learner {method.name} does not measure it; write it in the cell of a learner "
+                f"that does, such as {facts.measured[key]}"
+            )
     height, width, _ = facts.datasets[dataset]["shape"]
     if height % multiple or width % multiple:
         raise ConfigError(

@@ -18,6 +18,8 @@ FEATURES = 2048  # numbers that a ResNet-50 makes of an image
 class Facts:
     """`settings`, `datasets`, `weights` and `methods` at a scale, by their names in the files that say so.
 
+    measured: of each measurement that only some methods know how to take, one that does.
+
     Raises `ConfigError` for anything wrong in these files.
     """
 
@@ -34,6 +36,7 @@ class Facts:
             self.methods = catalogue.methods()
         except catalogue.DeclarationError as error:
             raise ConfigError(str(error)) from None
+        self.measured = {key: name for name, method in self.methods.items() for key in method.measures}
         fetched = {name: facts for name, facts in self.datasets.items() if "features" not in facts}
         for dataset in self.settings.get("stand_ins", {}):
             one_of(f"{self.file}: stand_ins", dataset, fetched)

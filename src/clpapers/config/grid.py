@@ -80,7 +80,7 @@ class Grid:
     def cell(self, at: str, dataset: str, label: str, over: Sequence[Layer] = (), options: dict | None = None) -> Cell:
         """One complete cell; `over` is laid over what data set and learner say, `options` over the learner's."""
         spec = self.written(dataset, label, over, options or {})
-        checks.parts(at, self.method(label), spec)
+        checks.parts(at, self.facts, self.method(label), spec)
         spec["order"] = checks.order(at, self.facts, spec["order"], dataset)
         if "features" in self.facts.datasets[dataset]:
             spec["features"] = self.facts.datasets[dataset]["features"]

@@ -33,6 +33,7 @@ class Setting:
     oracle: the cell's oracle. tasks: int64 [S, n], the task that it gives each stream position, with `task_count`
         of them. may_hold: bool [S, tasks, K], the classes that each task may hold.
     masks: bool [S, T, K], the classes that compete at each training step; None where all do.
+    evaluation: the cell's, in which a learner finds what it is to measure.
     """
 
     images: Images
@@ -49,6 +50,7 @@ class Setting:
     tasks: torch.Tensor
     may_hold: torch.Tensor
     masks: torch.Tensor | None
+    evaluation: dict
 
     def init(self, purpose: str = "init") -> list[int]:
         """One seed for `torch.manual_seed` a stream, drawn for a purpose."""

@@ -72,7 +72,6 @@ class VCLCoreset(VCL):
             samples=samples,
             prediction_samples=prediction_samples,
             prior_weight=prior_weight,
-            gradients=None,
         )
         self.coreset, self.coreset_epochs, self.previous = coreset, coreset_epochs, prior == "previous"
         steps = range(len(setting.ends))
