@@ -440,15 +440,6 @@ class Selection:
         return Cell.of(self.scale, spec | {"selection": self.spec}, cell.view)
 
 
-def fill(spec: dict, chosen: dict) -> dict:
-    """A cell's description with the `chosen` values, by dotted key, where it says that they are selected."""
-    for key, value in chosen.items():
-        part, option = key.split(".")
-        if spec[part].get(option) == SELECTED:
-            spec = spec | {part: spec[part] | {option: value}}
-    return spec
-
-
 @dataclasses.dataclass(frozen=True)
 class Target:
     """One table or figure of one paper at one scale, resolved."""
