@@ -9,17 +9,19 @@ import numpy as np
 import pytest
 import yaml
 
+from clpapers import jobs
 from clpapers.cli import main
+from clpapers.cli.runs import fill
 from clpapers.config.files import read_yaml
 from clpapers.config.layers import merge
-from clpapers.config.model import SELECTED, Cell, fill
+from clpapers.config.model import SELECTED, Cell
 from clpapers.config.paths import block_name, block_seeds
 from clpapers.config.plan import Plan
 from clpapers.config.reductions import reductions
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import check_settings
 from clpapers.datasets.arrays import instances
-from clpapers.metrics.inputs import inputs_of
+from clpapers.metrics.inputs import read
 from clpapers.streams.stream import load
 
 ROOT = Path(__file__).parents[1]
@@ -573,12 +575,12 @@ def test_results_are_read_with_what_stands_beside_them_though_a_seed_did_not_fit
     Path(PAPER).write_text(TEXT[PAPER] + COSTS)
     here = plan()
     table = here.targets["tiny/table7"]
-    files, inputs = inputs_of(here, table)
+    files = jobs.of(here, table.metrics).inputs
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)
         seeds = [{"seed": 0, "test": {"none": {"total": [1]}}}, {"seed": 1, "out_of_memory": True}]
         file.write_text(json.dumps({"name": file.name, "seeds": seeds}))
-    factors, key, result, record, net = next(inputs())
+    factors, key, result, record, net = next(read(here, table, files))
     assert (factors["learner"], key) == ("er", table.cells[0][1].hash)
     assert result["seeds"] == [{"seed": 0, "test": {"total": [1]}}, {"seed": 1, "out_of_memory": True}]
     assert (record["name"], net["name"]) == ("seeds0-1.record.json", "mnist.json")
@@ -592,8 +594,8 @@ def test_costs_are_measured_from_results_their_records_and_nets():
     assert len(results) == 4
     records = [path.with_suffix(".record.json") for path in results]
     net = Path("results/tiny/runs/nets/tiny/mnist.json")
-    assert sorted(inputs_of(here, table)[0]) == sorted([*results, *records, net])
-    assert inputs_of(here, here.targets["tiny/table1"])[0][0].name == "seeds0-1.json"
+    assert sorted(jobs.of(here, table.metrics).inputs) == sorted([*results, *records, net])
+    assert jobs.of(here, here.targets["tiny/table1"].metrics).inputs[0].name == "seeds0-1.json"
 
 
 # --- merging -------------------------------------------------------------------------------------------------

@@ -2,20 +2,23 @@
 
 import itertools
 import re
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from clpapers import desiderata, jobs
+from clpapers.cli import targets as commands
 from clpapers.config.model import Cell, Selection, Target
 from clpapers.config.plan import Plan
 from clpapers.config.schemas import schema
 from clpapers.config.settings import all_papers
-from clpapers.provenance import code_digest
 from clpapers.report.desiderata import table
 from clpapers.runs.course import course, views
 from clpapers.streams import orders
 from clpapers.streams.restrictions import RESTRICTIONS
+from clpapers.targets import curves, notes
 
 FACTS = {"classes": list("abcd"), "train": 40}
 NONE, MIXED, CHUNKS = {"name": "none"}, {"name": "mixed"}, {"name": "chunks"}
@@ -379,8 +382,10 @@ def test_task_free_streams():
 
 
 def test_what_a_rendering_says_and_is_made_of(monkeypatch):
-    made = PLAN.targets["agem/figure6"]
-    monkeypatch.setattr(jobs, "read_record", lambda path: {})
-    assert jobs.notes(PLAN, made).desiderata == desiderata.line(made, PLAN.datasets)
-    modules = "clpapers.targets.curves", "clpapers.targets.figure"
-    assert jobs.render_code(made) == code_digest(*modules, "clpapers.desiderata") != code_digest(*modules)
+    made, printed = PLAN.targets["agem/figure6"], []
+    monkeypatch.setattr(notes, "read_record", lambda path: {})
+    monkeypatch.setattr(pd, "read_csv", lambda path: None)
+    monkeypatch.setattr(curves, "render", lambda target, frame, notes: printed.append(notes.desiderata))
+    task = SimpleNamespace(plan=PLAN, job=jobs.of(PLAN, made.outputs[0]), reduced=lambda target: [])
+    commands._drawn(task)
+    assert printed == [desiderata.line(made, PLAN.datasets)]

@@ -7,7 +7,7 @@ where all of them do. `targets.verdicts` decides them.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from clpapers import catalogue_metrics as catalogue
 from clpapers.config.files import CONFIG, read_yaml
@@ -68,6 +68,11 @@ class Claim:
         """The names, with their papers', of the targets whose metrics decide it."""
         sides = [self.spec["of"], self.spec["than"] if isinstance(self.spec.get("than"), dict) else {}]
         return list(dict.fromkeys(f"{self.paper}/{side.get('target', self.spec['target'])}" for side in sides))
+
+
+def claiming(papers: Collection[str]) -> list[str]:
+    """Those of the papers that have claims, in the order of the file."""
+    return [paper for paper in read_yaml(FILE) if paper in papers]
 
 
 def read(plan: Plan, originals: Mapping[str, Target]) -> dict[str, list[Claim]]:

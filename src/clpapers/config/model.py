@@ -118,15 +118,6 @@ class Selection:
         return Cell.of(self.scale, spec | {"selection": self.spec}, cell.view)
 
 
-def fill(spec: dict, chosen: dict) -> dict:
-    """A cell's description with the `chosen` values, by dotted key, where it says that they are selected."""
-    for key, value in chosen.items():
-        part, option = key.split(".")
-        if spec[part].get(option) == SELECTED:
-            spec = spec | {part: spec[part] | {option: value}}
-    return spec
-
-
 @dataclasses.dataclass(frozen=True)
 class Target:
     """One table or figure of one paper at one scale, resolved."""
@@ -168,7 +159,7 @@ class Target:
     @property
     def measured(self) -> dict:
         """The keys that its metrics are made from: those that the code which measures it mentions, and no others."""
-        mentioned = texts(f"clpapers.metrics.{self.spec['measure']}") | texts("clpapers.metrics.inputs", imported=False)
+        mentioned = texts(f"clpapers.metrics.{self.spec['measure']}") | texts("clpapers.metrics.inputs", alone=True)
         return {key: value for key, value in self.spec.items() if key in mentioned}
 
     @property
