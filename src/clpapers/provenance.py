@@ -102,9 +102,8 @@ def _parsed(path: Path) -> tuple[str, frozenset[str]]:
             imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-        if documented and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
     digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
     return digest, frozenset(name for name in imported if name.split(".")[0] == PACKAGE.name)
 
@@ -257,7 +256,7 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     facts: anything else the record must hold, JSON-serialisable (cell, seeds, target, …).
     """
     outputs, inputs = list(outputs), list(inputs)
-    read, data = _chained(inputs), {}
+    read, data = _chained(inputs), dict[str, dict]()
     _date(inputs)
     for item in read:
         if Path(item["path"]).parts[0] != "config":  # what people wrote stands on no data
