@@ -1,4 +1,4 @@
-"""Writes docs/targets.md: every target with its command, its runs and its cost at the papers' settings. `make targets`."""
+"""Writes docs/targets.md, every target with its command, runs and cost at the papers' settings: `make targets`."""
 
 import subprocess
 from pathlib import Path
@@ -7,9 +7,10 @@ PAGE = Path(__file__).with_suffix(".md")
 HEAD = """\
 # Targets
 
-Every table, figure and number of the five papers, at their settings: the command that makes it, the runs that it needs and what they
-cost. Targets share runs, so the last line is less than the sum. A target called `sensitivity` is part neither of its paper nor of `all`.
-At another scale the path says so: `results/smoke/…`. How costs are predicted, and how far that was right: [costs.md](costs.md).
+Every table, figure and number of the five papers, at their settings: the command that makes it, the runs that it needs
+and what they cost. Targets share runs, so the last line is less than the sum. A target called `sensitivity` is part
+neither of its paper nor of `all`. At another scale the path says so: `results/smoke/…`. How costs are predicted, and
+how far that was right: [costs.md](costs.md).
 
 `make targets` writes this page.
 

@@ -9,7 +9,7 @@ from clpapers.runs.memories import Draws
 
 
 class GDumb(Replay):
-    """GDUMB. Prabhu et al. 2020; the extension that stf announces but does not print, as docs/decisions/stf.md reads it.
+    """GDUMB. Prabhu et al. 2020; the extension that stf announces, as docs/decisions/stf.md reads it.
 
     memory: greedy, written before the step.  The net learns from the memory only, one step a stream batch.
 
