@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from clpapers import catalogue
+from clpapers import catalogue, catalogue_metrics
 from clpapers.streams.chunks import CLASS_CHUNKS
 
 DESIDERATA = {
@@ -19,56 +19,6 @@ DESIDERATA = {
     "D": "no unconstrained retraining on old tasks",
     "E": "more than two tasks",
 }
-# What competes where a metric's items are answered: the classes of an item's task, those that the restriction at test
-# leaves, those that compete in training, or all; under "none", no item is answered.
-COMPETING = {
-    "task": (
-        "average_accuracy",
-        "forgetting",
-        "worst_forgetting",
-        "lca10",
-        "lca10_sum",
-        "zero_shot",
-        "memory_accuracy",
-        "memory_worst_forgetting",
-        "average_accuracy_by_task",
-        "forgetting_by_task",
-        "zero_shot_by_task",
-        "learning_curve",
-        "lca_by_step",
-    ),
-    "test": ("final_accuracy", "per_class_accuracy"),
-    "training": ("stream_loss",),
-    "all": (
-        "average_information_retention",
-        "information_retention",
-        "online_accuracy",
-        "forgetting_events",
-        "never_learnt",
-        "unforgettable",
-        "single_head_accuracy",
-        "single_head_accuracy_by_task",
-        "omega_all",
-        "accuracy_by_time",
-    ),
-    "none": (
-        "mutual_information_by_task",
-        "seen_unseen_auc",
-        "roc",
-        "mean_predictive_entropy",
-        "likelihood_gradient",
-        "gradient_ratio",
-        "training_minutes",
-        "training_seconds",
-        "training_memory",
-        "testing_memory",
-        "violations_by_task",
-        "entropy_captured",
-        "unknown_auroc",
-        "memory_by_time",
-    ),
-}
-BY_METRIC = {metric: competes for competes, metrics in COMPETING.items() for metric in metrics}
 YES, HEADS, KNOWN = "yes", "no (a head a task)", "no (task known at test)"
 
 
@@ -89,7 +39,7 @@ def declare(target, datasets: dict) -> dict[str, str]:
 
     Returns no letter for a target that is made of no runs.
     """
-    cells, metrics = target.cells, target.spec.get("metrics", [])
+    cells, metrics = target.cells, catalogue_metrics.metrics_of(target.spec)
     if target.selections:  # points of a grid differ in hyper-parameters only
         cells = [(factors, search.points[0][1]) for factors, search in target.selections]
         metrics = [search.metric for _, search in target.selections]
@@ -168,7 +118,7 @@ def _trains_by_task(cell: dict) -> bool:
 
 def _no_labels_at_test(cell: dict, view: str, metrics: Iterable[str]) -> str:
     oracle, order = cell["oracle"], cell["order"]
-    competing = {BY_METRIC[metric] for metric in metrics} - {"none"}
+    competing = {catalogue_metrics.metrics()[metric].competing for metric in metrics} - {"none"}
     if not competing:
         return "n/a (nothing is tested)"
     restricting = {

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+MEASURE = {"needs": ["nets"]}
+
 
 def measure(target: dict, inputs: Iterable[tuple[str, dict]]) -> pd.DataFrame:
     """List the layers of every net.

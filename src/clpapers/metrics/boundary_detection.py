@@ -10,6 +10,14 @@ from numpy.typing import ArrayLike
 
 from clpapers.metrics.factors import flat
 
+MEASURE = {"needs": ["grid"]}
+METRICS = {
+    "mutual_information": {"unit": "nats", "over": "epochs"},
+    "jump": {"over": "epochs"},
+    "threshold_from": {},
+    "threshold_below": {},
+}
+
 
 def jumps(values: ArrayLike, starts: Sequence[int]) -> np.ndarray:
     """Each value over the running mean of those before it, float [T]; NaN for the first.

@@ -11,7 +11,18 @@ import pandas as pd
 from clpapers.metrics.factors import flat
 from clpapers.metrics.learning import OUT_OF_MEMORY
 
-METRICS = ("training_seconds", "training_memory", "testing_memory")
+MEASURE = {
+    "named_by": "metrics",
+    "needs": ["grid", "metrics"],
+    "cells": ["order.tasks", "budget.batch"],
+    "beside": ["record", "net"],
+}
+METRICS = {
+    "training_seconds": {"unit": "s", "better": "smaller"},
+    "training_memory": {"unit": "MB", "better": "smaller"},
+    "testing_memory": {"unit": "MB", "better": "smaller"},
+}
+
 MB = 1e6
 
 

@@ -9,6 +9,9 @@ import pandas as pd
 
 from clpapers.metrics.intervals import summarise
 
+MEASURE = {"named_by": "metrics", "needs": ["simulations", "metrics"]}
+METRICS = {"entropy_captured": {"unit": "%"}}
+
 
 def measure(target: dict, inputs: Iterable[np.ndarray]) -> pd.DataFrame:
     """Average the simulations.

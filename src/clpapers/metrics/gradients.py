@@ -9,7 +9,12 @@ import pandas as pd
 
 from clpapers.metrics.factors import flat
 
-METRICS = ("likelihood_gradient", "gradient_ratio", "mean_predictive_entropy")
+MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"]}
+METRICS = {
+    "likelihood_gradient": {"over": "batches"},
+    "gradient_ratio": {"over": "batches"},
+    "mean_predictive_entropy": {"unit": "nats"},
+}
 
 
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFrame:

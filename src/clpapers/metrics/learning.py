@@ -11,6 +11,38 @@ from clpapers.metrics import accuracy, forgetting, lifelong
 from clpapers.metrics.class_frequency import chunk_times
 from clpapers.metrics.factors import flat
 
+MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"]}
+METRICS = {
+    "final_accuracy": {"unit": "%", "better": "larger", "competing": "test"},
+    "per_class_accuracy": {"unit": "%", "better": "larger", "competing": "test"},
+    "average_information_retention": {"unit": "%", "better": "larger", "competing": "all"},
+    "online_accuracy": {"unit": "%", "better": "larger", "competing": "all"},
+    "forgetting_events": {"unit": "events", "better": "smaller", "competing": "all"},
+    "never_learnt": {"unit": "%", "better": "smaller", "competing": "all"},
+    "unforgettable": {"unit": "%", "better": "larger", "competing": "all"},
+    "average_accuracy": {"unit": "%", "better": "larger", "competing": "task"},
+    "forgetting": {"better": "smaller", "competing": "task"},
+    "worst_forgetting": {"better": "smaller", "competing": "task"},
+    "lca10": {"better": "larger", "competing": "task"},
+    "lca10_sum": {"better": "larger", "competing": "task"},
+    "zero_shot": {"unit": "%", "better": "larger", "competing": "task"},
+    "single_head_accuracy": {"unit": "%", "better": "larger", "competing": "all"},
+    "seen_unseen_auc": {"better": "larger"},
+    "memory_accuracy": {"unit": "%", "better": "larger", "competing": "task"},
+    "memory_worst_forgetting": {"better": "smaller", "competing": "task"},
+    "information_retention": {"unit": "%", "better": "larger", "competing": "all", "over": "time"},
+    "stream_loss": {"unit": "nats", "better": "smaller", "competing": "training", "over": "time"},
+    "average_accuracy_by_task": {"unit": "%", "better": "larger", "competing": "task", "over": "tasks"},
+    "single_head_accuracy_by_task": {"unit": "%", "better": "larger", "competing": "all", "over": "tasks"},
+    "forgetting_by_task": {"better": "smaller", "competing": "task", "over": "tasks"},
+    "zero_shot_by_task": {"unit": "%", "better": "larger", "competing": "task", "over": "tasks"},
+    "violations_by_task": {"unit": "steps", "better": "smaller", "over": "tasks"},
+    "learning_curve": {"unit": "%", "better": "larger", "competing": "task", "over": "steps"},
+    "lca_by_step": {"better": "larger", "competing": "task", "over": "steps"},
+    "roc": {"better": "larger", "over": "false positives"},
+    "mutual_information_by_task": {"over": "models and tasks"},
+}
+
 Curve = tuple[np.ndarray, np.ndarray]  # times, values
 SHOTS = 10  # β of `agem`'s learning curves
 DIVERGED, OUT_OF_MEMORY = "diverged", "out_of_memory"

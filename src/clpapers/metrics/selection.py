@@ -10,6 +10,13 @@ import pandas as pd
 from clpapers.metrics.factors import flat
 from clpapers.metrics.learning import DIVERGED, OUT_OF_MEMORY, SCALARS
 
+MEASURE = {
+    "takes_from": ["learning"],
+    "needs": ["grid"],
+    "searches": True,
+    "rules": {"grid": {"additionalProperties": False, "properties": {"dataset": {}, "learner": {}}}},
+}
+
 
 def choose(search: dict, published: dict, grid: list[dict], runs: dict[str, list[dict]]) -> dict:
     """Score every point of a grid and take the best; of equals the first.

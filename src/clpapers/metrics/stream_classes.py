@@ -10,6 +10,9 @@ import pandas as pd
 from clpapers.metrics.class_frequency import chunk_times, class_frequency, prevalence
 from clpapers.metrics.factors import flat
 
+MEASURE = {"named_by": "statistic", "needs": ["streams", "statistic", "chunks"]}
+METRICS = {"class_frequency": {"over": "time"}, "prevalence": {"over": "time"}}
+
 
 def measure(target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray]]) -> pd.DataFrame:
     """Measure every stream.

@@ -9,6 +9,12 @@ import pandas as pd
 
 from clpapers.metrics.factors import flat
 
+MEASURE = {
+    "needs": ["streams"],
+    "rules": {"streams": {"items": {"properties": {"dataset": {"pattern": "^(?!toy-)"}}}}},
+    "beside": ["instances"],
+}
+
 
 def measure(
     target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray, np.ndarray]]

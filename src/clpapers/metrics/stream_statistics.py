@@ -9,6 +9,12 @@ import pandas as pd
 
 from clpapers.metrics.intervals import summarise
 
+MEASURE = {
+    "needs": ["streams"],
+    "rules": {"streams": {"items": {"properties": {"dataset": {"pattern": "^(?!toy-)"}}}}},
+    "beside": ["test_labels", "image_shape"],
+}
+
 
 def measure(
     target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray, np.ndarray, tuple[int, int, int]]]

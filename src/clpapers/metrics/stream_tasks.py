@@ -9,6 +9,8 @@ import pandas as pd
 
 from clpapers.metrics.factors import flat
 
+MEASURE = {"needs": ["streams"], "rules": {"streams": {"items": {"required": ["oracle"]}}}, "beside": ["tasks"]}
+
 
 def measure(
     target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray, np.ndarray]]

@@ -14,6 +14,14 @@ from clpapers.metrics.factors import flat
 from clpapers.metrics.learning import CHANCE_PREFIX, OUT_OF_MEMORY
 from clpapers.streams.chunks import CLASS_CHUNKS
 
+MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"], "cells": ["evaluation.every"]}
+METRICS = {
+    "omega_all": {"better": "larger", "competing": "all", "needs": ["ideal"]},
+    "unknown_auroc": {"better": "larger"},
+    "accuracy_by_time": {"unit": "%", "better": "larger", "competing": "all", "over": "items"},
+    "memory_by_time": {"unit": "MB", "better": "smaller", "over": "items"},
+}
+
 
 def omega_all(learner: ArrayLike, offline: ArrayLike) -> float:
     """Ω_all (Hayes et al., eq. 1): the mean over testing events of a learner's accuracy divided by the offline one's.
@@ -62,7 +70,6 @@ CURVES: dict[str, Callable[[np.ndarray, dict], np.ndarray]] = {
     "accuracy_by_time": lambda alpha, events: 100 * alpha,  # %
     "memory_by_time": lambda alpha, events: np.array([held["training"] for held in events["learner_bytes"]]) / MB,
 }
-METRICS = ("omega_all", "unknown_auroc", *CURVES)
 CHANCES: dict[str, Callable[[dict], float]] = {  # expected of a uniform guess among all classes
     "accuracy_by_time": lambda events: 100 / len(events["total"]),
     "unknown_auroc": lambda events: 0.5,

@@ -9,6 +9,8 @@ import pandas as pd
 
 from clpapers.metrics.factors import flat
 
+MEASURE = {"needs": ["streams"]}
+
 
 def measure(target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray]]) -> pd.DataFrame:
     """List every item of every stream.

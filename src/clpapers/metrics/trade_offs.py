@@ -9,7 +9,14 @@ import pandas as pd
 from clpapers.metrics import cost, learning
 from clpapers.metrics.learning import OUT_OF_MEMORY
 
-MINUTES = "training_minutes"
+MEASURE = {
+    "named_by": "metrics",
+    "takes_from": ["learning", "cost"],
+    "needs": ["grid", "metrics"],
+    "cells": ["order.tasks"],
+    "beside": ["record", "net"],
+}
+METRICS = {"training_minutes": {"unit": "min", "better": "smaller"}}
 
 
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) -> pd.DataFrame:
@@ -31,7 +38,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) 
         frames.append(learning.measure(target | {"metrics": learnt}, [(factors, cell, result)]))
         costs = cost.measure(target, [(factors, cell, result, *beside)])
         seconds = costs[costs["metric"] == "training_seconds"]
-        costs = pd.concat([costs, seconds.assign(metric=MINUTES, value=seconds["value"] / 60)])
+        costs = pd.concat([costs, seconds.assign(metric="training_minutes", value=seconds["value"] / 60)])
         wanted = costs["metric"].isin(set(target["metrics"]) - set(learnt) - {OUT_OF_MEMORY})
         frames.append(costs[wanted])
     return pd.concat([frame for frame in frames if not frame.empty], ignore_index=True)

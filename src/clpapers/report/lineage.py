@@ -10,7 +10,10 @@ from pathlib import Path
 import pandas as pd
 
 from clpapers import provenance
-from clpapers.config import Cell, ConfigError, Plan, Target, stream_path
+from clpapers.config.model import Cell, Target
+from clpapers.config.paths import stream_path
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
 from clpapers.metrics.factors import flat
 from clpapers.provenance import ProvenanceError, read_record, record_path
 from clpapers.targets.notes import named

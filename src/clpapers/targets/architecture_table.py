@@ -7,6 +7,8 @@ import pandas as pd
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.table import Table
 
+RENDERER = {"draws": "table"}
+
 
 def _alike(layers: pd.DataFrame) -> pd.DataFrame:
     """A net's layers with those alike in one outermost block (the path up to its first dot) counted together.

@@ -8,13 +8,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import failures, without
 from clpapers.targets.style import STYLE, legend_above, panels, variants
 
-RELATIVE = ("training_seconds", "training_memory")  # costs: shares of the highest method's
+RENDERER = {"draws": "figure", "needs": ["metrics"]}
 
 
 @mpl.rc_context(STYLE)
@@ -25,7 +26,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     Parameters
     ----------
-    target: keys `metrics` (scalars; those of `RELATIVE` are divided by the highest mean of their panel), `grid` (orders
+    target: keys `metrics` (scalars; costs are divided by the highest mean of their panel), `grid` (orders
         data sets and learners), `names` (of levels, and of metrics with the sense in which they are good).
     data: columns `dataset`, `learner`, `seed`, `metric`, `value`, as measured by `learning` and `cost`.
     """
@@ -43,7 +44,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
         for panel, metric in zip(axes, metrics):
             bars = summary[(summary["dataset"] == dataset) & (summary["metric"] == metric)].set_index("learner")
             finite = bars.loc[np.isfinite(bars["mean"]), ["mean", "half_width"]]
-            if metric in RELATIVE:
+            if catalogue.metrics()[metric].measure == "cost":
                 finite = finite / finite["mean"].max()
             for i, learner in enumerate(learners):
                 colour, hatched = looks[learner]

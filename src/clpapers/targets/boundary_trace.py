@@ -10,6 +10,8 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.style import SERIES, STYLE, panels
 
+RENDERER = {"draws": "figure"}
+
 METRICS = ("mutual_information", "jump")
 
 

@@ -15,6 +15,8 @@ from clpapers.streams.chunks import CLASS_CHUNKS
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.style import STYLE, class_colours, legend_above, panels, stream_title
 
+RENDERER = {"draws": "figure"}
+
 PALEST = 0.55  # share of white in the colour of a category's last instance
 BOX, LINE = 0.9, 0.65  # heights of a batch's box and of its items' line, where lines are 1 apart
 LISTED_UP_TO = 12  # categories

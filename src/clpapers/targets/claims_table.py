@@ -7,40 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers.claims import SOURCE, TRENDS, Claim, Part, Side
 from clpapers.targets.notes import REDUCED, STANDIN, Notes, named
 from clpapers.targets.table import Table
 from clpapers.targets.verdicts import CONTRADICTED, VERDICTS, Decided, Verdict
 
-POINTS = "points"  # of percent
-UNITS = {
-    **dict.fromkeys(
-        (
-            "final_accuracy",
-            "average_information_retention",
-            "average_accuracy",
-            "average_accuracy_by_task",
-            "single_head_accuracy",
-            "single_head_accuracy_by_task",
-            "zero_shot_by_task",
-            "memory_accuracy",
-            "never_learnt",
-            "unforgettable",
-            "accuracy_by_time",
-        ),
-        POINTS,
-    ),
-    "entropy_captured": POINTS,
-    "forgetting_events": "events",
-    "training_seconds": "s",
-    "training_minutes": "min",
-    "training_memory": "MB",
-    "memory_by_time": "MB",
-    "violations_by_task": "steps",
-    "stream_loss": "nats",
-    "mean_predictive_entropy": "nats",
-    "mutual_information": "nats",
-}
 EXPLANATION = (
     "What the paper says, as a test on what was measured here ({seeds} runs a cell). Effect: the difference that the "
     "test is on, or the ratio (×), with its Student-t 95 % interval, paired by seed where both sides learnt from the "
@@ -63,7 +35,8 @@ def unit(claim: Claim, side: Side) -> str:
     """What a claim's effect is measured in: × of ratios, nothing where the metric is a pure number."""
     if claim.spec.get("ratio"):
         return "×"
-    return " ".join(filter(None, [UNITS.get(side.metric, ""), "a level" if claim.spec["test"] in TRENDS else ""]))
+    of_metric = catalogue.metrics()[side.metric].unit.replace("%", "points")
+    return " ".join(filter(None, [of_metric, "a level" if claim.spec["test"] in TRENDS else ""]))
 
 
 def words(claim: Claim, specs: Mapping[str, Mapping]) -> str:

@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from clpapers.targets.notes import Notes, levels
 from clpapers.targets.style import STYLE, class_colours, panels, stream_title
 
+RENDERER = {"draws": "figure", "needs": ["chunks"]}
+
 LEGEND_UP_TO = 12  # classes
 
 

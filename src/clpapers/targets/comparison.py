@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from clpapers.config import read_csv, schema
+from clpapers.config.reported import read_csv
+from clpapers.config.schemas import schema
 from clpapers.metrics.intervals import Difference, critical, welch_from_summary
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.numbers import numbers, row_and_column

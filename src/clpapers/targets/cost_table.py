@@ -10,11 +10,18 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from clpapers.config import ConfigError
+from clpapers.config.refusals import ConfigError
 from clpapers.metrics.cost import MB, METRICS
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import clocks, failures, numbers
 from clpapers.targets.table import Table, plus_minus
+
+RENDERER = {
+    "draws": "table",
+    "needs": ["metrics", "ratios", "decimals"],
+    "rules": {"decimals": {"type": "integer"}},
+    "prints": True,
+}
 
 SECONDS, *PHASES = METRICS
 RATIO = "time_ratio"

@@ -14,6 +14,8 @@ from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import failures, row_and_column, without
 from clpapers.targets.style import GUESS, STYLE, legend_above, panels, stream_title, variants
 
+RENDERER = {"draws": "figure", "needs": ["metrics", "grid"]}
+
 MARKED_UP_TO = 10  # points of a line
 TOP = {"ha": "center", "va": "top", "size": 5.5, "color": "0.35"}
 

@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.style import STYLE, TEN, WIDTH, panels
 
+RENDERER = {"draws": "figure", "needs": ["nets"], "head": "joint_embedding"}
+
 HEIGHT = 1.75  # inches, of a net
 IMAGES, DESCRIPTORS, TOGETHER = 1.25, 0.35, 0.8  # where their centres stand above the bottom, in inches
 TALLEST, LOWEST, GAP = 0.62, 0.14, 0.11  # boxes and the arrows between them, in inches

@@ -11,6 +11,8 @@ from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import row_and_column
 from clpapers.targets.style import MARKERS, SERIES, STYLE, panels
 
+RENDERER = {"draws": "figure", "needs": ["metrics", "grid"]}
+
 SPREAD = 0.05  # octaves between the methods' points, so that their intervals do not cover each other
 
 

@@ -13,8 +13,6 @@ import pandas as pd
 from clpapers.provenance import write_text
 from clpapers.targets.table import Table
 
-TABLE_SUFFIXES = (".csv", ".md", ".tex", ".html")
-
 _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",

@@ -8,6 +8,8 @@ from clpapers.targets.notes import Notes, named
 from clpapers.targets.numbers import numbers
 from clpapers.targets.table import Table
 
+RENDERER = {"draws": "table"}
+
 
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     """Print mean, interval and number of simulations.

@@ -5,19 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import chances, clocks, failures, numbers, row_and_column
 from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus
 
-LOWER_IS_BETTER = (
-    "forgetting_events",
-    "never_learnt",
-    "forgetting",
-    "worst_forgetting",
-    "memory_worst_forgetting",
-    "training_minutes",
-)
-UNRANKED = ("mean_predictive_entropy",)
+RENDERER = {"draws": "table", "needs": ["metrics"]}
+
 ABSENT = "N.A."  # a combination that the experiment leaves out, where the target has no name for it
 
 
@@ -62,8 +56,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
             ]
             mean = these["mean"].iloc[: len(methods)].replace(np.inf, np.nan)  # a method that diverged is never best
             mean = mean.mask(unranked)
-            best = mean.min() if metric in LOWER_IS_BETTER else mean.max()
-            bold[heading] = [*(mean == best) & (metric not in UNRANKED), *[False] * (len(rows) - len(methods))]
+            best = {"larger": mean.max(), "smaller": mean.min(), None: np.nan}[catalogue.metrics()[metric].better]
+            bold[heading] = [*(mean == best), *[False] * (len(rows) - len(methods))]
     body, bold, standin = pd.DataFrame(body), pd.DataFrame(bold), None
     if column != "dataset":
         standin = next((dataset for dataset in data["dataset"] if dataset in notes.standins), None)

@@ -12,6 +12,8 @@ from clpapers.targets.numbers import failures
 from clpapers.targets.style import GUESS, SERIES, STYLE, panels
 from clpapers.targets.table import plus_minus
 
+RENDERER = {"draws": "figure"}
+
 SEED = {"alpha": 0.25, "linewidth": 0.5}
 CURVE, AREA = "roc", "seen_unseen_auc"
 

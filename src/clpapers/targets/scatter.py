@@ -14,6 +14,8 @@ from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import clocks, failures
 from clpapers.targets.style import GUESS, MARKERS, SERIES, STYLE, legend_above, panels
 
+RENDERER = {"draws": "figure", "needs": ["metrics"]}
+
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:

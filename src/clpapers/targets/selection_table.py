@@ -8,6 +8,8 @@ import pandas as pd
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus
 
+RENDERER = {"draws": "table"}
+
 FIXED = ("dataset", "learner", "cell", "metric", "score", "failure", "selected", "published")
 
 

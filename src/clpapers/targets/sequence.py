@@ -15,6 +15,8 @@ from matplotlib.ticker import PercentFormatter
 from clpapers.targets.notes import Notes
 from clpapers.targets.style import SERIES, STYLE, panels, stream_title
 
+RENDERER = {"draws": "figure", "needs": ["chunks"]}
+
 PALE = 0.7  # share of white in the colour of a class that does not dominate its chunk
 LEGIBLE = 0.04  # share of a chunk from which on a box has room for a label
 LISTED_UP_TO = 12  # classes

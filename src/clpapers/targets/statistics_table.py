@@ -8,6 +8,8 @@ from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import numbers
 from clpapers.targets.table import Table
 
+RENDERER = {"draws": "table"}
+
 
 def _cell(mean: float, detail: str) -> str:
     """`299.7 (293–300)`, `2,500`, or the detail alone where there is no number."""

@@ -11,6 +11,8 @@ from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.style import SERIES, STYLE, panels, stream_title
 
+RENDERER = {"draws": "figure"}
+
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:

@@ -11,6 +11,8 @@ from scipy.stats import beta
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.style import STYLE, class_colours, panels
 
+RENDERER = {"draws": "figure"}
+
 INNER = 0.95  # share of the time axis that sets the density axis: a Beta may be infinite at the ends
 LEVEL = {"rotation": 0, "ha": "right", "va": "center"}  # labels of axes too low for upright text
 

@@ -12,6 +12,8 @@ from clpapers.targets.numbers import failures
 from clpapers.targets.style import STYLE, panels
 from clpapers.targets.table import plus_minus
 
+RENDERER = {"draws": "figure", "needs": ["metrics"]}
+
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:

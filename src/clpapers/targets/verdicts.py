@@ -10,15 +10,14 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers.claims import CURVE, Claim, Part, Side
 from clpapers.metrics.intervals import CONFIDENCE, critical, holm
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.comparison import NOT_COMPARABLE
-from clpapers.targets.results_table import LOWER_IS_BETTER
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
 VERDICTS = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_COMPARABLE)
-MORE_IS_WORSE = (*LOWER_IS_BETTER, "forgetting_by_task", "violations_by_task")
 ONE_SIDED = (1 - CONFIDENCE) / 2
 
 
@@ -101,7 +100,7 @@ def sample(frame: pd.DataFrame, side: Side) -> pd.Series:
         rows = rows.sort_values("time", kind="stable")
     if rows.empty:
         raise Obstacle("not measured")
-    if side.metric not in MORE_IS_WORSE:
+    if catalogue.metrics()[side.metric].better != "smaller":
         rows = rows.assign(value=rows["value"].replace(np.inf, -np.inf))
     values = rows.groupby("seed")["value"].agg("std" if side.take == "sd" else side.take).dropna()
     if values.empty:
