@@ -170,8 +170,10 @@ def test_seeds_that_are_through_are_not_trained_again(data, chunked, monkeypatch
     assert json.dumps(loop.train(spec, data, chunked, CPU, seconds, kept)) == undisturbed
     assert told == [(1, t) for t in range(2, 6)]
     assert kept.resumed == [{"seeds": [1], "step": 2}]
-    assert seconds.keys() == taken.keys() == {0, 1}
-    assert min(seconds.values()) > 0
+    assert seconds.keys() == taken.keys() == {"training_seconds", "testing_seconds"}
+    for key in taken:
+        assert seconds[key].keys() == taken[key].keys() == {0, 1}
+        assert min(seconds[key].values()) > 0
 
 
 def test_a_stack_that_did_not_fit_is_not_tried_again(data, chunked, monkeypatch):

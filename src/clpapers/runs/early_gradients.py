@@ -7,7 +7,7 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.course import CourseError
-from clpapers.runs.evaluation import number
+from clpapers.runs.evaluation.answers import number
 from clpapers.runs.variational import Gaussian, Noise, Variational, entropy, kl, likelihood_loss
 
 
