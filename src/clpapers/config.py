@@ -702,6 +702,9 @@ class Plan:
             for learner in pair:
                 if learner not in spec.get("grid", {}).get("learner", []):
                     raise ConfigError(f"{file}: {at}.ratios[{i}]: {learner!r} is not in the grid")
+        for variant in spec.get("variants", {}):
+            if variant not in spec.get("grid", {}).get("learner", []):
+                raise ConfigError(f"{file}: {at}.variants: {variant!r} is not in the grid")
         grid = spec.get("grid", {})
         for key in ("rows", "columns"):
             if spec.get(key, "dataset") not in ("row", "dataset", *grid):

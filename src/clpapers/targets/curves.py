@@ -14,7 +14,7 @@ from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import failures, row_and_column, without
 from clpapers.targets.style import GUESS, STYLE, legend_above, panels, stream_title, variants
 
-RENDERER = {"draws": "figure", "needs": ["metrics", "grid"], "reads": ["spread", "cell"]}
+RENDERER = {"draws": "figure", "needs": ["metrics", "grid"], "reads": ["spread", "cell", "variants"]}
 
 MARKED_UP_TO = 10  # points of a line
 TOP = {"ha": "center", "va": "top", "size": 5.5, "color": "0.35"}
@@ -59,7 +59,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     for axes, metric in zip(grid, metrics):
         for panel, level in zip(axes, columns):
             lines = summary[(summary["metric"] == metric) & (summary[column] == level)]
-            for learner, (colour, dashed) in variants(learners).items():
+            for learner, (colour, dashed) in variants(target, learners).items():
                 line = lines[lines[row] == learner]
                 style = {"color": colour, "linestyle": "--" if dashed else "-"}
                 few = x != "time" or len(line) <= MARKED_UP_TO
