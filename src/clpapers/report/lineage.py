@@ -299,32 +299,20 @@ def _short(path: str, stage: str) -> str:
     return "\n".join(parts[3:] if parts[0] == "results" and len(parts) > 3 else parts[1:] or parts)
 
 
-def _layers(boxes: dict, arrows: set[tuple[str, str]]) -> dict[str, int]:
-    """The longest way from each box to the one that nothing descends from."""
-    readers: dict[str, list[str]] = {}
-    for a, b in arrows:
-        readers.setdefault(a, []).append(b)
-
-    @functools.cache
-    def layer(name: str) -> int:
-        return max((layer(reader) + 1 for reader in readers.get(name, [])), default=0)
-
-    return {name: layer(name) for name in boxes}
-
-
 def picture(node: dict, path: Path | str, one_by_one: int = ONE_BY_ONE) -> None:
     """Draw a tree, from the data on the left to the file on the right, as an SVG: same tree, same bytes.
 
     A box whose files are not as recorded has a red border and says so.
     """
     import matplotlib as mpl
+    import networkx
     from matplotlib.figure import Figure
 
     boxes, arrows = graph(node, one_by_one)
-    layers = _layers(boxes, arrows)
-    columns: dict[int, list[str]] = {}
-    for name, layer in layers.items():
-        columns.setdefault(layer, []).append(name)
+    readers = networkx.DiGraph((reader, read) for read, reader in arrows)
+    readers.add_nodes_from(boxes)
+    layers = enumerate(networkx.topological_generations(readers))  # by the longest way to the file
+    columns = {layer: sorted(names, key=list(boxes).index) for layer, names in layers}
     deepest, tallest = max(columns), max(map(len, columns.values()))
     place = {
         name: ((deepest - layer) * WIDTH, (len(names) - 1) / 2 * HEIGHT - i * HEIGHT)

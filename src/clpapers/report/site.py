@@ -303,8 +303,8 @@ class HtmlTable:
 def _read_tables(file: Path) -> list[HtmlTable]:
     """The tables of such a page; those whose every row has a heading can be sorted."""
     found = []
-    for block in re.findall(r"^<div.*?>$.*?^</div>$", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
-        division = ElementTree.fromstring(block)
+    body = file.read_text(encoding="utf-8").partition("<body>")[2].partition("</body>")[0]  # well-formed XML
+    for division in ElementTree.fromstring(f"<body>{body}</body>"):
         table = division.find("table")
         caption = table.find("caption")
         table.remove(caption)
