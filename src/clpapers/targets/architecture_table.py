@@ -37,7 +37,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
         blocks = _alike(layers)
         first = ~blocks["block"].duplicated()
         lines += [
-            ["", block * shown, f"{count} × {layer}" if count > 1 else layer, str(output), f"{parameters:,}"]
+            ["", block if shown else "", f"{count} × {layer}" if count > 1 else layer, str(output), f"{parameters:,}"]
             for shown, (block, layer, count, output, parameters) in zip(first, blocks.itertuples(index=False))
         ]
         lines.append(["", "Total", "", "", f"{total:,}"])

@@ -11,7 +11,7 @@ from clpapers import catalogue_metrics as catalogue
 from clpapers.claims import SOURCE, TRENDS, Claim, Part, Side
 from clpapers.targets.notes import REDUCED, STANDIN, Notes, named
 from clpapers.targets.table import Table
-from clpapers.targets.verdicts import CONTRADICTED, VERDICTS, Decided, Verdict
+from clpapers.targets.verdicts import CONTRADICTED, VERDICTS, ClaimVerdict, Decided
 
 EXPLANATION = (
     "What the paper says, as a test on what was measured here ({seeds} runs a cell). Effect: the difference that the "
@@ -123,7 +123,11 @@ def part_name(part: Part, specs: Mapping[str, Mapping]) -> str:
 
 
 def render(
-    title: str, claims: list[Claim], verdicts: list[Verdict], specs: Mapping[str, Mapping], said: Mapping[str, Notes]
+    title: str,
+    claims: list[Claim],
+    verdicts: list[ClaimVerdict],
+    specs: Mapping[str, Mapping],
+    said: Mapping[str, Notes],
 ) -> Table:
     """One row a claim; the parts of those that have several in a table below.
 
@@ -208,7 +212,7 @@ def _contradicted(cells: pd.DataFrame) -> pd.DataFrame:
     return bold
 
 
-def _reason(verdict: Verdict, specs: Mapping[str, Mapping]) -> str:
+def _reason(verdict: ClaimVerdict, specs: Mapping[str, Mapping]) -> str:
     several = verdict.shown is not None and len(verdict.parts) > 1
     return "; ".join(
         filter(None, [verdict.reason, f"shown: {part_name(verdict.shown.part, specs)}" if several else ""])

@@ -88,7 +88,8 @@ def _draw(axes: Axes, target: dict, net: str, layers: pd.DataFrame) -> None:
 
     # together
     bias = int(head["parameters"]) - embedding
-    product = r"$\phi_\theta\,\psi_\omega^\top" + " + b" * bool(bias) + "$"
+    offset = " + b" if bias else ""
+    product = rf"$\phi_\theta\,\psi_\omega^\top{offset}$"
     size, left = (0.5, 0.3), room + 0.12
     last, centre = WIDTH - size[0] - 0.05, left + size[0] / 2
     box(axes, left, TOGETHER, size, JOINT, product, "", bool(bias))
