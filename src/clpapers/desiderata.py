@@ -35,8 +35,6 @@ def line(target, datasets: dict) -> str:
 def declare(target, datasets: dict) -> dict[str, str]:
     """What a target's runs meet: by letter of `DESIDERATA` a phrase, which says for which of its cells.
 
-    Parameters
-    ----------
     target: a `config.Target` (not imported, for all renderings depend on this module and some on no other that imports
         it). What its spec has under `desiderata`, by data set and letter, replaces what is derived.
     datasets: what config/datasets.yaml says, by name.
@@ -65,8 +63,6 @@ def declare(target, datasets: dict) -> dict[str, str]:
 def verdicts(cell: dict, view: str, metrics: Iterable[str], facts: dict) -> dict[str, str]:
     """Of each letter `yes`, `no` or `n/a`, with what there is to say of it in brackets.
 
-    Parameters
-    ----------
     cell, view: a cell's description, and the restriction that its results are read under (`config.Cell`).
     metrics: what is measured. facts: `classes` and `train` of the data set, from config/datasets.yaml.
     """

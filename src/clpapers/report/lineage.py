@@ -28,8 +28,6 @@ def tree(
 ) -> dict:
     """The ancestry of a file, down to the data sets.
 
-    Parameters
-    ----------
     digest: gives a file's SHA-256; by default each file of this tree is read once. Pass one
         `functools.cache(provenance.sha256)` to several calls to read none twice.
     keep: whether an input, by its path, is followed; all are by default.
@@ -78,16 +76,12 @@ def tree(
 def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[[str], str] | None = None) -> dict:
     """The ancestry of one number of a table: that of its CSV, of the target's runs with those of the number alone.
 
-    Parameters
-    ----------
     row, column: as the CSV prints them; its first two factors where it has no columns of that name (`selection`), its
         `net` and "" for a table of nets.
     digest: as for `tree`.
 
-    Returns
-    -------
-    As `tree`, and besides `row`, `column`; `value`: the CSV's lines on it, each a dictionary of texts; `cells`: of
-    each cell behind it `cell` (the hash), `factors`, `view` and `settings`, with what a selection chose filled in;
+    Returns as `tree`, and besides `row`, `column`; `value`: the CSV's lines on it, each a dictionary of texts; `cells`:
+    of each cell behind it `cell` (the hash), `factors`, `view` and `settings`, with what a selection chose filled in;
     `narrowed`: False where nothing says which files the number is made of, so that these are all of the table's.
 
     Raises `ConfigError` where the table has no such row or column, `ProvenanceError` where it is not built.
@@ -260,9 +254,7 @@ def graph(node: dict, one_by_one: int = ONE_BY_ONE) -> tuple[dict[str, dict], se
 
     Siblings are files of one stage, of one data set and of the same state.
 
-    Returns
-    -------
-    The boxes, by name: `label`, `stage`, `state` and `files`; and the pairs of an input's box and its reader's.
+    Returns the boxes, by name: `label`, `stage`, `state` and `files`; and the pairs of an input's box and its reader's.
     """
     files: dict[str, dict] = {}
     read: set[tuple[str, str]] = set()

@@ -134,8 +134,6 @@ class Shown:
 def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target], Notes]) -> None:
     """Write the report's files into `folder`.
 
-    Parameters
-    ----------
     plan: of all papers. papers: those to report on, all of whose targets and claims are built. notes: what a target
         says of itself.
 

@@ -24,8 +24,6 @@ def _alike(layers: pd.DataFrame) -> pd.DataFrame:
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     """List each net's layers block by block, its input above and its parameter total below them.
 
-    Parameters
-    ----------
     target: keys `title`, `caption`, `names` (of the nets).
     data: columns `net`, `input`, `classes`, `block`, `layer`, `output`, `parameters`, `total`, as measured by
         `architecture`.

@@ -24,8 +24,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     A method's versions have one colour, variants are hatched (`style.variants`).
 
-    Parameters
-    ----------
     target: keys `metrics` (scalars; costs are divided by the highest mean of their panel), `grid` (orders
         data sets and learners), `names` (of levels, and of metrics with the sense in which they are good).
     data: columns `dataset`, `learner`, `seed`, `metric`, `value`, as measured by `learning` and `cost`.

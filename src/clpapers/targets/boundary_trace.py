@@ -40,8 +40,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     The jumps are on a logarithmic axis; thresholds on them that find each beginning and nothing else, in all runs, are
     shaded, and the footnote says them.
 
-    Parameters
-    ----------
     target: key `names` (of the data set, the two metrics with their units, and `time`).
     data: columns `dataset`, `seed`, `metric`, `time`, `value` of one configuration, as `boundary_detection` measures.
     """

@@ -131,8 +131,6 @@ def render(
 ) -> Table:
     """One row a claim; the parts of those that have several in a table below.
 
-    Parameters
-    ----------
     title: the paper's. claims, verdicts: alike long. specs, said: the targets' specs and circumstances, by name.
     """
     rows, body, parts = [], [], []
@@ -236,8 +234,6 @@ def _effect(shown: Decided | None, measure: str) -> str:
 def scorecard(claims: Mapping[str, pd.DataFrame], titles: Mapping[str, str], scale: str) -> Table:
     """How many claims of each paper have which verdict; the last row counts all.
 
-    Parameters
-    ----------
     claims: each paper's claims, with the column `verdict`. titles: the papers'.
     """
     counted = [

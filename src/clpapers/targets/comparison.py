@@ -141,20 +141,16 @@ def _calibrated(target: dict, cell: pd.Series) -> str:
 def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     """One line a printed number, with what was reproduced for it.
 
-    Parameters
-    ----------
     target, data: as for `numbers`; where `data` say on which `hardware` a metric was taken, it is not comparable. The
         target's `calibrated` lists `rows` and `columns` (levels of its factors) of the
         printed numbers that a `choice` was read off. reported: as from `read_reported`.
 
-    Returns
-    -------
-    Columns `row`, `column`, `metric`, `reported`, `reported_low`, `reported_high`, `reproduced`,
+    Returns columns `row`, `column`, `metric`, `reported`, `reported_low`, `reported_high`, `reproduced`,
     `reproduced_low`, `reproduced_high`, `sd`, `se` (of the reproduced runs), `n_seeds`, `difference` (reproduced −
-    reported), `difference_low`, `difference_high`, `verdict` (agrees, differs, not comparable), `cause` (of the
-    latter, in two words), `reason`, `calibrated` (the choice that was read off the printed number, which is then no
-    independent check; or empty), `spread_kind` (see `read_reported`), `verdict_if_sd` (were the printed spread a
-    standard deviation; empty where the paper leaves no doubt), `reported_note` (as transcribed), `reproduced_note` (see
+    reported), `difference_low`, `difference_high`, `verdict` (agrees, differs, not comparable), `cause` (of the latter,
+    in two words), `reason`, `calibrated` (the choice that was read off the printed number, which is then no independent
+    check; or empty), `spread_kind` (see `read_reported`), `verdict_if_sd` (were the printed spread a standard
+    deviation; empty where the paper leaves no doubt), `reported_note` (as transcribed), `reproduced_note` (see
     `numbers`).
     """
     reproduced = numbers(target, data, notes)
@@ -229,8 +225,6 @@ def printed(line: dict) -> dict[str, str]:
 def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> Table:
     """`table` with the comparison appended below it.
 
-    Parameters
-    ----------
     target: as for `numbers`. compared: as from `compare`; where it is empty the table comes back as it is.
     """
     if compared.empty:

@@ -30,8 +30,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     where there is but one level. A method's versions have
     one colour (`style.variants`). Where tasks come in several cycles, these are numbered, and parted by dotted lines.
 
-    Parameters
-    ----------
     target: keys `metrics`, `grid` (orders data sets and learners; the one factor besides is what scalars run over),
         `rows` (the factor that lines are of, default `learner`), `columns` (the one across, default `dataset`),
         `spread` (`sd`: bands of a standard deviation), `cell` (whose order may have `cycles`), `names` (of levels, of

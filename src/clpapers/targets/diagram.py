@@ -108,8 +108,6 @@ def _draw(axes: Axes, target: dict, net: str, layers: pd.DataFrame) -> None:
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw each net as a row (`agem`, Figure 9): outputs below the boxes, and below these the number of parameters.
 
-    Parameters
-    ----------
     target: key `names` (of nets and of their outermost blocks).
     data: columns `net`, `input`, `classes`, `block`, `layer`, `output`, `parameters`, as measured by `architecture`.
 

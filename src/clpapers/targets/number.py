@@ -14,8 +14,6 @@ RENDERER = {"draws": "table", "reads": ["decimals"]}
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     """Print mean, interval and number of simulations.
 
-    Parameters
-    ----------
     target: keys `title`, `caption`, `names` (of the row and the metric), `decimals` (of the mean, default 2).
     data: one row with the columns `row`, `metric`, `mean`, `half_width`, `n`, as measured by `entropy`.
     """

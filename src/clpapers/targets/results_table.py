@@ -23,8 +23,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     Columns that are no data sets are headed by their level alone where there is one metric, and a stand-in is then
     marked in the title.
 
-    Parameters
-    ----------
     target: keys `title`, `caption` (may hold `{seeds}`), `rows` and `columns` (factors; default
         `learner` and `dataset`), `metrics`,
         `grid` (gives rows and columns their order), `names` (display names; "chance" names the guess, "absent" stands

@@ -42,8 +42,6 @@ def _boxes(axes: Axes, chunk: int, shares: Iterable[float], colours: Iterable[np
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw one stream; a class has its task's colour (the most frequent one), full where it dominates its chunk.
 
-    Parameters
-    ----------
     target: keys `chunks` (how many to draw, from the stream's first) and `names` (of the data set and the order).
     data: columns `dataset`, `order`, `chunk`, `class`, `task`, `value` of one stream, as measured by `stream_tasks`.
     """

@@ -22,8 +22,6 @@ def _cell(mean: float, detail: str) -> str:
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     """Lay out numbers, each with its detail in brackets.
 
-    Parameters
-    ----------
     target: keys `title`, `caption`, `names` (of data sets, rows, and of `row`).
     data: columns `dataset`, `row`, `mean`, `detail` and others, as measured by `stream_statistics`.
     """

@@ -203,8 +203,6 @@ def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], standins: Mapping[s
     that says: where the interval lies wholly elsewhere. Nothing is corrected over claims, each of which is a question
     of its own.
 
-    Parameters
-    ----------
     frames: what was measured, by target. standins: what stands in for which data set, by target (as `Notes.standins`);
         a part on such data keeps its effect and interval, but is not comparable.
     """
