@@ -207,10 +207,10 @@ def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str
         anchors[part.row, part.column] = anchors[named(target.spec, part.row), named(target.spec, part.column)] = (
             address
         )
-    told: set[str] = set()
+    described: set[str] = set()
     for cell in (cell for part in parts for cell in part.cells):
-        cell["again"] = cell["cell"] in told
-        told.add(cell["cell"])
+        cell["again"] = cell["cell"] in described
+        described.add(cell["cell"])
     lines = _lines(target, anchors)
     return Shown(
         target=target,

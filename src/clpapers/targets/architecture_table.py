@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from clpapers.targets.notes import Notes, named
-from clpapers.targets.table import Table
+from clpapers.targets.table import Table, titled
 
 RENDERER = {"draws": "table"}
 
@@ -43,11 +43,4 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     body = pd.DataFrame(lines, columns=["Net", "Block", "Layer", "Output", "Parameters"])
     bold = body.map(lambda _: False)
     bold.loc[totals, ["Block", "Parameters"]] = True
-    return Table(
-        title=notes.mark(target["title"]),
-        caption=notes.fill(target["caption"]),
-        body=body,
-        bold=bold,
-        data=data,
-        footnotes=notes.footnotes(target, []),
-    )
+    return titled(target, notes, body, data, bold=bold)

@@ -127,11 +127,11 @@ def render(
     claims: list[Claim],
     verdicts: list[ClaimVerdict],
     specs: Mapping[str, Mapping],
-    said: Mapping[str, Notes],
+    notes: Mapping[str, Notes],
 ) -> Table:
     """One row a claim; the parts of those that have several in a table below.
 
-    title: the paper's. claims, verdicts: alike long. specs, said: the targets' specs and circumstances, by name.
+    title: the paper's. claims, verdicts: alike long. specs, notes: the targets' specs and notes, by name.
     """
     rows, body, parts = [], [], []
     for claim, verdict in zip(claims, verdicts):
@@ -174,26 +174,27 @@ def render(
                         "Why": each.reason,
                     }
                 )
-    heading = f"Claims of “{title}”" + REDUCED * any(notes.reductions for notes in said.values())
-    seeds = sorted({notes.seeds for notes in said.values()})
+    mark = REDUCED if any(each.reductions for each in notes.values()) else ""
+    heading = f"Claims of “{title}”{mark}"
+    seeds = sorted({each.seeds for each in notes.values()})
     return Table(
         title=heading,
         caption=EXPLANATION.replace("{seeds}", " or ".join(map(str, seeds))),
         body=(cells := pd.DataFrame(body)),
         bold=_contradicted(cells),
         data=pd.DataFrame(rows),
-        footnotes=_footnotes(said),
+        footnotes=_footnotes(notes),
         appended=[_appended(heading, parts)] if parts else [],
         prose={"Claim": 0.12, "The paper says": 0.24, "Test": 0.2, "Effect": 0.12, "Verdict": 0.09, "Why": 0.15},
     )
 
 
-def _footnotes(said: Mapping[str, Notes]) -> list[str]:
+def _footnotes(notes: Mapping[str, Notes]) -> list[str]:
     """Which data stand in, and that the scale is reduced; how, each target's own footnotes say."""
-    standins = {name: what for notes in said.values() for name, what in notes.standins.items()}
+    standins = {name: what for each in notes.values() for name, what in each.standins.items()}
     texts = [f"{STANDIN} Stand-in data, not the paper's: {'; '.join(f'{n}: {w}' for n, w in standins.items())}."]
-    reduced = [name for name, notes in said.items() if notes.reductions]
-    scale = next(iter(said.values())).scale
+    reduced = [name for name, each in notes.items() if each.reductions]
+    scale = next(iter(notes.values())).scale
     texts.append(f"{REDUCED} Reduced scale ‘{scale}’ in {', '.join(reduced)}; how, their own footnotes say.")
     return [text for text, due in zip(texts, (standins, reduced)) if due]
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.numbers import numbers
-from clpapers.targets.table import Table
+from clpapers.targets.table import Table, titled
 
 RENDERER = {"draws": "table", "reads": ["decimals"]}
 
@@ -26,11 +26,4 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
             "Simulations": [f"{result['n']:,}"],
         }
     )
-    return Table(
-        title=notes.mark(target["title"]),
-        caption=notes.fill(target["caption"]),
-        body=body,
-        bold=body.map(lambda _: False),
-        data=numbers(target, data, notes),
-        footnotes=notes.footnotes(target, []),
-    )
+    return titled(target, notes, body, numbers(target, data, notes))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from clpapers.targets.notes import Notes, levels, named
-from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus
+from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus, titled
 
 RENDERER = {"draws": "table", "reads": ["decimals"]}
 
@@ -42,14 +42,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     for row, agree in enumerate(same):
         if agree:
             bold.iloc[row, 3:] = True
-    return Table(
-        title=notes.mark(target["title"]),
-        caption=notes.fill(target["caption"]),
-        body=body,
-        bold=bold,
-        data=data,
-        footnotes=notes.footnotes(target, data["dataset"]),
-    )
+    return titled(target, notes, body, data, data["dataset"], bold=bold)
 
 
 def _value(values: pd.Series) -> str:
