@@ -33,7 +33,8 @@ import yaml
 from scipy.optimize import nnls
 from tabulate import tabulate
 
-from clpapers.config import Plan, all_papers
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
 from clpapers.provenance import git_state, hardware, read_record, sha256, write_text
 from clpapers.randomness import generator
 from clpapers.report import costs, work
@@ -41,7 +42,7 @@ from clpapers.report.work import Sizes
 from clpapers.runs import learners, loop, nets
 from clpapers.runs.gans import GANs
 from clpapers.runs.images import Images
-from clpapers.runs.learners import backward, cross_entropy
+from clpapers.runs.losses import backward, cross_entropy
 from clpapers.runs.nets.stacked import stack
 from clpapers.runs.optimizers import OPTIMIZERS
 from clpapers.streams import orders

@@ -6,14 +6,21 @@ import pytest
 from hypothesis import settings
 
 TESTS = Path(__file__).parent
-SLOW = (  # whole files, by pytest's --durations: two thirds of the time of all tests outside workflow/
+SLOW = (  # whole files, by pytest's --durations: three quarters of the time of all tests outside workflow/
     "datasets/test_features.py",
+    "datasets/test_weights.py",
     "report/test_audit.py",
     "report/test_lineage.py",
     "report/test_site.py",
     "runs/test_checkpoint.py",
+    "runs/test_cn_dpm.py",
+    "runs/test_loop.py",
+    "runs/test_memory_exhausted.py",
+    "runs/test_offline.py",
     "runs/test_prog_nn.py",
+    "runs/test_regularisers.py",
     "runs/test_resnet18.py",
+    "runs/test_resnet_decoder.py",
     "runs/test_task_tests.py",
     "runs/test_vcl.py",
     "runs/test_vgr.py",

@@ -9,24 +9,19 @@ import numpy as np
 import pytest
 import yaml
 
+from clpapers import jobs
 from clpapers.cli import main
-from clpapers.config import (
-    SELECTED,
-    Cell,
-    ConfigError,
-    Plan,
-    block_name,
-    block_seeds,
-    check_settings,
-    fill,
-    merge,
-    read_yaml,
-    reductions,
-)
+from clpapers.cli.runs import fill
+from clpapers.config.files import read_yaml
+from clpapers.config.layers import merge
+from clpapers.config.model import SELECTED, Cell
+from clpapers.config.paths import block_name, block_seeds
+from clpapers.config.plan import Plan
+from clpapers.config.reductions import reductions
+from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import check_settings
 from clpapers.datasets.arrays import instances
-from clpapers.metrics import cost, gradients, learning, streaming
-from clpapers.metrics.inputs import inputs_of
-from clpapers.metrics.trade_offs import MINUTES
+from clpapers.metrics.inputs import read
 from clpapers.streams.stream import load
 
 ROOT = Path(__file__).parents[1]
@@ -54,7 +49,7 @@ datasets:
   cifar10: {net: {name: cnn, width: 2}, learners: {ace: {cell: {budget: {memory: 7}}}}}
 learners:
   er: {forward: separate}
-  ace: {mask: present}
+  ace: {}
 targets:
   table1:
     title: Table 1
@@ -208,9 +203,11 @@ REFUSED = [
     (PAPER, "paper: tiny\n", "paper: tiny\noracles: {sp2: {name: splitt}}\n", "oracles.sp2.name: 'splitt' is not one "
      "of none, split, dominant_tasks, random_tasks, chunks, entropy"),
     (PAPER, "test: 20", "test: 20, oracles: [sp9]", f"{CELL}: oracle: 'sp9' is not one of none"),
+    (PAPER, "test: 20", "test: 20, trace: 5", f"{CELL}: evaluation.trace: learner er does not measure it; write it in "
+     "the cell of a learner that does, such as vgr"),
     (PAPER, "test: 20", "test: 20, oracles: sp9", "defaults.evaluation.oracles: 'sp9' is not of type array"),
     # learners and nets
-    (PAPER, "er: {forward: separate}", "mirr: {}", "learners.mirr.method: 'mirr' is not one of er, mir, cbrs, gdumb, "),
+    (PAPER, "er: {forward: separate}", "mirr: {}", "learners.mirr.method: 'mirr' is not one of a_gem, ace, bartmap, "),
     (PAPER, "er: {forward: separate}", "er: {method: s_gem, write: ring, cell: {order: {name: split, tasks: 5, "
      "cycles: 2}}}", f"{CELL}: order.cycles: learner s_gem needs tasks that come once; leave it out"),
     (PAPER, "er: {forward: separate}", "er: {}", f"{CELL}: learner er needs a value for 'forward'"),
@@ -255,8 +252,8 @@ REFUSED = [
     (PAPER, GRID, GRID[:-1] + ", learner.alpha: [1]}", "targets.table1.grid.learner.alpha: none of er, ace takes it"),
     (PAPER, GRID, GRID[:-1] + ", learner.cell.net: [1]}", "targets.table1.grid.learner.cell.net: none of er, ace "
      "takes it"),
-    (PAPER, GRID, GRID[:-1] + ", learner.mask: [present, absent]}", "targets.table1.grid.learner.mask: 'absent' is not "
-     "one of present"),
+    (PAPER, GRID, GRID[:-1] + ", learner.forward: [separate, twice]}", "targets.table1.grid.learner.forward: 'twice' "
+     "is not one of separate, concatenated"),
     (PAPER, GRID, GRID + "\n    without: [{learner: [mir]}]", "targets.table1.without[0].learner: 'mir' is not in "
      "the grid"),
     (PAPER, GRID, GRID + "\n    without: [{learner: [er]}, {oracle: [sp2]}]", "targets.table1.without[1].oracle: 'sp2' "
@@ -362,7 +359,7 @@ REFUSED = [
     (PAPER, "er: {forward: separate}", "er: {method: prog_nn}", "targets.table1, cell dataset=cifar10 learner=er: "
      "learner prog_nn needs net.name mlp or resnet18_reduced or resnet18, not cnn"),
     (PAPER, "er: {forward: separate}", "er: {method: multi_model, widths: {'2': 3}}", f"{CELL}: learner.widths: 1 "
-     "models are not among 2"),
+     "tasks are not among 2"),
     (PAPER, "  cifar10: {net: {name", "  icubworld_resnet50: {net: {name", "datasets.icubworld_resnet50: net.name cnn: "
      "icubworld_resnet50 has features; take mlp or exstream_mlp"),
     (PAPER, "nets: [mnist]", "nets: ['']", "targets.table2.nets[0]: '' is not one of mnist, cifar10"),
@@ -541,20 +538,6 @@ def test_a_file_that_is_not_utf8_is_refused():
         read_yaml(Path(PAPER))
 
 
-def test_the_schema_knows_every_metric():
-    known = yaml.safe_load((ROOT / "workflow/schemas/paper.schema.yaml").read_text())["$defs"]["metric"]["enum"]
-    assert {
-        *learning.SCALARS,
-        *learning.CURVES,
-        *learning.GRIDS,
-        *cost.METRICS,
-        *gradients.METRICS,
-        *streaming.METRICS,
-        MINUTES,
-        "entropy_captured",
-    } == set(known)
-
-
 COSTS = """\
   table7:
     {title: Table 7, caption: c, section: "4", kind: table, measure: cost, render: cost_table,
@@ -573,10 +556,10 @@ COSTS = """\
         ("tasks: 3}", "tasks: 3}, budget: {batch: task}", "targets.table7: measure cost needs a number for "
          "budget.batch, not task"),
         ("split, tasks: 3", "random", "targets.table7: measure cost needs orders of tasks, not random"),
-        ("[training_seconds]", "[lca10]", "targets.table7.metrics[0]: 'lca10' is not one of training_seconds, "
-         "training_memory, testing_memory"),
-        ("measure: cost", "measure: learning", "targets.table7.metrics[0]: 'training_seconds' is what another measure "
-         "takes"),
+        ("[training_seconds]", "[lca10]", "targets.table7.metrics[0]: 'lca10' is a metric of measure learning, not of "
+         "cost"),
+        ("measure: cost", "measure: learning", "targets.table7.metrics[0]: 'training_seconds' is a metric of "
+         "measure cost, not of learning"),
     ],
 )  # fmt: skip
 def test_costs_that_cannot_be_measured_are_refused_in_one_line(old, new, line):
@@ -592,12 +575,12 @@ def test_results_are_read_with_what_stands_beside_them_though_a_seed_did_not_fit
     Path(PAPER).write_text(TEXT[PAPER] + COSTS)
     here = plan()
     table = here.targets["tiny/table7"]
-    files, inputs = inputs_of(here, table)
+    files = jobs.of(here, table.metrics).inputs
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)
         seeds = [{"seed": 0, "test": {"none": {"total": [1]}}}, {"seed": 1, "out_of_memory": True}]
         file.write_text(json.dumps({"name": file.name, "seeds": seeds}))
-    factors, key, result, record, net = next(inputs())
+    factors, key, result, record, net = next(read(here, table, files))
     assert (factors["learner"], key) == ("er", table.cells[0][1].hash)
     assert result["seeds"] == [{"seed": 0, "test": {"total": [1]}}, {"seed": 1, "out_of_memory": True}]
     assert (record["name"], net["name"]) == ("seeds0-1.record.json", "mnist.json")
@@ -611,8 +594,8 @@ def test_costs_are_measured_from_results_their_records_and_nets():
     assert len(results) == 4
     records = [path.with_suffix(".record.json") for path in results]
     net = Path("results/tiny/runs/nets/tiny/mnist.json")
-    assert sorted(inputs_of(here, table)[0]) == sorted([*results, *records, net])
-    assert inputs_of(here, here.targets["tiny/table1"])[0][0].name == "seeds0-1.json"
+    assert sorted(jobs.of(here, table.metrics).inputs) == sorted([*results, *records, net])
+    assert jobs.of(here, here.targets["tiny/table1"].metrics).inputs[0].name == "seeds0-1.json"
 
 
 # --- merging -------------------------------------------------------------------------------------------------
@@ -964,11 +947,7 @@ def test_a_grid_varies_options_of_the_learners_that_have_them():
     factors = [tuple(each.values())[1:] for each, _ in found if each["dataset"] == "mnist"]
     assert factors == [*(("er", way, m) for way in forward for m in (5, 6)), ("ace", 5), ("ace", 6)]
     for each, cell in found:
-        wanted = (
-            {"name": "er", "forward": each["learner.forward"]}
-            if each["learner"] == "er"
-            else {"name": "ace", "mask": "present"}
-        )
+        wanted = {"name": "er", "forward": each["learner.forward"]} if each["learner"] == "er" else {"name": "ace"}
         assert cell.spec["learner"] == wanted
         assert cell.spec["budget"]["memory"] == each["budget.memory"]
     edit(PAPER, "memory: [5, 6]}", "memory: [5, 6]}\n    without: [{learner.forward: [separate]}]")
@@ -978,7 +957,7 @@ def test_a_grid_varies_options_of_the_learners_that_have_them():
 
 def test_a_grid_reaches_into_an_options_parts_and_leaves_the_others():
     loss = {"name": "softmax", "strength": 1}
-    edit(PAPER, "  ace: {mask: present}", f"  ace: {{method: icarl, loss: {loss}, space: logits, exemplars: batch}}")
+    edit(PAPER, "  ace: {}", f"  ace: {{method: icarl, loss: {loss}, space: logits, exemplars: batch}}")
     edit(PAPER, "dataset: [mnist, cifar10], " + GRID, "dataset: [mnist], learner: [ace], learner.loss.name: [softmax]}")
     ((factors, cell),) = plan().targets["tiny/table1"].cells
     assert factors["learner.loss.name"] == "softmax"
@@ -1221,8 +1200,8 @@ def test_what_a_selection_is_made_of_is_part_of_the_hash_of_what_it_fills(select
          "asks for"),
         ("  metric: final_accuracy\n", "", "selection: 'metric' is missing"),
         ("metric: final_accuracy", "metric: forgetting", "selection.metric: 'forgetting' is not one of final_accuracy, "
-         "per_class_accuracy, average_information_retention, online_accuracy, average_accuracy, lca10, lca10_sum, "
-         "zero_shot"),
+         "per_class_accuracy, average_information_retention, online_accuracy, unforgettable, average_accuracy, "
+         "lca10, lca10_sum, zero_shot, single_head_accuracy, seen_unseen_auc, memory_accuracy"),
         ("    er: {budget", "    err: {budget", "selection.grid: 'err' is not one of er, ace"),
         ("datasets: {mnist: {", "per_class: [awa]\n  datasets: {mnist: {", "selection.per_class: 'awa' is not one "
          "of mnist, cifar10"),

@@ -8,7 +8,22 @@ import numpy as np
 import pytest
 import torch
 from courses import Way, assert_same_net
-from tiny import CHUNKS, CPU, DOMAINS, MIXED, NONE, OPTIONS, SPLIT, VARIANTS, cell, courses, images, split, stream
+from tiny import (
+    CHUNKS,
+    CPU,
+    DOMAINS,
+    METHODS,
+    MIXED,
+    NONE,
+    OPTIONS,
+    SPLIT,
+    VARIANTS,
+    cell,
+    courses,
+    images,
+    split,
+    stream,
+)
 
 from clpapers.runs import loop
 from clpapers.runs.checkpoint import Checkpoint
@@ -16,9 +31,14 @@ from clpapers.runs.learners.single import Single
 from clpapers.streams import orders
 
 # What the learners that look at tasks are told, where the tasks change at the same steps of every seed.
-TOLD = dict.fromkeys(["ewc", "si", "icarl", "gr"], MIXED) | dict.fromkeys(
-    ["multi_model", "random_multi_model"], split(2)
-)
+
+
+def told(learner):
+    """An oracle that the learner can do with on a drifting stream, and that shows it all that it looks at."""
+    method = METHODS[learner]
+    if method.tasks_once:
+        return NONE
+    return split(2) if method.answers_by_task else MIXED if "changes" in method.looks_at else NONE
 
 
 @pytest.fixture(scope="module")
@@ -57,19 +77,8 @@ def assert_alone_as_together(spec, data, streams):
 # --- seeds ---------------------------------------------------------------------------------------------------
 
 
-OF_ONE_NET = (
-    "gr",
-    "vgr",
-    "random",
-    "random_multi_model",
-    "cn_dpm",
-    "prog_nn",
-    "vcl",
-    "vcl_coreset",
-    "nn1",
-    "bartmap",
-    "geppnet",
-)  # the CNN is no net of theirs, or no net is
+# The CNN is no net of theirs, or no net is.
+OF_ONE_NET = {name for name, method in METHODS.items() if method.own_nets} - {"multi_model", "offline"} | {"gr"}
 
 
 @pytest.mark.parametrize(
@@ -77,7 +86,7 @@ OF_ONE_NET = (
     [(*given, net) for given in VARIANTS for net in ("mlp", "cnn") if net == "mlp" or given[0] not in OF_ONE_NET],
 )
 def test_a_seed_does_not_depend_on_its_stack_mates(learner, options, net, data, streams):
-    assert_alone_as_together(cell(learner, options, net, oracle=TOLD.get(learner, NONE)), data, streams)
+    assert_alone_as_together(cell(learner, options, net, oracle=told(learner)), data, streams)
 
 
 @pytest.mark.parametrize("train", ["oracle", "present"])
@@ -209,11 +218,10 @@ def test_other_learners_take_tasks_at_once_too(learner, data):
         assert result["steps"] == 2
 
 
-@pytest.mark.parametrize("learner", ["gmed", "gr", "icarl"])
+@pytest.mark.parametrize("learner", METHODS)
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_twice_the_same_bytes(learner, precision, data, streams):
-    told = TOLD.get(learner, NONE)
-    spec = cell(learner, OPTIONS[learner], "mlp", oracle=told) | {"precision": precision}
+    spec = cell(learner, OPTIONS[learner], "mlp", oracle=told(learner)) | {"precision": precision}
     first, second = (json.dumps(loop.train(spec, data, streams, CPU)) for _ in range(2))
     assert first == second
 
@@ -265,112 +273,6 @@ def test_every_learners_result_is_ready_for_json(learner, data, chunked):
     assert np.bincount(tasks).tolist() == [2, 2]
     assert result["oracle"]["changes"] == 1
     assert result["memory"]["items"] == sum(result["memory"]["per_class"])
-
-
-def test_probes_report_what_the_net_says(data, streams):
-    """The last bits are the final net's answers on the probes, by a learner that always answers class 2."""
-
-    class Constant:
-        def scores(self, x, tasks):
-            return torch.zeros(*x.shape[:2], 4).index_fill_(2, torch.tensor([2]), 1.0)
-
-    items = torch.from_numpy(np.stack([streams[0].indices, streams[1].indices]))
-    labels = torch.from_numpy(data.train_y)[items]
-    probes = loop.Probes({"points": 2, "probes": None}, np.array([*range(5, 53, 5), 53]), [0, 1])
-    assert probes.steps == {5: 30, 10: 53}
-    for t in probes.steps:
-        probes.take(t, Constant(), images(cell("single", {}), data), items, labels, torch.zeros_like(items))
-    for s in range(2):
-        result = probes.result(s)
-        assert result["position"] == list(range(53))
-        for time, packed in zip(result["time"], result["correct"], strict=True):
-            bits = np.unpackbits(np.frombuffer(base64.b64decode(packed), np.uint8), count=time)
-            assert (bits == (labels[s, :time].numpy() == 2)).all()
-
-
-@pytest.mark.parametrize("learner", ["nn1", "bartmap", "geppnet"])
-def test_nothing_is_said_online_by_who_says_nothing(learner, data, streams):
-    for result in loop.train(cell(learner, OPTIONS[learner], "mlp", batch=1), data, streams, CPU):
-        assert result["online"] == {"correct": None, "loss": None}
-        assert result["diverged"] is None
-        assert result["steps"] == 53
-
-
-def test_diverged_losses_become_null(data, streams):
-    result = loop.train(cell("er", {"forward": "separate"}, "mlp", learning_rate=1e30), data, streams, CPU)[0]
-    assert None in result["online"]["loss"]
-    json.dumps(result, allow_nan=False)
-
-
-def test_test_subset_is_shared():
-    assert loop.test_items(10, None).tolist() == list(range(10))
-    chosen = loop.test_items(1000, 50)
-    assert len(set(chosen)) == 50
-    assert (np.diff(chosen) > 0).all()
-    assert (chosen == loop.test_items(1000, 50)).all()
-
-
-# --- restrictions at test --------------------------------------------------------------------------------------
-
-ORACLES = {
-    "sp2": split(2),
-    "sp4": split(4),
-    "td": split(2, aligned=False),
-    "rand": {"name": "random_tasks", "tasks": 3},
-}
-
-
-def viewed(data, streams, batch, learner="single", **options):
-    """The views of seed 0's test, of a run that looks at no oracle, on two chunks of two classes; hardly trained."""
-    spec = cell(learner, OPTIONS[learner], "mlp", order=SPLIT, learning_rate=1e-4, **{"oracles": ORACLES} | options)
-    spec["evaluation"]["batch"] = batch
-    return loop.train(spec, data, {0: streams[0]}, CPU)[0]["test"]
-
-
-@pytest.mark.parametrize("batch", [1, 5, 12])
-def test_a_restriction_never_takes_the_right_class_away(batch, data, chunked):
-    """On the same scores, what is right among all classes is right among fewer of them."""
-    views = viewed(data, chunked, batch)
-    assert views.keys() == {
-        "none",
-        *(f"{name}/{view}" for name in ORACLES for view in ("oracle", "data", "independent")),
-    }
-    for view in views.values():
-        assert view["total"] == [6, 6, 6, 6]
-        assert all(more >= right for more, right in zip(view["correct"], views["none"]["correct"]))
-        assert view["chance"] >= 1 / 4
-    assert sum(views["sp2/data"]["correct"]) > sum(views["none"]["correct"])
-    for name in ("oracle", "independent"):  # tasks that may hold any class restrict nothing
-        assert views[f"rand/{name}"] == views["none"]
-
-
-def test_chance_by_hand(data, chunked):
-    """Six test items of each of four classes, those of a chunk's two classes served together."""
-    one, all_of_a_chunk = viewed(data, chunked, 1), viewed(data, chunked, 12)
-    for views in (one, all_of_a_chunk):
-        assert views["none"]["chance"] == 1 / 4
-        assert views["sp2/data"]["chance"] == views["sp4/data"]["chance"] == views["td/data"]["chance"] == 1 / 2
-        assert views["sp2/oracle"] == views["sp2/data"]  # aligned, and as many tasks as chunks
-    assert one["td/oracle"]["chance"] == one["td/independent"]["chance"] == 1 / 2  # two tasks of two classes
-    for view in ("sp4/oracle", "sp4/independent"):
-        assert one[view]["chance"] == 1  # one class alone competes, and is right
-        assert one[view]["correct"] == [6, 6, 6, 6]
-        assert all_of_a_chunk[view]["chance"] == 1 / 2  # both of the batch do
-
-
-def test_a_run_that_looks_at_an_oracle_is_viewed_under_it(data, chunked):
-    ours = viewed(data, chunked, 6, oracle=split(2), oracles={})
-    named = viewed(data, chunked, 6)
-    assert ours == {"none": named["none"]} | {view: named[f"sp2/{view}"] for view in ("oracle", "data", "independent")}
-    assert viewed(data, chunked, 6, oracle=MIXED, oracles={}).keys() == {"none"}
-
-
-def test_a_guess_reaches_chance(data, chunked):
-    """Within four standard deviations on 2400 items, under every restriction."""
-    many = dataclasses.replace(data, test_x=data.test_x.repeat(100, axis=0), test_y=data.test_y.repeat(100))
-    for view, seen in viewed(many, chunked, 3, "random").items():
-        share = sum(seen["correct"]) / 2400
-        assert abs(share - seen["chance"]) <= 4 * np.sqrt(0.25 / 2400), view
 
 
 # --- pixel permutations ------------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import CPU, Way, cell, images, stream
+from courses import Way, cell, images
+from tiny import CPU, stream
 from torch.distributions import Normal, kl_divergence
 
 from clpapers.randomness import generator
@@ -20,7 +21,7 @@ DATA = images(classes=6, items=14)
 THREE = {"name": "split", "tasks": 3, "length": None}
 DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": 30}
 FIT = {"epochs": 3, "batch": "full", "initial_variance": 1e-3, "samples": 4, "prediction_samples": 30}
-VCL = {"name": "vcl", **FIT, "prior_weight": 1, "gradients": None}
+VCL = {"name": "vcl", **FIT, "prior_weight": 1}
 CORESET = {
     "name": "vcl_coreset",
     **FIT,
@@ -37,8 +38,9 @@ def spec_of(learner, train="none", order=THREE, net=NET, memory=15):
     return cell(learner, net, oracle={"name": "chunks"}, order=order, train=train, **budget)
 
 
-def way(learner=VCL, train="none", seeds=(0,), order=THREE, streams=None):
+def way(learner=VCL, train="none", seeds=(0,), order=THREE, streams=None, gradients=None):
     spec = spec_of(learner, train, order)
+    spec["evaluation"] |= {"gradients": gradients} if gradients else {}
     return Way(spec, DATA, streams or [orders.make(order, DATA.train_y, seed, 16) for seed in seeds])
 
 
@@ -369,7 +371,7 @@ def test_memory():
             ours.step()
     with pytest.raises(ValueError, match=r"budget\.memory: 15 does not hold coresets of 3 times 6 items"):
         way(CORESET | {"coreset": 6})
-    short = [stream([0, 1, 2, 14, 15, 16, 17], [3])]
+    short = [stream([0, 1, 2, 14, 15, 16, 17], 0, [3])]
     with pytest.raises(ValueError, match=r"learner\.coreset: 5 leaves none of the 3 items of task 1 to learn"):
         way(CORESET, streams=short).step()
     oracle = {"name": "split", "tasks": 2, "aligned": False}
@@ -382,7 +384,7 @@ def test_a_task_that_comes_again_brings_no_other_coreset():
     """Two tasks, in turn, twice, the second time shuffled: what was kept is kept, and stays out of training."""
     rng, first, second = np.random.default_rng(0), np.arange(28), np.arange(28, 56)
     indices = np.concatenate([first, second, rng.permutation(first), rng.permutation(second)])
-    ours = way(CORESET | {"coreset": 7}, streams=[stream(indices, [28, 56, 84])])
+    ours = way(CORESET | {"coreset": 7}, streams=[stream(indices, 0, [28, 56, 84])])
     ours.walk(until=2)
     kept = {t: items.clone() for t, items in ours.learner.items.items()}
     assert kept.keys() == {0, 1}
@@ -433,7 +435,7 @@ def once(plain, x, y, noise, n):
 
 @pytest.mark.parametrize("order", [THREE, DOMAINS], ids=["split", "permuted"])
 def test_early_gradients_are_the_plain_loop(order):
-    ours = way(VCL | {"gradients": EARLY}, seeds=(0, 1), order=order)
+    ours = way(VCL, seeds=(0, 1), order=order, gradients=EARLY)
     ours.walk(until=1)
     plain = [Plain(ours, s) for s in range(2)]
     after_one = ours.learner.posterior.now
@@ -464,15 +466,15 @@ def test_early_gradients_are_the_plain_loop(order):
 
 
 def test_early_gradients_leave_no_trace():
-    with_, without = way(VCL | {"gradients": EARLY}), way(VCL)
+    with_, without = way(VCL, gradients=EARLY), way(VCL)
     assert all(torch.equal(a, b) for a, b in zip(with_.walk().posterior.now, without.walk().posterior.now, strict=True))
     assert without.learner.report(0) == {}
 
 
 def test_early_gradients_refuse_more_than_a_task():
-    ours = way(VCL | {"gradients": EARLY | {"size": 8}})
+    ours = way(VCL, gradients=EARLY | {"size": 8})
     ours.step()
     with pytest.raises(
-        ValueError, match=r"learner\.gradients: 4 batches of 8 are not two or more of a task of 28 items"
+        ValueError, match=r"evaluation\.gradients: 4 batches of 8 are not two or more of a task of 28 items"
     ):
         ours.step()

@@ -495,7 +495,7 @@ def _vgr(r: Run) -> Amounts:
         if (t == 0) if shared else (t < tasks):
             iterations = gan["epochs"] * max(int(b / (classes * gan["batch"])), 1)
             trained += r.unit("founding", key, classes) + iterations * r.unit("iteration", key, classes)
-    traced = r.steps * options["epochs"] * min(options["trace"], r.b.min())
+    traced = r.steps * options["epochs"] * min(options.get("trace", 0), r.b.min())
     first = _fits(int(r.b[0]), options["batch"], options["epochs"])
     amounts = _variational(r, fits, [first], _told(r) + int(traced))
     return amounts | {"gans": trained, "generated": drawn * r.unit("draw", key, 1)}

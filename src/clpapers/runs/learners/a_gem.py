@@ -7,8 +7,15 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.constrained import Constrained
-from clpapers.runs.learners import Setting
+from clpapers.runs.learner import Setting
 from clpapers.runs.memories import uniform_draws
+
+DECLARATION = {
+    "options": {"write": {"enum": ["uniform", "ring"], "examples": ["uniform"]}},
+    "looks_at": ["changes", "tasks", "competing"],
+    "memory_of_classes": True,
+    "tasks_once": True,
+}
 
 
 class AGEM(Constrained):

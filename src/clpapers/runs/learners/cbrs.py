@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from clpapers.runs.learners import Setting
+from clpapers.runs.learner import Setting
 from clpapers.runs.learners.er import ER
+
+DECLARATION = {
+    "options": {
+        "forward": {"enum": ["separate", "concatenated"], "examples": ["separate", "concatenated"]},
+        "replay": {"enum": ["uniform", "weighted"], "examples": ["uniform", "weighted"]},
+    }
+}
 
 
 class CBRS(ER):

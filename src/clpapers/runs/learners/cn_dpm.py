@@ -6,8 +6,35 @@ import torch
 import torch.nn.functional as F
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Learner, Setting, cross_entropy
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import cross_entropy
 from clpapers.runs.nets.cn_dpm_expert import Expert, Features
+
+DECLARATION = {
+    "options": {
+        "log_alpha": {"type": "number", "examples": [-20]},
+        "latent": {"type": "integer", "minimum": 1, "examples": [3]},
+        "samples": {"type": "integer", "minimum": 1, "examples": [4]},
+        "vae_width": {"type": "integer", "minimum": 1, "examples": [4]},
+        "vae_extension": {"type": "integer", "minimum": 1, "examples": [2]},
+        "classifier_width": {"type": "integer", "minimum": 1, "examples": [3]},
+        "classifier_extension": {"type": "integer", "minimum": 1, "examples": [1]},
+        "stm": {"type": "integer", "minimum": 1, "examples": [12]},
+        "sleep_batch": {"type": "integer", "minimum": 1, "examples": [6]},
+        "sleep_vae_steps": {"type": "integer", "minimum": 0, "examples": [6]},
+        "sleep_classifier_steps": {"type": "integer", "minimum": 0, "examples": [4]},
+        "vae_learning_rate": {"type": "number", "exclusiveMinimum": 0, "examples": [0.003]},
+        "classifier_learning_rate": {"type": "number", "exclusiveMinimum": 0, "examples": [0.01]},
+        "decay": {"type": "number", "exclusiveMinimum": 0, "maximum": 1, "examples": [0.2]},
+        "weight_decay": {"type": "number", "minimum": 0, "examples": [1e-05]},
+        "clip": {"type": "number", "exclusiveMinimum": 0, "examples": [0.5]},
+        "chill": {"type": "number", "exclusiveMinimum": 0, "maximum": 1, "examples": [0.1]},
+    },
+    "needs": {"scaling": ["unit"]},
+    "image_sides": 4,
+    "stackable": False,  # each seed grows its own number of experts
+    "own_nets": True,
+}
 
 
 class CNDPM(Learner):
@@ -38,9 +65,6 @@ class CNDPM(Learner):
     clip: the largest magnitude of an element of a gradient.
     chill: the temperature of p(y|x) in the joint by which items are assigned.
     """
-
-    stackable = False  # each seed grows its own number of experts
-    own_nets = True
 
     def __init__(
         self,
@@ -100,7 +124,7 @@ class CNDPM(Learner):
         """Standard normal draws of the latent, [samples, latent] for each of so many items."""
         return torch.randn(*items, *self.draws, generator=source, device=self.device, dtype=self.dtype)
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         elbos, log_ps = self.assess(x[0], self.noise(self.rng, x.shape[1]))
         logits = self.predict(elbos, log_ps)
         novel, shares = self.assign(elbos, log_ps, y[0])
@@ -111,7 +135,7 @@ class CNDPM(Learner):
         if len(self.stm) >= self.capacity:
             self.sleep()
             self.grown.append([now.stop, len(self.counts)])
-        return cross_entropy(logits, y), logits
+        return Observed(cross_entropy(logits, y), logits)
 
     def assess(self, x: torch.Tensor, noise: torch.Tensor) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         """What experts 0 … K say of x [B, C, H, W]: an ELBO [B] and log p(y|x) [B, classes] each."""

@@ -8,7 +8,40 @@ import torch
 from clpapers.randomness import generator
 from clpapers.runs.fisher import squared_gradients
 from clpapers.runs.importance import RunningFisher, min_max, pull, values, zeros
-from clpapers.runs.learners import Learner, Setting, backward
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import backward
+
+DECLARATION = {
+    "options": {
+        "strength": {"type": "number", "minimum": 0, "examples": [10.0, 1.0, 5.0]},
+        "gamma": {"type": "number", "minimum": 0, "maximum": 1, "examples": [0.9, 0, 1]},
+        "fisher": {
+            "oneOf": [
+                {"const": "last_batch"},
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["samples"],
+                    "properties": {"samples": {"type": "integer", "minimum": 1}},
+                },
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["interval", "decay"],
+                    "properties": {
+                        "interval": {"type": "integer", "minimum": 1},
+                        "decay": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+                    },
+                },
+            ],
+            "examples": ["last_batch", {"interval": 2, "decay": 0.9}, {"samples": 7}],
+        },
+        "normalise": {"type": "boolean", "examples": [False, True, False]},
+        "half": {"type": "boolean", "examples": [True, False, True]},
+    },
+    "looks_at": ["changes", "competing"],
+    "without_changes": "single",
+}
 
 
 class EWC(Learner):
@@ -67,7 +100,7 @@ class EWC(Learner):
         items, chance = (torch.from_numpy(np.stack(part)).to(self.setting.items.device) for part in (items, chance))
         return squared_gradients(self.net, self.setting.images(items), self.mask(steps[-1]), chance)
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         if self.running and self.running.due(t - self.begun):
             self.running.update()
             self.running.clear()
@@ -82,4 +115,4 @@ class EWC(Learner):
         self.optimizer.step()
         if not self.running and not self.samples:
             self.last = x
-        return loss, logits
+        return Observed(loss, logits)

@@ -6,7 +6,18 @@ import numpy as np
 import torch
 
 from clpapers.runs.constrained import Constrained
-from clpapers.runs.learners import Setting
+from clpapers.runs.learner import Setting
+
+DECLARATION = {
+    "options": {
+        "margin": {"type": "number", "minimum": 0, "examples": [0.5]},
+        "ridge": {"type": "number", "exclusiveMinimum": 0, "examples": [0.001]},
+        "write": {"enum": ["uniform", "ring"], "examples": ["ring"]},
+    },
+    "looks_at": ["changes", "tasks", "competing"],
+    "memory_of_classes": True,
+    "tasks_once": True,
+}
 
 
 class GEM(Constrained):

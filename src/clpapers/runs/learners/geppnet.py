@@ -9,8 +9,36 @@ import torch
 import torch.nn.functional as F
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Learner, Setting
+from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.runs.nearest import squared_distances
+
+DECLARATION = {
+    "options": {
+        "side": {"type": "integer", "minimum": 1, "examples": [5]},
+        "start": {"type": "integer", "minimum": 1, "examples": [3]},
+        "noise": {"type": "number", "exclusiveMinimum": 0, "examples": [0.1]},
+        "rates": {
+            "type": "array",
+            "minItems": 2,
+            "maxItems": 2,
+            "items": {"type": "number", "exclusiveMinimum": 0},
+            "examples": [[0.2, 0.01]],
+        },
+        "radii": {
+            "type": "array",
+            "minItems": 2,
+            "maxItems": 2,
+            "items": {"type": "number", "exclusiveMinimum": 0},
+            "examples": [[2, 0.5]],
+        },
+        "settling": {"type": "number", "exclusiveMinimum": 0, "maximum": 1, "examples": [0.3]},
+        "sharpness": {"type": "number", "minimum": 1, "examples": [4]},
+        "margin": {"type": "number", "minimum": 0, "examples": [0.3]},
+        "readout_rate": {"type": "number", "exclusiveMinimum": 0, "examples": [0.05]},
+    },
+    "own_nets": True,
+    "answers_first": False,
+}
 
 
 class GeppNet(Learner):
@@ -39,8 +67,6 @@ class GeppNet(Learner):
     margin: θ.
     readout_rate: ε_P.
     """
-
-    own_nets = True
 
     def __init__(
         self,
@@ -72,11 +98,11 @@ class GeppNet(Learner):
         self.kappa = torch.zeros(seeds, device=device, dtype=dtype)
         self.items = 0  # seen
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[None, None]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         for item, label in zip(x.flatten(2).unbind(1), y.unbind(1)):
             self.learn(item, label)
             self.items += 1
-        return None, None
+        return Observed()
 
     @torch.no_grad()
     def learn(self, x: torch.Tensor, y: torch.Tensor) -> None:

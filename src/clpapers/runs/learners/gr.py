@@ -9,10 +9,23 @@ import torch
 import torch.nn.functional as F
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Learner, Setting, backward, cross_entropy, masked
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import backward, cross_entropy, masked
 from clpapers.runs.nets import resnet_decoder
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import Adam
+
+DECLARATION = {
+    "options": {
+        "latent": {"type": "integer", "minimum": 1, "examples": [3]},
+        "reconstruction": {"enum": ["bce", "mse"], "examples": ["bce", "mse"]},
+        "generator_learning_rate": {"type": "number", "exclusiveMinimum": 0, "examples": [0.001]},
+        "new_share": {"enum": ["half", "by_tasks"], "examples": ["half", "by_tasks"]},
+    },
+    "looks_at": ["changes", "competing"],
+    "needs": {"scaling": ["unit"]},
+    "where": {"new_share": {"by_tasks": {"looks_at": ["changes", "tasks", "competing"]}}},
+}
 
 
 class GR(Learner):
@@ -54,7 +67,7 @@ class GR(Learner):
             return None
         return (self.setting.may_hold & tasks[..., None]).any(dim=1)
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         self.seen.scatter_(1, self.setting.tasks[:, self.setting.step(t)], True)
         logits = self.net(x)
         loss = new_loss = self.loss(t, logits, y)
@@ -68,7 +81,7 @@ class GR(Learner):
         self.vae_optimizer.zero_grad()
         backward(elbo)
         self.vae_optimizer.step()
-        return new_loss, logits
+        return Observed(new_loss, logits)
 
     def share(self) -> torch.Tensor | float:
         """The weight of new data."""

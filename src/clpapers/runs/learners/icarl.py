@@ -11,8 +11,35 @@ import torch
 import torch.nn.functional as F
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Learner, Setting
+from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.streams.oracles import task_changes
+
+DECLARATION = {
+    "options": {
+        "loss": {
+            "type": "object",
+            "required": ["name"],
+            "properties": {"name": {"enum": ["binary", "softmax"]}},
+            "if": {"properties": {"name": {"const": "binary"}}},
+            "then": {
+                "required": ["temperature"],
+                "additionalProperties": False,
+                "properties": {"name": {}, "temperature": {"type": "number", "exclusiveMinimum": 0}},
+            },
+            "else": {
+                "required": ["strength"],
+                "additionalProperties": False,
+                "properties": {"name": {}, "strength": {"type": "number", "minimum": 0}},
+            },
+            "examples": [{"name": "binary", "temperature": 2.0}, {"name": "softmax", "strength": 1.0}],
+        },
+        "space": {"enum": ["features", "logits"], "examples": ["features", "logits"]},
+        "exemplars": {"enum": ["batch", "task"], "examples": ["batch", "task"]},
+    },
+    "looks_at": ["changes", "competing"],
+    "stackable": False,  # classes differ in their number of exemplars, and so do seeds
+    "where": {"exemplars": {"task": {"looks_at": ["changes", "tasks", "competing"]}}},
+}
 
 BLOCK = 1000  # images that pass the net together where nothing is learnt
 
@@ -33,8 +60,6 @@ class ICaRL(Learner):
     exemplars: when they are due, after each `batch` (`rules`) or at the end of each `task` (`agem`).
     """
 
-    stackable = False  # classes differ in their number of exemplars, and so do seeds
-
     def __init__(self, setting: Setting, *, loss: dict, space: str, exemplars: str):
         super().__init__(setting)
         self.space, self.budget = space, setting.budget["memory"]
@@ -48,12 +73,12 @@ class ICaRL(Learner):
     def task_change(self, t: int) -> None:
         self.objective.task_change(t)
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         loss, stream_loss, logits = self.objective(t, x, y)
         self.step(loss)
         if self.due[t]:
             self.choose(t)
-        return stream_loss, logits
+        return Observed(stream_loss, logits)
 
     @torch.no_grad()
     def choose(self, t: int) -> None:

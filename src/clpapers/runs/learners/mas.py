@@ -5,7 +5,18 @@ from __future__ import annotations
 import torch
 
 from clpapers.runs.importance import pull, values, zeros
-from clpapers.runs.learners import Learner, Setting, backward
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import backward
+
+DECLARATION = {
+    "options": {
+        "strength": {"type": "number", "minimum": 0, "examples": [0.5]},
+        "per": {"enum": ["batch", "item"], "examples": ["batch"]},
+        "reset": {"type": "boolean", "examples": [True]},
+    },
+    "looks_at": ["changes", "competing"],
+    "without_changes": "single",
+}
 
 
 class MAS(Learner):
@@ -50,7 +61,7 @@ class MAS(Learner):
         torch._foreach_div_(total, items)
         return total
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = self.loss(t, logits, y)
         self.optimizer.zero_grad()
@@ -58,4 +69,4 @@ class MAS(Learner):
         if self.importance:
             pull(self.parameters, self.importance, self.centre, 2 * self.strength)
         self.optimizer.step()
-        return loss, logits
+        return Observed(loss, logits)

@@ -6,6 +6,15 @@ import torch
 
 from clpapers.runs.learners.random import Random
 
+DECLARATION = {
+    "options": {},
+    "looks_at": ["tasks"],
+    "answers_by_task": True,
+    "guesses": True,
+    "looks": False,
+    "own_nets": True,
+}
+
 
 class RandomMultiModel(Random):
     """RandMM (`rules`, rule 2): as Random, among the classes of the task that the oracle names for each image.

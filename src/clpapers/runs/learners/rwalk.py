@@ -5,7 +5,20 @@ from __future__ import annotations
 import torch
 
 from clpapers.runs.importance import RunningFisher, min_max, pull, step_along, values, zeros
-from clpapers.runs.learners import Learner, Setting, backward
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import backward
+
+DECLARATION = {
+    "options": {
+        "strength": {"type": "number", "minimum": 0, "examples": [0.5]},
+        "damping": {"type": "number", "exclusiveMinimum": 0, "examples": [0.001]},
+        "interval": {"type": "integer", "minimum": 1, "examples": [2]},
+        "decay": {"type": "number", "exclusiveMinimum": 0, "maximum": 1, "examples": [0.9]},
+        "published": {"type": "boolean", "examples": [False]},
+    },
+    "looks_at": ["changes", "competing"],
+    "without_changes": "single",
+}
 
 
 class RWalk(Learner):
@@ -62,7 +75,7 @@ class RWalk(Learner):
             self.fisher.clear()
         self.before = here
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         if self.fisher.due(t - self.begun):
             self.update()
         logits = self.net(x)
@@ -75,4 +88,4 @@ class RWalk(Learner):
             gradient = [g.clone() for g in gradient]  # the penalty is added in place
             pull(self.parameters, self.importance, self.centre, 2 * self.strength)
         step_along(self.path, gradient, self.parameters, self.optimizer)
-        return loss, logits
+        return Observed(loss, logits)

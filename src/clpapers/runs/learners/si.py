@@ -5,7 +5,19 @@ from __future__ import annotations
 import torch
 
 from clpapers.runs.importance import pull, step_along, values, zeros
-from clpapers.runs.learners import Learner, Setting, backward
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import backward
+
+DECLARATION = {
+    "options": {
+        "strength": {"type": "number", "minimum": 0, "examples": [0.5, 0.1]},
+        "damping": {"type": "number", "exclusiveMinimum": 0, "examples": [0.1, 0.001]},
+        "gradient": {"enum": ["whole", "task"], "examples": ["whole", "task"]},
+        "clip": {"type": "boolean", "examples": [False, True]},
+    },
+    "looks_at": ["changes", "competing"],
+    "without_changes": "single",
+}
 
 
 class SI(Learner):
@@ -38,7 +50,7 @@ class SI(Learner):
         torch._foreach_zero_(self.path)
         self.anchor, self.consolidated = here, True
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = self.loss(t, logits, y)
         self.optimizer.zero_grad()
@@ -49,4 +61,4 @@ class SI(Learner):
                 gradient = [g.clone() for g in gradient]  # the penalty is added in place
             pull(self.parameters, self.importance, self.anchor, 2 * self.strength)
         step_along(self.path, gradient, self.parameters, self.optimizer)
-        return loss, logits
+        return Observed(loss, logits)

@@ -9,9 +9,26 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.course import CourseError
-from clpapers.runs.learners import Setting
+from clpapers.runs.learner import Setting
 from clpapers.runs.learners.vcl import VCL
 from clpapers.runs.variational import Chance, Gaussian, Posterior, Variational
+
+DECLARATION = {
+    "options": {
+        "epochs": {"type": "integer", "minimum": 1, "examples": [2]},
+        "batch": {"oneOf": [{"const": "full"}, {"type": "integer", "minimum": 1}], "examples": [8]},
+        "initial_variance": {"type": "number", "exclusiveMinimum": 0, "examples": [1e-06]},
+        "samples": {"type": "integer", "minimum": 1, "examples": [3]},
+        "prediction_samples": {"type": "integer", "minimum": 1, "examples": [5]},
+        "prior_weight": {"type": "number", "minimum": 0, "examples": [1]},
+        "coreset": {"type": "integer", "minimum": 1, "examples": [4]},
+        "coreset_epochs": {"type": "integer", "minimum": 1, "examples": [2]},
+        "prior": {"enum": ["previous", "standard"], "examples": ["previous", "standard"]},
+    },
+    "looks_at": ["competing"],
+    "needs": {"net.name": ["mlp"], "budget.batch": ["task"]},
+    "own_nets": True,
+}
 
 
 class VCLCoreset(VCL):
@@ -55,7 +72,6 @@ class VCLCoreset(VCL):
             samples=samples,
             prediction_samples=prediction_samples,
             prior_weight=prior_weight,
-            gradients=None,
         )
         self.coreset, self.coreset_epochs, self.previous = coreset, coreset_epochs, prior == "previous"
         steps = range(len(setting.ends))

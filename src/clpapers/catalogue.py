@@ -1,0 +1,207 @@
+"""The catalogue of methods: what each learner's file declares, read without importing it. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import jsonschema
+
+LEARNERS = Path(__file__).parent / "runs" / "learners"
+NAME = "DECLARATION"
+
+
+class DeclarationError(Exception):
+    """A learner's file that declares nothing, or not in the right form; one line: file, line, key, value, remedy."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Method:
+    """What the pipeline needs to know of a method. A learner's file says it in `DECLARATION`, a literal.
+
+    name: that of its file.
+    options: of each option its JSON Schema, with `examples` for the tests. A complete cell gives every option.
+    looks_at: what it looks at of an oracle and a restriction: when the task `changes`, the `tasks` of items, and the
+        classes `competing` in training. What a learner does not look at is no part of its cell.
+    needs: what it needs of a cell: by dotted key, the values that will do.
+    image_sides: images' heights and widths must be multiples of this.
+    memory_of_classes: whether its memory needs room for an item of each class of each task.
+    by_tasks: its options that are mappings by the number of tasks.
+    tasks_once: whether it needs tasks that come once, since it keeps something of each.
+    without_changes: the method, of no options, that it is as long as the task never changes.
+    measures: keys of a cell's `evaluation` that only some methods know how to measure, and this one does.
+    answers_by_task: whether it answers an item by what belongs to the item's task alone.
+    keeps: which old data it keeps and learns again and again, in a few words.
+    guesses: whether it trains nothing.
+    stackable: whether the seeds of a job train as one tensor program; if not, they follow one another.
+    looks: whether a step looks at the stream batch itself; if not, the batch is not even gathered.
+    answers_first: whether a step that looks at the stream batch predicts its classes before it learns it.
+    own_nets: whether the learner makes its nets itself, instead of one net of the cell's kind.
+    where: what is declared differently where an option has some value: dotted option → value → declaration.
+    """
+
+    name: str
+    options: dict[str, dict]
+    looks_at: list[str] = dataclasses.field(default_factory=list)
+    needs: dict[str, list] = dataclasses.field(default_factory=dict)
+    image_sides: int = 1
+    memory_of_classes: bool = False
+    by_tasks: list[str] = dataclasses.field(default_factory=list)
+    tasks_once: bool = False
+    without_changes: str | None = None
+    measures: list[str] = dataclasses.field(default_factory=list)
+    answers_by_task: bool = False
+    keeps: str | None = None
+    guesses: bool = False
+    stackable: bool = True
+    looks: bool = True
+    answers_first: bool = True
+    own_nets: bool = False
+    where: dict[str, dict] = dataclasses.field(default_factory=dict)
+
+    def given(self, options: Mapping) -> Method:
+        """The method as it is with these options, `where` applied."""
+        changed = {}
+        for key, cases in self.where.items():
+            value = options
+            for part in key.split("."):
+                value = value.get(part) if isinstance(value, Mapping) else None
+            changed |= next((declared for case, declared in cases.items() if case == value), {})
+        return dataclasses.replace(self, **changed)
+
+    def examples(self) -> list[dict]:
+        """Complete options for the tests: the n-th has each option's n-th example, or its first where it has fewer."""
+        examples = {option: schema["examples"] for option, schema in self.options.items()}
+        count = max(map(len, examples.values()), default=1)
+        return [{option: (each[n:] or each)[0] for option, each in examples.items()} for n in range(count)]
+
+
+@functools.cache
+def methods() -> dict[str, Method]:
+    """Every method by name. Raises `DeclarationError` for the first file whose declaration is not right."""
+    return {file.stem: read(file) for file in sorted(LEARNERS.glob("[a-z]*.py"))}
+
+
+def of(learner: Mapping) -> Method:
+    """The method of a cell's `learner`, as it is with the options there."""
+    return methods()[learner["name"]].given(learner)
+
+
+def read(file: Path) -> Method:
+    """The method that a file declares. Raises `DeclarationError` with file, line, key, value and remedy in one line."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        ends = re.search(rf"^{NAME} = .*?^\}}$", text, re.DOTALL | re.MULTILINE)
+        tree = ast.parse(text[: ends.end()] if ends else text)  # what follows need not be parsed to know the method
+    except OSError as error:
+        raise DeclarationError(f"{file}: {error.strerror}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise DeclarationError(f"{file}:{getattr(error, 'lineno', None) or 1}: not Python: {error}; mend it") from None
+    declared = [node for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == NAME]
+    if len(declared) != 1:
+        raise DeclarationError(
+            f'{file}:1: it has not one {NAME}; write {NAME} = {{"options": {{…}}}} after its imports'
+        )
+    node, found = declared[0].value, {}
+    entries = zip(node.keys, node.values) if isinstance(node, ast.Dict) else [(node, node)]
+    for key, value in entries:
+        try:
+            found[ast.literal_eval(key)] = ast.literal_eval(value)
+        except (TypeError, ValueError, RecursionError):
+            at = f"{file}:{(key or value).lineno}: {NAME}[{ast.unparse(key or value)}]"
+            raise DeclarationError(f"{at}: no literal; write a text, number, list or mapping, not code") from None
+    for each in ast.walk(node):
+        keys = [key.value for key in each.keys if isinstance(key, ast.Constant)] if isinstance(each, ast.Dict) else []
+        for place, key in enumerate(keys):
+            if key in keys[:place]:
+                raise DeclarationError(f"{file}:{each.keys[place].lineno}: {NAME}: {key!r} stands twice; leave one out")
+    for rules in (_FORM, _SCHEMAS):
+        error = jsonschema.exceptions.best_match(rules.iter_errors(found))
+        if error is not None:
+            at = "".join(f"[{part!r}]" for part in error.absolute_path)
+            remedy = error.schema.get("description") or f"it takes {', '.join(error.schema.get('properties', {}))}"
+            raise DeclarationError(f"{file}:{_line(node, error.absolute_path)}: {NAME}{at}: {error.message}; {remedy}")
+    return Method(file.stem, **found)
+
+
+def _line(node: ast.expr, path: Iterable) -> int:
+    """The line of what stands at a path of keys and places in a literal."""
+    line = node.lineno
+    for part in path:
+        if isinstance(node, ast.Dict):
+            key, node = next(pair for pair in zip(node.keys, node.values) if ast.literal_eval(pair[0]) == part)
+            line = key.lineno
+        else:
+            node = node.elts[part]
+            line = node.lineno
+    return line
+
+
+_TEXTS = {"type": "array", "items": {"type": "string"}, "description": "write a list of texts"}
+_FLAG = {"type": "boolean", "description": "write True or False"}
+_FIELDS = {
+    "looks_at": {
+        "type": "array",
+        "items": {"enum": ["changes", "tasks", "competing"]},
+        "description": "write a list of changes, tasks, competing",
+    },
+    "needs": {
+        "type": "object",
+        "additionalProperties": {"type": "array", "minItems": 1, "description": "write a list of values that will do"},
+        "description": 'write such as {"budget.optimizer": ["sgd"]}',
+    },
+    "image_sides": {"type": "integer", "minimum": 1, "description": "write a number of pixels"},
+    "by_tasks": _TEXTS,
+    "without_changes": {"type": "string", "description": "write the name of a method without options"},
+    "measures": _TEXTS,
+    "keeps": {"type": "string", "description": "write in a few words what is kept"},
+    **dict.fromkeys(
+        (
+            "memory_of_classes",
+            "tasks_once",
+            "answers_by_task",
+            "guesses",
+            "stackable",
+            "looks",
+            "answers_first",
+            "own_nets",
+        ),
+        _FLAG,
+    ),
+}
+_FORM = jsonschema.Draft202012Validator(
+    {
+        "type": "object",
+        "required": ["options"],
+        "additionalProperties": False,
+        "properties": _FIELDS
+        | {
+            "options": {
+                "type": "object",
+                "additionalProperties": {
+                    "type": "object",
+                    "required": ["examples"],
+                    "properties": {
+                        "examples": {"type": "array", "minItems": 1, "description": "write a list of values"}
+                    },
+                    "description": "write a JSON Schema with examples",
+                },
+                "description": 'write such as {"strength": {"type": "number", "examples": [1.0]}}',
+            },
+            "where": {
+                "type": "object",
+                "additionalProperties": {
+                    "type": "object",
+                    "additionalProperties": {"type": "object", "additionalProperties": False, "properties": _FIELDS},
+                },
+            },
+        },
+    }
+)
+_SCHEMAS = jsonschema.Draft7Validator(  # whose keywords are the later ones', and which takes a third of the time
+    {"properties": {"options": {"additionalProperties": jsonschema.Draft7Validator.META_SCHEMA}}}
+)
