@@ -33,7 +33,8 @@ import yaml
 from scipy.optimize import nnls
 from tabulate import tabulate
 
-from clpapers.config import Plan, all_papers
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
 from clpapers.provenance import git_state, hardware, read_record, sha256, write_text
 from clpapers.randomness import generator
 from clpapers.report import costs, work

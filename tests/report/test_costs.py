@@ -6,7 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from clpapers.config import Plan, all_papers
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
 from clpapers.report import costs, work
 from clpapers.report.work import Sizes
 

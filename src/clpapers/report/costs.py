@@ -13,7 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from clpapers.config import CONFIG, TOY, Cell, Plan, Target, read_yaml, schema, stream_path, validate
+from clpapers.config.facts import TOY
+from clpapers.config.files import CONFIG, read_yaml
+from clpapers.config.model import Cell, Target
+from clpapers.config.paths import stream_path
+from clpapers.config.plan import Plan
+from clpapers.config.schemas import schema, validate
 from clpapers.provenance import ProvenanceError, read_record, record_path
 from clpapers.report import work
 from clpapers.report.work import Sizes, Unit
