@@ -29,8 +29,6 @@ def claiming(papers: Collection[str]) -> list[str]:
 def read(plan: Plan, originals: Mapping[str, Target]) -> dict[str, list[Claim]]:
     """The claims of all papers that have any, each resolved into its parts at the plan's scale.
 
-    Parameters
-    ----------
     plan: of all papers. originals: the same papers' targets at the paper's own scale, by name.
 
     Raises `ConfigError` for what the schema refuses and for a claim on numbers that no target has, at any scale. What

@@ -24,15 +24,13 @@ YES, HEADS, KNOWN = "yes", "no (a head a task)", "no (task known at test)"
 
 def line(target, datasets: dict) -> str:
     """`Desiderata (Farquhar & Gal): A yes; …; E yes (17 tasks).`, from what `declare` says; empty where that is."""
-    said = "; ".join(f"{letter}\u00a0{phrase}" for letter, phrase in declare(target, datasets).items())
-    return f"Desiderata (Farquhar & Gal): {said}." if said else ""
+    phrases = "; ".join(f"{letter}\u00a0{phrase}" for letter, phrase in declare(target, datasets).items())
+    return f"Desiderata (Farquhar & Gal): {phrases}." if phrases else ""
 
 
 def declare(target, datasets: dict) -> dict[str, str]:
     """What a target's runs meet: by letter of `DESIDERATA` a phrase, which says for which of its cells.
 
-    Parameters
-    ----------
     target: a `config.Target` (not imported, for all renderings depend on this module and some on no other that imports
         it). What its spec has under `desiderata`, by data set and letter, replaces what is derived.
     datasets: what config/datasets.yaml says, by name.
@@ -61,8 +59,6 @@ def declare(target, datasets: dict) -> dict[str, str]:
 def verdicts(cell: dict, view: str, metrics: Iterable[str], facts: dict) -> dict[str, str]:
     """Of each letter `yes`, `no` or `n/a`, with what there is to say of it in brackets.
 
-    Parameters
-    ----------
     cell, view: a cell's description, and the restriction that its results are read under (`config.Cell`).
     metrics: what is measured. facts: `classes` and `train` of the data set, from config/datasets.yaml.
     """
@@ -165,20 +161,20 @@ def _restricts(view: str, cell: dict) -> bool:
 # --- all cells in one phrase -------------------------------------------------------------------------------------
 
 
-def _telling(said: list[tuple[dict, str]]) -> list[tuple[dict, str]]:
+def _telling(pairs: list[tuple[dict, str]]) -> list[tuple[dict, str]]:
     """Without the guesses, beside which something is trained: they say nothing of the experiment's head."""
-    return [each for each in said if each[1] != "n/a (nothing is trained)"] or said
+    return [each for each in pairs if each[1] != "n/a (nothing is trained)"] or pairs
 
 
-def phrase(said: list[tuple[dict, str]], names: dict[str, str]) -> str:
+def phrase(pairs: list[tuple[dict, str]], names: dict[str, str]) -> str:
     """The verdicts on a grid's cells, each with the cell's factors, in one phrase: `yes, but no (why) for SINGLE`.
 
     Or level by level of a factor, `MNIST: yes / CIFAR: no, but yes for SINGLE`, where that is shorter or exceptions are
     no product of levels. `names`: how levels are called.
     """
-    every, count = [factors for factors, _ in said], Counter(verdict for _, verdict in said)
+    every, count = [factors for factors, _ in pairs], Counter(verdict for _, verdict in pairs)
     usual, *others = sorted(count, key=lambda verdict: (-count[verdict], not verdict.startswith(YES)))
-    boxes = {other: _box([factors for factors, verdict in said if verdict == other], every, names) for other in others}
+    boxes = {other: _box([factors for factors, verdict in pairs if verdict == other], every, names) for other in others}
     if not others:
         return usual
     found = []
@@ -188,7 +184,7 @@ def phrase(said: list[tuple[dict, str]], names: dict[str, str]) -> str:
         by_phrase: dict[str, list] = {}
         levels = _levels(every, factor)
         for level in levels if len(levels) > 1 else []:
-            text = phrase([each for each in said if each[0][factor] == level], names)
+            text = phrase([each for each in pairs if each[0][factor] == level], names)
             by_phrase.setdefault(f"[{text}]" if " / " in text else text, []).append(level)
         if by_phrase:
             found.append(" / ".join(f"{_called(those, names)}: {text}" for text, those in by_phrase.items()))
@@ -220,7 +216,8 @@ def _levels(cells: list[dict], factor: str) -> list:
     """The levels of a factor, each once; levels may be blocks, which have no hash."""
     found: list = []
     for factors in cells:
-        found += [factors[factor]] * (factors[factor] not in found)
+        if factors[factor] not in found:
+            found.append(factors[factor])
     return found
 
 

@@ -110,9 +110,8 @@ def _parsed(path: Path, function: str) -> tuple[str, frozenset[str], frozenset[s
             imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             found.add(node.value)
-        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-        if documented and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
     digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
     return digest, frozenset(name for name in imported if name.split(".")[0] == PACKAGE.name), frozenset(found)
 
@@ -315,7 +314,7 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     facts: anything else the record must hold, JSON-serialisable (cell, seeds, target, …).
     """
     outputs, inputs = list(outputs), list(inputs)
-    read, data = _chained(inputs), {}
+    read, data = _chained(inputs), dict[str, dict]()
     _date(inputs)
     for item in read:
         if Path(item["path"]).parts[0] != "config":  # what people wrote stands on no data

@@ -217,22 +217,18 @@ CHANCES: dict[str, Callable[[dict], float]] = {  # expected of a uniform guess a
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFrame:
     """Measure every seed of every run.
 
-    Parameters
-    ----------
     target: keys `metrics` (names of `SCALARS`, `CURVES` and `GRIDS`) and, if wanted, `points` (a loss curve is
         averaged into at most this many near-equal bins of steps; without it every step is a row), `per_class` (data
         sets on which a task's accuracy is the mean over its classes) and `undefined` (by metric, the learners of which
         it is not measured).
     inputs: (factors, cell hash, parsed run result), one a result file.
 
-    Returns
-    -------
-    Columns: the factors, `cell`, `seed`, `metric`, `time` (fraction of the stream, or number of tasks or of steps, see
-    `CURVES`; NaN for scalars), `value`; for `GRIDS` also `task`, from 1, that a model of `time` tasks is asked of. For
-    each accuracy there is also the metric `chance_<accuracy>`, what a uniform guess is expected to reach (rule 2 of
-    `rules`; of a curve by task, that of all tasks). For a run that diverged, of which all metrics of a sequence of
-    tasks are ∞, the metric `diverged` says after how many steps. A run for which memory did not suffice has but a 1
-    under `out_of_memory`.
+    Returns columns: the factors, `cell`, `seed`, `metric`, `time` (fraction of the stream, or number of tasks or of
+    steps, see `CURVES`; NaN for scalars), `value`; for `GRIDS` also `task`, from 1, that a model of `time` tasks is
+    asked of. For each accuracy there is also the metric `chance_<accuracy>`, what a uniform guess is expected to reach
+    (rule 2 of `rules`; of a curve by task, that of all tasks). For a run that diverged, of which all metrics of a
+    sequence of tasks are ∞, the metric `diverged` says after how many steps. A run for which memory did not suffice has
+    but a 1 under `out_of_memory`.
     """
     rows = []
     for factors, cell, result in inputs:

@@ -21,15 +21,10 @@ def measure(
 ) -> pd.DataFrame:
     """Part every stream into its longest runs of one chunk and one instance.
 
-    Parameters
-    ----------
-    target: no keys of its own.
     inputs: (factors, arrays of the stream file, labels `[N]` and instances `[N]` of the data set's training split).
 
-    Returns
-    -------
-    One row a run, in stream order. Columns: the factors, `seed`, `metric` (`items`), `chunk` (between boundaries, from
-    0), `class`, `instance`, `value` (how many items).
+    Returns one row a run, in stream order. Columns: the factors, `seed`, `metric` (`items`), `chunk` (between
+    boundaries, from 0), `class`, `instance`, `value` (how many items).
     """
     frames = []
     for factors, stream, labels, instances in inputs:

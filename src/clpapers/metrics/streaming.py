@@ -28,8 +28,6 @@ def omega_all(learner: ArrayLike, offline: ArrayLike) -> float:
 
     It is 1 for a learner as good as the offline one, and above for a better one.
 
-    Parameters
-    ----------
     learner, offline: float [T], accuracies at the same testing events.
 
     Raises `ValueError` for other numbers of events, and where the offline learner's accuracy is not above zero.
@@ -49,8 +47,6 @@ def omega_all(learner: ArrayLike, offline: ArrayLike) -> float:
 def accuracies(events: dict, only_seen: bool) -> np.ndarray:
     """The accuracy at each testing event: float [T] in [0, 1].
 
-    Parameters
-    ----------
     events: the section of that name in a run's result; of it `correct` [T, K], of `total` [K] test items a class, and
         `seen` [T, K], whether a class was in the stream by then.
     only_seen: whether the test items of classes not yet seen are left out.
@@ -82,15 +78,11 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
     Where classes come one after the other, the accuracy at a testing event is that on the classes seen so far;
     elsewhere on all test data (section 2.1).
 
-    Parameters
-    ----------
     target: keys `metrics` (of `METRICS`) and, for `omega_all`, `ideal`, the learner whose run on the same data, order
         and seed is divided by.
     inputs: (factors, cell hash, parsed run result), one a result file.
 
-    Returns
-    -------
-    Columns: the factors, `cell`, `seed`, `metric`, `time` (items seen, of curves; NaN for scalars), `value`:
+    Returns columns: the factors, `cell`, `seed`, `metric`, `time` (items seen, of curves; NaN for scalars), `value`:
     `omega_all` and `unknown_auroc` of a run, `accuracy_by_time` (%) and `memory_by_time` (what the learner holds, MB of
     10⁶ bytes) at each event. For all but Ω_all and memory there is also `chance_<metric>`, what a uniform guess is
     expected to reach. A run for which memory did not suffice has but a 1 under `out_of_memory`.

@@ -22,15 +22,11 @@ METRICS = {"training_minutes": {"unit": "min", "better": "smaller"}}
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) -> pd.DataFrame:
     """Measure every seed of every run (`agem`, Figures 1 and 2; `desiderata`, Figures 9 and 15).
 
-    Parameters
-    ----------
     target: key `metrics`, scalars of `learning`, metrics of `cost` and `training_minutes`; and `per_class`, as for
         `learning`.
     inputs: as for `cost`.
 
-    Returns
-    -------
-    The rows that `learning` has for its metrics, and then those that `cost` has for the others.
+    Returns the rows that `learning` has for its metrics, and then those that `cost` has for the others.
     """
     frames = []
     for factors, cell, result, *beside in inputs:

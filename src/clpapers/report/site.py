@@ -92,8 +92,6 @@ class Shown:
 def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target], Notes]) -> None:
     """Write the report's files into `folder`.
 
-    Parameters
-    ----------
     plan: of all papers. papers: those to report on, all of whose targets and claims are built. notes: what a target
         says of itself.
 
@@ -167,10 +165,10 @@ def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str
         anchors[part.row, part.column] = anchors[named(target.spec, part.row), named(target.spec, part.column)] = (
             address
         )
-    told: set[str] = set()
+    described: set[str] = set()
     for cell in (cell for part in parts for cell in part.cells):
-        cell["again"] = cell["cell"] in told
-        told.add(cell["cell"])
+        cell["again"] = cell["cell"] in described
+        described.add(cell["cell"])
     lines = _lines(target, anchors)
     return Shown(
         target=target,
@@ -261,8 +259,8 @@ class HtmlTable:
 def _read_tables(file: Path) -> list[HtmlTable]:
     """The tables of such a page; those whose every row has a heading can be sorted."""
     found = []
-    for block in re.findall(r"^<div.*?>$.*?^</div>$", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
-        division = ElementTree.fromstring(block)
+    body = file.read_text(encoding="utf-8").partition("<body>")[2].partition("</body>")[0]  # well-formed XML
+    for division in ElementTree.fromstring(f"<body>{body}</body>"):
         table = division.find("table")
         caption = table.find("caption")
         table.remove(caption)

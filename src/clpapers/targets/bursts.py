@@ -39,8 +39,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     Lines are read as those of a text, from the top; all are as long as the longest chunk there is (Hayes et al.,
     Figure 1).
 
-    Parameters
-    ----------
     target: key `names` (of data sets and orders; "category" heads the legend).
     data: columns `dataset`, `order`, `chunk`, `class`, `instance`, `value` of one stream an order, in stream order, as
         measured by `stream_instances`.

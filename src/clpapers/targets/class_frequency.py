@@ -35,8 +35,6 @@ def _stack(axes: Axes, frequency: np.ndarray, colours: list) -> None:
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw one panel for each order in `data`, in order of appearance.
 
-    Parameters
-    ----------
     target: keys `chunks`, `names` (of data sets and orders).
     data: columns `dataset`, `order`, `class`, `time` (centre of the chunk), `value`, as measured by
         `stream_classes` for the statistic `class_frequency`.

@@ -50,8 +50,6 @@ def evaluate(formula: str, symbols: dict[str, float]) -> float:
 def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame) -> Table:
     """Lay out seconds, and formulas as printed; below, ratios of times, and megabytes by the formulas and as measured.
 
-    Parameters
-    ----------
     target: keys `title`, `caption` (may hold `{seeds}`), `metrics`, `grid` (learners and data sets), `names`,
         `decimals` (a number), and `ratios`, pairs of learners whose times are divided.
     data: columns `dataset`, `learner`, `seed`, `metric`, `value`, `hardware`, as measured by `cost`.

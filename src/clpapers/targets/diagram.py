@@ -88,7 +88,8 @@ def _draw(axes: Axes, target: dict, net: str, layers: pd.DataFrame) -> None:
 
     # together
     bias = int(head["parameters"]) - embedding
-    product = r"$\phi_\theta\,\psi_\omega^\top" + " + b" * bool(bias) + "$"
+    offset = " + b" if bias else ""
+    product = rf"$\phi_\theta\,\psi_\omega^\top{offset}$"
     size, left = (0.5, 0.3), room + 0.12
     last, centre = WIDTH - size[0] - 0.05, left + size[0] / 2
     box(axes, left, TOGETHER, size, JOINT, product, "", bool(bias))
@@ -107,8 +108,6 @@ def _draw(axes: Axes, target: dict, net: str, layers: pd.DataFrame) -> None:
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw each net as a row (`agem`, Figure 9): outputs below the boxes, and below these the number of parameters.
 
-    Parameters
-    ----------
     target: key `names` (of nets and of their outermost blocks).
     data: columns `net`, `input`, `classes`, `block`, `layer`, `output`, `parameters`, as measured by `architecture`.
 

@@ -36,7 +36,8 @@ class Notes:
 
     def mark(self, text: str, dataset: str | None = None) -> str:
         """`text` with † where `dataset` is a stand-in and ‡ where the scale is reduced."""
-        return text + STANDIN * (dataset in self.standins) + REDUCED * bool(self.reductions)
+        standin = STANDIN if dataset in self.standins else ""
+        return f"{text}{standin}{REDUCED if self.reductions else ''}"
 
     def fill(self, caption: str) -> str:
         """A caption with its `{seeds}` and `{scale}` filled in."""

@@ -8,7 +8,7 @@ import pandas as pd
 from clpapers import catalogue_metrics as catalogue
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import chances, clocks, failures, numbers, row_and_column
-from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus
+from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus, titled
 
 RENDERER = {"draws": "table", "needs": ["metrics"]}
 
@@ -23,8 +23,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     Columns that are no data sets are headed by their level alone where there is one metric, and a stand-in is then
     marked in the title.
 
-    Parameters
-    ----------
     target: keys `title`, `caption` (may hold `{seeds}`), `rows` and `columns` (factors; default
         `learner` and `dataset`), `metrics`,
         `grid` (gives rows and columns their order), `names` (display names; "chance" names the guess, "absent" stands
@@ -63,11 +61,5 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
         standin = next((dataset for dataset in data["dataset"] if dataset in notes.standins), None)
         if len(target["metrics"]) == 1:
             body.columns = bold.columns = body.columns.get_level_values(0)
-    return Table(
-        title=notes.mark(target["title"], standin),
-        caption=notes.fill(target["caption"]),
-        body=body,
-        bold=bold,
-        data=summary,
-        footnotes=[*notes.footnotes(target, data["dataset"]), *clocks(data), *failures(target, data)],
-    )
+    remarks = [*clocks(data), *failures(target, data)]
+    return titled(target, notes, body, summary, data["dataset"], bold=bold, standin=standin, remarks=remarks)

@@ -46,8 +46,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     What is only estimated is outlined by dots (`desiderata`, Figure 1 and section 4.1).
 
-    Parameters
-    ----------
     target: key `names` (of the panels, `prior_focused` and `likelihood_focused`).
     data: columns `chunk`, `class` of a stream whose first two chunks are the tasks, as measured by `stream_tasks`.
     """

@@ -21,8 +21,6 @@ LEVEL = {"rotation": 0, "ha": "right", "va": "center"}  # labels of axes too low
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw one small stream; a thin line leads from each timestamp to its item's place in the stream.
 
-    Parameters
-    ----------
     target: key `names` (of the classes, as "class 0", "class 1", …).
     data: columns `position`, `class`, `timestamp`, `alpha`, `beta` of one stream, as measured by
         `timestamps`.

@@ -21,8 +21,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     A line parts the tasks that a model has seen, to its left, from those it has not.
 
-    Parameters
-    ----------
     target: keys `metrics` (a list of one) and `names` (of the data set, of `time`, the tasks learnt, of `task`, the
         task tested, and of the metric).
     data: columns `dataset`, `seed`, `metric`, `time`, `task` (both from 1), `value` (shares of the largest of a model)
