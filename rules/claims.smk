@@ -23,8 +23,8 @@ rule claims:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code,
-        settings=settings,
+        code=code_of("claims"),
+        settings=settings_of("claims"),
     shell:
         "clpapers claims --out {output.csv} > {log} 2>&1"
 
@@ -54,8 +54,8 @@ rule scorecard:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code,
-        settings=settings,
+        code=code_of("scorecard"),
+        settings=settings_of("scorecard"),
         papers=SETTINGS["papers"],
     shell:
         "clpapers scorecard --out {output.csv} --papers {params.papers} > {log} 2>&1"

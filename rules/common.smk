@@ -99,19 +99,25 @@ def job(path):
         sys.exit(f"clpapers: {error}")
 
 
+def job_of(rule, wildcards):
+    """The job that makes a rule's first output."""
+    return job(getattr(rules, rule).output[0].format_map(wildcards))
+
+
 def made_of(rule):
-    """The input of a rule: what its first output is made of."""
-    return lambda w: job(getattr(rules, rule).output[0].format_map(w)).inputs
+    """The input of a rule: the files that its output is made of."""
+    return lambda w: job_of(rule, w).inputs
 
 
-def code(wildcards, output):
-    """A param of every rule: the digest of the code that makes the output, so that an edit there makes it anew."""
-    return job(output[0]).code
+# Params that are functions of more than wildcards would be no reason for Snakemake to run a rule again.
+def code_of(rule):
+    """A param of every rule: the digest of the code that makes its output, so that an edit there makes it anew."""
+    return lambda w: job_of(rule, w).code
 
 
-def settings(wildcards, output):
-    """A param of each rule whose path does not say it all: the digest of what else config/ says of the output."""
-    return job(output[0]).settings
+def settings_of(rule):
+    """A param of each rule whose path does not say it all: the digest of what else config/ says of its output."""
+    return lambda w: job_of(rule, w).settings
 
 
 def decoded_mb(plan, dataset):

@@ -19,8 +19,8 @@ rule dataset:
         data_folder=SETTINGS["data_folder"],
         downloads=SETTINGS["downloads"],
     params:
-        code=code,
-        settings=settings,
+        code=code_of("dataset"),
+        settings=settings_of("dataset"),
     shell:
         "clpapers dataset --out {output.data} --data-folder {resources.data_folder:q}"
         " --downloads {resources.downloads:q} > {log} 2>&1"
@@ -46,8 +46,8 @@ rule weights:
         data_folder=SETTINGS["data_folder"],  # not params: as for data sets
         downloads=SETTINGS["downloads"],
     params:
-        code=code,
-        settings=settings,
+        code=code_of("weights"),
+        settings=settings_of("weights"),
     shell:
         "clpapers weights --out {output.weights} --data-folder {resources.data_folder:q}"
         " --downloads {resources.downloads:q} > {log} 2>&1"
@@ -75,8 +75,8 @@ rule features:
         mem_mb=lambda w, input, attempt: attempt * (2000 + 2 * input.size_mb),
         runtime=lambda w, attempt: 720 * attempt,
     params:
-        code=code,
-        settings=settings,
+        code=code_of("features"),
+        settings=settings_of("features"),
     shell:
         "clpapers features --out {output.data} --gpus {resources.gpu} --gpu-mem-mb {resources.gpu_mem_mb} > {log} 2>&1"
 

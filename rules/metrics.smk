@@ -15,8 +15,8 @@ rule metrics:
         mem_mb=4000,
         runtime=30,
     params:
-        code=code,
-        settings=settings,
+        code=code_of("metrics"),
+        settings=settings_of("metrics"),
         gpus=1 if CUDA else 0,  # decides which seeds share a file
     shell:
         "clpapers metrics --out {output.metrics} --gpus {params.gpus} > {log} 2>&1"

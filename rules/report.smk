@@ -21,8 +21,8 @@ rule site:
         mem_mb=2000,
         runtime=30,
     params:
-        code=code,
-        settings=settings,
+        code=code_of("site"),
+        settings=settings_of("site"),
         papers=SETTINGS["papers"],
         gpus=1 if CUDA else 0,  # decides which seeds share a file
     shell:

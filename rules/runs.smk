@@ -18,7 +18,7 @@ rule train:
         mem_mb=lambda w, input, attempt: attempt * (4000 + 3 * input.size_mb),
         runtime=lambda w, attempt: 720 * attempt,  # killed for time, it goes on from its checkpoint
     params:
-        code=code,  # and the path says all the settings
+        code=code_of("train"),  # and the path says all the settings
     shell:
         "clpapers train --out {output.result} --gpus {resources.gpu} --gpu-mem-mb {resources.gpu_mem_mb} > {log} 2>&1"
 
@@ -40,8 +40,8 @@ rule selection:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code,
-        settings=settings,
+        code=code_of("selection"),
+        settings=settings_of("selection"),
         gpus=1 if CUDA else 0,  # decides which seeds share a file
     shell:
         "clpapers selection --out {output.selection} --gpus {params.gpus} > {log} 2>&1"
@@ -64,8 +64,8 @@ rule net:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code,
-        settings=settings,
+        code=code_of("net"),
+        settings=settings_of("net"),
     shell:
         "clpapers net --out {output.net} > {log} 2>&1"
 
@@ -85,8 +85,8 @@ rule index:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code,
-        settings=settings,
+        code=code_of("index"),
+        settings=settings_of("index"),
         gpus=1 if CUDA else 0,
     shell:
         "clpapers index --out {output.index} --gpus {params.gpus} > {log} 2>&1"

@@ -17,7 +17,7 @@ rule stream:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code,  # and the path says all the settings
+        code=code_of("stream"),  # and the path says all the settings
     shell:
         "clpapers stream --out {output.stream} > {log} 2>&1"
 
@@ -39,7 +39,7 @@ rule entropy:
         mem_mb=2000,
         runtime=30,
     params:
-        code=code,
-        settings=settings,
+        code=code_of("entropy"),
+        settings=settings_of("entropy"),
     shell:
         "clpapers entropy --out {output.ratios} > {log} 2>&1"

@@ -23,8 +23,8 @@ rule table:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code,
-        settings=settings,
+        code=code_of("table"),
+        settings=settings_of("table"),
     shell:
         "clpapers table --out {output.csv} > {log} 2>&1"
 
@@ -53,8 +53,8 @@ rule figure:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code,
-        settings=settings,
+        code=code_of("figure"),
+        settings=settings_of("figure"),
     shell:
         "clpapers figure --out {output.pdf} > {log} 2>&1"
 
@@ -76,8 +76,8 @@ rule reported:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code,
-        settings=settings,
+        code=code_of("reported"),
+        settings=settings_of("reported"),
     shell:
         "clpapers reported --out {output.csv} > {log} 2>&1"
 
@@ -99,7 +99,7 @@ rule paired:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code,
-        settings=settings,
+        code=code_of("paired"),
+        settings=settings_of("paired"),
     shell:
         "clpapers paired --out {output.csv} > {log} 2>&1"

@@ -17,6 +17,7 @@ from clpapers.config.paths import RESULTS, block_seeds, dataset_path, stream_pat
 from clpapers.config.plan import Plan
 from clpapers.config.reductions import reductions
 from clpapers.config.refusals import ConfigError
+from clpapers.desiderata import line
 from clpapers.metrics.inputs import files_beside
 from clpapers.provenance import code_digest, record_path, sha256
 
@@ -233,7 +234,11 @@ def _rendering(plan: Plan, path: Path, papers: Collection[str]) -> Job:
     read = [target.metrics, *([target.reported] if target.reported and kind != ".paired" else [])]
     used = () if kind else (f"targets.{target.spec['render']}",)
     command = kind.removeprefix(".") or target.spec["kind"]
-    return Job(command, "targets", files, target, lambda: read, lambda: [target.digest, reduced(target)], used)
+
+    def decide() -> list:  # the line of desiderata, for it speaks of what methods declare, which no code digest follows
+        return [target.digest, reduced(target), *([] if kind else [line(target, plan.datasets)])]
+
+    return Job(command, "targets", files, target, lambda: read, decide, used)
 
 
 def _claims(plan: Plan, path: Path) -> Job:
