@@ -155,8 +155,8 @@ def _run(plan: Plan, path: Path, _: object) -> Job:
         if key not in plan.nets:
             raise _unknown(path, "net", key, plan.nets)
         net, outputs, dataset = plan.nets[key], plan.outputs[key], name.partition("-")[0]
-        file, used = plan.net_file(*key.split("/")), (f"runs.nets.{net['name']}",)
-        return Job("net", "runs", [file], (dataset, net, outputs), list, lambda: repr((net, outputs)), used)
+        file, net_code = plan.net_file(*key.split("/")), (f"runs.nets.{net['name']}",)
+        return Job("net", "runs", [file], (dataset, net, outputs), list, lambda: repr((net, outputs)), net_code)
     cell = plan.cells.get(path.parent.name.rpartition("-")[2])
     if cell is None:
         index = _path(plan, "runs", "index.csv")
