@@ -147,6 +147,12 @@ def _parser() -> argparse.ArgumentParser:
         sub = command(name, function, text)
         sub.add_argument("--scale", default=None)
         sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
+    sub = command("rehearse", rehearse, "measure what each kind of cell costs, by a small part of its run")
+    sub.add_argument("names", nargs="*", metavar="PAPER/TARGET", help="cells of these alone; all if left out")
+    sub.add_argument("--scale", default=None)
+    sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
+    sub.add_argument("--seconds", type=float, default=1.5, help="of steps a rehearsal, roughly")
+    sub.add_argument("--out", type=Path, metavar="FILE.csv", help="the table; results/S/costs.csv by default")
     sub = command("export", export, "pack what was built, and all it came from, into a research object; or check one")
     where = sub.add_mutually_exclusive_group(required=True)
     where.add_argument("--out", type=Path, metavar="FILE.zip|FOLDER", help="the crate to write")
@@ -687,6 +693,22 @@ def targets(options: argparse.Namespace) -> None:
     from clpapers.report.costs import table
 
     print(table(_configured(options)))
+
+
+def rehearse(options: argparse.Namespace) -> None:
+    """Measure what the kinds of cells of targets cost."""
+    from clpapers.report import rehearsals
+
+    plan = _configured(options)
+    for name in options.names:
+        if name not in plan.targets:
+            raise Refusal(f"{name}: no target of this name; there are: {', '.join(plan.targets)}")
+    wanted = [plan.targets[name] for name in options.names] or plan.targets.values()
+    pairs = [pair for target in wanted for pair in (*target.cells, *(p for _, s in target.selections for p in s.points))]
+    cells = list({cell.hash: cell for _, cell in pairs}.values())
+    out = options.out or Path("results") / plan.scale / "costs.csv"
+    rehearsals.rehearse(plan, cells, out, options.seconds)
+    print(out)
 
 
 def desiderata(options: argparse.Namespace) -> None:

@@ -102,6 +102,9 @@ class Learner:
         """
         raise NotImplementedError
 
+    def skip(self, t: int) -> None:
+        """Go on as if step t had been learnt; a rehearsal (`runs.rehearsal`) leaves most steps out."""
+
     def prepare(self) -> None:
         """Train what is trained for a test alone; it is called right before each `evaluation`."""
 

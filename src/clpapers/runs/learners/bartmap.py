@@ -20,6 +20,7 @@ DECLARATION = {
     "stackable": False,
     "own_nets": True,
     "answers_first": False,
+    "grows": True,
 }
 
 BLOCK = 64  # nodes whose matches are computed at a time

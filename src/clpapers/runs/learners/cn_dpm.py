@@ -33,6 +33,8 @@ DECLARATION = {
     "image_sides": 4,
     "stackable": False,
     "own_nets": True,
+    "repeats": ["sleep_vae_steps", "sleep_classifier_steps"],
+    "counts_items": ["stm"],
 }
 
 

@@ -15,6 +15,7 @@ DECLARATION = {
     },
     "stackable": False,
     "looks": False,
+    "repeats": ["epochs"],
 }
 
 

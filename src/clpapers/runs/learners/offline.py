@@ -17,6 +17,7 @@ DECLARATION = {
     "keeps": "all items so far",
     "looks": False,
     "own_nets": True,
+    "repeats": ["epochs"],
 }
 
 

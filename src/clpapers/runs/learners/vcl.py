@@ -37,6 +37,7 @@ DECLARATION = {
     "looks_at": ["competing"],
     "needs": {"net.name": ["mlp"], "budget.batch": ["task"]},
     "own_nets": True,
+    "repeats": ["epochs"],
 }
 
 

@@ -44,6 +44,8 @@ DECLARATION = {
     "needs": {"scaling": ["unit"], "budget.batch": ["task"], "net.name": ["mlp"]},
     "own_nets": True,
     "where": {"gan.name": {"gan_conv": {"image_sides": 4}, "dcgan": {"image_sides": 4}}},
+    "repeats": ["epochs", "gan.epochs"],
+    "counts_items": ["generated"],
 }
 
 
