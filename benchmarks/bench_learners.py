@@ -21,6 +21,7 @@ from tqdm import tqdm
 from clpapers.runs import learners, loop, nets
 from clpapers.runs.course import course
 from clpapers.runs.images import Images
+from clpapers.runs.learner import Learner
 from clpapers.streams.orders import NO_BOUNDARIES, NO_TRANSFORMS
 from clpapers.streams.stream import Stream
 
@@ -30,7 +31,7 @@ OPTIONS = {
     "cbrs": {"replay": "uniform", "forward": "separate"},
     "gdumb": {"memory_batch": bare.MEMORY_BATCH},
     "gmed": {"alpha": bare.ALPHA, "beta": bare.BETA, "decay": 0.0, "sign": "paper"},
-    "ace": {"mask": "present"},
+    "ace": {},
 }
 NETS = {  # name → net, (H, W, C) of the images, classes
     "mlp": ({"name": "mlp", "hidden": [256, 256]}, (28, 28, 1), 10),
@@ -87,7 +88,7 @@ def stream(indices: np.ndarray, seed: int = 0) -> Stream:
     return Stream(indices, times, np.empty((0, 4)), NO_BOUNDARIES, NO_TRANSFORMS, seed)
 
 
-def learner(net: str, method: str, data: loop.Data, streams: np.ndarray, device: torch.device) -> learners.Learner:
+def learner(net: str, method: str, data: loop.Data, streams: np.ndarray, device: torch.device) -> Learner:
     """A learner with as many seeds as there are streams [S, n], apart from the loop."""
     spec = cell(net, method)
     images = Images(data.train_x, "symmetric", device, torch.float32)

@@ -54,7 +54,7 @@ datasets:
   cifar10: {net: {name: cnn, width: 2}, learners: {ace: {cell: {budget: {memory: 7}}}}}
 learners:
   er: {forward: separate}
-  ace: {mask: present}
+  ace: {}
 targets:
   table1:
     title: Table 1
@@ -208,9 +208,11 @@ REFUSED = [
     (PAPER, "paper: tiny\n", "paper: tiny\noracles: {sp2: {name: splitt}}\n", "oracles.sp2.name: 'splitt' is not one "
      "of none, split, dominant_tasks, random_tasks, chunks, entropy"),
     (PAPER, "test: 20", "test: 20, oracles: [sp9]", f"{CELL}: oracle: 'sp9' is not one of none"),
+    (PAPER, "test: 20", "test: 20, trace: 5", f"{CELL}: evaluation.trace: learner er does not measure it; write it in "
+     "the cell of a learner that does, such as vgr"),
     (PAPER, "test: 20", "test: 20, oracles: sp9", "defaults.evaluation.oracles: 'sp9' is not of type array"),
     # learners and nets
-    (PAPER, "er: {forward: separate}", "mirr: {}", "learners.mirr.method: 'mirr' is not one of a_gem, ace, bartmap, cbrs, "),
+    (PAPER, "er: {forward: separate}", "mirr: {}", "learners.mirr.method: 'mirr' is not one of a_gem, ace, bartmap, "),
     (PAPER, "er: {forward: separate}", "er: {method: s_gem, write: ring, cell: {order: {name: split, tasks: 5, "
      "cycles: 2}}}", f"{CELL}: order.cycles: learner s_gem needs tasks that come once; leave it out"),
     (PAPER, "er: {forward: separate}", "er: {}", f"{CELL}: learner er needs a value for 'forward'"),
@@ -255,8 +257,8 @@ REFUSED = [
     (PAPER, GRID, GRID[:-1] + ", learner.alpha: [1]}", "targets.table1.grid.learner.alpha: none of er, ace takes it"),
     (PAPER, GRID, GRID[:-1] + ", learner.cell.net: [1]}", "targets.table1.grid.learner.cell.net: none of er, ace "
      "takes it"),
-    (PAPER, GRID, GRID[:-1] + ", learner.mask: [present, absent]}", "targets.table1.grid.learner.mask: 'absent' is not "
-     "one of present"),
+    (PAPER, GRID, GRID[:-1] + ", learner.forward: [separate, twice]}", "targets.table1.grid.learner.forward: 'twice' "
+     "is not one of separate, concatenated"),
     (PAPER, GRID, GRID + "\n    without: [{learner: [mir]}]", "targets.table1.without[0].learner: 'mir' is not in "
      "the grid"),
     (PAPER, GRID, GRID + "\n    without: [{learner: [er]}, {oracle: [sp2]}]", "targets.table1.without[1].oracle: 'sp2' "
@@ -964,11 +966,7 @@ def test_a_grid_varies_options_of_the_learners_that_have_them():
     factors = [tuple(each.values())[1:] for each, _ in found if each["dataset"] == "mnist"]
     assert factors == [*(("er", way, m) for way in forward for m in (5, 6)), ("ace", 5), ("ace", 6)]
     for each, cell in found:
-        wanted = (
-            {"name": "er", "forward": each["learner.forward"]}
-            if each["learner"] == "er"
-            else {"name": "ace", "mask": "present"}
-        )
+        wanted = {"name": "er", "forward": each["learner.forward"]} if each["learner"] == "er" else {"name": "ace"}
         assert cell.spec["learner"] == wanted
         assert cell.spec["budget"]["memory"] == each["budget.memory"]
     edit(PAPER, "memory: [5, 6]}", "memory: [5, 6]}\n    without: [{learner.forward: [separate]}]")
@@ -978,7 +976,7 @@ def test_a_grid_varies_options_of_the_learners_that_have_them():
 
 def test_a_grid_reaches_into_an_options_parts_and_leaves_the_others():
     loss = {"name": "softmax", "strength": 1}
-    edit(PAPER, "  ace: {mask: present}", f"  ace: {{method: icarl, loss: {loss}, space: logits, exemplars: batch}}")
+    edit(PAPER, "  ace: {}", f"  ace: {{method: icarl, loss: {loss}, space: logits, exemplars: batch}}")
     edit(PAPER, "dataset: [mnist, cifar10], " + GRID, "dataset: [mnist], learner: [ace], learner.loss.name: [softmax]}")
     ((factors, cell),) = plan().targets["tiny/table1"].cells
     assert factors["learner.loss.name"] == "softmax"

@@ -367,9 +367,9 @@ def train(options: argparse.Namespace) -> None:
         if not options.gpus:  # what did not fit now may: that depends on what else was running
             fitted = {s: done for s, done in checkpoint.finished.items() if done is not None or len(s) > 1}
             checkpoint.finished = fitted
-        record |= {"training_seconds": {}, "resumed": checkpoint.resumed, "earlier": checkpoint.earlier}
+        record |= checkpoint.seconds | {"resumed": checkpoint.resumed, "earlier": checkpoint.earlier}
         try:
-            results = loop.train(spec, data, loaded, device, record["training_seconds"], checkpoint)
+            results = loop.train(spec, data, loaded, device, checkpoint=checkpoint)
         except CourseError as error:
             raise Refusal(f"{options.out}: {error}") from None
         if any("out_of_memory" in result for result in results):  # a result only of a GPU that was all the job's own

@@ -936,12 +936,13 @@ class Plan:
             if option not in options:
                 raise ConfigError(f"{file}: {where}: learner {method} needs a value for '{option}'")
         spec |= {"dataset": dataset, "learner": {"name": method, **options}}
+        measured = {key: name for name, each in methods().items() for key in each.measures}
         for part, options in schema("paper")["$defs"]["cell"]["properties"].items():
             if part not in spec:
                 raise ConfigError(f"{file}: {where}: '{part}' is missing")
             if options.get("$ref") in ("#/$defs/budget", "#/$defs/evaluation"):
                 for option in schema("paper")["$defs"][part]["properties"]:
-                    optional = part == "evaluation" and option in ("batch", "every", "oracles", "shots")
+                    optional = part == "evaluation" and option in ("batch", "every", "oracles", "shots", *measured)
                     if option not in spec[part] and not optional:
                         raise ConfigError(f"{file}: {where}: {part} needs a value for '{option}'")
         spec["order"] = self._order(file, where, spec["order"], spec["dataset"])
@@ -954,6 +955,12 @@ class Plan:
             found = functools.reduce(lambda block, part: block[part], key.split("."), spec)
             if found not in allowed:
                 raise ConfigError(f"{file}: {where}: learner {method} needs {key} {' or '.join(allowed)}, not {found}")
+        for key in spec["evaluation"]:
+            if key in measured and key not in declared.measures:
+                raise ConfigError(
+                    f"{file}: {where}: evaluation.{key}: learner {method} does not measure it; write it in the cell of "
+                    f"a learner that does, such as {measured[key]}"
+                )
         self._fits(f"{file}: {where}", declared, spec)
         if "cycles" in spec["order"] and declared.tasks_once:
             raise ConfigError(

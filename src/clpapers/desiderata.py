@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from clpapers import catalogue
 from clpapers.streams.chunks import CLASS_CHUNKS
 
 DESIDERATA = {
@@ -18,10 +19,6 @@ DESIDERATA = {
     "D": "no unconstrained retraining on old tasks",
     "E": "more than two tasks",
 }
-GUESSES = ("random", "random_multi_model")  # nothing is trained
-OF_ITS_TASK = ("prog_nn", "multi_model", "random_multi_model")  # an item is answered by what is its task's alone
-# Whom old tasks do not leave.
-KEEPING = {"multi_task": "all tasks at once", "offline": "all items so far", "nn1": "keeps every item"}
 # What competes where a metric's items are answered: the classes of an item's task, those that the restriction at test
 # leaves, those that compete in training, or all; under "none", no item is answered.
 COMPETING = {
@@ -153,11 +150,11 @@ def _resemblance(order: dict, tasks: int | None) -> str:
 
 
 def _shared_head(cell: dict) -> str:
-    learner, oracle, order = cell["learner"]["name"], cell["oracle"], cell["order"]
-    if learner in GUESSES:
+    method, oracle, order = catalogue.of(cell["learner"]), cell["oracle"], cell["order"]
+    if method.guesses:
         return "n/a (nothing is trained)"
     separate = order["name"] == "split_overlapping"  # a class has an output in each of its tasks
-    separate |= learner in OF_ITS_TASK and _names_tasks(oracle, order)
+    separate |= method.answers_by_task and _names_tasks(oracle, order)
     return HEADS if separate or _trains_by_task(cell) else YES
 
 
@@ -180,14 +177,14 @@ def _no_labels_at_test(cell: dict, view: str, metrics: Iterable[str]) -> str:
         "training": _trains_by_task(cell),
         "all": False,
     }
-    routed = cell["learner"]["name"] in OF_ITS_TASK and _names_tasks(oracle, order)
+    routed = catalogue.of(cell["learner"]).answers_by_task and _names_tasks(oracle, order)
     return KNOWN if routed or any(restricting[which] for which in competing) else YES
 
 
 def _no_retraining(cell: dict, facts: dict) -> str:
-    order = cell["order"]
-    if cell["learner"]["name"] in KEEPING:
-        return f"no ({KEEPING[cell['learner']['name']]})"
+    order, keeps = cell["order"], catalogue.of(cell["learner"]).keeps
+    if keeps:
+        return f"no ({keeps})"
     if order["name"] == "offline" and order["items"] > (order["length"] or facts["train"]):
         return "no (several epochs over all data)"
     cycles = 2 if order["name"] == "split_two" else order.get("cycles", 1)

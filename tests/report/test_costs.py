@@ -257,10 +257,11 @@ def test_committed_costs_cover_all_learners():
 
 def test_what_work_repeats_of_modules_that_import_torch():
     """They have the same batches of tests, and the same learners train seed by seed."""
-    from clpapers.runs import evaluation, learners, loop
+    from clpapers.runs import learners, loop
+    from clpapers.runs.evaluation import answers
 
     assert (
-        *(evaluation.BATCH, evaluation.VALUES),
+        *(answers.BATCH, answers.VALUES),
         loop.SMALL_BATCH,
     ) == (work.TEST_BATCH, work.TEST_VALUES, work.SMALL_BATCH)
     assert {name for name in work.LEARNERS if not learners.find(name).stackable} == set(work.UNSTACKED)

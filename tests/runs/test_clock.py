@@ -8,6 +8,7 @@ from tiny import CHUNKS, CPU, DOMAINS, OPTIONS, SPLIT, cell
 
 from clpapers.runs import learners, loop
 from clpapers.runs.clock import Clock
+from clpapers.runs.learner import Setting
 from clpapers.runs.learners.single import Single
 from clpapers.streams import orders
 
@@ -36,9 +37,14 @@ def test_a_stopped_clock_does_not_run(clock):
         assert watch.seconds == 3
         clock.now = 10.0
     clock.now = 10.5
+    with watch.testing():
+        assert watch.seconds == 3.5
+        clock.now = 12.5
+    clock.now = 13.5
     with watch.stopped():
         pass
-    assert watch.seconds == 3.5
+    assert watch.seconds == 4.5
+    assert watch.tested == 2
 
 
 def test_a_gpu_is_waited_for_where_the_clock_stops_and_goes_on_alone(clock, monkeypatch):
@@ -72,8 +78,10 @@ def test_task_changes_and_steps_count_and_tests_do_not(data, clock, monkeypatch)
     seconds = {}
     results = loop.train(spec, data, streams, CPU, seconds)
     whole = results[0]["steps"] + 10 * 2
-    assert seconds == {0: whole / 2, 1: whole / 2}
-    assert clock.now > 1000
+    tested = clock.now - whole
+    assert seconds["training_seconds"] == {0: whole / 2, 1: whole / 2}
+    assert seconds["testing_seconds"] == {0: tested / 2, 1: tested / 2}
+    assert tested > 1000
     assert "seconds" not in str(results)
 
 
@@ -98,11 +106,12 @@ def test_what_is_trained_for_a_test_counts(learner, training, times, data, clock
         monkeypatch.setattr(owner, method, later)
 
     method = learners.find(learner)
-    slow(learners.Setting if learner == "offline" else method, training, 100)  # there, of each training's net
+    slow(Setting if learner == "offline" else method, training, 100)  # there, of each training's net
     slow(method, "scores", 1000)
     spec = cell(learner, OPTIONS[learner], "mlp", order=SPLIT, oracle=CHUNKS)
     spec["evaluation"] |= {"every": 50, "shots": 0, "points": 1}
     seconds = {}
     (result,) = loop.train(spec, data, {0: orders.make(SPLIT, data.train_y, 0)}, CPU, seconds)
-    assert seconds == {0: 100 * times}
-    assert clock.now >= seconds[0] + 1000 * len(result["events"]["time"])
+    assert seconds["training_seconds"] == {0: 100 * times}
+    assert clock.now == 100 * times + seconds["testing_seconds"][0]
+    assert seconds["testing_seconds"][0] >= 1000 * len(result["events"]["time"])

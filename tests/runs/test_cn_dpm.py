@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from clpapers.runs.images import Images
-from clpapers.runs.learners import Setting
+from clpapers.runs.learner import Setting
 from clpapers.runs.learners.cn_dpm import CNDPM, mixture, responsibilities
 from clpapers.runs.nets.cn_dpm_expert import Expert, widths
 
@@ -28,7 +28,15 @@ def learn(data, streams):
         n = items.shape[1]
         labels = torch.from_numpy(data.train_y)[items]
         ends = np.minimum(np.arange(batch, n + batch, batch), n)
-        given = {"spec": None, "build": None, "oracle": None, "task_count": 1, "may_hold": None, "masks": None}
+        given = {
+            "spec": None,
+            "build": None,
+            "oracle": None,
+            "task_count": 1,
+            "may_hold": None,
+            "masks": None,
+            "evaluation": {},
+        }
         setting = Setting(
             images, items, labels, 4, [seed], {"learning_rate": 0.1}, ends, tasks=torch.zeros_like(items), **given
         )

@@ -4,16 +4,18 @@ import copy
 import re
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 import yaml
-from tiny import CPU, NETS, OPTIONS, SPLIT, cell, courses, setting, split, stream
+from tiny import CPU, METHODS, NETS, OPTIONS, SPLIT, VARIANTS, cell, courses, setting, split, stream
 
 from clpapers.config import OPTIONAL
-from clpapers.desiderata import OF_ITS_TASK
 from clpapers.runs import learners, loop, nets
+from clpapers.runs.learner import Learner, Observed
+from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories import Draws
 from clpapers.runs.nets.stacked import stack
 from clpapers.streams import orders
@@ -169,7 +171,7 @@ def test_mir_scores_by_hand(data, streams):
     x, y = given.images(given.items[:, 30:35]), given.labels[:, 30:35]
     candidates = learner.candidates(6)
     before = copy.deepcopy(learner.net)
-    learner.step_gradient(learners.cross_entropy(learner.net(x), y))
+    learner.step_gradient(cross_entropy(learner.net(x), y))
     chosen = learner.most_interfered(candidates)
     virtual = copy.deepcopy(before)
     loss = F.cross_entropy(virtual(x).flatten(0, 1), y.flatten(), reduction="sum") / 5
@@ -191,7 +193,7 @@ def test_looking_ahead_leaves_no_trace(data, streams):
     given = setting(spec, data, streams)
     learner = learners.create(spec["learner"], given)
     x, y = given.images(given.items[:, :5]), given.labels[:, :5]
-    learner.step_gradient(learners.cross_entropy(learner.net(x), y))
+    learner.step_gradient(cross_entropy(learner.net(x), y))
     state = {k: v.clone() for k, v in learner.net.state_dict().items()}
     with learner.looking_ahead():
         moved = learner.parameters[0].detach().clone()
@@ -222,7 +224,7 @@ def test_gmed_edit_on_a_linear_net():
     learner.net, learner.parameters, learner.learning_rate = net, list(net.parameters()), LR
     learner.alpha, learner.beta, learner.decay = 2.0, 0.3, 0.0
     learner.age = torch.zeros(1, 4, dtype=torch.float64)
-    learners.cross_entropy(net(x_s), y_s).sum().backward()
+    cross_entropy(net(x_s), y_s).sum().backward()
     from clpapers.runs.memories import Draw
 
     edited = learner.edit(Draw(x, y, torch.tensor([[0, 1, 2]]), None))
@@ -231,7 +233,7 @@ def test_gmed_edit_on_a_linear_net():
 
 def test_ace_masked_classes_get_no_gradient(data, streams):
     """With an empty memory only the stream's loss acts: the head's rows of absent classes do not move."""
-    spec = cell("ace", {"mask": "present"}, "mlp")
+    spec = cell("ace", {}, "mlp")
     given = setting(spec, data, streams)
     learner = learners.create(spec["learner"], given)
     head = learner.parameters[-2]
@@ -267,7 +269,7 @@ def test_gdumb_retrained_starts_afresh_and_sees_only_the_memory(data, streams):
     learner = learners.create(spec["learner"], given)
     first, initial = learner.net, [p.detach().clone() for p in learner.parameters]
     for t in range(3):
-        assert learner.observe(t, None, None) is None
+        assert learner.observe(t, None, None) == Observed()
     read, reader = [], learner.memory.read
     learner.memory.read = lambda slots: (read.append(slots), reader(slots))[1]
     retrained = []
@@ -286,23 +288,21 @@ def test_gdumb_retrained_starts_afresh_and_sees_only_the_memory(data, streams):
 SCHEMA = yaml.safe_load(Path("workflow/schemas/paper.schema.yaml").read_text())["$defs"]
 
 
-def test_the_schema_lists_every_learner_and_its_options():
-    """What config files may say of a learner is what its constructor takes: no more, no less; and it is tried here."""
-    listed = SCHEMA["learner_options"]["const"]
-    files = {p.stem for p in (Path(learners.__file__).parent).glob("[a-z]*.py")}
-    assert files == set(listed) == set(OPTIONS)
-    for name, options in listed.items():
-        assert set(OPTIONS[name]) == set(options), name
-        arguments = learners.find(name).__init__.__kwdefaults__, learners.find(name).__init__.__code__
-        keywords = arguments[1].co_varnames[2 : 2 + arguments[1].co_kwonlyargcount]
-        assert set(keywords) == set(options), name
-        documented = learners.find(name).__doc__
-        assert all(re.search(rf"\b{option}\b", documented) for option in options), name
+@pytest.mark.parametrize("learner", METHODS)
+def test_a_learner_takes_what_it_declares(learner):
+    """Config files may say of a learner what its constructor takes, no more, no less; and its docstring explains it."""
+    declared, found = METHODS[learner].options, learners.find(learner)
+    code = found.__init__.__code__
+    assert set(code.co_varnames[2 : 2 + code.co_kwonlyargcount]) == set(declared)
+    assert all(re.search(rf"\b{option}\b", found.__doc__) for option in declared)
+    rules = {"properties": declared, "required": list(declared)}
+    for options in METHODS[learner].examples():
+        jsonschema.validate(options, rules)
 
 
 @pytest.mark.parametrize("learner", OPTIONS)
 def test_who_answers_by_the_task_of_an_item_is_known(learner, data):
-    """A trained learner's scores depend on the task that is named with an image for those of `OF_ITS_TASK` alone."""
+    """A trained learner's scores depend on the task that is named with an image where it declares so alone."""
     spec = cell(learner, OPTIONS[learner], "mlp", order=SPLIT, oracle=split(2))
     streams = {0: orders.make(SPLIT, data.train_y, 0)}
     (gone,), said = courses(spec, data, streams), []
@@ -317,39 +317,57 @@ def test_who_answers_by_the_task_of_an_item_is_known(learner, data):
         made.prepare()
         with made.evaluation(), torch.no_grad():
             said.append(made.scores(x[:, :9], torch.full((1, 9), task)))
-    assert (not torch.equal(*said)) == (learner in OF_ITS_TASK)
+    assert (not torch.equal(*said)) == METHODS[learner].answers_by_task
 
 
-def test_the_schema_says_what_each_learner_looks_at_and_needs():
-    """Its tables speak of learners, options, parts of a cell and learners' hooks that there are."""
-    listed = SCHEMA["learner_options"]["const"]
-    looks_at = SCHEMA["learner_looks_at"]["const"]
-    for key, things in looks_at.items():
-        name, *option = key.split()
-        assert set(things) <= {"changes", "tasks", "competing"}, key
-        assert not option or option[1] in listed[name][option[0]]["enum"], key
-        hook = learners.find(name).task_change is not learners.Learner.task_change
-        assert hook == ("changes" in things), key
-    assert {name for name in listed if learners.find(name).task_change is not learners.Learner.task_change} <= set(
-        looks_at
-    )
-    for name, needs in SCHEMA["learner_needs"]["const"].items():
-        assert name in listed
-        for key in needs:
+@pytest.mark.parametrize("learner", METHODS)
+def test_what_a_learner_declares_is_there(learner):
+    """It speaks of options, parts of a cell and methods that there are, and of a change of task if it has the hook."""
+    declared = METHODS[learner]
+    hook = learners.find(learner).task_change is not Learner.task_change
+    for key, cases in declared.where.items():
+        option, _, deeper = key.partition(".")
+        schema = declared.options[option]["properties"][deeper] if deeper else declared.options[option]
+        for value in cases:
+            jsonschema.validate(value, schema)
+    for options in declared.examples():
+        given = declared.given(options)
+        assert hook == ("changes" in given.looks_at)
+        for key, values in given.needs.items():
             part, *option = key.split(".")
-            assert not option or option[0] in SCHEMA[part]["properties"], key
-            assert part in SCHEMA["cell"]["properties"], key
-    for name, without in SCHEMA["learner_without_changes"]["const"].items():
-        assert {name, without} <= set(listed)
-        assert not listed[without]  # its options are dropped with its name
-        assert looks_at[without] == [thing for thing in looks_at[name] if thing != "changes"]
+            assert part in SCHEMA["cell"]["properties"]
+            for value in values if option else []:
+                jsonschema.validate(value, SCHEMA[part]["properties"][option[0]])
+    assert set(declared.by_tasks) <= set(declared.options)
+    assert set(declared.measures) <= set(SCHEMA["evaluation"]["properties"])
+    if declared.without_changes:
+        plain = METHODS[declared.without_changes]
+        assert not plain.options  # they are dropped with the name
+        assert plain.looks_at == [thing for thing in declared.looks_at if thing != "changes"]
 
 
-@pytest.mark.parametrize("name", ["ewc", "si"])
+@pytest.mark.parametrize(("learner", "options"), VARIANTS)
+def test_a_step_says_of_itself_what_the_learner_declares(learner, options, data):
+    """The logits of the stream batch before it is learnt, if it looks at the batch and answers first; a loss a seed."""
+    spec = cell(learner, options, "mlp", order=SPLIT, oracle=split(2))
+    made = learners.create(spec["learner"], setting(spec, data, {0: orders.make(SPLIT, data.train_y, 0)}))
+    declared = METHODS[learner]
+    assert (made.looks, made.stackable, made.own_nets) == (declared.looks, declared.stackable, declared.own_nets)
+    now = made.setting.step(0)
+    x, y = made.setting.images(made.setting.items[:, now]), made.setting.labels[:, now]
+    said = made.observe(0, *((x, y) if made.looks else (None, None)))
+    assert isinstance(said, Observed)
+    assert (said.logits is not None) == (declared.looks and declared.answers_first)
+    assert said.logits is None or said.logits.shape == (*y.shape, made.classes)
+    assert said.loss is None or said.loss.shape == (1,)
+    assert said.loss is not None or said.logits is None
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.without_changes])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_without_a_change_of_task_it_is_what_the_schema_says(name, optimizer, data, streams):
+def test_without_a_change_of_task_it_is_what_it_declares(name, optimizer, data, streams):
     """So that `config` may make one cell of the two. Only what waits for a change is held in vain."""
-    without = SCHEMA["learner_without_changes"]["const"][name]
+    without = METHODS[name].without_changes
     same = []
     for learner in (name, without):
         spec = cell(learner, OPTIONS[learner], "mlp", optimizer=optimizer)

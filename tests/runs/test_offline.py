@@ -11,6 +11,7 @@ from torch import nn
 from clpapers.randomness import generator
 from clpapers.runs import loop, nets
 from clpapers.runs.course import CourseError
+from clpapers.runs.learner import Setting
 from clpapers.runs.learners.offline import Offline
 from clpapers.runs.nets.stacked import StackedDropout
 
@@ -92,10 +93,8 @@ def test_equals_a_plain_loop(seeds, batch, data, streams):
 
 def test_a_net_is_trained_only_where_a_test_comes_and_something_came(data, streams, monkeypatch):
     """Once a moment, from scratch, whatever is tested then; what it draws does not depend on the tests before."""
-    learnt, net = [], loop.learners.Setting.net
-    monkeypatch.setattr(
-        loop.learners.Setting, "net", lambda self, purpose: (learnt.append(purpose), net(self, purpose))[1]
-    )
+    learnt, net = [], Setting.net
+    monkeypatch.setattr(Setting, "net", lambda self, purpose: (learnt.append(purpose), net(self, purpose))[1])
     found = {every: loop.train(spec_of(every), data, {0: streams[0]}, CPU)[0] for every in (10, 20)}
     times = [10, 20, 30, 40, 50, 53], [20, 40, 53]
     assert learnt == [f"offline after {time}" for each in times for time in each]

@@ -5,6 +5,8 @@ import pytest
 import torch
 from courses import MLP, Way, cell, images, made, split
 
+from clpapers.runs.learner import Observed
+
 DATA = images(classes=6, items=7)
 RANDOM, RANDMM = {"name": "random"}, {"name": "random_multi_model"}
 
@@ -72,5 +74,5 @@ def test_nothing_is_trained_or_kept():
     way = guesser(RANDOM)
     assert way.learner.net is None
     assert not way.learner.looks
-    assert way.learner.observe(0, None, None) is None
+    assert way.learner.observe(0, None, None) == Observed()
     assert way.learner.memory_use(0) == {"items": 0, "bytes": 0, "per_class": [0] * 6}

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch.distributions import Normal, kl_divergence
 
 from clpapers.runs import nets
-from clpapers.runs.learners import backward
+from clpapers.runs.losses import backward
 from clpapers.runs.nets.stacked import stack
 from clpapers.runs.variational import (
     Gaussian,

@@ -20,7 +20,7 @@ DATA = images(classes=6, items=14)
 THREE = {"name": "split", "tasks": 3, "length": None}
 DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": 30}
 FIT = {"epochs": 3, "batch": "full", "initial_variance": 1e-3, "samples": 4, "prediction_samples": 30}
-VCL = {"name": "vcl", **FIT, "prior_weight": 1, "gradients": None}
+VCL = {"name": "vcl", **FIT, "prior_weight": 1}
 CORESET = {
     "name": "vcl_coreset",
     **FIT,
@@ -37,8 +37,9 @@ def spec_of(learner, train="none", order=THREE, net=NET, memory=15):
     return cell(learner, net, oracle={"name": "chunks"}, order=order, train=train, **budget)
 
 
-def way(learner=VCL, train="none", seeds=(0,), order=THREE, streams=None):
+def way(learner=VCL, train="none", seeds=(0,), order=THREE, streams=None, gradients=None):
     spec = spec_of(learner, train, order)
+    spec["evaluation"] |= {"gradients": gradients} if gradients else {}
     return Way(spec, DATA, streams or [orders.make(order, DATA.train_y, seed, 16) for seed in seeds])
 
 
@@ -433,7 +434,7 @@ def once(plain, x, y, noise, n):
 
 @pytest.mark.parametrize("order", [THREE, DOMAINS], ids=["split", "permuted"])
 def test_early_gradients_are_the_plain_loop(order):
-    ours = way(VCL | {"gradients": EARLY}, seeds=(0, 1), order=order)
+    ours = way(VCL, seeds=(0, 1), order=order, gradients=EARLY)
     ours.walk(until=1)
     plain = [Plain(ours, s) for s in range(2)]
     after_one = ours.learner.posterior.now
@@ -464,15 +465,15 @@ def test_early_gradients_are_the_plain_loop(order):
 
 
 def test_early_gradients_leave_no_trace():
-    with_, without = way(VCL | {"gradients": EARLY}), way(VCL)
+    with_, without = way(VCL, gradients=EARLY), way(VCL)
     assert all(torch.equal(a, b) for a, b in zip(with_.walk().posterior.now, without.walk().posterior.now, strict=True))
     assert without.learner.report(0) == {}
 
 
 def test_early_gradients_refuse_more_than_a_task():
-    ours = way(VCL | {"gradients": EARLY | {"size": 8}})
+    ours = way(VCL, gradients=EARLY | {"size": 8})
     ours.step()
     with pytest.raises(
-        ValueError, match=r"learner\.gradients: 4 batches of 8 are not two or more of a task of 28 items"
+        ValueError, match=r"evaluation\.gradients: 4 batches of 8 are not two or more of a task of 28 items"
     ):
         ours.step()

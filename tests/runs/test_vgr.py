@@ -27,7 +27,6 @@ VGR = {
     "prediction_samples": 7,
     "generated": 4,
     "gan": GAN,
-    "trace": 0,
 }
 DATA = images(classes=6, items=20)  # 4×4 images, of one colour
 ORDER = {"name": "split", "tasks": 3, "length": None}
@@ -35,10 +34,11 @@ ITEMS = torch.arange(120).split(40)  # of classes 0 and 1, 2 and 3, 4 and 5
 DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": 60}
 
 
-def way(options=(), streams=(0,), **changed):
+def way(options=(), streams=(0,), trace=0, **changed):
     """Along three tasks of two classes; `streams` are seeds, or streams themselves."""
     given = {"oracle": split(3), "order": ORDER, "optimizer": "adam", "learning_rate": 0.02, "batch": "task"} | changed
     spec = cell(VGR | dict(options), MLP, **given)
+    spec["evaluation"] |= {"trace": trace} if trace else {}
     pixels = 16 if given["order"] is DOMAINS else None
     made_ = [s if not isinstance(s, int) else orders.make(given["order"], DATA.train_y, s, pixels) for s in streams]
     return Way(spec, DATA, made_)
@@ -152,7 +152,7 @@ class Plain:
     [
         ({}, {}),
         ({}, {"train": "oracle"}),
-        ({"batch_per_task": True, "trace": 5}, {"order": DOMAINS, "oracle": {"name": "chunks"}}),
+        ({"batch_per_task": True}, {"trace": 5, "order": DOMAINS, "oracle": {"name": "chunks"}}),
         ({"gan": GAN | {"name": "gan_conv"}, "batch": 500}, {"streams": [again(0), again(1)]}),
         ({}, {"streams": [again(0), again(1)], "train": "oracle"}),
     ],
@@ -174,9 +174,9 @@ def test_training_equals_the_plain_implementation(options, changed):
 @pytest.mark.parametrize("order", [ORDER, DOMAINS], ids=lambda order: order["name"])
 def test_a_seed_does_not_depend_on_its_stack_mates(order):
     oracle = {"name": "chunks"}
-    together = way({"trace": 6}, (3, 5, 8), order=order, oracle=oracle).walk()
+    together = way((), (3, 5, 8), trace=6, order=order, oracle=oracle).walk()
     for s, seed in enumerate((3, 5, 8)):
-        alone = way({"trace": 6}, (seed,), order=order, oracle=oracle).walk()
+        alone = way((), (seed,), trace=6, order=order, oracle=oracle).walk()
         for mine, other in zip(together.posterior.now, alone.posterior.now):
             torch.testing.assert_close(mine[s], other[0], rtol=1e-6, atol=1e-8)
         told, expected = (learner.report(i)["trace"] for learner, i in ((together, s), (alone, 0)))
@@ -184,7 +184,7 @@ def test_a_seed_does_not_depend_on_its_stack_mates(order):
 
 
 def test_twice_the_same_bits():
-    first, second = (way({"trace": 6}, (0, 1)).walk() for _ in range(2))
+    first, second = (way((), (0, 1), trace=6).walk() for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(first.posterior.now, second.posterior.now))
     assert first.report(1) == second.report(1)
 
@@ -275,9 +275,9 @@ def test_no_images_are_kept_but_generators():
 
 def test_the_trace_is_the_mutual_information_before_each_epoch():
     """Of as many items as asked for; the first number from nets drawn around the maximum-likelihood means."""
-    run = way({"trace": 6}, (0, 1))
+    run = way((), (0, 1), trace=6)
     learner = run.walk()
-    start = way({"trace": 6}, (0, 1)).learner
+    start = way((), (0, 1), trace=6).learner
     x, y = run.batch(0)
     start.fit_mean(x, y, None)
     for s, seed in enumerate((0, 1)):
@@ -296,7 +296,7 @@ def test_the_trace_is_the_mutual_information_before_each_epoch():
 
 
 def test_tracing_changes_nothing_and_none_says_nothing():
-    traced, plain = way({"trace": 6}).walk(), way().walk()
+    traced, plain = way(trace=6).walk(), way().walk()
     assert all(torch.equal(a, b) for a, b in zip(traced.posterior.now, plain.posterior.now))
     assert plain.report(0) == {}
 

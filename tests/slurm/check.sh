@@ -75,5 +75,5 @@ echo "Slurm: a run that asks for a GPU is given it"
     --group-components streams=50 metrics=50 rendering=50 runs=20 > "$work/all.out" 2>&1 || fail "the build failed"
 echo "Slurm: all built, in $(squeue --noheader --states=all | wc -l) jobs of Slurm's"
 
-python "$here/tests/slurm/compare.py" . "$here" ${1:+--part} > "$work/compare.out" || fail "not what is built here"
+python "$here/tests/same_results.py" . "$here" ${1:+--part} > "$work/compare.out" || fail "not what is built here"
 echo "Slurm: $(cat "$work/compare.out")"

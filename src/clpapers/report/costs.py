@@ -188,6 +188,7 @@ def kind(spec: dict, shape: Iterable[int], seeds: int) -> Kind:
     """The kind of a cell, learnt from items of a shape, so many seeds in a job."""
     method, budget = catalogue.of(spec["learner"]), spec["budget"]
     options = _chosen({k: v for k, v in spec["learner"].items() if k != "name"}, method)
+    options |= {key: spec["evaluation"][key] for key in method.measures if key in spec["evaluation"]}
     net = {key: value for key, value in spec["net"].items() if key not in FREE}
     size = "x".join(map(str, shape))
     sums = (json.dumps(each, sort_keys=True) for each in (options, net))

@@ -65,7 +65,7 @@ class Checkpoint:
     Attributes
     ----------
     finished: seeds of a group that is through → its results, ready for JSON; None where memory did not suffice.
-    seconds: seed → seconds of its training.
+    seconds: `training_seconds` and `testing_seconds`, each seed → seconds.
     resumed: from where it was resumed: each time the group's `seeds` and the number of the `step` that came next.
     earlier: what the parts up to the checkpoint took (`provenance.spent`); empty where there were none.
     """
@@ -74,7 +74,7 @@ class Checkpoint:
         self.path = None if result is None else result.with_name(f".{result.stem}.checkpoint")
         self.identity, self.interval = json.loads(json.dumps(identity)), interval
         self.finished: dict[tuple[int, ...], list[dict] | None] = {}
-        self.seconds: dict[int, float] = {}
+        self.seconds: dict[str, dict[int, float]] = {"training_seconds": {}, "testing_seconds": {}}
         self.resumed: list[dict] = []
         self.earlier: dict = {}
         self.waiting: tuple[tuple[int, ...], int, bytes] | None = None  # seeds of a group, its step and pickled state
@@ -99,7 +99,8 @@ class Checkpoint:
             self._discard(f"it is of another {', '.join(other)}")
             return
         self.finished = {tuple(seeds): results for seeds, results in header["finished"]}
-        self.seconds = {int(seed): value for seed, value in header["seconds"].items()}
+        for key, of_seeds in header["seconds"].items():
+            self.seconds[key] = {int(seed): value for seed, value in of_seeds.items()}
         self.resumed, self.earlier = header["resumed"], header["spent"]
         self.waiting = (tuple(header["seeds"]), header["step"], content[line_end + 1 : -DIGEST])
 

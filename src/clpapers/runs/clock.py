@@ -1,4 +1,4 @@
-"""The seconds that training takes."""
+"""The seconds that training takes, and those that testing takes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ import torch
 
 
 class Clock:
-    """A stopwatch that runs from its making on, but for the tests.
+    """A stopwatch that times training from its making on, and tests apart.
 
     A GPU works behind the program that feeds it, so the clock waits for it where it stops and goes on, and nowhere
-    else: steps are not slowed. `seconds` is the time up to where it was last stopped; an unpickled one goes on there.
+    else: steps are not slowed. `seconds`, of training, and `tested`, of tests, are the times up to where it was last
+    stopped; a restored one goes on there.
     """
 
-    def __init__(self, device: torch.device, seconds: float = 0.0):
-        self.device, self.seconds = device, seconds
+    def __init__(self, device: torch.device, seconds: float = 0.0, tested: float = 0.0):
+        self.device, self.seconds, self.tested = device, seconds, tested
         self.started = self._now()
 
-    def __reduce__(self) -> tuple:
-        return Clock, (self.device, self.seconds)
+    def __getstate__(self) -> dict:
+        return {"device": self.device, "seconds": self.seconds, "tested": self.tested}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__init__(**state)
 
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:
@@ -29,6 +33,14 @@ class Clock:
         self.seconds += self._now() - self.started
         yield
         self.started = self._now()
+
+    @contextlib.contextmanager
+    def testing(self) -> Iterator[None]:
+        """Inside, time counts as testing."""
+        with self.stopped():
+            started = time.perf_counter()
+            yield
+        self.tested += self.started - started
 
     def _now(self) -> float:
         if self.device.type == "cuda":

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from clpapers.runs.learners import Learner, Setting, backward, cross_entropy
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import backward, cross_entropy
 from clpapers.runs.memories.episodic import EpisodicMemory
 
 
@@ -36,7 +37,7 @@ class Constrained(Learner):
         """The multipliers v [S, k] that `project` asks for."""
         raise NotImplementedError
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         references = self.references(t) if self.task[t] else None
         logits = self.net(x)
         loss = self.loss(t, logits, y)
@@ -48,7 +49,7 @@ class Constrained(Learner):
             for parameter, new in zip(self.parameters, gradient):
                 parameter.grad = new.view_as(parameter)
         self.optimizer.step()
-        return loss, logits
+        return Observed(loss, logits)
 
     def reference(
         self, x: torch.Tensor, y: torch.Tensor, allowed: torch.Tensor | None, weight: torch.Tensor | None

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.course import CourseError
-from clpapers.runs.evaluation import number
-from clpapers.runs.variational import Noise, entropy, kl, likelihood_loss
-
-if TYPE_CHECKING:
-    from clpapers.runs.learners.vcl import VCL
+from clpapers.runs.evaluation.answers import number
+from clpapers.runs.variational import Gaussian, Noise, Variational, entropy, kl, likelihood_loss
 
 
 def early_gradients(
-    learner: VCL,
+    learner: Variational,
+    prior: Gaussian,
+    prior_weight: float,
     x: torch.Tensor,
     y: torch.Tensor,
     mask: torch.Tensor | None,
@@ -29,8 +26,9 @@ def early_gradients(
     """Learn the beginning of a task again and again, and each time take it back (`desiderata`, B.1.3).
 
     A copy of the learner's posterior, with a fresh state of the optimiser, learns `batches` of `size` items as the
-    learner would: N in KL/N stays that of the whole task, images x [S, N, …] with labels y [S, N]. Items are drawn anew
-    in each of the `repetitions`; where the stream permutes images, they are also permuted anew.
+    learner would, with prior_weight · KL(q‖prior)/N, in which N stays that of the whole task, images x [S, N, …] with
+    labels y [S, N]. Items are drawn anew in each of the `repetitions`; where the stream permutes images, they are also
+    permuted anew.
 
     Returns for each seed `likelihood` and `prior` [repetitions][batches], the mean absolute gradient that each term of
     the loss has of the last layer's means, weights and biases alike, just before a batch is learnt (Figures 11 and 12);
@@ -40,7 +38,9 @@ def early_gradients(
     """
     setting, n = learner.setting, x.shape[1]
     if batches < 2 or batches * size > n:
-        raise CourseError(f"learner.gradients: {batches} batches of {size} are not two or more of a task of {n} items")
+        raise CourseError(
+            f"evaluation.gradients: {batches} batches of {size} are not two or more of a task of {n} items"
+        )
     noise, rngs = Noise(setting, "gradients weights"), [generator(seed, "gradients items") for seed in setting.seeds]
     last = sum(learner.posterior.sizes[-2:])  # numbers of the last layer, which are a net's last
     found: dict[str, list] = {"likelihood": [], "prior": [], "entropy": []}
@@ -53,7 +53,7 @@ def early_gradients(
             weights = q.draw(noise(q.mean, learner.samples))
             losses = {
                 "likelihood": likelihood_loss(q.logits(weights, x_), y_, mask),
-                "prior": learner.prior_weight / n * kl(q, learner.prior, counted),
+                "prior": prior_weight / n * kl(q, prior, counted),
             }
             gradients = {name: torch.autograd.grad(loss.sum(), parameters) for name, loss in losses.items()}
             for name, (gradient, _) in gradients.items():
@@ -88,7 +88,7 @@ def _drawn(
 
 
 @torch.no_grad()
-def _entropy(learner: VCL, q, noise: Noise, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+def _entropy(learner: Variational, q, noise: Noise, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
     """The mean over the items of the predictions' entropy, [S]."""
     logits = q.logits(q.draw(noise(q.mean, learner.prediction_samples)), x)
     if mask is not None:

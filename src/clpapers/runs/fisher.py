@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from clpapers.runs.learners import masked
+from clpapers.runs.losses import masked
 from clpapers.runs.nets.heads import JointEmbedding
 from clpapers.runs.nets.stacked import (
     Stack,

@@ -7,7 +7,7 @@ import types
 import torch
 
 from clpapers.runs.images import Images
-from clpapers.runs.learners import Learner, Setting
+from clpapers.runs.learner import Learner, Setting
 from clpapers.runs.memories import Draws, Memory
 from clpapers.runs.memories.episodic import EpisodicMemory
 

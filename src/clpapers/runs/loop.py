@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import contextlib
 import dataclasses
-import functools
 import gc
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -19,20 +16,18 @@ from clpapers.randomness import generator
 from clpapers.runs import learners, nets
 from clpapers.runs.checkpoint import Checkpoint, constants
 from clpapers.runs.clock import Clock
-from clpapers.runs.course import Course, chunk_tasks, course, views
-from clpapers.runs.evaluation import classified, number, whole_test
-from clpapers.runs.event_tests import EventTests
+from clpapers.runs.course import Course, course
+from clpapers.runs.evaluation.final import test_items
+from clpapers.runs.evaluation.online import Online
+from clpapers.runs.evaluation.sessions import Evaluation
 from clpapers.runs.holdings import learner_bytes
 from clpapers.runs.images import Images
-from clpapers.runs.memories.episodic import EpisodicMemory
-from clpapers.runs.memory_tests import MemoryTests
+from clpapers.runs.learner import Learner, Setting
 from clpapers.runs.nets.stacked import Stack, stack
-from clpapers.runs.task_tests import TaskTests
 from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import Stream
 
 SMALL_BATCH = 32  # above it a CPU is busy with one seed's arithmetic, and a stack of MLPs gains nothing
-ONLINE_BLOCK = 100  # steps
 
 
 @dataclasses.dataclass
@@ -57,7 +52,7 @@ def train(
     data: Data,
     streams: dict[int, Stream],
     device: torch.device,
-    seconds: dict[int, float] | None = None,
+    seconds: dict[str, dict[int, float]] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> list[dict]:
     """Train one cell on the streams of some seeds; one result a seed, ready for JSON.
@@ -68,19 +63,15 @@ def train(
     data: the data set.
     streams: seed → its stream, the order in which its training items come.
     device: where to train. On a GPU seeds form stacks. On a CPU only nets that gain from it do.
-    seconds: takes how long each seed's training took, without any test: what the learner does when a task changes, in
-        a step, the batch's gather included, and to prepare for a test. A stack's time is divided by its seeds. No
-        repetition repeats it, so it is no part of the result.
+    seconds: takes, seed by seed, `training_seconds`: what the learner does when a task changes, in a step, the batch's
+        gather included, and to prepare for a test; and `testing_seconds`: the tests themselves. A stack's time is
+        divided by its seeds. No repetition repeats it, so it is no part of the result.
     checkpoint: where to go on from, and where to keep what comes of it on the way. Results are the same, bit for bit.
 
     Returns
     -------
-    For each seed a dictionary, in which classes are a learner's outputs (`Course.class_of_output`), with
-    `steps`; `test`: for each restriction that it is evaluated under (`course.views`) correct and total per class after
-    the last step, in evaluation mode, and `chance`, the share that a uniform guess would be expected to get right;
-    `probes`: positions in the stream of the items whose retention is followed, the times (items seen) of evaluation,
-    and for each time the packed bits, in base64, of whether the probes seen so far are classified correctly, all
-    classes competing;
+    For each seed a dictionary, in which classes are a learner's outputs (`Course.class_of_output`), with `steps`;
+    `test` (`FinalTest`) and `probes` (`Probes`), in evaluation mode;
     `online`: for each step the number of stream items classified correctly before they are learnt, and their mean
     loss (null for a learner that never looks at the stream batch, or says nothing of it); `memory`: items, bytes,
     items per class;
@@ -88,9 +79,8 @@ def train(
     the learner says of itself; `diverged`: the first step whose loss was no finite number, null where there is none
     (on the stream batch; of a learner that never looks at it, on what it trains on); `learner_bytes`: what the
     learner holds in the end (`holdings.learner_bytes`).
-    With `evaluation.shots` also `tasks`, each task's tests (`TaskTests`), and therein `memory`, those of the learner's
-    episodic memory (`MemoryTests`) where it has one of these tasks. With `evaluation.every` also `events`, the tests
-    along the stream (`EventTests`).
+    With `evaluation.shots` also `tasks`, each task's tests (`evaluation.tasks`, `MemoryAccuracy`), and with
+    `evaluation.every` also `events`, the tests along the stream (`Events`).
 
     A seed for which memory does not suffice, not even alone, has only its number and `out_of_memory`: true.
     """
@@ -156,36 +146,11 @@ def _out_of_memory(error: Exception) -> bool:
 class Run:
     """A stack on its way through its steps: all that the steps to come depend on, and what the past ones left."""
 
-    learner: learners.Learner
+    learner: Learner
     online: Online
-    probes: Probes
-    task_tests: TaskTests | None
-    memory_tests: MemoryTests | None
-    events: EventTests | None
     clock: Clock
+    taken: dict[str, list] = dataclasses.field(default_factory=dict)  # what the tests found, by evaluator
     step: int = 0  # the next one
-
-
-def _begun(cell: dict, courses: Sequence[Course], setting: learners.Setting, test_images: Images) -> Run:
-    """A run before its first step."""
-    evaluation = cell["evaluation"]
-    learner = learners.create(cell["learner"], setting)
-    task_tests = memory_tests = None
-    if "shots" in evaluation:
-        said = [chunk_tasks(cell, c) for c in courses]
-        task_tests = TaskTests(evaluation["shots"], courses, said, test_images)
-        memory = getattr(learner, "memory", None)
-        if isinstance(memory, EpisodicMemory) and cell["oracle"]["name"] == "chunks":
-            memory_tests = MemoryTests(memory)
-    return Run(
-        learner,
-        Online(setting.labels, setting.ends),
-        Probes(evaluation, setting.ends, setting.seeds),
-        task_tests,
-        memory_tests,
-        EventTests(evaluation["every"], courses, test_images) if "every" in evaluation else None,
-        Clock(setting.items.device),
-    )
 
 
 def _train_stack(
@@ -196,74 +161,59 @@ def _train_stack(
     images = Images(data.train_x, cell["scaling"], device, dtype, transforms)
     test_images = images.of(data.test_x)
     setting = _setting(cell, data, courses, images)
-    items, labels, tasks, ends = setting.items, setting.labels, setting.tasks, setting.ends
     fixed = constants(setting=setting, images=images, test_images=test_images)
-    run = checkpoint.resume(setting.seeds, fixed) or _begun(cell, courses, setting, test_images)
-    learner, online, probes, clock = run.learner, run.online, run.probes, run.clock
-    task_tests, memory_tests, events = run.task_tests, run.memory_tests, run.events
+    run = checkpoint.resume(setting.seeds, fixed)
+    if run is None:
+        learner = learners.create(cell["learner"], setting)
+        run = Run(learner, Online(setting.labels, setting.ends), Clock(device))
+    learner, online, clock = run.learner, run.online, run.clock
+    with clock.stopped():
+        evaluation = Evaluation(cell, courses, learner, test_images, run.taken)
 
+    steps = len(setting.ends)
     title = f"{cell['dataset']} {cell['learner']['name']} seeds {setting.seeds[0]}-{setting.seeds[-1]}"
     bar = {"desc": title, "unit": "step", "mininterval": 2, "file": sys.stderr}
-    for t in tqdm(range(run.step, len(ends)), initial=run.step, total=len(ends), **bar):
+    for t in tqdm(range(run.step, steps), initial=run.step, total=steps, **bar):
         if courses[0].changes[t]:
             learner.task_change(t)
-        if task_tests and t in task_tests.before:
-            with _tests(learner, clock):
-                task_tests.begin(t, learner)
+        evaluation.take(t, clock, before=True)
         if learner.looks:
             now = setting.step(t)
-            online.take(*learner.observe(t, images(items[:, now]), labels[:, now]))
+            online.take(*learner.observe(t, images(setting.items[:, now]), setting.labels[:, now]))
         else:
-            online.take(learner.observe(t, None, None))
-        if task_tests and t in task_tests.after:
-            with _tests(learner, clock):
-                task_tests.end(t, learner)
-                if memory_tests:
-                    memory_tests.end(task_tests.after[t], learner)
-        if events and t in events.steps:
-            with _tests(learner, clock):
-                events.take(t, learner)
-        if t in probes.steps:
-            with _tests(learner, clock):
-                probes.take(t, learner, images, items, labels, tasks)
-                if t == len(ends) - 1:
-                    tests = _test(cell, courses, learner, test_images)
+            online.take(*learner.observe(t, None, None))
+        evaluation.take(t, clock)
         run.step = t + 1
-        if run.step < len(ends) and checkpoint.due():
+        if run.step < steps and checkpoint.due():
             with clock.stopped():
                 checkpoint.save(setting.seeds, run.step, run, fixed)
-    checkpoint.seconds |= dict.fromkeys(setting.seeds, clock.seconds / len(courses))
-    return [
-        {
-            "seed": c.seed,
-            "steps": len(ends),
-            "test": tests[s],
-            "probes": probes.result(s),
-            "online": online.result(s),
-            "memory": learner.memory_use(s),
-            "oracle": {
-                "task_of_class": None if c.tasks.of_class is None else c.tasks.of_class.tolist(),
-                "changes": int(c.changes.sum()),
-            },
-            "learner": learner.report(s),
-            "learner_bytes": learner_bytes(learner, s),
-            "diverged": online.diverged(s),
-        }
-        | ({"tasks": task_tests.result(s) | (memory_tests.result(s) if memory_tests else {})} if task_tests else {})
-        | ({"events": events.result(s)} if events else {})
-        for s, c in enumerate(courses)
-    ]
+    spent = {"training_seconds": clock.seconds, "testing_seconds": clock.tested}
+    for key, seconds in spent.items():
+        checkpoint.seconds[key] |= dict.fromkeys(setting.seeds, seconds / len(courses))
+    return [_result(s, c, steps, learner, online, evaluation.result(s)) for s, c in enumerate(courses)]
 
 
-@contextlib.contextmanager
-def _tests(learner: learners.Learner, clock: Clock) -> Iterator[None]:
-    """Inside, tests are taken: these are no training, but what the learner trains for them is."""
-    learner.prepare()
-    with clock.stopped(), learner.evaluation():
-        yield
+def _result(s: int, c: Course, steps: int, learner: Learner, online: Online, tests: dict[str, dict]) -> dict:
+    """What `train` returns for the stack's seed number s."""
+    return {
+        "seed": c.seed,
+        "steps": steps,
+        "test": tests.pop("test"),
+        "probes": tests.pop("probes"),
+        "online": online.result(s),
+        "memory": learner.memory_use(s),
+        "oracle": {
+            "task_of_class": None if c.tasks.of_class is None else c.tasks.of_class.tolist(),
+            "changes": int(c.changes.sum()),
+        },
+        "learner": learner.report(s),
+        "learner_bytes": learner_bytes(learner, s),
+        "diverged": online.diverged(s),
+        **tests,
+    }
 
 
-def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) -> learners.Setting:
+def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) -> Setting:
     """What the learner of some courses is given."""
     device, outputs = images.pixels.device, courses[0].outputs
 
@@ -283,7 +233,7 @@ def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) 
         return built
 
     masks = [c.masks for c in courses if c.masks is not None]
-    return learners.Setting(
+    return Setting(
         images=images,
         items=stacked(c.items for c in courses),
         labels=stacked(c.labels for c in courses),
@@ -298,124 +248,5 @@ def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) 
         tasks=stacked(c.tasks.train for c in courses),
         may_hold=stacked(c.tasks.may_hold for c in courses),
         masks=stacked(masks) if masks else None,
+        evaluation=cell["evaluation"],
     )
-
-
-def _test(cell, courses, learner, images) -> list[dict]:
-    """The test split under each restriction: of each seed `{view: {"correct", "total", "chance"}}`."""
-    items, labels, tasks = whole_test(courses, images.pixels.device)
-    truth, given = labels.cpu().numpy(), [views(cell, c) for c in courses]
-    masks = {
-        view: None if mask is None else torch.from_numpy(np.stack([g[view] for g in given])).to(labels.device)
-        for view, mask in given[0].items()
-    }
-    right = classified(learner, images, items, labels, tasks, masks)
-    count = functools.partial(np.bincount, minlength=courses[0].outputs)
-    return [
-        {
-            view: {
-                "correct": count(truth[s][right[view][s]]).tolist(),
-                "total": count(truth[s]).tolist(),
-                "chance": 1 / courses[0].outputs if mask is None else float((1 / mask[s].sum(dim=1)).mean()),
-            }
-            for view, mask in masks.items()
-        }
-        for s in range(len(courses))
-    ]
-
-
-class Online:
-    """What the nets said of each stream batch before they learnt it, or their losses alone.
-
-    A step only notes it; the notes are worked through a block of steps at a time.
-    """
-
-    def __init__(self, labels: torch.Tensor, ends: np.ndarray):
-        self.labels, self.starts = labels, np.concatenate([[0], ends[:-1]])
-        self.notes: list[tuple[torch.Tensor, torch.Tensor | None]] = []  # loss [S] and logits [S, B, K] a step
-        self.losses: list[torch.Tensor] = []  # a block each: [S, steps]
-        self.predicted: list[torch.Tensor] = []  # a block each: classes [S, items]
-
-    def take(self, loss: torch.Tensor | None, logits: torch.Tensor | None = None) -> None:
-        """Note a step: no loss where nothing was trained, no logits where it did not look at the stream batch."""
-        if loss is not None:
-            self.notes.append((loss.detach(), None if logits is None else logits.detach()))
-        if len(self.notes) == ONLINE_BLOCK:
-            self.reduce()
-
-    def reduce(self) -> None:
-        """Work the notes through."""
-        if self.notes:
-            losses, logits = zip(*self.notes)
-            self.losses.append(torch.stack(losses, dim=1))
-            if logits[0] is not None:
-                self.predicted.append(torch.cat(logits, dim=1).argmax(dim=2))
-            self.notes.clear()
-
-    def result(self, s: int) -> dict:
-        """Items right and mean loss of each step, of the stack's seed number s; null where no logits were noted."""
-        self.reduce()
-        if not self.predicted:
-            return {"correct": None, "loss": None}
-        right = torch.cat([block[s] for block in self.predicted]) == self.labels[s]
-        return {
-            "correct": np.add.reduceat(right.cpu().numpy(), self.starts, dtype=int).tolist(),
-            "loss": [number(value) for value in torch.cat([block[s] for block in self.losses]).tolist()],
-        }
-
-    def diverged(self, s: int) -> int | None:
-        """The first step at which the loss of the stack's seed number s was no finite number; None if there is none."""
-        self.reduce()
-        if not self.losses:
-            return None
-        finite = torch.cat([block[s] for block in self.losses]).isfinite()
-        return None if finite.all() else int(finite.long().argmin())
-
-
-def test_items(count: int, wanted: int | None) -> np.ndarray:
-    """The test items to evaluate on, ascending: all, or one uniform subset that is the same for every run."""
-    if wanted is None or wanted >= count:
-        return np.arange(count)
-    return np.sort(generator(0, "test subset").permutation(count)[:wanted])
-
-
-class Probes:
-    """The stream items whose retention is followed, a uniform sample a seed, and what became of them.
-
-    At each of `points` equally spaced moments the probes seen so far are classified; their share that is right
-    estimates the information retention (Cai et al. 2021), accuracy over all of the stream's past.
-    """
-
-    def __init__(self, evaluation: dict, ends: np.ndarray, seeds: Sequence[int]):
-        steps, n = len(ends), int(ends[-1])
-        last = np.ceil(np.arange(1, evaluation["points"] + 1) * steps / evaluation["points"]).astype(int) - 1
-        self.steps = {int(t): int(ends[t]) for t in last}  # step → items seen after it
-        count = min(evaluation["probes"] or n, n)
-        self.positions = np.stack([np.sort(generator(s, "probes").permutation(n)[:count]) for s in seeds])
-        self.times: list[int] = []
-        self.right: list[np.ndarray] = []  # a moment each: bool [S, most probes seen by any seed]
-
-    def take(
-        self,
-        t: int,
-        learner: learners.Learner,
-        images: Images,
-        items: torch.Tensor,
-        labels: torch.Tensor,
-        tasks: torch.Tensor,
-    ) -> None:
-        """Classify the probes seen up to step t, inside `learner.evaluation()`."""
-        time = self.steps[t]
-        most = int((self.positions < time).sum(axis=1).max())
-        at = torch.from_numpy(self.positions[:, :most]).to(items.device)
-        seen = (each.gather(1, at) for each in (items, labels, tasks))
-        self.times.append(time)
-        self.right.append(classified(learner, images, *seen, {"none": None})["none"])
-
-    def result(self, s: int) -> dict:
-        """Positions, times and packed bits of the stack's seed number s."""
-        packed = []
-        for time, right in zip(self.times, self.right):
-            seen = right[s, : int((self.positions[s] < time).sum())]
-            packed.append(base64.b64encode(np.packbits(seen).tobytes()).decode())
-        return {"position": self.positions[s].tolist(), "time": self.times, "correct": packed}

@@ -19,8 +19,9 @@ import numpy as np
 import torch
 
 from clpapers import catalogue
-from clpapers.runs import loop
+from clpapers.runs import learners, loop
 from clpapers.runs.images import Images
+from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.streams.stream import Stream
 
 STEPS, LEAST = 300, 10_000  # a stream is cut down to so many steps of each task, but to no fewer items
@@ -76,6 +77,9 @@ def rehearse(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: f
     elif method.counts_items:
         kept = ITEMS * chunks
         share = min(1.0, kept / n)
+        for key in method.measures:
+            if key in cell["evaluation"]:  # items that are followed along a task's passes
+                cell["evaluation"][key] = max(round(cell["evaluation"][key] * share), 1)
     streams = {seed: _shortened(stream, min(1.0, kept / n)) for seed, stream in streams.items()}
     for path in method.counts_items:
         _put(options, path, max(round(_get(options, path) * share), 1) if batch == "task" else 2 * batch)
@@ -101,10 +105,10 @@ def rehearse(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: f
 
 def _once(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: float, share: float) -> Costs:
     made: list[Rehearsed] = []
-    create = loop.learners.create
+    create = learners.create
     began = time.process_time()
 
-    def watched(options: dict, setting) -> Rehearsed:
+    def watched(options: dict, setting: Setting) -> Rehearsed:
         if made:
             raise _Through
         chunk = next(iter(streams.values())).chunk[setting.ends - 1]
@@ -112,7 +116,7 @@ def _once(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: floa
         return made[0]
 
     quiet = contextlib.redirect_stderr(io.StringIO())  # no bars
-    with quiet, mock.patch.object(loop.learners, "create", watched), contextlib.suppress(_Through):
+    with quiet, mock.patch.object(learners, "create", watched), contextlib.suppress(_Through):
         loop.train(cell, data, streams, torch.device("cpu"))
     (one,) = made
     between = one.ended - one.founded - one.steps.taken - one.changing - one.testing
@@ -222,7 +226,7 @@ class Rehearsed:
 
     looks = False  # a batch is gathered here, where its step is taken
 
-    def __init__(self, learner, chunk: np.ndarray, seconds: float):
+    def __init__(self, learner: Learner, chunk: np.ndarray, seconds: float):
         self.learner, self.steps, self.seconds = learner, Steps(chunk, seconds), seconds
         tasks = learner.setting.tasks[0].cpu().numpy()[learner.setting.ends - 1]
         self.whole = learner.setting.budget["batch"] == "task"  # each step needs those before
@@ -244,13 +248,15 @@ class Rehearsed:
         elif self.steps.due(t):
             self.changed = _timed(self.learner.task_change, t)[0]
 
-    def observe(self, t: int, x: None, y: None) -> None:
+    def observe(self, t: int, x: None, y: None) -> Observed:
         if not (self.whole or self.steps.due(t)):
-            return self.learner.skip(t)
+            self.learner.skip(t)
+            return Observed()
         self.steps.spent.setdefault(int(self.steps.segment[t]), [])
         seconds, _ = _timed(self._learn, t)
         self.steps.note(t, seconds + self.changed)
         self.changed = 0.0
+        return Observed()
 
     def _learn(self, t: int) -> None:
         setting, now = self.learner.setting, self.learner.setting.step(t)

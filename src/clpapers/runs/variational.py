@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Learner, Setting, backward, cross_entropy, masked
+from clpapers.runs.learner import Learner, Setting
+from clpapers.runs.losses import backward, cross_entropy, masked
 from clpapers.runs.nets.stacked import Stack
 
 BLOCK = 4096  # items that the mean net answers at once
@@ -172,7 +173,6 @@ class Variational(Learner):
     samples: nets drawn for a training step, each for the whole batch. prediction_samples: for a test.
     """
 
-    own_nets = True
     passing = ("drawn",)
 
     def __init__(

@@ -99,8 +99,3 @@ def view_masks(
         union_masks(partition, test_labels[served], ends, classes), np.diff(ends, prepend=0), axis=0
     )
     return masks
-
-
-def chance(masks: np.ndarray) -> float:
-    """The expected accuracy of a uniform guess among the classes that compete for each item, `masks` bool [m, K]."""
-    return float(np.mean(1 / masks.sum(axis=1)))

@@ -7,7 +7,7 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.constrained import Constrained
-from clpapers.runs.learners import Setting
+from clpapers.runs.learner import Setting
 from clpapers.runs.memories import uniform_draws
 
 DECLARATION = {

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import torch
 
-from clpapers.runs.learners import Replay, Setting, cross_entropy
+from clpapers.runs.learner import Observed, Replay, Setting
+from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories import Draws
 
-DECLARATION = {"options": {"mask": {"enum": ["present"], "examples": ["present"]}}}
+DECLARATION = {"options": {}}
 
 
 class ACE(Replay):
     """ER-ACE. Caccia et al. 2022, eq. 4: stream and replay batches have different losses.
 
     memory: reservoir, written after the step.  replay: uniform, all classes compete; in the stream's loss only those
-    of the mask do, so that new classes do not push the old ones' representations around.
-
-    Parameters
-    ----------
-    mask: `present`: the classes of the batch itself, the paper's rule. (The authors' code also admits every class
-        above the highest label seen, meant for the unseen; that is right only where classes come in ascending order.)
+    of the batch itself do, the paper's rule, so that new classes do not push the old ones' representations around. (The
+    authors' code also admits every class above the highest label seen, meant for the unseen; that is right only where
+    classes come in ascending order.)
     """
 
-    def __init__(self, setting: Setting, *, mask: str):
+    def __init__(self, setting: Setting):
         super().__init__(setting)
-        if mask != "present":
-            raise ValueError(f"ACE has no mask {mask!r}")
         self.replay = Draws(self.memory, setting.budget["replay_batch"])
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = stream_loss = cross_entropy(self.present_only(logits, y), y)
         replay = self.replay(t)
@@ -36,7 +32,7 @@ class ACE(Replay):
             loss = stream_loss + cross_entropy(self.net(replay.x), replay.y, replay.weight)
         self.step(loss)
         self.memory.write(t)
-        return stream_loss, logits
+        return Observed(stream_loss, logits)
 
     @staticmethod
     def present_only(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

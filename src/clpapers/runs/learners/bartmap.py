@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from clpapers.runs.course import CourseError
-from clpapers.runs.learners import Learner, Setting
+from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.runs.nearest import best_of_classes
 
 DECLARATION = {
@@ -17,9 +17,10 @@ DECLARATION = {
         "vigilance": {"type": "number", "minimum": 0, "maximum": 1, "examples": [0]},
         "calibration": {"type": "integer", "minimum": 0, "examples": [0]},
     },
-    "stackable": False,
+    "stackable": False,  # each seed makes its own number of nodes
     "own_nets": True,
     "answers_first": False,
+    "where": {"calibration": {0: {"needs": {"scaling": ["unit", "none"]}}}},  # inputs are in [0, 1] as they come
     "grows": True,
 }
 
@@ -55,9 +56,6 @@ class BARTMAP(Learner):
         each element, which are put at 0 and 1, and what is beyond them there too. 0: inputs are taken as they are.
     """
 
-    stackable = False  # each seed makes its own number of nodes
-    own_nets = True
-
     def __init__(
         self,
         setting: Setting,
@@ -81,10 +79,10 @@ class BARTMAP(Learner):
             first = setting.images(setting.items[:, :calibration])[0].flatten(1)
             self.edges = first.amin(dim=0), first.amax(dim=0)
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[None, None]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         for A, label in zip(self.complement_coded(x), y[0]):
             self.learn(A, label)
-        return None, None
+        return Observed()
 
     def complement_coded(self, x: torch.Tensor) -> torch.Tensor:
         """Inputs [1, B, …] → [B, 2M]. CourseError where they are not in [0, 1]."""

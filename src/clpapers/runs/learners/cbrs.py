@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clpapers.runs.learners import Setting
+from clpapers.runs.learner import Setting
 from clpapers.runs.learners.er import ER
 
 DECLARATION = {

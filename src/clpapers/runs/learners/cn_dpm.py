@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Learner, Setting, cross_entropy
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import cross_entropy
 from clpapers.runs.nets.cn_dpm_expert import Expert, Features
 
 DECLARATION = {
@@ -31,7 +32,7 @@ DECLARATION = {
     },
     "needs": {"scaling": ["unit"]},
     "image_sides": 4,
-    "stackable": False,
+    "stackable": False,  # each seed grows its own number of experts
     "own_nets": True,
     "repeats": ["sleep_vae_steps", "sleep_classifier_steps"],
     "counts_items": ["stm"],
@@ -66,9 +67,6 @@ class CNDPM(Learner):
     clip: the largest magnitude of an element of a gradient.
     chill: the temperature of p(y|x) in the joint by which items are assigned.
     """
-
-    stackable = False  # each seed grows its own number of experts
-    own_nets = True
 
     def __init__(
         self,
@@ -128,7 +126,7 @@ class CNDPM(Learner):
         """Standard normal draws of the latent, [samples, latent] for each of so many items."""
         return torch.randn(*items, *self.draws, generator=source, device=self.device, dtype=self.dtype)
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         elbos, log_ps = self.assess(x[0], self.noise(self.rng, x.shape[1]))
         logits = self.predict(elbos, log_ps)
         novel, shares = self.assign(elbos, log_ps, y[0])
@@ -139,7 +137,7 @@ class CNDPM(Learner):
         if len(self.stm) >= self.capacity:
             self.sleep()
             self.grown.append([now.stop, len(self.counts)])
-        return cross_entropy(logits, y), logits
+        return Observed(cross_entropy(logits, y), logits)
 
     def assess(self, x: torch.Tensor, noise: torch.Tensor) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         """What experts 0 … K say of x [B, C, H, W]: an ELBO [B] and log p(y|x) [B, classes] each."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from clpapers.runs.learners import Replay, Setting, cross_entropy
+from clpapers.runs.learner import Observed, Replay, Setting
+from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories import Draws
 
 DECLARATION = {"options": {"forward": {"enum": ["separate", "concatenated"], "examples": ["separate", "concatenated"]}}}
@@ -28,12 +29,12 @@ class ER(Replay):
         self.joined = {"separate": False, "concatenated": True}[forward]
         self.replay = Draws(self.memory, setting.budget["replay_batch"], weighted=self.weighted)
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         replay = self.replay(t)
         loss, stream_loss, logits = (self.concatenated if self.joined else self.separate)(x, y, replay)
         self.step(loss)
         self.memory.write(t)
-        return stream_loss, logits
+        return Observed(stream_loss, logits)
 
     def separate(self, x, y, replay):
         """L_s + L_r: a mean each, and batch-norm statistics each."""

@@ -8,7 +8,8 @@ import torch
 from clpapers.randomness import generator
 from clpapers.runs.fisher import squared_gradients
 from clpapers.runs.importance import RunningFisher, min_max, pull, values, zeros
-from clpapers.runs.learners import Learner, Setting, backward
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import backward
 
 DECLARATION = {
     "options": {
@@ -99,7 +100,7 @@ class EWC(Learner):
         items, chance = (torch.from_numpy(np.stack(part)).to(self.setting.items.device) for part in (items, chance))
         return squared_gradients(self.net, self.setting.images(items), self.mask(steps[-1]), chance)
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         if self.running and self.running.due(t - self.begun):
             self.running.update()
             self.running.clear()
@@ -114,4 +115,4 @@ class EWC(Learner):
         self.optimizer.step()
         if not self.running and not self.samples:
             self.last = x
-        return loss, logits
+        return Observed(loss, logits)

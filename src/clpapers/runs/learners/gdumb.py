@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import torch
-
-from clpapers.runs.learners import Replay, Setting, cross_entropy
+from clpapers.runs.learner import Observed, Replay, Setting
+from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories import Draws
 
 DECLARATION = {"options": {"memory_batch": {"type": "integer", "minimum": 1, "examples": [8]}}, "looks": False}
@@ -21,15 +20,14 @@ class GDumb(Replay):
     """
 
     policy = "greedy"
-    looks = False
 
     def __init__(self, setting: Setting, *, memory_batch: int):
         super().__init__(setting)
         self.draws = Draws(self.memory, memory_batch, after_write=True)
 
-    def observe(self, t: int, x: None, y: None) -> torch.Tensor:
+    def observe(self, t: int, x: None, y: None) -> Observed:
         self.memory.write(t)
         batch = self.draws(t)
         loss = cross_entropy(self.net(batch.x), batch.y, batch.weight)
         self.step(loss)
-        return loss
+        return Observed(loss)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Replay, Setting, backward, cross_entropy
+from clpapers.runs.learner import Observed, Replay, Setting
+from clpapers.runs.losses import backward, cross_entropy
 from clpapers.runs.nets.stacked import Stack
 
 DECLARATION = {
@@ -13,7 +14,7 @@ DECLARATION = {
         "memory_batch": {"type": "integer", "minimum": 1, "examples": [5]},
         "epochs": {"type": "integer", "minimum": 1, "examples": [1]},
     },
-    "stackable": False,
+    "stackable": False,  # memories differ in size, and so do their epochs
     "looks": False,
     "repeats": ["epochs"],
 }
@@ -30,16 +31,15 @@ class GDumbRetrained(Replay):
     """
 
     policy = "greedy"
-    looks = False
-    stackable = False  # memories differ in size, and so do their epochs
 
     def __init__(self, setting: Setting, *, memory_batch: int, epochs: int):
         super().__init__(setting)
         self.memory_batch, self.epochs = memory_batch, epochs
         self.rng = generator(setting.seeds[0], "retraining")
 
-    def observe(self, t: int, x: None, y: None) -> None:
+    def observe(self, t: int, x: None, y: None) -> Observed:
         self.memory.write(t)
+        return Observed()
 
     def prepare(self) -> None:
         self.net = self.retrained()

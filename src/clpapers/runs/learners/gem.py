@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from clpapers.runs.constrained import Constrained
-from clpapers.runs.learners import Setting
+from clpapers.runs.learner import Setting
 
 DECLARATION = {
     "options": {

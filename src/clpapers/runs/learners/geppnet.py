@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Learner, Setting
+from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.runs.nearest import squared_distances
 
 DECLARATION = {
@@ -68,8 +68,6 @@ class GeppNet(Learner):
     readout_rate: ε_P.
     """
 
-    own_nets = True
-
     def __init__(
         self,
         setting: Setting,
@@ -100,11 +98,11 @@ class GeppNet(Learner):
         self.kappa = torch.zeros(seeds, device=device, dtype=dtype)
         self.items = 0  # seen
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[None, None]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         for item, label in zip(x.flatten(2).unbind(1), y.unbind(1)):
             self.learn(item, label)
             self.items += 1
-        return None, None
+        return Observed()
 
     @torch.no_grad()
     def learn(self, x: torch.Tensor, y: torch.Tensor) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from clpapers.runs.learners import Replay, Setting, backward, cross_entropy
+from clpapers.runs.learner import Observed, Replay, Setting
+from clpapers.runs.losses import backward, cross_entropy
 from clpapers.runs.memories import Draw, Draws
 
 DECLARATION = {
@@ -40,7 +41,7 @@ class GMED(Replay):
         self.replay = Draws(self.memory, setting.budget["replay_batch"])
         self.age = torch.zeros_like(self.memory.item, dtype=setting.images.dtype)
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = cross_entropy(logits, y)
         self.optimizer.zero_grad()
@@ -52,7 +53,7 @@ class GMED(Replay):
             backward(cross_entropy(self.net(edited), replay.y, replay.weight))
         self.optimizer.step()
         self.memory.write(t)
-        return loss, logits
+        return Observed(loss, logits)
 
     def edit(self, replay: Draw) -> torch.Tensor:
         """x + α·[(g₂ - g₁) - β·g₁]: towards a larger rise of the loss by the step on the stream batch. [S, k, …]"""

@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Learner, Setting, backward, cross_entropy, masked
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import backward, cross_entropy, masked
 from clpapers.runs.nets import resnet_decoder
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import Adam
@@ -66,7 +67,7 @@ class GR(Learner):
             return None
         return (self.setting.may_hold & tasks[..., None]).any(dim=1)
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         self.seen.scatter_(1, self.setting.tasks[:, self.setting.step(t)], True)
         logits = self.net(x)
         loss = new_loss = self.loss(t, logits, y)
@@ -80,7 +81,7 @@ class GR(Learner):
         self.vae_optimizer.zero_grad()
         backward(elbo)
         self.vae_optimizer.step()
-        return new_loss, logits
+        return Observed(new_loss, logits)
 
     def share(self) -> torch.Tensor | float:
         """The weight of new data."""

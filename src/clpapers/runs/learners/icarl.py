@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Learner, Setting
+from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.streams.oracles import task_changes
 
 DECLARATION = {
@@ -37,7 +37,7 @@ DECLARATION = {
         "exemplars": {"enum": ["batch", "task"], "examples": ["batch", "task"]},
     },
     "looks_at": ["changes", "competing"],
-    "stackable": False,
+    "stackable": False,  # classes differ in their number of exemplars, and so do seeds
     "where": {"exemplars": {"task": {"looks_at": ["changes", "tasks", "competing"]}}},
 }
 
@@ -60,8 +60,6 @@ class ICaRL(Learner):
     exemplars: when they are due, after each `batch` (`rules`) or at the end of each `task` (`agem`).
     """
 
-    stackable = False  # classes differ in their number of exemplars, and so do seeds
-
     def __init__(self, setting: Setting, *, loss: dict, space: str, exemplars: str):
         super().__init__(setting)
         self.space, self.budget = space, setting.budget["memory"]
@@ -75,12 +73,12 @@ class ICaRL(Learner):
     def task_change(self, t: int) -> None:
         self.objective.task_change(t)
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         loss, stream_loss, logits = self.objective(t, x, y)
         self.step(loss)
         if self.due[t]:
             self.choose(t)
-        return stream_loss, logits
+        return Observed(stream_loss, logits)
 
     def skip(self, t: int) -> None:
         if self.due[t]:

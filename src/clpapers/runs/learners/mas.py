@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from clpapers.runs.importance import pull, values, zeros
-from clpapers.runs.learners import Learner, Setting, backward
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import backward
 
 DECLARATION = {
     "options": {
@@ -60,7 +61,7 @@ class MAS(Learner):
         torch._foreach_div_(total, items)
         return total
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = self.loss(t, logits, y)
         self.optimizer.zero_grad()
@@ -68,4 +69,4 @@ class MAS(Learner):
         if self.importance:
             pull(self.parameters, self.importance, self.centre, 2 * self.strength)
         self.optimizer.step()
-        return loss, logits
+        return Observed(loss, logits)

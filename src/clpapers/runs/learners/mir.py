@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from clpapers.runs.learners import Replay, Setting, backward, cross_entropy
+from clpapers.runs.learner import Observed, Replay, Setting
+from clpapers.runs.losses import backward, cross_entropy
 from clpapers.runs.memories import Draw, Draws
 
 DECLARATION = {
@@ -30,7 +31,7 @@ class MIR(Replay):
         self.size = setting.budget["replay_batch"]
         self.candidates = Draws(self.memory, candidates, purpose="candidates")
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = cross_entropy(logits, y)
         self.step_gradient(loss)
@@ -45,7 +46,7 @@ class MIR(Replay):
             backward(cross_entropy(self.net(x_r), y_r, weight))
         self.optimizer.step()
         self.memory.write(t)
-        return loss, logits
+        return Observed(loss, logits)
 
     def step_gradient(self, loss: torch.Tensor) -> None:
         """Leave g_s, the gradient of the stream loss, in the parameters' `grad`."""

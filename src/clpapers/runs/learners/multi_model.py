@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import torch
 
-from clpapers.runs.learners import Learner, Setting, backward, cross_entropy, masked
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import backward, cross_entropy, masked
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import SGD
 
@@ -23,7 +24,7 @@ DECLARATION = {
     "looks_at": ["tasks", "competing"],
     "by_tasks": ["widths"],
     "answers_by_task": True,
-    "stackable": False,
+    "stackable": False,  # each seed sends another number of items to each model
     "own_nets": True,
 }
 
@@ -40,9 +41,6 @@ class MultiModel(Learner):
     widths: the width of each model's layers by the number of models, `{"5": 90}`; the cell's net gives the rest.
     """
 
-    stackable = False  # each seed sends another number of items to each model
-    own_nets = True
-
     def __init__(self, setting: Setting, *, widths: dict[str, int]):
         super().__init__(setting)
         self.by_entropy = setting.oracle["name"] == "entropy"
@@ -51,7 +49,7 @@ class MultiModel(Learner):
         self.models = [setting.net("init" if m == 0 else f"init {m}", net=spec) for m in range(count)]
         self.optimizers = [self.optimize(list(model.parameters())) for model in self.models]
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits, losses = x.new_zeros(1, x.shape[1], self.classes), x.new_zeros(1)
         mask = self.mask(t)
         for model, optimizer, items in self.routed(x, self.setting.tasks[:, self.setting.step(t)]):
@@ -62,7 +60,7 @@ class MultiModel(Learner):
             optimizer.step()
             logits[:, items] = said.detach()
             losses += loss.detach() * len(items) / x.shape[1]
-        return losses, logits
+        return Observed(losses, logits)
 
     def routed(self, x: torch.Tensor, tasks: torch.Tensor) -> Iterator[tuple[Stack, SGD, torch.Tensor]]:
         """The models that x [1, B, …] goes to, with their optimisers and the positions of their items."""

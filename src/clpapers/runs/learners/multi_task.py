@@ -6,7 +6,8 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Learner, Setting, cross_entropy
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import cross_entropy
 
 DECLARATION = {"options": {}, "keeps": "all tasks at once", "looks": False}
 
@@ -18,8 +19,6 @@ class MultiTask(Learner):
     classes compete in training, as in the authors' code.
     """
 
-    looks = False
-
     def __init__(self, setting: Setting):
         super().__init__(setting)
         n = setting.items.shape[1]
@@ -27,9 +26,9 @@ class MultiTask(Learner):
         order = torch.from_numpy(shuffled).to(setting.items.device)
         self.items, self.labels = setting.items.gather(1, order), setting.labels.gather(1, order)
 
-    def observe(self, t: int, x: None, y: None) -> torch.Tensor:
+    def observe(self, t: int, x: None, y: None) -> Observed:
         now = self.setting.step(t)
         logits = self.net(self.setting.images(self.items[:, now]))
         loss = cross_entropy(logits, self.labels[:, now])
         self.step(loss)
-        return loss
+        return Observed(loss)

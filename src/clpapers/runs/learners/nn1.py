@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import torch
 
-from clpapers.runs.learners import Learner, Setting
+from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.runs.nearest import best_of_classes, squared_distances
 
 DECLARATION = {"options": {}, "keeps": "keeps every item", "own_nets": True, "answers_first": False, "grows": True}
@@ -20,7 +20,6 @@ class NN1(Learner):
     features as the cell scales them. It needs no net, and says nothing of a stream item before it stores it.
     """
 
-    own_nets = True
     passing = ("vectors",)  # `memory_use` counts them
 
     def __init__(self, setting: Setting):
@@ -28,10 +27,10 @@ class NN1(Learner):
         self.vectors: list[torch.Tensor] = []  # [S, n, D] in parts, which an evaluation joins
         self.labels: list[torch.Tensor] = []  # [S, n], likewise
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[None, None]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         self.vectors.append(x.flatten(2))
         self.labels.append(y)
-        return None, None
+        return Observed()
 
     @contextlib.contextmanager
     def evaluation(self) -> Iterator[None]:

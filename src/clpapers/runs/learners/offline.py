@@ -7,7 +7,8 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.course import CourseError
-from clpapers.runs.learners import Learner, Setting, backward, cross_entropy
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import backward, cross_entropy
 
 DECLARATION = {
     "options": {
@@ -33,17 +34,15 @@ class Offline(Learner):
         is as large as the others, with items of the one before, as in ExStream's code.
     """
 
-    looks = False
-    own_nets = True
-
     def __init__(self, setting: Setting, *, epochs: int, batch: int):
         super().__init__(setting)
         self.epochs, self.batch = epochs, batch
         self.seen = 0  # items
         self.learnt: int | None = None  # by the net, where there is one yet
 
-    def observe(self, t: int, x: None, y: None) -> None:
+    def observe(self, t: int, x: None, y: None) -> Observed:
         self.seen = self.setting.step(t).stop
+        return Observed()
 
     def prepare(self) -> None:
         """Train a net, unless nothing has come since the last one. Before anything comes it stays as it begins."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from clpapers.runs.learners import Learner, Setting
+from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.runs.nets.progressive import Heights, Tower
 
 DECLARATION = {
@@ -29,7 +29,6 @@ class ProgNN(Learner):
     Needs tasks that come one after another, numbered as they come, and plain descent (`progressive.Repeated`).
     """
 
-    own_nets = True
     passing = ("known",)
 
     def __init__(self, setting: Setting):
@@ -57,11 +56,11 @@ class ProgNN(Learner):
         self.optimizer.zero_grad()
         self.begin(int(self.setting.tasks[0, self.setting.step(t).start]))
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x, self.before(t))
         loss = self.loss(t, logits, y)
         self.step(loss)
-        return loss, logits
+        return Observed(loss, logits)
 
     def before(self, t: int) -> Heights:
         """What the frozen columns make of the batch of step t."""

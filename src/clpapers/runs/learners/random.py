@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Learner
+from clpapers.runs.learner import Learner, Observed
 
 DECLARATION = {"options": {}, "guesses": True, "looks": False, "own_nets": True}
 
@@ -20,11 +20,8 @@ class Random(Learner):
     likely to have the largest as the next.
     """
 
-    looks = False
-    own_nets = True
-
-    def observe(self, t: int, x: None, y: None) -> None:
-        pass
+    def observe(self, t: int, x: None, y: None) -> Observed:
+        return Observed()
 
     @contextlib.contextmanager
     def evaluation(self) -> Iterator[None]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from clpapers.runs.importance import RunningFisher, min_max, pull, step_along, values, zeros
-from clpapers.runs.learners import Learner, Setting, backward
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import backward
 
 DECLARATION = {
     "options": {
@@ -74,7 +75,7 @@ class RWalk(Learner):
             self.fisher.clear()
         self.before = here
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         if self.fisher.due(t - self.begun):
             self.update()
         logits = self.net(x)
@@ -87,4 +88,4 @@ class RWalk(Learner):
             gradient = [g.clone() for g in gradient]  # the penalty is added in place
             pull(self.parameters, self.importance, self.centre, 2 * self.strength)
         step_along(self.path, gradient, self.parameters, self.optimizer)
-        return loss, logits
+        return Observed(loss, logits)

@@ -7,7 +7,7 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.constrained import Constrained
-from clpapers.runs.learners import Setting
+from clpapers.runs.learner import Setting
 from clpapers.runs.learners.a_gem import closest
 
 DECLARATION = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from clpapers.runs.importance import pull, step_along, values, zeros
-from clpapers.runs.learners import Learner, Setting, backward
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import backward
 
 DECLARATION = {
     "options": {
@@ -49,7 +50,7 @@ class SI(Learner):
         torch._foreach_zero_(self.path)
         self.anchor, self.consolidated = here, True
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = self.loss(t, logits, y)
         self.optimizer.zero_grad()
@@ -60,4 +61,4 @@ class SI(Learner):
                 gradient = [g.clone() for g in gradient]  # the penalty is added in place
             pull(self.parameters, self.importance, self.anchor, 2 * self.strength)
         step_along(self.path, gradient, self.parameters, self.optimizer)
-        return loss, logits
+        return Observed(loss, logits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from clpapers.runs.learners import Learner
+from clpapers.runs.learner import Learner, Observed
 
 DECLARATION = {"options": {}, "looks_at": ["competing"]}
 
@@ -12,8 +12,8 @@ DECLARATION = {"options": {}, "looks_at": ["competing"]}
 class Single(Learner):
     """Single (`rules`, 3.3), also called finetuning: the baseline below every method. memory: none."""
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = self.loss(t, logits, y)
         self.step(loss)
-        return loss, logits
+        return Observed(loss, logits)

@@ -6,7 +6,7 @@ import torch
 
 from clpapers.runs.course import CourseError
 from clpapers.runs.early_gradients import early_gradients
-from clpapers.runs.learners import Setting
+from clpapers.runs.learner import Observed, Setting
 from clpapers.runs.variational import Gaussian, Variational, standard
 
 DECLARATION = {
@@ -17,26 +17,11 @@ DECLARATION = {
         "samples": {"type": "integer", "minimum": 1, "examples": [3]},
         "prediction_samples": {"type": "integer", "minimum": 1, "examples": [5]},
         "prior_weight": {"type": "number", "minimum": 0, "examples": [1]},
-        "gradients": {
-            "oneOf": [
-                {"const": None},
-                {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "required": ["batches", "size", "repetitions"],
-                    "properties": {
-                        "batches": {"type": "integer", "minimum": 2},
-                        "size": {"type": "integer", "minimum": 1},
-                        "repetitions": {"type": "integer", "minimum": 1},
-                    },
-                },
-            ],
-            "examples": [None, {"batches": 3, "size": 4, "repetitions": 2}],
-        },
     },
     "looks_at": ["competing"],
     "needs": {"net.name": ["mlp"], "budget.batch": ["task"]},
     "own_nets": True,
+    "measures": ["gradients"],
     "repeats": ["epochs"],
 }
 
@@ -53,7 +38,8 @@ class VCL(Variational):
     epochs, batch, initial_variance, samples, prediction_samples: as of `Variational`; the first task's solution is
         trained for as long and in such batches, too.
     prior_weight: the factor of KL (`desiderata`, B.1.4).
-    gradients: null, or what `early_gradients` does just before the second task is learnt, {batches, size, repetitions}.
+
+    Measures `gradients`, {batches, size, repetitions}: `early_gradients`, just before the second task is learnt.
     """
 
     def __init__(
@@ -66,28 +52,27 @@ class VCL(Variational):
         samples: int,
         prediction_samples: int,
         prior_weight: float,
-        gradients: dict | None,
     ):
         super().__init__(setting, epochs, batch, initial_variance, samples, prediction_samples)
         first, second = (setting.items[0, setting.step(t)].unique() for t in (0, min(1, len(setting.ends) - 1)))
         if len(setting.ends) > 1 and torch.equal(first, second):
             raise CourseError("order.epochs: VCL learns a task in one step, in epochs of its own; leave them out")
-        self.prior_weight, self.gradients = prior_weight, gradients
+        self.prior_weight, self.gradients = prior_weight, setting.evaluation.get("gradients")
         self.prior = standard(self.posterior)
         self.measured: list[dict] = []  # a seed each
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits, mask = self.posterior.mean_logits(x), self.mask(t)
         loss = self.loss(t, logits, y)
         if t == 0:
             self.fit_mean(x, y, mask)
         if t == 1 and self.gradients:
-            self.measured = early_gradients(self, x, y, mask, **self.gradients)
+            self.measured = early_gradients(self, self.prior, self.prior_weight, x, y, mask, **self.gradients)
         x, y = self.learnt_of(t, x, y)
         self.fit(self.posterior, self.prior, x, y, mask, self.chance, self.epochs, self.prior_weight)
         self.prior = self.next_prior(mask)
         self.steps = t + 1
-        return loss, logits
+        return Observed(loss, logits)
 
     def learnt_of(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """What is learnt of task t, after the maximum-likelihood solution."""

@@ -9,7 +9,7 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.course import CourseError
-from clpapers.runs.learners import Setting
+from clpapers.runs.learner import Setting
 from clpapers.runs.learners.vcl import VCL
 from clpapers.runs.variational import Chance, Gaussian, Posterior, Variational
 
@@ -73,7 +73,6 @@ class VCLCoreset(VCL):
             samples=samples,
             prediction_samples=prediction_samples,
             prior_weight=prior_weight,
-            gradients=None,
         )
         self.coreset, self.coreset_epochs, self.previous = coreset, coreset_epochs, prior == "previous"
         steps = range(len(setting.ends))

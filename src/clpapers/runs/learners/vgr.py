@@ -10,7 +10,8 @@ import torch
 from clpapers.randomness import generator
 from clpapers.runs.course import CourseError
 from clpapers.runs.gans import GANs
-from clpapers.runs.learners import Setting, backward
+from clpapers.runs.learner import Observed, Setting
+from clpapers.runs.losses import backward
 from clpapers.runs.variational import Noise, Variational, kl, likelihood_loss, mutual_information, standard
 
 DECLARATION = {
@@ -38,11 +39,11 @@ DECLARATION = {
                 {"name": "gan_conv", "latent": 3, "width": 2, "epochs": 2, "batch": 8, "learning_rate": 0.001}
             ],
         },
-        "trace": {"type": "integer", "minimum": 0, "examples": [5]},
     },
     "looks_at": ["competing"],
     "needs": {"scaling": ["unit"], "budget.batch": ["task"], "net.name": ["mlp"]},
     "own_nets": True,
+    "measures": ["trace"],
     "where": {"gan.name": {"gan_conv": {"image_sides": 4}, "dcgan": {"image_sides": 4}}},
     "repeats": ["epochs", "gan.epochs"],
     "counts_items": ["generated"],
@@ -78,7 +79,8 @@ class VGR(Variational):
     batch_per_task: whether a batch is as many times as large as there were tasks.
     generated: images of each class of each other task, drawn anew whenever a task is learnt.
     gan: as of `GANs`, and `epochs`: one is as many batches as the mean class of the task fills.
-    trace: items of the task, uniformly drawn, whose mutual information is noted before each epoch (Figure 8); or 0.
+
+    Measures `trace`: before each epoch, the mutual information of so many items of the task (Figure 8).
     """
 
     passing = (*Variational.passing, "notes")
@@ -95,14 +97,14 @@ class VGR(Variational):
         prediction_samples: int,
         generated: int,
         gan: dict,
-        trace: int,
     ):
         super().__init__(setting, epochs, batch, initial_variance, samples, prediction_samples)
         if setting.images.transforms is not None and gan["name"] != "gan_mlp":
             raise CourseError(
                 f"learner.gan.name: {gan['name']} cannot learn permuted pixels from unpermuted ones; take gan_mlp"
             )
-        self.batch_per_task, self.generated, self.gan, self.trace = batch_per_task, generated, gan, trace
+        self.batch_per_task, self.generated, self.gan = batch_per_task, generated, gan
+        self.trace = setting.evaluation.get("trace", 0)
         self.tasks: list[Task] = []
         self.rows = torch.arange(len(setting.seeds), device=setting.items.device)[:, None]
         # The classes that compete for an item of each class, bool [S, C, C].
@@ -112,7 +114,7 @@ class VGR(Variational):
         self.notes: list[torch.Tensor] = []  # [S] an epoch
         self.begun: list[int] = []  # epochs
 
-    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.posterior.mean_logits(x)
         loss = self.loss(t, logits, y)
         task = self.begin(t, y)
@@ -128,7 +130,7 @@ class VGR(Variational):
         if len(others) == len(self.tasks):
             self.tasks.append(task._replace(gans=self.gans_of(t, task, y)))
         self.steps = t + 1
-        return loss, logits
+        return Observed(loss, logits)
 
     def begin(self, t: int, y: torch.Tensor) -> Task:
         """The task of step t, with labels y [S, n]."""

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.learners import Setting
+from clpapers.runs.learner import Setting
 
 
 def uniform(seen: np.ndarray, per_class: int, rng: np.random.Generator) -> np.ndarray:

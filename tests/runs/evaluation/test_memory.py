@@ -6,8 +6,8 @@ import torch
 from tiny import CHUNKS, CPU, DOMAINS, OPTIONS, SPLIT, cell, setting, split, stream
 
 from clpapers.runs import loop
+from clpapers.runs.evaluation.memory import MemoryAccuracy
 from clpapers.runs.learners.a_gem import AGEM
-from clpapers.runs.memory_tests import MemoryTests
 from clpapers.streams import orders
 
 METHODS = pytest.mark.parametrize("learner", ["gem", "s_gem", "a_gem"])
@@ -59,10 +59,10 @@ def test_by_hand_with_scarce_classes_and_the_masks_of_tasks(data):
     told = setting(spec, data, {0: stream([0, 30, 1, 2, 90, 91, 92, 93, 94], 0, [4])})
     learner = Certain(told, write="uniform")
     learner.asked = []
-    tests = MemoryTests(learner.memory)
-    tests.end(0, learner)
-    tests.end(1, learner)
-    memory = tests.result(0)["memory"]
+    tests = MemoryAccuracy(learner.memory, {0: 0, 1: 1})
+    tests.take(0, learner)
+    tests.take(1, learner)
+    memory = tests.result(0)["tasks"]["memory"]
     assert memory["total"] == learner.memory.counts[0].tolist()
     competing = [told.may_hold[0, j].tolist() for j in (0, 1)]
     right = [sum(y == (3 if may[3] else 0) for y in kept) for kept, may in zip(kept_labels(learner.memory), competing)]

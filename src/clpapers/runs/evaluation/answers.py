@@ -1,7 +1,6 @@
 """What a learner answers: whether it classifies items rightly, and how uncertain it is."""
 
-from __future__ import annotations
-
+import collections
 import math
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +9,7 @@ import torch
 
 from clpapers.runs.course import Course
 from clpapers.runs.images import Images
-from clpapers.runs.learners import Learner
+from clpapers.runs.learner import Learner
 
 BATCH = 500  # images of up to 64 × 64 in colour; of larger ones as many as have as many values
 VALUES = BATCH * 3 * 64 * 64
@@ -34,35 +33,23 @@ def classified(
     labels: torch.Tensor,
     tasks: torch.Tensor,
     masks: dict[str, torch.Tensor | None],
+    *,
+    confidence: bool = False,
 ) -> dict[str, np.ndarray]:
     """Whether each seed's items are classified rightly, inside `learner.evaluation()`.
 
     items, labels, tasks: [S, N]. masks: bool [S, N, K], the classes that compete for each item, or None for all.
-    Returns bool [S, N] for each mask.
+    Returns bool [S, N] for each mask; with `confidence` also float [S, N], how sure the learner is where all compete.
     """
-    right: dict[str, list[torch.Tensor]] = {view: [] for view in masks}
+    found: dict[str, list[torch.Tensor]] = collections.defaultdict(list)
     for now in _batches(images, items.shape[1]):
         scores = learner.scores(images(items[:, now]), tasks[:, now])
-        for view, mask in masks.items():
+        for name, mask in masks.items():
             allowed = scores if mask is None else scores.masked_fill(~mask[:, now], -torch.inf)
-            right[view].append(allowed.argmax(dim=2) == labels[:, now])
-    return {view: torch.cat(parts, dim=1).cpu().numpy() for view, parts in right.items()}
-
-
-@torch.no_grad()
-def judged(
-    learner: Learner, images: Images, items: torch.Tensor, labels: torch.Tensor, tasks: torch.Tensor
-) -> tuple[np.ndarray, np.ndarray]:
-    """Whether each seed's items are classified rightly, all classes competing, and how confident the learner is.
-
-    items, labels, tasks: [S, N], inside `learner.evaluation()`. Returns bool [S, N] and float [S, N].
-    """
-    right, confidence = [], []
-    for now in _batches(images, items.shape[1]):
-        scores = learner.scores(images(items[:, now]), tasks[:, now])
-        right.append(scores.argmax(dim=2) == labels[:, now])
-        confidence.append(learner.confidence(scores))
-    return tuple(torch.cat(parts, dim=1).cpu().numpy() for parts in (right, confidence))
+            found[name].append(allowed.argmax(dim=2) == labels[:, now])
+        if confidence:
+            found["confidence"].append(learner.confidence(scores))
+    return {name: torch.cat(parts, dim=1).cpu().numpy() for name, parts in found.items()}
 
 
 @torch.no_grad()

@@ -9,7 +9,7 @@ import torch
 from tiny import CHUNKS, CPU, DOMAINS, OPTIONS, SPLIT, cell, stream
 
 from clpapers.runs import loop
-from clpapers.runs.event_tests import auroc
+from clpapers.runs.evaluation.events import auroc
 from clpapers.runs.learners.single import Single
 from clpapers.streams import orders
 
@@ -173,26 +173,3 @@ def test_they_go_with_the_tests_of_tasks(data):
     for classes, right in zip(tests["classes"], tests["open"][-1]):
         by_class[classes] = right
     assert found["correct"][-1] == by_class.tolist()
-
-
-# --- what is said before learning -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("block", [2, 100])
-def test_a_learner_may_look_and_say_nothing_of_what_comes(block, data, streams, monkeypatch):
-    observe, looked = Single.observe, []
-
-    def silent(self, t, x, y):
-        looked.append(x.shape[1])
-        observe(self, t, x, y)
-        return None, None
-
-    usual = loop.train(spec_of(20), data, streams, CPU)
-    monkeypatch.setattr(loop, "ONLINE_BLOCK", block)
-    monkeypatch.setattr(Single, "observe", silent)
-    for result, other in zip(loop.train(spec_of(20), data, streams, CPU), usual, strict=True):
-        assert result["online"] == {"correct": None, "loss": None}
-        assert result["diverged"] is None
-        assert result["events"] == other["events"]
-        assert other["online"]["correct"] is not None
-    assert sum(looked) == 53

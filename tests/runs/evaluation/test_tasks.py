@@ -10,7 +10,6 @@ from tiny import CHUNKS, CPU, DOMAINS, OPTIONS, SPLIT, cell, setting, split
 from clpapers.metrics import learning, lifelong
 from clpapers.runs import loop
 from clpapers.runs.course import CourseError
-from clpapers.runs.learners.gdumb import GDumb
 from clpapers.runs.learners.multi_task import MultiTask
 from clpapers.runs.learners.single import Single
 from clpapers.streams import orders
@@ -308,28 +307,3 @@ def test_multi_task_learns_each_item_once_with_all_tasks_mixed(data):
     for result in run(data, DOMAINS, "multi_task"):
         assert result["online"]["correct"] is None
         assert np.sum(result["tasks"]["correct"][-1]) > 0.5 * np.sum(result["tasks"]["total"])
-
-
-@pytest.mark.parametrize(("learner", "options"), [(MultiTask, {}), (GDumb, {"memory_batch": 8})])
-@pytest.mark.parametrize("block", [2, 100])
-def test_the_divergence_of_a_learner_that_does_not_look_is_dated_too(
-    data, streams, monkeypatch, learner, options, block
-):
-    """Its first loss that is no finite number; what it said online stays unknown."""
-    name = "multi_task" if learner is MultiTask else "gdumb"
-    losses, observe = [], learner.observe
-    monkeypatch.setattr(loop, "ONLINE_BLOCK", block)
-    monkeypatch.setattr(learner, "observe", lambda *given: (losses.append(observe(*given)), losses[-1])[1])
-    results = loop.train(cell(name, options, "mlp", learning_rate=1e30), data, streams, CPU)
-    assert all(0 < result["diverged"] < result["steps"] for result in results)
-    for s, result in enumerate(results):
-        finite = [bool(loss[s].isfinite()) for loss in losses]
-        assert result["diverged"] == finite.index(False)
-        assert result["online"] == {"correct": None, "loss": None}
-    for well in loop.train(cell(name, options, "mlp"), data, streams, CPU):
-        assert well["diverged"] is None
-
-
-def test_what_trains_nothing_never_diverges(data, streams):
-    for result in loop.train(cell("random", {}, "mlp"), data, streams, CPU):
-        assert result["diverged"] is None

@@ -1,0 +1,58 @@
+"""The test after the last step, under each restriction."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from clpapers.randomness import generator
+from clpapers.runs.course import Course, views
+from clpapers.runs.evaluation.answers import classified, whole_test
+from clpapers.runs.evaluation.protocol import Evaluator
+from clpapers.runs.images import Images
+from clpapers.runs.learner import Learner
+
+
+class FinalTest(Evaluator):
+    """The test split after the last step, under each of the restrictions that a cell is evaluated under (`views`).
+
+    images: the test items.
+    """
+
+    def __init__(self, cell: dict, courses: Sequence[Course], images: Images):
+        steps = len(courses[0].ends)
+        super().__init__({steps - 1: steps})
+        self.cell, self.courses, self.images = cell, courses, images
+
+    def test(self, t: int, learner: Learner) -> list[dict]:
+        """Of each seed `{view: {"correct", "total", "chance"}}`."""
+        items, labels, tasks = whole_test(self.courses, self.images.pixels.device)
+        truth, outputs = labels.cpu().numpy(), self.courses[0].outputs
+        given = [views(self.cell, c) for c in self.courses]
+        masks = {
+            view: None if mask is None else torch.from_numpy(np.stack([g[view] for g in given])).to(labels.device)
+            for view, mask in given[0].items()
+        }
+        right = classified(learner, self.images, items, labels, tasks, masks)
+        return [
+            {
+                view: {
+                    "correct": np.bincount(y[right[view][s]], minlength=outputs).tolist(),
+                    "total": np.bincount(y, minlength=outputs).tolist(),
+                    "chance": 1 / outputs if mask is None else float((1 / mask[s].sum(dim=1)).mean()),
+                }
+                for view, mask in masks.items()
+            }
+            for s, y in enumerate(truth)
+        ]
+
+    def result(self, s: int) -> dict:
+        """As `test`: under each restriction items right and in total, by class, and the expected share of a guess."""
+        return {"test": self.taken[0][s]}
+
+
+def test_items(count: int, wanted: int | None) -> np.ndarray:
+    """The test items to evaluate on, ascending: all, or one uniform subset that is the same for every run."""
+    if wanted is None or wanted >= count:
+        return np.arange(count)
+    return np.sort(generator(0, "test subset").permutation(count)[:wanted])

@@ -1,0 +1,37 @@
+"""The tests on episodic memories: how right each task's memory is after each task (`agem`, appendix D.2)."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from clpapers.runs.evaluation.answers import classified
+from clpapers.runs.evaluation.protocol import Evaluator
+from clpapers.runs.learner import Learner
+from clpapers.runs.memories.episodic import EpisodicMemory
+
+
+class MemoryAccuracy(Evaluator):
+    """What became of the items that S memories hold of each task, tested after that task and each later one.
+
+    Only a task's classes compete, as in the tests of its test items. steps: each task's last step → the task.
+    """
+
+    def __init__(self, memory: EpisodicMemory, steps: Mapping[int, int]):
+        super().__init__(steps)
+        self.memory = memory
+
+    def test(self, t: int, learner: Learner) -> np.ndarray:
+        """Of the tasks so far, items right: int64 [S, tasks so far]."""
+        memory, setting, done = self.memory, self.memory.setting, self.steps[t] + 1
+        items, labels = (each[:, :done].flatten(1) for each in (memory.items, memory.labels))
+        task = torch.arange(done, device=items.device).repeat_interleave(memory.size)
+        masks = {"task": setting.may_hold[:, task]}
+        right = classified(learner, setting.images, items, labels, task.expand_as(items), masks)["task"]
+        held = memory.valid[:, :done].cpu().numpy()
+        return (right.reshape(held.shape) & held).sum(axis=2)
+
+    def result(self, s: int) -> dict:
+        """In `tasks`, under `memory`: the items of each task, and after each task those right."""
+        correct = [right[s].tolist() for right in self.taken]
+        return {"tasks": {"memory": {"total": self.memory.counts[s].tolist(), "correct": correct}}}

@@ -1,0 +1,56 @@
+"""What the learner says of each stream batch before it learns it."""
+
+import numpy as np
+import torch
+
+from clpapers.runs.evaluation.answers import number
+
+BLOCK = 100  # steps
+
+
+class Online:
+    """What the nets said of each stream batch before they learnt it, or their losses alone.
+
+    A step only notes it; the notes are worked through a block of steps at a time.
+    """
+
+    def __init__(self, labels: torch.Tensor, ends: np.ndarray):
+        self.labels, self.starts = labels, np.concatenate([[0], ends[:-1]])
+        self.notes: list[tuple[torch.Tensor, torch.Tensor | None]] = []  # loss [S] and logits [S, B, K] a step
+        self.losses: list[torch.Tensor] = []  # a block each: [S, steps]
+        self.predicted: list[torch.Tensor] = []  # a block each: classes [S, items]
+
+    def take(self, loss: torch.Tensor | None, logits: torch.Tensor | None = None) -> None:
+        """Note a step: no loss where nothing was trained, no logits where it did not look at the stream batch."""
+        if loss is not None:
+            self.notes.append((loss.detach(), None if logits is None else logits.detach()))
+        if len(self.notes) == BLOCK:
+            self.reduce()
+
+    def reduce(self) -> None:
+        """Work the notes through."""
+        if self.notes:
+            losses, logits = zip(*self.notes)
+            self.losses.append(torch.stack(losses, dim=1))
+            if logits[0] is not None:
+                self.predicted.append(torch.cat(logits, dim=1).argmax(dim=2))
+            self.notes.clear()
+
+    def result(self, s: int) -> dict:
+        """Items right and mean loss of each step, of the stack's seed number s; null where no logits were noted."""
+        self.reduce()
+        if not self.predicted:
+            return {"correct": None, "loss": None}
+        right = torch.cat([block[s] for block in self.predicted]) == self.labels[s]
+        return {
+            "correct": np.add.reduceat(right.cpu().numpy(), self.starts, dtype=int).tolist(),
+            "loss": [number(value) for value in torch.cat([block[s] for block in self.losses]).tolist()],
+        }
+
+    def diverged(self, s: int) -> int | None:
+        """The first step at which the loss of the stack's seed number s was no finite number; None if there is none."""
+        self.reduce()
+        if not self.losses:
+            return None
+        finite = torch.cat([block[s] for block in self.losses]).isfinite()
+        return None if finite.all() else int(finite.long().argmin())

@@ -1,0 +1,43 @@
+"""The stream's own items, asked for again: how much of its past the learner retains."""
+
+import base64
+
+import numpy as np
+import torch
+
+from clpapers.randomness import generator
+from clpapers.runs.evaluation.answers import classified
+from clpapers.runs.evaluation.protocol import Evaluator
+from clpapers.runs.learner import Learner, Setting
+
+
+class Probes(Evaluator):
+    """The stream items whose retention is followed, a uniform sample a seed, and what became of them.
+
+    At each of `points` equally spaced moments the probes seen so far are classified; their share that is right
+    estimates the information retention (Cai et al. 2021), accuracy over all of the stream's past.
+    """
+
+    def __init__(self, evaluation: dict, setting: Setting):
+        steps, n = len(setting.ends), int(setting.ends[-1])
+        last = np.ceil(np.arange(1, evaluation["points"] + 1) * steps / evaluation["points"]).astype(int) - 1
+        super().__init__({int(t): int(setting.ends[t]) for t in last})  # step → items seen after it
+        self.setting, count = setting, min(evaluation["probes"] or n, n)
+        drawn = [generator(seed, "probes").permutation(n)[:count] for seed in setting.seeds]
+        self.positions = np.sort(np.stack(drawn), axis=1)
+
+    def test(self, t: int, learner: Learner) -> np.ndarray:
+        """Whether each probe seen up to step t is right: bool [S, most probes seen by any seed]."""
+        setting, most = self.setting, int((self.positions < self.steps[t]).sum(axis=1).max())
+        at = torch.from_numpy(self.positions[:, :most]).to(setting.items.device)
+        seen = (each.gather(1, at) for each in (setting.items, setting.labels, setting.tasks))
+        return classified(learner, setting.images, *seen, {"none": None})["none"]
+
+    def result(self, s: int) -> dict:
+        """As `probes`: positions in the stream, times (items seen), and for each base64 of packed bits, 1 for right."""
+        packed = []
+        for time, right in zip(self.steps.values(), self.taken):
+            seen = right[s, : int((self.positions[s] < time).sum())]
+            packed.append(base64.b64encode(np.packbits(seen).tobytes()).decode())
+        times = list(self.steps.values())
+        return {"probes": {"position": self.positions[s].tolist(), "time": times, "correct": packed}}

@@ -1,0 +1,66 @@
+"""All evaluators of one run."""
+
+import itertools
+from collections.abc import Sequence
+
+from clpapers.runs.clock import Clock
+from clpapers.runs.course import Course
+from clpapers.runs.evaluation.events import Events
+from clpapers.runs.evaluation.final import FinalTest
+from clpapers.runs.evaluation.memory import MemoryAccuracy
+from clpapers.runs.evaluation.probes import Probes
+from clpapers.runs.evaluation.protocol import Evaluator
+from clpapers.runs.evaluation.tasks import LearningCurves, TaskAccuracy, TaskItems, TaskUncertainty
+from clpapers.runs.images import Images
+from clpapers.runs.learner import Learner
+from clpapers.runs.memories.episodic import EpisodicMemory
+
+
+class Evaluation:
+    """The evaluators that a cell asks for.
+
+    Those in one of the `sessions` answer from one preparation of the learner (`Learner.prepare`), where they are due at
+    the same moment; a learner that draws nets for a test draws them anew in the next session.
+
+    Parameters
+    ----------
+    images: the test items.
+    taken: what the tests found so far, by the evaluators' names; filled as the run goes on.
+    """
+
+    def __init__(self, cell: dict, courses: Sequence[Course], learner: Learner, images: Images, taken: dict[str, list]):
+        asked, self.learner = cell["evaluation"], learner
+        self.sessions: list[list[Evaluator]] = []
+        if "shots" in asked:
+            tasks = TaskItems(cell, courses, images)
+            accuracy = TaskAccuracy(tasks)
+            self.sessions.append([accuracy, LearningCurves(asked["shots"], tasks)])
+            if hasattr(learner, "uncertainty"):
+                self.sessions[-1].append(TaskUncertainty(tasks))
+            memory = getattr(learner, "memory", None)
+            if isinstance(memory, EpisodicMemory) and cell["oracle"]["name"] == "chunks":
+                self.sessions[-1].append(MemoryAccuracy(memory, accuracy.steps))
+        if "every" in asked:
+            self.sessions.append([Events(asked["every"], courses, images)])
+        self.sessions.append([Probes(asked, learner.setting), FinalTest(cell, courses, images)])
+        self.evaluators = list(itertools.chain.from_iterable(self.sessions))
+        for evaluator in self.evaluators:
+            evaluator.taken = taken.setdefault(type(evaluator).__name__, [])
+
+    def take(self, t: int, clock: Clock, *, before: bool = False) -> None:
+        """Take all tests that are due after step t, or `before` it. What the learner trains for them is training."""
+        for session in self.sessions:
+            due = [evaluator for evaluator in session if evaluator.before == before and evaluator.due(t)]
+            if due:
+                self.learner.prepare()
+                with clock.testing(), self.learner.evaluation():
+                    for evaluator in due:
+                        evaluator.take(t, self.learner)
+
+    def result(self, s: int) -> dict[str, dict]:
+        """What all evaluators have to say of the stack's seed number s."""
+        found: dict[str, dict] = {}
+        for evaluator in self.evaluators:
+            for key, value in evaluator.result(s).items():
+                found.setdefault(key, {}).update(value)
+        return found

@@ -1,0 +1,218 @@
+"""What every method builds on: the setting it is given, the base class of learners, and that of those with a memory.
+
+Everything has the seed as its first axis: images x [S, B, C, H, W], labels y [S, B], logits [S, B, K], losses [S].
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from clpapers.randomness import generator
+from clpapers.runs.images import Images
+from clpapers.runs.losses import backward, cross_entropy, masked
+from clpapers.runs.memories import Memory
+from clpapers.runs.nets.stacked import Stack
+from clpapers.runs.optimizers import OPTIMIZERS, SGD
+
+
+@dataclasses.dataclass
+class Setting:
+    """What a learner is given: S streams over one data set, what it is told of them, and the budget.
+
+    items, labels: int64 [S, n], the streams, on the training device.
+    ends: int64 [T], stream items seen after each step.
+    spec: the cell's net. build: makes a fresh stack of one net a seed; by default the cell's net, from the seeds for
+        `torch.manual_seed` that `init` gives.
+    oracle: the cell's oracle. tasks: int64 [S, n], the task that it gives each stream position, with `task_count`
+        of them. may_hold: bool [S, tasks, K], the classes that each task may hold.
+    masks: bool [S, T, K], the classes that compete at each training step; None where all do.
+    evaluation: the cell's, in which a learner finds what it is to measure.
+    """
+
+    images: Images
+    items: torch.Tensor
+    labels: torch.Tensor
+    classes: int
+    seeds: Sequence[int]
+    budget: dict
+    ends: np.ndarray
+    spec: dict
+    build: Callable[..., Stack]
+    oracle: dict
+    task_count: int
+    tasks: torch.Tensor
+    may_hold: torch.Tensor
+    masks: torch.Tensor | None
+    evaluation: dict
+
+    def init(self, purpose: str = "init") -> list[int]:
+        """One seed for `torch.manual_seed` a stream, drawn for a purpose."""
+        return [int(generator(seed, purpose).integers(2**63)) for seed in self.seeds]
+
+    def net(self, purpose: str = "init", **options) -> Stack:
+        """A fresh stack, in training mode; `options` as those of `build`."""
+        return self.build(self.init(purpose), **options).train()
+
+    def step(self, t: int) -> slice:
+        """The stream positions of step t."""
+        return slice(int(self.ends[t - 1]) if t else 0, int(self.ends[t]))
+
+
+class Observed(NamedTuple):
+    """What a step says of itself.
+
+    loss: [S], that of the stream batch before it is learnt; of a learner that does not look at the batch, the loss that
+        it trains on; None where there is neither.
+    logits: [S, B, K] of the stream batch before it is learnt; None, at every step, of a learner that says none.
+    """
+
+    loss: torch.Tensor | None = None
+    logits: torch.Tensor | None = None
+
+
+class Learner:
+    """A net and its optimiser. Subclasses implement `observe`, one step on one stream batch, and what is their own.
+
+    stackable, looks, own_nets: as the `DECLARATION` of the class's module says (`catalogue.Method`). Of a learner with
+        nets of its own `net` is None, unless it says otherwise.
+    uncertainty: of a learner that has this method, how uncertain it is of images x, [S, B] in nats, the mutual
+        information of prediction and weights; it answers in evaluation, and is asked after each task (`TaskTests`).
+    passing: attributes with what belongs to steps of the stream or to tests, not to the learner
+        (`holdings.learner_bytes`).
+    """
+
+    stackable = True
+    looks = True
+    own_nets = False
+    passing: tuple[str, ...] = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        declared = getattr(sys.modules.get(cls.__module__), "DECLARATION", None)
+        if declared is not None:  # a method's own, not that of the method it builds on
+            for flag in ("stackable", "looks", "own_nets"):
+                setattr(cls, flag, declared.get(flag, getattr(Learner, flag)))
+
+    def __init__(self, setting: Setting):
+        self.setting, self.classes = setting, setting.classes
+        self.learning_rate = setting.budget["learning_rate"]
+        self.net = None if self.own_nets else setting.net()
+        if not self.own_nets:
+            self.parameters = list(self.net.parameters())
+            self.optimizer = self.optimize(self.parameters)
+
+    def optimize(self, parameters: Sequence[torch.Tensor]) -> SGD:
+        """The budget's optimiser, for some parameters."""
+        return OPTIMIZERS[self.setting.budget["optimizer"]](parameters, self.learning_rate)
+
+    def task_change(self, t: int) -> None:
+        """The oracle's task changes with the batch of step t, which is learnt next."""
+
+    def observe(self, t: int, x: torch.Tensor | None, y: torch.Tensor | None) -> Observed:
+        """Learn stream batch number t, images x and labels y; a learner that does not look at it gets None for both."""
+        raise NotImplementedError
+
+    def skip(self, t: int) -> None:
+        """Go on as if step t had been learnt; a rehearsal (`runs.rehearsal`) leaves most steps out."""
+
+    def prepare(self) -> None:
+        """Train what is trained for a test alone; it is called right before each `evaluation`."""
+
+    @contextlib.contextmanager
+    def evaluation(self) -> Iterator[None]:
+        """Inside, the nets are in evaluation mode and `scores` answers."""
+        if self.net is not None:
+            self.net.eval()
+        yield
+        if self.net is not None:
+            self.net.train()
+
+    def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
+        """What is largest for the predicted class, [S, B, K], of images x whose tasks [S, B] the oracle gives."""
+        return self.net(x)
+
+    def confidence(self, scores: torch.Tensor) -> torch.Tensor:
+        """How sure `scores` [S, B, K] are of their answers, [S, B]: here, as of logits, the largest probability."""
+        return scores.softmax(dim=2).amax(dim=2)
+
+    def mask(self, t: int) -> torch.Tensor | None:
+        """The classes that compete at step t, bool [S, K]; None where all do."""
+        return None if self.setting.masks is None else self.setting.masks[:, t]
+
+    def loss(self, t: int, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Cross-entropy [S] of step t over the classes that compete."""
+        return cross_entropy(masked(logits, self.mask(t)), y)
+
+    def step(self, loss: torch.Tensor) -> None:
+        """One descent step on the seeds' losses [S]."""
+        self.optimizer.zero_grad()
+        backward(loss)
+        self.optimizer.step()
+
+    def needed_to_answer(self) -> object:
+        """What holds the tensors that `scores` needs; it is asked for after an evaluation."""
+        return self.net
+
+    def memory_use(self, s: int) -> dict:
+        """What the memory of the stack's seed number s holds: items, bytes, items per class."""
+        return {"items": 0, "bytes": 0, "per_class": [0] * self.classes}
+
+    def report(self, s: int) -> dict:
+        """What the learner itself has to say of the run of the stack's seed number s, ready for JSON."""
+        return {}
+
+
+class Replay(Learner):
+    """A learner with a memory that `policy` fills.
+
+    keep_pixels: whether the memory holds the images themselves, for learners that edit them.
+    """
+
+    policy = "reservoir"
+    keep_pixels = False
+
+    def __init__(self, setting: Setting):
+        super().__init__(setting)
+        self.memory = Memory(
+            self.policy,
+            setting.budget["memory"],
+            setting.images,
+            setting.items,
+            setting.labels,
+            setting.ends,
+            setting.seeds,
+            keep_pixels=self.keep_pixels,
+        )
+
+    def memory_use(self, s: int) -> dict:
+        count = self.memory.held(s)
+        return {
+            "items": count,
+            "bytes": count * self.memory.bytes_an_item,
+            "per_class": self.memory.per_class(s, self.classes),
+        }
+
+    @contextlib.contextmanager
+    def looking_ahead(self) -> Iterator[None]:
+        """Inside, the nets are where one step down their present gradient would take them; afterwards, back.
+
+        Batch norm's running statistics stay as they are, like those of a net whose copy took the step.
+        """
+        here = [p.data for p in self.parameters]
+        ahead = torch._foreach_add(here, [p.grad for p in self.parameters], alpha=-self.learning_rate)
+        self.place(ahead)
+        with self.net.untracked():
+            yield
+        self.place(here)
+
+    def place(self, values: Sequence[torch.Tensor]) -> None:
+        """Let the parameters have these values."""
+        for parameter, value in zip(self.parameters, values):
+            parameter.data = value
