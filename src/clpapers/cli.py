@@ -704,7 +704,8 @@ def rehearse(options: argparse.Namespace) -> None:
         if name not in plan.targets:
             raise Refusal(f"{name}: no target of this name; there are: {', '.join(plan.targets)}")
     wanted = [plan.targets[name] for name in options.names] or plan.targets.values()
-    pairs = [pair for target in wanted for pair in (*target.cells, *(p for _, s in target.selections for p in s.points))]
+    pairs = [pair for target in wanted for pair in target.cells]
+    pairs += [pair for target in wanted for _, search in target.selections for pair in search.points]
     cells = list({cell.hash: cell for _, cell in pairs}.values())
     out = options.out or Path("results") / plan.scale / "costs.csv"
     rehearsals.rehearse(plan, cells, out, options.seconds)

@@ -157,13 +157,17 @@ def read_yaml(path: Path) -> dict:
     return content
 
 
-def read_csv(path: Path) -> dict[str, dict[str, str]]:
-    """The lines of a transcription config/reported/*.csv by their place, such as `line 2`; checked.
+def read_csv(
+    path: Path, rules: str = "reported", unique: tuple[str, ...] = ("target", "row", "column", "metric")
+) -> dict[str, dict[str, str]]:
+    """The lines of a CSV file by their place, such as `line 2`, checked by a schema: of a transcription by default.
+
+    rules: the schema's name; its required keys are the columns. unique: the columns that no two lines share.
 
     Raises `ConfigError` naming file, line and column.
     """
     lines: dict[str, dict[str, str]] = {}
-    columns, seen = schema("reported")["additionalProperties"]["required"], {}
+    columns, seen = schema(rules)["additionalProperties"]["required"], {}
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)
@@ -173,9 +177,9 @@ def read_csv(path: Path) -> dict[str, dict[str, str]]:
                 where = f"line {reader.line_num}"
                 if None in line or None in line.values():
                     raise ConfigError(f"{path}: {where} does not have {len(columns)} columns; quote what holds a comma")
-                first = seen.setdefault(tuple(line[key] for key in ("target", "row", "column", "metric")), where)
+                first = seen.setdefault(tuple(line[key] for key in unique), where)
                 if first != where:
-                    raise ConfigError(f"{path}: {where} is of the same target, row, column and metric as {first}")
+                    raise ConfigError(f"{path}: {where} is of the same {', '.join(unique)} as {first}")
                 lines[where] = line
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
@@ -183,7 +187,7 @@ def read_csv(path: Path) -> dict[str, dict[str, str]]:
         raise ConfigError(f"{path}: line {reader.reader.line_num}: {error}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: {error}") from None
-    validate(lines, schema("reported"), path)
+    validate(lines, schema(rules), path)
     return lines
 
 

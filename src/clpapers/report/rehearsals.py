@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import json
 import math
 import sys
 from collections.abc import Iterable, Iterator
@@ -71,7 +70,7 @@ def row(kind: Kind, spec: dict, size: Sizes, data: loop.Data, seeds: Iterable[in
         kind,
         found.seeds,
         *(found.founding, found.step, found.test, found.item),
-        json.dumps({path: [float(f"{value:.4g}") for value in pair] for path, pair in found.repeated.items()}),
+        "; ".join(f"{path} {step:.4g} {test:.4g}" for path, (step, test) in found.repeated.items()),
         (before + costs.calibration()) / 2,
         hardware()["processor"],
     )

@@ -31,7 +31,7 @@ MANY = 50  # tasks or task changes
 SEGMENTS = 6  # the parts of a stream in which steps are taken
 FEW = 3  # steps of a segment that are taken in any case, or one fewer where they take long
 EVENT = 5.0  # a step that takes so many times the median of its segment is something that happens once
-APART = 0.02  # seconds: after a test or a test batch that took n times this, the next n are left out
+APART = 0.005  # seconds: after a test or a test batch that took n times this, the next n are left out
 
 
 @dataclasses.dataclass
