@@ -168,7 +168,7 @@ def test_damage_is_refused_by_file_and_column(tmp_path, old, new, told):
     text = costs.text([ROW])
     assert old in text
     file.write_text(text.replace(old, new))
-    with pytest.raises(ConfigError, match="costs.csv") as refused:
+    with pytest.raises(ConfigError, match=r"costs\.csv") as refused:
         costs.read(file)
     assert told in str(refused.value)
 

@@ -1,6 +1,7 @@
 """Rehearsals: what they count, what they leave out and how they extrapolate, by a clock that the test turns."""
 
 import dataclasses
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def taking(clock, *, founding=0.0, change=0.0, step=lambda t: 0.0, test=0.0, ite
     """A learner, in place of whichever a cell names, for which time passes as said. `steps` are those it learns."""
 
     class Taking(Learner):
-        steps: list[int] = []
+        steps: ClassVar[list[int]] = []
 
         def __init__(self, setting, **options):
             self.options = options

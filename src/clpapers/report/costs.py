@@ -203,10 +203,11 @@ def labels(items: int, classes: int) -> np.ndarray:
     return np.sort(np.arange(items) % classes)
 
 
-def stream_of(order: dict, size: Sizes, seed: int = 0) -> orders.Stream:
-    """A seed's stream over a data set of balanced classes."""
+def stream_of(order: dict, size: Sizes, seed: int = 0, classes: np.ndarray | None = None) -> orders.Stream:
+    """A seed's stream over a data set of a size whose items have these classes, by default of each as many."""
     recorded = np.arange(size.train) // FRAMES, np.arange(size.train) % FRAMES
-    return orders.make(order, labels(size.train, size.classes), seed, math.prod(size.shape), recorded)
+    of_items = labels(size.train, size.classes) if classes is None else classes
+    return orders.make(order, of_items, seed, math.prod(size.shape), recorded)
 
 
 # --- predictions ----------------------------------------------------------------------------------------------

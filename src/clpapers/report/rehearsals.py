@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 import math
 import sys
 from collections.abc import Iterable, Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from clpapers import catalogue
 from clpapers.config import Cell, Plan
 from clpapers.datasets import arrays
 from clpapers.provenance import hardware, write_text
@@ -34,11 +36,15 @@ def rehearse(plan: Plan, cells: list[Cell], out: Path, seconds: float) -> None:
 
 
 def _kinds(plan: Plan, cells: list[Cell]) -> Iterator[tuple[Kind, Cell]]:
-    """Kinds that differ in learner, options, net, shape or batch, and of each the cell with most tasks and memory."""
+    """Kinds that differ in learner, net, shape, batch or options other than numbers of items, one a cell of each.
+
+    It is the one with most tasks and memory.
+    """
     found: dict[tuple, tuple[Kind, Cell]] = {}
     for cell in cells:
         kind = costs.kind(cell.spec, plan.datasets[cell.spec["dataset"]]["shape"], len(plan.blocks(cell)[0]))
-        key = (kind.learner, kind.options, kind.net, kind.shape, kind.batch)
+        free = dict.fromkeys(catalogue.of(cell.spec["learner"]).counts_items)
+        key = (kind.learner, str(json.loads(kind.options) | free), kind.net, kind.shape, kind.batch)
         if key not in found or (found[key][0].tasks, found[key][0].memory) < (kind.tasks, kind.memory):
             found[key] = kind, cell
     yield from found.values()
@@ -48,7 +54,7 @@ def measured(plan: Plan, cell: Cell, kind: Kind, seconds: float) -> Row:
     """The row of a kind, by the rehearsal of a cell."""
     spec, size = copy.deepcopy(cell.spec), costs.sizes(plan, cell.spec["dataset"])
     most = max(BYTES // math.prod(size.shape), 2 * size.classes)
-    size = dataclasses.replace(size, train=min(size.train, most))
+    size = dataclasses.replace(size, train=min(size.train, most), test=min(size.test, most))
     if spec["budget"]["batch"] != "task":
         spec["order"].pop("epochs", None)
     if (spec["order"]["length"] or 0) > size.train:
@@ -61,7 +67,7 @@ def row(kind: Kind, spec: dict, size: Sizes, data: loop.Data, seeds: Iterable[in
     """The row of a kind, by the rehearsal of a cell's description over data of a size."""
     if "weights" in spec["net"]:
         spec = spec | {"net": spec["net"] | {"weights": "none"}}  # whichever they are, a pass takes as long
-    streams = {seed: costs.stream_of(spec["order"], size, seed) for seed in seeds}
+    streams = {seed: costs.stream_of(spec["order"], size, seed, data.train_y) for seed in seeds}
     costs.calibration.cache_clear()  # the machine may be busier than a moment ago
     before = costs.calibration()
     found = rehearsal.rehearse(spec, data, streams, seconds)
@@ -80,11 +86,12 @@ def real(cell: Cell, size: Sizes) -> loop.Data | None:
     """The data set as it was built, cut to a size; None where it is not there."""
     if not cell.dataset.is_file():
         return None
-    train, test = (arrays.load(cell.dataset, split) for split in ("train", "test"))
-    kept = np.sort(np.random.default_rng(0).permutation(len(train.y))[: size.train])
-    y = costs.labels(len(kept), size.classes)
-    known = arrays.attributes(cell.dataset)
-    return loop.Data(train.x[kept], y, test.x, test.y, size.classes, known)
+    parts = []
+    for split, count in (("train", size.train), ("test", size.test)):
+        x, y, *_ = arrays.load(cell.dataset, split)
+        kept = np.arange(count) * len(y) // count
+        parts += [x[kept], y[kept]]
+    return loop.Data(*parts, size.classes, arrays.attributes(cell.dataset))
 
 
 def noise(size: Sizes, *, features: bool = False) -> loop.Data:

@@ -25,11 +25,12 @@ from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.streams.stream import Stream
 
 STEPS, LEAST = 300, 10_000  # a stream is cut down to so many steps of each task, but to no fewer items
-ITEMS = 2500  # of a task, where a step is a whole task and its cost grows with the items
+ITEMS = 1300  # of a task, where a step is a whole task and its cost grows with the items
 TEST_ITEMS = 500  # of a task: at least a batch as the loop has it
 MANY = 50  # tasks or task changes
 SEGMENTS = 6  # the parts of a stream in which steps are taken
 FEW = 3  # steps of a segment that are taken in any case, or one fewer where they take long
+LONG = 10.0  # seconds of a rehearsal; one that is shorter is repeated with four repetitions, a longer one with two
 EVENT = 5.0  # a step that takes so many times the median of its segment is something that happens once
 APART = 0.005  # seconds: after a test or a test batch that took n times this, the next n are left out
 
@@ -86,7 +87,9 @@ def rehearse(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: f
     repeats = [path for path in method.repeats if _get(options, path) is not None]
     for path in repeats:
         _put(options, path, 1)
+    began = time.process_time()
     found = _once(cell, data, streams, seconds, share)
+    more = 2 if time.process_time() - began > LONG else 4
     if method.grows and found.taken < 1:
         less = _once(cell, data, streams, seconds / 3, share)
         beyond = (1 - found.taken) / (found.taken - less.taken)
@@ -94,10 +97,12 @@ def rehearse(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: f
             value = getattr(found, key)
             setattr(found, key, max(value + beyond * (value - getattr(less, key)), value))
     for path in repeats:
-        _put(options, path, 3)
-        more = _once(cell, data, streams, seconds, share)
+        _put(options, path, more)
+        longer = _once(cell, data, streams, seconds, share)
         _put(options, path, 1)
-        found.repeated[path] = max(more.step - found.step, 0.0) / 2, max(more.test - found.test, 0.0) / 2
+        found.repeated[path] = tuple(
+            max(getattr(longer, key) - getattr(found, key), 0.0) / (more - 1) for key in ("step", "test")
+        )
     found.step = max(found.step - sum(step for step, _ in found.repeated.values()), 0.0)
     found.test = max(found.test - sum(test for _, test in found.repeated.values()), 0.0)
     return found
