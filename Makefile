@@ -1,10 +1,10 @@
-# Two commands: `make` regenerates everything at the laptop scale, `make test` proves the project.
+# Two commands: `make` regenerates everything at the configured scale, `make test` proves the project. While working: `make quick`.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: all test check rulegraph lock clean
+.PHONY: all test quick check targets rulegraph lock clean
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.installed
@@ -13,13 +13,22 @@ all: $(VENV)/.installed
 test: $(VENV)/.installed
 	pytest -n auto
 
+# Unit tests: without those that train for long or run Snakemake.
+quick: $(VENV)/.installed
+	pytest -n auto -m 'not slow and not workflow'
+
 check: $(VENV)/.installed
 	ruff check .
 	ruff format --check .
 	snakefmt --check Snakefile rules
+	mypy
 	snakemake --lint
 
-# The picture of the rules in the README.
+# docs/targets.md: all targets with command, runs and cost at the papers' settings.
+targets: $(VENV)/.installed
+	python docs/targets.py
+
+# docs/rulegraph.svg, the picture of the rules.
 rulegraph: $(VENV)/.installed
 	snakemake all --rulegraph dot | sed 's/fontname=sans/fontname=Helvetica/' | graphviz-pure -Tsvg -o docs/rulegraph.svg
 

@@ -17,7 +17,8 @@ import torch
 from tabulate import tabulate
 
 from clpapers import catalogue
-from clpapers.config import Plan, all_papers
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
 from clpapers.randomness import generator
 from clpapers.report import costs, rehearsals
 from clpapers.report.costs import Row, Sizes

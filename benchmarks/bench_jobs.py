@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from clpapers.config import Plan
+from clpapers.config.plan import Plan
 
 TIMED_TRAINING = """
 import sys, time

@@ -1,7 +1,7 @@
 rule claims:
     """Test what a paper claims on what was measured: a verdict each, with effect and interval."""
     input:
-        lambda w: [target.metrics for target in targets_of_claims(w)],
+        made_of("claims"),
     output:
         csv="results/{scale}/targets/{paper}/claims.csv",
         md="results/{scale}/targets/{paper}/claims.md",
@@ -23,10 +23,8 @@ rule claims:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code_digest(*CLAIMS_CODE),
-        claims=lambda w: repr([(claim.name, claim.spec) for claim in claims_of_paper(w)]),
-        targets=lambda w: [target.digest for target in targets_of_claims(w)],
-        reductions=lambda w: [reduced(target) for target in targets_of_claims(w)],
+        code=code_of("claims"),
+        settings=settings_of("claims"),
     shell:
         "clpapers claims --out {output.csv} > {log} 2>&1"
 
@@ -34,7 +32,7 @@ rule claims:
 rule scorecard:
     """Count the claims of the configured papers by their verdicts."""
     input:
-        expand("results/{{scale}}/targets/{paper}/claims.csv", paper=CLAIMING),
+        made_of("scorecard"),
     output:
         csv="results/{scale}/targets/scorecard.csv",
         md="results/{scale}/targets/scorecard.md",
@@ -56,7 +54,8 @@ rule scorecard:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code_digest(*SCORECARD_CODE),
-        papers=CLAIMING,
+        code=code_of("scorecard"),
+        settings=settings_of("scorecard"),
+        papers=SETTINGS["papers"],
     shell:
         "clpapers scorecard --out {output.csv} --papers {params.papers} > {log} 2>&1"

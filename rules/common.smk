@@ -8,37 +8,21 @@ import shutil
 import sys
 from pathlib import Path
 
-from clpapers import cards
+from clpapers import cards, jobs
 from clpapers.cards import resolve_device
-from clpapers.claims import FILE as CLAIMS
-from clpapers.config import ConfigError, Plan, all_papers, block_seeds, check_settings, read_yaml
-from clpapers.jobs import (
-    CLAIMS_CODE,
-    SCORECARD_CODE,
-    claimed_targets,
-    claims_of,
-    dataset_settings,
-    features_of,
-    net_code,
-    reduced,
-    render_code,
-    report_code,
-    run_code,
-    run_inputs,
-    searched_files,
-    weights_settings,
-)
-from clpapers.metrics.inputs import inputs_of
-from clpapers.provenance import code_digest
+from clpapers.claims import claiming
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import all_papers, check_settings
 
 try:
     SETTINGS = check_settings(config)
     SCALE = SETTINGS["scale"]
     CUDA = resolve_device(SETTINGS["device"]) == "cuda"
     PLAN = Plan(SCALE, all_papers(), cuda=CUDA)
-    CLAIMING = [paper for paper in read_yaml(CLAIMS) if paper in SETTINGS["papers"]]  # configured papers with claims
+    CLAIMING = claiming(SETTINGS["papers"])  # configured papers with claims
     if workflow.is_main_process:  # once: jobs need not check anew what all of them begin with
-        claims_of(PLAN)
+        jobs.claims_of(PLAN)
 except ConfigError as error:
     sys.exit(f"clpapers: {error}")
 DERIVED = [name for name, facts in PLAN.datasets.items() if "features" in facts]  # data sets of features
@@ -107,11 +91,39 @@ def plan(scale):
         sys.exit(f"clpapers: {error}")
 
 
-def known(what, name, those):
-    """The entry `name` of the dictionary `those`; for a path that names another, one line and the end."""
-    if name not in those:
-        sys.exit(f"clpapers: no {what} {name!r} in what config/ asks for; there are: {', '.join(those)}")
-    return those[name]
+def job(path):
+    """The job that makes a file; for a file that none makes, one line and the end."""
+    try:
+        return jobs.of(plan(Path(path).parts[1]), Path(path), SETTINGS["papers"])
+    except ConfigError as error:
+        sys.exit(f"clpapers: {error}")
+
+
+def job_of(rule, wildcards):
+    """The job that makes a rule's first output."""
+    return job(getattr(rules, rule).output[0].format_map(wildcards))
+
+
+def made_of(rule):
+    """The input of a rule: the files that its output is made of."""
+    return lambda w: job_of(rule, w).inputs
+
+
+# Params that are functions of more than wildcards would be no reason for Snakemake to run a rule again.
+def code_of(rule):
+    """A param of every rule: the digest of the code that makes its output, so that an edit there makes it anew."""
+    return lambda w: job_of(rule, w).code
+
+
+def settings_of(rule):
+    """A param of each rule whose path does not say it all: the digest of what else config/ says of its output."""
+    return lambda w: job_of(rule, w).settings
+
+
+def decoded_mb(plan, dataset):
+    """How many MB a data set's arrays take."""
+    facts = plan.datasets[dataset]
+    return math.prod(facts["shape"]) * (facts["train"] + facts["test"]) // 10**6
 
 
 def outputs(plan):
@@ -124,85 +136,3 @@ def claim_outputs(scale):
     """The tables of the configured papers' claims, and the scorecard of all."""
     stems = [*(f"{paper}/claims" for paper in CLAIMING), *(["scorecard"] if CLAIMING else [])]
     return [f"results/{scale}/targets/{stem}.{ending}" for stem in stems for ending in ("csv", "md", "tex", "html")]
-
-
-@functools.cache
-def claims(scale):
-    """The claims of all papers that have any, at a scale."""
-    try:
-        return claims_of(plan(scale))
-    except ConfigError as error:
-        sys.exit(f"clpapers: {error}")
-
-
-def claims_of_paper(wildcards):
-    """The claims of the paper that wildcards name."""
-    return known("claims of", wildcards.paper, claims(wildcards.scale))
-
-
-def targets_of_claims(wildcards):
-    """The targets whose metrics decide them."""
-    return claimed_targets(plan(wildcards.scale), claims_of_paper(wildcards))
-
-
-def dataset_spec(wildcards):
-    """What decides a data set's bytes, in one string."""
-    known("data set", wildcards.dataset, plan(wildcards.scale).datasets)
-    return dataset_settings(plan(wildcards.scale), wildcards.dataset)
-
-
-def decoded_mb(wildcards):
-    """How many MB a data set's arrays take."""
-    facts = known("data set", wildcards.dataset, plan(wildcards.scale).datasets)
-    return math.prod(facts["shape"]) * (facts["train"] + facts["test"]) // 10**6
-
-
-def weights_spec(wildcards):
-    """What decides the bytes of pre-trained weights, in one string."""
-    known("weights", wildcards.weights, plan(wildcards.scale).weights)
-    return weights_settings(plan(wildcards.scale), wildcards.weights)
-
-
-def dataset_of_stream(wildcards):
-    """The data set a stream permutes; a toy stream needs none."""
-    toy = wildcards.dataset.startswith("toy-")
-    return [] if toy else f"results/{wildcards.scale}/datasets/{wildcards.dataset}.npz"
-
-
-def cell_of(wildcards):
-    """The cell whose hash a run's path ends in."""
-    return known("cell", wildcards.run.rpartition("-")[2], plan(wildcards.scale).cells)
-
-
-def inputs_of_run(wildcards):
-    """What the block of seeds that wildcards name is trained on."""
-    return run_inputs(plan(wildcards.scale), cell_of(wildcards), block_seeds(wildcards.block))
-
-
-def search_of(wildcards):
-    """The selection that wildcards name."""
-    return known("selection", f"{wildcards.paper}/{wildcards.search}", plan(wildcards.scale).selections)
-
-
-def net_of(wildcards):
-    """The net that wildcards name."""
-    return known("net", f"{wildcards.paper}/{wildcards.dataset}", plan(wildcards.scale).nets)
-
-
-def target_of(wildcards):
-    """The target that wildcards name."""
-    targets = plan(wildcards.scale).targets
-    of_paper = {name: target for name, target in targets.items() if target.paper == wildcards.paper}
-    return known("target", f"{wildcards.paper}/{wildcards.target}", of_paper or targets)
-
-
-def rendered_from(wildcards):
-    """A target's metrics and, where the paper prints numbers, those."""
-    target = target_of(wildcards)
-    return [target.metrics, *([target.reported] if target.reported else [])]
-
-
-def reported_on(wildcards):
-    """The files that a scale's report shows, those of the configured papers."""
-    shown = [*outputs(plan(wildcards.scale)), *(f"results/{wildcards.scale}/targets/{p}/claims.csv" for p in CLAIMING)]
-    return [path for path in shown if Path(path).suffix in (".csv", ".html", ".svg")]

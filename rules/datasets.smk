@@ -1,5 +1,7 @@
 rule dataset:
     """Fetch, verify and decode a data set; its arrays in canonical order."""
+    input:
+        made_of("dataset"),
     output:
         data="results/{scale}/datasets/{dataset}.npz",
         record="results/{scale}/datasets/{dataset}.record.json",
@@ -11,14 +13,14 @@ rule dataset:
     conda:
         "../envs/clpapers.yaml"
     resources:
-        mem_mb=lambda w, attempt: attempt * (1000 + 2 * decoded_mb(w)),  # and a copy on its way into the archive
+        mem_mb=lambda w, attempt: attempt * (1000 + 2 * decoded_mb(plan(w.scale), w.dataset)),  # and a copy on its way into the archive
         runtime=240,
         # not params: the same bytes from another place are no reason to make anything anew
         data_folder=SETTINGS["data_folder"],
         downloads=SETTINGS["downloads"],
     params:
-        code=code_digest("clpapers.datasets.build"),
-        spec=dataset_spec,
+        code=code_of("dataset"),
+        settings=settings_of("dataset"),
     shell:
         "clpapers dataset --out {output.data} --data-folder {resources.data_folder:q}"
         " --downloads {resources.downloads:q} > {log} 2>&1"
@@ -26,6 +28,8 @@ rule dataset:
 
 rule weights:
     """Fetch and verify pre-trained weights; their arrays."""
+    input:
+        made_of("weights"),
     output:
         weights="results/{scale}/weights/{weights}.npz",
         record="results/{scale}/weights/{weights}.record.json",
@@ -42,8 +46,8 @@ rule weights:
         data_folder=SETTINGS["data_folder"],  # not params: as for data sets
         downloads=SETTINGS["downloads"],
     params:
-        code=code_digest("clpapers.datasets.weights"),
-        spec=weights_spec,
+        code=code_of("weights"),
+        settings=settings_of("weights"),
     shell:
         "clpapers weights --out {output.weights} --data-folder {resources.data_folder:q}"
         " --downloads {resources.downloads:q} > {log} 2>&1"
@@ -52,7 +56,7 @@ rule weights:
 rule features:
     """Make features of a data set's images with pre-trained weights; a data set like any other."""
     input:
-        lambda w: features_of(plan(w.scale), w.dataset),
+        made_of("features"),
     output:
         data="results/{scale}/datasets/{dataset}.npz",
         record="results/{scale}/datasets/{dataset}.record.json",
@@ -71,8 +75,8 @@ rule features:
         mem_mb=lambda w, input, attempt: attempt * (2000 + 2 * input.size_mb),
         runtime=lambda w, attempt: 720 * attempt,
     params:
-        code=code_digest("clpapers.datasets.features"),
-        spec=lambda w: repr(plan(w.scale).datasets[w.dataset]),
+        code=code_of("features"),
+        settings=settings_of("features"),
     shell:
         "clpapers features --out {output.data} --gpus {resources.gpu} --gpu-mem-mb {resources.gpu_mem_mb} > {log} 2>&1"
 

@@ -1,7 +1,7 @@
 rule metrics:
     """Measure what a target shows: a tidy table, one row a cell, seed and metric."""
     input:
-        lambda w: inputs_of(plan(w.scale), target_of(w))[0],
+        made_of("metrics"),
     output:
         metrics="results/{scale}/metrics/{paper}/{target}.csv",
         record="results/{scale}/metrics/{paper}/{target}.record.json",
@@ -15,8 +15,8 @@ rule metrics:
         mem_mb=4000,
         runtime=30,
     params:
-        code=lambda w: code_digest(f"clpapers.metrics.{target_of(w).spec['measure']}"),
-        target=lambda w: target_of(w).measured_digest,
+        code=code_of("metrics"),
+        settings=settings_of("metrics"),
         gpus=1 if CUDA else 0,  # decides which seeds share a file
     shell:
         "clpapers metrics --out {output.metrics} --gpus {params.gpus} > {log} 2>&1"

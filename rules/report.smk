@@ -7,7 +7,7 @@ rule report:
 rule site:
     """Make the report: a folder of static pages on all that the configured papers' targets came out as."""
     input:
-        reported_on,
+        made_of("site"),
     output:
         index="results/{scale}/report/index.html",
         record="results/{scale}/report/index.record.json",
@@ -21,8 +21,9 @@ rule site:
         mem_mb=2000,
         runtime=30,
     params:
-        code=report_code(),
-        papers=" ".join(SETTINGS["papers"]),
+        code=code_of("site"),
+        settings=settings_of("site"),
+        papers=SETTINGS["papers"],
         gpus=1 if CUDA else 0,  # decides which seeds share a file
     shell:
         "clpapers report --out {output.index} --papers {params.papers} --gpus {params.gpus} > {log} 2>&1"

@@ -1,7 +1,7 @@
 rule train:
     """Train one cell's seeds; one result file and one record."""
     input:
-        inputs_of_run,
+        made_of("train"),
     output:
         result="results/{scale}/runs/{dataset}/{order}/{run}/{block}.json",
         record="results/{scale}/runs/{dataset}/{order}/{run}/{block}.record.json",
@@ -18,7 +18,7 @@ rule train:
         mem_mb=lambda w, input, attempt: attempt * (4000 + 3 * input.size_mb),
         runtime=lambda w, attempt: 720 * attempt,  # killed for time, it goes on from its checkpoint
     params:
-        code=lambda w: run_code(cell_of(w).spec),
+        code=code_of("train"),  # and the path says all the settings
     shell:
         "clpapers train --out {output.result} --gpus {resources.gpu} --gpu-mem-mb {resources.gpu_mem_mb} > {log} 2>&1"
 
@@ -26,7 +26,7 @@ rule train:
 rule selection:
     """Choose a learner's hyper-parameters: every point of the grid with its score, and the best."""
     input:
-        lambda w: searched_files(plan(w.scale), search_of(w)),
+        made_of("selection"),
     output:
         selection="results/{scale}/selection/{paper}/{search}.json",
         record="results/{scale}/selection/{paper}/{search}.record.json",
@@ -40,8 +40,8 @@ rule selection:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code_digest("clpapers.metrics.selection"),
-        search=lambda w: repr((search_of(w).spec, search_of(w).published)),
+        code=code_of("selection"),
+        settings=settings_of("selection"),
         gpus=1 if CUDA else 0,  # decides which seeds share a file
     shell:
         "clpapers selection --out {output.selection} --gpus {params.gpus} > {log} 2>&1"
@@ -49,6 +49,8 @@ rule selection:
 
 rule net:
     """Describe the net that a paper learns a data set with: its layers and parameter counts."""
+    input:
+        made_of("net"),
     output:
         net="results/{scale}/runs/nets/{paper}/{dataset}.json",
         record="results/{scale}/runs/nets/{paper}/{dataset}.record.json",
@@ -62,8 +64,8 @@ rule net:
         mem_mb=2000,
         runtime=10,
     params:
-        code=lambda w: net_code(net_of(w)),
-        net=lambda w: repr((net_of(w), plan(w.scale).outputs[f"{w.paper}/{w.dataset}"])),
+        code=code_of("net"),
+        settings=settings_of("net"),
     shell:
         "clpapers net --out {output.net} > {log} 2>&1"
 
@@ -83,8 +85,8 @@ rule index:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code_digest("clpapers.config"),
-        cells=lambda w: plan(w.scale).digest,
+        code=code_of("index"),
+        settings=settings_of("index"),
         gpus=1 if CUDA else 0,
     shell:
         "clpapers index --out {output.index} --gpus {params.gpus} > {log} 2>&1"

@@ -1,7 +1,7 @@
 rule stream:
     """Permute a data set into one seed's stream; a permutation-index file."""
     input:
-        dataset_of_stream,
+        made_of("stream"),
     output:
         stream="results/{scale}/streams/{dataset}/{order}/seed{seed}.npz",
         record="results/{scale}/streams/{dataset}/{order}/seed{seed}.record.json",
@@ -17,13 +17,15 @@ rule stream:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code_digest("clpapers.streams.orders", "clpapers.streams.stream"),
+        code=code_of("stream"),  # and the path says all the settings
     shell:
         "clpapers stream --out {output.stream} > {log} 2>&1"
 
 
 rule entropy:
     """Simulate how much of the truncated normal's entropy the Beta captures (stf, appendix E)."""
+    input:
+        made_of("entropy"),
     output:
         ratios="results/{scale}/streams/entropy/{paper}-{target}.npz",
         record="results/{scale}/streams/entropy/{paper}-{target}.record.json",
@@ -37,7 +39,7 @@ rule entropy:
         mem_mb=2000,
         runtime=30,
     params:
-        code=code_digest("clpapers.streams.entropy"),
-        simulations=lambda w: target_of(w).spec["simulations"],
+        code=code_of("entropy"),
+        settings=settings_of("entropy"),
     shell:
         "clpapers entropy --out {output.ratios} > {log} 2>&1"

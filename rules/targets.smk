@@ -1,7 +1,7 @@
 rule table:
     """Render a table."""
     input:
-        rendered_from,
+        made_of("table"),
     output:
         csv="results/{scale}/targets/{paper}/{target}.csv",
         md="results/{scale}/targets/{paper}/{target}.md",
@@ -23,9 +23,8 @@ rule table:
         mem_mb=2000,
         runtime=10,
     params:
-        code=lambda w: render_code(target_of(w)),
-        target=lambda w: target_of(w).digest,
-        reductions=lambda w: reduced(target_of(w)),
+        code=code_of("table"),
+        settings=settings_of("table"),
     shell:
         "clpapers table --out {output.csv} > {log} 2>&1"
 
@@ -33,7 +32,7 @@ rule table:
 rule figure:
     """Render a figure."""
     input:
-        rendered_from,
+        made_of("figure"),
     output:
         pdf="results/{scale}/targets/{paper}/{target}.pdf",
         svg=report(
@@ -54,9 +53,8 @@ rule figure:
         mem_mb=2000,
         runtime=10,
     params:
-        code=lambda w: render_code(target_of(w)),
-        target=lambda w: target_of(w).digest,
-        reductions=lambda w: reduced(target_of(w)),
+        code=code_of("figure"),
+        settings=settings_of("figure"),
     shell:
         "clpapers figure --out {output.pdf} > {log} 2>&1"
 
@@ -64,7 +62,7 @@ rule figure:
 rule reported:
     """Set the reproduced numbers beside the reported ones, with a verdict each."""
     input:
-        rendered_from,
+        made_of("reported"),
     output:
         csv="results/{scale}/targets/{paper}/{target}.reported.csv",
         record="results/{scale}/targets/{paper}/{target}.reported.record.json",
@@ -78,9 +76,8 @@ rule reported:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code_digest("clpapers.targets.comparison", "clpapers.targets.formats"),
-        target=lambda w: target_of(w).digest,
-        reductions=lambda w: reduced(target_of(w)),
+        code=code_of("reported"),
+        settings=settings_of("reported"),
     shell:
         "clpapers reported --out {output.csv} > {log} 2>&1"
 
@@ -88,7 +85,7 @@ rule reported:
 rule paired:
     """Compare the methods pairwise on the same streams."""
     input:
-        lambda w: target_of(w).metrics,
+        made_of("paired"),
     output:
         csv="results/{scale}/targets/{paper}/{target}.paired.csv",
         record="results/{scale}/targets/{paper}/{target}.paired.record.json",
@@ -102,8 +99,7 @@ rule paired:
         mem_mb=2000,
         runtime=10,
     params:
-        code=code_digest("clpapers.targets.paired", "clpapers.targets.formats"),
-        target=lambda w: target_of(w).digest,
-        reductions=lambda w: reduced(target_of(w)),
+        code=code_of("paired"),
+        settings=settings_of("paired"),
     shell:
         "clpapers paired --out {output.csv} > {log} 2>&1"

@@ -1,6 +1,51 @@
-"""What holds for all tests: no test fails for being slow."""
+"""What holds for all tests: none fails for being slow; slow ones and those of the workflow carry their marks."""
 
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+TESTS = Path(__file__).parent
+SLOW = (  # whole files, by pytest's --durations: three quarters of the time of all tests outside workflow/
+    "datasets/test_features.py",
+    "datasets/test_weights.py",
+    "report/test_audit.py",
+    "report/test_lineage.py",
+    "report/test_site.py",
+    "runs/test_checkpoint.py",
+    "runs/test_cn_dpm.py",
+    "runs/test_loop.py",
+    "runs/test_memory_exhausted.py",
+    "runs/test_offline.py",
+    "runs/test_prog_nn.py",
+    "runs/test_regularisers.py",
+    "runs/test_resnet18.py",
+    "runs/test_resnet_decoder.py",
+    "runs/test_task_tests.py",
+    "runs/test_vcl.py",
+    "runs/test_vgr.py",
+    "targets/test_claims_table.py",
+    "targets/test_figures.py",
+    "targets/test_formats.py",
+    "test_config_properties.py",
+    "test_rules_acceptance.py",
+)
 
 settings.register_profile("clpapers", deadline=None)
 settings.load_profile("clpapers")
+
+
+def pytest_configure():
+    """A file that is renamed keeps its mark only if it is renamed here too."""
+    gone = [name for name in SLOW if not (TESTS / name).is_file()]
+    if gone:
+        raise pytest.UsageError(f"{__file__}: SLOW: no such file: {', '.join(gone)}")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        name = item.path.relative_to(TESTS).as_posix()
+        if name.startswith("workflow/"):
+            item.add_marker(pytest.mark.workflow)
+        elif name in SLOW:
+            item.add_marker(pytest.mark.slow)

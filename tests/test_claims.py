@@ -8,7 +8,9 @@ import pytest
 import yaml
 
 from clpapers import claims
-from clpapers.config import ConfigError, Plan, all_papers
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import all_papers
 from clpapers.jobs import claims_of
 
 ROOT = Path(__file__).parents[1]

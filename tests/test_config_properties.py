@@ -21,7 +21,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from clpapers import claims
-from clpapers.config import CONFIG, LONGEST, ConfigError, Plan, all_papers, check_settings, read_yaml
+from clpapers.config.files import CONFIG, read_yaml
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import LONGEST, ConfigError
+from clpapers.config.settings import all_papers, check_settings
 from clpapers.report import costs
 from clpapers.streams.orders import slug
 from clpapers.targets.comparison import read_reported

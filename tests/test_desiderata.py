@@ -2,18 +2,23 @@
 
 import itertools
 import re
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from clpapers import desiderata, jobs
-from clpapers.config import Cell, Plan, Selection, Target, all_papers, schema
-from clpapers.metrics import learning
-from clpapers.provenance import code_digest
+from clpapers.cli import targets as commands
+from clpapers.config.model import Cell, Selection, Target
+from clpapers.config.plan import Plan
+from clpapers.config.schemas import schema
+from clpapers.config.settings import all_papers
 from clpapers.report.desiderata import table
 from clpapers.runs.course import course, views
 from clpapers.streams import orders
 from clpapers.streams.restrictions import RESTRICTIONS
+from clpapers.targets import curves, notes
 
 FACTS = {"classes": list("abcd"), "train": 40}
 NONE, MIXED, CHUNKS = {"name": "none"}, {"name": "mixed"}, {"name": "chunks"}
@@ -162,13 +167,6 @@ def test_one_metric_that_knows_the_task_is_enough():
     assert verdict("C", SPLIT, metrics=["final_accuracy", "average_accuracy"]) == desiderata.KNOWN
 
 
-def test_it_is_known_of_each_metric_what_competes():
-    metrics = [metric for those in desiderata.COMPETING.values() for metric in those]
-    assert sorted(metrics) == sorted(schema("paper")["$defs"]["metric"]["enum"])
-    of_tasks = {*learning.LIFELONG, *learning.LIFELONG_CURVES}
-    assert set(desiderata.COMPETING["task"]) == of_tasks - {*desiderata.COMPETING["none"], *desiderata.COMPETING["all"]}
-
-
 @pytest.mark.parametrize("oracle", [split(1), split(2), split(2, aligned=False), dominant(0.5, 0.5), GUESSED, CHUNKS])
 @pytest.mark.parametrize("order", [SPLIT, TWICE, RANGE, OVERLAPPING, DOMINANT, RANDOM, DOMAINS])
 def test_what_is_said_of_masks_is_what_they_do(order, oracle):
@@ -262,7 +260,7 @@ def read(text, factors):
 
 
 def target(cells, **spec):
-    names = {"names": {"mnist": "MNIST"}, "metrics": ["final_accuracy"]}
+    names = {"names": {"mnist": "MNIST"}, "measure": "learning", "metrics": ["final_accuracy"]}
     made = [(factors, Cell.of("paper", each)) for factors, each in cells]
     return Target("paper", "p", "t", names | spec, range(2), tuple(made))
 
@@ -298,7 +296,7 @@ def test_what_is_declared_replaces_what_is_derived():
 def test_a_search_declares_what_its_runs_meet():
     points = tuple(({"budget.learning_rate": r}, Cell.of("paper", cell(RANGE))) for r in (1, 2))
     search = Selection("paper", "p", "mnist", "single", "average_accuracy", range(1), False, points, {})
-    made = Target("paper", "p", "t", {}, range(2), selections=((FACTORS, search),))
+    made = Target("paper", "p", "t", {"measure": "selection"}, range(2), selections=((FACTORS, search),))
     assert desiderata.declare(made, {"mnist": FACTS})["C"] == desiderata.KNOWN
 
 
@@ -384,8 +382,10 @@ def test_task_free_streams():
 
 
 def test_what_a_rendering_says_and_is_made_of(monkeypatch):
-    made = PLAN.targets["agem/figure6"]
-    monkeypatch.setattr(jobs, "read_record", lambda path: {})
-    assert jobs.notes(PLAN, made).desiderata == desiderata.line(made, PLAN.datasets)
-    modules = "clpapers.targets.curves", "clpapers.targets.figure"
-    assert jobs.render_code(made) == code_digest(*modules, "clpapers.desiderata") != code_digest(*modules)
+    made, printed = PLAN.targets["agem/figure6"], []
+    monkeypatch.setattr(notes, "read_record", lambda path: {})
+    monkeypatch.setattr(pd, "read_csv", lambda path: None)
+    monkeypatch.setattr(curves, "render", lambda target, frame, notes: printed.append(notes.desiderata))
+    task = SimpleNamespace(plan=PLAN, job=jobs.of(PLAN, made.outputs[0]), reduced=lambda target: [])
+    commands._drawn(task)
+    assert printed == [desiderata.line(made, PLAN.datasets)]

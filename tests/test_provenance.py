@@ -259,6 +259,12 @@ MODULES = {
     "memory": "from toy.draw import uniform\n\n\ndef read(n):\n    return uniform(n)\n",
     "draw": "import math\n\n\ndef uniform(n):\n    return math.floor(n)\n",
     "plot": "from toy import draw\n",
+    "commands": (
+        "from typing import TYPE_CHECKING\n\nfrom toy import loop\nfrom toy import plot\n\n"
+        "if TYPE_CHECKING:\n    from toy import draw\n\nTIMES = 3\n\n\n"
+        "def train(task: draw) -> None:\n    return _rounds()\n\n\ndef _rounds():\n    return [loop.loop(i) for i in range(TIMES)]\n\n\n"
+        "def show():\n    return plot\n"
+    ),
 }
 
 
@@ -317,6 +323,27 @@ def test_what_means_something_else_has_another_digest(digest, edit):
 def test_a_digest_is_of_what_is_named(digest):
     assert digest(modules=("toy.plot",)) != digest(modules=("toy.loop",))
     assert digest(modules=("toy.loop", "toy.plot")) == digest(modules=("toy.plot", "toy.loop"))
+
+
+@pytest.mark.parametrize(
+    ("edit", "counts"),
+    [
+        (("commands", "return _rounds()", "return _rounds()[:1]"), True),
+        (("commands", "range(TIMES)", "range(TIMES + 1)"), True),  # of what it calls
+        (("commands", "TIMES = 3", "TIMES = 4"), True),  # of what that reads
+        (("memory", "uniform(n)", "uniform(2 * n)"), True),  # of what is imported for it
+        (("commands", "return plot", "return [plot]"), False),
+        (("plot", "import draw", "import memory"), False),  # imported for the function beside it
+        (("commands", "from toy import draw", "from toy import memory"), False),  # for annotations
+    ],
+)
+def test_a_digest_of_a_function_is_of_what_it_uses(digest, edit, counts):
+    assert (digest(modules=("toy.commands:train",)) != digest(edit, modules=("toy.commands:train",))) is counts
+
+
+def test_a_digest_of_a_function_that_is_not_there_is_refused(digest):
+    with pytest.raises(LookupError, match="no function trial"):
+        digest(modules=("toy.commands:trial",))
 
 
 def test_how_records_are_written_counts_nowhere():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from clpapers.config import Plan
+from clpapers.config.plan import Plan
 from clpapers.runs import loop
 from clpapers.runs.course import course, views
 from clpapers.streams import orders

@@ -9,7 +9,7 @@ import copy
 
 import torch
 
-from clpapers.config import Plan
+from clpapers.config.plan import Plan
 from clpapers.datasets import arrays
 from clpapers.metrics.learning import SCALARS
 from clpapers.runs import loop

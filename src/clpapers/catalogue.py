@@ -112,14 +112,14 @@ def read(file: Path) -> Method:
         raise DeclarationError(
             f'{file}:1: it has not one {NAME}; write {NAME} = {{"options": {{…}}}} after its imports'
         )
-    node = declared[0].value
-    try:
-        found = ast.literal_eval(node)
-    except (ValueError, TypeError, RecursionError) as error:
-        line, text = getattr(node, "lineno", 1), str(error).partition(":")[0]
-        raise DeclarationError(
-            f"{file}:{line}: {NAME}: {text}; write a literal: texts, numbers, lists, mappings"
-        ) from None
+    node, found = declared[0].value, {}
+    entries = zip(node.keys, node.values) if isinstance(node, ast.Dict) else [(node, node)]
+    for key, value in entries:
+        try:
+            found[ast.literal_eval(key)] = ast.literal_eval(value)
+        except (TypeError, ValueError, RecursionError):
+            at = f"{file}:{(key or value).lineno}: {NAME}[{ast.unparse(key or value)}]"
+            raise DeclarationError(f"{at}: no literal; write a text, number, list or mapping, not code") from None
     for each in ast.walk(node):
         keys = [key.value for key in each.keys if isinstance(key, ast.Constant)] if isinstance(each, ast.Dict) else []
         for place, key in enumerate(keys):

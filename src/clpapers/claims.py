@@ -7,16 +7,20 @@ where all of them do. `targets.verdicts` decides them.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
-from clpapers.config import CONFIG, ConfigError, Plan, Target, read_yaml, schema, validate
+from clpapers import catalogue_metrics as catalogue
+from clpapers.config.files import CONFIG, read_yaml
+from clpapers.config.model import Target
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.schemas import schema, validate
 from clpapers.metrics.factors import flat
 
 FILE = CONFIG / "claims.yaml"
 TRENDS = ("increasing", "decreasing")
 CURVE = ("time", "task")  # columns of a curve: no factors of the grid, so that only what is measured shows their levels
 SOURCE = ("target", "metric", "take")  # keys of a side that are no factors
-UNLISTED = {"boundary_detection": ("mutual_information", "jump", "threshold_from", "threshold_below")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,11 +70,14 @@ class Claim:
         return list(dict.fromkeys(f"{self.paper}/{side.get('target', self.spec['target'])}" for side in sides))
 
 
+def claiming(papers: Collection[str]) -> list[str]:
+    """Those of the papers that have claims, in the order of the file."""
+    return [paper for paper in read_yaml(FILE) if paper in papers]
+
+
 def read(plan: Plan, originals: Mapping[str, Target]) -> dict[str, list[Claim]]:
     """The claims of all papers that have any, each resolved into its parts at the plan's scale.
 
-    Parameters
-    ----------
     plan: of all papers. originals: the same papers' targets at the paper's own scale, by name.
 
     Raises `ConfigError` for what the schema refuses and for a claim on numbers that no target has, at any scale. What
@@ -142,7 +149,7 @@ class _Reader:
             there = ", ".join(target.name for target in self.targets.values() if target.paper == self.paper)
             raise ConfigError(f"{self.at}.{key}.target: '{source['target']}' is not one of {there}")
         target, original = self.targets[name], self.originals[name]
-        metrics = _metrics(target)
+        metrics = catalogue.metrics_of(target.spec)
         if source["metric"] not in metrics:
             raise ConfigError(f"{self.at}.{key}.metric: '{source['metric']}' is not one of {', '.join(metrics)}")
         cells, originals = _cells(target), _cells(original)
@@ -179,12 +186,6 @@ class _Reader:
                 if len(there) > 1 and factor != along and factor not in fixed:
                     named = ", ".join(map(str, there))
                     raise ConfigError(f"{self.at}.{key}: {factor} is left open; write one of {named}, a list, or all")
-
-
-def _metrics(target: Target) -> list[str]:
-    """The metrics that a target's measure has of each seed or stream, or of all."""
-    spec = target.spec
-    return [*spec.get("metrics", filter(None, [spec.get("statistic")])), *UNLISTED.get(spec["measure"], ())]
 
 
 def _cells(target: Target) -> list[tuple[dict, tuple[str, str] | None]]:

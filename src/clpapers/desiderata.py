@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from clpapers import catalogue
+from clpapers import catalogue, catalogue_metrics
 from clpapers.streams.chunks import CLASS_CHUNKS
 
 DESIDERATA = {
@@ -19,77 +19,25 @@ DESIDERATA = {
     "D": "no unconstrained retraining on old tasks",
     "E": "more than two tasks",
 }
-# What competes where a metric's items are answered: the classes of an item's task, those that the restriction at test
-# leaves, those that compete in training, or all; under "none", no item is answered.
-COMPETING = {
-    "task": (
-        "average_accuracy",
-        "forgetting",
-        "worst_forgetting",
-        "lca10",
-        "lca10_sum",
-        "zero_shot",
-        "memory_accuracy",
-        "memory_worst_forgetting",
-        "average_accuracy_by_task",
-        "forgetting_by_task",
-        "zero_shot_by_task",
-        "learning_curve",
-        "lca_by_step",
-    ),
-    "test": ("final_accuracy", "per_class_accuracy"),
-    "training": ("stream_loss",),
-    "all": (
-        "average_information_retention",
-        "information_retention",
-        "online_accuracy",
-        "forgetting_events",
-        "never_learnt",
-        "unforgettable",
-        "single_head_accuracy",
-        "single_head_accuracy_by_task",
-        "omega_all",
-        "accuracy_by_time",
-    ),
-    "none": (
-        "mutual_information_by_task",
-        "seen_unseen_auc",
-        "roc",
-        "mean_predictive_entropy",
-        "likelihood_gradient",
-        "gradient_ratio",
-        "training_minutes",
-        "training_seconds",
-        "training_memory",
-        "testing_memory",
-        "violations_by_task",
-        "entropy_captured",
-        "unknown_auroc",
-        "memory_by_time",
-    ),
-}
-BY_METRIC = {metric: competes for competes, metrics in COMPETING.items() for metric in metrics}
 YES, HEADS, KNOWN = "yes", "no (a head a task)", "no (task known at test)"
 
 
 def line(target, datasets: dict) -> str:
     """`Desiderata (Farquhar & Gal): A yes; …; E yes (17 tasks).`, from what `declare` says; empty where that is."""
-    said = "; ".join(f"{letter}\u00a0{phrase}" for letter, phrase in declare(target, datasets).items())
-    return f"Desiderata (Farquhar & Gal): {said}." if said else ""
+    phrases = "; ".join(f"{letter}\u00a0{phrase}" for letter, phrase in declare(target, datasets).items())
+    return f"Desiderata (Farquhar & Gal): {phrases}." if phrases else ""
 
 
 def declare(target, datasets: dict) -> dict[str, str]:
     """What a target's runs meet: by letter of `DESIDERATA` a phrase, which says for which of its cells.
 
-    Parameters
-    ----------
     target: a `config.Target` (not imported, for all renderings depend on this module and some on no other that imports
         it). What its spec has under `desiderata`, by data set and letter, replaces what is derived.
     datasets: what config/datasets.yaml says, by name.
 
     Returns no letter for a target that is made of no runs.
     """
-    cells, metrics = target.cells, target.spec.get("metrics", [])
+    cells, metrics = target.cells, catalogue_metrics.metrics_of(target.spec)
     if target.selections:  # points of a grid differ in hyper-parameters only
         cells = [(factors, search.points[0][1]) for factors, search in target.selections]
         metrics = [search.metric for _, search in target.selections]
@@ -111,8 +59,6 @@ def declare(target, datasets: dict) -> dict[str, str]:
 def verdicts(cell: dict, view: str, metrics: Iterable[str], facts: dict) -> dict[str, str]:
     """Of each letter `yes`, `no` or `n/a`, with what there is to say of it in brackets.
 
-    Parameters
-    ----------
     cell, view: a cell's description, and the restriction that its results are read under (`config.Cell`).
     metrics: what is measured. facts: `classes` and `train` of the data set, from config/datasets.yaml.
     """
@@ -168,7 +114,7 @@ def _trains_by_task(cell: dict) -> bool:
 
 def _no_labels_at_test(cell: dict, view: str, metrics: Iterable[str]) -> str:
     oracle, order = cell["oracle"], cell["order"]
-    competing = {BY_METRIC[metric] for metric in metrics} - {"none"}
+    competing = {catalogue_metrics.metrics()[metric].competing for metric in metrics} - {"none"}
     if not competing:
         return "n/a (nothing is tested)"
     restricting = {
@@ -215,20 +161,20 @@ def _restricts(view: str, cell: dict) -> bool:
 # --- all cells in one phrase -------------------------------------------------------------------------------------
 
 
-def _telling(said: list[tuple[dict, str]]) -> list[tuple[dict, str]]:
+def _telling(pairs: list[tuple[dict, str]]) -> list[tuple[dict, str]]:
     """Without the guesses, beside which something is trained: they say nothing of the experiment's head."""
-    return [each for each in said if each[1] != "n/a (nothing is trained)"] or said
+    return [each for each in pairs if each[1] != "n/a (nothing is trained)"] or pairs
 
 
-def phrase(said: list[tuple[dict, str]], names: dict[str, str]) -> str:
+def phrase(pairs: list[tuple[dict, str]], names: dict[str, str]) -> str:
     """The verdicts on a grid's cells, each with the cell's factors, in one phrase: `yes, but no (why) for SINGLE`.
 
     Or level by level of a factor, `MNIST: yes / CIFAR: no, but yes for SINGLE`, where that is shorter or exceptions are
     no product of levels. `names`: how levels are called.
     """
-    every, count = [factors for factors, _ in said], Counter(verdict for _, verdict in said)
+    every, count = [factors for factors, _ in pairs], Counter(verdict for _, verdict in pairs)
     usual, *others = sorted(count, key=lambda verdict: (-count[verdict], not verdict.startswith(YES)))
-    boxes = {other: _box([factors for factors, verdict in said if verdict == other], every, names) for other in others}
+    boxes = {other: _box([factors for factors, verdict in pairs if verdict == other], every, names) for other in others}
     if not others:
         return usual
     found = []
@@ -238,7 +184,7 @@ def phrase(said: list[tuple[dict, str]], names: dict[str, str]) -> str:
         by_phrase: dict[str, list] = {}
         levels = _levels(every, factor)
         for level in levels if len(levels) > 1 else []:
-            text = phrase([each for each in said if each[0][factor] == level], names)
+            text = phrase([each for each in pairs if each[0][factor] == level], names)
             by_phrase.setdefault(f"[{text}]" if " / " in text else text, []).append(level)
         if by_phrase:
             found.append(" / ".join(f"{_called(those, names)}: {text}" for text, those in by_phrase.items()))
@@ -270,7 +216,8 @@ def _levels(cells: list[dict], factor: str) -> list:
     """The levels of a factor, each once; levels may be blocks, which have no hash."""
     found: list = []
     for factors in cells:
-        found += [factors[factor]] * (factors[factor] not in found)
+        if factors[factor] not in found:
+            found.append(factors[factor])
     return found
 
 

@@ -1,65 +1,83 @@
-"""What each job of the pipeline makes, of what and by which code: what commands record, and what the audit expects."""
+"""The graph of jobs: what each makes, of what, by which code and settings. The rules, commands and audit ask it."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from clpapers import claims as claim_grammar
 from clpapers.claims import Claim
-from clpapers.config import (
-    TOY,
-    Cell,
-    ConfigError,
-    Plan,
-    Selection,
-    Target,
-    block_seeds,
-    dataset_path,
-    read_yaml,
-    reductions,
-)
+from clpapers.config.facts import TOY
+from clpapers.config.model import Target
+from clpapers.config.paths import RESULTS, block_seeds, dataset_path, stream_path
+from clpapers.config.plan import Plan
+from clpapers.config.reductions import reductions
+from clpapers.config.refusals import ConfigError
 from clpapers.desiderata import line
-from clpapers.metrics.inputs import inputs_of
-from clpapers.provenance import PACKAGE, code_digest, read_record, record_path, sha256
+from clpapers.metrics.inputs import files_beside
+from clpapers.provenance import code_digest, record_path, sha256
 
-SCORECARD_CODE = ("clpapers.targets.claims_table", "clpapers.targets.formats")
-CLAIMS_CODE = ("clpapers.claims", "clpapers.targets.verdicts", *SCORECARD_CODE)
+TABLE = (".csv", ".md", ".tex", ".html")  # what a table is written as
 
 
 @dataclass(frozen=True)
 class Job:
-    """One job.
+    """One job. Many are planned and few looked into: what takes time is found when it is asked for.
 
-    stage: as in its record. outputs, inputs: files. code: the digest of the code that makes the one of the other.
-    settings: a digest of all else in the configuration that decides the outputs; the rule has it among its params.
+    command: its name at the command line and, as a function of cli/<module>.py, the code that makes the outputs.
+    outputs: files. subject: what the command is told, as its docstring says.
+    find: finds the files that it reads. decide: gives all else in the configuration that decides the outputs.
+    modules: more code that makes them, which the command imports by a name that `subject` has.
     """
 
-    stage: str
+    command: str
+    module: str
     outputs: list[Path]
-    inputs: list[Path]
-    code: str
-    settings: str
+    subject: object
+    find: Callable[[], Iterable[Path]]
+    decide: Callable[[], object]
+    modules: tuple[str, ...] = ()
+
+    @property
+    def stage(self) -> str:
+        """As its record names it."""
+        return "features" if self.command == "features" else self.outputs[0].parts[2]
+
+    @functools.cached_property
+    def inputs(self) -> list[Path]:
+        """The files that it reads."""
+        return list(self.find())
+
+    @property
+    def code(self) -> str:
+        """The digest of the code that makes the outputs of the inputs."""
+        return code_digest(f"clpapers.cli.{self.module}:{self.command}", *(f"clpapers.{name}" for name in self.modules))
+
+    @functools.cached_property
+    def settings(self) -> str:
+        """The digest of what `decide` gives; the rule has it among its params, unless the path says it all."""
+        return hashlib.sha256(json.dumps(self.decide(), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def of(plan: Plan, path: Path) -> Job | None:
-    """The job that makes `path`, results/<scale>/<stage>/…; None where none of the plan does."""
-    makers = {
-        "datasets": _dataset,
-        "weights": _weights,
-        "streams": _stream,
-        "runs": _run,
-        "selection": _selection,
-        "metrics": _metrics,
-        "targets": _rendering,
-    }
-    maker = makers.get(path.parts[2])
-    made = maker(plan, path) if maker else None
-    return made if made and path in (*made.outputs, record_path(made.outputs[0])) else None
+def of(plan: Plan, path: Path, papers: Collection[str] | None = None) -> Job:
+    """The job that makes `path`, results/<scale>/<stage>/…, or a record.
+
+    papers: those that a scorecard or a report is on; all of the plan's if None.
+
+    Raises `ConfigError` where no job of the plan does, saying which there are.
+    """
+    for paper in papers or ():
+        if paper not in plan.titles:
+            raise ConfigError(f"papers: {paper!r} is not one of {', '.join(plan.titles)}")
+    maker = MAKERS.get(path.parts[2]) if len(path.parts) > 3 else None
+    made = maker(plan, path, plan.titles if papers is None else papers) if maker else None
+    if made is None or (path not in made.outputs and path != record_path(made.outputs[0])):
+        raise ConfigError(f"{path}: no job of config/ makes it")
+    return made
 
 
 def behind(plan: Plan, targets: Iterable[Target]) -> dict[Path, Job]:
@@ -68,186 +86,203 @@ def behind(plan: Plan, targets: Iterable[Target]) -> dict[Path, Job]:
     queue = [path for target in targets for path in target.outputs]
     while queue:
         place = record_path(queue.pop())
-        job = None if place in found or place.parts[0] == "config" else of(plan, place)
-        if job is not None:
-            found[place] = job
-            queue += job.inputs
+        if place not in found and place.parts[0] != "config":
+            found[place] = of(plan, place)
+            queue += found[place].inputs
     return found
-
-
-def _job(stage: str, outputs: list[Path], inputs: Iterable[Path], code: str, settings: object) -> Job:
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
-    return Job(stage, outputs, list(inputs), code, digest)
 
 
 def _name(path: Path) -> str:
     return path.stem.removesuffix(".record")
 
 
-def _dataset(plan: Plan, path: Path) -> Job | None:
+def _path(plan: Plan, *parts: str) -> Path:
+    return RESULTS.joinpath(plan.scale, *parts)
+
+
+def _unknown(path: Path, kind: str, name: str, there: Iterable[str]) -> ConfigError:
+    return ConfigError(f"{path}: no {kind} {name!r} in what config/ asks for; there are: {', '.join(there) or 'none'}")
+
+
+# --- by stage ------------------------------------------------------------------------------------------------
+
+
+def _dataset(plan: Plan, path: Path, _: object) -> Job:
+    name, facts = _name(path), plan.datasets.get(_name(path))
+    files = [path.with_name(f"{name}.npz")]
+    if facts is None:
+        raise _unknown(path, "data set", name, plan.datasets)
+    if "features" in facts:
+        made = facts["features"]
+        images, weights = dataset_path(plan.scale, made["of"]), _path(plan, "weights", f"{made['weights']}.npz")
+        return Job("features", "datasets", files, (name, facts), lambda: [images, weights], lambda: repr(facts))
+    sizes, partial = plan.settings.get("stand_ins", {}).get(name), plan.settings.get("partial_data", False)
+    decisive = facts, plan.settings["sources"], sizes, partial
+    return Job("dataset", "datasets", files, (name, facts), list, lambda: repr(decisive))
+
+
+def _weights(plan: Plan, path: Path, _: object) -> Job:
+    name, facts = _name(path), plan.weights.get(_name(path))
+    if facts is None:
+        raise _unknown(path, "weights", name, plan.weights)
+    files = [path.with_name(f"{name}.npz")]
+    return Job("weights", "datasets", files, (name, facts), list, lambda: repr((facts, plan.settings["sources"])))
+
+
+def _stream(plan: Plan, path: Path, _: object) -> Job:
     name, files = _name(path), [path.with_name(f"{_name(path)}.npz")]
-    if name not in plan.datasets:
-        return None
-    if "features" in plan.datasets[name]:
-        code = code_digest("clpapers.datasets.features")
-        return _job("features", files, features_of(plan, name), code, repr(plan.datasets[name]))
-    return _job("datasets", files, [], code_digest("clpapers.datasets.build"), dataset_settings(plan, name))
-
-
-def dataset_settings(plan: Plan, name: str) -> str:
-    """What decides the bytes of a data set that is fetched."""
-    sizes = plan.settings.get("stand_ins", {}).get(name)
-    partial = plan.settings.get("partial_data", False)
-    return repr((plan.datasets[name], plan.settings["sources"], sizes, partial))
-
-
-def _weights(plan: Plan, path: Path) -> Job | None:
-    name, files = _name(path), [path.with_name(f"{_name(path)}.npz")]
-    if name not in plan.weights:
-        return None
-    return _job("weights", files, [], code_digest("clpapers.datasets.weights"), weights_settings(plan, name))
-
-
-def weights_settings(plan: Plan, name: str) -> str:
-    """What decides the bytes of pre-trained weights."""
-    return repr((plan.weights[name], plan.settings["sources"]))
-
-
-def _stream(plan: Plan, path: Path) -> Job | None:
-    files = [path.with_name(f"{_name(path)}.npz")]
     if path.parts[3] == "entropy":
-        target = plan.targets.get(_name(path).replace("-", "/", 1))
-        if target is None or "simulations" not in target.spec:
-            return None
-        return _job("streams", files, [], code_digest("clpapers.streams.entropy"), target.spec["simulations"])
+        simulated = {k: t.spec["simulations"] for k, t in plan.targets.items() if "simulations" in t.spec}
+        key = name.replace("-", "/", 1)
+        if key not in simulated:
+            raise _unknown(path, "target of simulations", key, simulated)
+        return Job("entropy", "streams", files, simulated[key], list, lambda: simulated[key])
     dataset, slug = path.parts[3], path.parent.name
-    if (dataset, slug) not in plan.orders:
-        return None
-    inputs = [] if TOY.match(dataset) else [Path(*path.parts[:2], "datasets", f"{dataset}.npz")]
-    code = code_digest("clpapers.streams.orders", "clpapers.streams.stream")
-    return _job("streams", files, inputs, code, [dataset, plan.orders[dataset, slug], _name(path)])
+    order, seed = plan.orders.get((dataset, slug)), block_seeds(name)[0]
+    if order is None:
+        raise _unknown(path, "order", f"{dataset}/{slug}", map("/".join, plan.orders))
+    read = [] if TOY.match(dataset) else [dataset_path(plan.scale, dataset)]
+    return Job("stream", "streams", files, (dataset, order, seed), lambda: read, lambda: [dataset, order, name])
 
 
-def _run(plan: Plan, path: Path) -> Job | None:
-    files = [path.with_name(f"{_name(path)}.json")]
-    if path.parts[3] == "nets":
-        key = f"{path.parent.name}/{_name(path)}"
-        if key not in plan.nets:
-            return None
-        net = plan.nets[key]
-        return _job("runs", files, [], net_code(net), repr((net, plan.outputs[key])))
+def _run(plan: Plan, path: Path, _: object) -> Job:
+    name = _name(path)
     if len(path.parts) == 4:
-        return _job("runs", [path.with_name("index.csv")], [], code_digest("clpapers.config"), plan.digest)
+        folders = (str(cell.folder) for cell in plan.cells.values())
+        return Job("index", "runs", [path.with_name("index.csv")], None, list, lambda: [plan.digest, *folders])
+    if path.parts[3] == "nets":
+        key = f"{path.parent.name}/{name}"
+        if key not in plan.nets:
+            raise _unknown(path, "net", key, plan.nets)
+        net, outputs, dataset = plan.nets[key], plan.outputs[key], name.partition("-")[0]
+        file, used = plan.net_file(*key.split("/")), (f"runs.nets.{net['name']}",)
+        return Job("net", "runs", [file], (dataset, net, outputs), list, lambda: repr((net, outputs)), used)
     cell = plan.cells.get(path.parent.name.rpartition("-")[2])
     if cell is None:
-        return None
-    try:
-        inputs = run_inputs(plan, cell, block_seeds(_name(path)))
-    except ConfigError:
-        return None
-    return _job("runs", files, inputs, run_code(cell.spec), [cell.spec, _name(path)])
+        index = _path(plan, "runs", "index.csv")
+        raise ConfigError(f"{path}: no cell {path.parent.name!r} in what config/ asks for; {index} lists them")
+    seeds, chosen = block_seeds(name), []
+    if "selection" in cell.spec:
+        chosen = [plan.selections[cell.spec["selection"]["name"]].file]
+
+    def read() -> list[Path]:
+        return [cell.dataset, *map(cell.stream, seeds), *chosen, *([cell.weights] if cell.weights else [])]
+
+    used = f"runs.learners.{cell.spec['learner']['name']}", f"runs.nets.{cell.spec['net']['name']}"
+    files = [cell.folder / f"{name}.json"]
+    return Job("train", "runs", files, (cell, seeds, chosen), read, lambda: [cell.spec, name], used)
 
 
-def _selection(plan: Plan, path: Path) -> Job | None:
-    search = plan.selections.get(f"{path.parent.name}/{_name(path)}")
+def _selection(plan: Plan, path: Path, _: object) -> Job:
+    name = f"{path.parent.name}/{_name(path)}"
+    search = plan.selections.get(name)
     if search is None:
-        return None
-    code, settings = code_digest("clpapers.metrics.selection"), repr((search.spec, search.published))
-    return _job("selection", [search.file], searched_files(plan, search), code, settings)
+        raise _unknown(path, "selection", name, plan.selections)
+
+    def read() -> Iterable[Path]:
+        return dict.fromkeys(file for _, cell in search.points for file in plan.results(cell, search.seeds))
+
+    return Job("selection", "runs", [search.file], search, read, lambda: repr((search.spec, search.published)))
 
 
-def _target(plan: Plan, path: Path) -> Target | None:
-    return plan.targets.get(f"{path.parent.name}/{path.name.split('.')[0]}")
+def _target(plan: Plan, path: Path) -> Target:
+    name = f"{path.parent.name}/{path.name.split('.')[0]}"
+    if name not in plan.targets:
+        of_paper = [each for each in plan.targets if each.startswith(f"{path.parent.name}/")]
+        raise _unknown(path, "target", name, of_paper or plan.targets)
+    return plan.targets[name]
 
 
-def _metrics(plan: Plan, path: Path) -> Job | None:
+def _metrics(plan: Plan, path: Path, _: object) -> Job:
     target = _target(plan, path)
-    if target is None:
-        return None
-    code = code_digest(f"clpapers.metrics.{target.spec['measure']}")
-    return _job("metrics", [target.metrics], inputs_of(plan, target)[0], code, target.measured_digest)
+    read, used = functools.partial(_measured, plan, target), (f"metrics.{target.spec['measure']}",)
+    return Job("metrics", "metrics", [target.metrics], target, read, lambda: target.measured_digest, used)
 
 
-def _rendering(plan: Plan, path: Path) -> Job | None:
-    if path.name.split(".")[0] == "claims":
-        return _claims(plan, path)
-    target = _target(plan, path)
-    if target is None:
-        return None
-    kind = _name(path).removeprefix(target.name)
-    files = [file for file in target.outputs if _name(file) == target.name + kind]
-    inputs = [target.metrics, *([target.reported] if target.reported and kind != ".paired" else [])]
-    if kind:
-        module = {".reported": "comparison", ".paired": "paired"}.get(kind, "formats")
-        code = code_digest(f"clpapers.targets.{module}", "clpapers.targets.formats")
-    else:
-        code = render_code(target)
-    return _job("targets", files, inputs, code, [target.digest, reduced(target)]) if files else None
-
-
-def _claims(plan: Plan, path: Path) -> Job | None:
-    from clpapers.targets.formats import TABLE_SUFFIXES  # heavy, and rules import this module
-
-    claims = claims_of(plan).get(path.parent.name)
-    if claims is None:
-        return None
-    targets = claimed_targets(plan, claims)
-    settings = [[claim.spec for claim in claims], [[each.digest, reduced(each)] for each in targets]]
-    files, read = [path.with_name(f"claims{suffix}") for suffix in TABLE_SUFFIXES], [each.metrics for each in targets]
-    return _job("targets", files, read, code_digest(*CLAIMS_CODE), settings)
-
-
-# --- of what, and by which code ---------------------------------------------------------------------------------
-
-
-def features_of(plan: Plan, dataset: str) -> tuple[Path, Path]:
-    """The files of images and of weights that a data set of features is made of."""
-    made = plan.datasets[dataset]["features"]
-    return dataset_path(plan.scale, made["of"]), Path("results", plan.scale, "weights", f"{made['weights']}.npz")
-
-
-def run_inputs(plan: Plan, cell: Cell, seeds: range) -> list[Path]:
-    """The files that a run of those seeds reads: data, streams, and a selection and weights where it has any."""
-    weights = [cell.weights] if cell.weights else []
-    return [cell.dataset, *map(cell.stream, seeds), *selection_of(plan, cell), *weights]
-
-
-def selection_of(plan: Plan, cell: Cell) -> list[Path]:
-    """The file that some of a cell's values are read from, if any are."""
-    return [plan.selections[cell.spec["selection"]["name"]].file] if "selection" in cell.spec else []
-
-
-def searched_files(plan: Plan, search: Selection) -> list[Path]:
-    """The results of a grid's points."""
-    return list(dict.fromkeys(path for _, cell in search.points for path in plan.results(cell, search.seeds)))
-
-
-def run_code(cell: dict) -> str:
-    """The digest of the code that a cell's run depends on: its own learner, memory and net, not the others'."""
-    return code_digest(
-        "clpapers.runs.loop",
-        f"clpapers.runs.learners.{cell['learner']['name']}",
-        f"clpapers.runs.nets.{cell['net']['name']}",
+def _measured(plan: Plan, target: Target) -> Iterable[Path]:
+    """The files that a target's metrics are computed from, in the order in which `metrics.inputs` reads them."""
+    if target.cells:
+        runs = ((factors, path) for factors, cell in target.cells for path in plan.results(cell, target.seeds))
+        return dict.fromkeys(f for factors, path in runs for f in (path, *files_beside(plan, target, factors, path)))
+    if target.selections:
+        return [search.file for _, search in target.selections]
+    if target.streams:
+        sets = dict.fromkeys(dataset for dataset, *_ in target.streams if not TOY.match(dataset))
+        return [
+            *(stream_path(plan.scale, *where) for where in target.streams),
+            *(dataset_path(plan.scale, name) for name in sets),
+        ]
+    if "nets" in target.spec:
+        return [plan.net_file(target.paper, name) for name in target.spec["nets"]]
+    if "simulations" in target.spec:
+        return [_path(plan, "streams", "entropy", f"{target.paper}-{target.name}.npz")]
+    raise ConfigError(
+        f"config/papers/{target.paper}.yaml: targets.{target.name}: needs a grid, streams, nets or simulations"
     )
 
 
-def net_code(spec: dict) -> str:
-    """The digest of the code that builds and describes a net."""
-    return code_digest("clpapers.runs.nets", f"clpapers.runs.nets.{spec['name']}")
+def _rendering(plan: Plan, path: Path, papers: Collection[str]) -> Job:
+    if len(path.parts) == 4:
+        return _scorecard(plan, path, papers)
+    if path.name.split(".")[0] == "claims":
+        return _claims(plan, path)
+    target = _target(plan, path)
+    kind = _name(path).removeprefix(target.name)
+    files = [file for file in target.outputs if _name(file) == target.name + kind]
+    if not files:
+        raise ConfigError(f"{path}: no job of config/ makes it")
+    read = [target.metrics, *([target.reported] if target.reported and kind != ".paired" else [])]
+    used = () if kind else (f"targets.{target.spec['render']}",)
+    command = kind.removeprefix(".") or target.spec["kind"]
+
+    def decide() -> list:  # the line of desiderata, for it speaks of what methods declare, which no code digest follows
+        return [target.digest, reduced(target), *([] if kind else [line(target, plan.datasets)])]
+
+    return Job(command, "targets", files, target, lambda: read, decide, used)
 
 
-def render_code(target: Target) -> str:
-    """The digest of the code that draws a target."""
-    writer = "figure" if target.spec["kind"] == "figure" else "formats"
-    modules = [f"clpapers.targets.{target.spec['render']}", f"clpapers.targets.{writer}", "clpapers.desiderata"]
-    return code_digest(*modules, *(["clpapers.targets.comparison"] if target.reported else []))
+def _claims(plan: Plan, path: Path) -> Job:
+    paper, there = path.parent.name, claims_of(plan)
+    if paper not in there:
+        raise _unknown(path, "claims of", paper, there)
+    claims, targets = there[paper], claimed_targets(plan, there[paper])
+
+    def decide() -> list:
+        return [[[claim.name, claim.spec] for claim in claims], [[each.digest, reduced(each)] for each in targets]]
+
+    files = [path.with_name(f"claims{suffix}") for suffix in TABLE]
+    return Job("claims", "claims", files, (claims, targets), lambda: [each.metrics for each in targets], decide)
 
 
-def report_code() -> str:
-    """The digest of the code that makes the report, and of its templates."""
-    templates = sorted((PACKAGE / "report" / "templates").iterdir())
-    digests = [code_digest("clpapers.report.site"), *map(sha256, templates)]
-    return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:16]
+def _scorecard(plan: Plan, path: Path, papers: Collection[str]) -> Job:
+    claiming = claim_grammar.claiming(papers)
+    files = [path.with_name(f"scorecard{suffix}") for suffix in TABLE]
+    read = [path.with_name(paper) / "claims.csv" for paper in claiming]
+    return Job("scorecard", "claims", files, claiming, lambda: read, lambda: claiming)
+
+
+def _report(plan: Plan, path: Path, papers: Collection[str]) -> Job:
+    from clpapers.report import pages
+
+    def decide() -> list:
+        return [list(papers), [sha256(template) for template in sorted(pages.TEMPLATES.iterdir())]]
+
+    return Job("report", "report", pages.outputs(plan, papers), papers, lambda: pages.inputs(plan, papers), decide)
+
+
+MAKERS = {
+    "datasets": _dataset,
+    "weights": _weights,
+    "streams": _stream,
+    "runs": _run,
+    "selection": _selection,
+    "metrics": _metrics,
+    "targets": _rendering,
+    "report": _report,
+}
+
+
+# --- reductions and claims -----------------------------------------------------------------------------------
 
 
 def reduced(target: Target) -> list[str]:
@@ -260,28 +295,10 @@ def _at_paper_scale(paper: str) -> dict[str, Target]:
     return Plan("paper", [paper]).targets
 
 
-def notes(plan: Plan, target: Target):
-    """What a rendering must say of itself: scale, stand-ins and reductions behind its numbers; desiderata they meet."""
-    from clpapers.targets.notes import Notes  # heavy, and rules import this module
-
-    data = read_record(target.metrics).get("data", {})
-    called = {name: "synthetic" if facts["standin"] else "part of the real data" for name, facts in data.items()}
-    standins = {name: called[name] for name, facts in data.items() if facts["standin"] or facts["partial"]}
-    cells = [cell for _, cell in (*target.cells, *(p for _, search in target.selections for p in search.points))]
-    descends = [(cell.spec["dataset"], cell.weights.stem) for cell in cells if cell.weights]
-    for name, facts in plan.datasets.items():
-        if facts.get("features", {}).get("of") in data:
-            descends.append((name, facts["features"]["weights"]))
-            if facts["features"]["of"] in standins:
-                standins[name] = standins[facts["features"]["of"]]
-    for name in dict.fromkeys(name for name, weights in descends if weights in standins):
-        standins[name] = ", ".join(filter(None, [standins.get(name), "random instead of trained weights"]))
-    return Notes(plan.scale, standins, reduced(target), len(target.seeds), line(target, plan.datasets))
-
-
+@functools.cache
 def claims_of(plan: Plan) -> dict[str, list[Claim]]:
     """The claims of each paper that has any, checked against the targets there are."""
-    papers = [paper for paper in read_yaml(claim_grammar.FILE) if paper in plan.titles]
+    papers = claim_grammar.claiming(plan.titles)
     originals = {name: target for paper in papers for name, target in _at_paper_scale(paper).items()}
     return claim_grammar.read(plan, originals)
 

@@ -93,20 +93,59 @@ def sha256(path: Path | str) -> str:
 
 
 @functools.cache
-def _parsed(path: Path) -> tuple[str, frozenset[str]]:
-    """The digest of one module's meaning (docstrings and comments apart) and the modules of ours it imports."""
+def _parsed(path: Path, function: str) -> tuple[str, frozenset[str], frozenset[str]]:
+    """The digest of one module's meaning (docstrings and comments apart), what of ours it imports, and its texts.
+
+    function: the one of its functions that counts, with what that uses of the module; all of the module if empty.
+    """
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    imported = set()
+    tree.body = [each for each in tree.body if not _for_annotations(each)]
+    if function:
+        tree.body = _used(tree.body, function)
+    imported, found = set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-        if documented and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
     digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
-    return digest, frozenset(name for name in imported if name.split(".")[0] == PACKAGE.name)
+    return digest, frozenset(name for name in imported if name.split(".")[0] == PACKAGE.name), frozenset(found)
+
+
+def _for_annotations(statement: ast.stmt) -> bool:
+    """Whether a statement imports what only annotations name, and so never runs."""
+    return isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING"
+
+
+def _used(body: list[ast.stmt], function: str) -> list[ast.stmt]:
+    """Those of a module's statements that `function` runs: its own, and what defines the names that it uses.
+
+    A statement that defines nothing, such as `if`, counts always.
+    """
+    defined = {each: _defined(each) for each in body}
+    if not any(function in names for names in defined.values()):
+        raise LookupError(f"no function {function}")
+    kept, wanted = {each for each in body if not defined[each]}, {function}
+    while more := {each for each in body if each not in kept and defined[each] & wanted}:
+        kept |= more
+        for each in more:
+            names = (node for node in ast.walk(each) if isinstance(node, ast.Name))
+            wanted |= {name.id for name in names}
+    return [each for each in body if each in kept]
+
+
+def _defined(statement: ast.stmt) -> set[str]:
+    """The names that a statement of a module defines."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return {statement.name}
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return {alias.asname or alias.name.split(".")[0] for alias in statement.names}
+    targets = [statement.target] if isinstance(statement, ast.AnnAssign) else getattr(statement, "targets", [])
+    return {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
 
 
 def _module_file(name: str) -> Path | None:
@@ -118,18 +157,36 @@ def _module_file(name: str) -> Path | None:
 def code_digest(*modules: str) -> str:
     """Digest (16 hexadecimal digits) of the named modules and of all of this package they import, transitively.
 
+    `module:function` names a function with what it uses of its module, and not the functions beside it.
     Snakemake does not see an edit inside an imported package; each rule carries this digest among its params
     instead. Comments and docstrings do not count, so that explaining the code never retrains anything. Nor does
     this module: how files are written and recorded decides none of their content.
     """
-    queue, seen = list(modules), {}
-    while queue:
-        path = _module_file(queue.pop())
-        if path is not None and path not in seen and path != Path(__file__):
-            seen[path], imported = _parsed(path)
-            queue.extend(imported)
-    lines = sorted(f"{path.relative_to(PACKAGE)} {digest}" for path, digest in seen.items())
+    parts = ((path.relative_to(PACKAGE), function, _parsed(path, function)[0]) for path, function in imported(*modules))
+    lines = sorted(f"{path} {function} {digest}" for path, function, digest in parts)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def imported(*modules: str) -> set[tuple[Path, str]]:
+    """What `code_digest` is of: the files of the named modules and of all of this package they import, transitively.
+
+    With each the function of it that counts, empty where all of it does.
+    """
+    queue, seen = list(modules), set()
+    while queue:
+        module, _, function = queue.pop().partition(":")
+        path = _module_file(module)
+        if path is not None and (path, function) not in seen and path != Path(__file__):
+            seen.add((path, function))
+            queue.extend(_parsed(path, function)[1])
+    return seen
+
+
+@functools.cache
+def texts(module: str, *, alone: bool = False) -> frozenset[str]:
+    """The texts that stand in a module and in all that it imports, or in it alone: so the keys that it can look up."""
+    files = [(_module_file(module), "")] if alone else imported(module)
+    return frozenset().union(*(_parsed(*file)[2] for file in files))
 
 
 def git_state() -> dict:
@@ -257,7 +314,7 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     facts: anything else the record must hold, JSON-serialisable (cell, seeds, target, …).
     """
     outputs, inputs = list(outputs), list(inputs)
-    read, data = _chained(inputs), {}
+    read, data = _chained(inputs), dict[str, dict]()
     _date(inputs)
     for item in read:
         if Path(item["path"]).parts[0] != "config":  # what people wrote stands on no data

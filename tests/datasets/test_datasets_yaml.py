@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from clpapers.config import ConfigError, validate
+from clpapers.config.refusals import ConfigError
+from clpapers.config.schemas import validate
 from clpapers.datasets.sources import FETCH, FORMATS
 
 ROOT = Path(__file__).parents[2]

@@ -136,7 +136,7 @@ def test_curves_run_over_items_and_come_with_the_chance_of_a_guess():
     assert values(frame, "unknown_auroc") == [0.625]
     assert values(frame, "chance_accuracy_by_time") == [pytest.approx(100 / 3)]
     assert values(frame, "chance_unknown_auroc") == [0.5]
-    assert set(frame["metric"]) == {*streaming.METRICS[1:], *(f"chance_{metric}" for metric in streaming.CHANCES)}
+    assert set(frame["metric"]) == {*[*streaming.METRICS][1:], *(f"chance_{metric}" for metric in streaming.CHANCES)}
     assert set(frame["cell"]) == {"abc"}
 
 

@@ -8,7 +8,8 @@ import pytest
 from workflow.project import Project
 
 from clpapers import cli, jobs
-from clpapers.config import Plan, all_papers
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
 
 SELECTION = """\
 selection:
@@ -27,18 +28,6 @@ targets:
     render: selection_table
     grid: {dataset: [mnist], learner: [er]}
 """
-STAGES = {"datasets": "dataset", "streams": "stream", "runs": "train", "selection": "selection", "metrics": "metrics"}
-
-
-def command(job):
-    """The `clpapers` command that a rule gives for a job."""
-    out = job.outputs[0]
-    if out.name == "index.csv" or "nets" in out.parts:
-        return "index" if out.name == "index.csv" else "net"
-    if job.stage == "targets":
-        kind = out.name.split(".")[1]
-        return {"pdf": "figure", "csv": "table"}.get(kind, kind)
-    return STAGES[job.stage]
 
 
 def build(plan):
@@ -50,7 +39,7 @@ def build(plan):
         ready = [job for job in left if all(path.exists() for path in job.inputs)]
         assert ready, [job.outputs for job in left]
         for job in ready:
-            assert cli.main([command(job), "--out", str(job.outputs[0])]) == 0
+            assert cli.main([job.command, "--out", str(job.outputs[0])]) == 0
             left.remove(job)
 
 

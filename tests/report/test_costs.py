@@ -9,7 +9,9 @@ import sys
 
 import pytest
 
-from clpapers.config import ConfigError, Plan, all_papers
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import all_papers
 from clpapers.report import costs, rehearsals
 from clpapers.report.costs import Counts, Kind, Row, Sizes, Table
 from clpapers.runs import rehearsal

@@ -11,7 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from clpapers import cli
-from clpapers.config import Plan, all_papers
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
 from clpapers.report import doctor
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from clpapers import cli
-from clpapers.config import ConfigError, Plan, all_papers
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import all_papers
 from clpapers.metrics.factors import flat
 from clpapers.provenance import ProvenanceError, read_record, record_path, recording, write_text
 from clpapers.report import lineage

@@ -3,16 +3,13 @@
 import numpy as np
 import torch
 import torch.nn.functional as F
+from tiny import courses, described, setting, split
 
 from clpapers.runs import learners, loop, nets
-from clpapers.runs.course import course
-from clpapers.runs.images import Images
 from clpapers.streams import orders
-from clpapers.streams.stream import Stream
 
-CPU = torch.device("cpu")
 torch.set_num_threads(1)  # as in a run
-LR = 0.1
+LR = 0.1  # of `described`
 MLP = {"name": "mlp", "hidden": [6, 5]}
 CNN = {"name": "cnn", "width": 2}
 RESNET = {"name": "resnet18_reduced", "width": 2, "head": "linear"}
@@ -38,25 +35,18 @@ def known(classes, attributes=7):
     return table / np.linalg.norm(table, axis=1, keepdims=True)
 
 
-def split(tasks):
-    """The aligned oracle of so many tasks."""
-    return {"name": "split", "tasks": tasks, "aligned": True}
-
-
 def cell(learner, net, *, oracle=None, order=None, train="none", scaling="unit", **budget):
-    """A complete cell; a `learner` is its name and options."""
-    return {
-        "dataset": "small",
-        "order": order or {"name": "split", "tasks": 2, "length": None},
-        "learner": learner,
-        "net": net,
-        "oracle": oracle or split(2),
-        "restriction": {"train": train},
-        "budget": {"optimizer": "sgd", "learning_rate": LR, "batch": 5, "replay_batch": 5, "memory": 12} | budget,
-        "scaling": scaling,
-        "evaluation": {"points": 2, "probes": 20, "test": None, "batch": 6, "oracles": {}},
-        "precision": "float64",
-    }
+    """A complete cell of two tasks; a `learner` is its name and options."""
+    return described(
+        learner,
+        net,
+        order=order or {"name": "split", "tasks": 2, "length": None},
+        oracle=oracle or split(2),
+        train=train,
+        scaling=scaling,
+        evaluation={"points": 2, "batch": 6},
+        **{"replay_batch": 5, "memory": 12} | budget,
+    )
 
 
 def made(spec, data, seed=0):
@@ -64,22 +54,13 @@ def made(spec, data, seed=0):
     return orders.make(spec["order"], data.train_y, seed)
 
 
-def stream(indices, boundaries=(), seed=0):
-    """A stream of just these items, with these boundaries."""
-    n = len(indices)
-    nothing = np.full((1, 4), np.nan)
-    edges = np.array(boundaries, dtype=np.int64)
-    return Stream(np.array(indices), np.arange(n) / n, nothing, edges, orders.NO_TRANSFORMS, seed)
-
-
 class Way:
     """A learner along the courses of some streams, one a seed."""
 
     def __init__(self, spec, data, streams):
         self.spec, self.data = spec, data
-        self.courses = [course(spec, each, data.train_y, data.test_y, data.classes) for each in streams]
-        pictures = Images(data.train_x, spec["scaling"], CPU, torch.float64, [c.transforms for c in self.courses])
-        self.setting = loop._setting(spec, data, self.courses, pictures)
+        self.courses = courses(spec, data, dict(enumerate(streams)))
+        self.setting = setting(spec, data, dict(enumerate(streams)))
         self.learner = learners.create(spec["learner"], self.setting)
         self.changes = self.courses[0].changes
         self.t = 0

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import CPU, assert_same_net
+from courses import assert_same_net
+from tiny import CPU
 from torch import nn
 
 from clpapers.randomness import generator

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from courses import CNN, LR, MLP, RESNET, Way, assert_same_net, cell, cross_entropy, images, made, split, stream
+from courses import CNN, LR, MLP, RESNET, Way, assert_same_net, cell, cross_entropy, images, made
 from scipy.optimize import lsq_linear
+from tiny import split, stream
 
 from clpapers.runs.constrained import project
 from clpapers.runs.learners.a_gem import closest
@@ -32,7 +33,7 @@ def way(learner, net=MLP, order=CLASSES, seeds=(0, 1), train="oracle", items=7):
     pixels = int(np.prod(data.train_x.shape[1:]))
     streams = [orders.make(order, data.train_y, seed, pixels=pixels) for seed in seeds]
     if order is RANDOM:
-        streams = [stream(each.indices[:30], [10, 20], each.seed) for each in streams]
+        streams = [stream(each.indices[:30], each.seed, [10, 20]) for each in streams]
     return Way(spec, data, streams)
 
 

@@ -5,7 +5,8 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import LR, MLP, RESNET, Way, assert_same_net, cell, cross_entropy, images, made, split, stream
+from courses import LR, MLP, RESNET, Way, assert_same_net, cell, cross_entropy, images, made
+from tiny import split, stream
 from torch.distributions import Bernoulli, Independent, Normal, kl_divergence
 
 from clpapers.randomness import generator

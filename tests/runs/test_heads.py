@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import CPU, EMBEDDING, RESNET, Way, cell, images, known, made
+from courses import EMBEDDING, RESNET, Way, cell, images, known, made
 from test_importances import EWC as RUNNING_EWC
 from test_importances import MAS_PUBLISHED, PI, RWALK
-from tiny import OPTIONS
+from tiny import CPU, OPTIONS
 from torch import nn
 
 from clpapers.runs import loop, nets

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import CNN, CPU, LINEAR, MLP, Way, assert_same_net, cell, cross_entropy, images, made, split
+from courses import CNN, LINEAR, MLP, Way, assert_same_net, cell, cross_entropy, images, made
+from tiny import CPU, split
 
 from clpapers.runs import loop
 from clpapers.runs.learners.icarl import herd

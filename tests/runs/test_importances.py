@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 import torch
-from courses import CNN, MLP, Way, assert_same_net, cell, cross_entropy, images, made, split, stream
+from courses import CNN, MLP, Way, assert_same_net, cell, cross_entropy, images, made
+from tiny import split, stream
 from torch import nn
 
 from clpapers.runs import learners
@@ -43,7 +44,7 @@ def two_weights(learner, indices, boundaries, **budget):
     data.train_x[:] = torch.tensor([[255, 0], [51, 102]]).view(2, 1, 2, 1).numpy()
     order = {"name": "random", "length": None}
     spec = cell(learner, MLP, oracle={"name": "chunks"}, order=order, **{"batch": 1, "learning_rate": 0.5} | budget)
-    way = Way(spec, data, [stream(indices, boundaries)])
+    way = Way(spec, data, [stream(indices, 0, boundaries)])
 
     def build(seeds):
         return stack(

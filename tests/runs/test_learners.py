@@ -12,7 +12,7 @@ import torch.nn.functional as F
 import yaml
 from tiny import CPU, METHODS, NETS, OPTIONS, SPLIT, VARIANTS, cell, courses, setting, split, stream
 
-from clpapers.config import OPTIONAL
+from clpapers.config.checks import OPTIONAL
 from clpapers.runs import learners, loop, nets
 from clpapers.runs.learner import Learner, Observed
 from clpapers.runs.losses import cross_entropy

@@ -8,7 +8,22 @@ import numpy as np
 import pytest
 import torch
 from courses import Way, assert_same_net
-from tiny import CHUNKS, CPU, DOMAINS, MIXED, NONE, OPTIONS, SPLIT, VARIANTS, cell, courses, images, split, stream
+from tiny import (
+    CHUNKS,
+    CPU,
+    DOMAINS,
+    METHODS,
+    MIXED,
+    NONE,
+    OPTIONS,
+    SPLIT,
+    VARIANTS,
+    cell,
+    courses,
+    images,
+    split,
+    stream,
+)
 
 from clpapers.runs import loop
 from clpapers.runs.checkpoint import Checkpoint
@@ -16,9 +31,14 @@ from clpapers.runs.learners.single import Single
 from clpapers.streams import orders
 
 # What the learners that look at tasks are told, where the tasks change at the same steps of every seed.
-TOLD = dict.fromkeys(["ewc", "si", "icarl", "gr"], MIXED) | dict.fromkeys(
-    ["multi_model", "random_multi_model"], split(2)
-)
+
+
+def told(learner):
+    """An oracle that the learner can do with on a drifting stream, and that shows it all that it looks at."""
+    method = METHODS[learner]
+    if method.tasks_once:
+        return NONE
+    return split(2) if method.answers_by_task else MIXED if "changes" in method.looks_at else NONE
 
 
 @pytest.fixture(scope="module")
@@ -57,19 +77,8 @@ def assert_alone_as_together(spec, data, streams):
 # --- seeds ---------------------------------------------------------------------------------------------------
 
 
-OF_ONE_NET = (
-    "gr",
-    "vgr",
-    "random",
-    "random_multi_model",
-    "cn_dpm",
-    "prog_nn",
-    "vcl",
-    "vcl_coreset",
-    "nn1",
-    "bartmap",
-    "geppnet",
-)  # the CNN is no net of theirs, or no net is
+# The CNN is no net of theirs, or no net is.
+OF_ONE_NET = {name for name, method in METHODS.items() if method.own_nets} - {"multi_model", "offline"} | {"gr"}
 
 
 @pytest.mark.parametrize(
@@ -77,7 +86,7 @@ OF_ONE_NET = (
     [(*given, net) for given in VARIANTS for net in ("mlp", "cnn") if net == "mlp" or given[0] not in OF_ONE_NET],
 )
 def test_a_seed_does_not_depend_on_its_stack_mates(learner, options, net, data, streams):
-    assert_alone_as_together(cell(learner, options, net, oracle=TOLD.get(learner, NONE)), data, streams)
+    assert_alone_as_together(cell(learner, options, net, oracle=told(learner)), data, streams)
 
 
 @pytest.mark.parametrize("train", ["oracle", "present"])
@@ -209,11 +218,10 @@ def test_other_learners_take_tasks_at_once_too(learner, data):
         assert result["steps"] == 2
 
 
-@pytest.mark.parametrize("learner", ["gmed", "gr", "icarl"])
+@pytest.mark.parametrize("learner", METHODS)
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_twice_the_same_bytes(learner, precision, data, streams):
-    told = TOLD.get(learner, NONE)
-    spec = cell(learner, OPTIONS[learner], "mlp", oracle=told) | {"precision": precision}
+    spec = cell(learner, OPTIONS[learner], "mlp", oracle=told(learner)) | {"precision": precision}
     first, second = (json.dumps(loop.train(spec, data, streams, CPU)) for _ in range(2))
     assert first == second
 

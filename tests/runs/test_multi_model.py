@@ -6,7 +6,8 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import CNN, MLP, Way, assert_same_net, cell, cross_entropy, images, made, split
+from courses import CNN, MLP, Way, assert_same_net, cell, cross_entropy, images, made
+from tiny import split
 
 from clpapers.runs import loop, nets
 from clpapers.runs.learners.multi_model import narrowed

@@ -11,7 +11,7 @@ from torch import nn
 from clpapers.randomness import generator
 from clpapers.runs import loop, nets
 from clpapers.runs.course import CourseError
-from clpapers.runs.learner import Setting
+from clpapers.runs.learner import Observed, Setting
 from clpapers.runs.learners.offline import Offline
 from clpapers.runs.nets.stacked import StackedDropout
 
@@ -223,5 +223,5 @@ def test_the_online_net_is_the_plain_one_item_by_item(optimizer, data, streams):
 def test_its_nets_learn_nothing_in_steps(data, streams):
     ours = way(data, {0: stream(streams[0].indices)})
     assert isinstance(ours.learner, Offline)
-    assert ours.step() is None
+    assert ours.step() == Observed()
     assert ours.learner.net is None

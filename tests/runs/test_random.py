@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from courses import MLP, Way, cell, images, made, split
+from courses import MLP, Way, cell, images, made
+from tiny import split
 
 from clpapers.runs.learner import Observed
 

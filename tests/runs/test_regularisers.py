@@ -4,22 +4,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import (
-    CNN,
-    EMBEDDING,
-    LINEAR,
-    LR,
-    MLP,
-    RESNET,
-    Way,
-    assert_same_net,
-    cell,
-    cross_entropy,
-    images,
-    made,
-    split,
-    stream,
-)
+from courses import CNN, EMBEDDING, LINEAR, LR, MLP, RESNET, Way, assert_same_net, cell, cross_entropy, images, made
+from tiny import split, stream
 
 from clpapers.randomness import generator
 from clpapers.runs import nets

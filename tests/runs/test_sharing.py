@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from courses import CPU, MLP, Way, cell, images, made, split
+from courses import MLP, Way, cell, images, made
+from tiny import CPU, split
 
 from clpapers.runs import loop
 from clpapers.streams import restrictions

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import CPU, Way, cell, images, stream
+from courses import Way, cell, images
+from tiny import CPU, stream
 from torch.distributions import Normal, kl_divergence
 
 from clpapers.randomness import generator
@@ -370,7 +371,7 @@ def test_memory():
             ours.step()
     with pytest.raises(ValueError, match=r"budget\.memory: 15 does not hold coresets of 3 times 6 items"):
         way(CORESET | {"coreset": 6})
-    short = [stream([0, 1, 2, 14, 15, 16, 17], [3])]
+    short = [stream([0, 1, 2, 14, 15, 16, 17], 0, [3])]
     with pytest.raises(ValueError, match=r"learner\.coreset: 5 leaves none of the 3 items of task 1 to learn"):
         way(CORESET, streams=short).step()
     oracle = {"name": "split", "tasks": 2, "aligned": False}
@@ -383,7 +384,7 @@ def test_a_task_that_comes_again_brings_no_other_coreset():
     """Two tasks, in turn, twice, the second time shuffled: what was kept is kept, and stays out of training."""
     rng, first, second = np.random.default_rng(0), np.arange(28), np.arange(28, 56)
     indices = np.concatenate([first, second, rng.permutation(first), rng.permutation(second)])
-    ours = way(CORESET | {"coreset": 7}, streams=[stream(indices, [28, 56, 84])])
+    ours = way(CORESET | {"coreset": 7}, streams=[stream(indices, 0, [28, 56, 84])])
     ours.walk(until=2)
     kept = {t: items.clone() for t, items in ours.learner.items.items()}
     assert kept.keys() == {0, 1}

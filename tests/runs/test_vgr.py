@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import MLP, Way, cell, images, split, stream
+from courses import MLP, Way, cell, images
+from tiny import split, stream
 from torch.distributions import Categorical, Normal, kl_divergence
 
 from clpapers.randomness import generator

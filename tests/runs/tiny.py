@@ -38,28 +38,39 @@ def split(tasks: int, *, aligned: bool = True) -> dict:
     return {"name": "split", "tasks": tasks, "aligned": aligned}
 
 
-def cell(learner, options, net="resnet", *, oracle=NONE, train="none", order=RANDOM, oracles=None, **budget):
-    """A complete cell on the tiny problem, in float64: with what its learner needs, and what only it measures."""
-    method = METHODS[learner].given(options)
+def described(learner, net, *, order, oracle, train="none", scaling, evaluation, **budget):
+    """A complete cell, in float64; `learner` is its name and options."""
     return {
         "dataset": "tiny",
         "order": order,
         "oracle": oracle,
         "restriction": {"train": train},
-        "learner": {"name": learner, **options},
-        "net": NETS[net],
-        "budget": {"optimizer": "sgd", "learning_rate": 0.1, "batch": 5, "replay_batch": 4, "memory": 20}
-        | budget
-        | (BY_TASK if "budget.batch" in method.needs else {}),
-        "scaling": method.needs.get("scaling", ["symmetric"])[0],
-        "evaluation": {"points": 3, "probes": 17, "test": None, "oracles": oracles or {}}
-        | {key: MEASURED[key] for key in method.measures},
+        "learner": learner,
+        "net": net,
+        "budget": {"optimizer": "sgd", "learning_rate": 0.1, "batch": 5, "replay_batch": 4, "memory": 20} | budget,
+        "scaling": scaling,
+        "evaluation": {"probes": 20, "test": None, "oracles": {}} | evaluation,
         "precision": "float64",
     }
 
 
+def cell(learner, options, net="resnet", *, oracle=NONE, train="none", order=RANDOM, oracles=None, **budget):
+    """A complete cell on the tiny problem: with what its learner needs, and what only it measures."""
+    method = METHODS[learner].given(options)
+    return described(
+        {"name": learner, **options},
+        NETS[net],
+        order=order,
+        oracle=oracle,
+        train=train,
+        scaling=method.needs.get("scaling", ["symmetric"])[0],
+        evaluation={"points": 3, "probes": 17, "oracles": oracles or {}} | {k: MEASURED[k] for k in method.measures},
+        **budget | (BY_TASK if "budget.batch" in method.needs else {}),
+    )
+
+
 def stream(indices, seed=0, boundaries=(), transforms=NO_TRANSFORMS) -> Stream:
-    """The stream of these training items, in this order."""
+    """The stream of these training items, in this order, with these boundaries."""
     n = len(indices)
     edges = np.array(boundaries, dtype=np.int64)
     return Stream(np.asarray(indices), np.arange(n) / n, np.full((4, 4), np.nan), edges, np.asarray(transforms), seed)

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from clpapers.claims import Claim, Part, Side
-from clpapers.config import Plan, all_papers
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
 from clpapers.jobs import claimed_targets, claims_of
 from clpapers.metrics.class_frequency import chunk_times
 from clpapers.metrics.factors import flat

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from clpapers.config import ConfigError
+from clpapers.config.refusals import ConfigError
 from clpapers.metrics.intervals import critical, welch_from_summary
 from clpapers.targets import comparison, number, results_table
 from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE

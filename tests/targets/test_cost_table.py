@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from clpapers.config import ConfigError
+from clpapers.config.refusals import ConfigError
 from clpapers.targets import comparison, cost_table, formats
 from clpapers.targets.comparison import NOT_COMPARABLE
 from clpapers.targets.cost_table import evaluate

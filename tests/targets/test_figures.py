@@ -149,7 +149,8 @@ def test_curves_run_over_the_factor_that_is_left_metrics_side_by_side(figure_cas
 
 
 def test_versions_of_a_method_share_its_colour_and_one_is_dashed():
-    looks = variants(["van", "van_je", "a_gem_je", "a_gem", "s_gem", "ewc_s", "ewc_b"])
+    pairs = {"van_je": "van", "a_gem_je": "a_gem", "ewc_s": "ewc_b"}
+    looks = variants({"variants": pairs}, ["van", "van_je", "a_gem_je", "a_gem", "s_gem", "ewc_s", "ewc_b"])
     assert [label for label, (_, dashed) in looks.items() if dashed] == ["van_je", "a_gem_je", "ewc_s"]
     colours = {label: colour for label, (colour, _) in looks.items()}
     for one, other in (("van", "van_je"), ("a_gem", "a_gem_je"), ("ewc_s", "ewc_b")):

@@ -12,7 +12,7 @@ ACE, ER, GDUMB = [50.0, 52.0, 51.0], [40.0, 41.0, 42.5], [45.0, 50.0, 55.0]
 STREAM = ("mnist", "split-5")
 
 
-def side(learner, metric="accuracy", take="mean", runs=True, stream=STREAM, **levels):
+def side(learner, metric="average_accuracy", take="mean", runs=True, stream=STREAM, **levels):
     return Side("stf/table1", metric, take, {"learner": learner, **levels}, runs, "mnist", stream)
 
 
@@ -20,7 +20,7 @@ def claim(*parts, test="above", **spec):
     return Claim("stf", "ours", {"test": test, **spec}, parts)
 
 
-def frame(metric="accuracy", **values):
+def frame(metric="average_accuracy", **values):
     rows = [
         {"dataset": "mnist", "learner": learner, "seed": seed, "metric": metric, "time": np.nan, "value": value}
         for learner, each in values.items()
@@ -126,7 +126,7 @@ def test_a_trend_is_the_mean_slope_of_the_seeds():
 
 def curve(*seeds):
     rows = [
-        {"learner": "ace", "seed": s, "metric": "accuracy", "time": t, "value": v}
+        {"learner": "ace", "seed": s, "metric": "average_accuracy", "time": t, "value": v}
         for s, values in enumerate(seeds)
         for t, v in sorted(enumerate(values), reverse=True)
     ]
@@ -193,7 +193,7 @@ def test_what_was_not_run_or_did_not_fit_is_not_comparable():
     found = verdict(claim(Part((side("ace"), side("er", runs=False)))))
     assert (found.verdict, found.reason) == (NOT_COMPARABLE, "not run at this scale")
     assert verdict(claim()).verdict == NOT_COMPARABLE
-    short = {"stf/table1": MEASURED["stf/table1"].replace({"accuracy": "out_of_memory"})}
+    short = {"stf/table1": MEASURED["stf/table1"].replace({"average_accuracy": "out_of_memory"})}
     assert verdict(claim(Part((side("ace"), side("er")))), short).reason == "out of memory"
     undefined = frame(ace=[np.nan] * 3, er=ER)
     assert verdict(claim(Part((side("ace"), side("er")))), undefined).reason == "undefined"
@@ -223,9 +223,11 @@ def test_equal_runs_are_neither_above_nor_below_but_within():
 def test_a_summary_is_taken_as_it_is():
     """99.84 ± t·0.01 of a hundred simulations."""
     frames = {
-        "stf/table1": pd.DataFrame({"row": ["simulation"], "metric": ["accuracy"], "mean": 99.84, "se": 0.01, "n": 100})
+        "stf/table1": pd.DataFrame(
+            {"row": ["simulation"], "metric": ["average_accuracy"], "mean": 99.84, "se": 0.01, "n": 100}
+        )
     }
-    entropy = Side("stf/table1", "accuracy", "mean", {}, True, None, None)
+    entropy = Side("stf/table1", "average_accuracy", "mean", {}, True, None, None)
     shown = verdict(claim(Part((entropy,), 99.8), test="within", margin=0.1), frames).shown
     assert (shown.verdict, shown.effect) == (SUPPORTED, pytest.approx(0.04))
     assert shown.high - shown.effect == pytest.approx(0.01 * stats.t.ppf(0.975, 99))

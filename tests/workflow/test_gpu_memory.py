@@ -7,9 +7,19 @@ import pytest
 import torch
 
 from clpapers import cards, cli
+from clpapers.cli.refusal import Refusal
+from clpapers.cli.task import Task
 from clpapers.runs import loop
 
 CARD = cards.Card("GPU-a", 80_000, 80_000)
+
+
+def task(*arguments):
+    """A task of the smallest path there is, with these arguments."""
+    stream = "results/smoke/streams/toy-13-17-10/stf-0.15/seed0.npz"
+    options = cli._parser().parse_args(["train", "--out", stream, *arguments])
+    options.command = "stream"
+    return Task(options)
 
 
 @pytest.fixture
@@ -20,7 +30,7 @@ def train(built, monkeypatch):
 
     def trained(share):
         device = torch.device("cpu")
-        monkeypatch.setattr(cli, "_device", lambda options: (device, share))
+        monkeypatch.setattr(Task, "device", lambda task: (device, share))
         monkeypatch.setattr(loop, "train", lambda *given: [{"seed": 0, "out_of_memory": True}])
         with contextlib.chdir(built.folder):
             run.unlink()
@@ -53,18 +63,15 @@ def test_a_share_bounds_what_pytorch_takes(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", told.append)
     for megabytes in (40_600, 0):
-        options = cli._parser().parse_args(["train", "--out", "x", "--gpus", "1", "--gpu-mem-mb", str(megabytes)])
-        assert cli._device(options)[0].type == "cuda"
+        assert task("--gpus", "1", "--gpu-mem-mb", str(megabytes)).device()[0].type == "cuda"
     assert told == [0.5]
 
 
 def test_on_a_cpu_no_card_is_looked_for(monkeypatch):
     monkeypatch.setattr(cards, "take", pytest.fail)
-    options = cli._parser().parse_args(["train", "--out", "x"])
-    assert cli._device(options) == (torch.device("cpu"), None)
+    assert task().device() == (torch.device("cpu"), None)
 
 
 def test_less_than_nothing_is_refused():
-    options = cli._parser().parse_args(["train", "--out", "x", "--gpus", "1", "--gpu-mem-mb", "-1"])
-    with pytest.raises(cli.Refusal, match="--gpu-mem-mb -1"):
-        cli._device(options)
+    with pytest.raises(Refusal, match="--gpu-mem-mb -1"):
+        task("--gpus", "1", "--gpu-mem-mb", "-1").device()

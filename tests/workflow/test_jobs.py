@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from clpapers import jobs
-from clpapers.config import Plan, all_papers
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
 from clpapers.provenance import record_path
 
 

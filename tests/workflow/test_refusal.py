@@ -82,7 +82,8 @@ def test_a_wrong_file(project, file, old, new, problem):
     [
         (
             "results/mini/targets/mini/tabel1.csv",
-            "no target 'mini/tabel1' in what config/ asks for; there are: mini/table1, mini/table2, mini/figure1",
+            "results/mini/targets/mini/tabel1.csv: no target 'mini/tabel1' in what config/ asks for; there are: "
+            "mini/table1, mini/table2, mini/figure1",
         ),
         (
             "results/smoek/targets/mini/table1.csv",
@@ -118,8 +119,8 @@ def test_too_few_test_items(project):
     [
         (
             "train --out results/mini/runs/mnist/stf-0.05-n30/er-0123456789/seed0.json",
-            "results/mini/runs/mnist/stf-0.05-n30/er-0123456789/seed0.json: no target needs a cell 0123456789; "
-            "results/mini/runs/index.csv lists them",
+            "results/mini/runs/mnist/stf-0.05-n30/er-0123456789/seed0.json: no cell 'er-0123456789' in what "
+            "config/ asks for; results/mini/runs/index.csv lists them",
         ),
         ("lineage results/nothing.csv", "results/nothing.csv: no such file; build it with snakemake"),
         (
@@ -128,7 +129,8 @@ def test_too_few_test_items(project):
         ),
         (
             "net --out results/mini/runs/nets/mini/mnits.json",
-            "results/mini/runs/nets/mini/mnits.json: no net mini/mnits; there are: mini/mnist, mini/cifar10",
+            "results/mini/runs/nets/mini/mnits.json: no net 'mini/mnits' in what config/ asks for; there are: "
+            "mini/mnist, mini/cifar10",
         ),
         ("table --out table1.csv", "table1.csv: not a path of the pipeline; it begins with results/<scale>/<stage>/"),
         (

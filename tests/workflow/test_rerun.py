@@ -74,6 +74,30 @@ def test_a_net_retrains_the_runs_that_learn_with_it(append):
     assert [path for path in planned if "/runs/" in path] == ["results/mini/runs/nets/mini/cifar10.json"]
 
 
+def test_the_command_that_trains_retrains_all(built):
+    """What stands between a path and its result is part of the code that makes it."""
+    train = "            results = loop.train("
+    built.edit("src/clpapers/cli/runs.py", train, f'            results = [{{"final_accuracy": 1.0}}]\n{train}')
+    planned = built.plan()
+    assert sum("/runs/mnist/" in path for path in planned) == 4
+    assert not any("/streams/" in path or "/datasets/" in path or "/nets/" in path for path in planned)
+
+
+def test_a_command_makes_its_own_files_anew_and_not_those_of_the_commands_beside_it(built):
+    built.edit("src/clpapers/cli/runs.py", "rows.append(row | factors)", "rows.append(factors | row)")
+    assert built.plan() == ["results/mini/runs/index.csv"]
+
+
+@pytest.mark.parametrize("file", ["cli/__init__.py", "cli/task.py", "cli/people.py", "cli/report.py", "jobs.py"])
+def test_what_finds_and_calls_a_command_reruns_nothing(append, file):
+    assert append(f"src/clpapers/{file}", STATEMENT) == []
+
+
+def test_a_reworded_refusal_of_the_configuration_makes_no_number_anew(built):
+    built.edit("src/clpapers/config.py", "is not one of {', '.join(there)}", "is none of {', '.join(there)}")
+    assert {path.split("/")[2] for path in built.plan()} <= {"targets"}
+
+
 def test_the_loop_retrains_all_and_streams_nothing_anew(append):
     planned = append("src/clpapers/runs/loop.py", STATEMENT)
     assert sum("/runs/mnist/" in path for path in planned) == 4

@@ -37,8 +37,6 @@ def seen(position: ArrayLike, time: ArrayLike) -> np.ndarray:
 def unpack(packed: Sequence[str], position: ArrayLike, time: ArrayLike) -> np.ndarray:
     """Decode a run's probe answers into bool `[P, N]`, False where a probe has not been seen yet.
 
-    Parameters
-    ----------
     packed: P base64 strings of `np.packbits` of bool `[count of probes with position < time[p]]`.
     position: int `[N]`, ascending: where each probe stands in the stream.
     time: int `[P]`: stream items seen at each evaluation.
@@ -61,8 +59,6 @@ def information_retention(correct: ArrayLike, position: ArrayLike, time: ArrayLi
     Here on probes, a fixed uniform sample of the stream's items, so that IR_t is estimated without bias.
     NaN where an evaluation has no probe in its past.
 
-    Parameters
-    ----------
     correct: bool `[P, N]`, answers in eval mode. position: int `[N]`. time: int `[P]`, items seen.
     """
     past = seen(position, time)

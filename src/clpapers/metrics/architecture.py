@@ -6,19 +6,16 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+MEASURE = {"needs": ["nets"]}
+
 
 def measure(target: dict, inputs: Iterable[tuple[str, dict]]) -> pd.DataFrame:
     """List the layers of every net.
 
-    Parameters
-    ----------
-    target: no keys of its own.
     inputs: (net's name, description) with description `{"input": [C, H, W], "classes": int, "layers":
         [{"block", "layer", "output": [...], "parameters": int}], "parameters": int}`.
 
-    Returns
-    -------
-    Columns: `net`, `input`, `classes`, `block`, `layer`, `output` (sizes joined by ×), `parameters`, `total`
+    Returns columns: `net`, `input`, `classes`, `block`, `layer`, `output` (sizes joined by ×), `parameters`, `total`
     (parameters of the whole net).
 
     Raises `ValueError` where the layers' parameters do not add up to the net's.

@@ -10,6 +10,14 @@ from numpy.typing import ArrayLike
 
 from clpapers.metrics.factors import flat
 
+MEASURE = {"needs": ["grid"]}
+METRICS = {
+    "mutual_information": {"unit": "nats", "over": "epochs"},
+    "jump": {"over": "epochs"},
+    "threshold_from": {},
+    "threshold_below": {},
+}
+
 
 def jumps(values: ArrayLike, starts: Sequence[int]) -> np.ndarray:
     """Each value over the running mean of those before it, float [T]; NaN for the first.
@@ -17,8 +25,6 @@ def jumps(values: ArrayLike, starts: Sequence[int]) -> np.ndarray:
     The mean runs from the last detection, so that it begins anew at each of `starts`; the value there is itself still
     held against the mean before it.
 
-    Parameters
-    ----------
     values: float [T], none negative. starts: ascending indices into them.
     """
     values = np.asarray(values, float)
@@ -46,17 +52,12 @@ def thresholds(ratios: np.ndarray, starts: Sequence[int]) -> tuple[float, float]
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFrame:
     """Measure every seed of every run (`desiderata`, section 6.4.1 and Figure 8).
 
-    Parameters
-    ----------
-    target: no keys of its own.
     inputs: (factors, cell hash, parsed run result), one a result file; of each seed `learner.trace`, which holds
         `mutual_information`, nats on the current task before every epoch, and `tasks`, the epoch that each begins with.
 
-    Returns
-    -------
-    Columns: the factors, `cell`, `seed`, `metric`, `time` (epochs before; NaN for scalars), `value`. The metrics are
-    `mutual_information`; `jump`, see `jumps`, each task's start being detected; `task_start`, 1 at each; and
-    `threshold_from` and `threshold_below`, see `thresholds`.
+    Returns columns: the factors, `cell`, `seed`, `metric`, `time` (epochs before; NaN for scalars), `value`. The
+    metrics are `mutual_information`; `jump`, see `jumps`, each task's start being detected; `task_start`, 1 at each;
+    and `threshold_from` and `threshold_below`, see `thresholds`.
     """
     rows = []
     for factors, cell, result in inputs:

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike
 def class_frequency(labels: ArrayLike, classes: int, chunks: int) -> np.ndarray:
     """Relative frequency of each class in each of near-equal chunks of a stream: float `[chunks, classes]`.
 
-    Parameters
-    ----------
     labels: int `[n]`, in stream order. Chunk sizes differ by at most one item.
 
     Raises `ValueError` where the stream has fewer items than chunks.

@@ -11,25 +11,31 @@ import pandas as pd
 from clpapers.metrics.factors import flat
 from clpapers.metrics.learning import OUT_OF_MEMORY
 
-METRICS = ("training_seconds", "training_memory", "testing_memory")
+MEASURE = {
+    "named_by": "metrics",
+    "needs": ["grid", "metrics"],
+    "cells": ["order.tasks", "budget.batch"],
+    "beside": ["record", "net"],
+}
+METRICS = {
+    "training_seconds": {"unit": "s", "better": "smaller"},
+    "training_memory": {"unit": "MB", "better": "smaller"},
+    "testing_memory": {"unit": "MB", "better": "smaller"},
+}
+
 MB = 1e6
 
 
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) -> pd.DataFrame:
     """Measure every seed of every run.
 
-    Parameters
-    ----------
-    target: no keys of its own.
     inputs: (factors, cell hash, parsed run result, the result's record, the description of the data set's net), one a
         result file.
 
-    Returns
-    -------
-    Columns: the factors, `cell`, `seed`, `metric`, `value`, and for seconds alone `hardware`, what they were taken on.
-    The metrics are `training_seconds`, of a seed's share of its stack and without tests; `training_memory` and
-    `testing_memory`, what the learner holds at the end in MB (10⁶ bytes); and the symbols that `agem`'s formulas are
-    made of: `P`, parameters of the net; `B`, items a batch (NaN where that is a whole task); `H`, the sizes of its
+    Returns columns: the factors, `cell`, `seed`, `metric`, `value`, and for seconds alone `hardware`, what they were
+    taken on. The metrics are `training_seconds`, of a seed's share of its stack and without tests; `training_memory`
+    and `testing_memory`, what the learner holds at the end in MB (10⁶ bytes); and the symbols that `agem`'s formulas
+    are made of: `P`, parameters of the net; `B`, items a batch (NaN where that is a whole task); `H`, the sizes of its
     layers' outputs for one image, summed over all layers that its description lists; `T`, tasks; `M`, items of the
     memory a task; and `bytes` a number. A run for which memory did not suffice has but a 1 under `out_of_memory`.
     """

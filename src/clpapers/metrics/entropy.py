@@ -9,18 +9,17 @@ import pandas as pd
 
 from clpapers.metrics.intervals import summarise
 
+MEASURE = {"named_by": "metrics", "needs": ["simulations", "metrics"]}
+METRICS = {"entropy_captured": {"unit": "%"}}
+
 
 def measure(target: dict, inputs: Iterable[np.ndarray]) -> pd.DataFrame:
     """Average the simulations.
 
-    Parameters
-    ----------
     target: key `metrics` (a list with the one metric's name).
     inputs: arrays of ratios, 1 meaning that all of the entropy is captured.
 
-    Returns
-    -------
-    One row with the columns `row` ("simulation"), `metric`, `mean`, `sd`, `se` and `half_width` (percent), `n`
+    Returns one row with the columns `row` ("simulation"), `metric`, `mean`, `sd`, `se` and `half_width` (percent), `n`
     (simulations).
     """
     (metric,) = target["metrics"]

@@ -15,8 +15,6 @@ def _answers(correct: ArrayLike, seen: ArrayLike | None) -> tuple[np.ndarray, np
 def forgetting_events(correct: ArrayLike, seen: ArrayLike | None = None) -> np.ndarray:
     """Transitions from correct to incorrect between consecutive evaluations: int `[..., N]`.
 
-    Parameters
-    ----------
     correct: bool `[..., T, N]`, the answer to example n at evaluation t.
     seen: bool, broadcastable to the same shape: whether the example had been shown by then. A transition
         counts only between two evaluations that both come after; None means always.

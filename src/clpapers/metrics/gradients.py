@@ -9,22 +9,23 @@ import pandas as pd
 
 from clpapers.metrics.factors import flat
 
-METRICS = ("likelihood_gradient", "gradient_ratio", "mean_predictive_entropy")
+MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"]}
+METRICS = {
+    "likelihood_gradient": {"over": "batches"},
+    "gradient_ratio": {"over": "batches"},
+    "mean_predictive_entropy": {"unit": "nats"},
+}
 
 
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFrame:
     """Measure every repetition of every seed of every run (`desiderata`, appendix B.1).
 
-    Parameters
-    ----------
     target: key `metrics`, of `METRICS`.
     inputs: (factors, cell hash, parsed run result), one a result file; of each seed `learner.gradients`, which holds of
         each repetition and batch, `likelihood` and `prior` [R][B], the mean absolute gradient of each term on the final
         layer, and `entropy` [R], nats, of the predictions on the new task.
 
-    Returns
-    -------
-    Columns: the factors, `cell`, `seed`, `repetition`, `metric`, `time` (batches, from 1; NaN for the entropy),
+    Returns columns: the factors, `cell`, `seed`, `repetition`, `metric`, `time` (batches, from 1; NaN for the entropy),
     `value`. The ratio is that of the two mean gradients of a repetition's batch; as long as the posterior is the prior,
     whose gradient is then 0, it is ∞.
     """

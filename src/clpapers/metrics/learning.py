@@ -11,6 +11,38 @@ from clpapers.metrics import accuracy, forgetting, lifelong
 from clpapers.metrics.class_frequency import chunk_times
 from clpapers.metrics.factors import flat
 
+MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"]}
+METRICS = {
+    "final_accuracy": {"unit": "%", "better": "larger", "competing": "test"},
+    "per_class_accuracy": {"unit": "%", "better": "larger", "competing": "test"},
+    "average_information_retention": {"unit": "%", "better": "larger", "competing": "all"},
+    "online_accuracy": {"unit": "%", "better": "larger", "competing": "all"},
+    "forgetting_events": {"unit": "events", "better": "smaller", "competing": "all"},
+    "never_learnt": {"unit": "%", "better": "smaller", "competing": "all"},
+    "unforgettable": {"unit": "%", "better": "larger", "competing": "all"},
+    "average_accuracy": {"unit": "%", "better": "larger", "competing": "task"},
+    "forgetting": {"better": "smaller", "competing": "task"},
+    "worst_forgetting": {"better": "smaller", "competing": "task"},
+    "lca10": {"better": "larger", "competing": "task"},
+    "lca10_sum": {"better": "larger", "competing": "task"},
+    "zero_shot": {"unit": "%", "better": "larger", "competing": "task"},
+    "single_head_accuracy": {"unit": "%", "better": "larger", "competing": "all"},
+    "seen_unseen_auc": {"better": "larger"},
+    "memory_accuracy": {"unit": "%", "better": "larger", "competing": "task"},
+    "memory_worst_forgetting": {"better": "smaller", "competing": "task"},
+    "information_retention": {"unit": "%", "better": "larger", "competing": "all", "over": "time"},
+    "stream_loss": {"unit": "nats", "better": "smaller", "competing": "training", "over": "time"},
+    "average_accuracy_by_task": {"unit": "%", "better": "larger", "competing": "task", "over": "tasks"},
+    "single_head_accuracy_by_task": {"unit": "%", "better": "larger", "competing": "all", "over": "tasks"},
+    "forgetting_by_task": {"better": "smaller", "competing": "task", "over": "tasks"},
+    "zero_shot_by_task": {"unit": "%", "better": "larger", "competing": "task", "over": "tasks"},
+    "violations_by_task": {"unit": "steps", "better": "smaller", "over": "tasks"},
+    "learning_curve": {"unit": "%", "better": "larger", "competing": "task", "over": "steps"},
+    "lca_by_step": {"better": "larger", "competing": "task", "over": "steps"},
+    "roc": {"better": "larger", "over": "false positives"},
+    "mutual_information_by_task": {"over": "models and tasks"},
+}
+
 Curve = tuple[np.ndarray, np.ndarray]  # times, values
 SHOTS = 10  # β of `agem`'s learning curves
 DIVERGED, OUT_OF_MEMORY = "diverged", "out_of_memory"
@@ -185,22 +217,18 @@ CHANCES: dict[str, Callable[[dict], float]] = {  # expected of a uniform guess a
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFrame:
     """Measure every seed of every run.
 
-    Parameters
-    ----------
     target: keys `metrics` (names of `SCALARS`, `CURVES` and `GRIDS`) and, if wanted, `points` (a loss curve is
         averaged into at most this many near-equal bins of steps; without it every step is a row), `per_class` (data
         sets on which a task's accuracy is the mean over its classes) and `undefined` (by metric, the learners of which
         it is not measured).
     inputs: (factors, cell hash, parsed run result), one a result file.
 
-    Returns
-    -------
-    Columns: the factors, `cell`, `seed`, `metric`, `time` (fraction of the stream, or number of tasks or of steps, see
-    `CURVES`; NaN for scalars), `value`; for `GRIDS` also `task`, from 1, that a model of `time` tasks is asked of. For
-    each accuracy there is also the metric `chance_<accuracy>`, what a uniform guess is expected to reach (rule 2 of
-    `rules`; of a curve by task, that of all tasks). For a run that diverged, of which all metrics of a sequence of
-    tasks are ∞, the metric `diverged` says after how many steps. A run for which memory did not suffice has but a 1
-    under `out_of_memory`.
+    Returns columns: the factors, `cell`, `seed`, `metric`, `time` (fraction of the stream, or number of tasks or of
+    steps, see `CURVES`; NaN for scalars), `value`; for `GRIDS` also `task`, from 1, that a model of `time` tasks is
+    asked of. For each accuracy there is also the metric `chance_<accuracy>`, what a uniform guess is expected to reach
+    (rule 2 of `rules`; of a curve by task, that of all tasks). For a run that diverged, of which all metrics of a
+    sequence of tasks are ∞, the metric `diverged` says after how many steps. A run for which memory did not suffice has
+    but a 1 under `out_of_memory`.
     """
     rows = []
     for factors, cell, result in inputs:

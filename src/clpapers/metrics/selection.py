@@ -10,12 +10,17 @@ import pandas as pd
 from clpapers.metrics.factors import flat
 from clpapers.metrics.learning import DIVERGED, OUT_OF_MEMORY, SCALARS
 
+MEASURE = {
+    "takes_from": ["learning"],
+    "needs": ["grid"],
+    "searches": True,
+    "rules": {"grid": {"additionalProperties": False, "properties": {"dataset": {}, "learner": {}}}},
+}
+
 
 def choose(search: dict, published: dict, grid: list[dict], runs: dict[str, list[dict]]) -> dict:
     """Score every point of a grid and take the best; of equals the first.
 
-    Parameters
-    ----------
     search: keys `metric` (one of `SCALARS`, the larger the better), `per_class`, `points` (cell hashes).
     published: the paper's values, by dotted key.
     grid: the values of each point, by dotted key, in the order of `points`.
@@ -42,16 +47,11 @@ def choose(search: dict, published: dict, grid: list[dict], runs: dict[str, list
 def measure(target: dict, inputs: Iterable[tuple[dict, dict]]) -> pd.DataFrame:
     """List every point of every grid.
 
-    Parameters
-    ----------
-    target: no keys of its own.
     inputs: (factors, what `choose` returned), one a selection.
 
-    Returns
-    -------
-    Columns: the factors, `cell`, the values (`learning_rate`, …: the last part of their keys; NaN where a learner has
-    none), `metric`, `score` (NaN where a run failed), `failure` (`diverged`, `out_of_memory` or none), `selected` and
-    `published`, whether it is the point taken here and the paper's.
+    Returns columns: the factors, `cell`, the values (`learning_rate`, …: the last part of their keys; NaN where a
+    learner has none), `metric`, `score` (NaN where a run failed), `failure` (`diverged`, `out_of_memory` or none),
+    `selected` and `published`, whether it is the point taken here and the paper's.
     """
     rows = []
     for factors, found in inputs:

@@ -10,20 +10,19 @@ import pandas as pd
 from clpapers.metrics.class_frequency import chunk_times, class_frequency, prevalence
 from clpapers.metrics.factors import flat
 
+MEASURE = {"named_by": "statistic", "needs": ["streams", "statistic", "chunks"]}
+METRICS = {"class_frequency": {"over": "time"}, "prevalence": {"over": "time"}}
+
 
 def measure(target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray]]) -> pd.DataFrame:
     """Measure every stream.
 
-    Parameters
-    ----------
     target: keys `statistic` (`class_frequency` or `prevalence`) and `chunks` (near-equal parts of a stream).
     inputs: (factors, arrays of the stream file, labels `[N]` of the data set's training split).
 
-    Returns
-    -------
-    Columns: the factors, `seed`, `metric` (the statistic), `class` (−1 for prevalence), `time` (centre of the
-    chunk as a fraction of the stream), `value` (relative frequency in [0, 1]). A class that is absent from a
-    chunk has no row.
+    Returns columns: the factors, `seed`, `metric` (the statistic), `class` (−1 for prevalence), `time` (centre of the
+    chunk as a fraction of the stream), `value` (relative frequency in [0, 1]). A class that is absent from a chunk has
+    no row.
     """
     frames = []
     for factors, stream, labels in inputs:

@@ -9,21 +9,22 @@ import pandas as pd
 
 from clpapers.metrics.factors import flat
 
+MEASURE = {
+    "needs": ["streams"],
+    "rules": {"streams": {"items": {"properties": {"dataset": {"pattern": "^(?!toy-)"}}}}},
+    "beside": ["instances"],
+}
+
 
 def measure(
     target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray, np.ndarray]]
 ) -> pd.DataFrame:
     """Part every stream into its longest runs of one chunk and one instance.
 
-    Parameters
-    ----------
-    target: no keys of its own.
     inputs: (factors, arrays of the stream file, labels `[N]` and instances `[N]` of the data set's training split).
 
-    Returns
-    -------
-    One row a run, in stream order. Columns: the factors, `seed`, `metric` (`items`), `chunk` (between boundaries, from
-    0), `class`, `instance`, `value` (how many items).
+    Returns one row a run, in stream order. Columns: the factors, `seed`, `metric` (`items`), `chunk` (between
+    boundaries, from 0), `class`, `instance`, `value` (how many items).
     """
     frames = []
     for factors, stream, labels, instances in inputs:

@@ -9,23 +9,20 @@ import pandas as pd
 
 from clpapers.metrics.factors import flat
 
+MEASURE = {"needs": ["streams"], "rules": {"streams": {"items": {"required": ["oracle"]}}}, "beside": ["tasks"]}
+
 
 def measure(
     target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray, np.ndarray]]
 ) -> pd.DataFrame:
     """Measure every stream between its own boundaries.
 
-    Parameters
-    ----------
-    target: no keys of its own.
     inputs: (factors, arrays of the stream file, labels `[N]` of the data set's training split, task identifiers
         int64 `[n]` of the stream's positions).
 
-    Returns
-    -------
-    Columns: the factors, `seed`, `metric`, `chunk` (from 0), `class`, `task` and `value`: for the metric `share`, the
-    share in [0, 1] of the chunk's items that are of that class and called that task. What a chunk does not hold has
-    no row.
+    Returns columns: the factors, `seed`, `metric`, `chunk` (from 0), `class`, `task` and `value`: for the metric
+    `share`, the share in [0, 1] of the chunk's items that are of that class and called that task. What a chunk does not
+    hold has no row.
     """
     frames = []
     for factors, stream, labels, tasks in inputs:

@@ -14,14 +14,20 @@ from clpapers.metrics.factors import flat
 from clpapers.metrics.learning import CHANCE_PREFIX, OUT_OF_MEMORY
 from clpapers.streams.chunks import CLASS_CHUNKS
 
+MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"], "cells": ["evaluation.every"]}
+METRICS = {
+    "omega_all": {"better": "larger", "competing": "all", "needs": ["ideal"]},
+    "unknown_auroc": {"better": "larger"},
+    "accuracy_by_time": {"unit": "%", "better": "larger", "competing": "all", "over": "items"},
+    "memory_by_time": {"unit": "MB", "better": "smaller", "over": "items"},
+}
+
 
 def omega_all(learner: ArrayLike, offline: ArrayLike) -> float:
     """Ω_all (Hayes et al., eq. 1): the mean over testing events of a learner's accuracy divided by the offline one's.
 
     It is 1 for a learner as good as the offline one, and above for a better one.
 
-    Parameters
-    ----------
     learner, offline: float [T], accuracies at the same testing events.
 
     Raises `ValueError` for other numbers of events, and where the offline learner's accuracy is not above zero.
@@ -41,8 +47,6 @@ def omega_all(learner: ArrayLike, offline: ArrayLike) -> float:
 def accuracies(events: dict, only_seen: bool) -> np.ndarray:
     """The accuracy at each testing event: float [T] in [0, 1].
 
-    Parameters
-    ----------
     events: the section of that name in a run's result; of it `correct` [T, K], of `total` [K] test items a class, and
         `seen` [T, K], whether a class was in the stream by then.
     only_seen: whether the test items of classes not yet seen are left out.
@@ -62,7 +66,6 @@ CURVES: dict[str, Callable[[np.ndarray, dict], np.ndarray]] = {
     "accuracy_by_time": lambda alpha, events: 100 * alpha,  # %
     "memory_by_time": lambda alpha, events: np.array([held["training"] for held in events["learner_bytes"]]) / MB,
 }
-METRICS = ("omega_all", "unknown_auroc", *CURVES)
 CHANCES: dict[str, Callable[[dict], float]] = {  # expected of a uniform guess among all classes
     "accuracy_by_time": lambda events: 100 / len(events["total"]),
     "unknown_auroc": lambda events: 0.5,
@@ -75,15 +78,11 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
     Where classes come one after the other, the accuracy at a testing event is that on the classes seen so far;
     elsewhere on all test data (section 2.1).
 
-    Parameters
-    ----------
     target: keys `metrics` (of `METRICS`) and, for `omega_all`, `ideal`, the learner whose run on the same data, order
         and seed is divided by.
     inputs: (factors, cell hash, parsed run result), one a result file.
 
-    Returns
-    -------
-    Columns: the factors, `cell`, `seed`, `metric`, `time` (items seen, of curves; NaN for scalars), `value`:
+    Returns columns: the factors, `cell`, `seed`, `metric`, `time` (items seen, of curves; NaN for scalars), `value`:
     `omega_all` and `unknown_auroc` of a run, `accuracy_by_time` (%) and `memory_by_time` (what the learner holds, MB of
     10⁶ bytes) at each event. For all but Ω_all and memory there is also `chance_<metric>`, what a uniform guess is
     expected to reach. A run for which memory did not suffice has but a 1 under `out_of_memory`.

@@ -9,18 +9,15 @@ import pandas as pd
 
 from clpapers.metrics.factors import flat
 
+MEASURE = {"needs": ["streams"]}
+
 
 def measure(target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray]]) -> pd.DataFrame:
     """List every item of every stream.
 
-    Parameters
-    ----------
-    target: no keys of its own.
     inputs: (factors, arrays of the stream file, labels `[N]` of the data set).
 
-    Returns
-    -------
-    Columns: the factors, `seed`, `position` in the stream, `class`, `timestamp` in [0, 1], `alpha`, `beta`
+    Returns columns: the factors, `seed`, `position` in the stream, `class`, `timestamp` in [0, 1], `alpha`, `beta`
     (shape parameters of the class's Beta distribution; NaN for orders that have none).
     """
     frames = []

@@ -9,21 +9,24 @@ import pandas as pd
 from clpapers.metrics import cost, learning
 from clpapers.metrics.learning import OUT_OF_MEMORY
 
-MINUTES = "training_minutes"
+MEASURE = {
+    "named_by": "metrics",
+    "takes_from": ["learning", "cost"],
+    "needs": ["grid", "metrics"],
+    "cells": ["order.tasks"],
+    "beside": ["record", "net"],
+}
+METRICS = {"training_minutes": {"unit": "min", "better": "smaller"}}
 
 
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) -> pd.DataFrame:
     """Measure every seed of every run (`agem`, Figures 1 and 2; `desiderata`, Figures 9 and 15).
 
-    Parameters
-    ----------
     target: key `metrics`, scalars of `learning`, metrics of `cost` and `training_minutes`; and `per_class`, as for
         `learning`.
     inputs: as for `cost`.
 
-    Returns
-    -------
-    The rows that `learning` has for its metrics, and then those that `cost` has for the others.
+    Returns the rows that `learning` has for its metrics, and then those that `cost` has for the others.
     """
     frames = []
     for factors, cell, result, *beside in inputs:
@@ -31,7 +34,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) 
         frames.append(learning.measure(target | {"metrics": learnt}, [(factors, cell, result)]))
         costs = cost.measure(target, [(factors, cell, result, *beside)])
         seconds = costs[costs["metric"] == "training_seconds"]
-        costs = pd.concat([costs, seconds.assign(metric=MINUTES, value=seconds["value"] / 60)])
+        costs = pd.concat([costs, seconds.assign(metric="training_minutes", value=seconds["value"] / 60)])
         wanted = costs["metric"].isin(set(target["metrics"]) - set(learnt) - {OUT_OF_MEMORY})
         frames.append(costs[wanted])
     return pd.concat([frame for frame in frames if not frame.empty], ignore_index=True)

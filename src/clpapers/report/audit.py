@@ -16,6 +16,7 @@ what `clpapers.jobs` says that the configuration now asks for. What this finds, 
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,17 +25,19 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from clpapers import jobs, provenance
-from clpapers.config import RESULTS, ConfigError, Plan, Target, all_papers
-from clpapers.jobs import SCORECARD_CODE, Job, notes, report_code
+from clpapers.config.model import Target
+from clpapers.config.paths import RESULTS
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import all_papers
+from clpapers.jobs import Job
 from clpapers.provenance import ProvenanceError, read_record, record_path
+from clpapers.targets.notes import notes_on
 
 FAILURE, WARNING = "failure", "warning"
 LEFT_ALONE = ("logs", "benchmarks")  # Snakemake's, below results/<scale>/
-# Made for the papers that were asked for: which these were, and so what they are made of, their records alone say.
-ON_TOP = {
-    "targets/scorecard.record.json": lambda: provenance.code_digest(*SCORECARD_CODE),
-    "report/index.record.json": report_code,
-}
+# Made for the papers that were asked for; which these were, their records alone say.
+ON_TOP = ("targets/scorecard.record.json", "report/index.record.json")
 
 
 class Finding(NamedTuple):
@@ -71,9 +74,10 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
         index = RESULTS / plan.scale / "runs" / "index.csv"
         expected[record_path(index)] = jobs.of(plan, index)
         claims = (RESULTS / plan.scale / "targets").glob("*/claims.record.json")
-        expected |= {place: job for place in claims if (job := jobs.of(plan, place))}
-        on_top = {RESULTS / plan.scale / place: code for place, code in ON_TOP.items()}
-        expected |= {place: check.recorded(place, code()) for place, code in on_top.items() if check.record(place)}
+        expected |= {place: jobs.of(plan, place) for place in claims if place.parent.name in jobs.claims_of(plan)}
+        for place in (RESULTS / plan.scale / name for name in ON_TOP):
+            with contextlib.suppress(ConfigError, TypeError):  # where the papers are not those of config/, or no list
+                expected[place] = jobs.of(plan, place, (check.record(place) or {}).get("papers"))
     with tqdm(expected.items(), desc="audit", unit=" jobs", disable=None, leave=False) as progress:
         for place, job in progress:
             if place.is_file() or any(path.is_file() for path in job.outputs):
@@ -155,12 +159,6 @@ class _Check:
                 whole = False
             self.records[place] = record if whole else None
         return self.records[place]
-
-    def recorded(self, place: Path, code: str) -> Job:
-        """The job that a record tells of, by the code that there is now."""
-        record = self.record(place)
-        outputs, inputs = ([Path(item["path"]) for item in record[part]] for part in ("outputs", "inputs"))
-        return Job(record["stage"], outputs, inputs, code, record.get("settings", ""))
 
     def sound(self, path: Path) -> bool:
         """Whether a file is what its own record says; a record, whether its seal is. If not, that is told there."""
@@ -244,7 +242,7 @@ class _Check:
         target = self.plan.targets.get(f"{reader.parent.name}/{reader.stem}")
         if target is None or reader != target.stem.with_suffix(".csv") or self.record(target.metrics) is None:
             return
-        said = notes(self.plan, target)
+        said = notes_on(self.plan, target, jobs.reduced(target))
         due = {"Stand-in data": said.standins, "Reduced scale": said.reductions}
         for path in (p for p in target.outputs if p.suffix in (".md", ".tex", ".html") and p.is_file()):
             printed = path.read_text(encoding="utf-8", errors="replace")

@@ -20,7 +20,12 @@ from pathlib import Path
 import numpy as np
 
 from clpapers import catalogue
-from clpapers.config import CONFIG, RESULTS, TOY, Cell, Plan, Target, read_csv, stream_path
+from clpapers.config.facts import TOY
+from clpapers.config.files import CONFIG
+from clpapers.config.model import Cell, Target
+from clpapers.config.paths import RESULTS, stream_path
+from clpapers.config.plan import Plan
+from clpapers.config.reported import read_csv
 from clpapers.provenance import ProvenanceError, read_record, record_path
 from clpapers.streams import orders
 from clpapers.streams.chunks import classes_of

@@ -26,7 +26,8 @@ from urllib.parse import quote, unquote
 import yaml
 from rocrate.rocrate import ROCrate
 
-from clpapers.config import Plan, Target
+from clpapers.config.model import Target
+from clpapers.config.plan import Plan
 from clpapers.datasets.files import BROKEN
 from clpapers.provenance import read_record, record_path, sha256, write_atomically
 from clpapers.report.costs import ancestry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clpapers.config import Plan
+from clpapers.config.plan import Plan
 from clpapers.desiderata import DESIDERATA, declare
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from clpapers.config import Plan
+from clpapers.config.plan import Plan
 from clpapers.datasets import files, packages
 from clpapers.datasets._torchvision import weights_url
 from clpapers.datasets.files import SourceError

@@ -10,7 +10,10 @@ from pathlib import Path
 import pandas as pd
 
 from clpapers import provenance
-from clpapers.config import Cell, ConfigError, Plan, Target, stream_path
+from clpapers.config.model import Cell, Target
+from clpapers.config.paths import stream_path
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
 from clpapers.metrics.factors import flat
 from clpapers.provenance import ProvenanceError, read_record, record_path
 from clpapers.targets.notes import named
@@ -28,8 +31,6 @@ def tree(
 ) -> dict:
     """The ancestry of a file, down to the data sets.
 
-    Parameters
-    ----------
     digest: gives a file's SHA-256; by default each file of this tree is read once. Pass one
         `functools.cache(provenance.sha256)` to several calls to read none twice.
     keep: whether an input, by its path, is followed; all are by default.
@@ -78,16 +79,12 @@ def tree(
 def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[[str], str] | None = None) -> dict:
     """The ancestry of one number of a table: that of its CSV, of the target's runs with those of the number alone.
 
-    Parameters
-    ----------
     row, column: as the CSV prints them; its first two factors where it has no columns of that name (`selection`), its
         `net` and "" for a table of nets.
     digest: as for `tree`.
 
-    Returns
-    -------
-    As `tree`, and besides `row`, `column`; `value`: the CSV's lines on it, each a dictionary of texts; `cells`: of
-    each cell behind it `cell` (the hash), `factors`, `view` and `settings`, with what a selection chose filled in;
+    Returns as `tree`, and besides `row`, `column`; `value`: the CSV's lines on it, each a dictionary of texts; `cells`:
+    of each cell behind it `cell` (the hash), `factors`, `view` and `settings`, with what a selection chose filled in;
     `narrowed`: False where nothing says which files the number is made of, so that these are all of the table's.
 
     Raises `ConfigError` where the table has no such row or column, `ProvenanceError` where it is not built.
@@ -260,9 +257,7 @@ def graph(node: dict, one_by_one: int = ONE_BY_ONE) -> tuple[dict[str, dict], se
 
     Siblings are files of one stage, of one data set and of the same state.
 
-    Returns
-    -------
-    The boxes, by name: `label`, `stage`, `state` and `files`; and the pairs of an input's box and its reader's.
+    Returns the boxes, by name: `label`, `stage`, `state` and `files`; and the pairs of an input's box and its reader's.
     """
     files: dict[str, dict] = {}
     read: set[tuple[str, str]] = set()
@@ -299,32 +294,20 @@ def _short(path: str, stage: str) -> str:
     return "\n".join(parts[3:] if parts[0] == "results" and len(parts) > 3 else parts[1:] or parts)
 
 
-def _layers(boxes: dict, arrows: set[tuple[str, str]]) -> dict[str, int]:
-    """The longest way from each box to the one that nothing descends from."""
-    readers: dict[str, list[str]] = {}
-    for a, b in arrows:
-        readers.setdefault(a, []).append(b)
-
-    @functools.cache
-    def layer(name: str) -> int:
-        return max((layer(reader) + 1 for reader in readers.get(name, [])), default=0)
-
-    return {name: layer(name) for name in boxes}
-
-
 def picture(node: dict, path: Path | str, one_by_one: int = ONE_BY_ONE) -> None:
     """Draw a tree, from the data on the left to the file on the right, as an SVG: same tree, same bytes.
 
     A box whose files are not as recorded has a red border and says so.
     """
     import matplotlib as mpl
+    import networkx
     from matplotlib.figure import Figure
 
     boxes, arrows = graph(node, one_by_one)
-    layers = _layers(boxes, arrows)
-    columns: dict[int, list[str]] = {}
-    for name, layer in layers.items():
-        columns.setdefault(layer, []).append(name)
+    readers = networkx.DiGraph((reader, read) for read, reader in arrows)
+    readers.add_nodes_from(boxes)
+    layers = enumerate(networkx.topological_generations(readers))  # by the longest way to the file
+    columns = {layer: sorted(names, key=list(boxes).index) for layer, names in layers}
     deepest, tallest = max(columns), max(map(len, columns.values()))
     place = {
         name: ((deepest - layer) * WIDTH, (len(names) - 1) / 2 * HEIGHT - i * HEIGHT)

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from clpapers import catalogue
-from clpapers.config import Cell, Plan
+from clpapers.config.model import Cell
+from clpapers.config.plan import Plan
 from clpapers.datasets import arrays
 from clpapers.provenance import hardware, write_text
 from clpapers.report import costs

@@ -21,20 +21,19 @@ import pandas as pd
 from markupsafe import Markup
 
 from clpapers import provenance
-from clpapers.claims import FILE as CLAIMS
-from clpapers.config import RESULTS, Plan, Target, read_yaml
+from clpapers.claims import claiming
+from clpapers.config.model import Target
+from clpapers.config.plan import Plan
 from clpapers.desiderata import DESIDERATA, declare
 from clpapers.metrics.factors import flat
 from clpapers.report import lineage
 from clpapers.report.costs import ancestry, duration
+from clpapers.report.pages import ASSETS, COPIED, TEMPLATES, claims_file, copy_of, shown
 from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE, printed
 from clpapers.targets.notes import REDUCED, STANDIN, Notes, named
 from clpapers.targets.numbers import row_and_column
 from clpapers.targets.verdicts import CONTRADICTED, SUPPORTED, UNDECIDED
 
-TEMPLATES = Path(__file__).parent / "templates"
-ASSETS = ("report.css", "report.js")
-COPIED = (".csv", ".svg")  # of the rendered files, those that a reader of the report may open or download
 SIGNS = {AGREES: "✓", SUPPORTED: "✓", DIFFERS: "✗", CONTRADICTED: "✗", UNDECIDED: "?", NOT_COMPARABLE: "○"}
 MEANINGS = {
     AGREES: "the interval of reproduced minus reported holds zero",
@@ -46,47 +45,6 @@ MEANINGS = {
 }
 NUMBER = re.compile(r"[−+-]?\d[^A-Za-z]*$|∞|OoM")
 ANCESTORS = ("targets", "metrics", "selection", "features", "weights", "datasets")  # stages that many numbers share
-
-
-# --- which files ---------------------------------------------------------------------------------------------
-
-
-def shown(plan: Plan, papers: list[str]) -> list[Target]:
-    """The targets that the report is on: those of `papers`, without what is no part of a paper."""
-    return [target for target in plan.targets.values() if target.paper in papers and not target.spec.get("extra")]
-
-
-def inputs(plan: Plan, papers: list[str]) -> list[Path]:
-    """The files that the report shows."""
-    rendered = [path for target in shown(plan, papers) for path in target.outputs if path.suffix in (*COPIED, ".html")]
-    return [
-        *rendered,
-        *(_claims_file(plan, paper, ending) for paper in _claiming(papers) for ending in ("csv", "html")),
-    ]
-
-
-def _claiming(papers: list[str]) -> list[str]:
-    """Those of the papers that have claims."""
-    claims = read_yaml(CLAIMS)
-    return [paper for paper in papers if paper in claims]
-
-
-def _claims_file(plan: Plan, paper: str, ending: str) -> Path:
-    return RESULTS / plan.scale / "targets" / paper / f"claims.{ending}"
-
-
-def outputs(plan: Plan, papers: list[str], folder: Path) -> list[Path]:
-    """The files that the report consists of, its first page first."""
-    targets = shown(plan, papers)
-    pages = [folder / paper / "index.html" for paper in papers]
-    pages += [folder / target.paper / f"{target.name}.html" for target in targets]
-    copies = [_copy_of(path, folder) for target in targets for path in target.outputs if path.suffix in COPIED]
-    copies += [_copy_of(_claims_file(plan, paper, "csv"), folder) for paper in _claiming(papers)]
-    return [folder / "index.html", *(folder / name for name in ASSETS), *pages, *copies]
-
-
-def _copy_of(path: Path, folder: Path) -> Path:
-    return folder / path.parent.name / path.name
 
 
 # --- the pages -----------------------------------------------------------------------------------------------
@@ -134,8 +92,6 @@ class Shown:
 def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target], Notes]) -> None:
     """Write the report's files into `folder`.
 
-    Parameters
-    ----------
     plan: of all papers. papers: those to report on, all of whose targets and claims are built. notes: what a target
         says of itself.
 
@@ -169,18 +125,18 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
     by_paper = {
         paper: [_shown(plan, target, notes(target), digest) for target in shown(plan, [paper])] for paper in papers
     }
-    claiming, claimed, verdicts = _claiming(papers), {}, {}
+    with_claims, claimed, verdicts = claiming(papers), {}, {}
     for name in ASSETS:
         provenance.write_text(folder / name, (TEMPLATES / name).read_text(encoding="utf-8"))
     for paper, targets in by_paper.items():
         for each in targets:
             for path in each.files:
-                provenance.write_text(_copy_of(path, folder), path.read_text(encoding="utf-8"))
+                provenance.write_text(copy_of(path, folder), path.read_text(encoding="utf-8"))
             page(folder / paper / f"{each.target.name}.html", "lineage.html", "../", each=each)
-        if paper in claiming:
-            file = _claims_file(plan, paper, "csv")
-            provenance.write_text(_copy_of(file, folder), file.read_text(encoding="utf-8"))
-        claims, parts = _claims(plan, paper) if paper in claiming else ([], [])
+        if paper in with_claims:
+            file = claims_file(plan, paper, "csv")
+            provenance.write_text(copy_of(file, folder), file.read_text(encoding="utf-8"))
+        claims, parts = _claims(plan, paper) if paper in with_claims else ([], [])
         claimed[paper] = Counter(claim["verdict"] for claim in claims)
         verdicts[paper] = sum((each.verdicts for each in targets), Counter())
         counts = {"claimed": claimed[paper], "verdicts": verdicts[paper]}
@@ -194,7 +150,7 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
         by_paper=by_paper,
         verdicts=verdicts,
         claimed=claimed,
-        claims=claiming,
+        claims=with_claims,
         data=data,
     )
 
@@ -209,10 +165,10 @@ def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str
         anchors[part.row, part.column] = anchors[named(target.spec, part.row), named(target.spec, part.column)] = (
             address
         )
-    told: set[str] = set()
+    described: set[str] = set()
     for cell in (cell for part in parts for cell in part.cells):
-        cell["again"] = cell["cell"] in told
-        told.add(cell["cell"])
+        cell["again"] = cell["cell"] in described
+        described.add(cell["cell"])
     lines = _lines(target, anchors)
     return Shown(
         target=target,
@@ -303,8 +259,8 @@ class HtmlTable:
 def _read_tables(file: Path) -> list[HtmlTable]:
     """The tables of such a page; those whose every row has a heading can be sorted."""
     found = []
-    for block in re.findall(r"^<div.*?>$.*?^</div>$", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
-        division = ElementTree.fromstring(block)
+    body = file.read_text(encoding="utf-8").partition("<body>")[2].partition("</body>")[0]  # well-formed XML
+    for division in ElementTree.fromstring(f"<body>{body}</body>"):
         table = division.find("table")
         caption = table.find("caption")
         table.remove(caption)
@@ -361,14 +317,14 @@ def _beside(cell: ElementTree.Element, line: dict | None) -> None:
 
 def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
     """The lines of a paper's `claims.csv`, each with its effect as text, and the tables that say it part by part."""
-    claims = pd.read_csv(_claims_file(plan, paper, "csv"), keep_default_na=False, na_values=[""])
+    claims = pd.read_csv(claims_file(plan, paper, "csv"), keep_default_na=False, na_values=[""])
     words = ["claim", "section", "statement", "test", "target", "unit", "verdict", "reason"]
     claims[words] = claims[words].astype(object).fillna("").astype(str)
     claims["targets"] = [[name.rpartition("/")[2] for name in names.split()] for names in claims["target"]]
     there = {target.name for target in shown(plan, [paper])}
     claims["link"] = [next((f"{name}.html" for name in names if name in there), "") for names in claims["targets"]]
     links = dict(zip(claims["claim"], claims["link"]))
-    table, *parts = _read_tables(_claims_file(plan, paper, "html"))
+    table, *parts = _read_tables(claims_file(plan, paper, "html"))
     column = [below for _, below in _headings(table.tree)].index("Effect")
     effects = [_text(row[column]) for row in table.tree.findall("tbody/tr")]
     for part in parts:

@@ -6,7 +6,8 @@ import csv
 from collections import Counter
 from pathlib import Path
 
-from clpapers.config import Plan, Target
+from clpapers.config.model import Target
+from clpapers.config.plan import Plan
 from clpapers.provenance import ProvenanceError, read_record
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Callable
 from numbers import Integral, Real
 
 import numpy as np
@@ -56,7 +57,7 @@ def slug(order: dict) -> str:
     return "-".join(parts)
 
 
-def _parts(order):
+def _parts(order: dict) -> tuple[str, list, int | None, dict]:
     """Name, the order's own values, length, and what it has of `OPTIONAL`."""
     order = canonical(order)
     optional = {key: order.pop(key) for key in OPTIONAL.get(order["name"], ()) if key in order}
@@ -118,12 +119,12 @@ def make(
         raise ValueError("labels: not a non-empty list of integers from 0 up")
     arrange, _ = ORDERS[name]
     classes = int(labels.max()) + 1
-    transforms = _pixel_permutations(*values, pixels, seed) if name == "permuted_pixels" else NO_TRANSFORMS
+    transforms = _pixel_permutations(values[0], pixels, seed) if name == "permuted_pixels" else NO_TRANSFORMS
     if "unpermuted_first" in optional:
-        transforms[0] = np.arange(pixels)
+        transforms[0] = np.arange(transforms.shape[1])
     if name == "instances" and recorded is None:
         raise ValueError("order instances: these items are no frames of recorded instances; take another order")
-    columns = recorded if name == "instances" else ()
+    columns = (recorded or ()) if name == "instances" else ()
     if length is None:
         indices, *rest = arrange(labels, classes, seed, *values, *columns)
     elif length > labels.size:
@@ -136,7 +137,8 @@ def make(
     epochs, cycles = optional.get("epochs", 1), optional.get("cycles", 1)
     if epochs * cycles > 1:
         indices, *rest = _repeated(indices, rest[-1], epochs, cycles, classes, seed)
-    return Stream(indices, *rest, transforms, seed)
+    times, parameters, boundaries = rest
+    return Stream(indices, times, parameters, boundaries, transforms, seed)
 
 
 # Each of these takes labels [n], the number of classes, the seed and the order's own values (`instances` then the
@@ -154,22 +156,27 @@ def _stf(labels, classes, seed, mu_sigma):
     return indices, times, parameters, NO_BOUNDARIES
 
 
+def _chunk_of_items(order, labels, classes, seed):
+    """The chunk of each item, that of its class, by the `chunks_of_classes` of an order that has any: int64 [n]."""
+    return np.asarray(chunks_of_classes(order, classes, seed))[labels]
+
+
 def _split(labels, classes, seed, tasks):
     """Disjoint tasks: classes dealt at random, sizes as equal as can be (larger first), each task iid."""
-    chunk = chunks_of_classes({"name": "split", "tasks": tasks}, classes, seed)[labels]
+    chunk = _chunk_of_items({"name": "split", "tasks": tasks}, labels, classes, seed)
     return _in_chunks("split", chunk, tasks, classes, seed)
 
 
 def _split_ordered(labels, classes, seed, tasks):
     """As split, but of the classes in their own order, for all seeds alike (`desiderata`, section 4.2.2)."""
-    chunk = chunks_of_classes({"name": "split_ordered", "tasks": tasks}, classes, seed)[labels]
+    chunk = _chunk_of_items({"name": "split_ordered", "tasks": tasks}, labels, classes, seed)
     return _in_chunks("split_ordered", chunk, tasks, classes, seed)
 
 
 def _split_range(labels, classes, seed, first, last, tasks):
     """As split, of the classes `first` to `last` only (`agem`, section 2: tasks to select on, and the others)."""
     order = {"name": "split_range", "first": first, "last": last, "tasks": tasks}
-    chunk = chunks_of_classes(order, classes, seed)[labels]
+    chunk = _chunk_of_items(order, labels, classes, seed)
     kept = np.flatnonzero(chunk >= 0)
     indices, *rest = _in_chunks("split_range", chunk[kept], tasks, classes, seed)
     return kept[indices], *rest
@@ -202,7 +209,7 @@ def _split_overlapping(labels, classes, seed, first, last, tasks, per_task):
 
 def _split_two(labels, classes, seed, tasks):
     """As split, and then again: each class's items halved at random (larger half first), rule 4 of `rules`."""
-    chunk = chunks_of_classes({"name": "split_two", "tasks": tasks}, classes, seed)[labels]
+    chunk = _chunk_of_items({"name": "split_two", "tasks": tasks}, labels, classes, seed)
     half = _ranks(labels, classes, generator(seed, "split_two halves")) % 2
     return _in_chunks("split_two", chunk + tasks * half, 2 * tasks, classes, seed)
 
@@ -300,7 +307,7 @@ def _undrawn(items, classes):
 
 
 # An order's name: what arranges it, and its own keys with what checks and normalises each one's value.
-ORDERS = {
+ORDERS: dict[str, tuple[Callable, dict[str, Callable]]] = {
     "stf": (_stf, {"mu_sigma": _inside(stf.GAMMA)}),
     "split": (_split, {"tasks": _count}),
     "split_two": (_split_two, {"tasks": _count}),

@@ -41,12 +41,11 @@ def timestamps(labels: np.ndarray, parameters: np.ndarray, rng: np.random.Genera
     `labels` are integers [n] in 0 … c − 1, `parameters` the rows [c, 4] of `class_distributions`. Each class
     is drawn at once, and into a slice where the labels ascend.
     """
-    ascending = bool(np.all(labels[:-1] <= labels[1:]))
-    items = None if ascending else np.argsort(labels, kind="stable")
+    items = None if np.all(labels[:-1] <= labels[1:]) else np.argsort(labels, kind="stable")  # class by class
     ends = np.cumsum(np.bincount(labels, minlength=len(parameters)))
     times = np.empty(labels.size)
     for (mu, _, alpha, beta), start, end in zip(parameters, [0, *ends[:-1]], ends):
-        members = slice(start, end) if ascending else items[start:end]
+        members = slice(start, end) if items is None else items[start:end]
         times[members] = _beta(mu, alpha, beta, end - start, rng)
     return times
 

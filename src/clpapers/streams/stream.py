@@ -59,7 +59,7 @@ def batches(boundaries: np.ndarray, n: int, batch: int | str, epochs: int = 1) -
         [
             [*range(start + size, end, size), end]
             for start, end in pairwise(edges)
-            for size in [(end - start) // epochs if batch == "task" else batch]
+            for size in [(end - start) // epochs if isinstance(batch, str) else batch]
         ]
     )
 
@@ -94,7 +94,8 @@ def load(path: Path | str, items: int | None = None) -> Stream:
     fault = _fault(arrays, items)
     if fault:
         raise ValueError(f"{path}: {fault}; delete it and build it again")
-    return Stream(**(arrays | {"seed": int(arrays["seed"])}))
+    seed = int(arrays.pop("seed"))
+    return Stream(**arrays, seed=seed)
 
 
 def _fault(arrays, items):

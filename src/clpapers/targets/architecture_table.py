@@ -5,7 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from clpapers.targets.notes import Notes, named
-from clpapers.targets.table import Table
+from clpapers.targets.table import Table, titled
+
+RENDERER = {"draws": "table"}
 
 
 def _alike(layers: pd.DataFrame) -> pd.DataFrame:
@@ -22,8 +24,6 @@ def _alike(layers: pd.DataFrame) -> pd.DataFrame:
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     """List each net's layers block by block, its input above and its parameter total below them.
 
-    Parameters
-    ----------
     target: keys `title`, `caption`, `names` (of the nets).
     data: columns `net`, `input`, `classes`, `block`, `layer`, `output`, `parameters`, `total`, as measured by
         `architecture`.
@@ -35,7 +35,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
         blocks = _alike(layers)
         first = ~blocks["block"].duplicated()
         lines += [
-            ["", block * shown, f"{count} × {layer}" if count > 1 else layer, str(output), f"{parameters:,}"]
+            ["", block if shown else "", f"{count} × {layer}" if count > 1 else layer, str(output), f"{parameters:,}"]
             for shown, (block, layer, count, output, parameters) in zip(first, blocks.itertuples(index=False))
         ]
         lines.append(["", "Total", "", "", f"{total:,}"])
@@ -43,11 +43,4 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     body = pd.DataFrame(lines, columns=["Net", "Block", "Layer", "Output", "Parameters"])
     bold = body.map(lambda _: False)
     bold.loc[totals, ["Block", "Parameters"]] = True
-    return Table(
-        title=notes.mark(target["title"]),
-        caption=notes.fill(target["caption"]),
-        body=body,
-        bold=bold,
-        data=data,
-        footnotes=notes.footnotes(target, []),
-    )
+    return titled(target, notes, body, data, bold=bold)

@@ -8,24 +8,23 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import failures, without
 from clpapers.targets.style import STYLE, legend_above, panels, variants
 
-RELATIVE = ("training_seconds", "training_memory")  # costs: shares of the highest method's
+RENDERER = {"draws": "figure", "needs": ["metrics"]}
 
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw each metric's mean over seeds; in the place of a bar ∞ where a method diverged, OoM where memory ran out.
 
-    A method's versions have one colour, the joint embedding's is hatched (`style.variants`).
+    A method's versions have one colour, variants are hatched (`style.variants`).
 
-    Parameters
-    ----------
-    target: keys `metrics` (scalars; those of `RELATIVE` are divided by the highest mean of their panel), `grid` (orders
+    target: keys `metrics` (scalars; costs are divided by the highest mean of their panel), `grid` (orders
         data sets and learners), `names` (of levels, and of metrics with the sense in which they are good).
     data: columns `dataset`, `learner`, `seed`, `metric`, `value`, as measured by `learning` and `cost`.
     """
@@ -37,19 +36,21 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     figure, grid = panels(
         target, notes, data["dataset"], *shape, 1.25 * len(datasets) + 0.2, remarks=failures(target, data)
     )
-    looks = variants(learners)
+    looks = {
+        learner: {"facecolor": colour, "hatch": "////" if variant else "", "edgecolor": "white", "linewidth": 0}
+        for learner, (colour, variant) in variants(target, learners).items()
+    }
     for axes, dataset in zip(grid, datasets):
         failed = set(short.loc[short["dataset"] == dataset, "learner"])
         for panel, metric in zip(axes, metrics):
             bars = summary[(summary["dataset"] == dataset) & (summary["metric"] == metric)].set_index("learner")
             finite = bars.loc[np.isfinite(bars["mean"]), ["mean", "half_width"]]
-            if metric in RELATIVE:
+            if catalogue.metrics()[metric].measure == "cost":
                 finite = finite / finite["mean"].max()
             for i, learner in enumerate(learners):
-                colour, hatched = looks[learner]
                 if learner in finite.index:
                     mean, half = finite.loc[learner]
-                    panel.bar(i, mean, 0.8, color=colour, hatch="////" * hatched, edgecolor="white", linewidth=0)
+                    panel.bar(i, mean, 0.8, **looks[learner])
                     panel.errorbar(
                         i, mean, np.nan_to_num(half), color="black", elinewidth=0.6, capsize=1.5, capthick=0.6
                     )
@@ -69,9 +70,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
                 low, high = panel.get_ylim()
                 panel.set_ylim(max(low, lowest - room * (lowest < 0)), min(high, highest + room))
         axes[0].set_ylabel(notes.mark(named(target, dataset), dataset))
-    patches = [
-        Patch(facecolor=c, hatch="////" * hatched, edgecolor="white", linewidth=0) for c, hatched in looks.values()
-    ]
+    patches = [Patch(**look) for look in looks.values()]
     names = [named(target, learner) for learner in learners]
     legend_above(figure, patches, names, handlelength=1.2, handleheight=1.2)
     return figure

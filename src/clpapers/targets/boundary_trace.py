@@ -10,6 +10,8 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.style import SERIES, STYLE, panels
 
+RENDERER = {"draws": "figure"}
+
 METRICS = ("mutual_information", "jump")
 
 
@@ -19,7 +21,7 @@ def _found(data: pd.DataFrame) -> tuple[str, tuple[float, float] | None]:
     limits = limits.pivot(index="seed", columns="metric", values="value")
     some = limits[limits["threshold_from"] < limits["threshold_below"]]
     low, high = limits["threshold_from"].max(), limits["threshold_below"].min()
-    runs = f"{len(limits)} run{'s' * (len(limits) > 1)}"
+    runs = "1 run" if len(limits) == 1 else f"{len(limits)} runs"
     if low < high:
         return f"Every threshold from {low:.3g} to {high:.3g} finds each beginning and nothing else, in {runs}.", (
             low,
@@ -38,8 +40,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     The jumps are on a logarithmic axis; thresholds on them that find each beginning and nothing else, in all runs, are
     shaded, and the footnote says them.
 
-    Parameters
-    ----------
     target: key `names` (of the data set, the two metrics with their units, and `time`).
     data: columns `dataset`, `seed`, `metric`, `time`, `value` of one configuration, as `boundary_detection` measures.
     """

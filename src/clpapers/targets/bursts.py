@@ -15,6 +15,8 @@ from clpapers.streams.chunks import CLASS_CHUNKS
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.style import STYLE, class_colours, legend_above, panels, stream_title
 
+RENDERER = {"draws": "figure"}
+
 PALEST = 0.55  # share of white in the colour of a category's last instance
 BOX, LINE = 0.9, 0.65  # heights of a batch's box and of its items' line, where lines are 1 apart
 LISTED_UP_TO = 12  # categories
@@ -37,8 +39,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     Lines are read as those of a text, from the top; all are as long as the longest chunk there is (Hayes et al.,
     Figure 1).
 
-    Parameters
-    ----------
     target: key `names` (of data sets and orders; "category" heads the legend).
     data: columns `dataset`, `order`, `chunk`, `class`, `instance`, `value` of one stream an order, in stream order, as
         measured by `stream_instances`.

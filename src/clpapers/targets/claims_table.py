@@ -7,40 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers.claims import SOURCE, TRENDS, Claim, Part, Side
 from clpapers.targets.notes import REDUCED, STANDIN, Notes, named
 from clpapers.targets.table import Table
-from clpapers.targets.verdicts import CONTRADICTED, VERDICTS, Decided, Verdict
+from clpapers.targets.verdicts import CONTRADICTED, VERDICTS, ClaimVerdict, Decided
 
-POINTS = "points"  # of percent
-UNITS = {
-    **dict.fromkeys(
-        (
-            "final_accuracy",
-            "average_information_retention",
-            "average_accuracy",
-            "average_accuracy_by_task",
-            "single_head_accuracy",
-            "single_head_accuracy_by_task",
-            "zero_shot_by_task",
-            "memory_accuracy",
-            "never_learnt",
-            "unforgettable",
-            "accuracy_by_time",
-        ),
-        POINTS,
-    ),
-    "entropy_captured": POINTS,
-    "forgetting_events": "events",
-    "training_seconds": "s",
-    "training_minutes": "min",
-    "training_memory": "MB",
-    "memory_by_time": "MB",
-    "violations_by_task": "steps",
-    "stream_loss": "nats",
-    "mean_predictive_entropy": "nats",
-    "mutual_information": "nats",
-}
 EXPLANATION = (
     "What the paper says, as a test on what was measured here ({seeds} runs a cell). Effect: the difference that the "
     "test is on, or the ratio (×), with its Student-t 95 % interval, paired by seed where both sides learnt from the "
@@ -63,7 +35,8 @@ def unit(claim: Claim, side: Side) -> str:
     """What a claim's effect is measured in: × of ratios, nothing where the metric is a pure number."""
     if claim.spec.get("ratio"):
         return "×"
-    return " ".join(filter(None, [UNITS.get(side.metric, ""), "a level" if claim.spec["test"] in TRENDS else ""]))
+    of_metric = catalogue.metrics()[side.metric].unit.replace("%", "points")
+    return " ".join(filter(None, [of_metric, "a level" if claim.spec["test"] in TRENDS else ""]))
 
 
 def words(claim: Claim, specs: Mapping[str, Mapping]) -> str:
@@ -150,13 +123,15 @@ def part_name(part: Part, specs: Mapping[str, Mapping]) -> str:
 
 
 def render(
-    title: str, claims: list[Claim], verdicts: list[Verdict], specs: Mapping[str, Mapping], said: Mapping[str, Notes]
+    title: str,
+    claims: list[Claim],
+    verdicts: list[ClaimVerdict],
+    specs: Mapping[str, Mapping],
+    notes: Mapping[str, Notes],
 ) -> Table:
     """One row a claim; the parts of those that have several in a table below.
 
-    Parameters
-    ----------
-    title: the paper's. claims, verdicts: alike long. specs, said: the targets' specs and circumstances, by name.
+    title: the paper's. claims, verdicts: alike long. specs, notes: the targets' specs and notes, by name.
     """
     rows, body, parts = [], [], []
     for claim, verdict in zip(claims, verdicts):
@@ -199,26 +174,27 @@ def render(
                         "Why": each.reason,
                     }
                 )
-    heading = f"Claims of “{title}”" + REDUCED * any(notes.reductions for notes in said.values())
-    seeds = sorted({notes.seeds for notes in said.values()})
+    mark = REDUCED if any(each.reductions for each in notes.values()) else ""
+    heading = f"Claims of “{title}”{mark}"
+    seeds = sorted({each.seeds for each in notes.values()})
     return Table(
         title=heading,
         caption=EXPLANATION.replace("{seeds}", " or ".join(map(str, seeds))),
         body=(cells := pd.DataFrame(body)),
         bold=_contradicted(cells),
         data=pd.DataFrame(rows),
-        footnotes=_footnotes(said),
+        footnotes=_footnotes(notes),
         appended=[_appended(heading, parts)] if parts else [],
         prose={"Claim": 0.12, "The paper says": 0.24, "Test": 0.2, "Effect": 0.12, "Verdict": 0.09, "Why": 0.15},
     )
 
 
-def _footnotes(said: Mapping[str, Notes]) -> list[str]:
+def _footnotes(notes: Mapping[str, Notes]) -> list[str]:
     """Which data stand in, and that the scale is reduced; how, each target's own footnotes say."""
-    standins = {name: what for notes in said.values() for name, what in notes.standins.items()}
+    standins = {name: what for each in notes.values() for name, what in each.standins.items()}
     texts = [f"{STANDIN} Stand-in data, not the paper's: {'; '.join(f'{n}: {w}' for n, w in standins.items())}."]
-    reduced = [name for name, notes in said.items() if notes.reductions]
-    scale = next(iter(said.values())).scale
+    reduced = [name for name, each in notes.items() if each.reductions]
+    scale = next(iter(notes.values())).scale
     texts.append(f"{REDUCED} Reduced scale ‘{scale}’ in {', '.join(reduced)}; how, their own footnotes say.")
     return [text for text, due in zip(texts, (standins, reduced)) if due]
 
@@ -235,7 +211,7 @@ def _contradicted(cells: pd.DataFrame) -> pd.DataFrame:
     return bold
 
 
-def _reason(verdict: Verdict, specs: Mapping[str, Mapping]) -> str:
+def _reason(verdict: ClaimVerdict, specs: Mapping[str, Mapping]) -> str:
     several = verdict.shown is not None and len(verdict.parts) > 1
     return "; ".join(
         filter(None, [verdict.reason, f"shown: {part_name(verdict.shown.part, specs)}" if several else ""])
@@ -259,8 +235,6 @@ def _effect(shown: Decided | None, measure: str) -> str:
 def scorecard(claims: Mapping[str, pd.DataFrame], titles: Mapping[str, str], scale: str) -> Table:
     """How many claims of each paper have which verdict; the last row counts all.
 
-    Parameters
-    ----------
     claims: each paper's claims, with the column `verdict`. titles: the papers'.
     """
     counted = [

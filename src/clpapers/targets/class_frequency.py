@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from clpapers.targets.notes import Notes, levels
 from clpapers.targets.style import STYLE, class_colours, panels, stream_title
 
+RENDERER = {"draws": "figure", "needs": ["chunks"]}
+
 LEGEND_UP_TO = 12  # classes
 
 
@@ -33,8 +35,6 @@ def _stack(axes: Axes, frequency: np.ndarray, colours: list) -> None:
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw one panel for each order in `data`, in order of appearance.
 
-    Parameters
-    ----------
     target: keys `chunks`, `names` (of data sets and orders).
     data: columns `dataset`, `order`, `class`, `time` (centre of the chunk), `value`, as measured by
         `stream_classes` for the statistic `class_frequency`.

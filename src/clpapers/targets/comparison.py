@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from clpapers.config import read_csv, schema
+from clpapers.config.reported import read_csv
+from clpapers.config.schemas import schema
 from clpapers.metrics.intervals import Difference, critical, welch_from_summary
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.numbers import numbers, row_and_column
@@ -94,7 +95,7 @@ def _difference(cell: pd.Series, half_reported: float) -> Difference:
     return Difference(difference, low - cell.rounding, high + cell.rounding)
 
 
-class Verdict(NamedTuple):
+class Agreement(NamedTuple):
     """What to say of one cell; `cause` and, at length, `reason` say why it cannot be compared."""
 
     verdict: str
@@ -102,16 +103,16 @@ class Verdict(NamedTuple):
     reason: str = ""
 
 
-def _verdict(cell: pd.Series, difference: Difference, notes: Notes) -> Verdict:
+def _agreement(cell: pd.Series, difference: Difference, notes: Notes) -> Agreement:
     neither_fits = cell.note == cell.note_reported == OUT_OF_MEMORY
     if pd.isna(cell.value) and not neither_fits:
         cause = "out of memory in the paper" if cell.note_reported == OUT_OF_MEMORY else "not printed"
         reason = ": ".join(filter(None, ["the paper prints no number", cell.note_reported]))
-        return Verdict(NOT_COMPARABLE, cause, reason)
+        return Agreement(NOT_COMPARABLE, cause, reason)
     if pd.isna(cell["mean"]) and not neither_fits:
         if cell.note == OUT_OF_MEMORY:
-            return Verdict(NOT_COMPARABLE, "out of memory here", "memory did not suffice here")
-        return Verdict(NOT_COMPARABLE, "not run", "not run at this scale")
+            return Agreement(NOT_COMPARABLE, "out of memory here", "memory did not suffice here")
+        return Agreement(NOT_COMPARABLE, "not run", "not run at this scale")
     obstacles = {"stand-in data": f"{cell.dataset}: {cell.standin}"} if cell.standin else {}
     if notes.reductions:
         obstacles["reduced scale"] = "; ".join(notes.reductions)
@@ -119,14 +120,14 @@ def _verdict(cell: pd.Series, difference: Difference, notes: Notes) -> Verdict:
         obstacles["other hardware"] = f"{cell.hardware} here, another GPU in the paper"
     if obstacles:
         reasons = [f"{cause}: {detail}" for cause, detail in obstacles.items()]
-        return Verdict(NOT_COMPARABLE, ", ".join(obstacles), "; ".join(reasons))
+        return Agreement(NOT_COMPARABLE, ", ".join(obstacles), "; ".join(reasons))
     if neither_fits:
-        return Verdict(AGREES)
+        return Agreement(AGREES)
     if np.isinf([cell["mean"], cell.value]).any():
-        return Verdict(AGREES if cell["mean"] == cell.value else DIFFERS)
+        return Agreement(AGREES if cell["mean"] == cell.value else DIFFERS)
     if np.isnan(difference.low):
-        return Verdict(NOT_COMPARABLE, "one seed", "one seed gives no interval")
-    return Verdict(AGREES if difference.low <= 0 <= difference.high else DIFFERS)
+        return Agreement(NOT_COMPARABLE, "one seed", "one seed gives no interval")
+    return Agreement(AGREES if difference.low <= 0 <= difference.high else DIFFERS)
 
 
 def _calibrated(target: dict, cell: pd.Series) -> str:
@@ -141,20 +142,16 @@ def _calibrated(target: dict, cell: pd.Series) -> str:
 def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     """One line a printed number, with what was reproduced for it.
 
-    Parameters
-    ----------
     target, data: as for `numbers`; where `data` say on which `hardware` a metric was taken, it is not comparable. The
         target's `calibrated` lists `rows` and `columns` (levels of its factors) of the
         printed numbers that a `choice` was read off. reported: as from `read_reported`.
 
-    Returns
-    -------
-    Columns `row`, `column`, `metric`, `reported`, `reported_low`, `reported_high`, `reproduced`,
+    Returns columns `row`, `column`, `metric`, `reported`, `reported_low`, `reported_high`, `reproduced`,
     `reproduced_low`, `reproduced_high`, `sd`, `se` (of the reproduced runs), `n_seeds`, `difference` (reproduced −
-    reported), `difference_low`, `difference_high`, `verdict` (agrees, differs, not comparable), `cause` (of the
-    latter, in two words), `reason`, `calibrated` (the choice that was read off the printed number, which is then no
-    independent check; or empty), `spread_kind` (see `read_reported`), `verdict_if_sd` (were the printed spread a
-    standard deviation; empty where the paper leaves no doubt), `reported_note` (as transcribed), `reproduced_note` (see
+    reported), `difference_low`, `difference_high`, `verdict` (agrees, differs, not comparable), `cause` (of the latter,
+    in two words), `reason`, `calibrated` (the choice that was read off the printed number, which is then no independent
+    check; or empty), `spread_kind` (see `read_reported`), `verdict_if_sd` (were the printed spread a standard
+    deviation; empty where the paper leaves no doubt), `reported_note` (as transcribed), `reproduced_note` (see
     `numbers`).
     """
     reproduced = numbers(target, data, notes)
@@ -166,7 +163,7 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
     lines = []
     for _, cell in cells.iterrows():
         difference = _difference(cell, cell.half_width_reported)
-        ambiguous = pd.notna(cell.half_width_if_sd)
+        if_sd = _agreement(cell, _difference(cell, cell.half_width_if_sd), notes)
         lines.append(
             {
                 **cell[KEY],
@@ -182,10 +179,10 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
                 "difference": difference.difference,
                 "difference_low": difference.low,
                 "difference_high": difference.high,
-                **_verdict(cell, difference, notes)._asdict(),
+                **_agreement(cell, difference, notes)._asdict(),
                 "calibrated": _calibrated(target, cell),
                 "spread_kind": cell.spread_kind,
-                "verdict_if_sd": _verdict(cell, _difference(cell, cell.half_width_if_sd), notes).verdict * ambiguous,
+                "verdict_if_sd": if_sd.verdict if pd.notna(cell.half_width_if_sd) else "",
                 "reported_note": cell.note_reported,
                 "reproduced_note": cell.note,
                 "dataset": cell.dataset,
@@ -205,7 +202,9 @@ def _signed(difference: Difference, decimals: int) -> str:
 
 
 def _words(line: dict) -> str:
-    verdict = ": ".join(filter(None, [line["verdict"], line["cause"]])) + ", calibrated" * bool(line["calibrated"])
+    verdict = ": ".join(filter(None, [line["verdict"], line["cause"]]))
+    if line["calibrated"]:
+        verdict += ", calibrated"
     return verdict if line["verdict_if_sd"] in ("", line["verdict"]) else f"{verdict} ({line['verdict_if_sd']} if SD)"
 
 
@@ -227,8 +226,6 @@ def printed(line: dict) -> dict[str, str]:
 def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> Table:
     """`table` with the comparison appended below it.
 
-    Parameters
-    ----------
     target: as for `numbers`. compared: as from `compare`; where it is empty the table comes back as it is.
     """
     if compared.empty:

@@ -10,11 +10,18 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from clpapers.config import ConfigError
+from clpapers.config.refusals import ConfigError
 from clpapers.metrics.cost import MB, METRICS
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import clocks, failures, numbers
 from clpapers.targets.table import Table, plus_minus
+
+RENDERER = {
+    "draws": "table",
+    "needs": ["metrics", "ratios", "decimals"],
+    "rules": {"decimals": {"type": "integer"}},
+    "prints": True,
+}
 
 SECONDS, *PHASES = METRICS
 RATIO = "time_ratio"
@@ -44,8 +51,6 @@ def evaluate(formula: str, symbols: dict[str, float]) -> float:
 def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame) -> Table:
     """Lay out seconds, and formulas as printed; below, ratios of times, and megabytes by the formulas and as measured.
 
-    Parameters
-    ----------
     target: keys `title`, `caption` (may hold `{seeds}`), `metrics`, `grid` (learners and data sets), `names`,
         `decimals` (a number), and `ratios`, pairs of learners whose times are divided.
     data: columns `dataset`, `learner`, `seed`, `metric`, `value`, `hardware`, as measured by `cost`.

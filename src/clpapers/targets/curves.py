@@ -14,6 +14,8 @@ from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import failures, row_and_column, without
 from clpapers.targets.style import GUESS, STYLE, legend_above, panels, stream_title, variants
 
+RENDERER = {"draws": "figure", "needs": ["metrics", "grid"]}
+
 MARKED_UP_TO = 10  # points of a line
 TOP = {"ha": "center", "va": "top", "size": 5.5, "color": "0.35"}
 
@@ -28,8 +30,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     where there is but one level. A method's versions have
     one colour (`style.variants`). Where tasks come in several cycles, these are numbered, and parted by dotted lines.
 
-    Parameters
-    ----------
     target: keys `metrics`, `grid` (orders data sets and learners; the one factor besides is what scalars run over),
         `rows` (the factor that lines are of, default `learner`), `columns` (the one across, default `dataset`),
         `spread` (`sd`: bands of a standard deviation), `cell` (whose order may have `cycles`), `names` (of levels, of
@@ -57,7 +57,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     for axes, metric in zip(grid, metrics):
         for panel, level in zip(axes, columns):
             lines = summary[(summary["metric"] == metric) & (summary[column] == level)]
-            for learner, (colour, dashed) in variants(learners).items():
+            for learner, (colour, dashed) in variants(target, learners).items():
                 line = lines[lines[row] == learner]
                 style = {"color": colour, "linestyle": "--" if dashed else "-"}
                 few = x != "time" or len(line) <= MARKED_UP_TO

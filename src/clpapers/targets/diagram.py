@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.style import STYLE, TEN, WIDTH, panels
 
+RENDERER = {"draws": "figure", "needs": ["nets"], "head": "joint_embedding"}
+
 HEIGHT = 1.75  # inches, of a net
 IMAGES, DESCRIPTORS, TOGETHER = 1.25, 0.35, 0.8  # where their centres stand above the bottom, in inches
 TALLEST, LOWEST, GAP = 0.62, 0.14, 0.11  # boxes and the arrows between them, in inches
@@ -86,7 +88,8 @@ def _draw(axes: Axes, target: dict, net: str, layers: pd.DataFrame) -> None:
 
     # together
     bias = int(head["parameters"]) - embedding
-    product = r"$\phi_\theta\,\psi_\omega^\top" + " + b" * bool(bias) + "$"
+    offset = " + b" if bias else ""
+    product = rf"$\phi_\theta\,\psi_\omega^\top{offset}$"
     size, left = (0.5, 0.3), room + 0.12
     last, centre = WIDTH - size[0] - 0.05, left + size[0] / 2
     box(axes, left, TOGETHER, size, JOINT, product, "", bool(bias))
@@ -105,8 +108,6 @@ def _draw(axes: Axes, target: dict, net: str, layers: pd.DataFrame) -> None:
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw each net as a row (`agem`, Figure 9): outputs below the boxes, and below these the number of parameters.
 
-    Parameters
-    ----------
     target: key `names` (of nets and of their outermost blocks).
     data: columns `net`, `input`, `classes`, `block`, `layer`, `output`, `parameters`, as measured by `architecture`.
 

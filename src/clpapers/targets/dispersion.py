@@ -11,6 +11,8 @@ from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import row_and_column
 from clpapers.targets.style import MARKERS, SERIES, STYLE, panels
 
+RENDERER = {"draws": "figure", "needs": ["metrics", "grid"]}
+
 SPREAD = 0.05  # octaves between the methods' points, so that their intervals do not cover each other
 
 
@@ -18,8 +20,6 @@ SPREAD = 0.05  # octaves between the methods' points, so that their intervals do
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw the target's one metric, a percentage, over a factor on a logarithmic axis.
 
-    Parameters
-    ----------
     target: keys `columns` (factor of the panels, default `dataset`), `rows` (of the lines, default `learner`),
         `grid` (whose remaining factor runs along the axis), `metrics` (a list of one), `names` (of levels, of the
         factor along the axis, and of the metric with its unit).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,6 @@ import pandas as pd
 
 from clpapers.provenance import write_text
 from clpapers.targets.table import Table
-
-TABLE_SUFFIXES = (".csv", ".md", ".tex", ".html")
 
 _LATEX = str.maketrans(
     {
@@ -85,7 +84,7 @@ _HTML = jinja2.Template(
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{ page }}</title>
+<title>{{ escape(tables[0].title) }}</title>
 <style>
 body { font: 1rem/1.5 serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
 div { overflow-x: auto; margin-bottom: 2.5rem; }
@@ -102,9 +101,31 @@ td:first-child, th:first-child { text-align: left; }
 <body>
 {% for table in tables -%}
 <div{{ ' class="prose"' if table.prose }}>
-{{ table.markup }}
+<table>
+<caption><strong>{{ escape(table.title) }}.</strong> {{ escape(table.caption) }}</caption>
+  <thead>
+  {%- for row in table.head %}
+    <tr>
+    {%- for heading, span in row %}
+      <th scope={% if span > 1 %}"colgroup" colspan="{{ span }}"{% else %}"col"{% endif %}>{{ heading }}</th>
+    {%- endfor %}
+    </tr>
+  {%- endfor %}
+  </thead>
+  <tbody>
+  {%- for row in table.rows %}
+    <tr>
+      {% if row[0] %}<th scope="row">{{ row[0] }}</th>{% else %}<td ></td>{% endif %}
+    {%- for cell in row[1:] %}
+      <td >{{ cell }}</td>
+    {%- endfor %}
+    </tr>
+  {%- endfor %}
+  </tbody>
+</table>
+
 {% for note in table.footnotes -%}
-<p class="note">{{ note }}</p>
+<p class="note">{{ escape(note) }}</p>
 {% endfor -%}
 </div>
 {% endfor -%}
@@ -167,24 +188,17 @@ def to_latex(table: Table, label: str) -> str:
     )
 
 
-def _html_table(table: Table) -> str:
-    cells = _typeset(table, html.escape, "<strong>{}</strong>")
-    markup = cells.style.hide(axis="index").to_html(exclude_styles=True)
-    head, body = markup.split("<tbody>")
-    head = re.sub(r"<th (?=colspan)", '<th scope="colgroup" ', head)
-    head = re.sub(r"<th ?(?=>)", '<th scope="col"', head)
-    body = re.sub(r"(<tr>\s*)<td ?>(.+?)</td>", r'\1<th scope="row">\2</th>', body)
-    caption = f"<caption><strong>{html.escape(table.title)}.</strong> {html.escape(table.caption)}</caption>"
-    return re.sub(r"(<table[^>]*>)", rf"\1\n{caption}", head, count=1) + "<tbody>" + body
-
-
 def to_html(table: Table) -> str:
     """The table and those appended to it as one self-contained page, every heading with its scope."""
-    tables = [
-        {"markup": _html_table(each), "footnotes": map(html.escape, each.footnotes), "prose": bool(each.prose)}
-        for each in (table, *table.appended)
-    ]
-    return _HTML.render(page=html.escape(table.title), tables=tables)
+    tables = []
+    for each in (table, *table.appended):
+        cells = _typeset(each, html.escape, "<strong>{}</strong>")
+        head = [[(heading, 1) for heading in cells.columns.get_level_values(-1)]]
+        if cells.columns.nlevels > 1:
+            upper = itertools.groupby(cells.columns.get_level_values(0))
+            head.insert(0, [(heading, len(list(columns))) for heading, columns in upper])
+        tables.append({**vars(each), "head": head, "rows": cells.to_numpy().tolist()})
+    return _HTML.render(tables=tables, escape=html.escape)
 
 
 def to_csv(data: pd.DataFrame) -> str:

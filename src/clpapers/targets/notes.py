@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from clpapers.metrics.factors import flat
+from clpapers.provenance import read_record
+
+if TYPE_CHECKING:  # to reword what the configuration refuses renders nothing anew
+    from clpapers.config.model import Target
+    from clpapers.config.plan import Plan
 
 STANDIN, REDUCED = "†", "‡"
 
@@ -30,7 +36,8 @@ class Notes:
 
     def mark(self, text: str, dataset: str | None = None) -> str:
         """`text` with † where `dataset` is a stand-in and ‡ where the scale is reduced."""
-        return text + STANDIN * (dataset in self.standins) + REDUCED * bool(self.reductions)
+        standin = STANDIN if dataset in self.standins else ""
+        return f"{text}{standin}{REDUCED if self.reductions else ''}"
 
     def fill(self, caption: str) -> str:
         """A caption with its `{seeds}` and `{scale}` filled in."""
@@ -43,6 +50,26 @@ class Notes:
         if self.reductions:
             notes.append(f"{REDUCED} Reduced scale ‘{self.scale}’: {'; '.join(self.reductions)}.")
         return [*notes, *filter(None, [self.desiderata])]
+
+
+def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str = "") -> Notes:
+    """The circumstances of a target whose metrics are there: their record says what data they descend from.
+
+    reductions: `jobs.reduced`. desiderata: `desiderata.line`, for who prints it.
+    """
+    data = read_record(target.metrics).get("data", {})
+    called = {name: "synthetic" if facts["standin"] else "part of the real data" for name, facts in data.items()}
+    standins = {name: called[name] for name, facts in data.items() if facts["standin"] or facts["partial"]}
+    cells = [cell for _, cell in (*target.cells, *(p for _, search in target.selections for p in search.points))]
+    descends = [(cell.spec["dataset"], cell.weights.stem) for cell in cells if cell.weights]
+    for name, facts in plan.datasets.items():
+        if facts.get("features", {}).get("of") in data:
+            descends.append((name, facts["features"]["weights"]))
+            if facts["features"]["of"] in standins:
+                standins[name] = standins[facts["features"]["of"]]
+    for name in dict.fromkeys(name for name, weights in descends if weights in standins):
+        standins[name] = ", ".join(filter(None, [standins.get(name), "random instead of trained weights"]))
+    return Notes(plan.scale, standins, reductions, len(target.seeds), desiderata)
 
 
 def named(target: dict, key: object) -> str:

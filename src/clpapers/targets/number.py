@@ -6,14 +6,14 @@ import pandas as pd
 
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.numbers import numbers
-from clpapers.targets.table import Table
+from clpapers.targets.table import Table, titled
+
+RENDERER = {"draws": "table"}
 
 
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     """Print mean, interval and number of simulations.
 
-    Parameters
-    ----------
     target: keys `title`, `caption`, `names` (of the row and the metric), `decimals` (of the mean, default 2).
     data: one row with the columns `row`, `metric`, `mean`, `half_width`, `n`, as measured by `entropy`.
     """
@@ -26,11 +26,4 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
             "Simulations": [f"{result['n']:,}"],
         }
     )
-    return Table(
-        title=notes.mark(target["title"]),
-        caption=notes.fill(target["caption"]),
-        body=body,
-        bold=body.map(lambda _: False),
-        data=numbers(target, data, notes),
-        footnotes=notes.footnotes(target, []),
-    )
+    return titled(target, notes, body, numbers(target, data, notes))

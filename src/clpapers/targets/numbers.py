@@ -19,15 +19,11 @@ def row_and_column(target: dict) -> tuple[str, str]:
 def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     """Summarise measured values, one line a cell and metric; chances and divergences are left to those below.
 
-    Parameters
-    ----------
     target: keys `names`, `metrics` and, if other than learners and data sets, `rows` and `columns` (factors).
     data: as measured, either values (columns: the two factors, `dataset`, `metric`, `value`) or a summary already
         (`row`, `metric`, `mean`, `sd`, `se`, `half_width`, `n` and, if there is one, `dataset`, the column).
 
-    Returns
-    -------
-    Columns `row`, `column`, `metric`, `mean`, `sd` (standard deviation over seeds), `se` (standard error),
+    Returns columns `row`, `column`, `metric`, `mean`, `sd` (standard deviation over seeds), `se` (standard error),
     `half_width` (95 %), `n`, `dataset`, `standin` (what stands in for the data set, or ""), `note`: "out of memory"
     where memory did not suffice for some of the seeds (`n` of them), so that there is no mean; or "".
     """

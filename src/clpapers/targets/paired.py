@@ -16,11 +16,9 @@ def pairs(target: dict, data: pd.DataFrame) -> pd.DataFrame:
 
     Parameters as `results_table.render`.
 
-    Returns
-    -------
-    Columns `column`, `metric`, `first`, `second`, then `difference` (first − second), `low`, `high` (95 %),
-    `p` (paired t-test), `effect` (Cohen's d_z), `n` (common seeds) and `p_holm`: p adjusted over the pairs of
-    the same column and metric.
+    Returns columns `column`, `metric`, `first`, `second`, then `difference` (first − second), `low`, `high` (95 %), `p`
+    (paired t-test), `effect` (Cohen's d_z), `n` (common seeds) and `p_holm`: p adjusted over the pairs of the same
+    column and metric.
     """
     row, column = row_and_column(target)
     found = []

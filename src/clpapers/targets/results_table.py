@@ -5,19 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import chances, clocks, failures, numbers, row_and_column
-from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus
+from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus, titled
 
-LOWER_IS_BETTER = (
-    "forgetting_events",
-    "never_learnt",
-    "forgetting",
-    "worst_forgetting",
-    "memory_worst_forgetting",
-    "training_minutes",
-)
-UNRANKED = ("mean_predictive_entropy",)
+RENDERER = {"draws": "table", "needs": ["metrics"]}
+
 ABSENT = "N.A."  # a combination that the experiment leaves out, where the target has no name for it
 
 
@@ -29,8 +23,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     Columns that are no data sets are headed by their level alone where there is one metric, and a stand-in is then
     marked in the title.
 
-    Parameters
-    ----------
     target: keys `title`, `caption` (may hold `{seeds}`), `rows` and `columns` (factors; default
         `learner` and `dataset`), `metrics`,
         `grid` (gives rows and columns their order), `names` (display names; "chance" names the guess, "absent" stands
@@ -62,18 +54,12 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
             ]
             mean = these["mean"].iloc[: len(methods)].replace(np.inf, np.nan)  # a method that diverged is never best
             mean = mean.mask(unranked)
-            best = mean.min() if metric in LOWER_IS_BETTER else mean.max()
-            bold[heading] = [*(mean == best) & (metric not in UNRANKED), *[False] * (len(rows) - len(methods))]
+            best = {"larger": mean.max(), "smaller": mean.min(), None: np.nan}[catalogue.metrics()[metric].better]
+            bold[heading] = [*(mean == best), *[False] * (len(rows) - len(methods))]
     body, bold, standin = pd.DataFrame(body), pd.DataFrame(bold), None
     if column != "dataset":
         standin = next((dataset for dataset in data["dataset"] if dataset in notes.standins), None)
         if len(target["metrics"]) == 1:
             body.columns = bold.columns = body.columns.get_level_values(0)
-    return Table(
-        title=notes.mark(target["title"], standin),
-        caption=notes.fill(target["caption"]),
-        body=body,
-        bold=bold,
-        data=summary,
-        footnotes=[*notes.footnotes(target, data["dataset"]), *clocks(data), *failures(target, data)],
-    )
+    remarks = [*clocks(data), *failures(target, data)]
+    return titled(target, notes, body, summary, data["dataset"], bold=bold, standin=standin, remarks=remarks)

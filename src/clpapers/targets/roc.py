@@ -12,6 +12,8 @@ from clpapers.targets.numbers import failures
 from clpapers.targets.style import GUESS, SERIES, STYLE, panels
 from clpapers.targets.table import plus_minus
 
+RENDERER = {"draws": "figure"}
+
 SEED = {"alpha": 0.25, "linewidth": 0.5}
 CURVE, AREA = "roc", "seen_unseen_auc"
 
@@ -22,8 +24,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     The area under it is the mean of the seeds' areas, with its 95 % interval.
 
-    Parameters
-    ----------
     target: keys `grid` (orders learners, a panel each), `names` (of the data set, learners, and of `false positives`
         and `true positives`).
     data: columns `dataset`, `learner`, `seed`, `metric`, `time`, `value` of the metrics `roc`, a curve of steps, and

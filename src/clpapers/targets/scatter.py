@@ -14,6 +14,8 @@ from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import clocks, failures
 from clpapers.targets.style import GUESS, MARKERS, SERIES, STYLE, legend_above, panels
 
+RENDERER = {"draws": "figure", "needs": ["metrics"]}
+
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
@@ -21,8 +23,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     A configuration of which any seed ran out of memory or diverged has no point.
 
-    Parameters
-    ----------
     target: keys `metrics` (what is drawn, and the time it is drawn against), `grid` (orders data sets, a panel each,
         and learners), `names` (of levels and metrics with their units; "chance" names the expected guess, which without
         it is not drawn).

@@ -13,6 +13,8 @@ from clpapers.targets.diagram import arrow, box
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.style import STYLE, TEN, WIDTH, panels
 
+RENDERER = {"draws": "figure"}
+
 HEIGHT, SIDE = 1.6, WIDTH / 2 - 0.1  # inches, of a panel
 FIRST, SECOND = 1.3, 0.3  # where the tasks' rows stand above the bottom
 SIZE = 0.46, 0.3  # of a box
@@ -44,8 +46,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     What is only estimated is outlined by dots (`desiderata`, Figure 1 and section 4.1).
 
-    Parameters
-    ----------
     target: key `names` (of the panels, `prior_focused` and `likelihood_focused`).
     data: columns `chunk`, `class` of a stream whose first two chunks are the tasks, as measured by `stream_tasks`.
     """

@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 
 from clpapers.targets.notes import Notes, levels, named
-from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus
+from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus, titled
+
+RENDERER = {"draws": "table"}
 
 FIXED = ("dataset", "learner", "cell", "metric", "score", "failure", "selected", "published")
 
@@ -14,8 +16,6 @@ FIXED = ("dataset", "learner", "cell", "metric", "score", "failure", "selected",
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     """Set each selection's values and score beside those of the paper's choice.
 
-    Parameters
-    ----------
     target: keys `title`, `caption`, `grid` (orders data sets and learners), `names`, and `decimals` of the scores.
     data: one row a point of a grid, as measured by `selection`.
     """
@@ -42,14 +42,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     for row, agree in enumerate(same):
         if agree:
             bold.iloc[row, 3:] = True
-    return Table(
-        title=notes.mark(target["title"]),
-        caption=notes.fill(target["caption"]),
-        body=body,
-        bold=bold,
-        data=data,
-        footnotes=notes.footnotes(target, data["dataset"]),
-    )
+    return titled(target, notes, body, data, data["dataset"], bold=bold)
 
 
 def _value(values: pd.Series) -> str:

@@ -15,6 +15,8 @@ from matplotlib.ticker import PercentFormatter
 from clpapers.targets.notes import Notes
 from clpapers.targets.style import SERIES, STYLE, panels, stream_title
 
+RENDERER = {"draws": "figure", "needs": ["chunks"]}
+
 PALE = 0.7  # share of white in the colour of a class that does not dominate its chunk
 LEGIBLE = 0.04  # share of a chunk from which on a box has room for a label
 LISTED_UP_TO = 12  # classes
@@ -40,8 +42,6 @@ def _boxes(axes: Axes, chunk: int, shares: Iterable[float], colours: Iterable[np
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw one stream; a class has its task's colour (the most frequent one), full where it dominates its chunk.
 
-    Parameters
-    ----------
     target: keys `chunks` (how many to draw, from the stream's first) and `names` (of the data set and the order).
     data: columns `dataset`, `order`, `chunk`, `class`, `task`, `value` of one stream, as measured by `stream_tasks`.
     """
@@ -72,7 +72,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     listed = len(shares) <= LISTED_UP_TO and not data.duplicated(["chunk", "class"]).any()
     members = {task: ", ".join(str(c) for c in task_of.index[task_of == task]) for task in shares.columns}
-    names = [f"Task {task + 1}" + f": classes {members[task]}" * bool(listed) for task in shares.columns]
+    names = [f"Task {task + 1}: classes {members[task]}" if listed else f"Task {task + 1}" for task in shares.columns]
     patches = [mpl.patches.Patch(color=_colour(task)) for task in shares.columns]
     figure.legend(patches, names, loc="outside upper center", ncols=len(names), handlelength=1, handleheight=1)
     return figure

@@ -6,7 +6,9 @@ import pandas as pd
 
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import numbers
-from clpapers.targets.table import Table
+from clpapers.targets.table import Table, titled
+
+RENDERER = {"draws": "table"}
 
 
 def _cell(mean: float, detail: str) -> str:
@@ -20,8 +22,6 @@ def _cell(mean: float, detail: str) -> str:
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     """Lay out numbers, each with its detail in brackets.
 
-    Parameters
-    ----------
     target: keys `title`, `caption`, `names` (of data sets, rows, and of `row`).
     data: columns `dataset`, `row`, `mean`, `detail` and others, as measured by `stream_statistics`.
     """
@@ -31,11 +31,4 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     for dataset in datasets:
         heading = notes.mark(named(target, dataset), dataset)
         body[heading] = [_cell(*cells.loc[(row, dataset), ["mean", "detail"]]) for row in rows]
-    return Table(
-        title=notes.mark(target["title"]),
-        caption=notes.fill(target["caption"]),
-        body=body,
-        bold=body.map(lambda _: False),
-        data=numbers(target, data, notes).assign(detail=data["detail"]),
-        footnotes=notes.footnotes(target, datasets),
-    )
+    return titled(target, notes, body, numbers(target, data, notes).assign(detail=data["detail"]), datasets)

@@ -11,13 +11,13 @@ from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.style import SERIES, STYLE, panels, stream_title
 
+RENDERER = {"draws": "figure"}
+
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw the target's one metric; all panels share their axes.
 
-    Parameters
-    ----------
     target: key `names` (of data sets, orders and the metric, with its unit).
     data: columns `dataset`, `order`, `seed`, `metric`, `time` (fraction of the stream), `value`, as measured
         by `stream_classes` for the statistic `prevalence` or by `learning` for a curve.

@@ -48,20 +48,16 @@ TEN = [  # Petroff (2021), ten colours told apart by colour-blind readers too
     "#92dadd",
 ]
 GUESS = {"color": "0.45", "linestyle": (0, (1, 1.5)), "linewidth": 0.9}  # the line of what a guess is expected to reach
-VARIANTS = {"_je": True, "_s": True, "_b": False}  # joint embedding; small and big net: which is dashed or hatched
 
 
-def variants(learners: Iterable[str]) -> dict[str, tuple[str, bool]]:
-    """Of each learner's label its method's colour, and whether it is the variant that is dashed or hatched.
+def variants(target: dict, learners: Iterable[str]) -> dict[str, tuple[str, bool]]:
+    """The colour of each learner's label, and whether it is a variant, to be dashed or hatched.
 
-    A label that ends as one of `VARIANTS` is a version of the method before that, and has its colour.
+    The target's `variants` name the learner whose colour a variant shares.
     """
-    endings = {label: next(filter(label.endswith, VARIANTS), "") for label in learners}
-    methods = list(dict.fromkeys(label.removesuffix(ending) for label, ending in endings.items()))
-    colours = {method: TEN[i % len(TEN)] for i, method in enumerate(methods)}
-    return {
-        label: (colours[label.removesuffix(ending)], VARIANTS.get(ending, False)) for label, ending in endings.items()
-    }
+    original = target.get("variants", {})
+    methods = list(dict.fromkeys(original.get(label, label) for label in learners))
+    return {label: (TEN[methods.index(original.get(label, label)) % len(TEN)], label in original) for label in learners}
 
 
 def class_colours(classes: int) -> list:

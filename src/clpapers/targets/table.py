@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
+
+from clpapers.targets.notes import Notes
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,31 @@ class Table:
     footnotes: list[str] = field(default_factory=list)
     appended: list[Table] = field(default_factory=list)
     prose: dict[str, float] = field(default_factory=dict)
+
+
+def titled(
+    target: dict,
+    notes: Notes,
+    body: pd.DataFrame,
+    data: pd.DataFrame,
+    datasets: Iterable[str] = (),
+    *,
+    bold: pd.DataFrame | None = None,
+    standin: str | None = None,
+    remarks: Iterable[str] = (),
+) -> Table:
+    """A table under the target's title and caption; below it the footnotes on its data sets, and remarks.
+
+    bold: nothing by default. standin: the stand-in that the title is marked for.
+    """
+    return Table(
+        title=notes.mark(target["title"], standin),
+        caption=notes.fill(target["caption"]),
+        body=body,
+        bold=body.map(lambda _: False) if bold is None else bold,
+        data=data,
+        footnotes=[*notes.footnotes(target, datasets), *remarks],
+    )
 
 
 OUT_OF_MEMORY = "out of memory"

@@ -11,6 +11,8 @@ from scipy.stats import beta
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.style import STYLE, class_colours, panels
 
+RENDERER = {"draws": "figure"}
+
 INNER = 0.95  # share of the time axis that sets the density axis: a Beta may be infinite at the ends
 LEVEL = {"rotation": 0, "ha": "right", "va": "center"}  # labels of axes too low for upright text
 
@@ -19,8 +21,6 @@ LEVEL = {"rotation": 0, "ha": "right", "va": "center"}  # labels of axes too low
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw one small stream; a thin line leads from each timestamp to its item's place in the stream.
 
-    Parameters
-    ----------
     target: key `names` (of the classes, as "class 0", "class 1", …).
     data: columns `position`, `class`, `timestamp`, `alpha`, `beta` of one stream, as measured by
         `timestamps`.

@@ -12,6 +12,8 @@ from clpapers.targets.numbers import failures
 from clpapers.targets.style import STYLE, panels
 from clpapers.targets.table import plus_minus
 
+RENDERER = {"draws": "figure", "needs": ["metrics"]}
+
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
@@ -19,8 +21,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     A line parts the tasks that a model has seen, to its left, from those it has not.
 
-    Parameters
-    ----------
     target: keys `metrics` (a list of one) and `names` (of the data set, of `time`, the tasks learnt, of `task`, the
         task tested, and of the metric).
     data: columns `dataset`, `seed`, `metric`, `time`, `task` (both from 1), `value` (shares of the largest of a model)

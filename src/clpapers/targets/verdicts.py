@@ -10,15 +10,14 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers.claims import CURVE, Claim, Part, Side
 from clpapers.metrics.intervals import CONFIDENCE, critical, holm
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.comparison import NOT_COMPARABLE
-from clpapers.targets.results_table import LOWER_IS_BETTER
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
 VERDICTS = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_COMPARABLE)
-MORE_IS_WORSE = (*LOWER_IS_BETTER, "forgetting_by_task", "violations_by_task")
 ONE_SIDED = (1 - CONFIDENCE) / 2
 
 
@@ -71,7 +70,7 @@ class Decided:
     weakness: float
 
 
-class Verdict(NamedTuple):
+class ClaimVerdict(NamedTuple):
     """A claim's verdict, the part that it is shown by (None where it has no part at this scale), and all parts."""
 
     verdict: str
@@ -101,7 +100,7 @@ def sample(frame: pd.DataFrame, side: Side) -> pd.Series:
         rows = rows.sort_values("time", kind="stable")
     if rows.empty:
         raise Obstacle("not measured")
-    if side.metric not in MORE_IS_WORSE:
+    if catalogue.metrics()[side.metric].better != "smaller":
         rows = rows.assign(value=rows["value"].replace(np.inf, -np.inf))
     values = rows.groupby("seed")["value"].agg("std" if side.take == "sd" else side.take).dropna()
     if values.empty:
@@ -193,7 +192,7 @@ def _bounds(spec: Mapping) -> tuple[float, float]:
     return -np.inf, np.nextafter(by, -np.inf)
 
 
-def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], standins: Mapping[str, Mapping[str, str]]) -> Verdict:
+def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], standins: Mapping[str, Mapping[str, str]]) -> ClaimVerdict:
     """The verdict on one claim, that all of its parts hold.
 
     A part is supported where the 95 % interval of its effect lies where the claim says (of `within`: two one-sided
@@ -204,8 +203,6 @@ def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], standins: Mapping[s
     that says: where the interval lies wholly elsewhere. Nothing is corrected over claims, each of which is a question
     of its own.
 
-    Parameters
-    ----------
     frames: what was measured, by target. standins: what stands in for which data set, by target (as `Notes.standins`);
         a part on such data keeps its effect and interval, but is not comparable.
     """
@@ -249,13 +246,13 @@ def _decided(claim: Claim, part: Part, found: Estimate | None, why: str, p: floa
     return Decided(part, *shown, found.n, verdict, why, weakness)
 
 
-def _verdict(parts: list[Decided]) -> Verdict:
+def _verdict(parts: list[Decided]) -> ClaimVerdict:
     """The claim's verdict: any part contradicted, else any undecided, else any not comparable, else supported.
 
     It is shown by the least supported of the parts that have it.
     """
     if not parts:
-        return Verdict(NOT_COMPARABLE, "not run at this scale", None, [])
+        return ClaimVerdict(NOT_COMPARABLE, "not run at this scale", None, [])
     verdict = next(
         v for v in (CONTRADICTED, UNDECIDED, NOT_COMPARABLE, SUPPORTED) if any(p.verdict == v for p in parts)
     )
@@ -267,4 +264,4 @@ def _verdict(parts: list[Decided]) -> Verdict:
     if len(parts) > 1:
         counts = [f"{count} {v}" for v in VERDICTS if (count := sum(part.verdict == v for part in parts))]
         why.insert(0, f"{len(parts)} parts: {', '.join(counts)}")
-    return Verdict(verdict, "; ".join(why), shown, parts)
+    return ClaimVerdict(verdict, "; ".join(why), shown, parts)

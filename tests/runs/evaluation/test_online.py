@@ -3,16 +3,17 @@
 import json
 
 import pytest
-from tiny import CPU, OPTIONS, cell
+from tiny import CPU, METHODS, OPTIONS, cell
 
 from clpapers.runs import loop
 from clpapers.runs.evaluation import online
+from clpapers.runs.learner import Observed
 from clpapers.runs.learners.gdumb import GDumb
 from clpapers.runs.learners.multi_task import MultiTask
 from clpapers.runs.learners.single import Single
 
 
-@pytest.mark.parametrize("learner", ["nn1", "bartmap", "geppnet"])
+@pytest.mark.parametrize("learner", [name for name, m in METHODS.items() if m.looks and not m.answers_first])
 def test_nothing_is_said_online_by_who_says_nothing(learner, data, streams):
     for result in loop.train(cell(learner, OPTIONS[learner], "mlp", batch=1), data, streams, CPU):
         assert result["online"] == {"correct": None, "loss": None}
@@ -33,7 +34,7 @@ def test_a_learner_may_look_and_say_nothing_of_what_comes(block, data, streams, 
     def silent(self, t, x, y):
         looked.append(x.shape[1])
         observe(self, t, x, y)
-        return None, None
+        return Observed()
 
     spec = cell("single", {}, "mlp", batch=1)
     spec["evaluation"] |= {"every": 20, "points": 1}
@@ -61,7 +62,7 @@ def test_the_divergence_of_a_learner_that_does_not_look_is_dated_too(
     results = loop.train(cell(name, options, "mlp", learning_rate=1e30), data, streams, CPU)
     assert all(0 < result["diverged"] < result["steps"] for result in results)
     for s, result in enumerate(results):
-        finite = [bool(loss[s].isfinite()) for loss in losses]
+        finite = [bool(said.loss[s].isfinite()) for said in losses]
         assert result["diverged"] == finite.index(False)
         assert result["online"] == {"correct": None, "loss": None}
     for well in loop.train(cell(name, options, "mlp"), data, streams, CPU):

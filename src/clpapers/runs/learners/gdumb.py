@@ -10,7 +10,7 @@ DECLARATION = {"options": {"memory_batch": {"type": "integer", "minimum": 1, "ex
 
 
 class GDumb(Replay):
-    """GDUMB. Prabhu et al. 2020; the extension that stf announces but does not print, as decisions.md reads it.
+    """GDUMB. Prabhu et al. 2020; the extension that stf announces, as docs/decisions/stf.md reads it.
 
     memory: greedy, written before the step.  The net learns from the memory only, one step a stream batch.
 

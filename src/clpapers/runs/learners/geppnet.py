@@ -44,7 +44,7 @@ DECLARATION = {
 class GeppNet(Learner):
     """GeppNet. Gepperth & Karaoguz 2016: a self-organising map whose activity a linear readout classifies.
 
-    A re-implementation from descriptions, since no public code is known (docs/decisions.md, `streaming`); without the
+    A re-implementation from descriptions, since no public code is known (docs/decisions/streaming.md); without the
     replay of its short-term memory, which a streaming learner may not have. For each item x, with a unit's prototype
     w_j, d_j = ‖x - w_j‖ and b the best-matching unit:
 

@@ -50,7 +50,7 @@ def build(
     """Stem of `width` maps (3×3, stride 1, no pooling), four stages of two blocks, global average, head.
 
     Stages are width × (1, 2, 4, 8), that is 20/40/80/160 in stf. Pooling is global, so that the printed
-    Linear(160, c) fits 64×64 images too. `head` is one of `heads`, `cosine` for the diagnostic of decisions.md.
+    Linear(160, c) fits 64×64 images too. `head` is one of `heads`, `cosine` for a reading of docs/decisions/stf.md.
     """
     blocks = stages(width)
     stem = nn.Sequential(nn.Conv2d(shape[0], width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU())

@@ -1,0 +1,153 @@
+"""The metrics, measures and renderers that there are, as their own files declare them; read there, never imported.
+
+A module of `metrics/` that has a function `measure` declares `MEASURE` and, if it makes any, `METRICS`; a module of
+`targets/` that has a function `render` declares `RENDERER`. Each is a literal, so that configuration and Snakemake know
+them without importing pandas. `Measure`, `Metric` and `Renderer` say which keys a literal may have.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What is known of a metric.
+
+    measure: which makes it. unit: of its values, `%` for shares of 100; empty for pure numbers. better: `larger` or
+    `smaller`; None where neither is. competing: between which classes an item is answered: those of the item's `task`,
+    those that the restriction at `test` leaves, those that compete in `training`, or `all`; `none` where no item is
+    answered. over: what a curve runs along; None for a scalar. needs: keys that a target with this metric must have.
+    """
+
+    name: str
+    measure: str
+    unit: str = ""
+    better: str | None = None
+    competing: str = "none"
+    over: str | None = None
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a measure makes, and what it asks of a target.
+
+    metrics: those that it makes, by name. named_by: the target's key that names those wanted; None where it makes them
+    all. takes_from: measures whose scalars it makes as well. needs: keys that a target must have. rules: JSON Schema of
+    keys of the target. cells: dotted keys that must be numbers in each cell. beside: what it is given beside a result
+    or a stream (see `metrics.inputs`). searches: whether it is given selections instead of results.
+    """
+
+    name: str
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    named_by: str | None = None
+    takes_from: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    rules: Mapping = field(default_factory=dict)
+    cells: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    searches: bool = False
+
+    @property
+    def allowed(self) -> list[str]:
+        """The metrics that a target of this measure may name."""
+        others = [measures()[name].metrics.values() for name in self.takes_from]
+        return [*(metric.name for each in others for metric in each if not metric.over), *self.metrics]
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """What a renderer draws, and what it asks of a target.
+
+    draws: `table` or `figure`. needs, rules: as of a measure. head: which every net must have that it draws.
+    prints: whether it is given the paper's own lines as well.
+    """
+
+    name: str
+    draws: str
+    needs: tuple[str, ...] = ()
+    rules: Mapping = field(default_factory=dict)
+    head: str | None = None
+    prints: bool = False
+
+
+def _declared(folder: str, name: str) -> dict[str, dict]:
+    """The literals called `name`, or `METRICS`, of the modules of a folder that have one of that name, by module."""
+    found = {}
+    for file in sorted((PACKAGE / folder).glob("[a-z]*.py")):
+        text = file.read_text(encoding="utf-8")
+        if f"\n{name} = " not in text:
+            continue
+        assigned = [node for node in ast.parse(text).body if isinstance(node, ast.Assign)]
+        literals = {node.targets[0].id: node.value for node in assigned if isinstance(node.targets[0], ast.Name)}
+        found[file.stem] = {key: ast.literal_eval(literals[key]) for key in (name, "METRICS") if key in literals}
+    return found
+
+
+@functools.cache
+def measures() -> dict[str, Measure]:
+    """All measures by name."""
+    found = {}
+    for name, literals in _declared("metrics", "MEASURE").items():
+        made = {key: Metric(key, name, **facts) for key, facts in literals.get("METRICS", {}).items()}
+        found[name] = Measure(name, made, **literals["MEASURE"])
+    return found
+
+
+@functools.cache
+def metrics() -> dict[str, Metric]:
+    """All metrics by name."""
+    return {name: metric for measure in measures().values() for name, metric in measure.metrics.items()}
+
+
+@functools.cache
+def renderers() -> dict[str, Renderer]:
+    """All renderers by name."""
+    found = _declared("targets", "RENDERER")
+    return {name: Renderer(name, **literals["RENDERER"]) for name, literals in found.items()}
+
+
+def metrics_of(target: Mapping) -> list[str]:
+    """The metrics that a target's measure makes for it."""
+    measure = measures()[target["measure"]]
+    if measure.named_by is None:
+        return list(measure.metrics)
+    named = target[measure.named_by]
+    return [named] if isinstance(named, str) else list(named)
+
+
+def _refused(other: Measure, measure: Measure) -> dict:
+    """The rule that none of another measure's metrics is asked of a measure."""
+    foreign = [name for name in other.metrics if name not in measure.allowed]
+    return {"not": {"enum": foreign, "description": f"a metric of measure {other.name}, not of {measure.name}"}}
+
+
+def complete(schema: dict) -> None:
+    """Add to the schema of a paper's file which metrics there are, and what each of all these asks of a target."""
+    definitions, selection = schema["$defs"], schema["properties"]["selection"]["properties"]
+    definitions["metric"] = {"enum": list(metrics())}
+    selection["metric"] = {
+        "enum": [name for name in measures()["selection"].allowed if metrics()[name].better == "larger"]
+    }
+    rules = definitions["target"]["allOf"] = []
+    for key, table in (("measure", measures()), ("render", renderers())):
+        for name, each in table.items():
+            properties = dict(each.rules)
+            if key == "measure" and each.named_by:
+                others = [_refused(other, each) for other in measures().values() if other is not each]
+                properties[each.named_by] = (
+                    {"items": {"allOf": others}} if each.named_by == "metrics" else {"allOf": others}
+                )
+            needed = {"required": list(each.needs), "properties": properties}
+            rules.append({"if": {"required": [key], "properties": {key: {"const": name}}}, "then": needed})
+    for name, metric in metrics().items():
+        if metric.needs:
+            wanted = {"required": ["measure", "metrics"], "properties": {"metrics": {"contains": {"const": name}}}}
+            rules.append({"if": wanted, "then": {"required": list(metric.needs)}})

@@ -1,0 +1,151 @@
+"""The command line: `clpapers <stage> --out FILE` makes one file of the pipeline, exactly as its rule does.
+
+The path says what is to be made; `config/` says how. The commands of rules/<stage>.smk stand in <stage>.py and are part
+of their jobs' code; those of people.py make no file of the pipeline. A module is imported by the command that needs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import importlib
+import sys
+from pathlib import Path
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; 0 on success, 1 where an audit fails, 2 where config or data do, with one line on stderr."""
+    options = _parser().parse_args(arguments)
+    from clpapers.cli.refusal import Refusal
+    from clpapers.config.refusals import ConfigError
+    from clpapers.provenance import ProvenanceError
+
+    try:
+        return _run(options) or 0
+    except (ConfigError, ProvenanceError, Refusal) as error:
+        print(f"clpapers: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:  # a full disk, a missing file, a folder without permission
+        place = error.filename or getattr(options, "out", None) or options.command
+        fault = f"{error.strerror or error}; {REMEDIES.get(error.errno, 'mend that')} and give the same command again"
+        print(f"clpapers: {place}: {fault}", file=sys.stderr)
+        return 2
+    except (MemoryError, RuntimeError) as error:
+        of_torch = "can't allocate memory" in str(error)  # which has no type for that
+        if not isinstance(error, MemoryError) and not of_torch:
+            raise
+        print(f"clpapers: {getattr(options, 'out', options.command)}: {SHORT_OF_MEMORY}", file=sys.stderr)
+        return 2
+
+
+def _run(options: argparse.Namespace) -> int | None:
+    if not options.makes:
+        return getattr(importlib.import_module("clpapers.cli.people"), options.command)(options)
+    from clpapers.cli.task import Task
+
+    task = Task(options)
+    getattr(importlib.import_module(f"clpapers.cli.{task.job.module}"), options.command)(task)
+    return None
+
+
+REMEDIES = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
+    errno.EROFS: "make it writable",
+    errno.EACCES: "make it readable and writable",
+    errno.EPERM: "make it readable and writable",
+    errno.ENOENT: "let Snakemake make it",
+    errno.ENOMEM: "run fewer jobs at once",
+}
+SHORT_OF_MEMORY = (
+    "memory did not suffice; run fewer jobs at once (snakemake --cores 1), or on a machine with more, "
+    "and give the same command again"
+)
+
+
+def _parser() -> argparse.ArgumentParser:
+    about = "make one file of the pipeline, exactly as its rule does, or tell of what was made"
+    parser = argparse.ArgumentParser(prog="clpapers", description=about)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+
+    def command(name: str, text: str, *, out: str | None = None) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=text, description=text)
+        if out:
+            sub.add_argument("--out", required=True, type=Path, metavar=out, help="the file to make")
+        sub.set_defaults(makes=out is not None)
+        return sub
+
+    for name, text, out, folder in (
+        ("dataset", "fetch, verify and decode a data set", "results/S/datasets/D.npz", "<dataset>"),
+        ("weights", "fetch and verify pre-trained weights", "results/S/weights/W.npz", "weights"),
+    ):
+        sub = command(name, text, out=out)
+        sub.add_argument("--data-folder", type=Path, default="data", help=f"your own copies, <folder>/{folder}/…")
+        sub.add_argument("--downloads", type=Path, default="downloads", help="where fetched files are kept")
+    for name, text, out in (
+        ("features", "make features of a data set's images", "results/S/datasets/D.npz"),
+        ("train", "train one cell's seeds", "results/S/runs/D/ORDER/LEARNER-HASH/seedsA-B.json"),
+    ):
+        sub = command(name, text, out=out)
+        sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="1: on a GPU, 0: on the CPU")
+        sub.add_argument("--gpu-mem-mb", type=int, default=0, metavar="MB", help="of its memory; 0: all of it")
+    command("stream", "permute a data set into a stream", out="results/S/streams/D/ORDER/seedK.npz")
+    command("entropy", "simulate stf's appendix E", out="results/S/streams/entropy/P-T.npz")
+    command("net", "describe the net a data set is learnt with", out="results/S/runs/nets/P/D.json")
+    for name, text, out in (
+        ("selection", "choose hyper-parameters from a grid", "results/S/selection/P/D-LEARNER.json"),
+        ("index", "list the cells, their factors and the targets they serve", "results/S/runs/index.csv"),
+        ("metrics", "measure what a target shows", "results/S/metrics/P/T.csv"),
+    ):
+        sub = command(name, text, out=out)
+        sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="where it was trained: 1: on the GPU")
+    command("table", "render a table", out="results/S/targets/P/T.csv")
+    command("figure", "render a figure", out="results/S/targets/P/T.pdf")
+    command("reported", "set reproduced beside reported", out="results/S/targets/P/T.reported.csv")
+    command("paired", "compare methods on the same streams", out="results/S/targets/P/T.paired.csv")
+    command("claims", "test a paper's claims on what was measured", out="results/S/targets/P/claims.csv")
+    sub = command("scorecard", "count the claims that hold", out="results/S/targets/scorecard.csv")
+    sub.add_argument("--papers", nargs="+", required=True, metavar="PAPER", help="whose claims to count")
+    sub = command("report", "make the report, a folder of static pages", out="results/S/report/index.html")
+    sub.add_argument("--papers", nargs="+", metavar="P", help="on which papers; those of config.yaml by default")
+    sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="where it was trained: 1: on the GPU")
+    sub = command("lineage", "tell the ancestry of a file, or of one number of a table")
+    sub.add_argument("file", type=Path)
+    sub.add_argument("--cell", metavar="ROW,COLUMN", help='of one number, as the CSV names it; quote a comma: "a, b",c')
+    form = sub.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="as JSON")
+    form.add_argument("--svg", type=Path, metavar="OUT.svg", help="as a picture")
+    sub = command("audit", "hash every file anew: what was edited, is stale, foreign or without a record")
+    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="these and what is behind them; default: all")
+    sub.add_argument("--scale", default=None)
+    sub.add_argument("--strict", action="store_true", help="fail on warnings too")
+    sub.add_argument("--json", action="store_true", help="as JSON")
+    for name, text in (
+        ("summary", "one page: what was built, where to look"),
+        ("targets", "every target: its command, its runs, its cost"),
+        ("desiderata", "every target: which of Farquhar and Gal's desiderata its runs meet"),
+    ):
+        sub = command(name, text)
+        sub.add_argument("--scale", default=None)
+        sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
+    sub = command("rehearse", "measure what each kind of cell costs, by a small part of its run")
+    sub.add_argument("names", nargs="*", metavar="PAPER/TARGET", help="cells of these alone; all if left out")
+    sub.add_argument("--scale", default=None)
+    sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
+    sub.add_argument("--seconds", type=float, default=1.0, help="of steps in a rehearsal, roughly")
+    sub.add_argument("--out", type=Path, metavar="FILE.csv", help="the table; results/S/costs.csv by default")
+    sub = command("export", "pack what was built, and all it came from, into a research object; or check one")
+    where = sub.add_mutually_exclusive_group(required=True)
+    where.add_argument("--out", type=Path, metavar="FILE.zip|FOLDER", help="the crate to write")
+    where.add_argument("--check", type=Path, metavar="FILE.zip|FOLDER", help="a crate to audit, wherever it is")
+    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="what to pack; all that is built if left out")
+    sub.add_argument("--scale", default=None)
+    sub.add_argument(
+        "--agent", default=None, metavar="NAME", help="who ran it; the authors in CITATION.cff if left out"
+    )
+    sub = command("doctor", "say what stands in the way of a build, and the remedy")
+    sub.add_argument("--scale", default=None)
+    sub = command("bench", "measure this machine: learners, stacking, overheads, streams, dry runs")
+    sub.add_argument("--quick", action="store_true", help="fewer repetitions")
+    return parser

@@ -1,0 +1,43 @@
+"""The commands of rules/claims.smk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clpapers.cli.task import Task
+
+
+def claims(task: Task) -> None:
+    """results/<scale>/targets/<paper>/claims.{csv,md,tex,html}, from the paper's claims and the targets they are on."""
+    import pandas as pd
+
+    from clpapers.targets.claims_table import render
+    from clpapers.targets.formats import write_table
+    from clpapers.targets.notes import notes_on
+    from clpapers.targets.verdicts import decide
+
+    of_paper, targets = task.job.subject
+    paper = task.out.parent.name
+    with task.recording(claims={claim.name: claim.spec for claim in of_paper}):
+        used = {f"{paper}/{target.name}": target for target in targets}
+        notes = {name: notes_on(task.plan, target, task.reduced(target)) for name, target in used.items()}
+        frames = {name: pd.read_csv(target.metrics) for name, target in used.items()}
+        standins = {name: note.standins for name, note in notes.items()}
+        verdicts = [decide(claim, frames, standins) for claim in of_paper]
+        specs = {name: target.spec for name, target in used.items()}
+        title = task.plan.titles[paper]
+        write_table(render(title, of_paper, verdicts, specs, notes), task.out.with_suffix(""))
+
+
+def scorecard(task: Task) -> None:
+    """results/<scale>/targets/scorecard.{csv,md,tex,html}, from the papers whose claims it counts."""
+    import pandas as pd
+
+    from clpapers.targets.claims_table import scorecard
+    from clpapers.targets.formats import write_table
+
+    papers = task.job.subject
+    with task.recording(papers=papers):
+        frames = {paper: pd.read_csv(file) for paper, file in zip(papers, task.job.inputs)}
+        write_table(scorecard(frames, task.plan.titles, task.plan.scale), task.out.with_suffix(""))

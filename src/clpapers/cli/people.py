@@ -1,0 +1,146 @@
+"""The commands for people: they tell of what was built, check it and pack it up, and make no file of the pipeline."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from clpapers import jobs
+from clpapers.cards import resolve_device
+from clpapers.cli.refusal import Refusal
+from clpapers.cli.task import plan_of
+from clpapers.config.files import CONFIG, read_yaml
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers, check_settings
+
+
+def lineage(options: argparse.Namespace) -> None:
+    """Print or draw a file's ancestry."""
+    from clpapers.report import lineage
+
+    if not options.file.is_file():
+        raise Refusal(f"{options.file}: no such file; build it with snakemake")
+    if options.cell is None:
+        node = lineage.tree(options.file)
+    else:
+        names = next(csv.reader([options.cell]), [])
+        plan = plan_of(options.file)
+        job = jobs.of(plan, options.file)
+        if len(names) != 2 or job.command != "table" or options.file not in job.outputs:
+            raise Refusal(
+                f"{options.file}: --cell {options.cell!r}: give a table, and ROW,COLUMN as its CSV names them"
+            )
+        node = lineage.of_cell(plan, job.subject, *names)
+    if options.svg:
+        lineage.picture(node, options.svg, lineage.ONE_BY_ONE if options.cell is None else lineage.OF_A_CELL)
+    else:
+        print(json.dumps(node, indent=1) if options.json else "\n".join(lineage.text(node)))
+
+
+def audit(options: argparse.Namespace) -> int:
+    """Print what is wrong with the files of a scale; 1 where anything fails."""
+    from clpapers.report import audit
+
+    scale = options.scale or check_settings(read_yaml(CONFIG / "config.yaml"))["scale"]
+    found, checked = audit.audit(audit.fitting(scale), options.names, strict=options.strict)
+    if not checked and not found:
+        raise Refusal(f"results/{scale}: nothing is built; snakemake all --cores --config scale={scale}")
+    print((audit.as_json if options.json else audit.text)(found, checked))
+    return int(any(severity == audit.FAILURE for severity, *_ in found))
+
+
+def _settings(options: argparse.Namespace) -> dict:
+    """What config.yaml says, but for the scale and the papers that are asked for."""
+    asked = {key: getattr(options, key, None) for key in ("scale", "papers")}
+    return check_settings(read_yaml(CONFIG / "config.yaml") | {key: value for key, value in asked.items() if value})
+
+
+def _configured(options: argparse.Namespace) -> Plan:
+    """The plan of config.yaml, or of the scale and the papers that are asked for."""
+    settings = _settings(options)
+    return Plan(settings["scale"], settings["papers"], cuda=resolve_device(settings["device"]) == "cuda")
+
+
+def summary(options: argparse.Namespace) -> None:
+    """Print one page on what was built."""
+    from clpapers.report.summary import page
+
+    print(page(_configured(options)))
+
+
+def targets(options: argparse.Namespace) -> None:
+    """Print a Markdown table of all targets."""
+    from clpapers.report.costs import table
+
+    print(table(_configured(options)))
+
+
+def rehearse(options: argparse.Namespace) -> None:
+    """Measure what the kinds of cells of targets cost."""
+    from clpapers.report import rehearsals
+
+    plan = _configured(options)
+    for name in options.names:
+        if name not in plan.targets:
+            raise Refusal(f"{name}: no target of this name; there are: {', '.join(plan.targets)}")
+    wanted = [plan.targets[name] for name in options.names] or plan.targets.values()
+    pairs = [pair for target in wanted for pair in target.cells]
+    pairs += [pair for target in wanted for _, search in target.selections for pair in search.points]
+    cells = list({cell.hash: cell for _, cell in pairs}.values())
+    out = options.out or Path("results") / plan.scale / "costs.csv"
+    rehearsals.rehearse(plan, cells, out, options.seconds)
+    print(out)
+
+
+def desiderata(options: argparse.Namespace) -> None:
+    """Print a Markdown table of the desiderata that targets meet."""
+    from clpapers.report.desiderata import table
+
+    print(table(_configured(options)))
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write a research object, or audit one: 1 where something in it is wrong."""
+    from clpapers.report import crate
+
+    try:
+        if options.check:
+            wrong, fingerprint = crate.check(options.check)
+            print("\n".join([f"{file}: {reason}" for file, reason in wrong] or [f"{options.check}: as recorded"]))
+            print(f"manifest SHA-256 {fingerprint}")
+            return 1 if wrong else 0
+        plan = _configured(options)
+        if options.names:
+            plan = Plan(plan.scale, all_papers(), cuda=plan.cuda)
+        fingerprint, missing = crate.export(plan, options.names, options.out, options.agent)
+    except crate.CrateError as error:
+        raise Refusal(str(error)) from None
+    print(f"{options.out}: manifest SHA-256 {fingerprint}")
+    if missing:
+        print(f"not built, so not in it: {', '.join(missing)}")
+    return 0
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """Print what a build would find here: 1 where it would not go through."""
+    from clpapers.report.doctor import page
+
+    settings = _settings(options)
+    text, fit = page(_configured(options), Path(settings["data_folder"]), Path(settings["downloads"]))
+    print(text)
+    return 0 if fit else 1
+
+
+def bench(options: argparse.Namespace) -> None:
+    """Run the scripts of benchmarks/ in turn, each in a process of its own."""
+    for part in ("learners", "stacking", "jobs", "streams", "dry_run"):
+        script = Path("benchmarks", f"bench_{part}.py")
+        if not script.is_file():
+            raise Refusal(f"{script}: no such file; run `clpapers bench` in the project's folder")
+        if subprocess.run([sys.executable, script, *(["--quick"] if options.quick else [])]).returncode:
+            raise Refusal(f"{script}: failed, see above")
+        print(flush=True)

@@ -1,0 +1,142 @@
+"""The commands of rules/runs.smk: training, selections, nets, and the index of all cells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from clpapers import provenance
+from clpapers.cli.refusal import Refusal
+
+if TYPE_CHECKING:
+    from clpapers.cli.task import Task
+
+
+def train(task: Task) -> None:
+    """results/<scale>/runs/<dataset>/<order>/<learner>-<hash>/seed<k>.json or seeds<a>-<b>.json
+
+    From the cell, the seeds and the file of the selection that some of the cell's values are read from, if any are.
+    """
+    import torch
+
+    from clpapers.datasets import arrays
+    from clpapers.runs import loop
+    from clpapers.runs.checkpoint import Checkpoint
+    from clpapers.runs.course import CourseError
+    from clpapers.streams.stream import load
+
+    cell, seeds, chosen = task.job.subject
+    spec = cell.spec
+    device, share = task.device()
+    with task.recording(
+        cell=spec, seeds=list(seeds), precision=spec["precision"], hardware=task.hardware(device)
+    ) as record:
+        train_split, test_split = (arrays.load(cell.dataset, split) for split in ("train", "test"))
+        classes = len(task.plan.datasets[spec["dataset"]]["classes"])
+        known = arrays.attributes(cell.dataset)
+        start = arrays.by_name(cell.weights) if cell.weights else None
+        data = loop.Data(train_split.x, train_split.y, test_split.x, test_split.y, classes, known, start)
+        loaded = {seed: load(cell.stream(seed), len(data.train_y)) for seed in seeds}
+        for file in chosen:
+            found = json.loads(file.read_text(encoding="utf-8"))
+            if found.get("search") != spec["selection"]:
+                raise Refusal(
+                    f"{file}: is of another search than config/ describes; delete it and let Snakemake make it"
+                )
+            spec = record["cell"] = fill(spec, found["selected"])
+        checkpoint = Checkpoint(task.out, _identity(record))
+        if not task.options.gpus:  # what did not fit now may: that depends on what else was running
+            fitted = {s: done for s, done in checkpoint.finished.items() if done is not None or len(s) > 1}
+            checkpoint.finished = fitted
+        record |= checkpoint.seconds | {"resumed": checkpoint.resumed, "earlier": checkpoint.earlier}
+        try:
+            results = loop.train(spec, data, loaded, device, checkpoint=checkpoint)
+        except CourseError as error:
+            raise Refusal(f"{task.out}: {error}") from None
+        if any("out_of_memory" in result for result in results):  # a result only of a GPU that was all the job's own
+            if not task.options.gpus:
+                raise MemoryError
+            if share and not share.whole:
+                checkpoint.remove()  # which would say so again
+                raise task.too_little(share)
+        text = json.dumps({"cell": spec, "seeds": results}, separators=(",", ":"))
+        provenance.write_text(task.out, text + "\n")
+        record["peak_device_bytes"] = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
+    checkpoint.remove()
+
+
+def fill(spec: dict, chosen: dict) -> dict:
+    """A cell's description with the `chosen` values, by dotted key, of those parts and options that it has."""
+    for key, value in chosen.items():
+        part, option = key.split(".")
+        if option in spec[part]:
+            spec = spec | {part: spec[part] | {option: value}}
+    return spec
+
+
+def _identity(record: dict) -> dict:
+    """What a run's bits depend on: two runs may share a checkpoint if they are equal in it."""
+    import numpy as np
+    import torch
+
+    return {
+        "code": record["code"],
+        "cell": record["cell"],
+        "seeds": record["seeds"],
+        "inputs": {entry["path"]: entry["sha256"] for entry in record["inputs"]},
+        "device": record["hardware"]["device"],
+        "processor": provenance.hardware()["processor"],
+        "versions": {"torch": torch.__version__, "numpy": np.__version__},
+    }
+
+
+def selection(task: Task) -> None:
+    """results/<scale>/selection/<paper>/<dataset>-<learner>.json, from the search."""
+    from clpapers.metrics.selection import choose
+
+    search = task.job.subject
+    with task.recording(selection=search.spec):
+        runs = {}
+        for _, cell in search.points:
+            files = task.plan.results(cell, search.seeds)
+            entries = [run for path in files for run in json.loads(path.read_text())["seeds"]]
+            runs[cell.hash] = [run for run in entries if run["seed"] in search.seeds]
+        chosen = choose(search.spec, search.published, [values for values, _ in search.points], runs)
+        provenance.write_text(task.out, json.dumps(chosen, indent=1, ensure_ascii=False) + "\n")
+
+
+def net(task: Task) -> None:
+    """results/<scale>/runs/nets/<paper>/<dataset>.json or <dataset>-<learner>.json; from data set, net and outputs."""
+    from clpapers.runs.nets import describe
+
+    name, spec, outputs = task.job.subject
+    facts = task.plan.datasets[name]
+    h, w, c = facts["shape"]
+    with task.recording(dataset=task.out.stem, net=spec):
+        described = describe(spec, (c, h, w), outputs, facts.get("attributes"))
+        provenance.write_text(task.out, json.dumps(described, indent=1, ensure_ascii=False) + "\n")
+
+
+def index(task: Task) -> None:
+    """results/<scale>/runs/index.csv: cell, path, seeds, targets, and every factor of the cell in a column."""
+    import pandas as pd
+
+    plan, rows = task.plan, []
+    for cell in plan.cells.values():
+        uses = [name for name, target in plan.targets.items() if any(c.hash == cell.hash for _, c in target.cells)]
+        uses += [search.name for search in plan.selections.values() if cell.hash in search.spec["points"]]
+        seeds = " ".join(path.stem for path in plan.results(cell))
+        factors = {f"{part}.{key}" if key else part: value for part, key, value in _flat(cell.spec)}
+        row = {"cell": cell.hash, "path": str(cell.folder), "seeds": seeds, "targets": " ".join(uses)}
+        rows.append(row | factors)
+    with task.recording():
+        provenance.write_text(task.out, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
+
+
+def _flat(spec: dict) -> Iterator[tuple]:
+    for part, value in spec.items():
+        if isinstance(value, dict):
+            yield from ((part, key, inner) for key, inner in value.items())
+        else:
+            yield part, "", value

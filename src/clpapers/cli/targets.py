@@ -1,0 +1,91 @@
+"""The commands of rules/targets.smk: tables, figures, reported beside reproduced, methods compared in pairs."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from clpapers import catalogue_metrics, provenance
+from clpapers.cli.refusal import Refusal
+
+if TYPE_CHECKING:
+    from clpapers.cli.task import Task
+    from clpapers.config.model import Target
+
+
+def table(task: Task) -> None:
+    """results/<scale>/targets/<paper>/<target>.{csv,md,tex,html}, from the target."""
+    from clpapers.targets.comparison import attach, compare, read_reported
+    from clpapers.targets.formats import write_table
+
+    target = task.job.subject
+    with task.recording(target=target.spec):
+        drawn, frame, notes = _drawn(task, *_printed(target))
+        if target.reported:  # the paper prints numbers, which stand beside its own
+            printed = read_reported(target.reported, target.paper, target.name)
+            drawn = attach(drawn, target.spec, compare(target.spec, frame, printed, notes), notes)
+        write_table(drawn, target.stem)
+
+
+def figure(task: Task) -> None:
+    """results/<scale>/targets/<paper>/<target>.{pdf,svg,png}, from the target."""
+    from clpapers.targets.figure import write_figure
+
+    with task.recording(target=task.job.subject.spec):
+        write_figure(_drawn(task)[0], task.job.subject.stem)
+
+
+def _drawn(task: Task, *printed: object) -> tuple:
+    """What the target's renderer makes, of which measurements and with which notes."""
+    import pandas as pd
+
+    from clpapers.desiderata import line
+    from clpapers.targets.notes import notes_on
+
+    target = task.job.subject
+    draw = importlib.import_module(f"clpapers.targets.{target.spec['render']}").render
+    notes = notes_on(task.plan, target, task.reduced(target), line(target, task.plan.datasets))
+    frame = pd.read_csv(target.metrics)
+    return draw(target.spec, frame, notes, *printed), frame, notes
+
+
+def _printed(target: Target) -> list:
+    """What a renderer that sets the paper's own lines into its table needs besides."""
+    from clpapers.targets.comparison import transcribed
+
+    if not catalogue_metrics.renderers()[target.spec["render"]].prints:
+        return []
+    if not target.reported:
+        raise Refusal(
+            f"config/reported/{target.paper}.csv: no lines of {target.name}, "
+            f"which {target.spec['render']} sets beside its own"
+        )
+    return [transcribed(target.reported, target.paper, target.name)]
+
+
+def reported(task: Task) -> None:
+    """results/<scale>/targets/<paper>/<target>.reported.csv, from the target."""
+    import pandas as pd
+
+    from clpapers.targets.comparison import compare, read_reported
+    from clpapers.targets.formats import to_csv
+    from clpapers.targets.notes import notes_on
+
+    target = task.job.subject
+    with task.recording(target=target.spec):
+        printed = read_reported(target.reported, target.paper, target.name)
+        notes = notes_on(task.plan, target, task.reduced(target))
+        compared = compare(target.spec, pd.read_csv(target.metrics), printed, notes)
+        provenance.write_text(task.out, to_csv(compared))
+
+
+def paired(task: Task) -> None:
+    """results/<scale>/targets/<paper>/<target>.paired.csv, from the target."""
+    import pandas as pd
+
+    from clpapers.targets.formats import to_csv
+    from clpapers.targets.paired import pairs
+
+    target = task.job.subject
+    with task.recording(target=target.spec):
+        provenance.write_text(task.out, to_csv(pairs(target.spec, pd.read_csv(target.metrics))))

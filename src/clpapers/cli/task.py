@@ -1,0 +1,88 @@
+"""What a command is told of the job that it does: its path resolved, its record, its device.
+
+Commands do not import what reads the configuration, for what they import is part of their jobs' code: to reword what is
+refused must not train anything anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from clpapers import jobs, provenance
+from clpapers.cli.refusal import Refusal
+from clpapers.config.files import CONFIG, read_yaml
+from clpapers.config.model import Target
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers, check_settings
+
+
+def plan_of(path: Path, *, cuda: bool = False) -> Plan:
+    """The plan of the scale a path lies in, over all papers there are, as the Snakefile makes it."""
+    if len(path.parts) < 3 or path.parts[0] != "results":
+        raise Refusal(f"{path}: not a path of the pipeline; it begins with results/<scale>/<stage>/")
+    return Plan(path.parts[1], all_papers(), cuda=cuda)
+
+
+class Task:
+    """The job that makes `options.out`.
+
+    plan: `plan_of` it. job: as `jobs` says.
+
+    Raises `Refusal` or `ConfigError` for a path that the command does not make.
+    """
+
+    def __init__(self, options: argparse.Namespace):
+        self.options, self.out = options, options.out
+        self.plan = plan_of(self.out, cuda=bool(getattr(options, "gpus", 0)))
+        papers = getattr(options, "papers", None)
+        if options.command == "report" and not papers:
+            papers = check_settings(read_yaml(CONFIG / "config.yaml"))["papers"]
+        self.job = jobs.of(self.plan, self.out, papers)
+        if self.job.command != options.command:
+            raise Refusal(f"{self.out}: clpapers {self.job.command} makes it, not {options.command}")
+
+    def recording(self, **facts: object) -> AbstractContextManager[dict]:
+        """The record of the job, with further facts."""
+        job = self.job
+        return provenance.recording(job.stage, job.outputs, job.inputs, job.code, settings=job.settings, **facts)
+
+    def reduced(self, target: Target) -> list[str]:
+        """How a target departs from the paper's scale, a line a difference."""
+        return jobs.reduced(target)
+
+    def device(self):
+        """The device to compute on, and the share that this process has of a GPU's memory, if of one that is known."""
+        import torch
+
+        from clpapers import cards
+
+        options = self.options
+        if not options.gpus:
+            return torch.device("cpu"), None
+        if options.gpu_mem_mb < 0:
+            raise Refusal(f"--gpu-mem-mb {options.gpu_mem_mb}: give megabytes, or 0 for all of a card")
+        share = cards.take(options.gpu_mem_mb)
+        if not torch.cuda.is_available():
+            raise Refusal("--gpus 1: PyTorch sees no GPU here; set device: cpu in config/config.yaml")
+        if share and share.fraction < 1:
+            torch.cuda.set_per_process_memory_fraction(share.fraction)  # so that it is this job that runs out of it
+        return torch.device("cuda"), share
+
+    def hardware(self, device) -> dict:
+        """What the record says of the device."""
+        import torch
+
+        return {"device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"}
+
+    def too_little(self, share) -> Refusal:
+        """That a GPU's memory ran out, and the remedy."""
+        if share is None or share.memory == share.card.memory:
+            free = "" if share is None else f" ({share.card.free} of {share.card.memory} MB were free)"
+            return Refusal(f"{self.out}: the GPU's memory ran out{free}; end what else uses it, or take another")
+        more = min(4 * share.memory, share.card.memory)
+        return Refusal(
+            f"{self.out}: {share.memory} MB of the GPU's {share.card.memory} MB did not suffice; a retry asks for "
+            f"more, and so does --set-resources {self.options.command}:gpu_mem_mb={more}"
+        )

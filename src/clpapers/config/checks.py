@@ -1,0 +1,277 @@
+"""Refuses what does not fit: an incomplete block, or a value that the data set, the net or the learner cannot have."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+
+from clpapers import catalogue_metrics as catalogue
+from clpapers.catalogue import Method
+from clpapers.config.facts import Facts
+from clpapers.config.layers import nested
+from clpapers.config.model import pretrained
+from clpapers.config.refusals import ConfigError, dotted, one_of
+from clpapers.config.schemas import schema, validate
+from clpapers.streams.chunks import CLASS_CHUNKS, chunks_of_classes, classes_of, overlapping_classes
+from clpapers.streams.oracles import shared_out
+from clpapers.streams.orders import canonical
+from clpapers.streams.restrictions import RESTRICTIONS
+
+# Of orders and nets: without them the hashes of other cells stay as they were.
+OPTIONAL = ("epochs", "cycles", "unpermuted_first", "init", "epsilon")
+
+
+def _with(facts: Facts, key: str) -> str:
+    """The data sets that have something, `cub200 or awa2`."""
+    return " or ".join(name for name, each in facts.datasets.items() if key in each)
+
+
+# --- blocks ----------------------------------------------------------------------------------------------------
+
+
+def complete(at: str, part: str, block: dict) -> None:
+    """Refuse an order, oracle or net without one of its options, or with one of another's."""
+    options, name = schema("paper")["$defs"][f"{part}_options"]["const"], block.get("name")
+    one_of(f"{at}: {part}.name", name, options)
+    for option in options[name]:
+        if option not in block and option not in OPTIONAL:
+            raise ConfigError(f"{at}: {part} {name} needs a value for '{option}'")
+    for option in block:
+        if option not in options[name] and option != "name":
+            raise ConfigError(f"{at}: {part} {name} takes no '{option}'; it takes {', '.join(options[name])}")
+
+
+def order(at: str, facts: Facts, written: dict, dataset: str) -> dict:
+    """An order in its one form; refused where it is incomplete or does not fit the data set."""
+    order = dict(written)
+    factor = order.pop("mu_sigma_factor", None)
+    if factor is not None and "mu_sigma" in order:
+        order["mu_sigma"] *= factor
+        if order["mu_sigma"] >= 0.5:
+            raise ConfigError(
+                f"{at}: order.mu_sigma_factor {factor} gives mu_sigma {order['mu_sigma']:.4g}; it must be less than 0.5"
+            )
+    complete(at, "order", order)
+    if order["name"] == "instances" and "instances" not in facts.datasets.get(dataset, {}):
+        raise ConfigError(f"{at}: order instances: {dataset} has none recorded, as {_with(facts, 'instances')} has")
+    try:
+        order = canonical(order)
+        chunks_of_classes(order, facts.classes(dataset), seed=0)
+        if order["name"] == "split_overlapping":
+            overlapping_classes(order, facts.classes(dataset), seed=0)
+    except ValueError as error:
+        raise ConfigError(f"{at}: {error}") from None
+    items = facts.most_items(dataset)
+    if order["length"] is not None and order["length"] > items:
+        raise ConfigError(f"{at}: order.length: {order['length']} is more than the {items} items")
+    return order
+
+
+def oracle(at: str, facts: Facts, oracle: dict, dataset: str) -> None:
+    """Refuse an oracle that is incomplete or does not fit the data set's classes."""
+    complete(at, "oracle", oracle)
+    classes = facts.classes(dataset)
+    if oracle["name"] == "split" and oracle["tasks"] > classes:
+        raise ConfigError(f"{at}: oracle.tasks: {oracle['tasks']} is more than the {classes} classes")
+    if oracle["name"] == "dominant_tasks":
+        try:
+            shared_out(oracle["shares"], classes)
+        except ValueError as error:
+            raise ConfigError(f"{at}: oracle: {error}") from None
+
+
+def net(at: str, facts: Facts, net: dict, dataset: str) -> None:
+    """Refuse a net that is incomplete, or that wants of a data set or of its weights what these do not have."""
+    complete(at, "net", net)
+    known, weights = facts.datasets[dataset], pretrained(net)
+    if "features" in known and net["name"] not in ("mlp", "exstream_mlp"):
+        raise ConfigError(f"{at}: net.name {net['name']}: {dataset} has features; take mlp or exstream_mlp")
+    if net.get("head") == "joint_embedding" and "attributes" not in known:
+        there = _with(facts, "attributes")
+        raise ConfigError(f"{at}: net.head joint_embedding: it needs attributes, which only {there} has")
+    if weights is None:
+        return
+    if "init" in net:
+        raise ConfigError(f"{at}: net.init: {net['init']!r} does not go with weights {net['weights']}")
+    one_of(f"{at}: net.weights", weights, facts.weights)
+    for key, found in (("width", net["width"]), ("channels", known["shape"][2])):
+        if found != facts.weights[weights][key]:
+            wanted = f"{key} {facts.weights[weights][key]}, not {found}"
+            raise ConfigError(f"{at}: net.weights {net['weights']} needs {wanted}; or write weights: none")
+
+
+def learner(file: Path, at: tuple, facts: Facts, label: str, options: dict, learners: dict) -> None:
+    """Refuse options that the method does not take, at the place `at` in `file`; `learners` are the paper's."""
+    one_of(f"{file}: {dotted(at)}", label, learners)
+    name = options.get("method", learners[label].get("method", label))
+    one_of(f"{file}: {dotted(at)}.method", name, facts.methods)
+    properties = facts.methods[name].options | {"method": {}, "cell": {}}
+    validate(options, {"type": "object", "additionalProperties": False, "properties": properties}, file, at)
+
+
+def takes(method: Method, key: str) -> bool:
+    """Whether a method has the option that a grid's `key` names, such as `learner.epochs`."""
+    options = method.options
+    for part in key.split(".")[1:]:
+        if part not in options:
+            return False
+        options = options[part].get("properties", {})
+    return True
+
+
+def piece(at: str, block: dict) -> None:
+    """Refuse a piece of a cell that the schema does not allow."""
+    validate(block, {"$defs": schema("paper")["$defs"], "$ref": "#/$defs/cell"}, at)
+
+
+# --- cells -----------------------------------------------------------------------------------------------------
+
+
+def parts(at: str, facts: Facts, method: Method, spec: dict) -> None:
+    """Refuse a cell that lacks a part, or a value of its learner, budget or evaluation."""
+    for option in method.options:
+        if option not in spec["learner"]:
+            raise ConfigError(f"{at}: learner {method.name} needs a value for '{option}'")
+    for part, options in schema("paper")["$defs"]["cell"]["properties"].items():
+        if part not in spec:
+            raise ConfigError(f"{at}: '{part}' is missing")
+        if options.get("$ref") in ("#/$defs/budget", "#/$defs/evaluation"):
+            for option in schema("paper")["$defs"][part]["properties"]:
+                optional = part == "evaluation" and option in ("batch", "every", "oracles", "shots", *facts.measured)
+                if option not in spec[part] and not optional:
+                    raise ConfigError(f"{at}: {part} needs a value for '{option}'")
+
+
+def cell(at: str, facts: Facts, method: Method, spec: dict) -> None:
+    """Refuse a cell, its order in its one form, whose parts do not fit each other or the data set."""
+    dataset, order, multiple = spec["dataset"], spec["order"], method.image_sides
+    net(at, facts, spec["net"], dataset)
+    _scaling(at, facts, spec)
+    for key, allowed in method.needs.items():
+        found = functools.reduce(lambda block, part: block[part], key.split("."), spec)
+        if found not in allowed:
+            raise ConfigError(f"{at}: learner {method.name} needs {key} {' or '.join(allowed)}, not {found}")
+    for key in spec["evaluation"]:
+        if key in facts.measured and key not in method.measures:
+            raise ConfigError(
+                f"{at}: evaluation.{key}: learner {method.name} does not measure it; write it in the cell of a learner "
+                f"that does, such as {facts.measured[key]}"
+            )
+    height, width, _ = facts.datasets[dataset]["shape"]
+    if height % multiple or width % multiple:
+        raise ConfigError(
+            f"{at}: learner {method.name} needs sides that are multiples of {multiple} pixels, not {height}×{width}"
+        )
+    if method.memory_of_classes:
+        slots = len(classes_of(order, facts.classes(dataset)))
+        if order["name"] in ("split_overlapping", "permuted_pixels"):
+            slots = order["tasks"] * order.get("per_task", facts.classes(dataset))
+        if spec["budget"]["memory"] < slots:
+            raise ConfigError(
+                f"{at}: budget.memory: {spec['budget']['memory']} is fewer than one item for each class of each "
+                f"task; take {slots} or more"
+            )
+    if "cycles" in order and method.tasks_once:
+        raise ConfigError(f"{at}: order.cycles: learner {method.name} needs tasks that come once; leave it out")
+
+
+def told(at: str, method: Method, spec: dict, oracle: dict) -> None:
+    """Refuse an oracle, in full, or a restriction that the learner or the order cannot have."""
+    learner, name = spec["learner"], spec["restriction"]["name"]
+    if RESTRICTIONS[name].test == "data" and spec["order"]["name"] not in CLASS_CHUNKS:
+        raise ConfigError(f"{at}: restriction {name} needs an order of {' or '.join(CLASS_CHUNKS)}")
+    if oracle["name"] == "entropy" and "changes" in method.looks_at:
+        raise ConfigError(f"{at}: learner {method.name} needs an oracle that names tasks, not entropy")
+    for option in method.by_tasks:
+        tasks = spec["order"].get("tasks", 1) if oracle["name"] == "chunks" else oracle.get("tasks", 1)
+        tasks = str(len(oracle["shares"]) if "shares" in oracle else tasks)
+        if tasks not in learner[option]:
+            raise ConfigError(f"{at}: learner.{option}: {tasks} tasks are not among {', '.join(learner[option])}")
+
+
+def _scaling(at: str, facts: Facts, spec: dict) -> None:
+    scaling, known = spec["scaling"], facts.datasets[spec["dataset"]]
+    if "features" in known and scaling != "none":
+        raise ConfigError(f"{at}: scaling {scaling}: {spec['dataset']} has features; take none")
+    if scaling == "imagenet" and known["shape"][2] != 3:
+        raise ConfigError(f"{at}: scaling imagenet: it needs 3 channels, {spec['dataset']} has {known['shape'][2]}")
+    if scaling in ("centred", "imagenet") and spec["order"]["name"] == "permuted_pixels":
+        raise ConfigError(f"{at}: scaling {scaling}: not with permuted_pixels; take unit or symmetric")
+
+
+# --- targets ---------------------------------------------------------------------------------------------------
+
+
+def target(at: str, spec: dict, datasets: Mapping) -> None:
+    """Refuse a target that lacks a key or names what there is not; `datasets` are those of the paper."""
+    for key in ("title", "caption", "section", "kind", "measure", "render"):
+        if key not in spec:
+            raise ConfigError(f"{at}: '{key}' is missing")
+    for key, there in (("measure", catalogue.measures()), ("render", catalogue.renderers())):
+        one_of(f"{at}.{key}", spec[key], there)
+    if catalogue.renderers()[spec["render"]].draws != spec["kind"]:
+        raise ConfigError(f"{at}.kind: render {spec['render']} draws no {spec['kind']}")
+    grid = spec.get("grid", {})
+    learners = grid.get("learner", [])
+    named = [(f"ratios[{i}]", learner) for i, pair in enumerate(spec.get("ratios", [])) for learner in pair]
+    named += [("ideal", spec["ideal"])] if spec.get("ideal") is not None else []
+    named += [("variants", variant) for variant in spec.get("variants", {})]
+    for key, learner in named:
+        if learner not in learners:
+            raise ConfigError(f"{at}.{key}: {learner!r} is not in the grid")
+    for key in ("rows", "columns"):
+        if spec.get(key, "dataset") not in ("row", "dataset", *grid):
+            there = ", ".join(grid) or "none"
+            raise ConfigError(f"{at}.{key}: {spec[key]!r} is not a factor of the grid: {there}")
+    for dataset in spec.get("per_class", []):
+        one_of(f"{at}.per_class", dataset, datasets)
+    if "desiderata" in spec and not grid.get("dataset"):
+        raise ConfigError(f"{at}.desiderata: it has no runs to declare them of; leave it out")
+
+
+def grid(at: str, facts: Facts, spec: dict, content: dict) -> None:
+    """Refuse a target's grid that names what the paper's `content` does not have, or leaves out what it does not."""
+    grid = spec["grid"]
+    for required in ("dataset", "learner"):
+        if required not in grid:
+            raise ConfigError(f"{at}.grid: '{required}' is missing; a cell needs a dataset and a learner")
+        for i, value in enumerate(grid[required]):
+            one_of(f"{at}.grid.{required}[{i}]", value, content.get(f"{required}s", {}))
+    methods = [facts.methods[content["learners"][label].get("method", label)] for label in grid["learner"]]
+    for key in grid:
+        if key.startswith("learner.") and not any(takes(each, key) for each in methods):
+            raise ConfigError(f"{at}.grid.{key}: none of {', '.join(grid['learner'])} takes it")
+    for key, values in grid.items():
+        for i, value in enumerate(values):
+            if key not in ("dataset", "learner") and not key.startswith("learner."):
+                piece(f"{at}.grid.{key}[{i}]", nested(key, value))
+    for i, left_out in enumerate(spec.get("without", [])):
+        for key, values in left_out.items():
+            for value in values:
+                if value not in grid.get(key, []):
+                    raise ConfigError(f"{at}.without[{i}].{key}: {value!r} is not in the grid")
+    for metric, learners in spec.get("undefined", {}).items():
+        one_of(f"{at}.undefined", metric, spec.get("metrics", []))
+        for learner in learners:
+            one_of(f"{at}.undefined.{metric}", learner, grid["learner"])
+
+
+def measured(at: str, measure: catalogue.Measure, spec: dict, usual: dict) -> None:
+    """Refuse a cell that lacks a number its measure needs, or whose costs its data set's `usual` net cannot explain."""
+    for key in measure.cells:
+        part, option = key.split(".")
+        found = spec[part].get(option)
+        if found is None and "name" in spec[part]:
+            wanted = f"{part}s of {option}, not {spec[part]['name']}"
+        elif not isinstance(found, int):
+            wanted = f"a number for {key}" + (f", not {found}" if found else "")
+        else:
+            continue
+        raise ConfigError(f"{at}: measure {measure.name} needs {wanted}")
+    for key in ("name", "width", "hidden") if "net" in measure.beside else ():
+        if spec["net"].get(key) != usual.get(key):
+            raise ConfigError(
+                f"{at}: costs are explained by the net of {spec['dataset']}; a learner with "
+                f"net.{key} {spec['net'][key]} has another"
+            )

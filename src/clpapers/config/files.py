@@ -1,0 +1,115 @@
+"""Reads the YAML files of config/: only what JSON has too, no key twice, nothing too deep or too large."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import yaml
+
+from clpapers.config.refusals import ConfigError, shown
+
+CONFIG = Path("config")
+DEEPEST, LARGEST = 30, 50_000  # levels of a YAML file; its values, an alias counted as all that it stands for
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML of what JSON has: mappings by text, lists, text, numbers, true, false and null.
+
+    Refuses what the plain loader takes: a key given twice, of which it would silently drop the first, a key that is no
+    text or not printable, ±∞, NaN and whole numbers that no count can be. A date is text.
+    """
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
+        try:
+            return super().construct_object(node, deep)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # such as `!!int x`
+            kind = node.tag.rpartition(":")[2]
+            problem = f"{shown(node.value)} is not of type {kind}"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from None
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict:
+    seen = set()
+    for key, _ in node.value:
+        problem = None
+        if key.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"):
+            problem = f"key {shown(key.value)} is not text; write it in quotes"
+        elif not key.value.isprintable():
+            problem = f"key {shown(key.value)} is not a line of text"
+        elif key.value in seen:
+            problem = f"key '{key.value}' stands twice"
+        if problem:
+            raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+        seen.add(key.value)
+    loader.flatten_mapping(node)
+    return loader.construct_mapping(node, deep=True)
+
+
+def _number(loader: _Loader, node: yaml.ScalarNode) -> float:
+    value = loader.construct_yaml_float(node)
+    if not math.isfinite(value):
+        raise yaml.constructor.ConstructorError(None, None, f"{node.value} is not a finite number", node.start_mark)
+    return value
+
+
+def _whole(loader: _Loader, node: yaml.ScalarNode) -> int:
+    value = loader.construct_yaml_int(node)
+    if abs(value) >= 2**31:
+        problem = f"{shown(node.value)} is beyond ±2147483647"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+    return value
+
+
+_Loader.yaml_constructors = {
+    f"tag:yaml.org,2002:{kind}": constructor
+    for kind, constructor in {
+        "null": yaml.CSafeLoader.construct_yaml_null,
+        "bool": yaml.CSafeLoader.construct_yaml_bool,
+        "int": _whole,
+        "float": _number,
+        "str": yaml.CSafeLoader.construct_yaml_str,
+        "timestamp": yaml.CSafeLoader.construct_yaml_str,
+        "seq": yaml.CSafeLoader.construct_yaml_seq,
+        "map": _mapping,
+    }.items()
+} | {None: yaml.CSafeLoader.construct_undefined}
+
+
+def _check_size(text: str) -> None:
+    """Refuse YAML that nests too deep or whose aliases stand for too much; read event by event, nothing is built."""
+    inside, sizes, anchored = [], [0], {}
+    for event in yaml.parse(text, _Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            inside.append(event.anchor)
+            sizes.append(1)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchored[inside.pop()] = size = sizes.pop()
+            sizes[-1] += size
+        elif isinstance(event, yaml.NodeEvent):
+            sizes[-1] += anchored.get(event.anchor, 1) if isinstance(event, yaml.AliasEvent) else 1
+        if len(inside) > DEEPEST:
+            raise yaml.composer.ComposerError(None, None, f"nests deeper than {DEEPEST} levels", event.start_mark)
+        if sizes[-1] > LARGEST:
+            problem = f"holds more than {LARGEST} values, aliases counted as what they stand for"
+            raise yaml.composer.ComposerError(None, None, problem, event.start_mark)
+
+
+def read_yaml(path: Path) -> dict:
+    """A YAML file as a dictionary; raises `ConfigError` naming file and line."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        _check_size(text)
+        content = yaml.load(text, _Loader)
+    except FileNotFoundError:
+        there = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
+        raise ConfigError(f"{path}: no such file; there are: {there}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        problem = getattr(error, "problem", None) or str(error)
+        line = f" line {error.problem_mark.line + 1}" if getattr(error, "problem_mark", None) else ""
+        raise ConfigError(f"{path}:{line} {problem}") from None
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path}: holds no keys; expected a mapping")
+    return content

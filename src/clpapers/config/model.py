@@ -1,0 +1,174 @@
+"""What a plan is made of: cells, selections of hyper-parameters, and targets, each with its files."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+from pathlib import Path
+
+from clpapers import catalogue_metrics as catalogue
+from clpapers.config.paths import RESULTS, dataset_path, stream_path, weights_path
+from clpapers.provenance import texts
+from clpapers.streams.orders import slug
+
+SELECTED = "selected"  # stands in a cell's description for a value that is read from a selection's file
+
+
+def digest(content: object) -> str:
+    """16 hexadecimal digits of the SHA-256 of the JSON form, keys sorted."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """Everything that decides a result except the seed; and under which restriction a target looks at the result.
+
+    view: one of the restrictions that the run is evaluated under (`runs.course.views`). No part of the hash: targets
+    that differ in it alone share their runs.
+    """
+
+    scale: str
+    spec: dict = dataclasses.field(hash=False)
+    hash: str
+    view: str = "none"
+
+    @classmethod
+    def of(cls, scale: str, spec: dict, view: str = "none") -> Cell:
+        """A cell from its complete description; its hash is that of its JSON form with sorted keys."""
+        return cls(scale, spec, digest(spec)[:10], view)
+
+    @property
+    def dataset(self) -> Path:
+        return dataset_path(self.scale, self.spec["dataset"])
+
+    @property
+    def weights(self) -> Path | None:
+        """The file of the weights that its net starts from; None where there are none."""
+        name = pretrained(self.spec["net"])
+        return weights_path(self.scale, name) if name else None
+
+    @functools.cached_property  # a job asks for it, and there may be very many
+    def slug(self) -> str:
+        """Its order's part of a path."""
+        return slug(self.spec["order"])
+
+    @functools.cached_property
+    def folder(self) -> Path:
+        place = RESULTS / self.scale / "runs" / self.spec["dataset"] / self.slug
+        return place / f"{self.spec['learner']['name']}-{self.hash}"
+
+    def stream(self, seed: int) -> Path:
+        return stream_path(self.scale, self.spec["dataset"], self.slug, seed)
+
+
+def pretrained(net: dict) -> str | None:
+    """Which weights of config/weights.yaml a net starts from; None where it starts from none."""
+    return None if net.get("weights", "none") == "none" else f"{net['name']}_{net['weights']}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Selection:
+    """The choice of a learner's hyper-parameters, on tasks and seeds that nothing else is reported of.
+
+    learner: the label that the paper's file gives it.
+    points: of the whole grid, its values by dotted key and the cell that is trained with them.
+    published: by dotted key, the values that the paper's file has.
+    per_class: whether a task's accuracy is the mean over its classes.
+    """
+
+    scale: str
+    paper: str
+    dataset: str
+    learner: str
+    metric: str
+    seeds: range
+    per_class: bool
+    points: tuple[tuple[dict, Cell], ...] = dataclasses.field(hash=False)
+    published: dict = dataclasses.field(hash=False)
+
+    @property
+    def name(self) -> str:
+        return f"{self.paper}/{self.dataset}-{self.learner}"
+
+    @property
+    def file(self) -> Path:
+        return RESULTS / self.scale / "selection" / f"{self.name}.json"
+
+    @property
+    def spec(self) -> dict:
+        """Everything that decides the choice."""
+        return {
+            "name": self.name,
+            "metric": self.metric,
+            "seeds": f"{self.seeds[0]}-{self.seeds[-1]}",
+            "per_class": self.per_class,
+            "grid": {key: list(dict.fromkeys(values[key] for values, _ in self.points)) for key in self.published},
+            "points": [cell.hash for _, cell in self.points],
+        }
+
+    def to_fill(self, cell: Cell) -> Cell:
+        """A cell whose values on the grid are those that the file will hold."""
+        spec = cell.spec
+        for key in self.published:
+            part, option = key.split(".")
+            if option in spec[part]:
+                spec = spec | {part: spec[part] | {option: SELECTED}}
+        return Cell.of(self.scale, spec | {"selection": self.spec}, cell.view)
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """One table or figure of one paper at one scale, resolved."""
+
+    scale: str
+    paper: str
+    name: str
+    spec: dict = dataclasses.field(hash=False)
+    seeds: range
+    cells: tuple[tuple[dict, Cell], ...] = dataclasses.field(hash=False, default=())  # (factors, cell)
+    streams: tuple[tuple[str, dict, int], ...] = dataclasses.field(hash=False, default=())  # (dataset, order, seed)
+    nets: tuple[dict, ...] = dataclasses.field(hash=False, default=())
+    selections: tuple[tuple[dict, Selection], ...] = dataclasses.field(hash=False, default=())  # (factors, selection)
+    reported: Path | None = None  # the file of printed numbers, where the paper prints any for this target
+
+    @property
+    def metrics(self) -> Path:
+        return RESULTS / self.scale / "metrics" / self.paper / f"{self.name}.csv"
+
+    @property
+    def stem(self) -> Path:
+        """The rendered files' path without its suffix."""
+        return RESULTS / self.scale / "targets" / self.paper / self.name
+
+    @property
+    def outputs(self) -> list[Path]:
+        """The rendered files."""
+        endings = ["csv", "md", "tex", "html"] if self.spec["kind"] == "table" else ["pdf", "svg", "png"]
+        endings += ["reported.csv"] if self.reported else []
+        endings += ["paired.csv"] if self.spec.get("paired") else []
+        return [self.stem.with_name(f"{self.name}.{ending}") for ending in endings]
+
+    @property
+    def digest(self) -> str:
+        """Of all in the config that decides the rendered files; a rule's param, so that an edit there rebuilds them."""
+        facts = [repr(catalogue.metrics()[metric]) for metric in catalogue.metrics_of(self.spec)]
+        return digest([self.spec, facts, self._made_of])
+
+    @property
+    def measured(self) -> dict:
+        """The keys that its metrics are made from: those that the code which measures it mentions, and no others."""
+        mentioned = texts(f"clpapers.metrics.{self.spec['measure']}") | texts("clpapers.metrics.inputs", alone=True)
+        return {key: value for key, value in self.spec.items() if key in mentioned}
+
+    @property
+    def measured_digest(self) -> str:
+        """Of all in the config that decides its metrics: a caption's edit measures nothing anew."""
+        return digest([self.measured, self._made_of])
+
+    @property
+    def _made_of(self) -> list:
+        cells = [(factors, cell.hash, cell.view) for factors, cell in self.cells]
+        chosen = [(factors, selection.spec, selection.published) for factors, selection in self.selections]
+        return [list(self.seeds), cells, self.streams, self.nets, chosen]

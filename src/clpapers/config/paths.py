@@ -1,0 +1,54 @@
+"""Where things stand below results/, and which seeds a file or a setting names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from clpapers.config.refusals import ConfigError
+from clpapers.streams.orders import slug
+
+RESULTS = Path("results")
+MOST = 1000  # seeds
+
+
+def dataset_path(scale: str, dataset: str) -> Path:
+    """Where a data set stands."""
+    return RESULTS / scale / "datasets" / f"{dataset}.npz"
+
+
+def weights_path(scale: str, weights: str) -> Path:
+    """Where pre-trained weights stand."""
+    return RESULTS / scale / "weights" / f"{weights}.npz"
+
+
+def stream_path(scale: str, dataset: str, order: dict | str, seed: int) -> Path:
+    """Where the permutation-index file of one stream stands; the order may be given by its part of the path."""
+    return (
+        RESULTS / scale / "streams" / dataset / (order if isinstance(order, str) else slug(order)) / f"seed{seed}.npz"
+    )
+
+
+def seed_range(text: str, at: str) -> range:
+    """`"0-19"`, standing at `at`, → range(0, 20); raises `ConfigError` for none and for too many."""
+    first, last = map(int, text.split("-"))
+    seeds = range(first, last + 1)
+    if not len(seeds):
+        raise ConfigError(f"{at}: '{text}' holds no seed; write first-last, first not above last")
+    if len(seeds) > MOST:
+        raise ConfigError(f"{at}: '{text}' holds {len(seeds)} seeds; take at most {MOST}")
+    return seeds
+
+
+def block_name(seeds: range) -> str:
+    """`seed3` for one seed, `seeds0-19` for a block."""
+    return f"seed{seeds[0]}" if len(seeds) == 1 else f"seeds{seeds[0]}-{seeds[-1]}"
+
+
+def block_seeds(name: str) -> range:
+    """The inverse of `block_name`; raises `ConfigError` for what is no such name."""
+    match = re.fullmatch(r"seeds?(\d+)(?:-(\d+))?", name)
+    if not match:
+        raise ConfigError(f"{name}: not the seeds of a file; a file is named like seed3 or seeds0-19")
+    first, last = match.groups()
+    return range(int(first), int(last or first) + 1)

@@ -1,0 +1,44 @@
+"""Reads the transcriptions config/reported/*.csv of the numbers that papers print, and checks them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from clpapers.config.refusals import ConfigError
+from clpapers.config.schemas import schema, validate
+
+
+def read_csv(
+    path: Path, rules: str = "reported", unique: tuple[str, ...] = ("target", "row", "column", "metric")
+) -> dict[str, dict[str, str]]:
+    """The lines of a CSV file by their place, such as `line 2`, checked by a schema: of a transcription by default.
+
+    rules: the schema's name; its required keys are the columns. unique: columns in which no two lines are the same.
+
+    Raises `ConfigError` naming file, line and column.
+    """
+    lines: dict[str, dict[str, str]] = {}
+    columns, seen = schema(rules)["additionalProperties"]["required"], {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            if reader.fieldnames != columns:
+                raise ConfigError(f"{path}: line 1 is not {','.join(columns)}")
+            for line in reader:
+                where = f"line {reader.line_num}"
+                if None in line or None in line.values():
+                    raise ConfigError(f"{path}: {where} does not have {len(columns)} columns; quote what holds a comma")
+                first = seen.setdefault(tuple(line[key] for key in unique), where)
+                if first != where:
+                    same = f"{', '.join(unique[:-1])} and {unique[-1]}"
+                    raise ConfigError(f"{path}: {where} is of the same {same} as {first}")
+                lines[where] = line
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except csv.Error as error:
+        raise ConfigError(f"{path}: line {reader.reader.line_num}: {error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    validate(lines, schema(rules), path)
+    return lines

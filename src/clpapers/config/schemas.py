@@ -1,0 +1,77 @@
+"""The JSON Schemas of the files in config/, and what a violation of one is called."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+
+import jsonschema
+import yaml
+
+from clpapers import catalogue_metrics as catalogue
+from clpapers.config.refusals import ConfigError, dotted, names, shown
+
+SCHEMAS = Path("workflow/schemas")
+
+
+@functools.cache
+def schema(name: str) -> dict:
+    """The JSON Schema of one kind of config file; of a paper's, with what metrics, measures and renderers declare."""
+    rules = yaml.load((SCHEMAS / f"{name}.schema.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+    if name == "paper":
+        catalogue.complete(rules)
+    return rules
+
+
+# To which 10.0 is no integer: as a count it would not do.
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    ),
+)
+
+
+def _complaint(error: jsonschema.ValidationError) -> str:
+    """One line for one schema violation: key, value, what is allowed."""
+    place, value, rule = dotted(error.absolute_path), error.instance, error.validator
+    text, asked = shown(value), error.validator_value
+    if rule == "additionalProperties":
+        known = sorted(error.schema.get("properties", {}))
+        unknown = sorted(set(value) - set(known))[0]
+        return f"{place}: unknown key '{unknown}'; allowed: {names(known, unknown)}"
+    if rule == "enum":
+        return f"{place}: {text} is not one of {names(asked, value)}"
+    if rule == "required":
+        missing = [name for name in asked if name not in value]
+        return f"{place}: '{missing[0]}' is missing"
+    if rule == "type":
+        kinds = " or ".join(asked) if isinstance(asked, list) else asked
+        hint = "; YAML reads 1e-3 as text, write 1.0e-3" if re.fullmatch(r"[-+]?[\d.]+[eE][-+]?\d+", str(value)) else ""
+        return f"{place}: {text} is not of type {kinds}{hint}"
+    if rule == "uniqueItems":
+        return f"{place}: {text} holds an entry twice"
+    if rule == "not":
+        return f"{place}: {text} is {asked['description']}"
+    bounds = {
+        "const": "must be",
+        "minimum": "must be at least",
+        "exclusiveMinimum": "must be greater than",
+        "maximum": "must be at most",
+        "exclusiveMaximum": "must be less than",
+        "pattern": "must have the form",
+        "minItems": "needs at least this many entries:",
+        "maxItems": "takes at most this many entries:",
+        "minLength": "needs at least this many characters:",
+        "minProperties": "needs at least this many keys:",
+    }
+    return f"{place}: {text} {bounds[rule]} {asked}" if rule in bounds else f"{place}: {error.message}"
+
+
+def validate(content: object, rules: dict, file: str | Path, at: tuple = ()) -> None:
+    """Raise `ConfigError` for the most telling violation of the schema `rules` in `content`, found in `file`."""
+    error = jsonschema.exceptions.best_match(_Validator(rules).iter_errors(content))
+    if error is not None:
+        error.path.extendleft(reversed(at))
+        raise ConfigError(f"{file}: {_complaint(error)}")

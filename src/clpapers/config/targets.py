@@ -1,0 +1,137 @@
+"""A paper's file, read and laid under what the scale says of it; its targets, resolved."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from clpapers import catalogue_metrics as catalogue
+from clpapers.config import checks
+from clpapers.config.facts import Facts
+from clpapers.config.files import CONFIG, read_yaml
+from clpapers.config.grid import Grid
+from clpapers.config.layers import merge
+from clpapers.config.model import Selection, Target
+from clpapers.config.paths import seed_range
+from clpapers.config.refusals import ConfigError, names, one_of, shown
+from clpapers.config.reported import read_csv
+from clpapers.config.schemas import schema, validate
+
+
+@dataclasses.dataclass
+class Paper:
+    """What a paper asks for at a scale.
+
+    nets, outputs: by data set, or `<data set>-<learner>`, the net it is learnt with and how many outputs that has.
+    """
+
+    title: str
+    targets: list[Target]
+    nets: dict[str, dict]
+    outputs: dict[str, int]
+    selections: dict[str, Selection]
+
+
+def paper_file(paper: str) -> Path:
+    """The file of a paper."""
+    return CONFIG / "papers" / f"{paper}.yaml"
+
+
+def read_paper(facts: Facts, paper: str) -> Paper:
+    """One paper at a scale; raises `ConfigError` for anything wrong in its file, its transcription or the scale's."""
+    file = paper_file(paper)
+    written, overlay = read_yaml(file), facts.settings.get("papers", {}).get(paper, {})
+    validate(written, schema("paper"), file)
+    validate(overlay, schema("paper"), facts.file, ("papers", paper))
+    for source, at, part in ((file, "paper", written), (facts.file, f"papers.{paper}.paper", overlay)):
+        if part.get("paper", paper) != paper:
+            raise ConfigError(f"{source}: {at}: {shown(part['paper'])} is not the file's name, {paper}")
+    for key in ("datasets", "learners", "targets"):
+        for name in overlay.get(key, {}):
+            one_of(f"{facts.file}: papers.{paper}.{key}", name, written.get(key, {}))
+    for name in written.get("datasets", {}):
+        one_of(f"{file}: datasets", name, facts.datasets)
+    for source, at, part in ((file, (), written), (facts.file, ("papers", paper), overlay)):
+        blocks = {at: part} | {(*at, "datasets", name): block for name, block in part.get("datasets", {}).items()}
+        for place, block in blocks.items():
+            for label, options in block.get("learners", {}).items():
+                checks.learner(source, (*place, "learners", label), facts, label, options, written.get("learners", {}))
+    numbered = _numbered(paper, written)
+    try:
+        return _resolved(Grid(facts, paper, file, merge(written, overlay)), numbered)
+    except ConfigError as error:
+        try:
+            _resolved(Grid(facts, paper, file, written), numbered)
+        except ConfigError:
+            raise error from None
+        fault = str(error).removeprefix(f"{file}: ")  # what is right without the scale's part is the scale's fault
+        raise ConfigError(f"{facts.file}: papers.{paper}: {fault}") from None
+
+
+def _numbered(paper: str, written: dict) -> dict[str, Path]:
+    """The file of printed numbers, of each target that has any."""
+    transcription = CONFIG / "reported" / f"{paper}.csv"
+    printed = read_csv(transcription) if transcription.is_file() else {}
+    for place, line in printed.items():
+        for key, known in (("paper", [paper]), ("target", written.get("targets", {}))):
+            if line[key] not in known:
+                there = names(known, line[key])
+                raise ConfigError(f"{transcription}: {place}.{key}: {shown(line[key])} is not one of {there}")
+    return {line["target"]: transcription for line in printed.values()}
+
+
+def _resolved(grid: Grid, numbered: dict[str, Path]) -> Paper:
+    paper = Paper(grid.content.get("title", grid.paper), [], {}, {}, grid.selections)
+    for dataset in grid.content.get("datasets", {}):
+        paper.nets[dataset] = grid.net(f"{grid.file}: datasets.{dataset}", dataset)
+        paper.outputs[dataset] = grid.outputs(dataset)
+    for name, spec in grid.content.get("targets", {}).items():
+        paper.targets.append(_target(grid, paper, spec | {"name": name}, numbered.get(name)))
+    return paper
+
+
+def _target(grid: Grid, paper: Paper, spec: dict, reported: Path | None) -> Target:
+    """A target of the paper, whose nets are added to the paper's."""
+    content, at = grid.content, f"{grid.file}: targets.{spec['name']}"
+    checks.target(at, spec, content.get("datasets", {}))
+    seeds = spec.get("seeds", content.get("seeds", grid.facts.settings["seeds"]))
+    seeds = seed_range(seeds, f"{at}.seeds" if "seeds" in spec else f"{grid.file}: seeds")
+    cells, selections = tuple(grid.cells(at, spec)), ()
+    measure, renderer = catalogue.measures()[spec["measure"]], catalogue.renderers()[spec["render"]]
+    if measure.searches:
+        selections = tuple((factors, grid.selection(factors["dataset"], factors["learner"])) for factors, _ in cells)
+        cells = ()
+    for _, cell in cells:
+        checks.measured(at, measure, cell.spec, paper.nets[cell.spec["dataset"]])
+    shown_streams = spec.get("streams", [])
+    streams = tuple(grid.stream(f"{at}.streams[{i}]", stream) for i, stream in enumerate(shown_streams))
+    told = [
+        stream | {"oracle": grid.oracle(f"{at}.streams[{i}]", stream["oracle"], stream["dataset"])}
+        for i, stream in enumerate(shown_streams)
+        if "oracle" in stream
+    ]
+    nets = {name: grid.net(f"{at}.nets[{i}]", name) for i, name in enumerate(spec.get("nets", []))}
+    for i, (name, net) in enumerate(nets.items()):
+        paper.nets[name], paper.outputs[name] = net, grid.outputs(name.partition("-")[0])
+        if renderer.head not in (None, net.get("head")):
+            raise ConfigError(
+                f"{at}.nets[{i}]: {name!r} has no head {renderer.head}; write <data set>-<learner> for a learner "
+                "whose net has one"
+            )
+    declared = {
+        dataset: merge(content["datasets"][dataset].get("desiderata", {}), spec.get("desiderata", {}))
+        for dataset in spec.get("grid", {}).get("dataset", [])
+    }
+    spec = spec | ({"streams": told} if told else {}) | ({"desiderata": declared} if any(declared.values()) else {})
+    return Target(
+        scale=grid.facts.scale,
+        paper=grid.paper,
+        name=spec["name"],
+        spec=spec,
+        seeds=seeds,
+        cells=cells,
+        streams=streams,
+        nets=tuple(nets.values()),
+        selections=selections,
+        reported=reported,
+    )

@@ -1,0 +1,97 @@
+"""The catalogue of methods: what is declared is read without importing it, and what is declared wrong is refused."""
+
+import subprocess
+import sys
+
+import pytest
+
+from clpapers.catalogue import DeclarationError, read
+
+DECLARED = """\
+\"\"\"A method.\"\"\"
+
+import nowhere
+
+DECLARATION = {
+    "options": {
+        "strength": {"type": "number", "minimum": 0, "examples": [1.0, 2.0]},
+        "loss": {"type": "object", "examples": [{"name": "mse"}]},
+    },
+    "looks_at": ["changes"],
+    "needs": {"budget.optimizer": ["sgd"]},
+    "looks": False,
+    "where": {"loss.name": {"mse": {"looks_at": ["tasks"], "image_sides": 4}}, "strength": {0: {"tasks_once": True}}},
+}
+
+nowhere.to(be, found)
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "method.py"
+    path.write_text(DECLARED)
+    return path
+
+
+def test_a_file_anywhere_is_read_and_never_executed(file):
+    method = read(file)
+    assert method.name == "method"
+    assert method.looks_at == ["changes"]
+    assert method.needs == {"budget.optimizer": ["sgd"]}
+    assert (method.looks, method.stackable, method.without_changes) == (False, True, None)
+
+
+def test_an_options_value_may_decide_what_is_declared(file):
+    method = read(file)
+    given = method.given({"strength": 1, "loss": {"name": "mse"}})
+    assert (given.looks_at, given.image_sides, given.tasks_once) == (["tasks"], 4, False)
+    given = method.given({"strength": 0, "loss": {"name": "bce"}})
+    assert (given.looks_at, given.image_sides, given.tasks_once) == (["changes"], 1, True)
+    assert method.given({"strength": {"samples": 3}, "loss": "mse"}).looks_at == ["changes"]
+
+
+def test_examples_are_complete_options(file):
+    assert read(file).examples() == [
+        {"strength": 1.0, "loss": {"name": "mse"}},
+        {"strength": 2.0, "loss": {"name": "mse"}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("DECLARATION =", "DECLARATIONS =", ":1: "),
+        ('"looks": False', '"looks": no', ":12: DECLARATION['looks']: no literal; write a text, "),
+        ('"looks": False', '"looks": "no"', ":12: DECLARATION['looks']: 'no' is not of type 'boolean'; write "),
+        ('"looks": False', '"looks_at": []', ":12: DECLARATION: 'looks_at' stands twice"),
+        ('"looks": False', '"stacks": False', ":5: DECLARATION: Additional properties are not allowed ('stacks' was "
+         "unexpected); it takes looks_at, "),
+        ('["changes"]', '["change"]', ":10: DECLARATION['looks_at'][0]: 'change' is not one of ['changes', 'tasks', "),
+        ('["sgd"]', '"sgd"', ":11: DECLARATION['needs']['budget.optimizer']: 'sgd' is not of type 'array'; write "),
+        ('"number"', '"numbers"', ":7: DECLARATION['options']['strength']['type']: "),
+        (', "examples": [1.0, 2.0]', "", ":7: DECLARATION['options']['strength']: 'examples' is a required property"),
+        ('"looks": False,', "**{},", ":12: DECLARATION[{}]: no literal"),
+        ('["changes"],', '["changes"]', ":10: not Python: "),
+        ('"looks": False', '"looks": "\0"', ":1: not Python: "),
+        ('"looks": False', f'"looks": {"[" * 500}', ":12: not Python: "),
+        ('DECLARATION = {', 'DECLARATION = 1 + {', ":5: DECLARATION["),
+        ('{0: {"tasks_once": True}}', '{0: {"where": {}}}', ":13: DECLARATION['where']['strength'][0]: "),
+    ],
+)  # fmt: skip
+def test_what_is_declared_wrong_is_refused_in_one_line(file, old, new, told):
+    assert old in DECLARED
+    file.write_text(DECLARED.replace(old, new))
+    with pytest.raises(DeclarationError) as refusal:
+        read(file)
+    assert str(refusal.value).startswith(f"{file}{told}")
+    assert "\n" not in str(refusal.value)
+
+
+def test_reading_all_methods_imports_neither_torch_nor_a_learner():
+    code = (
+        "import sys; from clpapers import catalogue; assert len(catalogue.methods()) > 20; "
+        "print([m for m in sys.modules if m == 'torch' or m.startswith('clpapers.runs')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

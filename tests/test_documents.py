@@ -1,0 +1,122 @@
+"""README and the pages of docs/ name only what there is: paths, links, commands, options, targets and cells."""
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+from clpapers.cli import main
+from clpapers.config import Plan, all_papers
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "config/README.md"], key=lambda page: page.as_posix()
+)
+FOLDERS = r"src|config|docs|tests|rules(?=/\w+\.smk)|workflow|profiles|envs|benchmarks"  # rules/table1 is a target
+PLACEHOLDER = re.compile(r"[<>…*$]|[A-Z]{3,}\b(?!\.md)")  # config/papers/NAME.yaml, profiles/…
+
+
+def page_id(page):
+    return page.relative_to(ROOT).as_posix()
+
+
+def code(page):
+    """Every code span and every line of a code block of a page, lines that end in a backslash joined."""
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^( *)```.*?\n(.*?)^\1```", text, re.M | re.S)
+    lines = [line.strip().removeprefix("$ ") for _, block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    spans = re.findall(r"`([^`\n]+)`", re.sub(r"^( *)```.*?^\1```", "", text, flags=re.M | re.S))
+    return lines + spans
+
+
+def expanded(word):
+    """A word of the shell with its braces expanded: `{a,b}.md` is `a.md` and `b.md`."""
+    parts = re.split(r"\{([^{}]*)\}", word)
+    choices = [part.split(",") if i % 2 else [part] for i, part in enumerate(parts)]
+    return ["".join(chosen) for chosen in itertools.product(*choices)]
+
+
+@pytest.fixture(scope="module")
+def plans():
+    scales = [file.stem for file in (ROOT / "config/scales").glob("*.yaml")]
+    return {scale: Plan(scale, all_papers()) for scale in scales}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_every_link_and_picture_leads_to_a_file(page):
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    local = [link.partition("#")[0] for link in links if not re.match(r"https?:|#", link)]
+    assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_every_path_of_the_project_exists(page):
+    words = {word.strip("`,;:()\"'") for span in code(page) for word in span.split()}
+    paths = {word for word in words if re.match(rf"({FOLDERS})/", word) and not PLACEHOLDER.search(word)}
+    assert [path for word in paths for path in expanded(word) if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_every_command_of_clpapers_is_one_and_has_its_options(page, capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    known = re.findall(r"^ {4}(\w+)\b", capsys.readouterr().out, re.M)
+    used = [m.group(1) for span in code(page) if (m := re.match(r"clpapers ((?![A-Z<…])\S.*)", span))]
+    wrong = []
+    for command, *words in (line.partition("#")[0].split() for line in used):
+        if command not in known:
+            wrong.append(f"clpapers {command}")
+            continue
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        options = re.findall(r"--[\w-]+", capsys.readouterr().out)
+        wrong += [f"clpapers {command} {word}" for word in words if word.startswith("--") and word not in options]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_every_goal_of_make_is_one(page):
+    goals = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    used = [m.group(1) for span in code(page) if (m := re.fullmatch(r"make(?: +([a-z]+))?(?:\s+#.*)?", span))]
+    assert [goal for goal in used if goal and goal not in goals] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_every_result_is_one_that_is_planned(page, plans):
+    words = {word.strip("`,;:()\"'") for span in code(page) for word in span.split()}
+    paths = [path for word in words if re.match(r"results/\w+/\w", word) for path in expanded(word)]
+    wrong = []
+    for path in (path for path in paths if not PLACEHOLDER.search(path)):
+        scale, stage, *parts = Path(path).parts[1:]
+        if scale not in plans:
+            wrong.append(f"{path}: no scale {scale}")
+        elif stage in ("targets", "metrics") and len(parts) == 2:
+            target = f"{parts[0]}/{parts[1].partition('.')[0]}"
+            if target not in plans[scale].targets and parts[1].partition(".")[0] != "claims":
+                wrong.append(f"{path}: no target {target}")
+        elif stage == "runs" and len(parts) == 4:
+            cell = parts[2].rpartition("-")[2]
+            if cell not in plans[scale].cells:
+                wrong.append(f"{path}: no cell {cell}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_every_target_is_one(page, plans):
+    targets = plans["paper"].targets
+    papers = {name.partition("/")[0] for name in targets}
+    named = [m.group() for span in code(page) if (m := re.fullmatch(rf"({'|'.join(papers)})/(?!\S*[.*])\w+", span))]
+    assert [name for name in named if name not in targets] == []
+
+
+def test_the_page_of_targets_has_every_target_with_its_command_and_its_runs(plans):
+    plan = plans["paper"]
+    expected = []
+    for name, target in plan.targets.items():
+        runs = [file for _, cell in target.cells for file in plan.results(cell, target.seeds)]
+        runs += [f for _, search in target.selections for _, cell in search.points for f in plan.results(cell)]
+        expected.append([name, f"`snakemake {target.outputs[0]} --cores`", str(len(runs))])
+    lines = (ROOT / "docs/targets.md").read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")][:3] for line in lines if line.startswith("| ")]
+    assert sorted(row for row in rows if "/" in row[0]) == sorted(expected)
