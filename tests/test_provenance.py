@@ -262,7 +262,8 @@ MODULES = {
     "commands": (
         "from typing import TYPE_CHECKING\n\nfrom toy import loop\nfrom toy import plot\n\n"
         "if TYPE_CHECKING:\n    from toy import draw\n\nTIMES = 3\n\n\n"
-        "def train(task: draw) -> None:\n    return _rounds()\n\n\ndef _rounds():\n    return [loop.loop(i) for i in range(TIMES)]\n\n\n"
+        "def train(task: draw) -> None:\n    return _rounds()\n\n\n"
+        "def _rounds():\n    return [loop.loop(i) for i in range(TIMES)]\n\n\n"
         "def show():\n    return plot\n"
     ),
 }
