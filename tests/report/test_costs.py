@@ -217,7 +217,7 @@ def test_predictions_import_no_torch():
     """Not even by what they import in turn, so that a workflow may ask while it is read."""
     asked = (
         "import sys\n"
-        "from clpapers.config import Plan\n"
+        "from clpapers.config.plan import Plan\n"
         "from clpapers.report import costs\n"
         "print(len(costs.predict(Plan('paper', ['streaming']))), 'torch' in sys.modules)"
     )
