@@ -29,7 +29,7 @@ ITEMS = 1300  # of a task, where a step is a whole task and its cost grows with 
 TEST_ITEMS = 500  # of a task: at least a batch as the loop has it
 MANY = 50  # tasks or task changes
 SEGMENTS = 6  # the parts of a stream in which steps are taken
-FEW = 3  # steps of a segment that are taken in any case, or one fewer where they take long
+FEW = 3  # steps of a segment that are taken in any case, or one or two fewer where they take long
 LONG = 10.0  # seconds of a rehearsal; one that is shorter is repeated with four repetitions, a longer one with two
 EVENT = 5.0  # a step that takes so many times the median of its segment is something that happens once
 APART = 0.005  # seconds: after a test or a test batch that took n times this, the next n are left out
@@ -199,10 +199,11 @@ class Steps:
         if k not in self.spent:
             return False
         spent = self.spent[k]
-        long = sum(spent) > self.seconds
+        took = sum(spent)
         if place == self.sizes[k] - 1:
-            return not long
-        return len(spent) == place and (place < (FEW - long) or sum(spent) < self.allowed)
+            return not place or took <= self.seconds
+        few = FEW - (took > self.seconds) - (took > 5 * self.seconds)
+        return len(spent) == place and (place < few or took < self.allowed)
 
     def note(self, t: int, seconds: float) -> None:
         """Note how long step t took."""
