@@ -21,7 +21,7 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "runs/test_regularisers.py",
     "runs/test_resnet18.py",
     "runs/test_resnet_decoder.py",
-    "runs/test_task_tests.py",
+    "runs/evaluation/test_tasks.py",
     "runs/test_vcl.py",
     "runs/test_vgr.py",
     "targets/test_claims_table.py",

@@ -41,6 +41,16 @@ def lineage(options: argparse.Namespace) -> None:
         print(json.dumps(node, indent=1) if options.json else "\n".join(lineage.text(node)))
 
 
+def cell(options: argparse.Namespace) -> None:
+    """Print every value of a cell with the file and line that say it, and the layer; or why it is as it is."""
+    from clpapers.config.origins import origins
+
+    found = origins(_settings(options)["scale"], options.hash)
+    rows = [(key, value if isinstance(value, str) else json.dumps(value), *rest) for key, value, *rest in found]
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    print("\n".join("  ".join([*map(str.ljust, row, widths), row[3]]) for row in rows))
+
+
 def audit(options: argparse.Namespace) -> int:
     """Print what is wrong with the files of a scale; 1 where anything fails."""
     from clpapers.report import audit

@@ -46,7 +46,10 @@ def _drawn(task: Task, *printed: object) -> tuple:
     draw = importlib.import_module(f"clpapers.targets.{target.spec['render']}").render
     notes = notes_on(task.plan, target, task.reduced(target), line(target, task.plan.datasets))
     frame = pd.read_csv(target.metrics)
-    return draw(target.spec, frame, notes, *printed), frame, notes
+    try:
+        return draw(target.spec, frame, notes, *printed), frame, notes
+    except ValueError as error:
+        raise Refusal(f"{task.out}: {error}") from None
 
 
 def _printed(target: Target) -> list:

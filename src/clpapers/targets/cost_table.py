@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from clpapers.config.refusals import ConfigError
 from clpapers.metrics.cost import MB, METRICS
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import clocks, failures, numbers
@@ -55,7 +54,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame
         `decimals` (a number), and `ratios`, pairs of learners whose times are divided.
     data: columns `dataset`, `learner`, `seed`, `metric`, `value`, `hardware`, as measured by `cost`.
     printed: the paper's lines (`comparison.transcribed`): its `training_seconds`, and in those of the kind `formula`
-        the memory that each row needs, in numbers. ConfigError for a formula that cannot be evaluated.
+        the memory that each row needs, in numbers. ValueError for a formula that cannot be evaluated.
     """
     measured = numbers(target, data, notes)
     formulas = {
@@ -139,9 +138,7 @@ def _predicted(measured: pd.DataFrame, formulas: dict[tuple[str, str], str]) -> 
             try:
                 count = evaluate(formula, {name: symbols[name] for name in SYMBOLS})
             except ValueError as error:
-                raise ConfigError(
-                    f"{line['row']}: {phase}: {error}; see the paper's file in config/reported/"
-                ) from None
+                raise ValueError(f"{line['row']}: {phase}: {error}; see the paper's file in config/reported/") from None
             lines.append(_line(line, line["row"], f"{phase}_formula", count * symbols["bytes"] / MB))
     return pd.DataFrame(lines, columns=measured.columns)
 

@@ -1,0 +1,57 @@
+"""What a claim of a paper is: a sentence, and the comparisons of numbers that decide it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+TRENDS = ("increasing", "decreasing")
+CURVE = ("time", "task")  # columns of a curve: no factors of the grid, so that only what is measured shows their levels
+SOURCE = ("target", "metric", "take")  # keys of a side that are no factors
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """One of the numbers that a claim compares: a metric of one cell, of which each seed has a value.
+
+    take: what of a seed's rows is its value, where it has several, such as those of a curve.
+    runs: whether the scale has such a cell. dataset: that cell's.
+    stream: data set and order of its cell; None where it is not measured on runs.
+    """
+
+    target: str
+    metric: str
+    take: str
+    levels: Mapping = dataclasses.field(hash=False)
+    runs: bool
+    dataset: str | None
+    stream: tuple[str, str] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One comparison: of `sides[0]` with `sides[1]` or with `number`, or the trend along all of `sides`."""
+
+    sides: tuple[Side, ...]
+    number: float | None = None
+
+    @property
+    def paired(self) -> bool:
+        """Whether both sides were measured on the same streams, so that their seeds are pairs."""
+        return len({side.stream for side in self.sides}) == 1 and self.sides[0].stream is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """One claim of a paper: what the file says of it, and its parts at a scale."""
+
+    paper: str
+    name: str
+    spec: Mapping = dataclasses.field(hash=False)
+    parts: tuple[Part, ...]
+
+    @property
+    def targets(self) -> list[str]:
+        """The names, with their papers', of the targets whose metrics decide it."""
+        sides = [self.spec["of"], self.spec["than"] if isinstance(self.spec.get("than"), dict) else {}]
+        return list(dict.fromkeys(f"{self.paper}/{side.get('target', self.spec['target'])}" for side in sides))
