@@ -27,7 +27,7 @@ from clpapers.runs import loop
 SECONDS = 3.0  # that a cell takes, roughly
 DEAREST = 10.0  # seconds of the shortest cell that is run
 REPEATS = 8  # of what a learner repeats: rehearsals repeat it once and three times
-VALUES = 50_000  # of an item; larger ones take minutes a task
+VALUES, WIDTH = 50_000, 32  # of an item and of a net with convolutions; of larger ones a step alone takes seconds
 
 
 def shortened(spec: dict, real: Sizes, per_class: int) -> tuple[dict, Sizes]:
@@ -80,7 +80,8 @@ def main() -> None:
     plan, rng = Plan("paper", all_papers()), generator(options.draw, "held out")
     of_learner: dict[str, list] = {}
     for cell in plan.cells.values():
-        if np.prod(plan.datasets[cell.spec["dataset"]]["shape"]) < VALUES:
+        small = np.prod(plan.datasets[cell.spec["dataset"]]["shape"]) <= VALUES
+        if small and cell.spec["net"].get("width", 0) <= WIDTH:
             of_learner.setdefault(cell.spec["learner"]["name"], []).append(cell)
     lines, names = [], sorted(of_learner)
     while len(lines) < options.cells:
