@@ -89,6 +89,23 @@ def targets(options: argparse.Namespace) -> None:
     print(table(_configured(options)))
 
 
+def rehearse(options: argparse.Namespace) -> None:
+    """Measure what the kinds of cells of targets cost."""
+    from clpapers.report import rehearsals
+
+    plan = _configured(options)
+    for name in options.names:
+        if name not in plan.targets:
+            raise Refusal(f"{name}: no target of this name; there are: {', '.join(plan.targets)}")
+    wanted = [plan.targets[name] for name in options.names] or plan.targets.values()
+    pairs = [pair for target in wanted for pair in target.cells]
+    pairs += [pair for target in wanted for _, search in target.selections for pair in search.points]
+    cells = list({cell.hash: cell for _, cell in pairs}.values())
+    out = options.out or Path("results") / plan.scale / "costs.csv"
+    rehearsals.rehearse(plan, cells, out, options.seconds)
+    print(out)
+
+
 def desiderata(options: argparse.Namespace) -> None:
     """Print a Markdown table of the desiderata that targets meet."""
     from clpapers.report.desiderata import table
