@@ -13,15 +13,18 @@ class Clock:
     """A stopwatch that runs from its making on, but for the tests.
 
     A GPU works behind the program that feeds it, so the clock waits for it where it stops and goes on, and nowhere
-    else: steps are not slowed. `seconds` is the time up to where it was last stopped; an unpickled one goes on there.
+    else: steps are not slowed. `seconds` is the time up to where it was last stopped; a restored one goes on there.
     """
 
     def __init__(self, device: torch.device, seconds: float = 0.0):
         self.device, self.seconds = device, seconds
         self.started = self._now()
 
-    def __reduce__(self) -> tuple:
-        return Clock, (self.device, self.seconds)
+    def __getstate__(self) -> dict:
+        return {"device": self.device, "seconds": self.seconds}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__init__(**state)
 
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:
