@@ -46,19 +46,25 @@ from clpapers.metrics.inputs import inputs_of
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 on success, 1 where an audit fails, 2 where config or data do, with one line on stderr."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # a terminal may have no ‘, and a file's name any byte
     options = _parser().parse_args(arguments)
     try:
         return options.run(options) or 0
     except (ConfigError, provenance.ProvenanceError, Refusal) as error:
-        print(f"clpapers: {error}", file=sys.stderr)
+        lines = map(provenance.escaped, str(error).split("\n  "))  # of a data set, a line a source
+        print("clpapers: " + "\n  ".join(lines), file=sys.stderr)
         return 2
     except OSError as error:  # a full disk, a missing file, a folder without permission
         place = error.filename or getattr(options, "out", None) or options.command
         fault = f"{error.strerror or error}; {REMEDIES.get(error.errno, 'mend that')} and give the same command again"
-        print(f"clpapers: {place}: {fault}", file=sys.stderr)
+        print(f"clpapers: {provenance.shown(place)}: {fault}", file=sys.stderr)
         return 2
     except (MemoryError, RuntimeError) as error:
         of_torch = "can't allocate memory" in str(error)  # which has no type for that
+        if isinstance(error, RecursionError):
+            print(f"clpapers: {options.command}: what it reads nests, or descends, too deep", file=sys.stderr)
+            return 2
         if not isinstance(error, MemoryError) and not of_torch:
             raise
         print(f"clpapers: {getattr(options, 'out', options.command)}: {SHORT_OF_MEMORY}", file=sys.stderr)
@@ -86,7 +92,9 @@ class Refusal(Exception):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="clpapers", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="clpapers", description="make one file of the pipeline, exactly as its rule does"
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
 
     def command(name: str, function, text: str, *, out: str | None = None) -> argparse.ArgumentParser:
@@ -638,7 +646,7 @@ def lineage(options: argparse.Namespace) -> None:
     if options.cell is None:
         node = lineage.tree(options.file)
     else:
-        names = next(csv.reader([options.cell]), [])
+        names = next(csv.reader([options.cell]), []) if options.cell.isprintable() else []
         plan, target = _target(options.file)
         if len(names) != 2 or options.file not in target.outputs or options.file.stem != target.name:
             raise Refusal(
@@ -648,7 +656,8 @@ def lineage(options: argparse.Namespace) -> None:
     if options.svg:
         lineage.picture(node, options.svg, lineage.ONE_BY_ONE if options.cell is None else lineage.OF_A_CELL)
     else:
-        print(json.dumps(node, indent=1) if options.json else "\n".join(lineage.text(node)))
+        lines = map(provenance.escaped, lineage.text(node))
+        print(json.dumps(node, indent=1) if options.json else "\n".join(lines))
 
 
 def audit(options: argparse.Namespace) -> int:
