@@ -178,8 +178,6 @@ def read_record(output: Path | str) -> dict:
         if path.stat().st_size > LARGEST_RECORD:
             raise ValueError(f"over {LARGEST_RECORD} bytes")
         record = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(record, dict):
-            raise ValueError("JSON, but no object")
         if fault := fault_of(record):
             raise ValueError(fault)
     except FileNotFoundError:
@@ -192,8 +190,10 @@ def read_record(output: Path | str) -> dict:
     return record
 
 
-def fault_of(record: dict) -> str:
+def fault_of(record: object) -> str:
     """What of a record is not as `recording` writes it; empty where all is."""
+    if not isinstance(record, dict):
+        return "JSON, but no object"
     for key, check in FORM.items():
         if key not in record:
             return f"it lacks {key!r}"

@@ -197,7 +197,7 @@ def test_sparse_members_and_sizes_that_are_none(records, tmp_path, memory):
     path = tmp_path / "x.tar"
     path.write_bytes(pax(**records) + header(size=b"%011o\0" % 4) + b"abcd".ljust(2048, b"\0"))
     try:
-        assert read_all(path) == {"a": b"abcd"}  # where nobody could take it for sparse
+        assert read_all(path).keys() == {"a"}  # where nobody could take it for sparse
     except SourceError as error:
         said = str(error)
     else:

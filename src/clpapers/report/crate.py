@@ -26,8 +26,7 @@ import yaml
 from rocrate.rocrate import ROCrate
 
 from clpapers.config import Plan, Target
-from clpapers.datasets.files import BROKEN
-from clpapers.provenance import read_record, record_path, sha256, write_atomically
+from clpapers.provenance import escaped, fault_of, read_record, record_path, seal, sha256, write_atomically
 from clpapers.report.costs import ancestry
 
 METADATA, MANIFEST = "ro-crate-metadata.json", "manifest-sha256.txt"
@@ -343,7 +342,9 @@ def check(path: Path) -> tuple[list[Finding], str]:
                         texts[name], digests[name] = text, hashlib.sha256(text).hexdigest()
                     else:
                         digests[name] = hashlib.file_digest(stream, "sha256").hexdigest()
-            except (*BROKEN, OSError) as error:
+            except CrateError:
+                raise
+            except Exception as error:  # a forged zip can break its reader in any way
                 wrong.append((name, f"cannot be read ({error})"))
     for needed in (METADATA, MANIFEST):
         if needed not in texts:
@@ -352,12 +353,7 @@ def check(path: Path) -> tuple[list[Finding], str]:
     wrong += _against_manifest(digests, texts[MANIFEST])
     wrong += _against_metadata(digests, texts[METADATA])
     wrong += _against_records(digests, texts)
-    return [(_printable(file), _printable(reason)) for file, reason in dict.fromkeys(wrong)], fingerprint
-
-
-def _printable(text: str) -> str:
-    """`text` without what a forged name could tell a terminal to do."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+    return [(escaped(file), escaped(reason)) for file, reason in dict.fromkeys(wrong)], fingerprint
 
 
 @contextlib.contextmanager
@@ -372,26 +368,37 @@ def _opened(path: Path) -> Iterator[tuple[dict[str, Callable[[], IO[bytes]]], li
                 found[each.relative_to(path).as_posix()] = lambda each=each: each.open("rb")
         yield found, wrong
         return
+    if path.exists() and not path.is_file():
+        raise CrateError(f"{path}: no file and no folder; name a crate of `clpapers export`")
     try:
         archive = zipfile.ZipFile(path)
-    except zipfile.BadZipFile as error:
+    except OSError:
+        raise
+    except Exception as error:  # a forged zip can break its reader in any way
         raise CrateError(f"{path}: no zip, or damaged ({error}); export it or fetch it anew") from None
     with archive:
-        entries, wrong = [info for info in archive.infolist() if not info.is_dir()], []
+        entries, found, wrong = archive.infolist(), {}, []
         if sum(info.file_size for info in entries) > LARGEST:
             raise CrateError(f"{path}: unpacks to over {LARGEST} bytes; it is not a crate of `clpapers export`")
-        found = {}
         for info in entries:
-            pure = PurePosixPath(info.filename)
-            if pure.is_absolute() or ".." in pure.parts or "\\" in info.filename or pure.as_posix() != info.filename:
+            name, folder = info.filename.removesuffix("/"), info.filename.endswith("/")
+            pure, kind = PurePosixPath(name), stat.S_IFMT(info.external_attr >> 16)
+            if pure.is_absolute() or ".." in pure.parts or "\\" in name or pure.as_posix() != name:
                 wrong.append((info.filename, "leads out of the crate; do not unpack it"))
-            elif stat.S_ISLNK(info.external_attr >> 16):
-                wrong.append((info.filename, "is a link, not a plain file"))
+            elif kind not in (0, stat.S_IFDIR if folder else stat.S_IFREG):
+                wrong.append((info.filename, "is a link or a device, not a plain file"))
+            elif folder and info.file_size:
+                wrong.append((info.filename, "is a folder that holds bytes of its own"))
+            elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                wrong.append((info.filename, "is packed in a way that `clpapers export` does not know"))
             elif info.filename in found:
                 wrong.append((info.filename, "is there twice"))
             else:
                 found[info.filename] = lambda info=info: archive.open(info)
-        yield found, wrong
+        folders = {name for name in found if name.endswith("/")}
+        needed = {f"{parent}/" for name in found.keys() - folders for parent in PurePosixPath(name).parents}
+        wrong += [(name, "is a folder with nothing in it") for name in sorted(folders - needed)]
+        yield {name: read for name, read in found.items() if name not in folders}, wrong
 
 
 def _against_manifest(digests: dict[str, str], text: bytes) -> Iterator[Finding]:
@@ -436,6 +443,10 @@ def _against_records(digests: dict[str, str], texts: dict[str, bytes]) -> Iterat
             continue
         try:
             record = json.loads(text)
+            if fault := fault_of(record):
+                raise ValueError(fault)
+            if record.get("seal") != seal(record):
+                yield name, "is edited: its seal is not the digest of its content"
             outputs, inputs = _files_of(record["outputs"]), _files_of(record["inputs"])
             own = {path: str(record_path(path)) == name for path in outputs}
             proven = any(facts["sha256"] for facts in record["data"].values())
@@ -450,6 +461,8 @@ def _against_records(digests: dict[str, str], texts: dict[str, bytes]) -> Iterat
             else:
                 made[path] = digest
         read += [(name, path, digest) for path, digest in inputs.items()]
+        said = {str(record_path(item["path"])): item["record"] for item in record["inputs"] if "record" in item}
+        read += [(name, path, str(digest)) for path, digest in said.items()]
     for path, digest in made.items():
         if not by_checksum(path):
             yield from _recorded(digests, path, digest, f"its record {record_path(path).name}")
