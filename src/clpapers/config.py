@@ -36,6 +36,7 @@ FEATURES = 2048  # numbers that a ResNet-50 makes of an image
 LONGEST = 400  # characters of a refusal
 DEEPEST, LARGEST = 30, 50_000  # levels of a YAML file; its values, an alias counted as all that it stands for
 MOST = 1000  # seeds
+HIGHEST = 1e30  # of numbers in YAML files
 MIXING = ("random", "offline", "dominant")  # orders in which a batch holds items of (nearly) every class
 
 
@@ -86,14 +87,27 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict:
     return loader.construct_mapping(node, deep=True)
 
 
+def _plain(node: yaml.ScalarNode, form: str) -> None:
+    """Refuse a number that YAML 1.1 reads otherwise than people do: 017 as 15, 1:30 as 90, 0x1F, 1_000."""
+    if not re.fullmatch(form, node.value):
+        problem = f"{_shown(node.value)} is no plain decimal number; write it as one, or in quotes if it is text"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+
+
 def _number(loader: _Loader, node: yaml.ScalarNode) -> float:
+    if not node.value.lstrip("+-").lower().startswith((".inf", ".nan")):
+        _plain(node, r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
     value = loader.construct_yaml_float(node)
+    if math.isfinite(value) and abs(value) > HIGHEST:
+        problem = f"{_shown(node.value)} is beyond ±{HIGHEST:g}, more than single precision can work with"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
     if not math.isfinite(value):
         raise yaml.constructor.ConstructorError(None, None, f"{node.value} is not a finite number", node.start_mark)
     return value
 
 
 def _whole(loader: _Loader, node: yaml.ScalarNode) -> int:
+    _plain(node, r"[-+]?(0|[1-9]\d*)")
     value = loader.construct_yaml_int(node)
     if abs(value) >= 2**31:
         problem = f"{_shown(node.value)} is beyond ±2147483647"
@@ -297,9 +311,12 @@ def all_papers() -> list[str]:
 
 
 def check_settings(settings: dict) -> dict:
-    """Validate what Snakemake read from config/config.yaml and the command line; returns it."""
+    """Lay `settings`, of the command line, over config/config.yaml and validate both; returns them.
+
+    It is not Snakemake that reads the file: its reader runs Python that stands there (`__use_yte__`).
+    """
     file = f"{CONFIG}/config.yaml or --config"
-    read_yaml(CONFIG / "config.yaml")  # for what Snakemake's reader lets pass, such as a key given twice
+    settings = read_yaml(CONFIG / "config.yaml") | settings
     validate(settings, schema("config"), file)
     for key, folder, values in (
         ("scale", "scales", [settings["scale"]]),
@@ -383,11 +400,13 @@ def block_name(seeds: range) -> str:
 
 def block_seeds(name: str) -> range:
     """The inverse of `block_name`; raises `ConfigError` for what is no such name."""
-    match = re.fullmatch(r"seeds?(\d+)(?:-(\d+))?", name)
+    match = re.fullmatch(r"seeds?(\d{1,9})(?:-(\d{1,9}))?", name, re.ASCII)
     if not match:
         raise ConfigError(f"{name}: not the seeds of a file; a file is named like seed3 or seeds0-19")
-    first, last = match.groups()
-    return range(int(first), int(last or first) + 1)
+    first, last = int(match[1]), int(match[2] or match[1])
+    if not first <= last < first + MOST or block_name(range(first, last + 1)) != name:
+        raise ConfigError(f"{name}: not the seeds of a file: the first is the lower, of at most {MOST}, like seeds0-19")
+    return range(first, last + 1)
 
 
 @dataclasses.dataclass(frozen=True)
