@@ -10,6 +10,7 @@ import csv
 import errno
 import functools
 import importlib
+import io
 import json
 import math
 import subprocess
@@ -46,7 +47,7 @@ from clpapers.metrics.inputs import inputs_of
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 on success, 1 where an audit fails, 2 where config or data do, with one line on stderr."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (each for each in (sys.stdout, sys.stderr) if isinstance(each, io.TextIOWrapper)):
         stream.reconfigure(errors="backslashreplace")  # a terminal may have no ‘, and a file's name any byte
     options = _parser().parse_args(arguments)
     try:

@@ -279,6 +279,7 @@ def notes(plan: Plan, target: Target):
     return Notes(plan.scale, standins, reduced(target), len(target.seeds), line(target, plan.datasets))
 
 
+@functools.lru_cache(maxsize=1)  # a plan's claims are asked for once a paper
 def claims_of(plan: Plan) -> dict[str, list[Claim]]:
     """The claims of each paper that has any, checked against the targets there are."""
     papers = [paper for paper in read_yaml(claim_grammar.FILE) if paper in plan.titles]

@@ -383,7 +383,7 @@ def _opened(path: Path) -> Iterator[tuple[dict[str, Callable[[], IO[bytes]]], li
         for info in entries:
             name, folder = info.filename.removesuffix("/"), info.filename.endswith("/")
             pure, kind = PurePosixPath(name), stat.S_IFMT(info.external_attr >> 16)
-            if pure.is_absolute() or ".." in pure.parts or "\\" in name or pure.as_posix() != name:
+            if pure.is_absolute() or ".." in pure.parts or "\\" in name or name != str(pure) or name == ".":
                 wrong.append((info.filename, "leads out of the crate; do not unpack it"))
             elif kind not in (0, stat.S_IFDIR if folder else stat.S_IFREG):
                 wrong.append((info.filename, "is a link or a device, not a plain file"))
