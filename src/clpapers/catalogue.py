@@ -37,6 +37,9 @@ class Method:
     answers_by_task: whether it answers an item by what belongs to the item's task alone.
     keeps: which old data it keeps and learns again and again, in a few words.
     guesses: whether it trains nothing.
+    repeats: its options, dotted, that a step or the preparation of a test takes longer in proportion to.
+    counts_items: its options, dotted, that count items of the stream; a rehearsal shrinks them with it.
+    grows: whether its steps or answers take the longer, the more items it has learnt.
     stackable: whether the seeds of a job train as one tensor program; if not, they follow one another.
     looks: whether a step looks at the stream batch itself; if not, the batch is not even gathered.
     answers_first: whether a step that looks at the stream batch predicts its classes before it learns it.
@@ -57,6 +60,9 @@ class Method:
     answers_by_task: bool = False
     keeps: str | None = None
     guesses: bool = False
+    repeats: list[str] = dataclasses.field(default_factory=list)
+    counts_items: list[str] = dataclasses.field(default_factory=list)
+    grows: bool = False
     stackable: bool = True
     looks: bool = True
     answers_first: bool = True
@@ -158,6 +164,8 @@ _FIELDS = {
     "by_tasks": _TEXTS,
     "without_changes": {"type": "string", "description": "write the name of a method without options"},
     "measures": _TEXTS,
+    "repeats": _TEXTS,
+    "counts_items": _TEXTS,
     "keeps": {"type": "string", "description": "write in a few words what is kept"},
     **dict.fromkeys(
         (
@@ -165,6 +173,7 @@ _FIELDS = {
             "tasks_once",
             "answers_by_task",
             "guesses",
+            "grows",
             "stackable",
             "looks",
             "answers_first",

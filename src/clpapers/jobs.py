@@ -298,7 +298,7 @@ def _at_paper_scale(paper: str) -> dict[str, Target]:
     return Plan("paper", [paper]).targets
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)  # a plan's claims are asked for once a paper
 def claims_of(plan: Plan) -> dict[str, list[Claim]]:
     """The claims of each paper that has any, checked against the targets there are."""
     papers = claim_grammar.claiming(plan.titles)

@@ -9,29 +9,36 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
 import sys
 from pathlib import Path
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 on success, 1 where an audit fails, 2 where config or data do, with one line on stderr."""
+    for stream in (each for each in (sys.stdout, sys.stderr) if isinstance(each, io.TextIOWrapper)):
+        stream.reconfigure(errors="backslashreplace")  # a terminal may have no ‘, and a file's name any byte
     options = _parser().parse_args(arguments)
     from clpapers.cli.refusal import Refusal
     from clpapers.config.refusals import ConfigError
-    from clpapers.provenance import ProvenanceError
+    from clpapers.provenance import ProvenanceError, escaped, shown
 
     try:
         return _run(options) or 0
     except (ConfigError, ProvenanceError, Refusal) as error:
-        print(f"clpapers: {error}", file=sys.stderr)
+        lines = map(escaped, str(error).split("\n  "))  # of a data set, a line a source
+        print("clpapers: " + "\n  ".join(lines), file=sys.stderr)
         return 2
     except OSError as error:  # a full disk, a missing file, a folder without permission
         place = error.filename or getattr(options, "out", None) or options.command
         fault = f"{error.strerror or error}; {REMEDIES.get(error.errno, 'mend that')} and give the same command again"
-        print(f"clpapers: {place}: {fault}", file=sys.stderr)
+        print(f"clpapers: {shown(place)}: {fault}", file=sys.stderr)
         return 2
     except (MemoryError, RuntimeError) as error:
         of_torch = "can't allocate memory" in str(error)  # which has no type for that
+        if isinstance(error, RecursionError):
+            print(f"clpapers: {options.command}: what it reads nests, or descends, too deep", file=sys.stderr)
+            return 2
         if not isinstance(error, MemoryError) and not of_torch:
             raise
         print(f"clpapers: {getattr(options, 'out', options.command)}: {SHORT_OF_MEMORY}", file=sys.stderr)
@@ -132,6 +139,12 @@ def _parser() -> argparse.ArgumentParser:
         sub = command(name, text)
         sub.add_argument("--scale", default=None)
         sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
+    sub = command("rehearse", "measure what each kind of cell costs, by a small part of its run")
+    sub.add_argument("names", nargs="*", metavar="PAPER/TARGET", help="cells of these alone; all if left out")
+    sub.add_argument("--scale", default=None)
+    sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
+    sub.add_argument("--seconds", type=float, default=1.0, help="of steps in a rehearsal, roughly")
+    sub.add_argument("--out", type=Path, metavar="FILE.csv", help="the table; results/S/costs.csv by default")
     sub = command("export", "pack what was built, and all it came from, into a research object; or check one")
     where = sub.add_mutually_exclusive_group(required=True)
     where.add_argument("--out", type=Path, metavar="FILE.zip|FOLDER", help="the crate to write")

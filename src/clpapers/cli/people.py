@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from clpapers import jobs
+from clpapers import jobs, provenance
 from clpapers.cards import resolve_device
 from clpapers.cli.refusal import Refusal
 from clpapers.cli.task import plan_of
@@ -27,7 +27,7 @@ def lineage(options: argparse.Namespace) -> None:
     if options.cell is None:
         node = lineage.tree(options.file)
     else:
-        names = next(csv.reader([options.cell]), [])
+        names = next(csv.reader([options.cell]), []) if options.cell.isprintable() else []
         plan = plan_of(options.file)
         job = jobs.of(plan, options.file)
         if len(names) != 2 or job.command != "table" or options.file not in job.outputs:
@@ -38,7 +38,8 @@ def lineage(options: argparse.Namespace) -> None:
     if options.svg:
         lineage.picture(node, options.svg, lineage.ONE_BY_ONE if options.cell is None else lineage.OF_A_CELL)
     else:
-        print(json.dumps(node, indent=1) if options.json else "\n".join(lineage.text(node)))
+        lines = map(provenance.escaped, lineage.text(node))
+        print(json.dumps(node, indent=1) if options.json else "\n".join(lines))
 
 
 def cell(options: argparse.Namespace) -> None:
@@ -87,6 +88,23 @@ def targets(options: argparse.Namespace) -> None:
     from clpapers.report.costs import table
 
     print(table(_configured(options)))
+
+
+def rehearse(options: argparse.Namespace) -> None:
+    """Measure what the kinds of cells of targets cost."""
+    from clpapers.report import rehearsals
+
+    plan = _configured(options)
+    for name in options.names:
+        if name not in plan.targets:
+            raise Refusal(f"{name}: no target of this name; there are: {', '.join(plan.targets)}")
+    wanted = [plan.targets[name] for name in options.names] or plan.targets.values()
+    pairs = [pair for target in wanted for pair in target.cells]
+    pairs += [pair for target in wanted for _, search in target.selections for pair in search.points]
+    cells = list({cell.hash: cell for _, cell in pairs}.values())
+    out = options.out or Path("results") / plan.scale / "costs.csv"
+    rehearsals.rehearse(plan, cells, out, options.seconds)
+    print(out)
 
 
 def desiderata(options: argparse.Namespace) -> None:

@@ -94,7 +94,7 @@ def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[
     file = target.stem.with_name(f"{target.name}.csv")
     if not file.is_file():
         raise ProvenanceError(f"{file}: no such file; build it with snakemake")
-    printed = pd.read_csv(file, dtype=str, keep_default_na=False)
+    printed = _printed(file)
     down, across = _headings(target, printed)
     rows, columns = printed[down], printed[across] if across else pd.Series("", index=printed.index)
     for what, given, there in (("row", row, rows), ("column", column, columns[rows == row])):
@@ -120,10 +120,17 @@ def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[
 
 def rows_and_columns(target: Target) -> list[tuple[str, str]]:
     """Of each number of a table that is built, what `of_cell` takes; numbers that share both are of one ancestry."""
-    printed = pd.read_csv(target.stem.with_name(f"{target.name}.csv"), dtype=str, keep_default_na=False)
+    printed = _printed(target.stem.with_name(f"{target.name}.csv"))
     down, across = _headings(target, printed)
     columns = printed[across] if across else [""] * len(printed)
     return list(dict.fromkeys(zip(printed[down], columns)))
+
+
+def _printed(file: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(file, dtype=str, keep_default_na=False)
+    except ValueError as error:  # what pandas has for a file that is none of its own
+        raise ProvenanceError(f"{file}: not a table ({error}); snakemake {file} --cores --force") from None
 
 
 def _headings(target: Target, printed: pd.DataFrame) -> tuple[str, str | None]:
@@ -201,7 +208,8 @@ def _places(plan: Plan, target: Target) -> set[Path]:
 def trained(cell: Cell) -> dict:
     """A cell's settings as its runs' records have them, or else as the plan has."""
     for file in sorted(cell.folder.glob("seed*.record.json")):
-        return read_record(file)["cell"]
+        said = read_record(file).get("cell")
+        return said if isinstance(said, dict) else cell.spec
     return cell.spec
 
 
