@@ -279,7 +279,8 @@ REFUSED = [
     (SCALE, "length: 30", "length: 60001", f"papers.tiny: {CELL}: order.length: 60001 is more than the 60000 items"),
     (SCALE, "seeds: 0-3", "seeds: 0-1000", "seeds: '0-1000' holds 1001 seeds; take at most 1000"),
     # YAML that is more than JSON, or more than memory holds
-    (PAPER, "memory: 10", "memory: 0x_", "line 6 '0x_' is no plain decimal number; write it as one, or in quotes"),
+    (PAPER, "memory: 10", "memory: 0x_", "line 6 '0x_' is no plain decimal number; write it as one, or in quotes if "
+     "it is text"),
     (PAPER, "memory: 10", "memory: !!bool x", "line 6 'x' is not of type bool"),
     (PAPER, "memory: 10", "memory: 99999999999", "line 6 '99999999999' is beyond ±2147483647"),
     (PAPER, "paper: tiny\n", "paper: tiny\n1: 2\n", "line 2 key '1' is not text; write it in quotes"),
