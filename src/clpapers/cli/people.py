@@ -11,8 +11,7 @@ from pathlib import Path
 
 from clpapers import jobs
 from clpapers.cards import resolve_device
-from clpapers.cli.refusal import Refusal
-from clpapers.cli.task import plan_of
+from clpapers.cli.task import Refusal, plan_of
 from clpapers.config import CONFIG, Plan, all_papers, check_settings, read_yaml
 
 

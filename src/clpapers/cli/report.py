@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from clpapers.cli.refusal import Refusal
-
-if TYPE_CHECKING:
-    from clpapers.cli.task import Task
-    from clpapers.config import Target
-    from clpapers.targets.notes import Notes
+from clpapers.cli.task import Refusal, Task
 
 
 def report(task: Task) -> None:
@@ -18,7 +11,7 @@ def report(task: Task) -> None:
     from clpapers.report import site
     from clpapers.targets.notes import notes_on
 
-    def notes(target: Target) -> Notes:
+    def notes(target):
         return notes_on(task.plan, target, task.reduced(target), line(target, task.plan.datasets))
 
     for path in task.job.inputs:

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
 
 from clpapers import provenance
-from clpapers.cli.refusal import Refusal
-
-if TYPE_CHECKING:
-    from clpapers.cli.task import Task
-    from clpapers.config import Target
+from clpapers.cli.task import Refusal, Task
 
 
 def table(task: Task) -> None:
@@ -20,7 +15,7 @@ def table(task: Task) -> None:
 
     target = task.job.subject
     with task.recording(target=target.spec):
-        drawn, frame, notes = _drawn(task, *_printed(target))
+        drawn, frame, notes = _drawn(task, *_printed(task))
         if target.reported:  # the paper prints numbers, which stand beside its own
             printed = read_reported(target.reported, target.paper, target.name)
             drawn = attach(drawn, target.spec, compare(target.spec, frame, printed, notes), notes)
@@ -49,10 +44,11 @@ def _drawn(task: Task, *printed: object) -> tuple:
     return draw(target.spec, frame, notes, *printed), frame, notes
 
 
-def _printed(target: Target) -> list:
+def _printed(task: Task) -> list:
     """What a renderer that sets the paper's own lines into its table needs besides."""
     from clpapers.targets.comparison import transcribed
 
+    target = task.job.subject
     if target.spec["render"] != "cost_table":
         return []
     if not target.reported:
