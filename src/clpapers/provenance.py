@@ -269,7 +269,7 @@ def is_path(text: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and 0 <= value < math.inf
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 def _is_moment(text: object) -> bool:
