@@ -17,6 +17,7 @@ import torch
 from tabulate import tabulate
 
 from clpapers import catalogue
+from clpapers.config.model import Cell
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
 from clpapers.randomness import generator
@@ -25,7 +26,7 @@ from clpapers.report.costs import Row, Sizes
 from clpapers.runs import loop
 
 SECONDS = 3.0  # that a cell takes, roughly
-DEAREST = 10.0  # seconds of the shortest cell that is run
+DEAREST, PER_CLASS = 10.0, 20  # seconds of the shortest cell that is run; items of each class that it has
 REPEATS = 8  # of what a learner repeats: rehearsals repeat it once and three times
 VALUES, WIDTH = 50_000, 32  # of an item and of a net with convolutions; of larger ones a step alone takes seconds
 
@@ -42,6 +43,8 @@ def shortened(spec: dict, real: Sizes, per_class: int) -> tuple[dict, Sizes]:
     spec["evaluation"] |= {"points": min(spec["evaluation"]["points"], 5), "test": None}
     if "every" in spec["evaluation"]:
         spec["evaluation"]["every"] = max(train // 4, 1)
+    if "gradients" in spec["evaluation"]:
+        spec["evaluation"]["gradients"] = {"batches": 3, "size": 16, "repetitions": 5}
     if "weights" in spec["net"]:
         spec["net"]["weights"] = "none"
     method, options = catalogue.of(spec["learner"]), spec["learner"]
@@ -71,39 +74,46 @@ def run(spec: dict, size: Sizes, seeds: list[int], data: loop.Data) -> float:
     return (time.process_time() - began) / len(seeds)
 
 
+def held_out(plan: Plan, cells: list[Cell], rng: np.random.Generator) -> tuple[str, float, float, float]:
+    """One of the cells, drawn, that is short enough when shortened: its name, predicted, measured, ratio."""
+    for at in rng.permutation(len(cells)):
+        cell = cells[at]
+        real, seeds = costs.sizes(plan, cell.spec["dataset"]), plan.blocks(cell)[0]
+        features = "features" in plan.datasets[cell.spec["dataset"]]
+        spec, size = shortened(cell.spec, real, PER_CLASS)
+        row, predicted, data = compared(plan, spec, size, seeds, features)
+        if predicted * row.stack <= DEAREST:
+            break
+    longer = int(PER_CLASS * np.clip(SECONDS / (predicted * row.stack), 1, 50))
+    if longer > PER_CLASS:
+        spec, size = shortened(cell.spec, real, longer)
+        row, predicted, data = compared(plan, spec, size, seeds, features)
+    took = run(spec, size, list(seeds)[: row.stack], data)
+    net, tasks = spec["net"].get("width", spec["net"].get("hidden")), spec["order"].get("tasks", 1)
+    title = f"{spec['learner']['name']} {spec['dataset']} net {net} {tasks} tasks, {size.train} items × {row.stack}"
+    return title, predicted, took, predicted / took
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draw", type=int, default=0, help="which cells; another number, others")
-    parser.add_argument("--cells", type=int, default=60)
+    parser.add_argument("--each", type=int, default=2, help="cells of each learner")
+    parser.add_argument("--learners", nargs="+", default=[], help="of these alone")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    plan, rng = Plan("paper", all_papers()), generator(options.draw, "held out")
-    of_learner: dict[str, list] = {}
+    plan = Plan("paper", all_papers())
+    of_learner: dict[str, list[Cell]] = {}
     for cell in plan.cells.values():
         small = np.prod(plan.datasets[cell.spec["dataset"]]["shape"]) <= VALUES
         if small and cell.spec["net"].get("width", 0) <= WIDTH:
             of_learner.setdefault(cell.spec["learner"]["name"], []).append(cell)
-    lines, names = [], sorted(of_learner)
-    while len(lines) < options.cells:
-        name = names[(len(lines)) % len(names)]
-        cell = of_learner[name][rng.integers(len(of_learner[name]))]
-        real, seeds = costs.sizes(plan, cell.spec["dataset"]), plan.blocks(cell)[0]
-        features = "features" in plan.datasets[cell.spec["dataset"]]
-        per_class = 20
-        spec, size = shortened(cell.spec, real, per_class)
-        row, predicted, data = compared(plan, spec, size, seeds, features)
-        if predicted * row.stack > DEAREST:
-            names = [each for each in names if each != name or len(of_learner[name]) > 1]
-            of_learner[name] = [each for each in of_learner[name] if each is not cell] or of_learner[name]
-            continue
-        longer = int(per_class * np.clip(SECONDS / (predicted * row.stack), 1, 50))
-        spec, size = shortened(cell.spec, real, longer)
-        row, predicted, data = compared(plan, spec, size, seeds, features)
-        took = run(spec, size, list(seeds)[: row.stack], data)
-        net = spec["net"].get("width", spec["net"].get("hidden"))
-        title = f"{name} {cell.spec['dataset']} net {net} {spec['order'].get('tasks', '')} tasks, {size.train} items"
-        lines.append((f"{title} × {row.stack}", predicted, took, predicted / took))
-        print(f"{title}: {predicted:.2f} s, took {took:.2f} s: {predicted / took:.2f}", file=sys.stderr, flush=True)
+    lines = []
+    for name, cells in sorted(of_learner.items()):
+        if name in options.learners or not options.learners:
+            rng = generator(options.draw, f"held out {name}")
+            for _ in range(options.each):
+                lines.append(held_out(plan, cells, rng))
+                print(*lines[-1], file=sys.stderr, flush=True)
     print(tabulate(lines, ["held out", "predicted s", "measured s", "ratio"], floatfmt=("", ".2f", ".2f", ".2f")))
     ratios = np.array([ratio for *_, ratio in lines])
     within, off = ((ratios >= 0.75) & (ratios <= 1.25)).sum(), ((ratios < 0.5) | (ratios > 2)).sum()

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 PACKAGE = Path(__file__).parent
+UNCOUNTED = (Path(__file__), PACKAGE / "cli" / "task.py")  # in no code digest
 RANDOM = "????????"  # mkstemp's part of a name, as a pattern: so `.table1.reported.…` is none of `.table1.…`
 LARGEST_RECORD = 1 << 26  # bytes
 RECORDED_PACKAGES = (
@@ -161,8 +162,8 @@ def code_digest(*modules: str) -> str:
 
     `module:function` names a function with what it uses of its module, and not the functions beside it.
     Snakemake does not see an edit inside an imported package; each rule carries this digest among its params
-    instead. Comments and docstrings do not count, so that explaining the code never retrains anything. Nor does
-    this module: how files are written and recorded decides none of their content.
+    instead. Comments and docstrings do not count, so that explaining the code never retrains anything. Nor do
+    `UNCOUNTED` modules and what they import: how files are found, written and recorded decides none of their content.
     """
     parts = ((path.relative_to(PACKAGE), function, _parsed(path, function)[0]) for path, function in imported(*modules))
     lines = sorted(f"{path} {function} {digest}" for path, function, digest in parts)
@@ -178,7 +179,7 @@ def imported(*modules: str) -> set[tuple[Path, str]]:
     while queue:
         module, _, function = queue.pop().partition(":")
         path = _module_file(module)
-        if path is not None and (path, function) not in seen and path != Path(__file__):
+        if path is not None and (path, function) not in seen and path not in UNCOUNTED:
             seen.add((path, function))
             queue.extend(_parsed(path, function)[1])
     return seen
@@ -268,7 +269,7 @@ def is_path(text: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and 0 <= value < math.inf
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 def _is_moment(text: object) -> bool:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from clpapers import jobs, provenance
 from clpapers.cards import resolve_device
-from clpapers.cli.refusal import Refusal
-from clpapers.cli.task import plan_of
+from clpapers.cli.task import Refusal, plan_of
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers, check_settings

@@ -37,12 +37,12 @@ APART = 0.005  # seconds: after a test or a test batch that took n times this, t
 
 @dataclasses.dataclass
 class Costs:
-    """What a stack of seeds takes: CPU seconds, and of what how many.
+    """CPU seconds of a stack of seeds, and what the rehearsal went through.
 
     founding: all before the first step. step: a step, with its share of task changes. test: to prepare a test. item:
     to test an item. repeated: of each option that repeats work by how many seconds each repetition lengthens a step
-    and a test; `step` and `test` are without. seeds, steps, tests, items: of the whole run. taken: of its steps, the
-    share that the rehearsal took.
+    and a test; `step` and `test` are without. seeds: of the stack. steps, tests, items: of the shortened stream.
+    taken: the share of these steps that were not left out.
     """
 
     founding: float
@@ -67,32 +67,17 @@ def rehearse(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: f
     seconds: how long to take steps, roughly; in each segment a few are taken, however long they last. For each option
     that repeats work (`Method.repeats`) there is another rehearsal. The other arguments are those of `loop.train`.
     """
-    method, cell, share = catalogue.of(cell["learner"]), copy.deepcopy(cell), 1.0
-    options, batch, first = cell["learner"], cell["budget"]["batch"], next(iter(streams.values()))
-    chunks = len(first.boundaries) + 1
-    wanted, few = cell["evaluation"]["test"], TEST_ITEMS * (1 if len(first.transforms) else min(chunks, MANY))
-    cell["evaluation"]["test"] = few if wanted is None else min(wanted, few)
-    n, kept = len(first.indices), len(first.indices)
-    if batch != "task":
-        kept = max(STEPS * chunks * batch, LEAST)
-    elif method.counts_items:
-        kept = ITEMS * chunks
-        share = min(1.0, kept / n)
-        for key in method.measures:
-            if key in cell["evaluation"]:  # items that are followed along a task's passes
-                cell["evaluation"][key] = max(round(cell["evaluation"][key] * share), 1)
-    streams = {seed: _shortened(stream, min(1.0, kept / n)) for seed, stream in streams.items()}
-    for path in method.counts_items:
-        _put(options, path, max(round(_get(options, path) * share), 1) if batch == "task" else 2 * batch)
+    method, began = catalogue.of(cell["learner"]), time.process_time()
+    cell, streams, share = _cut(cell, streams)
+    options = cell["learner"]
     repeats = [path for path in method.repeats if _get(options, path) is not None]
     for path in repeats:
         _put(options, path, 1)
-    began = time.process_time()
     found = _once(cell, data, streams, seconds, share)
     more = 2 if time.process_time() - began > LONG else 4
     if method.grows and found.taken < 1:
         less = _once(cell, data, streams, seconds / 3, share)
-        beyond = (1 - found.taken) / (found.taken - less.taken)
+        beyond = (1 - found.taken) / max(found.taken - less.taken, 1 / found.steps)
         for key in ("step", "test", "item"):
             value = getattr(found, key)
             setattr(found, key, max(value + beyond * (value - getattr(less, key)), value))
@@ -106,6 +91,28 @@ def rehearse(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: f
     found.step = max(found.step - sum(step for step, _ in found.repeated.values()), 0.0)
     found.test = max(found.test - sum(test for _, test in found.repeated.values()), 0.0)
     return found
+
+
+def _cut(cell: dict, streams: dict[int, Stream]) -> tuple[dict, dict[int, Stream], float]:
+    """A cell with fewer test items and its streams with fewer steps of each task.
+
+    Where a step is a whole task and options count its items, steps are shortened instead, and the options with them:
+    to a share of the items, which is returned.
+    """
+    method, cell, first = catalogue.of(cell["learner"]), copy.deepcopy(cell), next(iter(streams.values()))
+    options, evaluation, batch = cell["learner"], cell["evaluation"], cell["budget"]["batch"]
+    chunks, n, share = len(first.boundaries) + 1, len(first.indices), 1.0
+    few = TEST_ITEMS * (1 if len(first.transforms) else min(chunks, MANY))
+    evaluation["test"] = few if evaluation["test"] is None else min(evaluation["test"], few)
+    if batch != "task":
+        part = min(max(STEPS * chunks * batch, LEAST) / n, 1.0)
+    else:
+        part = share = min(ITEMS * chunks / n, 1.0) if method.counts_items else 1.0
+        for key in {*method.measures} & {*evaluation} if method.counts_items else ():  # items followed along a step
+            evaluation[key] = max(round(evaluation[key] * share), 1)
+    for path in method.counts_items:
+        _put(options, path, max(round(_get(options, path) * share), 1) if batch == "task" else 2 * batch)
+    return cell, {seed: _shortened(stream, part) for seed, stream in streams.items()}, share
 
 
 def _once(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: float, share: float) -> Costs:
