@@ -27,7 +27,7 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "targets/test_claims_table.py",
     "targets/test_figures.py",
     "targets/test_formats.py",
-    "test_config_properties.py",
+    "config/test_config_properties.py",
     "test_rules_acceptance.py",
 )
 

@@ -11,7 +11,7 @@ from clpapers.config.files import CONFIG, lines
 from clpapers.config.grid import Grid
 from clpapers.config.layers import Layer, of_dataset, of_learner, within
 from clpapers.config.model import SELECTED, Cell
-from clpapers.config.refusals import ConfigError, dotted, shown
+from clpapers.config.refusals import ConfigError, dotted
 from clpapers.config.settings import all_papers
 from clpapers.config.targets import Paper, read_paper
 
@@ -32,7 +32,7 @@ def origins(scale: str, wanted: str) -> list[Origin]:
         paper = read_paper(facts, name)
         for cell, dataset, label, over in _cells(paper):
             if cell.hash == wanted:
-                return list(_Trace(paper.grid, dataset, label, over).origins(cell))
+                return list(_Trace(paper.grid, dataset, label, over, {}).origins(cell))
     raise ConfigError(f"{wanted}: no cell at scale {scale} has this hash; results/{scale}/runs/index.csv lists them")
 
 
@@ -49,11 +49,10 @@ def _cells(paper: Paper) -> Iterator[tuple[Cell, str, str, list[Layer]]]:
 class _Trace:
     """Finds what of a paper's and a scale's file says the values of one cell."""
 
-    def __init__(self, grid: Grid, dataset: str, label: str, over: Sequence[Layer]):
-        self.grid, self.dataset, self.label, self.over = grid, dataset, label, over
+    def __init__(self, grid: Grid, dataset: str, label: str, over: Sequence[Layer], lines: dict[Path, dict]):
+        self.grid, self.dataset, self.label, self.over, self.lines = grid, dataset, label, over, lines
         self.own = of_learner(grid.content, dataset, label)
         self.written = grid.written(dataset, label, over)
-        self.lines: dict[Path, dict[tuple, int]] = {}
 
     def origins(self, cell: Cell) -> Iterator[Origin]:
         """Of each value of the cell in turn."""
@@ -68,12 +67,13 @@ class _Trace:
                 place, layer = "derived", "the search that chooses what is selected"
             elif path[0] in why and value != said:
                 place, layer = "derived", why[path[0]]
-            elif path[:2] == ("evaluation", "oracles"):
-                place, layer = "derived", "evaluation.oracles in full: a run that sees no oracle is tested under each"
-            elif path == ("oracle", "aligned"):
-                place, layer = "derived", f"of restriction {self.written['restriction']['name']}"
-            elif place and value != said and path[0] not in ("oracle", "dataset", "learner", "features"):
-                layer += f"; derived from {shown(said)}"
+            elif path[-1] == "aligned":
+                place, layer = "derived", "whether its partition of the classes is the data's own"
+            elif path == ("evaluation", "oracles"):
+                place, layer = "derived", "none is needed to test it under"
+            elif path == ("order", "mu_sigma") and value != said:
+                factor = ("order", "mu_sigma_factor")
+                layer += f": {said}, times {_at(self.written, factor)} of {' '.join(self._layer(factor))}"
             yield Origin(".".join(path), value, place or "derived", layer)
 
     def _layer(self, path: tuple[str, ...]) -> tuple[str, str]:
@@ -89,6 +89,8 @@ class _Trace:
             return method if method[0] else self._place([(self.grid.file, ("learners", self.label))])
         if path[0] == "oracle" and isinstance(self.written["oracle"], str):
             return self._line(("oracles", self.written["oracle"], *path[1:]))
+        if path[:2] == ("evaluation", "oracles") and len(path) > 2:
+            return self._line(("oracles", path[2].removesuffix("-unaligned"), *path[3:]))
         layers = [*of_dataset(self.grid.content, self.dataset), *within(self.own, "cell"), *self.over]
         if path[0] == "learner":
             layers, path = [*self.own, *within(self.over, "learner")], path[1:]
@@ -104,7 +106,9 @@ class _Trace:
 
     def _place(self, places: Sequence[tuple[Path, tuple]]) -> tuple[str, str]:
         for file, at in places:
-            line = self.lines.setdefault(file, lines(file)).get(at)
+            if file not in self.lines:
+                self.lines[file] = lines(file)
+            line = self.lines[file].get(at)
             if line:
                 return f"{file}:{line}", dotted(at[:-1]) if len(at) > 1 else at[0]
         return "", ""
