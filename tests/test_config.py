@@ -1031,10 +1031,55 @@ def test_a_blocks_name_and_back(seeds, name):
     assert block_seeds(name) == seeds
 
 
-@pytest.mark.parametrize("name", ["", "3", "seed", "seeds0-", "seed3x", "index"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", "3", "seed", "seeds0-", "seed3x", "index", "seed-1", "seed\u0663", "seed3\n"),
+        *("seeds5-2", "seeds3-3", "seed3-5", "seeds3", "seed03", "seeds0-05", "seeds0-1000", "seeds0-999999999"),
+        *("seed1000000000", "seed" + "9" * 23, "seeds0-" + "9" * 5000),
+    ],
+)
 def test_what_is_no_blocks_name_is_refused(name):
     with pytest.raises(ConfigError, match="not the seeds of a file"):
         block_seeds(name)
+
+
+def test_blocks_go_up_to_the_most_seeds_and_highest_numbers():
+    assert block_seeds("seeds0-999") == range(1000)
+    assert block_seeds("seed999999999") == range(999999999, 10**9)
+
+
+# --- numbers -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", ["017", "1:30", "0x1F", "0b11", "1_000", "-017", "+1:30", "190:20:30", "00", "0o17"])
+def test_numbers_that_yaml_reads_otherwise_than_people_are_refused(number, tmp_path):
+    (tmp_path / "a.yaml").write_text(f"key: {number}\nother: 1.0\n")
+    if number == "0o17":  # which YAML 1.1 takes for text
+        assert read_yaml(tmp_path / "a.yaml")["key"] == "0o17"
+        return
+    with pytest.raises(ConfigError, match=r"a\.yaml: line 1 .* is no plain decimal number; write it as one"):
+        read_yaml(tmp_path / "a.yaml")
+
+
+@pytest.mark.parametrize("number", ["1:30.5", "1_0.5", "190:20:30.15", "1_000.0e+3"])
+def test_so_are_those_with_a_point(number, tmp_path):
+    (tmp_path / "a.yaml").write_text(f"key: {number}\n")
+    with pytest.raises(ConfigError, match="is no plain decimal number"):
+        read_yaml(tmp_path / "a.yaml")
+
+
+@pytest.mark.parametrize("number", ["1.0e+308", "-1.0e+31", "1.1e+30", "9" * 400 + ".0"])
+def test_numbers_beyond_single_precision_are_refused(number, tmp_path):
+    (tmp_path / "a.yaml").write_text(f"key: {number}\n")
+    with pytest.raises(ConfigError, match=r"is beyond ±1e\+30|not a finite number"):
+        read_yaml(tmp_path / "a.yaml")
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "+7", "10", "1.0e+30", "1.0e-8", ".5", "1.", "-0.0", "2147483647"])
+def test_plain_numbers_are_read(number, tmp_path):
+    (tmp_path / "a.yaml").write_text(f"key: {number}\n")
+    assert read_yaml(tmp_path / "a.yaml")["key"] == float(number)
 
 
 # --- targets -------------------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ READERS = {
     "config/scales/*.yaml": of_scale,
     "config/datasets.yaml": lambda file, path: planned("smoke", "streaming"),
     "config/weights.yaml": lambda file, path: planned("paper", "agem"),
-    "config/costs.yaml": lambda file, path: costs.read(file),
+    "config/costs.csv": lambda file, path: costs.read(file),
     "config/reported/*.csv": printed,
 }
 FILES = sorted(path.relative_to(ROOT) for path in (ROOT / CONFIG).rglob("*.*") if path.suffix in (".yaml", ".csv"))

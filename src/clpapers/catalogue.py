@@ -37,6 +37,9 @@ class Method:
     answers_by_task: whether it answers an item with parts that belong to the item's task alone.
     keeps: the old data that it keeps learning from, in a few words.
     guesses: whether it trains nothing.
+    repeats: dotted options to which the time of a step, or of preparing a test, is proportional.
+    counts_items: dotted options that count items of the stream; a rehearsal shrinks them with it.
+    grows: whether its steps or answers take longer, the more items it has learnt.
     stackable: whether the seeds of a job train as one tensor program; if not, they follow one another.
     looks: whether a step uses the stream batch itself; if not, the batch is not gathered.
     answers_first: whether a step that uses the stream batch predicts its classes before learning it.
@@ -57,6 +60,9 @@ class Method:
     answers_by_task: bool = False
     keeps: str | None = None
     guesses: bool = False
+    repeats: list[str] = dataclasses.field(default_factory=list)
+    counts_items: list[str] = dataclasses.field(default_factory=list)
+    grows: bool = False
     stackable: bool = True
     looks: bool = True
     answers_first: bool = True
@@ -158,6 +164,8 @@ _FIELDS = {
     "by_tasks": _TEXTS,
     "without_changes": {"type": "string", "description": "write the name of a method without options"},
     "measures": _TEXTS,
+    "repeats": _TEXTS,
+    "counts_items": _TEXTS,
     "keeps": {"type": "string", "description": "write in a few words what is kept"},
     **{field.name: _FLAG for field in dataclasses.fields(Method) if field.type == "bool"},
 }

@@ -92,7 +92,7 @@ def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[
     file = target.stem.with_name(f"{target.name}.csv")
     if not file.is_file():
         raise ProvenanceError(f"{file}: no such file; build it with snakemake")
-    printed = pd.read_csv(file, dtype=str, keep_default_na=False)
+    printed = _printed(file)
     down, across = _headings(target, printed)
     rows, columns = printed[down], printed[across] if across else pd.Series("", index=printed.index)
     for axis, given, there in (("row", row, rows), ("column", column, columns[rows == row])):
@@ -118,10 +118,17 @@ def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[
 
 def rows_and_columns(target: Target) -> list[tuple[str, str]]:
     """The rows and columns of a built table, as `of_cell` takes them; numbers that share both share their ancestry."""
-    printed = pd.read_csv(target.stem.with_name(f"{target.name}.csv"), dtype=str, keep_default_na=False)
+    printed = _printed(target.stem.with_name(f"{target.name}.csv"))
     down, across = _headings(target, printed)
     columns = printed[across] if across else [""] * len(printed)
     return list(dict.fromkeys(zip(printed[down], columns)))
+
+
+def _printed(file: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(file, dtype=str, keep_default_na=False)
+    except ValueError as error:  # pandas cannot parse the file
+        raise ProvenanceError(f"{file}: not a table ({error}); snakemake {file} --cores --force") from None
 
 
 def _headings(target: Target, printed: pd.DataFrame) -> tuple[str, str | None]:
@@ -199,7 +206,8 @@ def _places(plan: Plan, target: Target) -> set[Path]:
 def trained(cell: Cell) -> dict:
     """A cell's settings by its runs' records, or else by the plan."""
     for file in sorted(cell.folder.glob("seed*.record.json")):
-        return read_record(file)["cell"]
+        recorded = read_record(file).get("cell")
+        return recorded if isinstance(recorded, dict) else cell.spec
     return cell.spec
 
 

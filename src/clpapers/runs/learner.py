@@ -119,6 +119,9 @@ class Learner:
         """Learn stream batch number t, images x and labels y; a learner that does not look at it gets None for both."""
         raise NotImplementedError
 
+    def skip(self, t: int) -> None:
+        """Go on as if step t had been learnt; a rehearsal (`runs.rehearsal`) leaves most steps out."""
+
     def prepare(self) -> None:
         """Train what is trained for a test alone; it is called right before each `evaluation`."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from clpapers import catalogue_metrics as catalogue
-from clpapers.claims import SOURCE, TRENDS, Claim, Part, Side
+from clpapers.targets.claim import SOURCE, TRENDS, Claim, Part, Side
 from clpapers.targets.notes import REDUCED, STANDIN, Notes, named
 from clpapers.targets.table import Table
 from clpapers.targets.verdicts import CONTRADICTED, VERDICTS, ClaimVerdict, Decided

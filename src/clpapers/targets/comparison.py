@@ -10,8 +10,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from clpapers.config.reported import read_csv
-from clpapers.config.schemas import schema
 from clpapers.metrics.intervals import Difference, critical, welch_from_summary
 from clpapers.targets.notes import Notes, named
 from clpapers.targets.numbers import numbers, row_and_column
@@ -41,10 +39,12 @@ CALIBRATED = " ‘Calibrated’: a choice that the paper leaves open was read of
 
 
 def transcribed(path: Path | str, paper: str, target: str) -> pd.DataFrame:
-    """The lines of a transcription `config/reported/*.csv` on one target of a paper, as texts."""
-    lines = read_csv(Path(path)).values()
-    chosen = [line for line in lines if (line["paper"], line["target"]) == (paper, target)]
-    return pd.DataFrame(chosen, columns=schema("reported")["additionalProperties"]["required"])
+    """The lines of a transcription `config/reported/*.csv` on one target of a paper, as texts.
+
+    Every plan has checked them (`config.reported`), so that renderings need not depend on the checks.
+    """
+    lines = pd.read_csv(path, dtype=str, keep_default_na=False)
+    return lines[(lines["paper"] == paper) & (lines["target"] == target)]
 
 
 def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
@@ -56,8 +56,6 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
     `half_width_if_sd`, `n` (the paper's runs, 0 if unknown) and `note`. The kind `spread_<n>_runs`, which the paper
     does not define, is read as a standard error; `half_width_if_sd` follows from reading it as a standard deviation,
     and is NaN for other kinds. Lines of the kind `formula` are left out; those noted `out of memory` have no number.
-
-    Raises `ConfigError` as `read_csv` does.
     """
     lines, rows = transcribed(path, paper, target), []
     lines = lines[lines["spread_kind"] != "formula"]

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from clpapers.config.refusals import ConfigError
 from clpapers.metrics.cost import MB, METRICS
 from clpapers.targets.notes import Notes, levels, named
 from clpapers.targets.numbers import clocks, failures, numbers
@@ -55,7 +54,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame
         `ratios`, pairs of learners whose times are divided.
     data: columns `dataset`, `learner`, `seed`, `metric`, `value`, `hardware`, as measured by `cost`.
     printed: the paper's lines (`comparison.transcribed`): its `training_seconds`, and formulas of each row's memory in
-        numbers (kind `formula`). Raises ConfigError for a formula that cannot be evaluated.
+        numbers (kind `formula`). Raises ValueError for a formula that cannot be evaluated.
     """
     measured, lines = numbers(target, data, notes), printed[printed["spread_kind"] == "formula"]
     formulas = {(line.row, line.metric): line.value for line in lines.itertuples()}
@@ -133,9 +132,7 @@ def _predicted(measured: pd.DataFrame, formulas: dict[tuple[str, str], str]) -> 
             try:
                 count = evaluate(formula, {name: symbols[name] for name in SYMBOLS})
             except ValueError as error:
-                raise ConfigError(
-                    f"{line['row']}: {phase}: {error}; see the paper's file in config/reported/"
-                ) from None
+                raise ValueError(f"{line['row']}: {phase}: {error}; see the paper's file in config/reported/") from None
             lines.append(_line(line, line["row"], f"{phase}_formula", count * symbols["bytes"] / MB))
     return pd.DataFrame(lines, columns=measured.columns)
 

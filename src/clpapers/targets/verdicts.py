@@ -11,9 +11,9 @@ import pandas as pd
 from scipy.special import stdtr
 
 from clpapers import catalogue_metrics as catalogue
-from clpapers.claims import CURVE, Claim, Part, Side
 from clpapers.metrics.intervals import CONFIDENCE, critical, holm
 from clpapers.metrics.learning import OUT_OF_MEMORY
+from clpapers.targets.claim import CURVE, Claim, Part, Side
 from clpapers.targets.comparison import NOT_COMPARABLE
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
