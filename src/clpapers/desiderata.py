@@ -150,7 +150,7 @@ def _names_tasks(oracle: dict, order: dict) -> bool:
 
 
 def _restricts(view: str, cell: dict) -> bool:
-    """Whether a view (`runs.course.views`) lets some classes compete only."""
+    """Whether a view (`runs.scenario.restrictions_at_test`) lets some classes compete only."""
     named, _, partition = view.rpartition("/")
     if partition == "data":
         return cell["order"]["name"] in CLASS_CHUNKS

@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import yaml
-from tiny import CPU, METHODS, NETS, OPTIONS, SPLIT, VARIANTS, cell, courses, setting, split, stream
+from tiny import CPU, METHODS, NETS, OPTIONS, SPLIT, VARIANTS, cell, scenarios, setting, split, stream
 
 from clpapers.config.checks import OPTIONAL
 from clpapers.runs import learners, loop, nets
@@ -305,7 +305,7 @@ def test_who_answers_by_the_task_of_an_item_is_known(learner, data):
     """A trained learner's scores depend on the task that is named with an image where it declares so alone."""
     spec = cell(learner, OPTIONS[learner], "mlp", order=SPLIT, oracle=split(2))
     streams = {0: orders.make(SPLIT, data.train_y, 0)}
-    (gone,), said = courses(spec, data, streams), []
+    (gone,), said = scenarios(spec, data, streams), []
     for task in (0, 1):
         made = learners.create(spec["learner"], setting(spec, data, streams))  # anew, for some draw as they answer
         x, y = made.setting.images(made.setting.items), made.setting.labels

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from clpapers.runs.course import Course, chunk_tasks, course
+from clpapers.runs.scenario import Scenario, chunk_tasks, scenario
 from clpapers.streams import orders
 from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import Stream
@@ -82,7 +82,7 @@ def _stream(order: str, sizes: Sizes, seed: int) -> Stream:
 
 
 @functools.lru_cache(maxsize=8)
-def _course(parts: str, sizes: Sizes, seed: int) -> Course:
+def _course(parts: str, sizes: Sizes, seed: int) -> Scenario:
     cell = json.loads(parts)
     test = _labels(sizes.test, sizes.classes)
     wanted = cell["evaluation"]["test"]
@@ -90,11 +90,11 @@ def _course(parts: str, sizes: Sizes, seed: int) -> Course:
         test = test[np.arange(wanted) * sizes.test // wanted]
     test = test[np.isin(test, classes_of(cell["order"], sizes.classes))]
     stream = _stream(json.dumps(cell["order"]), sizes, seed)
-    return course(cell, stream, _labels(sizes.train, sizes.classes), test, sizes.classes)
+    return scenario(cell, stream, _labels(sizes.train, sizes.classes), test, sizes.classes)
 
 
-def course_of(spec: dict, sizes: Sizes, seed: int = 0) -> Course:
-    """A seed's course through a cell, over a data set of balanced classes."""
+def course_of(spec: dict, sizes: Sizes, seed: int = 0) -> Scenario:
+    """A seed's scenario through a cell, over a data set of balanced classes."""
     parts = {part: spec[part] for part in ("order", "oracle", "restriction")}
     evaluation = {key: value for key, value in spec["evaluation"].items() if key in ("test", "batch")} | {"oracles": {}}
     parts |= {"budget": {"batch": spec["budget"]["batch"]}, "evaluation": evaluation}
@@ -102,7 +102,7 @@ def course_of(spec: dict, sizes: Sizes, seed: int = 0) -> Course:
 
 
 class Run:
-    """A cell on its way along a course: what learners' counts are made of.
+    """A cell on its way along a scenario: what learners' counts are made of.
 
     Attributes: steps, T; b, items of each step [T]; n, items of the stream; task, of each step [T]; changes, the steps
     with a task change; tests, the tests in order as (step, items, task or −1), the step being the last one learnt;
@@ -113,21 +113,21 @@ class Run:
         self.spec, self.sizes, self.seeds, self.unit = spec, sizes, seeds, unit
         self.learner, self.budget, self.net = spec["learner"], spec["budget"], spec["net"]
         self.grown = spec.get("grown")
-        self.course = course_of(spec, sizes)
+        self.scenario = course_of(spec, sizes)
         h, w, c = sizes.shape
-        self.shape, self.outputs = (c, h, w), self.course.outputs
-        ends = self.course.ends
+        self.shape, self.outputs = (c, h, w), self.scenario.outputs
+        ends = self.scenario.ends
         self.ends, self.steps, self.n = ends, len(ends), int(ends[-1])
         self.b = np.diff(ends, prepend=0)
-        self.task = self.course.tasks.train[ends - self.b]
-        self.changes = np.flatnonzero(self.course.changes)
+        self.task = self.scenario.tasks.train[ends - self.b]
+        self.changes = np.flatnonzero(self.scenario.changes)
         self.tests = list(self._tests())
         self.key = net_key(self.net, self.shape, self.outputs, seeds)
 
     @property
     def tasks(self) -> int:
         """Of the stream, whatever the learner is told."""
-        return (len(self.course.stream.boundaries) + 1) // self.spec["order"].get("cycles", 1)
+        return (len(self.scenario.stream.boundaries) + 1) // self.spec["order"].get("cycles", 1)
 
     @functools.cached_property
     def parameters(self) -> float:
@@ -135,12 +135,12 @@ class Run:
         return self.unit("parameters", self.key, 1)
 
     def _tests(self) -> Iterable[tuple[int, int, int]]:
-        evaluation, c = self.spec["evaluation"], self.course
+        evaluation, c = self.spec["evaluation"], self.scenario
         whole = len(c.test_items) * c.repeats()
         found: list[tuple[int, int, int]] = []
         if "shots" in evaluation:
             said = chunk_tasks(self.spec, c)
-            size = [int(held[c.test_labels].sum()) for held in said.may_hold]
+            size = [int(held[c.test_labels].sum()) for held in said.task_classes]
             chunk = c.stream.chunk[self.ends - self.b]
             starts = np.flatnonzero(np.diff(chunk, prepend=-1))
             stops = [*starts[1:], self.steps]
@@ -265,7 +265,7 @@ def _prog_nn(r: Run) -> Amounts:
 
 def _memory_of_a_task(r: Run) -> int:
     """Items, at most those of the smallest task."""
-    tasks = int(r.course.tasks.tasks)
+    tasks = int(r.scenario.tasks.tasks)
     return min(r.budget["memory"] // tasks, int(np.bincount(r.task, weights=r.b, minlength=tasks).min()))
 
 
@@ -304,7 +304,7 @@ def _icarl(r: Run) -> Amounts:
     pool, chosen, herded = [], 0, 0
     before = np.zeros(r.outputs, dtype=np.int64)  # items that came of each class
     for end, came in zip(r.ends[dues], np.diff(r.ends[dues], prepend=0)):
-        now = np.bincount(r.course.labels[end - came : end], minlength=r.outputs)
+        now = np.bincount(r.scenario.labels[end - came : end], minlength=r.outputs)
         each = max(memory // np.count_nonzero(before + now), 1)
         pools = (now + np.minimum(before, each))[now > 0]
         pool.append(pools.sum())
@@ -313,7 +313,7 @@ def _icarl(r: Run) -> Amounts:
     features = r.net["hidden"][-1] if "hidden" in r.net else 8 * r.net["width"]
     width = r.outputs if r.learner["space"] == "logits" else features
     if by_task:
-        of_a_task = r.course.tasks.may_hold.sum() / r.course.tasks.tasks  # classes, of each of which an item
+        of_a_task = r.scenario.tasks.task_classes.sum() / r.scenario.tasks.tasks  # classes, of each of which an item
         learnt = r.learn(r.b) + r.task.sum() * r.learn(of_a_task, update=False)
         old = np.minimum(memory, r.ends[r.changes - 1])
         calls = len(r.tests)
@@ -354,7 +354,7 @@ def _gr(r: Run) -> Amounts:
 
 def _multi_model(r: Run) -> Amounts:
     oracle = r.spec["oracle"]
-    count = oracle["tasks"] if oracle["name"] == "entropy" else r.course.tasks.tasks
+    count = oracle["tasks"] if oracle["name"] == "entropy" else r.scenario.tasks.tasks
     width = r.learner["widths"][str(count)]
     narrow = {"hidden": [width] * len(r.net["hidden"])} if "hidden" in r.net else {"width": width}
     key = net_key(r.net | narrow, r.shape, r.outputs, r.seeds)
@@ -364,7 +364,7 @@ def _multi_model(r: Run) -> Amounts:
         parts, batches, asked = np.ones(r.steps), r.b, count * (r.answer(r.b, key) + r.tested(key))
         spread = 1
     else:
-        tasks = r.course.tasks.train
+        tasks = r.scenario.tasks.train
         parts = np.array([len(np.unique(tasks[e - b : e])) for e, b in zip(r.ends, r.b)])
         batches, asked, spread = r.b / parts, 0.0, count
     learnt = sum(k * r.learn(b, key) for (b, k), m in _counted(batches, parts) for k in [k * m])
@@ -389,7 +389,7 @@ def _random(r: Run) -> Amounts:
 def _cn_dpm(r: Run) -> Amounts:
     """An expert a task of the stream, each born when its memory is full: how many there will be, no cell says."""
     options, stm = r.learner, r.learner["stm"]
-    chunks = len(r.course.stream.boundaries) + 1
+    chunks = len(r.scenario.stream.boundaries) + 1
     experts = min(chunks, r.n // stm) if r.grown is None else r.grown
     there = 1 + np.floor(np.arange(r.steps) / r.steps * experts)
     size = options["vae_width"] ** 2 * r.sizes.values
@@ -440,7 +440,7 @@ def _variational(r: Run, fits: list[tuple[int, int]], means: list[tuple[int, int
 
 def _told(r: Run) -> int:
     """Items whose uncertainty is asked for after each chunk."""
-    ends = set((np.flatnonzero(np.diff(r.course.stream.chunk[r.ends - r.b]))).tolist()) | {r.steps - 1}
+    ends = set((np.flatnonzero(np.diff(r.scenario.stream.chunk[r.ends - r.b]))).tolist()) | {r.steps - 1}
     return sum(items for t, items, j in r.tests if t in ends and j >= 0)
 
 
@@ -460,7 +460,7 @@ def _vcl_coreset(r: Run) -> Amounts:
     amounts = _vcl(r)
     batch, epochs, coreset = r.learner["batch"], r.learner["coreset_epochs"], r.learner["coreset"]
     learnt, copies = [], 0
-    masked = r.spec["restriction"]["train"] == "oracle" and r.course.masks is not None
+    masked = r.spec["restriction"]["train"] == "oracle" and r.scenario.masks is not None
     tasks = r.tasks
     for t in sorted({t for t, _, _ in r.tests if t >= 0}):
         known = min(t + 1, tasks)
@@ -482,7 +482,7 @@ def _vcl_coreset(r: Run) -> Amounts:
 def _vgr(r: Run) -> Amounts:
     options, gan = r.learner, r.learner["gan"]
     tasks = r.tasks
-    shared = len(r.course.transforms) > 0
+    shared = len(r.scenario.transforms) > 0
     classes = r.outputs if shared else r.outputs / tasks
     fits, drawn, trained = [], 0.0, 0.0
     key = gan_key(gan, r.shape)
@@ -631,13 +631,13 @@ def result_bytes(spec: dict, sizes: Sizes) -> Amounts:
         one, two = (result_bytes(_of_epochs(spec, n), sizes) for n in (1, 2))
         return {term: one[term] + (epochs - 1) * (two[term] - one[term]) for term in two}
     run = Run(spec, sizes, 1, lambda kind, key, items: 1.0)
-    evaluation, c = spec["evaluation"], run.course
+    evaluation, c = spec["evaluation"], run.scenario
     probes = min(evaluation["probes"] or run.n, run.n)
     tasks = chunk_tasks(spec, c) if "shots" in evaluation else None
     cells = 0
     if tasks is not None:
         chunks = len(c.stream.boundaries) + 1
-        in_tasks = int(tasks.may_hold.sum())
+        in_tasks = int(tasks.task_classes.sum())
         cells = 2 * chunks * in_tasks + chunks * min(evaluation["shots"] + 1, run.steps) * in_tasks // tasks.tasks
     events = run.steps if "every" not in evaluation else run.n // evaluation["every"]
     learner = spec["learner"]

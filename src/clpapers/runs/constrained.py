@@ -22,7 +22,7 @@ class Constrained(Learner):
 
     def __init__(self, setting: Setting, write: str):
         super().__init__(setting)
-        per_class = setting.budget["memory"] // int(setting.may_hold[0].sum())
+        per_class = setting.budget["memory"] // int(setting.task_classes[0].sum())
         self.memory = EpisodicMemory(setting, per_class, write)
         starts = np.concatenate([[0], setting.ends[:-1]])
         self.task = setting.tasks[0].cpu().numpy()[starts]  # [T], and so many tasks are completed

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.course import CourseError
 from clpapers.runs.evaluation.answers import number
+from clpapers.runs.scenario import ScenarioError
 from clpapers.runs.variational import Gaussian, Noise, Variational, entropy, kl, likelihood_loss
 
 
@@ -33,12 +33,12 @@ def early_gradients(
     Returns for each seed `likelihood` and `prior` [repetitions][batches], the mean absolute gradient that each term of
     the loss has of the last layer's means, weights and biases alike, just before a batch is learnt (Figures 11 and 12);
     and `entropy` [repetitions], nats of the prediction after the first batch, a mean over the items of the later ones
-    (Figure 10). Six significant digits, null for what is no finite number. Raises CourseError for more items than the
+    (Figure 10). Six significant digits, null for what is no finite number. Raises ScenarioError for more items than the
     task has, and for less than two batches.
     """
     setting, n = learner.setting, x.shape[1]
     if batches < 2 or batches * size > n:
-        raise CourseError(
+        raise ScenarioError(
             f"evaluation.gradients: {batches} batches of {size} are not two or more of a task of {n} items"
         )
     noise, rngs = Noise(setting, "gradients weights"), [generator(seed, "gradients items") for seed in setting.seeds]

@@ -31,7 +31,7 @@ class Setting:
     spec: the cell's net. build: makes a fresh stack of one net a seed; by default the cell's net, from the seeds for
         `torch.manual_seed` that `init` gives.
     oracle: the cell's oracle. tasks: int64 [S, n], the task that it gives each stream position, with `task_count`
-        of them. may_hold: bool [S, tasks, K], the classes that each task may hold.
+        of them. task_classes: bool [S, tasks, K], the classes that each task may hold.
     masks: bool [S, T, K], the classes that compete at each training step; None where all do.
     evaluation: the cell's, in which a learner finds what it is to measure.
     """
@@ -48,7 +48,7 @@ class Setting:
     oracle: dict
     task_count: int
     tasks: torch.Tensor
-    may_hold: torch.Tensor
+    task_classes: torch.Tensor
     masks: torch.Tensor | None
     evaluation: dict
 
@@ -85,7 +85,7 @@ class Learner:
     uncertainty: of a learner that has this method, how uncertain it is of images x, [S, B] in nats, the mutual
         information of prediction and weights; it answers in evaluation, and is asked after each task (`TaskTests`).
     passing: attributes with what belongs to steps of the stream or to tests, not to the learner
-        (`holdings.learner_bytes`).
+        (`footprint.learner_bytes`).
     """
 
     stackable = True

@@ -16,14 +16,14 @@ from clpapers.randomness import generator
 from clpapers.runs import learners, nets
 from clpapers.runs.checkpoint import Checkpoint, constants
 from clpapers.runs.clock import Clock
-from clpapers.runs.course import Course, course
 from clpapers.runs.evaluation.final import test_items
 from clpapers.runs.evaluation.online import Online
 from clpapers.runs.evaluation.sessions import Evaluation
-from clpapers.runs.holdings import learner_bytes
+from clpapers.runs.footprint import learner_bytes
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner, Setting
 from clpapers.runs.nets.stacked import Stack, stack
+from clpapers.runs.scenario import Scenario, scenario
 from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import Stream
 
@@ -70,7 +70,7 @@ def train(
 
     Returns
     -------
-    For each seed a dictionary, in which classes are a learner's outputs (`Course.class_of_output`), with `steps`;
+    For each seed a dictionary, in which classes are a learner's outputs (`Scenario.class_of_output`), with `steps`;
     `test` (`FinalTest`) and `probes` (`Probes`), in evaluation mode;
     `online`: for each step the number of stream items classified correctly before they are learnt, and their mean
     loss (null for a learner that never looks at the stream batch, or says nothing of it); `memory`: items, bytes,
@@ -78,7 +78,7 @@ def train(
     `oracle`: the task of each class (null where classes have none) and the number of task changes; `learner`: what
     the learner says of itself; `diverged`: the first step whose loss was no finite number, null where there is none
     (on the stream batch; of a learner that never looks at it, on what it trains on); `learner_bytes`: what the
-    learner holds in the end (`holdings.learner_bytes`).
+    learner holds in the end (`footprint.learner_bytes`).
     With `evaluation.shots` also `tasks`, each task's tests (`evaluation.tasks`, `MemoryAccuracy`), and with
     `evaluation.every` also `events`, the tests along the stream (`Events`).
 
@@ -92,9 +92,9 @@ def train(
     chosen = test_items(len(data.test_y), cell["evaluation"]["test"])
     chosen = chosen[np.isin(data.test_y[chosen], classes_of(cell["order"], data.classes))]
     test = dataclasses.replace(data, test_x=data.test_x[chosen], test_y=data.test_y[chosen])
-    groups: list[list[Course]] = []
+    groups: list[list[Scenario]] = []
     for stream in streams.values():
-        new = course(cell, stream, test.train_y, test.test_y, data.classes)
+        new = scenario(cell, stream, test.train_y, test.test_y, data.classes)
         group = next((g for g in groups if together and g[0].together_with(new)), None)
         groups.append([new]) if group is None else group.append(new)
     checkpoint = Checkpoint() if checkpoint is None else checkpoint
@@ -114,13 +114,13 @@ def _prepare(device: torch.device, precision: str) -> None:
 
 
 def _train_group(
-    cell: dict, data: Data, courses: Sequence[Course], device: torch.device, checkpoint: Checkpoint
+    cell: dict, data: Data, scenarios: Sequence[Scenario], device: torch.device, checkpoint: Checkpoint
 ) -> list[dict]:
     """One stack; where memory does not suffice for it, its seeds one by one."""
-    seeds, finished = tuple(c.seed for c in courses), checkpoint.finished
+    seeds, finished = tuple(c.seed for c in scenarios), checkpoint.finished
     if seeds not in finished:
         try:
-            finished[seeds] = _train_stack(cell, data, courses, device, checkpoint)
+            finished[seeds] = _train_stack(cell, data, scenarios, device, checkpoint)
         except (MemoryError, RuntimeError) as error:
             if not _out_of_memory(error):
                 raise
@@ -131,9 +131,9 @@ def _train_group(
     gc.collect()  # only here, where no traceback holds on to the stack any more
     if device.type == "cuda":
         torch.cuda.empty_cache()
-    if len(courses) == 1:
-        return [{"seed": courses[0].seed, "out_of_memory": True}]
-    return [result for c in courses for result in _train_group(cell, data, [c], device, checkpoint)]
+    if len(scenarios) == 1:
+        return [{"seed": scenarios[0].seed, "out_of_memory": True}]
+    return [result for c in scenarios for result in _train_group(cell, data, [c], device, checkpoint)]
 
 
 def _out_of_memory(error: Exception) -> bool:
@@ -154,13 +154,13 @@ class Run:
 
 
 def _train_stack(
-    cell: dict, data: Data, courses: Sequence[Course], device: torch.device, checkpoint: Checkpoint
+    cell: dict, data: Data, scenarios: Sequence[Scenario], device: torch.device, checkpoint: Checkpoint
 ) -> list[dict]:
     dtype = torch.float64 if cell["precision"] == "float64" else torch.float32
-    transforms = [c.transforms for c in courses]
+    transforms = [c.transforms for c in scenarios]
     images = Images(data.train_x, cell["scaling"], device, dtype, transforms)
     test_images = images.of(data.test_x)
-    setting = _setting(cell, data, courses, images)
+    setting = _setting(cell, data, scenarios, images)
     fixed = constants(setting=setting, images=images, test_images=test_images)
     run = checkpoint.resume(setting.seeds, fixed)
     if run is None:
@@ -168,13 +168,13 @@ def _train_stack(
         run = Run(learner, Online(setting.labels, setting.ends), Clock(device))
     learner, online, clock = run.learner, run.online, run.clock
     with clock.stopped():
-        evaluation = Evaluation(cell, courses, learner, test_images, run.taken)
+        evaluation = Evaluation(cell, scenarios, learner, test_images, run.taken)
 
     steps = len(setting.ends)
     title = f"{cell['dataset']} {cell['learner']['name']} seeds {setting.seeds[0]}-{setting.seeds[-1]}"
     bar = {"desc": title, "unit": "step", "mininterval": 2, "file": sys.stderr}
     for t in tqdm(range(run.step, steps), initial=run.step, total=steps, **bar):
-        if courses[0].changes[t]:
+        if scenarios[0].changes[t]:
             learner.task_change(t)
         evaluation.take(t, clock, before=True)
         if learner.looks:
@@ -189,11 +189,11 @@ def _train_stack(
                 checkpoint.save(setting.seeds, run.step, run, fixed)
     spent = {"training_seconds": clock.seconds, "testing_seconds": clock.tested}
     for key, seconds in spent.items():
-        checkpoint.seconds[key] |= dict.fromkeys(setting.seeds, seconds / len(courses))
-    return [_result(s, c, steps, learner, online, evaluation.result(s)) for s, c in enumerate(courses)]
+        checkpoint.seconds[key] |= dict.fromkeys(setting.seeds, seconds / len(scenarios))
+    return [_result(s, c, steps, learner, online, evaluation.result(s)) for s, c in enumerate(scenarios)]
 
 
-def _result(s: int, c: Course, steps: int, learner: Learner, online: Online, tests: dict[str, dict]) -> dict:
+def _result(s: int, c: Scenario, steps: int, learner: Learner, online: Online, tests: dict[str, dict]) -> dict:
     """What `train` returns for the stack's seed number s."""
     return {
         "seed": c.seed,
@@ -213,40 +213,40 @@ def _result(s: int, c: Course, steps: int, learner: Learner, online: Online, tes
     }
 
 
-def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) -> Setting:
-    """What the learner of some courses is given."""
-    device, outputs = images.pixels.device, courses[0].outputs
+def _setting(cell: dict, data: Data, scenarios: Sequence[Scenario], images: Images) -> Setting:
+    """What the learner of some scenarios is given."""
+    device, outputs = images.pixels.device, scenarios[0].outputs
 
     def stacked(arrays: Iterable[np.ndarray]) -> torch.Tensor:
         return torch.from_numpy(np.stack(list(arrays))).to(device)
 
-    def known(c: Course) -> torch.Tensor | None:
+    def known(c: Scenario) -> torch.Tensor | None:
         return None if data.attributes is None else torch.from_numpy(data.attributes[c.class_of_output])
 
     def build(seeds: Sequence[int], net: dict | None = None, shape=images.shape, classes=outputs) -> Stack:
         def one(attributes: torch.Tensor | None) -> nn.Module:
             return nets.build(net or cell["net"], shape, classes, attributes=attributes, pretrained=data.pretrained)
 
-        built = stack(one, seeds, [known(c) for c in courses]).to(device, images.dtype)
+        built = stack(one, seeds, [known(c) for c in scenarios]).to(device, images.dtype)
         masks = [int(generator(seed, "dropout").integers(2**63)) for seed in seeds]
         built.drop_by([torch.Generator(device).manual_seed(seed) for seed in masks])
         return built
 
-    masks = [c.masks for c in courses if c.masks is not None]
+    masks = [c.masks for c in scenarios if c.masks is not None]
     return Setting(
         images=images,
-        items=stacked(c.items for c in courses),
-        labels=stacked(c.labels for c in courses),
+        items=stacked(c.items for c in scenarios),
+        labels=stacked(c.labels for c in scenarios),
         classes=outputs,
-        seeds=[c.seed for c in courses],
+        seeds=[c.seed for c in scenarios],
         budget=cell["budget"],
-        ends=courses[0].ends,
+        ends=scenarios[0].ends,
         spec=cell["net"],
         build=build,
         oracle=cell["oracle"],
-        task_count=courses[0].tasks.tasks,
-        tasks=stacked(c.tasks.train for c in courses),
-        may_hold=stacked(c.tasks.may_hold for c in courses),
+        task_count=scenarios[0].tasks.tasks,
+        tasks=stacked(c.tasks.train for c in scenarios),
+        task_classes=stacked(c.tasks.task_classes for c in scenarios),
         masks=stacked(masks) if masks else None,
         evaluation=cell["evaluation"],
     )

@@ -251,7 +251,7 @@ class Variational(Learner):
         logits = self.posterior.logits(weights, x)
         if self.setting.masks is None:
             return logits.softmax(dim=3)
-        heads = self.setting.may_hold[:, :, None, None].unbind(dim=1)  # bool [S, 1, 1, C] each
+        heads = self.setting.task_classes[:, :, None, None].unbind(dim=1)  # bool [S, 1, 1, C] each
         return sum(logits.masked_fill(~head, -torch.inf).softmax(dim=3) for head in heads)
 
     @torch.no_grad()

@@ -20,14 +20,14 @@ class Identifiers:
     tasks: how many there are; 1 where it says nothing (`none`, `mixed`), or leaves it to the learner (`entropy`).
     of_class: int64 [K], class → task; None where the task does not follow from the class.
     train: int64 [n] and test: int64 [m], the task of each stream position and test item; 0 where unknown.
-    may_hold: bool [tasks, K], the classes that each task may hold.
+    task_classes: bool [tasks, K], the classes that each task may hold.
     """
 
     tasks: int
     of_class: np.ndarray | None
     train: np.ndarray
     test: np.ndarray
-    may_hold: np.ndarray
+    task_classes: np.ndarray
 
 
 def identify(
@@ -53,8 +53,8 @@ def identify(
     of_class = task_of_class(oracle, order, classes, seed)
     if of_class is not None:
         tasks = int(of_class.max()) + 1
-        may_hold = np.arange(tasks)[:, None] == of_class
-        return Identifiers(tasks, of_class, of_class[labels], of_class[test_labels], may_hold)
+        task_classes = np.arange(tasks)[:, None] == of_class
+        return Identifiers(tasks, of_class, of_class[labels], of_class[test_labels], task_classes)
     tasks, train, test = 1, np.zeros(n, dtype=np.int64), np.zeros(m, dtype=np.int64)
     if oracle["name"] == "random_tasks":
         tasks = oracle["tasks"]

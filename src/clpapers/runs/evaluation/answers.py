@@ -7,21 +7,21 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 
-from clpapers.runs.course import Course
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
+from clpapers.runs.scenario import Scenario
 
 BATCH = 500  # images of up to 64 × 64 in colour; of larger ones as many as have as many values
 VALUES = BATCH * 3 * 64 * 64
 
 
-def whole_test(courses: Sequence[Course], device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The whole test of S courses: items, labels and tasks, int64 [S, N]; through each pixel permutation in turn."""
-    m, repeats = len(courses[0].test_items), courses[0].repeats()
+def whole_test(scenarios: Sequence[Scenario], device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The whole test of S scenarios: items, labels and tasks, int64 [S, N]; through each pixel permutation in turn."""
+    m, repeats = len(scenarios[0].test_items), scenarios[0].repeats()
     domain = np.arange(repeats).repeat(m)
-    items = np.tile([c.test_items for c in courses], repeats) + domain * m
-    labels = np.tile([c.test_labels for c in courses], repeats)
-    tasks = np.stack([domain if repeats > 1 else c.tasks.test for c in courses])
+    items = np.tile([c.test_items for c in scenarios], repeats) + domain * m
+    labels = np.tile([c.test_labels for c in scenarios], repeats)
+    tasks = np.stack([domain if repeats > 1 else c.tasks.test for c in scenarios])
     return tuple(torch.from_numpy(each).to(device) for each in (items, labels, tasks))
 
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from clpapers.runs.course import Course
 from clpapers.runs.evaluation.answers import classified, number, whole_test
 from clpapers.runs.evaluation.protocol import Evaluator
-from clpapers.runs.holdings import learner_bytes
+from clpapers.runs.footprint import learner_bytes
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
+from clpapers.runs.scenario import Scenario
 
 
 class Events(Evaluator):
@@ -20,15 +20,15 @@ class Events(Evaluator):
     images: the test items.
     """
 
-    def __init__(self, every: int, courses: Sequence[Course], images: Images):
-        ends = courses[0].ends
+    def __init__(self, every: int, scenarios: Sequence[Scenario], images: Images):
+        ends = scenarios[0].ends
         due = np.flatnonzero(np.diff(ends // every, prepend=0))
         super().__init__({int(t): int(ends[t]) for t in (*due, len(ends) - 1)})  # step → items seen after it
         self.images = images
-        self.items, self.labels, self.tasks = whole_test(courses, images.pixels.device)
+        self.items, self.labels, self.tasks = whole_test(scenarios, images.pixels.device)
         self.truth = self.labels.cpu().numpy()
-        self.first = np.full((len(courses), courses[0].outputs), np.iinfo(int).max)  # where each class first comes
-        for mine, c in zip(self.first, courses):
+        self.first = np.full((len(scenarios), scenarios[0].outputs), np.iinfo(int).max)  # where each class first comes
+        for mine, c in zip(self.first, scenarios):
             present, position = np.unique(c.labels, return_index=True)
             mine[present] = position
 

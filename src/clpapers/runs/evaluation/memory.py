@@ -26,7 +26,7 @@ class MemoryAccuracy(Evaluator):
         memory, setting, done = self.memory, self.memory.setting, self.steps[t] + 1
         items, labels = (each[:, :done].flatten(1) for each in (memory.items, memory.labels))
         task = torch.arange(done, device=items.device).repeat_interleave(memory.size)
-        masks = {"task": setting.may_hold[:, task]}
+        masks = {"task": setting.task_classes[:, task]}
         right = classified(learner, setting.images, items, labels, task.expand_as(items), masks)["task"]
         held = memory.valid[:, :done].cpu().numpy()
         return (right.reshape(held.shape) & held).sum(axis=2)

@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Sequence
 
 from clpapers.runs.clock import Clock
-from clpapers.runs.course import Course
 from clpapers.runs.evaluation.events import Events
 from clpapers.runs.evaluation.final import FinalTest
 from clpapers.runs.evaluation.memory import MemoryAccuracy
@@ -14,6 +13,7 @@ from clpapers.runs.evaluation.tasks import LearningCurves, TaskAccuracy, TaskIte
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
 from clpapers.runs.memories.episodic import EpisodicMemory
+from clpapers.runs.scenario import Scenario
 
 
 class Evaluation:
@@ -28,11 +28,13 @@ class Evaluation:
     taken: what the tests found so far, by the evaluators' names; filled as the run goes on.
     """
 
-    def __init__(self, cell: dict, courses: Sequence[Course], learner: Learner, images: Images, taken: dict[str, list]):
+    def __init__(
+        self, cell: dict, scenarios: Sequence[Scenario], learner: Learner, images: Images, taken: dict[str, list]
+    ):
         asked, self.learner = cell["evaluation"], learner
         self.sessions: list[list[Evaluator]] = []
         if "shots" in asked:
-            tasks = TaskItems(cell, courses, images)
+            tasks = TaskItems(cell, scenarios, images)
             accuracy = TaskAccuracy(tasks)
             self.sessions.append([accuracy, LearningCurves(asked["shots"], tasks)])
             if hasattr(learner, "uncertainty"):
@@ -41,8 +43,8 @@ class Evaluation:
             if isinstance(memory, EpisodicMemory) and cell["oracle"]["name"] == "chunks":
                 self.sessions[-1].append(MemoryAccuracy(memory, accuracy.steps))
         if "every" in asked:
-            self.sessions.append([Events(asked["every"], courses, images)])
-        self.sessions.append([Probes(asked, learner.setting), FinalTest(cell, courses, images)])
+            self.sessions.append([Events(asked["every"], scenarios, images)])
+        self.sessions.append([Probes(asked, learner.setting), FinalTest(cell, scenarios, images)])
         self.evaluators = list(itertools.chain.from_iterable(self.sessions))
         for evaluator in self.evaluators:
             evaluator.taken = taken.setdefault(type(evaluator).__name__, [])

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from clpapers.runs.course import Course, CourseError, chunk_tasks
 from clpapers.runs.evaluation.answers import classified, number, uncertainties
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
+from clpapers.runs.scenario import Scenario, ScenarioError, chunk_tasks
 
 
 class TaskItems:
@@ -18,30 +18,30 @@ class TaskItems:
     A task's test items are those of its classes, and where chunks are pixel permutations, as it permutes them.
 
     images: the test items. chunk: int64 [steps], the chunk of each step. task: int64 [chunks], the task of each chunk.
-    may_hold: bool [S, T, K], the classes of each task.
+    task_classes: bool [S, T, K], the classes of each task.
 
-    Raises CourseError for a task without a test item: there is no accuracy on it.
+    Raises ScenarioError for a task without a test item: there is no accuracy on it.
     """
 
-    def __init__(self, cell: dict, courses: Sequence[Course], images: Images):
-        told = [chunk_tasks(cell, c) for c in courses]
+    def __init__(self, cell: dict, scenarios: Sequence[Scenario], images: Images):
+        told = [chunk_tasks(cell, c) for c in scenarios]
         self.images, device, self.count = images, images.pixels.device, told[0].tasks
-        last = courses[0].ends - 1  # of each step
-        self.chunk = courses[0].stream.chunk[last]
+        last = scenarios[0].ends - 1  # of each step
+        self.chunk = scenarios[0].stream.chunk[last]
         self.task = told[0].train[last[np.diff(self.chunk, append=-1) != 0]]
-        self.class_of_output = [c.class_of_output for c in courses]
-        self.may_hold = np.stack([said.may_hold for said in told])
+        self.class_of_output = [c.class_of_output for c in scenarios]
+        self.task_classes = np.stack([said.task_classes for said in told])
         self.labels, self.items, self.valid = [], [], []
         for j in range(self.count):
-            mine = [np.flatnonzero(held[j, c.test_labels]) for c, held in zip(courses, self.may_hold)]
-            for c, found in zip(courses, mine):
+            mine = [np.flatnonzero(held[j, c.test_labels]) for c, held in zip(scenarios, self.task_classes)]
+            for c, found in zip(scenarios, mine):
                 if not len(found):
-                    raise CourseError(f"evaluation.test: seed {c.seed} has no item for its task {j + 1}; raise it")
+                    raise ScenarioError(f"evaluation.test: seed {c.seed} has no item for its task {j + 1}; raise it")
             size = max(map(len, mine))
             padded = [np.resize(found, size) for found in mine]
-            items = np.stack([c.test_items[found] for c, found in zip(courses, padded)])
-            domain = j if len(courses[0].transforms) else 0
-            self.labels.append(np.stack([c.test_labels[found] for c, found in zip(courses, padded)]))
+            items = np.stack([c.test_items[found] for c, found in zip(scenarios, padded)])
+            domain = j if len(scenarios[0].transforms) else 0
+            self.labels.append(np.stack([c.test_labels[found] for c, found in zip(scenarios, padded)]))
             self.items.append(torch.from_numpy(items + domain * len(images.pixels)).to(device))
             self.valid.append(np.arange(size) < np.array([[len(found)] for found in mine]))
 
@@ -51,19 +51,19 @@ class TaskItems:
         `correct` where only the task's classes compete, `open` where all do.
         """
         items, labels = self.items[j], torch.from_numpy(self.labels[j]).to(self.items[j].device)
-        mask = torch.from_numpy(self.may_hold[:, j]).to(items.device)[:, None].expand(-1, items.shape[1], -1)
+        mask = torch.from_numpy(self.task_classes[:, j]).to(items.device)[:, None].expand(-1, items.shape[1], -1)
         masks = {"correct": mask, "open": None}
         right = classified(learner, self.images, items, labels, torch.full_like(items, j), masks)
         return {view: self.per_class(j, found & self.valid[j]) for view, found in right.items()}
 
     def per_class(self, j: int, counted: np.ndarray) -> np.ndarray:
         """How many of the counted items of task j, bool [S, m], each class has: int64 [S, K]."""
-        outputs = self.may_hold.shape[2]
+        outputs = self.task_classes.shape[2]
         return np.stack([np.bincount(y[c], minlength=outputs) for y, c in zip(self.labels[j], counted)])
 
     def classes(self, s: int) -> list[np.ndarray]:
         """The outputs of each task, of seed number s."""
-        return [np.flatnonzero(held) for held in self.may_hold[s]]
+        return [np.flatnonzero(held) for held in self.task_classes[s]]
 
 
 class TaskAccuracy(Evaluator):

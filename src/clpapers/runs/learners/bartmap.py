@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from clpapers.runs.course import CourseError
 from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.runs.nearest import best_of_classes
+from clpapers.runs.scenario import ScenarioError
 
 DECLARATION = {
     "options": {
@@ -84,14 +84,14 @@ class BARTMAP(Learner):
         return Observed()
 
     def complement_coded(self, x: torch.Tensor) -> torch.Tensor:
-        """Inputs [1, B, …] → [B, 2M]. CourseError where they are not in [0, 1]."""
+        """Inputs [1, B, …] → [B, 2M]. ScenarioError where they are not in [0, 1]."""
         a = x[0].flatten(1)
         if self.edges:
             least, greatest = self.edges
             a = ((a - least) / (greatest - least).clamp(min=torch.finfo(a.dtype).tiny)).clamp(0, 1)
         low, high = (float(edge) for edge in a.aminmax())
         if not 0 <= low <= high <= 1:
-            raise CourseError(
+            raise ScenarioError(
                 f"learner bartmap: inputs from {low:.3g} to {high:.3g}, but it needs them in [0, 1]; take scaling unit "
                 "for images, non-negative features of length 1 otherwise"
             )

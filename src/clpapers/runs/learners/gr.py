@@ -65,7 +65,7 @@ class GR(Learner):
         """The classes, bool [S, K], that tasks [S, tasks] may hold; None where training is not masked."""
         if self.setting.masks is None:
             return None
-        return (self.setting.may_hold & tasks[..., None]).any(dim=1)
+        return (self.setting.task_classes & tasks[..., None]).any(dim=1)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         self.seen.scatter_(1, self.setting.tasks[:, self.setting.step(t)], True)

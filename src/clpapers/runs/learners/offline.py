@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.course import CourseError
 from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.runs.losses import backward, cross_entropy
+from clpapers.runs.scenario import ScenarioError
 
 DECLARATION = {
     "options": {
@@ -49,7 +49,7 @@ class Offline(Learner):
             return
         n, setting, purpose = self.seen, self.setting, f"offline after {self.seen}"
         if n == 1 and setting.spec.get("batch_norm"):
-            raise CourseError("net.batch_norm: nothing can be learnt from one item; test later, or take false")
+            raise ScenarioError("net.batch_norm: nothing can be learnt from one item; test later, or take false")
         self.net, rngs = setting.net(purpose), [generator(seed, f"{purpose} items") for seed in setting.seeds]
         optimizer, batch = self.optimize(list(self.net.parameters())), self.batch
         for _ in range(self.epochs):

@@ -24,6 +24,6 @@ class RandomMultiModel(Random):
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
         drawn = super().scores(x, tasks)
-        held = self.setting.may_hold
+        held = self.setting.task_classes
         seeds = torch.arange(len(held), device=held.device)[:, None]
         return drawn.masked_fill(~held[seeds, tasks], -torch.inf)

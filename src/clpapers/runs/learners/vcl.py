@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from clpapers.runs.course import CourseError
 from clpapers.runs.early_gradients import early_gradients
 from clpapers.runs.learner import Observed, Setting
+from clpapers.runs.scenario import ScenarioError
 from clpapers.runs.variational import Gaussian, Variational, standard
 
 DECLARATION = {
@@ -55,7 +55,7 @@ class VCL(Variational):
         super().__init__(setting, epochs, batch, initial_variance, samples, prediction_samples)
         first, second = (setting.items[0, setting.step(t)].unique() for t in (0, min(1, len(setting.ends) - 1)))
         if len(setting.ends) > 1 and torch.equal(first, second):
-            raise CourseError("order.epochs: VCL learns a task in one step, in epochs of its own; leave them out")
+            raise ScenarioError("order.epochs: VCL learns a task in one step, in epochs of its own; leave them out")
         self.prior_weight, self.gradients = prior_weight, setting.evaluation.get("gradients")
         self.prior = standard(self.posterior)
         self.measured: list[dict] = []  # a seed each

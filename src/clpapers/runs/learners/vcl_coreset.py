@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.course import CourseError
 from clpapers.runs.learner import Setting
 from clpapers.runs.learners.vcl import VCL
+from clpapers.runs.scenario import ScenarioError
 from clpapers.runs.variational import Chance, Gaussian, Posterior, Variational
 
 DECLARATION = {
@@ -79,10 +79,10 @@ class VCLCoreset(VCL):
         if setting.masks is not None:
             for t in steps:
                 if (setting.tasks[:, setting.step(t)] != self.task[t]).any():
-                    raise CourseError("oracle: a head's own coreset needs the stream's tasks; take chunks")
+                    raise ScenarioError("oracle: a head's own coreset needs the stream's tasks; take chunks")
         tasks = len(steps) * setting.items[0].unique().numel() // setting.items.shape[1]  # each once
         if tasks * coreset > setting.budget["memory"]:
-            raise CourseError(
+            raise ScenarioError(
                 f"budget.memory: {setting.budget['memory']} does not hold coresets of {tasks} times {coreset} items"
             )
         self.items: dict[int, torch.Tensor] = {}  # of each step that brought a coreset: int64 [S, coreset]
@@ -111,7 +111,9 @@ class VCLCoreset(VCL):
         """The places of task t's coreset among its images x [S, n, …]: int64 [S, coreset]."""
         n = x.shape[1]
         if n <= self.coreset:
-            raise CourseError(f"learner.coreset: {self.coreset} leaves none of the {n} items of task {t + 1} to learn")
+            raise ScenarioError(
+                f"learner.coreset: {self.coreset} leaves none of the {n} items of task {t + 1} to learn"
+            )
         starts = [int(generator(seed, f"coreset {t}").integers(n)) for seed in self.setting.seeds]
         return torch.stack([k_center(mine, self.coreset, start) for mine, start in zip(x.flatten(2), starts)])
 

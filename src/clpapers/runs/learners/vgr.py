@@ -8,10 +8,10 @@ from typing import NamedTuple
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.course import CourseError
 from clpapers.runs.gans import GANs
 from clpapers.runs.learner import Observed, Setting
 from clpapers.runs.losses import backward
+from clpapers.runs.scenario import ScenarioError
 from clpapers.runs.variational import Noise, Variational, kl, likelihood_loss, mutual_information, standard
 
 DECLARATION = {
@@ -98,7 +98,7 @@ class VGR(Variational):
     ):
         super().__init__(setting, epochs, batch, initial_variance, samples, prediction_samples)
         if setting.images.transforms is not None and gan["name"] != "gan_mlp":
-            raise CourseError(
+            raise ScenarioError(
                 f"learner.gan.name: {gan['name']} cannot learn permuted pixels from unpermuted ones; take gan_mlp"
             )
         self.batch_per_task, self.generated, self.gan = batch_per_task, generated, gan
@@ -134,7 +134,7 @@ class VGR(Variational):
         """The task of step t, with labels y [S, n]."""
         own = [labels.unique() for labels in y]
         if len({len(classes) for classes in own}) > 1:
-            raise CourseError(f"learner vgr: seeds differ in how many classes task {t + 1} has; raise order.length")
+            raise ScenarioError(f"learner vgr: seeds differ in how many classes task {t + 1} has; raise order.length")
         images, first = self.setting.images, self.setting.step(t).start
         domain = None if images.transforms is None else self.setting.items[:, first] // len(images.pixels)
         return Task(torch.stack(own), domain, None)

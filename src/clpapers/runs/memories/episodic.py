@@ -46,7 +46,7 @@ class EpisodicMemory:
         if per_class < 1:
             raise ValueError("budget.memory: fewer than one item for each class of each task")
         self.setting, device = setting, setting.items.device
-        classes = int(setting.may_hold.sum(dim=2).max())
+        classes = int(setting.task_classes.sum(dim=2).max())
         self.size = min(per_class * classes, int(np.bincount(tasks[0]).max()))
         kept = [
             self._kept(x, y, np.searchsorted(task, np.arange(setting.task_count + 1)), per_class, WRITES[write], seed)
@@ -85,7 +85,7 @@ class EpisodicMemory:
         allowed = None
         if self.setting.masks is not None:
             rows = torch.arange(len(slots), device=slots.device)[:, None]
-            allowed = self.setting.may_hold[rows, slots // self.size]
+            allowed = self.setting.task_classes[rows, slots // self.size]
         return x, self.labels.flatten(1).gather(1, slots), allowed
 
     def of_task(self, tasks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

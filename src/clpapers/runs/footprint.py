@@ -1,4 +1,4 @@
-"""What a learner holds between steps, in bytes."""
+"""A learner's memory footprint: the bytes that it holds between steps."""
 
 from __future__ import annotations
 
