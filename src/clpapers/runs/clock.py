@@ -1,7 +1,5 @@
 """The seconds that training takes, and those that testing takes."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Steps that episodic memories constrain: what GEM, S-GEM and A-GEM share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What moves a posterior's last layer early in a task (`desiderata`, B.1)."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

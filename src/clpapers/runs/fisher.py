@@ -1,7 +1,5 @@
 """Squared gradients of single items: the diagonal of the Fisher information, estimated one item at a time."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import nn

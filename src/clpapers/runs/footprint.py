@@ -1,7 +1,5 @@
 """A learner's memory footprint: the bytes that it holds between steps."""
 
-from __future__ import annotations
-
 import types
 
 import torch

@@ -1,7 +1,5 @@
 """Generative adversarial networks (Goodfellow et al. 2014): one for each class of each seed, all in one stack."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 from collections.abc import Sequence

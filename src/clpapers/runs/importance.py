@@ -3,8 +3,6 @@
 Importances are lists of tensors, one a parameter and shaped like it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

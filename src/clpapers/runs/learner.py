@@ -3,8 +3,6 @@
 Everything has the seed as its first axis: images x [S, B, C, H, W], labels y [S, B], logits [S, B, K], losses [S].
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import sys

@@ -1,7 +1,5 @@
 """The one loop: every gradient learner of every paper goes through `train`."""
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import sys

@@ -1,7 +1,5 @@
 """The losses that learners share, and their gradients. The seed is the first axis: logits [S, B, K], losses [S]."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 

@@ -1,7 +1,5 @@
 """What learners that compare an item with stored vectors share: distances, and the best of each class."""
 
-from __future__ import annotations
-
 import torch
 
 ROUNDING = 100  # how many units in the last place of the largest term a distance may be off

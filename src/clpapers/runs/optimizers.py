@@ -3,8 +3,6 @@
 `torch.optim`'s classes do the same, but making one imports the whole compiler: two seconds a job, more than many a run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """The methods, one a file; a learner is found by the name of its file."""
 
-from __future__ import annotations
-
 import importlib
 
 from clpapers.runs.learner import Learner, Setting

@@ -1,7 +1,5 @@
 """Averaged gradient episodic memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -1,7 +1,5 @@
 """Asymmetric cross-entropy."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.runs.learner import Observed, Replay, Setting

@@ -1,7 +1,5 @@
 """Class-balancing reservoir sampling."""
 
-from __future__ import annotations
-
 from clpapers.runs.learner import Setting
 from clpapers.runs.learners.er import ER
 

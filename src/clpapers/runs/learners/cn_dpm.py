@@ -1,7 +1,5 @@
 """Continual neural Dirichlet process mixture."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 

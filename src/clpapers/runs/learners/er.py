@@ -1,7 +1,5 @@
 """Experience replay."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.runs.learner import Observed, Replay, Setting

@@ -1,7 +1,5 @@
 """Elastic weight consolidation, online."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -1,7 +1,5 @@
 """GDumb, extended to streams without an end."""
 
-from __future__ import annotations
-
 from clpapers.runs.learner import Observed, Replay, Setting
 from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories import Draws

@@ -1,7 +1,5 @@
 """GDumb as it was published, at every moment of evaluation."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.randomness import generator

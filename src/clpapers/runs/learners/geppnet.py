@@ -1,7 +1,5 @@
 """GeppNet, a re-implementation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Generative replay."""
 
-from __future__ import annotations
-
 import copy
 import math
 

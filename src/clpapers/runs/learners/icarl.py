@@ -1,7 +1,5 @@
 """iCaRL, batch by batch or task by task."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Memory-aware synapses."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.runs.importance import pull, values, zeros

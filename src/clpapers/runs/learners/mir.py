@@ -1,7 +1,5 @@
 """Maximally interfered retrieval."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 

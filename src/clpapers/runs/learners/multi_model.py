@@ -1,7 +1,5 @@
 """Separate small models, one a task."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

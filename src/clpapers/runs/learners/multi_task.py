@@ -1,7 +1,5 @@
 """Multi-task learning, the upper bound."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -1,7 +1,5 @@
 """Incremental 1-nearest-neighbour."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

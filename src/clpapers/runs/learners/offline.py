@@ -1,7 +1,5 @@
 """The offline learner, the ideal that streaming learners are compared with."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

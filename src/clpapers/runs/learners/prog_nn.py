@@ -1,7 +1,5 @@
 """Progressive networks."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.runs.learner import Learner, Observed, Setting

@@ -1,7 +1,5 @@
 """A random guess that conforms to the experiment's masks."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

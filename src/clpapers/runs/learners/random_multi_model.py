@@ -1,7 +1,5 @@
 """A random guess that is told the task of each test item."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.runs.learners.random import Random

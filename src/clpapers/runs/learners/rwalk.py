@@ -1,7 +1,5 @@
 """Riemannian walk."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.runs.importance import RunningFisher, min_max, pull, step_along, values, zeros

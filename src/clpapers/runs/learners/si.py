@@ -1,7 +1,5 @@
 """Synaptic intelligence."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.runs.importance import pull, step_along, values, zeros

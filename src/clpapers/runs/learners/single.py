@@ -1,7 +1,5 @@
 """One net, trained on what comes: no continual learning at all."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.runs.learner import Learner, Observed

@@ -1,7 +1,5 @@
 """Variational continual learning."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.runs.early_gradients import early_gradients

@@ -1,7 +1,5 @@
 """Variational continual learning with coresets."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Variational generative replay."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

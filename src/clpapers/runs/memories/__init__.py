@@ -5,8 +5,6 @@ rng) -> slots`) decides before the first step where every stream item will go, a
 the training step only gathers and scatters by indices that are already on the device.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 from collections.abc import Sequence

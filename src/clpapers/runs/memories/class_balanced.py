@@ -1,7 +1,5 @@
 """Class-balancing reservoir sampling (Chrysakis & Moens, ICML 2020, Algorithm 1)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from clpapers.runs.memories import Members

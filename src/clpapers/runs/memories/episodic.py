@@ -1,7 +1,5 @@
 """Episodic memories: a few items of each class of each task."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The greedy class-balancing sampler of GDumb (Prabhu et al., ECCV 2020, Algorithm 1)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from clpapers.runs.memories import Members

@@ -1,7 +1,5 @@
 """Reservoir sampling (Vitter 1985, Algorithm R): a uniform sample of the stream so far."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -6,8 +6,6 @@ Any of them may begin in a way of its own (`init`, of `inits`) and have another 
 needs more than a cell's options lists in `ASKS` what `build` is given besides.
 """
 
-from __future__ import annotations
-
 import importlib
 
 import torch

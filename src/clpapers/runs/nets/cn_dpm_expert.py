@@ -1,7 +1,5 @@
 """An expert of CN-DPM: an auto-encoder and a classifier, each of which builds upon its predecessors' features."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

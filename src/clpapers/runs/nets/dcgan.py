@@ -1,7 +1,5 @@
 """DCGAN: a generator and a discriminator."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

@@ -1,7 +1,5 @@
 """The multi-layer perceptron in ExStream's code (Hayes et al. 2019)."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

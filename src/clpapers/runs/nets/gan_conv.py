@@ -1,7 +1,5 @@
 """The convolutional nets of a GAN: a generator and a discriminator."""
 
-from __future__ import annotations
-
 from torch import nn
 
 from clpapers.runs.nets.inits import begin_as_keras

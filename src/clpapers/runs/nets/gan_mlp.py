@@ -1,7 +1,5 @@
 """The multi-layer perceptrons of a GAN: a generator and a discriminator."""
 
-from __future__ import annotations
-
 import math
 
 from torch import nn

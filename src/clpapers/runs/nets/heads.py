@@ -1,7 +1,5 @@
 """The last layers that a net may end in: features to logits."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import nn

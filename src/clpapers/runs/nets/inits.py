@@ -1,7 +1,5 @@
 """How the layers of a net begin, where that is not PyTorch's way; each function sets one layer."""
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """The standard ResNet-18 (He et al. 2016), which may start from pre-trained weights; of `agem`."""
 
-from __future__ import annotations
-
 import re
 from collections import OrderedDict
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The reduced ResNet-18 of stf, Table 2 (right), and of the A-GEM and MIR codes it descends from."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 import torch

@@ -1,7 +1,5 @@
 """The reduced ResNet-18 upside down: from a latent to an image."""
 
-from __future__ import annotations
-
 import math
 from collections import OrderedDict
 

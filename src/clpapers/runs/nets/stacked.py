@@ -7,8 +7,6 @@ product. Every parameter's first axis is the seed. A stack of one keeps its ordi
 views that drop the axis in every pass would slow a small net down.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 

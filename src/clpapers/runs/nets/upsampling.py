@@ -1,7 +1,5 @@
 """A convolution of an image twice as large, without making that image."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import nn
