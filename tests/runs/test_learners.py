@@ -171,7 +171,7 @@ def test_mir_scores_by_hand(data, streams):
     x, y = given.images(given.items[:, 30:35]), given.labels[:, 30:35]
     candidates = learner.candidates(6)
     before = copy.deepcopy(learner.net)
-    learner.step_gradient(cross_entropy(learner.net(x), y))
+    learner.optimizer.gradient(cross_entropy(learner.net(x), y))
     chosen = learner.most_interfered(candidates)
     virtual = copy.deepcopy(before)
     loss = F.cross_entropy(virtual(x).flatten(0, 1), y.flatten(), reduction="sum") / 5
@@ -193,7 +193,7 @@ def test_looking_ahead_leaves_no_trace(data, streams):
     given = setting(spec, data, streams)
     learner = learners.create(spec["learner"], given)
     x, y = given.images(given.items[:, :5]), given.labels[:, :5]
-    learner.step_gradient(cross_entropy(learner.net(x), y))
+    learner.optimizer.gradient(cross_entropy(learner.net(x), y))
     state = {k: v.clone() for k, v in learner.net.state_dict().items()}
     with learner.looking_ahead():
         moved = learner.parameters[0].detach().clone()

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.losses import backward, cross_entropy
+from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories.episodic import EpisodicMemory
 
 
@@ -39,8 +39,7 @@ class Constrained(Learner):
         references = self.references(t) if self.task[t] else None
         logits = self.net(x)
         loss = self.loss(t, logits, y)
-        self.optimizer.zero_grad()
-        backward(loss)
+        self.optimizer.gradient(loss)
         if references is not None:
             gradient, violated = project(self.rows([p.grad for p in self.parameters]), references, self.dual)
             self.violations[:, self.task[t]] += violated

@@ -70,11 +70,11 @@ class GANs:
             x = self._real(items, rngs)
             z = self._latents(rngs, self.options["batch"])
             fake = self._generate(z)
-            _descend(optimizers[0], _loss(judge(x), real) + _loss(judge(fake.detach()), 0.0))
+            optimizers[0].descend(_loss(judge(x), real) + _loss(judge(fake.detach()), 0.0))
             judge.requires_grad_(False)
             for step in range(self.recipe.steps):
                 fake = self._generate(z) if step else fake
-                _descend(optimizers[1], _loss(judge(fake), 1.0))
+                optimizers[1].descend(_loss(judge(fake), 1.0))
             judge.requires_grad_(True)
         self.generator.eval().requires_grad_(False)
         optimizers[1].zero_grad()
@@ -124,10 +124,3 @@ def _loss(logits: torch.Tensor, target: float) -> torch.Tensor:
     """Each member's mean cross-entropy of its logits [G, B, 1], as one target has it: [G]."""
     each = F.binary_cross_entropy_with_logits(logits, torch.full_like(logits, target), reduction="none")
     return each.mean(dim=(1, 2))
-
-
-def _descend(optimizer: Adam, loss: torch.Tensor) -> None:
-    """A step on the members' losses [G]."""
-    optimizer.zero_grad()
-    loss.sum().backward()
-    optimizer.step()

@@ -14,7 +14,7 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.images import Images
-from clpapers.runs.losses import backward, cross_entropy, masked
+from clpapers.runs.losses import cross_entropy, masked
 from clpapers.runs.memories import Memory
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import OPTIMIZERS, SGD
@@ -147,9 +147,7 @@ class Learner:
 
     def step(self, loss: torch.Tensor) -> None:
         """One descent step on the seeds' losses [S]."""
-        self.optimizer.zero_grad()
-        backward(loss)
-        self.optimizer.step()
+        self.optimizer.descend(loss)
 
     def needed_to_answer(self) -> object:
         """What holds the tensors that `scores` needs; it is asked for after an evaluation."""

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import torch
 from torch.optim.adam import adam
 
+from clpapers.runs.losses import backward
+
 
 class SGD:
     """Plain stochastic gradient descent: no momentum, no decay."""
@@ -19,6 +21,16 @@ class SGD:
         """Forget the gradients."""
         for parameter in self.parameters:
             parameter.grad = None
+
+    def gradient(self, loss: torch.Tensor) -> None:
+        """Leave each member's own gradient of its loss [S] in the parameters' `grad`, and nothing else."""
+        self.zero_grad()
+        backward(loss)
+
+    def descend(self, loss: torch.Tensor) -> None:
+        """One step on the members' losses [S]."""
+        self.gradient(loss)
+        self.step()
 
     @torch.no_grad()
     def step(self) -> None:

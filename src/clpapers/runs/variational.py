@@ -12,7 +12,7 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.learner import Learner, Setting
-from clpapers.runs.losses import backward, cross_entropy, masked
+from clpapers.runs.losses import cross_entropy, masked
 from clpapers.runs.nets.stacked import Stack
 
 BLOCK = 4096  # items that the mean net answers at once
@@ -196,9 +196,7 @@ class Variational(Learner):
         q = self.posterior
         optimizer = self.optimize([q.mean])
         for x_, y_ in self.chance.batches(x, y, self.batch, self.epochs):
-            optimizer.zero_grad()
-            backward(likelihood_loss(q.logits(q.mean[:, None], x_), y_, mask))
-            optimizer.step()
+            optimizer.descend(likelihood_loss(q.logits(q.mean[:, None], x_), y_, mask))
         optimizer.zero_grad()  # no task needs the last gradient of the one before
 
     def fit(
@@ -218,11 +216,9 @@ class Variational(Learner):
         """
         optimizer, counted = self.optimize([q.mean, q.log_variance]), None if mask is None else q.of(mask)
         for x_, y_ in chance.batches(x, y, self.batch, epochs):
-            optimizer.zero_grad()
             weights = q.draw(chance.noise(q.mean, self.samples))
             penalty = prior_weight / x.shape[1] * kl(q, prior, counted)
-            backward(likelihood_loss(q.logits(weights, x_), y_, mask) + penalty)
-            optimizer.step()
+            optimizer.descend(likelihood_loss(q.logits(weights, x_), y_, mask) + penalty)
         optimizer.zero_grad()
 
     @contextlib.contextmanager

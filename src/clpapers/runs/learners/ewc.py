@@ -7,7 +7,6 @@ from clpapers.randomness import generator
 from clpapers.runs.fisher import squared_gradients
 from clpapers.runs.importance import RunningFisher, min_max, pull, values, zeros
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.losses import backward
 
 DECLARATION = {
     "options": {
@@ -104,8 +103,7 @@ class EWC(Learner):
             self.running.clear()
         logits = self.net(x)
         loss = self.loss(t, logits, y)
-        self.optimizer.zero_grad()
-        backward(loss)
+        self.optimizer.gradient(loss)
         if self.running:
             self.running.add([p.grad for p in self.parameters])
         if self.fisher:

@@ -42,8 +42,7 @@ class GMED(Replay):
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = cross_entropy(logits, y)
-        self.optimizer.zero_grad()
-        backward(loss)
+        self.optimizer.gradient(loss)
         replay = self.replay(t)
         if replay is not None:
             edited = self.edit(replay)

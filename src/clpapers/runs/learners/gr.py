@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from clpapers.randomness import generator
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.losses import backward, cross_entropy, masked
+from clpapers.runs.losses import cross_entropy, masked
 from clpapers.runs.nets import resnet_decoder
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import Adam
@@ -76,9 +76,7 @@ class GR(Learner):
             loss = share * new_loss + (1 - share) * cross_entropy(masked(self.net(x_r), self.replayable), y_r)
             elbo = share * elbo + (1 - share) * self.vae.loss(x_r, self.noise(x.shape[1]))
         self.step(loss)
-        self.vae_optimizer.zero_grad()
-        backward(elbo)
-        self.vae_optimizer.step()
+        self.vae_optimizer.descend(elbo)
         return Observed(new_loss, logits)
 
     def share(self) -> torch.Tensor | float:

@@ -4,7 +4,6 @@ import torch
 
 from clpapers.runs.importance import pull, values, zeros
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.losses import backward
 
 DECLARATION = {
     "options": {
@@ -62,8 +61,7 @@ class MAS(Learner):
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = self.loss(t, logits, y)
-        self.optimizer.zero_grad()
-        backward(loss)
+        self.optimizer.gradient(loss)
         if self.importance:
             pull(self.parameters, self.importance, self.centre, 2 * self.strength)
         self.optimizer.step()

@@ -32,7 +32,7 @@ class MIR(Replay):
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = cross_entropy(logits, y)
-        self.step_gradient(loss)
+        self.optimizer.gradient(loss)
         candidates = self.candidates(t)
         if candidates is not None:
             chosen = self.most_interfered(candidates)
@@ -45,11 +45,6 @@ class MIR(Replay):
         self.optimizer.step()
         self.memory.write(t)
         return Observed(loss, logits)
-
-    def step_gradient(self, loss: torch.Tensor) -> None:
-        """Leave g_s, the gradient of the stream loss, in the parameters' `grad`."""
-        self.optimizer.zero_grad()
-        backward(loss)
 
     @torch.no_grad()
     def most_interfered(self, candidates: Draw) -> torch.Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import torch
 
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.losses import backward, cross_entropy, masked
+from clpapers.runs.losses import cross_entropy, masked
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import SGD
 
@@ -53,9 +53,7 @@ class MultiModel(Learner):
         for model, optimizer, items in self.routed(x, self.setting.tasks[:, self.setting.step(t)]):
             said = model(x[:, items])
             loss = cross_entropy(masked(said, mask), y[:, items])
-            optimizer.zero_grad()
-            backward(loss)
-            optimizer.step()
+            optimizer.descend(loss)
             logits[:, items] = said.detach()
             losses += loss.detach() * len(items) / x.shape[1]
         return Observed(losses, logits)

@@ -5,7 +5,7 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.losses import backward, cross_entropy
+from clpapers.runs.losses import cross_entropy
 from clpapers.runs.scenario import ScenarioError
 
 DECLARATION = {
@@ -55,9 +55,7 @@ class Offline(Learner):
             for start in range(0, n, batch):
                 chosen = order[:, max(min(start, n - batch), 0) : start + batch]
                 logits = self.net(setting.images(setting.items.gather(1, chosen)))
-                optimizer.zero_grad()
-                backward(cross_entropy(logits, setting.labels.gather(1, chosen)))
-                optimizer.step()
+                optimizer.descend(cross_entropy(logits, setting.labels.gather(1, chosen)))
         optimizer.zero_grad()
         self.learnt = n
 

@@ -4,7 +4,6 @@ import torch
 
 from clpapers.runs.importance import RunningFisher, min_max, pull, step_along, values, zeros
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.losses import backward
 
 DECLARATION = {
     "options": {
@@ -78,8 +77,7 @@ class RWalk(Learner):
             self.update()
         logits = self.net(x)
         loss = self.loss(t, logits, y)
-        self.optimizer.zero_grad()
-        backward(loss)
+        self.optimizer.gradient(loss)
         gradient = [p.grad for p in self.parameters]
         self.fisher.add(gradient)
         if self.score:

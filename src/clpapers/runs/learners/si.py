@@ -4,7 +4,6 @@ import torch
 
 from clpapers.runs.importance import pull, step_along, values, zeros
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.losses import backward
 
 DECLARATION = {
     "options": {
@@ -51,8 +50,7 @@ class SI(Learner):
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = self.loss(t, logits, y)
-        self.optimizer.zero_grad()
-        backward(loss)
+        self.optimizer.gradient(loss)
         gradient = [p.grad for p in self.parameters]
         if self.consolidated:
             if not self.whole:

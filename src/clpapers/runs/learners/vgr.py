@@ -1,14 +1,13 @@
 """Variational generative replay."""
 
-import math
 from typing import NamedTuple
 
 import torch
 
 from clpapers.randomness import generator
+from clpapers.runs.evaluation.answers import number
 from clpapers.runs.gans import GANs
 from clpapers.runs.learner import Observed, Setting
-from clpapers.runs.losses import backward
 from clpapers.runs.scenario import ScenarioError
 from clpapers.runs.variational import Noise, Variational, kl, likelihood_loss, mutual_information, standard
 
@@ -162,12 +161,10 @@ class VGR(Variational):
         for _ in range(self.epochs):
             self.note(traced)
             for x_, y_ in self.chance.batches(x, y, batch, epochs=1):
-                optimizer.zero_grad()
                 logits = q.logits(q.draw(self.chance.noise(q.mean, self.samples)), x_)
                 if self.heads is not None:
                     logits = logits.masked_fill(~self.heads[self.rows, y_][:, None], -torch.inf)
-                backward(likelihood_loss(logits, y_) + kl(q, prior, counted) / x.shape[1])
-                optimizer.step()
+                optimizer.descend(likelihood_loss(logits, y_) + kl(q, prior, counted) / x.shape[1])
         optimizer.zero_grad()
 
     def gans_of(self, t: int, task: Task, y: torch.Tensor) -> GANs:
@@ -202,7 +199,5 @@ class VGR(Variational):
         """`trace`: the `mutual_information` before each epoch, in nats, and the epochs with which `tasks` begin."""
         if not self.trace:
             return {}
-        values = [
-            float(f"{value:.6g}") if math.isfinite(value) else None for value in torch.stack(self.notes)[:, s].tolist()
-        ]
+        values = [number(value) for value in torch.stack(self.notes)[:, s].tolist()]
         return {"trace": {"mutual_information": values, "tasks": self.begun}}
