@@ -61,13 +61,7 @@ class Constrained(Learner):
         return [g.reshape(len(self.violations), -1) for g in gradient]
 
     def memory_use(self, s: int) -> dict:
-        count = int(self.memory.counts[s].sum())
-        held = self.memory.labels[s][self.memory.valid[s]]
-        return {
-            "items": count,
-            "bytes": count * self.setting.images.pixels[0].nbytes,
-            "per_class": torch.bincount(held, minlength=self.classes).tolist(),
-        }
+        return self.stored(self.memory.labels[s][self.memory.valid[s]])
 
     def report(self, s: int) -> dict:
         """`violations`: the steps of each task that were projected. `memory`: the items that it left in the memory."""

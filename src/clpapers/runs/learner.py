@@ -155,7 +155,15 @@ class Learner:
 
     def memory_use(self, s: int) -> dict:
         """What the memory of the stack's seed number s holds: items, bytes, items per class."""
-        return {"items": 0, "bytes": 0, "per_class": [0] * self.classes}
+        return self.stored(self.setting.labels[s, :0])
+
+    def stored(self, labels: torch.Tensor) -> dict:
+        """The `memory_use` of a memory that holds images of these labels [n], as the data set has them."""
+        return {
+            "items": len(labels),
+            "bytes": len(labels) * self.setting.images.pixels[0].nbytes,
+            "per_class": torch.bincount(labels, minlength=self.classes).tolist(),
+        }
 
     def report(self, s: int) -> dict:
         """What the learner itself has to say of the run of the stack's seed number s, ready for JSON."""

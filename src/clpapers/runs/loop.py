@@ -93,8 +93,10 @@ def train(
     groups: list[list[Scenario]] = []
     for stream in streams.values():
         new = scenario(cell, stream, test.train_y, test.test_y, data.classes)
-        group = next((g for g in groups if together and g[0].together_with(new)), None)
-        groups.append([new]) if group is None else group.append(new)
+        group = next((g for g in groups if together and g[0].together_with(new)), [])
+        if not group:
+            groups.append(group)
+        group.append(new)
     checkpoint = Checkpoint() if checkpoint is None else checkpoint
     results = [result for group in groups for result in _train_group(cell, test, group, device, checkpoint)]
     if seconds is not None:

@@ -178,6 +178,7 @@ class Variational(Learner):
     def __init__(
         self,
         setting: Setting,
+        *,
         epochs: int,
         batch: int | str,
         initial_variance: float,

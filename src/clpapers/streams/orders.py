@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -156,27 +157,16 @@ def _stf(labels, classes, seed, mu_sigma):
     return indices, times, parameters, NO_BOUNDARIES
 
 
-def _chunk_of_items(order, labels, classes, seed):
-    """The chunk of each item, that of its class, by the `chunks_of_classes` of an order that has any: int64 [n]."""
-    return np.asarray(chunks_of_classes(order, classes, seed))[labels]
-
-
-def _split(labels, classes, seed, tasks):
+def _split(labels, classes, seed, tasks, name="split"):
     """Disjoint tasks: classes dealt at random, sizes as equal as can be (larger first), each task iid."""
-    chunk = _chunk_of_items({"name": "split", "tasks": tasks}, labels, classes, seed)
-    return _in_chunks("split", chunk, tasks, classes, seed)
-
-
-def _split_ordered(labels, classes, seed, tasks):
-    """As split, but of the classes in their own order, for all seeds alike (`desiderata`, section 4.2.2)."""
-    chunk = _chunk_of_items({"name": "split_ordered", "tasks": tasks}, labels, classes, seed)
-    return _in_chunks("split_ordered", chunk, tasks, classes, seed)
+    chunk = chunks_of_classes({"name": name, "tasks": tasks}, classes, seed)[labels]
+    return _in_chunks(name, chunk, tasks, classes, seed)
 
 
 def _split_range(labels, classes, seed, first, last, tasks):
     """As split, of the classes `first` to `last` only (`agem`, section 2: tasks to select on, and the others)."""
     order = {"name": "split_range", "first": first, "last": last, "tasks": tasks}
-    chunk = _chunk_of_items(order, labels, classes, seed)
+    chunk = chunks_of_classes(order, classes, seed)[labels]
     kept = np.flatnonzero(chunk >= 0)
     indices, *rest = _in_chunks("split_range", chunk[kept], tasks, classes, seed)
     return kept[indices], *rest
@@ -209,7 +199,7 @@ def _split_overlapping(labels, classes, seed, first, last, tasks, per_task):
 
 def _split_two(labels, classes, seed, tasks):
     """As split, and then again: each class's items halved at random (larger half first), rule 4 of `rules`."""
-    chunk = _chunk_of_items({"name": "split_two", "tasks": tasks}, labels, classes, seed)
+    chunk = chunks_of_classes({"name": "split_two", "tasks": tasks}, classes, seed)[labels]
     half = _ranks(labels, classes, generator(seed, "split_two halves")) % 2
     return _in_chunks("split_two", chunk + tasks * half, 2 * tasks, classes, seed)
 
@@ -311,7 +301,7 @@ ORDERS: dict[str, tuple[Callable, dict[str, Callable]]] = {
     "stf": (_stf, {"mu_sigma": _inside(stf.GAMMA)}),
     "split": (_split, {"tasks": _count}),
     "split_two": (_split_two, {"tasks": _count}),
-    "split_ordered": (_split_ordered, {"tasks": _count}),
+    "split_ordered": (partial(_split, name="split_ordered"), {"tasks": _count}),  # `desiderata`, section 4.2.2
     "split_range": (_split_range, {"first": _class, "last": _class, "tasks": _count}),
     "split_overlapping": (_split_overlapping, {"first": _class, "last": _class, "tasks": _count, "per_task": _count}),
     "dominant": (_dominant, {"share": _inside(1)}),

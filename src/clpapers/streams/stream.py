@@ -67,15 +67,7 @@ def batches(boundaries: np.ndarray, n: int, batch: int | str, epochs: int = 1) -
 def save(stream: Stream, path: Path | str) -> None:
     """Write `stream` to the .npz file `path`, atomically; equal streams make equal bytes."""
     with write_atomically(path) as temporary:
-        np.savez(
-            temporary,
-            indices=stream.indices,
-            timestamps=stream.timestamps,
-            class_parameters=stream.class_parameters,
-            boundaries=stream.boundaries,
-            transforms=stream.transforms,
-            seed=np.int64(stream.seed),
-        )
+        np.savez(temporary, **vars(stream) | {"seed": np.int64(stream.seed)})
 
 
 def load(path: Path | str, items: int | None = None) -> Stream:

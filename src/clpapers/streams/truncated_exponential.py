@@ -1,4 +1,4 @@
-"""The truncated exponential E(λ, γ), density ∝ exp(λx) on [0, γ]: equations 2, 3 and 8 to 11 of `stf`.
+"""The truncated exponential E(λ, γ), density ∝ exp(λx) on [0, γ]: equations 2, 3 and 11 of `stf`.
 
 All of it is written with exp(−|λ|γ) ≤ 1, so that nothing overflows, and E(λ) for λ > 0 is the mirror image
 γ − x of E(−λ). λ = 0, which the paper leaves out, is the uniform distribution it tends to.
@@ -14,12 +14,6 @@ def _lower_mean(a):
     if a < 0.1:  # the two terms cancel; the first one left out is a⁹/47900160
         return 1 / 2 - a / 12 + a**3 / 720 - a**5 / 30240 + a**7 / 1209600
     return 1 / a + math.exp(-a) / math.expm1(-a)
-
-
-def mean(rate: float, gamma: float = 0.5) -> float:
-    """The mean of E(rate, gamma); eq. 9."""
-    share = _lower_mean(abs(rate) * gamma)
-    return gamma * share if rate <= 0 else gamma - gamma * share
 
 
 def rate(mean: float, gamma: float = 0.5) -> float:
@@ -55,22 +49,3 @@ def quantile(u, rate: float, gamma: float = 0.5) -> np.ndarray:
 def sample(rate: float, gamma: float, size: int, rng: np.random.Generator) -> np.ndarray:
     """`size` independent draws from E(rate, gamma), one uniform number each; float64 [size]."""
     return quantile(rng.random(size), rate, gamma)
-
-
-def pdf(x, rate: float, gamma: float = 0.5) -> np.ndarray:
-    """The density of E(rate, gamma) at `x`, 0 outside [0, gamma]; eq. 8."""
-    x = np.asarray(x, dtype=float)
-    a = abs(rate) * gamma
-    peak = 1 / gamma if a < 1e-16 else abs(rate) / -math.expm1(-a)
-    inside = np.clip(x, 0, gamma)
-    density = peak * np.exp(-abs(rate) * (inside if rate < 0 else gamma - inside))
-    return np.where((x >= 0) & (x <= gamma), density, 0.0)
-
-
-def cdf(x, rate: float, gamma: float = 0.5) -> np.ndarray:
-    """The share of E(rate, gamma) at or below `x`; eq. 10."""
-    x = np.clip(np.asarray(x, dtype=float), 0, gamma)
-    a = abs(rate) * gamma
-    if a < 1e-16:
-        return x / gamma
-    return np.exp(max(rate, 0.0) * (x - gamma)) * np.expm1(-abs(rate) * x) / math.expm1(-a)

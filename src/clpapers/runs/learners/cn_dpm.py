@@ -218,12 +218,7 @@ class CNDPM(Learner):
         return self.experts, self.counts, self.evaluation_noise
 
     def memory_use(self, s: int) -> dict:
-        per_class = torch.bincount(self.setting.labels[0, self.stm], minlength=self.classes).tolist()
-        return {
-            "items": len(self.stm),
-            "bytes": len(self.stm) * self.setting.images.pixels[0].nbytes,
-            "per_class": per_class,
-        }
+        return self.stored(self.setting.labels[0, self.stm])
 
     def report(self, s: int) -> dict:
         """`experts`: pairs of items seen and number of experts from then on; `counts`: items each answers for."""

@@ -60,8 +60,4 @@ class Offline(Learner):
         self.learnt = n
 
     def memory_use(self, s: int) -> dict:
-        return {
-            "items": self.seen,
-            "bytes": self.seen * self.setting.images.pixels[0].nbytes,
-            "per_class": torch.bincount(self.setting.labels[s, : self.seen], minlength=self.classes).tolist(),
-        }
+        return self.stored(self.setting.labels[s, : self.seen])

@@ -39,18 +39,8 @@ class VCL(Variational):
     Measures `gradients`, {batches, size, repetitions}: `early_gradients`, just before the second task is learnt.
     """
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        epochs: int,
-        batch: int | str,
-        initial_variance: float,
-        samples: int,
-        prediction_samples: int,
-        prior_weight: float,
-    ):
-        super().__init__(setting, epochs, batch, initial_variance, samples, prediction_samples)
+    def __init__(self, setting: Setting, *, prior_weight: float, **options):
+        super().__init__(setting, **options)
         first, second = (setting.items[0, setting.step(t)].unique() for t in (0, min(1, len(setting.ends) - 1)))
         if len(setting.ends) > 1 and torch.equal(first, second):
             raise ScenarioError("order.epochs: VCL learns a task in one step, in epochs of its own; leave them out")

@@ -48,29 +48,8 @@ class VCLCoreset(VCL):
 
     passing = (*Variational.passing, "copies", "heads")
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        epochs: int,
-        batch: int | str,
-        initial_variance: float,
-        samples: int,
-        prediction_samples: int,
-        prior_weight: float,
-        coreset: int,
-        coreset_epochs: int,
-        prior: str,
-    ):
-        super().__init__(
-            setting,
-            epochs=epochs,
-            batch=batch,
-            initial_variance=initial_variance,
-            samples=samples,
-            prediction_samples=prediction_samples,
-            prior_weight=prior_weight,
-        )
+    def __init__(self, setting: Setting, *, coreset: int, coreset_epochs: int, prior: str, **options):
+        super().__init__(setting, **options)
         self.coreset, self.coreset_epochs, self.previous = coreset, coreset_epochs, prior == "previous"
         steps = range(len(setting.ends))
         self.task = [int(setting.tasks[0, setting.step(t).start]) for t in steps]  # of each step
@@ -156,12 +135,7 @@ class VCLCoreset(VCL):
         return answers
 
     def memory_use(self, s: int) -> dict:
-        labels = torch.cat([torch.zeros(0, dtype=torch.int64), *(each[s].cpu() for each in self.labels.values())])
-        return {
-            "items": len(labels),
-            "bytes": len(labels) * self.setting.images.pixels[0].nbytes,
-            "per_class": torch.bincount(labels, minlength=self.classes).tolist(),
-        }
+        return self.stored(torch.cat([self.setting.labels[s, :0], *(each[s] for each in self.labels.values())]))
 
 
 def k_center(x: torch.Tensor, count: int, start: int) -> torch.Tensor:

@@ -80,20 +80,8 @@ class VGR(Variational):
 
     passing = (*Variational.passing, "notes")
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        epochs: int,
-        batch: int,
-        batch_per_task: bool,
-        initial_variance: float,
-        samples: int,
-        prediction_samples: int,
-        generated: int,
-        gan: dict,
-    ):
-        super().__init__(setting, epochs, batch, initial_variance, samples, prediction_samples)
+    def __init__(self, setting: Setting, *, batch_per_task: bool, generated: int, gan: dict, **options):
+        super().__init__(setting, **options)
         if setting.images.transforms is not None and gan["name"] != "gan_mlp":
             raise ScenarioError(
                 f"learner.gan.name: {gan['name']} cannot learn permuted pixels from unpermuted ones; take gan_mlp"

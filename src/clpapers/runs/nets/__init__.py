@@ -6,6 +6,7 @@ Any of them may begin in a way of its own (`init`, of `inits`) and have another 
 needs more than a cell's options lists in `ASKS` what `build` is given besides.
 """
 
+import functools
 import importlib
 
 import torch
@@ -47,22 +48,15 @@ def describe(spec: dict, shape: tuple[int, int, int], classes: int, attributes: 
     net = build(spec | started, shape, classes, attributes=table).eval()
     layers: list[dict] = []
 
-    def note(name: str, module: nn.Module):
-        def hook(module: nn.Module, inputs, output: torch.Tensor) -> None:
-            layers.append(
-                {
-                    "block": name,
-                    "layer": _title(module),
-                    "output": list(output.shape[1:]),
-                    "parameters": sum(p.numel() for p in module.parameters()),
-                }
-            )
-
-        return hook
+    def note(name: str, module: nn.Module, inputs: tuple, output: torch.Tensor) -> None:
+        parameters = sum(p.numel() for p in module.parameters())
+        layers.append(
+            {"block": name, "layer": _title(module), "output": list(output.shape[1:]), "parameters": parameters}
+        )
 
     for name, module in net.named_modules():
         if not list(module.children()) and not isinstance(module, nn.Sequential):  # an empty one is an identity
-            module.register_forward_hook(note(name, module))
+            module.register_forward_hook(functools.partial(note, name))
     with torch.no_grad():
         net(torch.zeros(1, *shape))
     total = sum(p.numel() for p in net.parameters())

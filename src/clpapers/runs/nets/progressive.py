@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from clpapers.runs import nets
+from clpapers.runs.nets.stacked import channelwise, seedwise
 
 ASKS = ("attributes", "pretrained")
 
@@ -140,38 +141,28 @@ class Tower(nn.Module):
     def forward(self, x: torch.Tensor, before: Heights) -> torch.Tensor:
         """The learning column's logits [S, B, K] of images x [S, B, C, H, W]."""
         column = self.columns[self.top]
-        return _seeds_first(column.head(column.climb(_packed(x), before), before), len(x))
+        return seedwise(column.head(column.climb(channelwise(x), before), before), len(x))
 
     @torch.no_grad()
     def before(self, x: torch.Tensor) -> Heights:
         """What the columns before the learning one make of images [S, B, C, H, W], joined: [B, …] each."""
-        x, before = _packed(x), self._nothing()
+        x, before = channelwise(x), self._nothing()
         for c in range(self.top):
             before = self.columns[c].join(self.columns[c].climb(x, before), before)
         return before
 
     def answers(self, x: torch.Tensor, wanted: Sequence[int]) -> torch.Tensor:
         """The logits [S, B, K, wanted] of some columns, in ascending order, of images x [S, B, C, H, W]."""
-        packed, before, said = _packed(x), self._nothing(), []
+        packed, before, said = channelwise(x), self._nothing(), []
         for c in range(wanted[-1] + 1):
             heights = self.columns[c].climb(packed, before)
             if c in wanted:
-                said.append(_seeds_first(self.columns[c].head(heights, before), len(x)))
+                said.append(seedwise(self.columns[c].head(heights, before), len(x)))
             before = self.columns[c].join(heights, before)
         return torch.stack(said, dim=3)
 
     def _nothing(self) -> Heights:
         return [None] * (len(self.columns[0].levels) - 1)
-
-
-def _packed(x: torch.Tensor) -> torch.Tensor:
-    """[S, B, C, …] → [B, S·C, …]."""
-    return x.transpose(0, 1).flatten(1, 2)
-
-
-def _seeds_first(x: torch.Tensor, s: int) -> torch.Tensor:
-    """[B, S·n] → [S, B, n]."""
-    return x.unflatten(1, (s, -1)).transpose(0, 1)
 
 
 def build(shape: tuple[int, int, int], classes: int, *, net: dict, earlier: int, **given) -> Column:

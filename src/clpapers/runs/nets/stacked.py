@@ -22,76 +22,72 @@ from clpapers.runs.nets.upsampling import UpsampledConv2d, upsampled_convolution
 VECTOR = 16
 
 
-def _packed(tensors: Sequence[torch.Tensor | None]) -> nn.Parameter | None:
-    return None if tensors[0] is None else nn.Parameter(torch.stack([t.detach() for t in tensors]))
-
-
-def _seedwise(x: torch.Tensor, s: int) -> torch.Tensor:
+def seedwise(x: torch.Tensor, s: int) -> torch.Tensor:
     """[B, S·n] → [S, B, n], a view."""
     return x.reshape(x.shape[0], s, -1).transpose(0, 1)
 
 
-def _channelwise(x: torch.Tensor) -> torch.Tensor:
-    """[S, B, n] → [B, S·n]."""
-    return x.transpose(0, 1).flatten(1)
+def channelwise(x: torch.Tensor) -> torch.Tensor:
+    """[S, B, n, …] → [B, S·n, …]."""
+    return x.transpose(0, 1).flatten(1, 2)
 
 
-class StackedLinear(nn.Module):
+class Stacked(nn.Module):
+    """S layers as one, with the parameters `weight` and `bias` of all; None where layers have none."""
+
+    def __init__(self, layers: Sequence[nn.Module]):
+        super().__init__()
+        for name in ("weight", "bias"):
+            own = [getattr(layer, name) for layer in layers]
+            setattr(self, name, None if own[0] is None else nn.Parameter(torch.stack([p.detach() for p in own])))
+
+
+class StackedLinear(Stacked):
     """S linear layers: weight [S, out, in], bias [S, out]; [B, S·in] → [B, S·out]."""
 
-    def __init__(self, layers: Sequence[nn.Linear]):
-        super().__init__()
-        self.weight = _packed([layer.weight for layer in layers])
-        self.bias = _packed([layer.bias for layer in layers])
-
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x, weight = _seedwise(x, self.weight.shape[0]), self.weight.transpose(1, 2)
-        return _channelwise(torch.bmm(x, weight) if self.bias is None else torch.baddbmm(self.bias[:, None], x, weight))
+        x, weight = seedwise(x, self.weight.shape[0]), self.weight.transpose(1, 2)
+        return channelwise(torch.bmm(x, weight) if self.bias is None else torch.baddbmm(self.bias[:, None], x, weight))
 
 
-class StackedCosineLinear(nn.Module):
+class StackedCosineLinear(Stacked):
     """S cosine classifiers: weight [S, out, in]; [B, S·in] → [B, S·out]."""
 
     def __init__(self, layers: Sequence[CosineLinear]):
-        super().__init__()
+        super().__init__(layers)
         self.scale = layers[0].scale
-        self.weight = _packed([layer.weight for layer in layers])
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = F.normalize(_seedwise(x, self.weight.shape[0]), dim=-1)
-        return _channelwise(self.scale * torch.bmm(x, F.normalize(self.weight, dim=-1).transpose(1, 2)))
+        x = F.normalize(seedwise(x, self.weight.shape[0]), dim=-1)
+        return channelwise(self.scale * torch.bmm(x, F.normalize(self.weight, dim=-1).transpose(1, 2)))
 
 
-class StackedJointEmbedding(nn.Module):
+class StackedJointEmbedding(Stacked):
     """S joint-embedding heads: weight [S, attributes, in], bias [S, out], attributes [S, out, attributes].
 
     [B, S·in] → [B, S·out].
     """
 
     def __init__(self, layers: Sequence[JointEmbedding]):
-        super().__init__()
-        self.weight = _packed([layer.weight for layer in layers])
-        self.bias = _packed([layer.bias for layer in layers])
+        super().__init__(layers)
         self.register_buffer("attributes", torch.stack([layer.attributes for layer in layers]))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        embedded = torch.bmm(_seedwise(x, self.weight.shape[0]), self.weight.transpose(1, 2))
-        return _channelwise(torch.baddbmm(self.bias[:, None], embedded, self.attributes.transpose(1, 2)))
+        embedded = torch.bmm(seedwise(x, self.weight.shape[0]), self.weight.transpose(1, 2))
+        return channelwise(torch.baddbmm(self.bias[:, None], embedded, self.attributes.transpose(1, 2)))
 
 
-class StackedConv2d(nn.Module):
+class StackedConv2d(Stacked):
     """S convolutions as one with S groups: weight [S, out, in, k, k]; [B, S·in, H, W] → [B, S·out, H', W'].
 
     One that oneDNN would break has the pixels that it skips left out beforehand; it stands in for a single one too.
     """
 
     def __init__(self, layers: Sequence[nn.Conv2d]):
-        super().__init__()
+        super().__init__(layers)
         padded_point = layers[0].kernel_size == (1, 1) and layers[0].padding != (0, 0)
         if layers[0].groups != 1 or layers[0].padding_mode != "zeros" or padded_point:
             raise ValueError(f"no stacked form for {layers[0]}")
-        self.weight = _packed([layer.weight for layer in layers])
-        self.bias = _packed([layer.bias for layer in layers])
         self.stride, self.padding, self.dilation = layers[0].stride, layers[0].padding, layers[0].dilation
         self.mended = self.breaks(layers[0])
 
@@ -110,18 +106,16 @@ class StackedConv2d(nn.Module):
         return F.conv2d(x, self.weight.flatten(0, 1), bias, stride, self.padding, self.dilation, groups)
 
 
-class StackedConvTranspose2d(nn.Module):
+class StackedConvTranspose2d(Stacked):
     """S transposed convolutions as one with S groups: weight [S, in, out, k, k].
 
     [B, S·in, H, W] → [B, S·out, H', W'].
     """
 
     def __init__(self, layers: Sequence[nn.ConvTranspose2d]):
-        super().__init__()
+        super().__init__(layers)
         if layers[0].groups != 1 or layers[0].dilation != (1, 1):
             raise ValueError(f"no stacked form for {layers[0]}")
-        self.weight = _packed([layer.weight for layer in layers])
-        self.bias = _packed([layer.bias for layer in layers])
         self.stride, self.padding, self.output_padding = layers[0].stride, layers[0].padding, layers[0].output_padding
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -130,13 +124,8 @@ class StackedConvTranspose2d(nn.Module):
         return F.conv_transpose2d(x, weight, bias, self.stride, self.padding, self.output_padding, groups)
 
 
-class StackedUpsampledConv2d(nn.Module):
+class StackedUpsampledConv2d(Stacked):
     """S of them with S groups: weight [S, out, in, 5, 5]; [B, S·in, H, W] → [B, S·out, 2H, 2W]."""
-
-    def __init__(self, layers: Sequence[UpsampledConv2d]):
-        super().__init__()
-        self.weight = _packed([layer.weight for layer in layers])
-        self.bias = _packed([layer.bias for layer in layers])
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return upsampled_convolution(x, self.weight.flatten(0, 1), self.bias.flatten(), self.weight.shape[0])
@@ -157,7 +146,7 @@ class StackedDropout(nn.Module):
         return torch.where(drawn < self.p, 0, x / (1 - self.p))
 
 
-class StackedBatchNorm(nn.Module):
+class StackedBatchNorm(Stacked):
     """S batch norms over S·C channels: weight and bias [S, C], running statistics [S, C].
 
     As in PyTorch's, a forward pass in training mode leaves the running statistics alone while
@@ -165,9 +154,7 @@ class StackedBatchNorm(nn.Module):
     """
 
     def __init__(self, layers: Sequence[nn.BatchNorm1d | nn.BatchNorm2d]):
-        super().__init__()
-        self.weight = _packed([layer.weight for layer in layers])
-        self.bias = _packed([layer.bias for layer in layers])
+        super().__init__(layers)
         self.register_buffer("running_mean", torch.stack([layer.running_mean for layer in layers]))
         self.register_buffer("running_var", torch.stack([layer.running_var for layer in layers]))
         self.momentum, self.eps, self.track_running_stats = layers[0].momentum, layers[0].eps, True
@@ -226,7 +213,7 @@ class Stack(nn.Module):
         s = x.shape[0]
         if s == 1:
             return net(x.squeeze(0)).flatten(1).unsqueeze(0)
-        return _seedwise(net(x.transpose(0, 1).flatten(1, 2)), s)
+        return seedwise(net(channelwise(x)), s)
 
     def drop_by(self, rngs: Sequence[torch.Generator]) -> None:
         """Let dropout draw each net's masks from a generator of its own, on the nets' device."""
