@@ -19,7 +19,7 @@ def _lower_mean(a):
 def rate(mean: float, gamma: float = 0.5) -> float:
     """The rate λ at which E(λ, gamma) has this mean: eq. 3 solved, so that rate(γ − μ) = −rate(μ).
 
-    Raises ValueError for a mean outside (0, gamma), where there is none.
+    Raises ValueError for a mean outside (0, gamma), which no rate has.
     """
     if not 0 < mean < gamma:
         raise ValueError(f"mean {mean} is not inside (0, {gamma}): no truncated exponential has it")
@@ -28,7 +28,7 @@ def rate(mean: float, gamma: float = 0.5) -> float:
     share = mean / gamma
     if share < 1 / 50:  # 1/(e^a − 1) is lost beside 1/a in double precision
         return -1 / mean
-    from scipy.optimize import brentq  # here, because the Snakefile imports this package and scipy is slow to
+    from scipy.optimize import brentq  # here, since the Snakefile imports this package and scipy is slow to import
 
     # 1/(a + 2) ≤ _lower_mean(a) ≤ 1/a puts the root between 1/share − 2 and 1/share; one more for rounding.
     a = brentq(lambda a: _lower_mean(a) - share, max(0.0, 1 / share - 3), 1 / share + 1, xtol=1e-15)
