@@ -30,10 +30,9 @@ SMALL_BATCH = 32  # above it a CPU is busy with one seed's arithmetic, and a sta
 
 @dataclasses.dataclass
 class Data:
-    """A data set: images [N, H, W, C], uint8 or float32, and int64 classes [N] of both splits, and how many classes.
+    """A data set: images [N, H, W, C], uint8 or float32, and int64 labels [N] of both splits; the number of classes.
 
-    What nets may ask for besides: attributes, float32 [classes, A], what is known of each class; pretrained, weights to
-    start from, by name.
+    Some nets also need attributes, float32 [classes, A], of each class, or pretrained weights, by name.
     """
 
     train_x: np.ndarray
@@ -57,30 +56,28 @@ def train(
 
     Parameters
     ----------
-    cell: the complete description of what is run (config/papers, resolved).
+    cell: the cell, resolved from config/papers.
     data: the data set.
-    streams: seed → its stream, the order in which its training items come.
-    device: where to train. On a GPU seeds form stacks. On a CPU only nets that gain from it do.
-    seconds: takes, seed by seed, `training_seconds`: what the learner does when a task changes, in a step, the batch's
-        gather included, and to prepare for a test; and `testing_seconds`: the tests themselves. A stack's time is
-        divided by its seeds. No repetition repeats it, so it is no part of the result.
-    checkpoint: where to go on from, and where to keep what comes of it on the way. Results are the same, bit for bit.
+    streams: seed → its stream.
+    device: where to train. Seeds form stacks on a GPU; on a CPU only where nets gain from it.
+    seconds: filled with `training_seconds`, seed → time of task changes, steps, gathers and preparations for tests, and
+        `testing_seconds`, seed → time of the tests. A stack's time is divided by its seeds. Times differ between
+        repetitions, so results exclude them.
+    checkpoint: state to resume from, and where to save it. Results are the same, bit for bit.
 
     Returns
     -------
     For each seed a dictionary, in which classes are a learner's outputs (`Scenario.class_of_output`), with `steps`;
     `test` (`FinalTest`) and `probes` (`Probes`), in evaluation mode;
     `online`: for each step the number of stream items classified correctly before they are learnt, and their mean
-    loss (null for a learner that never looks at the stream batch, or says nothing of it); `memory`: items, bytes,
-    items per class;
-    `oracle`: the task of each class (null where classes have none) and the number of task changes; `learner`: what
-    the learner says of itself; `diverged`: the first step whose loss was no finite number, null where there is none
-    (on the stream batch; of a learner that never looks at it, on what it trains on); `learner_bytes`: what the
-    learner holds in the end (`footprint.learner_bytes`).
+    loss (null for a learner that does not predict the stream batch); `memory`: items, bytes, items per class;
+    `oracle`: the task of each class (null where classes have none) and the number of task changes; `learner`: its own
+    report; `diverged`: the first step whose loss was not finite, or null (the loss of the stream batch, or, where a
+    learner does not use that, of its training batch); `learner_bytes`: the learner's footprint at the end.
     With `evaluation.shots` also `tasks`, each task's tests (`evaluation.tasks`, `MemoryAccuracy`), and with
     `evaluation.every` also `events`, the tests along the stream (`Events`).
 
-    A seed for which memory does not suffice, not even alone, has only its number and `out_of_memory`: true.
+    A seed that exceeds the memory even alone has only its number and `out_of_memory`: true.
     """
     _prepare(device, cell["precision"])
     learner = learners.find(cell["learner"]["name"])
@@ -105,7 +102,7 @@ def train(
 
 
 def _prepare(device: torch.device, precision: str) -> None:
-    """One CPU thread a process (there are as many jobs as cores), and results that are the same every time."""
+    """Take one CPU thread, as there are as many jobs as cores, and make results reproducible."""
     torch.set_num_threads(1)
     if device.type == "cuda":
         torch.use_deterministic_algorithms(True)
@@ -116,7 +113,7 @@ def _prepare(device: torch.device, precision: str) -> None:
 def _train_group(
     cell: dict, data: Data, scenarios: Sequence[Scenario], device: torch.device, checkpoint: Checkpoint
 ) -> list[dict]:
-    """One stack; where memory does not suffice for it, its seeds one by one."""
+    """Train one stack; where it exceeds the memory, its seeds one by one."""
     seeds, finished = tuple(c.seed for c in scenarios), checkpoint.finished
     if seeds not in finished:
         try:
@@ -128,7 +125,7 @@ def _train_group(
             finished[seeds] = None
     if finished[seeds] is not None:
         return finished[seeds]
-    gc.collect()  # only here, where no traceback holds on to the stack any more
+    gc.collect()  # only here, where no traceback refers to the stack any more
     if device.type == "cuda":
         torch.cuda.empty_cache()
     if len(scenarios) == 1:
@@ -137,19 +134,19 @@ def _train_group(
 
 
 def _out_of_memory(error: Exception) -> bool:
-    """Whether memory ran out, Python's, a GPU's or, which PyTorch has no type for, a CPU's."""
-    told = ("can't allocate memory", "ALLOC_FAILED")  # PyTorch's CPU allocator; cuBLAS and cuDNN
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(text in str(error) for text in told)
+    """Whether memory ran out: Python's, a GPU's or a CPU's, for which PyTorch has no type."""
+    messages = ("can't allocate memory", "ALLOC_FAILED")  # PyTorch's CPU allocator; cuBLAS and cuDNN
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(text in str(error) for text in messages)
 
 
 @dataclasses.dataclass
 class Run:
-    """A stack on its way through its steps: all that the steps to come depend on, and what the past ones left."""
+    """A stack between two steps: the state on which later steps depend, and the findings of earlier ones."""
 
     learner: Learner
     online: Online
     clock: Clock
-    taken: dict[str, list] = dataclasses.field(default_factory=dict)  # what the tests found, by evaluator
+    taken: dict[str, list] = dataclasses.field(default_factory=dict)  # findings of the tests, by evaluator
     step: int = 0  # the next one
 
 
@@ -194,7 +191,7 @@ def _train_stack(
 
 
 def _result(s: int, c: Scenario, steps: int, learner: Learner, online: Online, tests: dict[str, dict]) -> dict:
-    """What `train` returns for the stack's seed number s."""
+    """The result that `train` returns for the stack's seed number s."""
     return {
         "seed": c.seed,
         "steps": steps,
@@ -214,7 +211,7 @@ def _result(s: int, c: Scenario, steps: int, learner: Learner, online: Online, t
 
 
 def _setting(cell: dict, data: Data, scenarios: Sequence[Scenario], images: Images) -> Setting:
-    """What the learner of some scenarios is given."""
+    """The setting of a learner of some scenarios."""
     device, outputs = images.pixels.device, scenarios[0].outputs
 
     def stacked(arrays: Iterable[np.ndarray]) -> torch.Tensor:
