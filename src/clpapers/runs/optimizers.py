@@ -1,6 +1,6 @@
-"""Optimisers as PyTorch's functions apply them.
+"""Optimisers on top of PyTorch's functions.
 
-`torch.optim`'s classes do the same, but making one imports the whole compiler: two seconds a job, more than many a run.
+`torch.optim`'s classes do the same, but import the whole compiler: two seconds a job, more than many a run.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class SGD:
             parameter.grad = None
 
     def gradient(self, loss: torch.Tensor) -> None:
-        """Leave each member's own gradient of its loss [S] in the parameters' `grad`, and nothing else."""
+        """Set the parameters' `grad` to each member's own gradient of its loss [S]."""
         self.zero_grad()
         backward(loss)
 

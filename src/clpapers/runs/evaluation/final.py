@@ -25,7 +25,7 @@ class FinalTest(Evaluator):
         self.cell, self.scenarios, self.images = cell, scenarios, images
 
     def test(self, t: int, learner: Learner) -> list[dict]:
-        """Of each seed `{view: {"correct", "total", "chance"}}`."""
+        """For each seed `{restriction: {"correct", "total", "chance"}}`."""
         items, labels, tasks = whole_test(self.scenarios, self.images.pixels.device)
         truth, outputs = labels.cpu().numpy(), self.scenarios[0].outputs
         given = [restrictions_at_test(self.cell, c) for c in self.scenarios]
@@ -47,12 +47,12 @@ class FinalTest(Evaluator):
         ]
 
     def result(self, s: int) -> dict:
-        """As `test`: under each restriction items right and in total, by class, and the expected share of a guess."""
+        """In `test`, under each restriction: items right and in total, by class, and the chance level."""
         return {"test": self.taken[0][s]}
 
 
 def test_items(count: int, wanted: int | None) -> np.ndarray:
-    """The test items to evaluate on, ascending: all, or one uniform subset that is the same for every run."""
+    """The test items to evaluate, ascending: all, or a uniform subset that is the same for every run."""
     if wanted is None or wanted >= count:
         return np.arange(count)
     return np.sort(generator(0, "test subset").permutation(count)[:wanted])

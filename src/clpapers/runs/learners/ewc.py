@@ -89,13 +89,13 @@ class EWC(Learner):
     def sampled(self, steps: range) -> list[torch.Tensor]:
         """F_new from single items of some steps, distinct ones; all where there are fewer than `samples`."""
         seen = slice(self.setting.step(steps[0]).start, self.setting.step(steps[-1]).stop)
-        items, chance = [], []
+        items, uniform = [], []
         for mine, rng in zip(self.setting.items[:, seen].cpu().numpy(), self.rngs):
             each = np.unique(mine)
             items.append(rng.choice(each, min(self.samples, len(each)), replace=False))
-            chance.append(rng.random(len(items[-1])))
-        items, chance = (torch.from_numpy(np.stack(part)).to(self.setting.items.device) for part in (items, chance))
-        return squared_gradients(self.net, self.setting.images(items), self.mask(steps[-1]), chance)
+            uniform.append(rng.random(len(items[-1])))
+        items, uniform = (torch.from_numpy(np.stack(part)).to(self.setting.items.device) for part in (items, uniform))
+        return squared_gradients(self.net, self.setting.images(items), self.mask(steps[-1]), uniform)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         if self.running and self.running.due(t - self.begun):

@@ -56,7 +56,7 @@ class VCL(Variational):
         if t == 1 and self.gradients:
             self.measured = early_gradients(self, self.prior, self.prior_weight, x, y, mask, **self.gradients)
         x, y = self.learnt_of(t, x, y)
-        self.fit(self.posterior, self.prior, x, y, mask, self.chance, self.epochs, self.prior_weight)
+        self.fit(self.posterior, self.prior, x, y, mask, self.randomness, self.epochs, self.prior_weight)
         self.prior = self.next_prior(mask)
         self.steps = t + 1
         return Observed(loss, logits)

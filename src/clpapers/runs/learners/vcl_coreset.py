@@ -9,7 +9,7 @@ from clpapers.randomness import generator
 from clpapers.runs.learner import Setting
 from clpapers.runs.learners.vcl import VCL
 from clpapers.runs.scenario import ScenarioError
-from clpapers.runs.variational import Chance, Gaussian, Posterior, Variational
+from clpapers.runs.variational import Gaussian, Posterior, Randomness, Variational
 
 DECLARATION = {
     "options": {
@@ -120,9 +120,9 @@ class VCLCoreset(VCL):
         """A copy of the posterior that has learnt the coresets of some steps, under the last one's mask."""
         q, prior = self.posterior.copy(), self.posterior.now if self.previous else self.prior
         items, labels = (torch.cat([kept[t] for t in steps], dim=1) for kept in (self.items, self.labels))
-        chance = Chance(self.setting, f"coreset after {self.steps}")
+        randomness = Randomness(self.setting, f"coreset after {self.steps}")
         x, mask = self.setting.images(items), self.mask(steps[-1])
-        self.fit(q, prior, x, labels, mask, chance, self.coreset_epochs, self.prior_weight)
+        self.fit(q, prior, x, labels, mask, randomness, self.coreset_epochs, self.prior_weight)
         return q
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:

@@ -148,8 +148,8 @@ class VGR(Variational):
         self.begun.append(len(self.notes))
         for _ in range(self.epochs):
             self.note(traced)
-            for x_, y_ in self.chance.batches(x, y, batch, epochs=1):
-                logits = q.logits(q.draw(self.chance.noise(q.mean, self.samples)), x_)
+            for x_, y_ in self.randomness.batches(x, y, batch, epochs=1):
+                logits = q.logits(q.draw(self.randomness.noise(q.mean, self.samples)), x_)
                 if self.heads is not None:
                     logits = logits.masked_fill(~self.heads[self.rows, y_][:, None], -torch.inf)
                 optimizer.descend(likelihood_loss(logits, y_) + kl(q, prior, counted) / x.shape[1])
