@@ -1,7 +1,7 @@
 """Seeds as a tensor axis: S ordinary modules packed into one that trains them all. Only this file knows about S.
 
 Inside a stack, activations are `[B, S·C, …]` with the seed outermost in the channel axis, so that every layer without
-parameters (ReLU, pooling, flatten, addition) works as it stands. Layers with parameters are replaced: a convolution
+parameters (ReLU, pooling, flatten, addition) works unchanged. Layers with parameters are replaced: a convolution
 becomes a grouped convolution with S groups, batch norm runs over S·C channels, a linear layer becomes a batched matrix
 product. Every parameter's first axis is the seed. A stack of one keeps its ordinary layers and their parameters, since
 views that drop the axis in every pass would slow a small net down.
@@ -33,7 +33,7 @@ def channelwise(x: torch.Tensor) -> torch.Tensor:
 
 
 class Stacked(nn.Module):
-    """S layers as one, with the parameters `weight` and `bias` of all; None where layers have none."""
+    """S layers as one, with all their parameters `weight` and `bias`; None where layers have none."""
 
     def __init__(self, layers: Sequence[nn.Module]):
         super().__init__()
@@ -80,7 +80,8 @@ class StackedJointEmbedding(Stacked):
 class StackedConv2d(Stacked):
     """S convolutions as one with S groups: weight [S, out, in, k, k]; [B, S·in, H, W] → [B, S·out, H', W'].
 
-    One that oneDNN would break has the pixels that it skips left out beforehand; it stands in for a single one too.
+    Where oneDNN's strided convolution is unsafe, skipped pixels are dropped beforehand; a single layer is then replaced
+    too.
     """
 
     def __init__(self, layers: Sequence[nn.Conv2d]):
@@ -93,7 +94,7 @@ class StackedConv2d(Stacked):
 
     @staticmethod
     def breaks(layer: nn.Module) -> bool:
-        """Whether a layer is a convolution that oneDNN would break."""
+        """Whether a layer is a convolution that oneDNN computes unsafely."""
         pointwise = isinstance(layer, nn.Conv2d) and layer.kernel_size == (1, 1)
         return pointwise and layer.stride != (1, 1) and layer.in_channels < VECTOR
 
@@ -125,14 +126,14 @@ class StackedConvTranspose2d(Stacked):
 
 
 class StackedUpsampledConv2d(Stacked):
-    """S of them with S groups: weight [S, out, in, 5, 5]; [B, S·in, H, W] → [B, S·out, 2H, 2W]."""
+    """S upsampled convolutions with S groups: weight [S, out, in, 5, 5]; [B, S·in, H, W] → [B, S·out, 2H, 2W]."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return upsampled_convolution(x, self.weight.flatten(0, 1), self.bias.flatten(), self.weight.shape[0])
 
 
 class StackedDropout(nn.Module):
-    """S dropouts, each with masks from its own generator, which `Stack.drop_by` gives; it stands in for one too."""
+    """S dropouts, each with masks from its own generator (`Stack.drop_by`); it replaces a single one too."""
 
     def __init__(self, layers: Sequence[nn.Dropout]):
         super().__init__()
@@ -181,7 +182,7 @@ STACKED = {
 
 
 def _pack(modules: Sequence[nn.Module]) -> nn.Module:
-    """The stacked form of S equal modules; `modules[0]` is taken apart for it. One alone stays as it is."""
+    """The stacked form of S equal modules, made inside `modules[0]`; a single module stays unchanged."""
     template = modules[0]
     if type(template) in STACKED:
         mended = isinstance(template, nn.Dropout) or StackedConv2d.breaks(template)
@@ -205,7 +206,7 @@ class Stack(nn.Module):
         return self._through(self.net, x)
 
     def features(self, x: torch.Tensor) -> torch.Tensor:
-        """What the head, the net's last layer, is given: [S, B, d]."""
+        """The input of the head, the net's last layer: [S, B, d]."""
         return self._through(self.net[:-1], x)
 
     @staticmethod
@@ -216,16 +217,16 @@ class Stack(nn.Module):
         return seedwise(net(channelwise(x)), s)
 
     def drop_by(self, rngs: Sequence[torch.Generator]) -> None:
-        """Let dropout draw each net's masks from a generator of its own, on the nets' device."""
+        """Give dropout a generator for each net's masks, on the nets' device."""
         for module in self.modules():
             if isinstance(module, StackedDropout):
                 module.rngs = rngs
 
     @contextlib.contextmanager
     def untracked(self) -> Iterator[None]:
-        """Forward passes inside leave the running statistics of batch norm alone.
+        """Inside, forward passes do not update the running statistics of batch norm.
 
-        In training mode they normalise by their batch, as a deep copy of the net, thrown away afterwards, would.
+        In training mode they still normalise by their batch, like a temporary copy of the net.
         """
         norms = [m for m in self.modules() if isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d, StackedBatchNorm))]
         for norm in norms:
@@ -238,9 +239,9 @@ class Stack(nn.Module):
 
 
 def stack(build: Callable[..., nn.Module], seeds: Sequence[int], *given: Sequence) -> Stack:
-    """Build one module a seed, each under its own `torch.manual_seed` and of its own entries of `given`; pack them.
+    """Build one module a seed, each under its own `torch.manual_seed` and from its own entries of `given`; pack them.
 
-    The global random state is left as it was. Raises `ValueError` for a layer that has no stacked form.
+    The global random state is restored. Raises `ValueError` for a layer that has no stacked form.
     """
     modules = []
     with torch.random.fork_rng(devices=[]):
