@@ -1,6 +1,7 @@
 """Each learner against a plain implementation of its paper's step: one seed, ordinary modules, Python loops."""
 
 import copy
+import inspect
 import re
 from pathlib import Path
 
@@ -288,12 +289,23 @@ def test_gdumb_retrained_starts_afresh_and_sees_only_the_memory(data, streams):
 SCHEMA = yaml.safe_load(Path("workflow/schemas/paper.schema.yaml").read_text())["$defs"]
 
 
+def taken(learner):
+    """The options of a constructor, and those that it hands on to its parent's."""
+    names = set()
+    for each in learner.__mro__:
+        if "__init__" in vars(each):
+            code = each.__init__.__code__
+            names.update(code.co_varnames[2 : 2 + code.co_kwonlyargcount])
+            if not code.co_flags & inspect.CO_VARKEYWORDS:
+                return names
+    return names
+
+
 @pytest.mark.parametrize("learner", METHODS)
 def test_a_learner_takes_what_it_declares(learner):
     """Config files may say of a learner what its constructor takes, no more, no less; and its docstring explains it."""
     declared, found = METHODS[learner].options, learners.find(learner)
-    code = found.__init__.__code__
-    assert set(code.co_varnames[2 : 2 + code.co_kwonlyargcount]) == set(declared)
+    assert taken(found) == set(declared)
     assert all(re.search(rf"\b{option}\b", found.__doc__) for option in declared)
     rules = {"properties": declared, "required": list(declared)}
     for options in METHODS[learner].examples():
