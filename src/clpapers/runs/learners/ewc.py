@@ -44,18 +44,18 @@ DECLARATION = {
 class EWC(Learner):
     """EWC. Kirkpatrick et al. 2017, eq. 3, with one running centre (Schwarz et al. 2018): L + (λ/2)·Σ F·(θ - θ*)².
 
-    At a task change F ← γ·F + F_new and θ* ← θ. A stream keeps no data to estimate F_new on: `rules` has the last batch
-    of the segment that ended, the code of Chaudhry et al. 2019 (`agem`) the squares that the steps leave in passing.
-    Where a task's data are there till it ends (`desiderata`; with γ = 1 and ½ it is Huszár's, 2018), some of its items.
+    At a task change F ← γ·F + F_new and θ* ← θ. `rules` estimates F_new on the last batch of the ended segment; the
+    code of Chaudhry et al. 2019 (`agem`) accumulates squared gradients during the steps; `desiderata`, where a task's
+    data remain until it ends, takes some of its items (with γ = 1 and ½ this is Huszár's EWC, 2018).
 
     Parameters
     ----------
     strength: λ.
-    gamma: γ, what is kept of the old F. `agem` keeps nothing.
-    fisher: F_new. `last_batch`, the mean over the single items of the ended segment's last batch of the squared
-        gradient of log p(ŷ|x), ŷ being the predicted class; {samples}, the same over so many items of the ended segment
-        and with ŷ sampled from p (`desiderata`); or {interval, decay}, the options of a `RunningFisher`.
-    normalise: whether each seed's F pulls scaled to [0, 1], as in `agem`.
+    gamma: γ, the factor of the old F; 0 in `agem`.
+    fisher: F_new. `last_batch`, the mean, over the items of the ended segment's last batch, of the squared gradient of
+        log p(ŷ|x), ŷ being the predicted class; {samples}, the same over so many items of the ended segment, with ŷ
+        sampled from p (`desiderata`); or {interval, decay}, the options of a `RunningFisher`.
+    normalise: whether the penalty uses each seed's F scaled to [0, 1], as in `agem`.
     half: whether the penalty is λ/2 times the sum, as printed, or λ times, as in `agem`.
     """
 

@@ -1,4 +1,4 @@
-"""GDumb as it was published, at every moment of evaluation."""
+"""GDumb as published, at every evaluation."""
 
 import torch
 
@@ -23,7 +23,7 @@ class GDumbRetrained(Replay):
 
     Parameters
     ----------
-    memory_batch, epochs: how the fresh net is trained.
+    memory_batch, epochs: of the fresh net's training.
     """
 
     policy = "greedy"
