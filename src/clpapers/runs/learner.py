@@ -193,11 +193,7 @@ class Replay(Learner):
 
     def memory_use(self, s: int) -> dict:
         count = self.memory.held(s)
-        return {
-            "items": count,
-            "bytes": count * self.memory.bytes_an_item,
-            "per_class": self.memory.per_class(s, self.classes),
-        }
+        return self.stored(self.memory.label[s, :count]) | {"bytes": count * self.memory.bytes_an_item}
 
     @contextlib.contextmanager
     def looking_ahead(self) -> Iterator[None]:

@@ -87,7 +87,7 @@ class EWC(Learner):
         self.centre, self.begun = values(self.parameters), t
 
     def sampled(self, steps: range) -> list[torch.Tensor]:
-        """F_new from single items of some steps, distinct ones; all where there are fewer than `samples`."""
+        """F_new from `samples` distinct items of some steps; from all where there are fewer."""
         seen = slice(self.setting.step(steps[0]).start, self.setting.step(steps[-1]).stop)
         items, uniform = [], []
         for mine, rng in zip(self.setting.items[:, seen].cpu().numpy(), self.rngs):

@@ -16,12 +16,12 @@ DECLARATION = {
 class MIR(Replay):
     """MIR. Aljundi et al. 2019, eq. 3, as in its authors' code.
 
-    memory: reservoir, written after the step.  replay: of C uniform candidates, those whose loss would rise most if
-    the net took a step on the stream batch alone.
+    memory: reservoir, written after the step.  replay: of C uniform candidates, those whose loss would rise most by a
+    step on the stream batch alone.
 
     Parameters
     ----------
-    candidates: C. Scores are taken in training mode, and the live net's batch norm tracks the candidates, as there.
+    candidates: C. They are scored in training mode and tracked by the net's batch norm, as in the code.
     """
 
     def __init__(self, setting: Setting, *, candidates: int):
@@ -48,7 +48,7 @@ class MIR(Replay):
 
     @torch.no_grad()
     def most_interfered(self, candidates: Draw) -> torch.Tensor:
-        """Positions [S, k] of the candidates with the largest loss(θ - η·g_s) - loss(θ)."""
+        """Positions [S, k] of the candidates with the largest loss(θ - η·g_s) - loss(θ), g_s the stream's gradient."""
         before = self.each_loss(candidates)
         with self.looking_ahead():
             interference = self.each_loss(candidates) - before

@@ -1,4 +1,4 @@
-"""The offline learner, the ideal that streaming learners are compared with."""
+"""The offline learner, the ideal for streaming learners."""
 
 import numpy as np
 import torch
@@ -20,29 +20,28 @@ DECLARATION = {
 
 
 class Offline(Learner):
-    """Offline (`streaming`, eq. 1): for a test a fresh net is trained on all of the stream so far, many times over.
+    """Offline (`streaming`, eq. 1): for a test a fresh net is trained on all of the stream so far, in several epochs.
 
-    memory: all items. Nothing is trained in a step. What a net draws depends on how much it learns from, not on the
-    tests before.
+    memory: all items. Steps train nothing. A net's random draws depend on its number of items, not on earlier tests.
 
     Parameters
     ----------
-    epochs, batch: how a net is trained by the budget's optimiser, items shuffled afresh in each epoch. The last batch
-        is as large as the others, with items of the one before, as in ExStream's code.
+    epochs, batch: of a net's training by the budget's optimiser; each epoch shuffles items afresh. The last batch is
+        filled up with items of the one before, as in ExStream's code.
     """
 
     def __init__(self, setting: Setting, *, epochs: int, batch: int):
         super().__init__(setting)
         self.epochs, self.batch = epochs, batch
-        self.seen = 0  # items
-        self.learnt: int | None = None  # by the net, where there is one yet
+        self.seen = 0  # items seen
+        self.learnt: int | None = None  # items behind the net; None before the first
 
     def observe(self, t: int, x: None, y: None) -> Observed:
         self.seen = self.setting.step(t).stop
         return Observed()
 
     def prepare(self) -> None:
-        """Train a net, unless nothing has come since the last one. Before anything comes it stays as it begins."""
+        """Train a net, unless nothing has come since the last one. Before the first item it stays untrained."""
         if self.learnt == self.seen:
             return
         n, setting, purpose = self.seen, self.setting, f"offline after {self.seen}"

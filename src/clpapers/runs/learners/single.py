@@ -1,4 +1,4 @@
-"""One net, trained on what comes: no continual learning at all."""
+"""One net, trained on the stream without continual learning."""
 
 import torch
 

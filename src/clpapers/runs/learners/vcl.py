@@ -26,14 +26,14 @@ DECLARATION = {
 class VCL(Variational):
     """VCL. Nguyen et al. 2018, eq. 4, in their code: cross-entropy + KL(q‖previous q)/N, from the previous q on.
 
-    The first task begins at a maximum-likelihood solution of its own, and with the prior N(0, 1). Where training is
-    masked, the head of each new task has that prior too, and begins at the net's initial weights with the initial
-    variance; the heads of other tasks stay as they are.
+    The first task starts from its maximum-likelihood solution, with the prior N(0, 1). Where training is masked, the
+    head of each new task has that prior too, and starts from the net's initial weights with the initial variance; the
+    heads of other tasks do not change.
 
     Parameters
     ----------
-    epochs, batch, initial_variance, samples, prediction_samples: as of `Variational`; the first task's solution is
-        trained for as long and in such batches, too.
+    epochs, batch, initial_variance, samples, prediction_samples: as of `Variational`; epochs and batch also hold for
+        the maximum-likelihood solution.
     prior_weight: the factor of KL (`desiderata`, B.1.4).
 
     Measures `gradients`, {batches, size, repetitions}: `early_gradients`, just before the second task is learnt.
@@ -46,7 +46,7 @@ class VCL(Variational):
             raise ScenarioError("order.epochs: VCL learns a task in one step, in epochs of its own; leave them out")
         self.prior_weight, self.gradients = prior_weight, setting.evaluation.get("gradients")
         self.prior = standard(self.posterior)
-        self.measured: list[dict] = []  # a seed each
+        self.measured: list[dict] = []  # one for each seed
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits, mask = self.posterior.mean_logits(x), self.mask(t)
@@ -62,11 +62,11 @@ class VCL(Variational):
         return Observed(loss, logits)
 
     def learnt_of(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """What is learnt of task t, after the maximum-likelihood solution."""
+        """The items of task t to learn after the maximum-likelihood solution."""
         return x, y
 
     def next_prior(self, mask: torch.Tensor | None) -> Gaussian:
-        """The posterior; but N(0, 1) for the heads of tasks yet to come."""
+        """The posterior, with N(0, 1) for the heads of tasks to come."""
         q = self.posterior.now
         if mask is None:
             return q
@@ -74,5 +74,5 @@ class VCL(Variational):
         return Gaussian(*(torch.where(learnt, new, old) for new, old in zip(q, self.prior)))
 
     def report(self, s: int) -> dict:
-        """`gradients`, where they are measured: what `early_gradients` says."""
+        """`gradients`, where they are measured: the result of `early_gradients`."""
         return {"gradients": self.measured[s]} if self.measured else {}

@@ -182,10 +182,6 @@ class Memory:
         """Items stored so far in the memory of the stack's seed number `seed`."""
         return int(self.counts[seed, self.steps])
 
-    def per_class(self, seed: int, classes: int) -> list[int]:
-        """Items stored so far of each class, in the memory of the stack's seed number `seed`."""
-        return torch.bincount(self.label[seed, : self.held(seed)], minlength=classes).tolist()
-
     @property
     def bytes_an_item(self) -> int:
         """Bytes of one stored image: as in the data set, or as edited."""
