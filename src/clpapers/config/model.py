@@ -25,8 +25,8 @@ def digest(content: object) -> str:
 class Cell:
     """Everything that decides a result except the seed; and under which restriction a target looks at the result.
 
-    view: one of the restrictions that the run is evaluated under (`runs.course.views`). No part of the hash: targets
-    that differ in it alone share their runs.
+    view: one of the restrictions that the run is evaluated under (`runs.scenario.restrictions_at_test`). No part of
+    the hash: targets that differ in it alone share their runs.
     """
 
     scale: str

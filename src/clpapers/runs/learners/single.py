@@ -1,6 +1,4 @@
-"""One net, trained on what comes: no continual learning at all."""
-
-from __future__ import annotations
+"""One net, trained on the stream without continual learning."""
 
 import torch
 
