@@ -75,7 +75,7 @@ def run(spec: dict, size: Sizes, seeds: list[int], data: loop.Data) -> float:
 
 
 def held_out(plan: Plan, cells: list[Cell], rng: np.random.Generator) -> tuple[str, float, float, float]:
-    """One of the cells, drawn, that does not take too long when it is shortened: its name, predicted, measured, ratio."""
+    """One of the cells, drawn, that is not too long when it is shortened: its name, predicted, measured, ratio."""
     for at in rng.permutation(len(cells)):
         cell = cells[at]
         real, seeds = costs.sizes(plan, cell.spec["dataset"]), plan.blocks(cell)[0]
