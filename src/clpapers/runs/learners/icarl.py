@@ -80,26 +80,33 @@ class ICaRL(Learner):
 
     def skip(self, t: int) -> None:
         if self.due[t]:
-            self.begun = self.setting.step(t).stop
+            self.choose(t, herded=False)
 
     @torch.no_grad()
-    def choose(self, t: int) -> None:
-        """Herd the classes that came since the last choice, up to step t, and shorten the others."""
+    def choose(self, t: int, *, herded: bool = True) -> None:
+        """Herd the classes that came since the last choice, up to step t, and shorten the others.
+
+        herded: if not, the first items of a class are taken as they come.
+        """
         came = slice(self.begun, self.setting.step(t).stop)
         items, y, self.begun = self.setting.items[0, came], self.setting.labels[0, came], came.stop
         present = y.unique().tolist()
         m = max(self.budget // len({*self.exemplars, *present}), 1)
         none = items[:0]
         pools = [self.pool(self.exemplars.get(c, none), items[y == c]) for c in present]
+        self.exemplars |= zip(present, self.herded(t, pools, m) if herded else pools)
+        for c in self.exemplars:
+            self.exemplars[c] = self.exemplars[c][:m]
+
+    def herded(self, t: int, pools: list[torch.Tensor], m: int) -> Iterator[torch.Tensor]:
+        """The best m of each pool at step t, best first."""
         points = self.still(self.embed, torch.cat(pools))
         if self.space == "logits":
             points = points[:, self.competing(t)]
         points = points.cpu().numpy()
-        for c, pool in zip(present, pools):
+        for pool in pools:
             mine, points = points[: len(pool)], points[len(pool) :]
-            self.exemplars[c] = pool[torch.from_numpy(herd(mine, m)).to(pool.device)]
-        for c in self.exemplars:
-            self.exemplars[c] = self.exemplars[c][:m]
+            yield pool[torch.from_numpy(herd(mine, m)).to(pool.device)]
 
     @staticmethod
     def pool(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
