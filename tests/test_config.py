@@ -1071,15 +1071,15 @@ def test_blocks_go_up_to_the_most_seeds_and_highest_numbers():
 
 
 @pytest.mark.parametrize("key", ["data_folder", "downloads"])
-@pytest.mark.parametrize("folder", ["-x", "--help", "a\0b", "\0", "a\nb", "\x7f", "", "x" * 1001])
-def test_folders_that_no_command_could_be_given_are_refused(key, folder):
+@pytest.mark.parametrize("place", ["-x", "--help", "a\0b", "\0", "a\nb", "\x7f", "", "x" * 1001])
+def test_folders_that_no_command_could_be_given_are_refused(key, place):
     with pytest.raises(ConfigError, match=f"config.yaml or --config: {key}: "):
-        settings(**{key: folder})
+        settings(**{key: place})
 
 
-@pytest.mark.parametrize("folder", ["data", "/mnt/my data", "./-x", "~/données", "a-b"])
-def test_any_other_folder_is_taken(folder):
-    assert settings(data_folder=folder)["data_folder"] == folder
+@pytest.mark.parametrize("place", ["data", "/mnt/my data", "./-x", "~/données", "a-b"])
+def test_any_other_folder_is_taken(place):
+    assert settings(data_folder=place)["data_folder"] == place
 
 
 # --- numbers -------------------------------------------------------------------------------------------------
