@@ -79,11 +79,10 @@ def test_no_file_is_hashed_twice(here, monkeypatch):
 
 
 def test_the_claims_of_a_plan_are_read_once(here, monkeypatch):
-    read, plan = jobs.claim_grammar.read, fitting("mini")
-    asked = []
-    monkeypatch.setattr(jobs.claim_grammar, "read", lambda *given: asked.append(given) or read(*given))
-    assert jobs.claims_of(plan) is jobs.claims_of(plan)
-    findings(plan)
+    plan, asked = fitting("mini"), []
+    monkeypatch.setattr(jobs.claim_grammar, "read", lambda *given: asked.append(given) or {})
+    for paper in ("stf", "rules"):
+        assert jobs.of(plan, MINI / f"targets/{paper}/claims.csv") is None
     assert len(asked) == 1
 
 

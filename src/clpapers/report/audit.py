@@ -22,7 +22,7 @@ from tqdm import tqdm
 from clpapers import jobs, provenance
 from clpapers.config import RESULTS, ConfigError, Plan, Target, all_papers
 from clpapers.jobs import SCORECARD_CODE, Job, notes, report_code
-from clpapers.provenance import ProvenanceError, read_record, record_path, shown
+from clpapers.provenance import ProvenanceError, escaped, read_record, record_path
 
 FAILURE, WARNING = "failure", "warning"
 LEFT_ALONE = ("logs", "benchmarks")  # Snakemake's, below results/<scale>/
@@ -300,9 +300,9 @@ def text(found: list[Finding], checked: int) -> str:
     for severity, file, reason in found:
         files = alike[severity, _general(reason)]
         if len(files) <= 3:
-            lines.append(f"{severity}: {shown(file)}: {reason}")
+            lines.append(f"{severity}: {escaped(file)}: {reason}")
         elif file == files[0]:
-            lines.append(f"{severity}: {shown(file)} and {len(files) - 1} more: {reason}")
+            lines.append(f"{severity}: {escaped(file)} and {len(files) - 1} more: {reason}")
     return "\n".join([*lines, _count(found, checked)])
 
 
