@@ -477,7 +477,7 @@ def test_one_that_asks_for_other_code_ends_the_process(kind, name, some):
         (planted(["list", [{"a": 1}]]), "it holds JSON that stands for nothing"),
         (planted(["tuple", [[0]]]), "recursion depth exceeded"),
         (planted(["object", "torch.optim.adam.Adam", {"step": [1]}], ["dict"]), "'defaults'"),
-        (planted(["object", "\x1b[2Jls", {}]), "it asks for \N{REPLACEMENT CHARACTER}[2Jls"),
+        (planted(["object", "\x1b[2Jls", {}]), "it asks for \\x1b[2Jls"),
         ({"root": [0]}, "'nodes'"),
         ([], "list indices must be integers or slices, not str"),
     ],
