@@ -111,12 +111,12 @@ def made_of(rule):
 
 # Params that are functions of more than wildcards would be no reason for Snakemake to run a rule again.
 def code_of(rule):
-    """A param of every rule: the digest of the code that makes its output, so that an edit there makes it anew."""
+    """A param of every rule, the digest of the code that makes its output, so that an edit there makes it anew."""
     return lambda w: job_of(rule, w).code
 
 
 def settings_of(rule):
-    """A param of each rule whose path does not say it all: the digest of what else config/ says of its output."""
+    """A param where a rule's path does not say it all, the digest of what else config/ says of its output."""
     return lambda w: job_of(rule, w).settings
 
 

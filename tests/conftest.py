@@ -12,7 +12,6 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "report/test_audit.py",
     "report/test_lineage.py",
     "report/test_site.py",
-    "runs/evaluation/test_tasks.py",
     "runs/test_checkpoint.py",
     "runs/test_cn_dpm.py",
     "runs/test_loop.py",
@@ -22,12 +21,13 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "runs/test_regularisers.py",
     "runs/test_resnet18.py",
     "runs/test_resnet_decoder.py",
+    "runs/evaluation/test_tasks.py",
     "runs/test_vcl.py",
     "runs/test_vgr.py",
     "targets/test_claims_table.py",
     "targets/test_figures.py",
     "targets/test_formats.py",
-    "test_config_properties.py",
+    "config/test_config_properties.py",
     "test_rules_acceptance.py",
 )
 

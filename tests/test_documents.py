@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from clpapers.cli import main
-from clpapers.config import Plan, all_papers
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from clpapers import jobs
-from clpapers.config import ConfigError, Plan
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
 from clpapers.provenance import record_path
 
 ROOT = Path(__file__).parents[1]

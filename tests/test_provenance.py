@@ -115,8 +115,10 @@ def make(stage, output, inputs=(), content="", **facts):
             record["data"] = data
 
 
-MNIST = {"mnist": {"source": "standin", "proof": "none", "standin": True, "sha256": {"train": "aa", "test": "bb"}}}
-CIFAR = {"cifar10": {"source": "npm", "proof": "checksum", "standin": False, "sha256": {"train": "cc", "test": "dd"}}}
+OF_ALL = {"owner": "someone", "licence": "some", "partial": False}
+MNIST = {"source": "standin", "proof": "none", "standin": True, "sha256": {"train": "aa", "test": "bb"}}
+CIFAR = {"source": "npm", "proof": "checksum", "standin": False, "sha256": {"train": "cc", "test": "dd"}}
+MNIST, CIFAR = {"mnist": MNIST | OF_ALL}, {"cifar10": CIFAR | OF_ALL}
 
 
 @pytest.fixture
@@ -253,19 +255,33 @@ def test_files_that_differ_in_their_last_suffix_share_a_record():
 
 # --- code_digest ---------------------------------------------------------------------------------------------
 
+COMMANDS = """\
+from typing import TYPE_CHECKING
+
+from toy import loop
+from toy import plot
+
+if TYPE_CHECKING:
+    from toy import draw
+
+TIMES = 3
+
+def train(task: draw) -> None:
+    return _rounds()
+
+def _rounds():
+    return [loop.loop(i) for i in range(TIMES)]
+
+def show():
+    return plot
+"""
 MODULES = {
     "__init__": '"""A package."""\n',
     "loop": '"""Loop."""\n\nfrom toy import memory\n\n\ndef loop(n):\n    """Go round."""\n    return memory.read(n)\n',
     "memory": "from toy.draw import uniform\n\n\ndef read(n):\n    return uniform(n)\n",
     "draw": "import math\n\n\ndef uniform(n):\n    return math.floor(n)\n",
     "plot": "from toy import draw\n",
-    "commands": (
-        "from typing import TYPE_CHECKING\n\nfrom toy import loop\nfrom toy import plot\n\n"
-        "if TYPE_CHECKING:\n    from toy import draw\n\nTIMES = 3\n\n\n"
-        "def train(task: draw) -> None:\n    return _rounds()\n\n\n"
-        "def _rounds():\n    return [loop.loop(i) for i in range(TIMES)]\n\n\n"
-        "def show():\n    return plot\n"
-    ),
+    "commands": COMMANDS,
 }
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clpapers import claims as claim_grammar
-from clpapers.claims import Claim
 from clpapers.config.facts import TOY
 from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS, block_seeds, dataset_path, stream_path
@@ -20,6 +19,7 @@ from clpapers.config.refusals import ConfigError
 from clpapers.desiderata import line
 from clpapers.metrics.inputs import files_beside
 from clpapers.provenance import code_digest, record_path, sha256
+from clpapers.targets.claim import Claim
 
 TABLE = (".csv", ".md", ".tex", ".html")  # what a table is written as
 
@@ -155,8 +155,8 @@ def _run(plan: Plan, path: Path, _: object) -> Job:
         if key not in plan.nets:
             raise _unknown(path, "net", key, plan.nets)
         net, outputs, dataset = plan.nets[key], plan.outputs[key], name.partition("-")[0]
-        file, used = plan.net_file(*key.split("/")), (f"runs.nets.{net['name']}",)
-        return Job("net", "runs", [file], (dataset, net, outputs), list, lambda: repr((net, outputs)), used)
+        file, net_code = plan.net_file(*key.split("/")), (f"runs.nets.{net['name']}",)
+        return Job("net", "runs", [file], (dataset, net, outputs), list, lambda: repr((net, outputs)), net_code)
     cell = plan.cells.get(path.parent.name.rpartition("-")[2])
     if cell is None:
         index = _path(plan, "runs", "index.csv")
@@ -248,7 +248,10 @@ def _claims(plan: Plan, path: Path) -> Job:
     claims, targets = there[paper], claimed_targets(plan, there[paper])
 
     def decide() -> list:
-        return [[[claim.name, claim.spec] for claim in claims], [[each.digest, reduced(each)] for each in targets]]
+        return [
+            [[claim.name, claim.spec, repr(claim.parts)] for claim in claims],
+            [[each.digest, reduced(each)] for each in targets],
+        ]
 
     files = [path.with_name(f"claims{suffix}") for suffix in TABLE]
     return Job("claims", "claims", files, (claims, targets), lambda: [each.metrics for each in targets], decide)
@@ -295,7 +298,7 @@ def _at_paper_scale(paper: str) -> dict[str, Target]:
     return Plan("paper", [paper]).targets
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)  # a plan's claims are asked for once a paper
 def claims_of(plan: Plan) -> dict[str, list[Claim]]:
     """The claims of each paper that has any, checked against the targets there are."""
     papers = claim_grammar.claiming(plan.titles)

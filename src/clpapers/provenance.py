@@ -9,6 +9,7 @@ import functools
 import hashlib
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import resource
@@ -18,10 +19,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 PACKAGE = Path(__file__).parent
+UNCOUNTED = (Path(__file__), PACKAGE / "cli" / "task.py")  # in no code digest
 RANDOM = "????????"  # mkstemp's part of a name, as a pattern: so `.table1.reported.…` is none of `.table1.…`
+LARGEST_RECORD = 1 << 26  # bytes
 RECORDED_PACKAGES = (
     "numpy",
     "scipy",
@@ -159,8 +162,8 @@ def code_digest(*modules: str) -> str:
 
     `module:function` names a function with what it uses of its module, and not the functions beside it.
     Snakemake does not see an edit inside an imported package; each rule carries this digest among its params
-    instead. Comments and docstrings do not count, so that explaining the code never retrains anything. Nor does
-    this module: how files are written and recorded decides none of their content.
+    instead. Comments and docstrings do not count, so that explaining the code never retrains anything. Nor do
+    `UNCOUNTED` modules and what they import: how files are found, written and recorded decides none of their content.
     """
     parts = ((path.relative_to(PACKAGE), function, _parsed(path, function)[0]) for path, function in imported(*modules))
     lines = sorted(f"{path} {function} {digest}" for path, function, digest in parts)
@@ -176,7 +179,7 @@ def imported(*modules: str) -> set[tuple[Path, str]]:
     while queue:
         module, _, function = queue.pop().partition(":")
         path = _module_file(module)
-        if path is not None and (path, function) not in seen and path != Path(__file__):
+        if path is not None and (path, function) not in seen and path not in UNCOUNTED:
             seen.add((path, function))
             queue.extend(_parsed(path, function)[1])
     return seen
@@ -213,18 +216,105 @@ def record_path(output: Path | str) -> Path:
     return output.with_name(f"{output.stem.removesuffix('.record')}.record.json")
 
 
+def shown(text: object) -> str:
+    """A path or another text as one printable line: as it is, or quoted where it would tell a terminal to do things."""
+    text = str(text)
+    return text if text.isprintable() else ascii(text)
+
+
+def escaped(text: object) -> str:
+    """A sentence as one line, with what is not printable in it written as Python does."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
+
+
 def read_record(output: Path | str) -> dict:
-    """The record of `output`; raises `ProvenanceError` where there is none."""
+    """The record of `output`, of the form that `recording` gives it; raises `ProvenanceError` where there is none."""
     path = record_path(output)
     try:
+        if not path.is_file() and (path.exists() or path.is_symlink()):
+            raise ValueError("no plain file")
+        if path.stat().st_size > LARGEST_RECORD:
+            raise ValueError(f"over {LARGEST_RECORD} bytes")
         record = json.loads(path.read_text(encoding="utf-8"))
+        if fault := fault_of(record):
+            raise ValueError(fault)
     except FileNotFoundError:
-        raise ProvenanceError(f"{output}: no record {path.name} beside it; delete it and build it anew") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ProvenanceError(f"{path}: not a record ({error}); delete it and rebuild") from None
-    if not isinstance(record, dict):
-        raise ProvenanceError(f"{path}: not a record (JSON, but no object); delete it and rebuild")
+        raise ProvenanceError(
+            f"{shown(output)}: no record {shown(path.name)} beside it; delete it and build it anew"
+        ) from None
+    except (OSError, RecursionError, ValueError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        raise ProvenanceError(f"{shown(path)}: not a record ({said[:200]}); delete it and rebuild") from None
     return record
+
+
+def fault_of(record: object) -> str:
+    """What of a record is not as `recording` writes it; empty where all is."""
+    if not isinstance(record, dict):
+        return "JSON, but no object"
+    for key, check in FORM.items():
+        if key not in record:
+            return f"it lacks {key!r}"
+        if not check(record[key]):
+            return f"{key!r} is not as it should be"
+    return ""
+
+
+def is_path(text: object) -> bool:
+    """Whether a text is a path as records have them: inside the project, in its plain form, printable."""
+    if not isinstance(text, str) or not text.isprintable() or len(encoded := text.encode()) > 4000:
+        return False
+    within = not text.startswith(("/", "../")) and text not in ("", ".", "..") and "/../" not in text
+    return within and str(PurePosixPath(text)) == text and all(len(part) <= 255 for part in encoded.split(b"/"))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+def _is_moment(text: object) -> bool:
+    try:
+        return isinstance(text, str) and datetime.datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _are_files(items: object) -> bool:
+    return isinstance(items, list) and all(
+        isinstance(item, dict) and is_path(item.get("path")) and isinstance(item.get("sha256"), str) for item in items
+    )
+
+
+def _is_data(data: object) -> bool:
+    return isinstance(data, dict) and all(
+        isinstance(facts, dict)
+        and type(facts.get("standin")) is bool
+        and type(facts.get("partial")) is bool
+        and isinstance(facts.get("sha256"), dict)
+        and all(isinstance(each, str) for each in facts["sha256"].values())
+        and all(isinstance(facts.get(key), str) for key in ("source", "owner", "licence", "proof"))
+        for facts in data.values()
+    )
+
+
+FORM = {  # of a record: what it must have, and of which kind
+    "stage": lambda value: isinstance(value, str),
+    "command": lambda value: isinstance(value, str),
+    "code": lambda value: isinstance(value, str),
+    "git": lambda value: (
+        isinstance(value, dict)
+        and isinstance(value.get("commit", 0), str | None)
+        and isinstance(value.get("dirty", 0), bool | None)
+    ),
+    "data": _is_data,
+    "inputs": _are_files,
+    "outputs": _are_files,
+    "hardware": lambda value: isinstance(value, dict),
+    "started": _is_moment,
+    "wall_seconds": _is_number,
+    "cpu_seconds": _is_number,
+    "peak_memory_bytes": _is_number,
+}
 
 
 def seal(record: dict) -> str:
@@ -262,7 +352,7 @@ def _believed(entry: dict) -> dict:
     """The record of an input, of which these are the facts; `ProvenanceError` unless both are as they were written."""
     path, place, record = entry["path"], str(record_path(entry["path"])), read_record(entry["path"])
     again = "damaged or edited since; delete it and give the same command again"
-    if record.get("seal") not in (None, seal(record)):
+    if record.get("seal") != seal(record):
         raise ProvenanceError(f"{place}: not what its seal is of: {again}")
     if path != place and entry["sha256"] not in [e["sha256"] for e in record["outputs"] if e["path"] == path]:
         raise ProvenanceError(f"{path}: not the bytes that its record holds: {again}")

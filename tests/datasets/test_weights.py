@@ -12,6 +12,7 @@ from keras_package import STORED, package
 
 from clpapers.datasets import _torchvision, arrays, features, keras, packages, weights
 from clpapers.datasets.build import DatasetError
+from clpapers.datasets.files import SourceError
 from clpapers.runs import nets
 
 ROOT = Path(__file__).parents[2]
@@ -106,7 +107,7 @@ def test_a_file_with_code_in_it_is_refused_even_under_its_true_hash(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     torch.save({"conv1.weight": Intruder()}, "weights.pth")
     digest = hashlib.sha256(Path("weights.pth").read_bytes()).hexdigest()[:8]
-    with pytest.raises(pickle.UnpicklingError):
+    with pytest.raises(SourceError, match="Weights only load failed"):
         weights._proven(Path("weights.pth"), digest)
     assert not Path("intruded").exists()
 

@@ -43,10 +43,9 @@ def build(plan):
             left.remove(job)
 
 
-@pytest.fixture(scope="session")
-def made(tmp_path_factory):
-    """The folder of the project, built; not to be changed."""
-    project = Project.create(tmp_path_factory.mktemp("report") / "project")
+def project_in(place):
+    """The folder of the project in `place`, built."""
+    project = Project.create(place / "project")
     project.edit("config/papers/mini.yaml", "targets:\n", SELECTION)
     for file in (project.folder / "config/papers").glob("*.yaml"):
         if file.stem != "mini":  # a plan of one paper is quick
@@ -61,6 +60,12 @@ def made(tmp_path_factory):
     finally:
         os.chdir(before)
     return project.folder
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """The folder of the project, built; not to be changed."""
+    return project_in(tmp_path_factory.mktemp("report"))
 
 
 @pytest.fixture

@@ -1,162 +1,23 @@
-"""Predicted costs: what a cell's terms are, and that they grow as the run does. Nothing here takes the time."""
+"""Predicted costs: counted as the loop goes, taken from the most similar rehearsal, beaten by finished runs."""
 
 import copy
+import dataclasses
+import json
+import math
+import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
-from clpapers.report import costs, work
-from clpapers.report.work import Sizes
+from clpapers.report import costs, rehearsals
+from clpapers.report.costs import Counts, Kind, Row, Sizes, Table
+from clpapers.runs import rehearsal
 
-SIZES = Sizes(train=1000, test=100, classes=10, shape=(4, 4, 1))
-
-
-def cell(learner, **changes):
-    """A cell on a stream of random order, batches of 10, an MLP and one evaluation."""
-    return {
-        "dataset": "toy",
-        "order": {"name": "random", "length": None},
-        "oracle": {"name": "none"},
-        "restriction": {"train": "none"},
-        "learner": learner,
-        "net": {"name": "cnn", "width": 2},
-        "budget": {"optimizer": "sgd", "learning_rate": 0.1, "batch": 10, "replay_batch": 10, "memory": 50},
-        "scaling": "unit",
-        "evaluation": {"points": 1, "probes": 20, "test": None, "oracles": {}},
-        "precision": "float32",
-    } | changes
-
-
-SPLIT = {"order": {"name": "split", "tasks": 5, "length": None}, "oracle": {"name": "chunks"}}
-
-
-def unit(kind, key, items):
-    """A pass takes a second and a tenth of one for each item; a net has 100 parameters."""
-    return 100.0 if kind == "parameters" else 0.0 if kind in ("sgd", "adam") else 1 + items / 10
-
-
-def amounts(spec, seeds=1, sizes=SIZES):
-    return work.amounts(spec, sizes, seeds, unit)
-
-
-def test_single_by_hand():
-    """100 steps of 10 items, 2 s each; 20 probes, 3 s; the test's 100 items, 11 s."""
-    assert amounts(cell({"name": "single"})) == {"runs": 1, "steps": 100, "passes": 100 * 2 + 3 + 11}
-
-
-def test_replay_by_hand():
-    """As single, and from the second step on 10 items more a step, in a pass of their own or in the stream's."""
-    separate = amounts(cell({"name": "er", "forward": "separate"}))
-    assert separate["passes"] == pytest.approx(214 + 99 * 2)
-    joined = amounts(cell({"name": "er", "forward": "concatenated"}))
-    assert joined["passes"] == pytest.approx(14 + 2 + 99 * 3)
-
-
-def test_gem_by_hand():
-    """Five tasks of 20 steps; at each step of task k, k passes of its memories of 10 items."""
-    found = amounts(cell({"name": "gem", "margin": 0, "ridge": 0, "write": "ring"}, **SPLIT))
-    constraints = 20 * (0 + 1 + 2 + 3 + 4)
-    assert found["constraints"] == constraints
-    assert found["passes"] == pytest.approx(214 + constraints * 2)
-    assert found["parameters"] == 100 * constraints
-
-
-@pytest.mark.parametrize(("batch", "pools"), [(8, [4, 4, 4, 4, 4]), (40, [4])])
-def test_icarl_by_hand(batch, pools):
-    """Five chunks of two classes, four items of each: all of a chunk, or of all ten classes, are there at a choice."""
-    sizes = Sizes(train=40, test=10, classes=10, shape=(4, 4, 1))
-    spec = cell({"name": "icarl", "exemplars": "batch", "space": "features"}, order=SPLIT["order"])
-    spec["budget"]["batch"] = batch
-    found = amounts(spec, sizes=sizes)
-    classes = 10 / len(pools)
-    assert found["chosen"] == classes * sum(pools)
-    assert found["herded"] == classes * sum(n**2 for n in pools) * 16
-
-
-def test_icarl_herds_the_new_with_the_exemplars():
-    """Five chunks of two classes, twice; of each are kept 10, 5, 3, 2 and 2 at most, which the second epoch meets."""
-    sizes = Sizes(train=40, test=10, classes=10, shape=(4, 4, 1))
-    order = SPLIT["order"] | {"epochs": 2}
-    spec = cell({"name": "icarl", "exemplars": "batch", "space": "logits"}, order=order)
-    spec["budget"] |= {"batch": 8, "memory": 20}
-    found = amounts(spec, sizes=sizes)
-    assert found["chosen"] == 2 * (4 + 8 + 4 + 5 + 3 + 3 + 2 + 2 + 2 + 2)
-    assert found["herded"] == 2 * (5 * 4**2 + 8**2 + 8**2 + 7**2 + 6**2 + 6**2) * 10
-
-
-def test_tests_of_tasks_are_counted():
-    """Two shots a task: three tests of its 20 items, 3 s each; after each task all five."""
-    found = amounts(cell({"name": "single"}, evaluation=cell({})["evaluation"] | {"shots": 2}, **SPLIT))
-    assert found["passes"] == pytest.approx(214 + 5 * 3 * 3 + 5 * 5 * 3)
-
-
-@pytest.mark.parametrize("name", ["er", "icarl", "single"])
-def test_linear_in_seeds(name):
-    options = {"er": {"forward": "separate"}, "icarl": {"exemplars": "batch", "space": "logits"}}.get(name, {})
-    spec = cell({"name": name} | options, **SPLIT)
-    one, three = amounts(spec, 1), amounts(spec, 3)
-    assert three.pop("runs") == one.pop("runs") == 1  # what begins once
-    assert three == pytest.approx({term: 3 * amount for term, amount in one.items()})
-
-
-def test_a_stack_steps_once():
-    """Small batches of an MLP: the seeds' program is one, so its steps are those of one seed."""
-    spec = cell({"name": "single"}, net={"name": "mlp", "hidden": [8]})
-    assert amounts(spec, 5)["steps"] == amounts(spec, 1)["steps"]
-    assert amounts(spec | {"budget": spec["budget"] | {"batch": 64}}, 5)["steps"] == 5 * 16
-
-
-def test_epochs_are_as_if_laid_out():
-    """Affine in epochs: what is extrapolated from two is what three give."""
-    spec = cell({"name": "ewc", "fisher": {"interval": 5, "decay": 0.9}}, **copy.deepcopy(SPLIT))
-    spec["order"]["epochs"] = 3
-    laid_out = work.LEARNERS["ewc"](work.Run(spec, SIZES, 1, unit))
-    assert amounts(spec) == pytest.approx({"runs": 1} | laid_out, rel=0.02)  # probes seen are rounded
-
-
-def shortened(plan):
-    """A cell of each learner of a plan."""
-    first = {}
-    for each in plan.cells.values():
-        first.setdefault(each.spec["learner"]["name"], each)
-    return first
-
-
-def test_every_learner_grows_with_its_stream():
-    """No learner's amounts fall where a stream is twice as long; of something there is more."""
-    plan = Plan("smoke", all_papers())
-    for name, each in shortened(plan).items():
-        size = costs.sizes(plan, each.spec["dataset"])
-        spec = each.spec | {"order": each.spec["order"] | {"length": None}}
-        if "items" in spec["order"]:
-            continue
-        twice = Sizes(2 * size.train, size.test, size.classes, size.shape, size.attributes)
-        short, long = (work.amounts(spec, s, 1, unit) for s in (size, twice))
-        assert any(long[term] > short[term] for term in short), name
-        assert all(long[term] >= 0.95 * short[term] for term in short), name  # probes seen at a moment are rounded
-
-
-def measured(plan):
-    """Costs of a plan's every learner and net: a second a pass, nothing else."""
-    learners, nets, terms = {}, {}, {}
-
-    def note(kind, key, items):
-        nets.setdefault(key, {})[kind] = 1.0
-        return 1.0
-
-    for each in plan.cells.values():
-        name = each.spec["learner"]["name"]
-        found = work.amounts(each.spec, costs.sizes(plan, each.spec["dataset"]), len(plan.blocks(each)[0]), note)
-        learners.setdefault(name, {}).update(dict.fromkeys(found, 0.0), passes=1.0)
-        terms |= work.result_bytes(each.spec, costs.sizes(plan, each.spec["dataset"]))
-    job = {"seconds": 1.0, "per_byte": 0.0, "per_item": 0.0}
-    jobs = dict.fromkeys(("train", "datasets", "streams", "metrics", "targets"), job)
-    return {
-        "cpu": {"learners": learners, "nets": nets, "bytes": {"job": 5.0} | dict.fromkeys(terms, 1.0), "jobs": jobs}
-    }
+KIND = Kind("er", '{"forward": "separate"}', '{"name": "cnn", "width": 2}', "28x28x1", "sgd", "10", 10, 500, 0, 1)
+ROW = Row(KIND, 1, 3.0, 0.5, 0.25, 0.125, "", 0.01, "a machine")
 
 
 @pytest.fixture(scope="module")
@@ -164,44 +25,77 @@ def plan():
     return Plan("smoke", ["streaming"])
 
 
-def test_predicted_is_start_and_terms(plan):
-    each = next(c for c in plan.cells.values() if c.spec["learner"]["name"] == "single")
-    known = measured(plan)
-    terms = work.amounts(each.spec, costs.sizes(plan, each.spec["dataset"]), 1, lambda *asked: 1.0)
-    seconds, length = costs.predicted(plan, each, 1, known)
-    assert seconds == pytest.approx(1 + terms["passes"])
-    assert costs.predicted(plan, each, 2, known) == pytest.approx((1 + 2 * terms["passes"], 5 + 2 * (length - 5)))
+@pytest.fixture(scope="module")
+def everything():
+    return Plan("smoke", all_papers())
 
 
-def test_unmeasured_is_refused(plan):
-    each = next(iter(plan.cells.values()))
-    known = measured(plan)
-    with pytest.raises(costs.Unmeasured, match="cuda"):
-        costs.predicted(plan, each, 1, known, "cuda")
-    del known["cpu"]["learners"][each.spec["learner"]["name"]]
-    with pytest.raises(costs.Unmeasured, match=each.spec["learner"]["name"]):
-        costs.predicted(plan, each, 1, known)
+def of_every_kind(plan, **values):
+    """A table with a row of each kind of a plan's cells, all of the same costs."""
+    rows = []
+    for cell in plan.cells.values():
+        shape = plan.datasets[cell.spec["dataset"]]["shape"]
+        kind = costs.kind(cell.spec, shape, len(plan.blocks(cell)[0]))
+        rows.append(dataclasses.replace(ROW, kind=kind, **values))
+    return Table(rows, here=ROW.calibration)
 
 
-def test_table_says_what_was_not_measured(plan):
-    known = measured(plan)
-    head, _, *rows = costs.table(plan, known).splitlines()
-    assert "GPU" not in head
-    assert all(row.split("|")[5].strip()[0].isdigit() for row in rows)
-    del known["cpu"]["learners"]["nn1"]
-    *_, line = (row for row in costs.table(plan, known).splitlines() if "/table1 " in row)
-    assert costs.NOT_MEASURED in line.split("|")[5]
-    assert "predicted, one GPU" in costs.table(plan, known | {"cuda": known["cpu"]}).splitlines()[0]
+# --- counts
 
 
-def test_shared_runs_count_once(plan):
-    """The whole is no more than the sum of the targets of `all`, and no less than the dearest of them."""
-    known = measured(plan)
-    wanted = [target for target in plan.targets.values() if not target.spec.get("extra")]
-    each = [sum(costs.jobs(plan, target, known).values()) for target in wanted]
-    number, unit = costs.table(plan, known).splitlines()[-1].split("|")[5].split()
-    whole = float(number) * {"s": 1, "min": 60, "h": 3600}[unit]
-    assert 0.95 * max(each) <= whole < 0.95 * sum(each)  # of two digits
+def variety(plan):
+    """A cell of each order, batch and kind of tests that a plan has."""
+    found = {}
+    for cell in plan.cells.values():
+        spec = cell.spec
+        asked = tuple(key for key in ("shots", "every") if key in spec["evaluation"])
+        found.setdefault((spec["order"]["name"], spec["order"].get("cycles"), spec["budget"]["batch"], asked), cell)
+    return found.values()
+
+
+def test_counts_are_what_the_loop_goes_through(everything, monkeypatch):
+    """Steps and tests exactly, and test items but for which probes had come and for classes shared out to tasks."""
+    monkeypatch.setattr(rehearsal, "STEPS", 10**6)  # streams stay as long as they are
+    monkeypatch.setattr(rehearsal, "ITEMS", 10**6)
+    for cell in variety(everything):
+        spec, size = copy.deepcopy(cell.spec), costs.sizes(everything, cell.spec["dataset"])
+        if size.shape[0] > 64:
+            continue
+        spec["learner"], spec["oracle"], spec["restriction"] = {"name": "single"}, {"name": "none"}, {"train": "none"}
+        spec["net"] = {"name": "mlp", "hidden": [2]}
+        spec["evaluation"] |= {"oracles": {}, "test": None}  # a random part has not as many items of each class
+        features = "features" in everything.datasets[spec["dataset"]]
+        if features:
+            spec["scaling"] = "none"
+        streams = {0: costs.stream_of(spec["order"], size)}
+        found = rehearsal.rehearse(spec, rehearsals.noise(size, features=features), streams, seconds=0.0)
+        counted, probes = costs.counts(spec, size), spec["evaluation"]["probes"] * spec["evaluation"]["points"] / 4
+        assert (counted.steps, counted.tests) == (found.steps, found.tests), spec["order"]
+        assert counted.items == pytest.approx(found.items, rel=0.03, abs=probes), (spec["order"], spec["evaluation"])
+
+
+def test_longer_streams_count_more(everything):
+    for cell in variety(everything):
+        spec, size = copy.deepcopy(cell.spec), costs.sizes(everything, cell.spec["dataset"])
+        spec["order"]["length"] = None
+        if "items" in spec["order"]:  # of an order that says itself how long it is
+            continue
+        short, long = (costs.counts(spec, dataclasses.replace(size, train=n * size.train)) for n in (1, 2))
+        if spec["budget"]["batch"] == "task":
+            assert long == short
+        else:
+            assert long.steps > short.steps
+            assert long.tests >= short.tests
+
+
+@pytest.mark.parametrize("batch", [10, "task"])
+def test_epochs_are_as_if_laid_out(batch):
+    """Each epoch more has as many steps, so that three are known from one and two."""
+    size = Sizes(train=1000, test=100, classes=10, shape=(4, 4, 1))
+    evaluation = {"points": 1, "probes": 20, "test": None}
+    order = {"name": "split", "tasks": 5, "length": None, "epochs": 3}
+    found = costs.counts({"order": order, "budget": {"batch": batch}, "evaluation": evaluation}, size)
+    assert found == Counts(15 if batch == "task" else 300, 1, 120)
 
 
 def test_sizes_are_of_stand_ins_where_only_those_are_used():
@@ -213,65 +107,145 @@ def test_sizes_are_of_stand_ins_where_only_those_are_used():
     assert costs.sizes(paper, "cifar100_resnet50").train == 6000
 
 
-def test_interpolation():
-    """Between the batches that were measured, and beyond the last along its slope, but half its rate at least."""
-    seconds = costs.unit({"net": {"learn": {1: 2.0, 11: 4.0}, "sgd": 0.5}})
-    assert [seconds("learn", "net", b) for b in (1, 6, 11)] == [2.0, 3.0, 4.0]
-    assert seconds("learn", "net", 111) == pytest.approx(4 + 100 * 0.2)
-    assert seconds("sgd", "net", 7) == 0.5
-    with pytest.raises(costs.Unmeasured, match="answer of net"):
-        seconds("answer", "net", 1)
+# --- kinds and rows
 
 
-def test_keys_come_apart():
-    """Outputs count where a net has no convolutions, and heads never."""
-    net = {"name": "resnet18", "width": 4, "head": "joint_embedding", "init": "xavier", "weights": "imagenet"}
-    key = work.net_key(net, (3, 8, 8), 7, 5)
-    assert key == work.net_key(net | {"head": "linear"}, (3, 8, 8), 9, 5)
-    assert work.key_parts(key) == ({"name": "resnet18", "width": 4}, (3, 8, 8), None, 5)
-    mlp = {"name": "mlp", "hidden": [3]}
-    assert work.key_parts(work.net_key(mlp, (1, 2, 2), 10)) == (mlp, (1, 2, 2), 10, 1)
+def test_seconds_by_hand():
+    """Founding, 10 steps, 2 tests and 100 items; each of 5 epochs lengthens steps and tests; two seeds share it all."""
+    counted = Counts(10, 2, 100)
+    assert ROW.seconds(counted, {}) == 3 + 10 * 0.5 + 2 * 0.25 + 100 * 0.125
+    repeated = dataclasses.replace(ROW, repeated="epochs 1 2; gan.epochs 0.5 0")
+    more = 10 * (5 * 1 + 3 * 0.5) + 2 * 5 * 2
+    assert repeated.seconds(counted, {"epochs": 5, "gan": {"epochs": 3}}) == ROW.seconds(counted, {}) + more
+    assert dataclasses.replace(ROW, stack=2).seconds(counted, {}) == ROW.seconds(counted, {}) / 2
 
 
-def test_courses_are_those_of_runs():
-    """Steps, task changes and tests as the loop has them."""
-    spec = cell({"name": "single"}, **SPLIT)
-    run = work.Run(spec, SIZES, 1, unit)
-    assert run.steps == 100
-    assert len(run.changes) == 4
-    assert np.bincount(run.task).tolist() == [20] * 5
-    assert run.tests == [(99, 20, -1), (99, 100, -1)]
+def test_what_costs_nothing_makes_no_kind(everything):
+    """Cells that differ in rates, weights and repetitions alone are of one kind; another width is another."""
+    cell = next(c for c in everything.cells.values() if c.spec["learner"]["name"] == "vgr")
+    spec = copy.deepcopy(cell.spec)
+    spec["budget"]["learning_rate"] *= 2
+    spec["learner"]["epochs"] += 1
+    spec["learner"]["gan"] |= {"epochs": 77, "learning_rate": 0.5}
+    assert costs.kind(spec, (4, 4, 1), 1) == costs.kind(cell.spec, (4, 4, 1), 1)
+    spec["learner"]["gan"]["width"] += 1
+    assert costs.kind(spec, (4, 4, 1), 1) != costs.kind(cell.spec, (4, 4, 1), 1)
 
 
-def test_committed_costs_cover_all_learners():
-    """The file under version control has every learner of every paper, with its terms, and every net."""
-    known = costs.read()
-    plan, met = Plan("laptop", all_papers()), set()
-    for each in plan.cells.values():
-        kind = each.spec["learner"]["name"], each.spec["learner"].get("exemplars"), str(each.spec["net"])
-        if kind not in met:
-            met.add(kind)
-            costs.predicted(plan, each, len(plan.blocks(each)[0]), known)
-    assert {name for name, *_ in met} == set(work.LEARNERS)
-    assert all({"machine", "date", "torch", "commit", "command"} <= set(said) for said in known["cpu"]["measured"])
+def test_the_most_similar_kind_serves():
+    """Another memory does less harm than another batch; another net is not asked at all."""
+    memory, batch, net = (
+        dataclasses.replace(ROW, kind=dataclasses.replace(KIND, **change))
+        for change in ({"memory": 1000}, {"batch": "20"}, {"net": '{"name": "cnn", "width": 3}'})
+    )
+    table = Table([batch, net, memory])
+    assert table.row(KIND) is memory
+    assert table.row(net.kind) is net
+    assert table.row(dataclasses.replace(KIND, learner="ace")) is None
+    assert Table([memory], [dataclasses.replace(memory, step=9.0)]).row(KIND) is memory
 
 
-def test_what_work_repeats_of_modules_that_import_torch():
-    """They have the same batches of tests, and the same learners train seed by seed."""
-    from clpapers.runs import learners, loop
-    from clpapers.runs.evaluation import answers
-
-    assert (
-        *(answers.BATCH, answers.VALUES),
-        loop.SMALL_BATCH,
-    ) == (work.TEST_BATCH, work.TEST_VALUES, work.SMALL_BATCH)
-    assert {name for name in work.LEARNERS if not learners.find(name).stackable} == set(work.UNSTACKED)
+def test_a_table_is_read_as_it_was_written(tmp_path):
+    rows = [dataclasses.replace(ROW, kind=dataclasses.replace(KIND, tasks=n), repeated="epochs 1 0") for n in (0, 5)]
+    file = tmp_path / "costs.csv"
+    file.write_text(costs.text(rows))
+    assert costs.read(file) == rows
+    assert costs.read(tmp_path / "none.csv") == []
 
 
-def test_no_torch():
-    assert "torch" not in vars(costs)
-    assert "torch" not in vars(work)
-    assert "clpapers.report.work" in sys.modules
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (",0.5,", ",-0.5,", "step: '-0.5'"),
+        (",0.5,", ",nan,", "step: 'nan'"),
+        (",28x28x1,", ",28x28,", "shape: '28x28'"),
+        (",10,500,", ",10,,", "memory: ''"),
+        (",0.01,", ",0.0,", "calibration: '0.0'"),
+        (",a machine", "", "does not have"),
+        ("learner,", "lerner,", "line 1"),
+    ],
+)
+def test_damage_is_refused_by_file_and_column(tmp_path, old, new, told):
+    file = tmp_path / "costs.csv"
+    text = costs.text([ROW])
+    assert old in text
+    file.write_text(text.replace(old, new))
+    with pytest.raises(ConfigError, match=r"costs\.csv") as refused:
+        costs.read(file)
+    assert told in str(refused.value)
+
+
+def test_committed_costs_cover_all_cells():
+    """Nothing of the papers' own settings is without a prediction."""
+    plan = Plan("paper", all_papers())
+    found = costs.predict(plan, Table(costs.read(), here=0.01))
+    assert found.keys() == plan.cells.keys()
+    assert all(seconds is not None and 0 < seconds < math.inf for seconds in found.values())
+
+
+# --- predictions
+
+
+def test_one_factor_for_the_machine(plan):
+    """On a machine that takes twice as long for the calibration, all takes twice as long."""
+    here, slower = of_every_kind(plan), of_every_kind(plan)
+    slower.here = 2 * here.here
+    once, twice = (costs.predict(plan, table) for table in (here, slower))
+    assert twice == pytest.approx({key: 2 * seconds for key, seconds in once.items()})
+
+
+def test_finished_runs_beat_the_table(plan, monkeypatch):
+    """A cell of which some seeds are finished takes what they took, whatever was rehearsed; others what was."""
+    cell, other = list(plan.cells.values())[:2]
+    record = {"hardware": {"device": "cpu"}, "cpu_seconds": costs.JOBS["train"] + 6.0, "seeds": [0, 1]}
+    finished = plan.results(cell)[0]
+    monkeypatch.setattr(type(finished), "exists", lambda path: path == finished)
+    monkeypatch.setattr(costs, "read_record", lambda path: record)
+    table = of_every_kind(plan)
+    found = costs.predict(plan, table)
+    assert found[cell.hash] == pytest.approx(3.0)
+    assert found[other.hash] == table.seconds(plan, other)
+    record["hardware"]["device"] = "cuda"
+    assert costs.predict(plan, table)[cell.hash] == table.seconds(plan, cell)
+
+
+def test_unmeasured_cells_have_no_price(plan):
+    assert set(costs.predict(plan, Table([])).values()) == {None}
+
+
+def test_predictions_import_no_torch():
+    """Not even by what they import in turn, so that a workflow may ask while it is read."""
+    asked = (
+        "import sys\n"
+        "from clpapers.config.plan import Plan\n"
+        "from clpapers.report import costs\n"
+        "print(len(costs.predict(Plan('paper', ['streaming']))), 'torch' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert said.stdout.split() == [str(len(Plan("paper", ["streaming"]).cells)), "False"]
+
+
+# --- the table of targets
+
+
+def test_table_says_what_was_not_measured(plan):
+    rows = costs.table(plan, of_every_kind(plan)).splitlines()[2:]
+    assert all(row.split("|")[5].strip()[0].isdigit() for row in rows)
+    known = of_every_kind(plan)
+    known.rows = {key: each for key, each in known.rows.items() if key[0] != "nn1"}
+    (line,) = (row for row in costs.table(plan, known).splitlines() if "streaming/table1 " in row)
+    assert costs.NOT_MEASURED in line.split("|")[5]
+
+
+def test_shared_runs_count_once(plan):
+    """The whole is no more than the sum of the targets of `all`, and no less than the dearest of them."""
+    known = of_every_kind(plan)
+    seconds = costs.predict(plan, known)
+    wanted = [target for target in plan.targets.values() if not target.spec.get("extra")]
+    each = [sum(costs.jobs(plan, target, seconds).values()) for target in wanted]
+    number, unit = costs.table(plan, known).splitlines()[-1].split("|")[5].split()
+    whole = float(number) * {"s": 1, "min": 60, "h": 3600}[unit]
+    assert 0.95 * max(each) <= whole < 0.95 * sum(each)  # of two digits
 
 
 @pytest.mark.parametrize(
@@ -280,3 +254,32 @@ def test_no_torch():
 )
 def test_durations(seconds, text):
     assert costs.duration(seconds) == text
+
+
+# --- rehearsing a plan
+
+
+def test_rehearsing_writes_a_row_a_kind_and_goes_on_from_there(plan, tmp_path, monkeypatch):
+    """What the table has already is not measured again; cells that are alike are rehearsed once."""
+    asked = []
+
+    def measured(plan, cell, kind, seconds):
+        asked.append(kind)
+        return dataclasses.replace(ROW, kind=kind)
+
+    monkeypatch.setattr(rehearsals, "measured", measured)
+    cells, out = list(plan.cells.values()), tmp_path / "costs.csv"
+    rehearsals.rehearse(plan, cells[:1], out, 1.0)
+    rehearsals.rehearse(plan, cells, out, 1.0)
+    assert len(asked) == len(set(asked)) < len(cells)
+    assert {row.kind for row in costs.read(out)} == set(asked)
+    assert Table(costs.read(out), here=1.0).seconds(plan, cells[-1]) is not None
+
+
+def test_noise_has_the_shape_of_the_data():
+    size = Sizes(train=30, test=10, classes=5, shape=(4, 4, 3), attributes=7)
+    images, features = (rehearsals.noise(size, features=wanted) for wanted in (False, True))
+    assert (images.train_x.shape, images.test_x.shape) == ((30, 4, 4, 3), (10, 4, 4, 3))
+    assert (images.train_x.dtype, images.attributes.shape) == ("uint8", (5, 7))
+    assert (features.train_x**2).sum(axis=(1, 2, 3)) == pytest.approx(1)
+    assert json.dumps(images.train_y.tolist()) == json.dumps(sorted([0, 1, 2, 3, 4] * 6))

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from clpapers import cli
+from clpapers import cli, provenance
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
 from clpapers.report import doctor
@@ -254,9 +254,11 @@ def test_a_stand_in_without_sizes_is_in_the_way():
     [({"standin": True, "partial": False}, "set (stand-in)"), ({"standin": False, "partial": False}, "set (real)")],
 )
 def test_what_is_built_needs_no_source(facts, said):
-    Path("results/own/datasets").mkdir(parents=True)
-    Path("results/own/datasets/set.npz").touch()
-    Path("results/own/datasets/set.record.json").write_text(str({"data": {"set": facts}}).replace("'", '"').lower())
+    path = Path("results/own/datasets/set.npz")
+    of_all = {"source": "npm", "owner": "someone", "licence": "some", "proof": "none", "sha256": {}}
+    with provenance.recording("datasets", [path], [], "c0de") as record:
+        provenance.write_text(path, "")
+        record["data"] = {"set": of_all | facts}
     text, fit = examine(plan_of())
     assert fit
     assert said in line(text, "built")[1]

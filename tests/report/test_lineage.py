@@ -28,8 +28,10 @@ def make(stage, output, inputs=(), content="", data=None):
             record["data"] = data
 
 
-MNIST = {"mnist": {"source": "standin", "proof": "none", "standin": True, "sha256": {"train": "aa", "test": "bb"}}}
-CIFAR = {"cifar10": {"source": "npm", "proof": "checksum", "standin": False, "sha256": {"train": "cc", "test": "dd"}}}
+OF_ALL = {"owner": "someone", "licence": "some", "partial": False}
+MNIST = {"source": "standin", "proof": "none", "standin": True, "sha256": {"train": "aa", "test": "bb"}}
+CIFAR = {"source": "npm", "proof": "checksum", "standin": False, "sha256": {"train": "cc", "test": "dd"}}
+MNIST, CIFAR = {"mnist": MNIST | OF_ALL}, {"cifar10": CIFAR | OF_ALL}
 
 
 @pytest.fixture

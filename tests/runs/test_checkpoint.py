@@ -3,6 +3,7 @@
 import collections
 import errno
 import hashlib
+import importlib
 import io
 import json
 import os
@@ -17,10 +18,9 @@ from tiny import CHUNKS, CPU, DOMAINS, NETS, OPTIONS, SPLIT, VARIANTS, cell, sce
 
 from clpapers import provenance
 from clpapers.runs import checkpoint, learners, loop
-from clpapers.runs.checkpoint import Checkpoint
+from clpapers.runs.checkpoint import Checkpoint, CheckpointError
 from clpapers.runs.clock import Clock
 from clpapers.runs.images import Images
-from clpapers.runs.learner import Replay
 from clpapers.runs.learners.icarl import ICaRL
 from clpapers.runs.learners.single import Single
 from clpapers.runs.optimizers import Adam
@@ -347,22 +347,15 @@ def test_what_a_kill_leaves_of_a_saving_is_swept_and_a_checkpoint_is_not(data, c
 # --- what is refused -----------------------------------------------------------------------------------------
 
 
-def plant(state):
-    """Put another state into the checkpoint, with the digest that belongs to it."""
-    out = io.BytesIO()
-    out.write(FILE.read_bytes().partition(b"\n")[0] + b"\n")
-    torch.save(state, out, pickle_protocol=pickle.HIGHEST_PROTOCOL)
-    FILE.write_bytes(out.getvalue() + hashlib.sha256(out.getvalue()).digest())
+def plant(state, *, written=None):
+    """Put another state into the checkpoint, or other bytes for one, with the digest that belongs to it."""
+    told = FILE.read_bytes().partition(b"\n")[0] + b"\n" + (json.dumps(state).encode() if written is None else written)
+    FILE.write_bytes(told + hashlib.sha256(told).digest())
 
 
-class Foreign:
-    """Runs code when it is unpickled, if it is let."""
-
-    def __init__(self, *call):
-        self.call = call
-
-    def __reduce__(self):
-        return self.call
+def planted(*nodes, sizes=()):
+    """A state whose root is the first of these nodes."""
+    return {"root": [0], "nodes": list(nodes), "sizes": list(sizes)}
 
 
 def tampered():
@@ -406,48 +399,134 @@ def test_that_of_another_run_is_refused(key, data, chunked, capsys):
 
 
 @pytest.mark.parametrize(
-    ("call", "asked"),
-    [
-        ((os.mkdir, ("planted",)), f"{os.name}.mkdir"),
-        ((eval, ("__import__('os').mkdir('planted')",)), "builtins.eval"),
-        ((getattr, (1, "real")), "builtins.getattr"),
-        ((torch.load, (io.BytesIO(),)), "torch.serialization.load"),
-        ((np.save, ("planted", 1)), "numpy.save"),
-        ((provenance.write_text, ("planted", "")), "clpapers.provenance.write_text"),
-        ((learners.find, ("er",)), "clpapers.runs.learners.find"),  # a function of ours
-        ((Replay.place, (None, [])), "clpapers.runs.learner.Replay.place"),
-    ],
-    ids=lambda given: given if isinstance(given, str) else "",
+    "header", [b"[" * 100_000, b"[]", b"{}", b"1", b'{"identity": 3}', b'{"identity": {}}', b"\xff", b"", b"9" * 5000]
 )
-def test_one_that_asks_for_other_code_is_refused_before_it_runs(call, asked, data, chunked, capsys):
+def test_one_whose_header_is_none_is_refused(header, capsys):
+    FILE.parent.mkdir()
+    told = header + b"\n"
+    FILE.write_bytes(told + hashlib.sha256(told).digest())
+    kept = Checkpoint(RESULT, IDENTITY)
+    assert capsys.readouterr().err == f"{FILE}: not resumed, it is damaged; training starts over\n"
+    assert (kept.finished, kept.waiting, FILE.exists()) == ({}, None, False)
+
+
+def refused(asked):
+    """Have the planted checkpoint resumed: it is removed, and ends the process with one line."""
+    with pytest.raises(CheckpointError) as refusal:
+        Checkpoint(RESULT, IDENTITY).resume([0], {"images": 1})
+    told, _, remedy = str(refusal.value).partition("; ")
+    assert (remedy, str(refusal.value).isprintable()) == (
+        "it is removed, give the same command again to start over",
+        True,
+    )
+    assert told.startswith(f"{FILE}: not resumed, ")
+    assert asked in told
+    assert not FILE.exists()
+
+
+@pytest.fixture
+def some():
+    """Any checkpoint."""
+    Checkpoint(RESULT, IDENTITY).save([0], 1, [torch.ones(2), np.ones(3)], {})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "os.system",
+        "builtins.eval",
+        "builtins.type",
+        "builtins.object",
+        "subprocess.Popen",
+        "torch.load",
+        "torch.fx.graph_module.GraphModule",
+        "torch.jit._script.RecursiveScriptModule",
+        "torch.nn.modules.module.register_module_forward_hook",
+        "torch.nn.modules.module.OrderedDict",
+        "clpapers.provenance.write_text",
+        "clpapers.runs.learners.find",  # a function of ours
+        "clpapers.runs.learner.Replay.place",
+        "clpapers.runs.loop.sys",
+        "clpapers.runs.loop.tqdm",
+        "clpapers.runs.checkpoint.Path",
+        "clpapers.runs.scenario.ScenarioError",  # no learner holds an error
+    ],
+)
+@pytest.mark.parametrize("kind", ["object", "tuple of ours"])
+def test_one_that_asks_for_other_code_ends_the_process(kind, name, some):
+    plant(planted([kind, name, {} if kind == "object" else []]))
+    refused(f"it asks for {name}")
+
+
+@pytest.mark.parametrize(
+    ("state", "asked"),
+    [
+        (planted(["constant", "setting"]), "it asks for setting, which is no constant"),
+        (planted(["__reduce__", "os.system", ["true"]]), "it asks for __reduce__"),
+        (planted(["defaultdict", "eval"]), "'eval'"),
+        (planted(["dtype", "torch.load"]), "'torch.load'"),
+        (planted(["array", "|O", [1], "C", False, 0], sizes=[8]), "it asks for an array of objects"),
+        (planted(["array", "<f8", [2], "C", False, 0], sizes=[8]), "cannot reshape array of size 1 into shape (2,)"),
+        (planted(["array", "<f8", [1], "C", False, 0], sizes=[10**15]), "its memory is not of the size that it says"),
+        (planted(["array", "<f8", [1], "C", False, 0], sizes=[-1]), "its memory is not of the size that it says"),
+        (
+            planted(["tensor", 0, "cpu", "torch.float32", 0, [2**40], [1], False, False, None], sizes=[8]),
+            "it asks for a tensor beyond its memory",
+        ),
+        (planted(["list", [[1]]]), "list index out of range"),
+        (planted(["list", [{"a": 1}]]), "it holds JSON that stands for nothing"),
+        (planted(["tuple", [[0]]]), "recursion depth exceeded"),
+        (planted(["object", "torch.optim.adam.Adam", {"step": [1]}], ["dict"]), "'defaults'"),
+        (planted(["object", "\x1b[2Jls", {}]), "it asks for \N{REPLACEMENT CHARACTER}[2Jls"),
+        ({"root": [0]}, "'nodes'"),
+        ([], "list indices must be integers or slices, not str"),
+    ],
+)
+def test_one_that_no_training_of_ours_wrote_ends_the_process(state, asked, some):
+    plant(state)
+    FILE.write_bytes((told := FILE.read_bytes()[:-32] + b"\n12345678") + hashlib.sha256(told).digest())
+    torch.optim.Adam([torch.zeros(1)])  # whose first one wraps the class's step
+    step = torch.optim.Adam.step
+    refused(asked)
+    assert torch.optim.Adam.step is step
+
+
+class Foreign:
+    """Makes a folder when it is unpickled."""
+
+    def __reduce__(self):
+        return os.mkdir, ("planted",)
+
+
+def test_a_pickle_is_not_even_opened(some):
+    plant(None, written=pickle.dumps([Foreign()]))
+    refused("")
+    assert not Path("planted").exists()
+
+
+def test_what_starts_after_a_refusal_comes_to_the_same_bits(data, chunked):
     spec = spec_of("er", OPTIONS["er"])
     undisturbed = train(spec, data, chunked)
     interrupted(spec, data, chunked)
-    plant([Foreign(*call)])
-    capsys.readouterr()
+    plant(planted(["object", "os.system", {}]))
+    with pytest.raises(CheckpointError):
+        train(spec, data, chunked, Checkpoint(RESULT, IDENTITY))
     kept = Checkpoint(RESULT, IDENTITY)
     assert train(spec, data, chunked, kept) == undisturbed
-    said = [line for line in capsys.readouterr().err.splitlines() if "not resumed" in line]
-    assert said == [f"{FILE}: not resumed, it asks for {asked}; training starts over"]
-    assert not Path("planted").exists()
-    assert not FILE.exists()
     assert kept.resumed == []
 
 
-def test_a_module_that_a_module_of_ours_imports_is_no_way_out():
-    unpickler = checkpoint.Unpickler(io.BytesIO(), {})
-    assert unpickler.find_class("clpapers.runs.loop", "Run") is loop.Run
-    for module, name in (
-        ("clpapers.runs.loop", "sys"),
-        ("clpapers.runs.loop", "tqdm"),
-        ("clpapers.runs.loop", "Learner"),
-        ("clpapers.runs.checkpoint", "Path"),
-        ("torch.nn.modules.module", "OrderedDict"),
-        ("torch.nn.modules.module", "register_module_forward_hook"),
-        ("subprocess", "Popen"),
-    ):
-        with pytest.raises(pickle.UnpicklingError, match=f"it asks for {module}.{name}"):
-            unpickler.find_class(module, name)
+def test_learners_of_others_are_kept_as_ours_are(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere.py").write_text(
+        "from clpapers.runs.learners.single import Single\nclass Held: ...\nclass Mine(Single): ...\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    elsewhere = importlib.import_module("elsewhere")
+    checkpoint._classes.cache_clear()
+    mine = elsewhere.Mine.__new__(elsewhere.Mine)
+    mine.held = elsewhere.Held()
+    again = through(mine)
+    assert (type(again), type(again.held)) == (elsewhere.Mine, elsewhere.Held)
 
 
 # --- what cannot be written ----------------------------------------------------------------------------------
@@ -476,7 +555,7 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_run(data, chunked, monkeyp
     assert list(Path("runs").iterdir()) == [FILE]
 
 
-def test_nor_does_what_cannot_be_pickled(data, chunked, monkeypatch, capsys):
+def test_nor_does_what_cannot_be_saved(data, chunked, monkeypatch, capsys):
     spec = spec_of("single", {})
     undisturbed = train(spec, data, chunked)
     monkeypatch.setattr(Single, "task_change", lambda self, t: setattr(self, "rule", lambda: t))

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from clpapers.claims import Claim, Part, Side
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
 from clpapers.jobs import claimed_targets, claims_of
 from clpapers.metrics.class_frequency import chunk_times
 from clpapers.metrics.factors import flat
 from clpapers.targets import claims_table, formats
+from clpapers.targets.claim import Claim, Part, Side
 from clpapers.targets.notes import Notes
 from clpapers.targets.verdicts import decide
 

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from clpapers.config.refusals import ConfigError
 from clpapers.metrics.intervals import critical, welch_from_summary
 from clpapers.targets import comparison, number, results_table
 from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE
@@ -44,20 +43,6 @@ def test_reading_printed_measured(tmp_path):
     assert (cell["value"], cell["decimals"], cell["n"]) == (99, 0, 0)
     assert np.isnan(cell["half_width"])
     assert comparison.read_reported(tmp_path / "reported.csv", "stf", "table9").empty
-
-
-@pytest.mark.parametrize(
-    ("line", "complaint"),
-    [
-        ("80.1,0.5,range_10_runs", r"reported\.csv: line 2\.spread_kind: 'range_10_runs' must have the form"),
-        ("80.1,0.5,", r"line 2\.spread_kind: '' must have the form"),
-        ("80.1,0.5,spread_1_runs", r"line 2\.spread_kind: 'spread_1_runs' must have the form"),
-        ("P + B*H,,", r"line 2\.value: 'P \+ B\*H' must have the form"),
-    ],
-)
-def test_what_cannot_be_read_is_refused(tmp_path, line, complaint):
-    with pytest.raises(ConfigError, match=complaint):
-        reported(tmp_path, line)
 
 
 def test_printed_interval_is_compared_by_welch(tmp_path, real):

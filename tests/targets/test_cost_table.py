@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from clpapers.config.refusals import ConfigError
 from clpapers.targets import comparison, cost_table, formats
 from clpapers.targets.comparison import NOT_COMPARABLE
 from clpapers.targets.cost_table import evaluate
@@ -139,5 +138,5 @@ def test_seconds_are_not_comparable(data, printed):
 
 def test_a_formula_with_another_symbol_is_refused_in_one_line(data, printed):
     printed = printed.assign(value=printed["value"].replace("2*P + (B+M)*H", "2*P + Z"))
-    with pytest.raises(ConfigError, match=r"^A-GEM: training_memory: 'Z' is no sum or product .*; see [^\n]*$"):
+    with pytest.raises(ValueError, match=r"^A-GEM: training_memory: 'Z' is no sum or product .*; see [^\n]*$"):
         cost_table.render(TARGET, data, REAL, printed)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from clpapers.claims import Claim, Part, Side
+from clpapers.targets.claim import Claim, Part, Side
 from clpapers.targets.verdicts import CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED, decide
 
 ACE, ER, GDUMB = [50.0, 52.0, 51.0], [40.0, 41.0, 42.5], [45.0, 50.0, 55.0]

@@ -18,7 +18,7 @@ from rocrate_validator import services
 from rocrate_validator.models import ValidationSettings
 
 from clpapers import cli
-from clpapers.provenance import record_path, sha256
+from clpapers.provenance import record_path, seal, sha256
 from clpapers.report import crate
 from clpapers.report.crate import MANIFEST, METADATA, check
 
@@ -82,10 +82,14 @@ def forge(folder):
 
 
 def swap(folder, name, old, new):
-    """Put `new` for `old`, which must be there, in a record or another text."""
+    """Put `new` for `old`, which must be there, in a text, or in a record, which is sealed anew."""
     text = (folder / name).read_text()
     assert old in text
-    (folder / name).write_text(text.replace(old, new))
+    text = text.replace(old, new)
+    if name.endswith(".record.json"):
+        record = json.loads(text)
+        text = json.dumps(record | {"seal": seal(record)})
+    (folder / name).write_text(text)
 
 
 def zipped(folder, path, extra=()):
@@ -323,7 +327,7 @@ def test_a_result_changed_with_its_record_is_found_by_its_readers(copy):
     swap(copy, str(record_path(name)), before, sha256(copy / name))
     forge(copy)
     found = check(copy)[0]
-    assert {file for file, _ in found} == {name}
+    assert {file for file, _ in found} == {name, str(record_path(name))}
     assert any("metrics/mini/table1.record.json" in reason for _, reason in found)
 
 
@@ -332,7 +336,7 @@ def test_another_data_set_is_found_by_its_readers(copy):
     digest = json.loads((copy / name).read_text())["outputs"][0]["sha256"]
     swap(copy, name, digest, "0" * 64)
     forge(copy)
-    assert wrong(copy) == {"results/mini/datasets/mnist.npz"}
+    assert wrong(copy) == {"results/mini/datasets/mnist.npz", name}
 
 
 def test_data_without_content_checksums_are_not_believed(copy):
@@ -342,6 +346,22 @@ def test_data_without_content_checksums_are_not_believed(copy):
     (copy / name).write_text(json.dumps(record))
     forge(copy)
     assert name in wrong(copy)
+
+
+@pytest.mark.parametrize("seal", [None, "", "0" * 64])
+def test_a_record_without_a_seal_is_found(copy, seal):
+    name = "results/mini/targets/mini/table1.record.json"
+    record = json.loads((copy / name).read_text())
+    (copy / name).write_text(json.dumps(record | {"seal": seal}))
+    forge(copy)
+    assert wrong(copy) == {name}
+
+
+def test_a_record_sealed_anew_is_found_by_its_readers(copy):
+    name = "results/mini/metrics/mini/table1.record.json"
+    swap(copy, name, '"wall_seconds": ', '"wall_seconds": 1')
+    forge(copy)
+    assert wrong(copy) == {name}
 
 
 def test_a_result_without_a_record_is_found(copy):
@@ -385,6 +405,75 @@ def test_a_path_that_leads_out_is_found_and_nothing_is_written(copy, name):
     before = contents(copy.parent)
     assert any("leads out" in reason for _, reason in check(archive)[0])
     assert contents(copy.parent) == before
+
+
+@pytest.mark.parametrize(
+    "name", ["../../evil/", "/etc/cron.d/", "a/../../evil/", "a\\..\\evil/", "/", "//", "./", "empty/"]
+)
+def test_a_folder_that_is_none_of_the_crates_is_found(copy, name):
+    archive = zipped(copy, copy.parent / "forged.zip", [(zipfile.ZipInfo(name), b"")])
+    assert wrong(archive) == {name}
+
+
+def test_a_folder_with_bytes_or_of_another_kind_is_found(copy):
+    payload, link = zipfile.ZipInfo("results/"), zipfile.ZipInfo("config/")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    archive = zipped(copy, copy.parent / "forged.zip", [(payload, b"hidden"), (link, b"")])
+    assert wrong(archive) == {"results/", "config/"}
+
+
+def test_folders_of_the_crates_files_are_no_fault(copy):
+    assert wrong(Path(shutil.make_archive(copy.parent / "packed", "zip", copy))) == set()
+
+
+def central(archive, edit):
+    """Edit the first entry of a zip's directory."""
+    content = bytearray(archive.read_bytes())
+    edit(content, content.find(b"PK\x01\x02"))
+    archive.write_bytes(content)
+
+
+def set_byte(offset, value):
+    def edit(content, at):
+        content[at + offset] = value
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("offset", "value"), [(6, 0x40), (6, 0xFF), (8, 0x01), (8, 0x20), (10, 99), (10, 14), (24, 0xFF), (28, 0), (42, 9)]
+)
+def test_an_entry_whose_header_was_changed(copy, offset, value, capsys):
+    archive = zipped(copy, copy.parent / "forged.zip")
+    central(archive, set_byte(offset, value))
+    assert cli.main(["export", "--check", str(archive)]) in (1, 2)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_an_entry_without_a_name(copy):
+    archive = zipped(copy, copy.parent / "forged.zip", [("x", b"")])
+    content = archive.read_bytes()
+    at = content.rfind(b"PK\x01\x02")
+    content = content[: at + 28] + b"\0\0" + content[at + 30 : at + 46] + content[at + 47 :]
+    end = content.rfind(b"PK\x05\x06")
+    size = int.from_bytes(content[end + 12 : end + 16], "little") - 1
+    archive.write_bytes(content[: end + 12] + size.to_bytes(4, "little") + content[end + 16 :])
+    assert wrong(archive) == {""}
+
+
+def test_a_name_in_bad_utf8(copy):
+    archive = zipped(copy, copy.parent / "forged.zip", [("\N{BLACK SUN WITH RAYS}", b"")])
+    archive.write_bytes(archive.read_bytes().replace("\N{BLACK SUN WITH RAYS}".encode(), b"\xff\xfe\xfd"))
+    with pytest.raises(crate.CrateError, match="no zip, or damaged"):
+        check(archive)
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "pipe"])
+def test_what_is_no_file_is_not_read(path, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    assert cli.main(["export", "--check", path]) == 2
+    assert "no file and no folder" in capsys.readouterr().err
 
 
 def test_two_files_of_one_name_are_found(copy):

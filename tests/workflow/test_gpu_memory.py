@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from clpapers import cards, cli
-from clpapers.cli.refusal import Refusal
-from clpapers.cli.task import Task
+from clpapers.cli.task import Refusal, Task
 from clpapers.runs import loop
 
 CARD = cards.Card("GPU-a", 80_000, 80_000)

@@ -24,11 +24,37 @@ def refused(project, *arguments, line):
         ("sclae=x", "(top): unknown key 'sclae'; allowed: data_folder, device, downloads, papers, scale"),
         ("device=tpu", "device: 'tpu' is not one of auto, cpu, cuda"),
         ("papers=[sft]", "papers: 'sft' is not one of "),
+        ("data_folder=-x", "data_folder: '-x' must have the form"),
+        ("downloads='a\\0b'", "downloads: "),
+        ("data_folder=''", "data_folder: ''"),
     ],
 )
 def test_a_wrong_setting_on_the_command_line(pristine, setting, problem):
     line = f"config/config.yaml or --config: {problem}"
     refused(pristine, "all", "--cores", "1", "--config", setting, line=line)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"__use_yte__: true\n? __import__('os').mkdir('planted')\n", " or --config: "),
+        (b"__use_yte__: true\n__definitions__:\n  - import os\n  - os.mkdir('planted')\n", " or --config: "),
+        (b"scale: !!python/object/apply:os.mkdir ['planted']\n", ": line 1 "),
+        (b"scale: \xe9\n", ": 'utf-8' codec can't decode"),
+        (b"scale: " + b"[" * 5000, ": line 1 nests deeper"),
+        (b"", ": holds no keys"),
+        (b"- a\n", ": holds no keys"),
+        (b"scale: [\n", ": line 2 "),
+        (b"scale: mini\nscale: mini\n", ": line 2 key 'scale' stands twice"),
+        (None, ": no such file"),
+    ],
+)
+def test_the_file_of_settings_is_read_by_us_alone(project, content, problem):
+    file = project.folder / "config/config.yaml"
+    file.unlink() if content is None else file.write_bytes(content)
+    refused(project, "all", "--cores", "1", line=f"config/config.yaml{problem}")
+    assert not (project.folder / "planted").exists()
+    assert project.clpapers("summary").stdout.startswith(f"clpapers: config/config.yaml{problem}")
 
 
 @pytest.mark.parametrize(

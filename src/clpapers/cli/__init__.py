@@ -9,43 +9,44 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
 import sys
 from pathlib import Path
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 on success, 1 where an audit fails, 2 where config or data do, with one line on stderr."""
+    for stream in (each for each in (sys.stdout, sys.stderr) if isinstance(each, io.TextIOWrapper)):
+        stream.reconfigure(errors="backslashreplace")  # a terminal may have no ‘, and a file's name any byte
     options = _parser().parse_args(arguments)
-    from clpapers.cli.refusal import Refusal
+    from clpapers.cli.task import Refusal, Task
     from clpapers.config.refusals import ConfigError
-    from clpapers.provenance import ProvenanceError
+    from clpapers.provenance import ProvenanceError, escaped, shown
 
     try:
-        return _run(options) or 0
+        if not options.makes:
+            return getattr(importlib.import_module("clpapers.cli.people"), options.command)(options) or 0
+        task = Task(options)
+        getattr(importlib.import_module(f"clpapers.cli.{task.job.module}"), options.command)(task)
+        return 0
     except (ConfigError, ProvenanceError, Refusal) as error:
-        print(f"clpapers: {error}", file=sys.stderr)
+        lines = map(escaped, str(error).split("\n  "))  # of a data set, a line a source
+        print("clpapers: " + "\n  ".join(lines), file=sys.stderr)
         return 2
     except OSError as error:  # a full disk, a missing file, a folder without permission
         place = error.filename or getattr(options, "out", None) or options.command
         fault = f"{error.strerror or error}; {REMEDIES.get(error.errno, 'mend that')} and give the same command again"
-        print(f"clpapers: {place}: {fault}", file=sys.stderr)
+        print(f"clpapers: {shown(place)}: {fault}", file=sys.stderr)
         return 2
     except (MemoryError, RuntimeError) as error:
         of_torch = "can't allocate memory" in str(error)  # which has no type for that
+        if isinstance(error, RecursionError):
+            print(f"clpapers: {options.command}: what it reads nests, or descends, too deep", file=sys.stderr)
+            return 2
         if not isinstance(error, MemoryError) and not of_torch:
             raise
         print(f"clpapers: {getattr(options, 'out', options.command)}: {SHORT_OF_MEMORY}", file=sys.stderr)
         return 2
-
-
-def _run(options: argparse.Namespace) -> int | None:
-    if not options.makes:
-        return getattr(importlib.import_module("clpapers.cli.people"), options.command)(options)
-    from clpapers.cli.task import Task
-
-    task = Task(options)
-    getattr(importlib.import_module(f"clpapers.cli.{task.job.module}"), options.command)(task)
-    return None
 
 
 REMEDIES = {
@@ -64,6 +65,27 @@ SHORT_OF_MEMORY = (
 )
 
 
+MAKING = (  # commands that make a file below results/<scale>/
+    ("dataset", "datasets/D.npz", "fetch, verify and decode a data set"),
+    ("weights", "weights/W.npz", "fetch and verify pre-trained weights"),
+    ("features", "datasets/D.npz", "make features of a data set's images"),
+    ("stream", "streams/D/ORDER/seedK.npz", "permute a data set into a stream"),
+    ("entropy", "streams/entropy/P-T.npz", "simulate stf's appendix E"),
+    ("net", "runs/nets/P/D.json", "describe the net a data set is learnt with"),
+    ("train", "runs/D/ORDER/LEARNER-HASH/seedsA-B.json", "train one cell's seeds"),
+    ("selection", "selection/P/D-LEARNER.json", "choose hyper-parameters from a grid"),
+    ("index", "runs/index.csv", "list the cells, their factors and the targets they serve"),
+    ("metrics", "metrics/P/T.csv", "measure what a target shows"),
+    ("table", "targets/P/T.csv", "render a table"),
+    ("figure", "targets/P/T.pdf", "render a figure"),
+    ("reported", "targets/P/T.reported.csv", "set reproduced beside reported"),
+    ("paired", "targets/P/T.paired.csv", "compare methods on the same streams"),
+    ("claims", "targets/P/claims.csv", "test a paper's claims on what was measured"),
+    ("scorecard", "targets/scorecard.csv", "count the claims that hold"),
+    ("report", "report/index.html", "make the report, a folder of static pages"),
+)
+
+
 def _parser() -> argparse.ArgumentParser:
     about = "make one file of the pipeline, exactly as its rule does, or tell of what was made"
     parser = argparse.ArgumentParser(prog="clpapers", description=about)
@@ -72,50 +94,31 @@ def _parser() -> argparse.ArgumentParser:
     def command(name: str, text: str, *, out: str | None = None) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text)
         if out:
-            sub.add_argument("--out", required=True, type=Path, metavar=out, help="the file to make")
+            sub.add_argument("--out", required=True, type=Path, metavar=f"results/S/{out}", help="the file to make")
         sub.set_defaults(makes=out is not None)
         return sub
 
-    for name, text, out, folder in (
-        ("dataset", "fetch, verify and decode a data set", "results/S/datasets/D.npz", "<dataset>"),
-        ("weights", "fetch and verify pre-trained weights", "results/S/weights/W.npz", "weights"),
-    ):
-        sub = command(name, text, out=out)
-        sub.add_argument("--data-folder", type=Path, default="data", help=f"your own copies, <folder>/{folder}/…")
-        sub.add_argument("--downloads", type=Path, default="downloads", help="where fetched files are kept")
-    for name, text, out in (
-        ("features", "make features of a data set's images", "results/S/datasets/D.npz"),
-        ("train", "train one cell's seeds", "results/S/runs/D/ORDER/LEARNER-HASH/seedsA-B.json"),
-    ):
-        sub = command(name, text, out=out)
-        sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="1: on a GPU, 0: on the CPU")
-        sub.add_argument("--gpu-mem-mb", type=int, default=0, metavar="MB", help="of its memory; 0: all of it")
-    command("stream", "permute a data set into a stream", out="results/S/streams/D/ORDER/seedK.npz")
-    command("entropy", "simulate stf's appendix E", out="results/S/streams/entropy/P-T.npz")
-    command("net", "describe the net a data set is learnt with", out="results/S/runs/nets/P/D.json")
-    for name, text, out in (
-        ("selection", "choose hyper-parameters from a grid", "results/S/selection/P/D-LEARNER.json"),
-        ("index", "list the cells, their factors and the targets they serve", "results/S/runs/index.csv"),
-        ("metrics", "measure what a target shows", "results/S/metrics/P/T.csv"),
-    ):
-        sub = command(name, text, out=out)
-        sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="where it was trained: 1: on the GPU")
-    command("table", "render a table", out="results/S/targets/P/T.csv")
-    command("figure", "render a figure", out="results/S/targets/P/T.pdf")
-    command("reported", "set reproduced beside reported", out="results/S/targets/P/T.reported.csv")
-    command("paired", "compare methods on the same streams", out="results/S/targets/P/T.paired.csv")
-    command("claims", "test a paper's claims on what was measured", out="results/S/targets/P/claims.csv")
-    sub = command("scorecard", "count the claims that hold", out="results/S/targets/scorecard.csv")
-    sub.add_argument("--papers", nargs="+", required=True, metavar="PAPER", help="whose claims to count")
-    sub = command("report", "make the report, a folder of static pages", out="results/S/report/index.html")
-    sub.add_argument("--papers", nargs="+", metavar="P", help="on which papers; those of config.yaml by default")
-    sub.add_argument("--gpus", type=int, choices=(0, 1), default=0, help="where it was trained: 1: on the GPU")
+    made = {name: command(name, text, out=out) for name, out, text in MAKING}
+    for name, folder in (("dataset", "<dataset>"), ("weights", "weights")):
+        made[name].add_argument("--data-folder", type=Path, default="data", help=f"your copies, <folder>/{folder}/…")
+        made[name].add_argument("--downloads", type=Path, default="downloads", help="where fetched files are kept")
+    for name in ("features", "train", "selection", "index", "metrics", "report"):
+        said = "1: on a GPU, 0: on the CPU; where it was trained, if this trains nothing"
+        made[name].add_argument("--gpus", type=int, choices=(0, 1), default=0, help=said)
+    for name in ("features", "train"):
+        made[name].add_argument("--gpu-mem-mb", type=int, default=0, metavar="MB", help="of its memory; 0: all of it")
+    for name in ("scorecard", "report"):
+        said = "on which papers; a report, on those of config.yaml by default"
+        made[name].add_argument("--papers", nargs="+", required=name == "scorecard", metavar="P", help=said)
     sub = command("lineage", "tell the ancestry of a file, or of one number of a table")
     sub.add_argument("file", type=Path)
     sub.add_argument("--cell", metavar="ROW,COLUMN", help='of one number, as the CSV names it; quote a comma: "a, b",c')
     form = sub.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="as JSON")
     form.add_argument("--svg", type=Path, metavar="OUT.svg", help="as a picture")
+    sub = command("cell", "tell where each value of a cell comes from: the file, the line and the layer")
+    sub.add_argument("hash", help="as results/<scale>/runs/index.csv and the paths of runs have it")
+    sub.add_argument("--scale", default=None)
     sub = command("audit", "hash every file anew: what was edited, is stale, foreign or without a record")
     sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="these and what is behind them; default: all")
     sub.add_argument("--scale", default=None)
@@ -129,6 +132,12 @@ def _parser() -> argparse.ArgumentParser:
         sub = command(name, text)
         sub.add_argument("--scale", default=None)
         sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
+    sub = command("rehearse", "measure what each kind of cell costs, by a small part of its run")
+    sub.add_argument("names", nargs="*", metavar="PAPER/TARGET", help="cells of these alone; all if left out")
+    sub.add_argument("--scale", default=None)
+    sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
+    sub.add_argument("--seconds", type=float, default=1.0, help="of steps in a rehearsal, roughly")
+    sub.add_argument("--out", type=Path, metavar="FILE.csv", help="the table; results/S/costs.csv by default")
     sub = command("export", "pack what was built, and all it came from, into a research object; or check one")
     where = sub.add_mutually_exclusive_group(required=True)
     where.add_argument("--out", type=Path, metavar="FILE.zip|FOLDER", help="the crate to write")

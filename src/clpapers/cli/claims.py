@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from clpapers.cli.task import Task
+from clpapers.cli.task import Task
 
 
 def claims(task: Task) -> None:

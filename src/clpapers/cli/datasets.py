@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from clpapers.cli.refusal import Refusal
-
-if TYPE_CHECKING:
-    from clpapers.cli.task import Task
+from clpapers.cli.task import Refusal, Task
 
 
 def dataset(task: Task) -> None:

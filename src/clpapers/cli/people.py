@@ -9,10 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from clpapers import jobs
+from clpapers import jobs, provenance
 from clpapers.cards import resolve_device
-from clpapers.cli.refusal import Refusal
-from clpapers.cli.task import plan_of
+from clpapers.cli.task import Refusal, plan_of
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers, check_settings
@@ -27,7 +26,7 @@ def lineage(options: argparse.Namespace) -> None:
     if options.cell is None:
         node = lineage.tree(options.file)
     else:
-        names = next(csv.reader([options.cell]), [])
+        names = next(csv.reader([options.cell]), []) if options.cell.isprintable() else []
         plan = plan_of(options.file)
         job = jobs.of(plan, options.file)
         if len(names) != 2 or job.command != "table" or options.file not in job.outputs:
@@ -38,7 +37,18 @@ def lineage(options: argparse.Namespace) -> None:
     if options.svg:
         lineage.picture(node, options.svg, lineage.ONE_BY_ONE if options.cell is None else lineage.OF_A_CELL)
     else:
-        print(json.dumps(node, indent=1) if options.json else "\n".join(lineage.text(node)))
+        lines = map(provenance.escaped, lineage.text(node))
+        print(json.dumps(node, indent=1) if options.json else "\n".join(lines))
+
+
+def cell(options: argparse.Namespace) -> None:
+    """Print every value of a cell with the file and line that say it, and the layer; or why it is as it is."""
+    from clpapers.config.origins import origins
+
+    found = origins(_settings(options)["scale"], options.hash)
+    rows = [(key, value if isinstance(value, str) else json.dumps(value), *rest) for key, value, *rest in found]
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    print("\n".join("  ".join([*map(str.ljust, row, widths), row[3]]) for row in rows))
 
 
 def audit(options: argparse.Namespace) -> int:
@@ -77,6 +87,23 @@ def targets(options: argparse.Namespace) -> None:
     from clpapers.report.costs import table
 
     print(table(_configured(options)))
+
+
+def rehearse(options: argparse.Namespace) -> None:
+    """Measure what the kinds of cells of targets cost."""
+    from clpapers.report import rehearsals
+
+    plan = _configured(options)
+    for name in options.names:
+        if name not in plan.targets:
+            raise Refusal(f"{name}: no target of this name; there are: {', '.join(plan.targets)}")
+    wanted = [plan.targets[name] for name in options.names] or plan.targets.values()
+    pairs = [pair for target in wanted for pair in target.cells]
+    pairs += [pair for target in wanted for _, search in target.selections for pair in search.points]
+    cells = list({cell.hash: cell for _, cell in pairs}.values())
+    out = options.out or Path("results") / plan.scale / "costs.csv"
+    rehearsals.rehearse(plan, cells, out, options.seconds)
+    print(out)
 
 
 def desiderata(options: argparse.Namespace) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clpapers.cli.refusal import Refusal
+from clpapers.cli.task import Refusal, Task
 
 if TYPE_CHECKING:
-    from clpapers.cli.task import Task
-    from clpapers.config.model import Target
-    from clpapers.targets.notes import Notes
+    pass
 
 
 def report(task: Task) -> None:
@@ -18,7 +16,7 @@ def report(task: Task) -> None:
     from clpapers.report import site
     from clpapers.targets.notes import notes_on
 
-    def notes(target: Target) -> Notes:
+    def notes(target):
         return notes_on(task.plan, target, task.reduced(target), line(target, task.plan.datasets))
 
     for path in task.job.inputs:

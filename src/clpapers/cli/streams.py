@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from clpapers import provenance
-from clpapers.cli.refusal import Refusal
-
-if TYPE_CHECKING:
-    from clpapers.cli.task import Task
+from clpapers.cli.task import Refusal, Task
 
 
 def stream(task: Task) -> None:

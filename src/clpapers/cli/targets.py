@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
 
 from clpapers import catalogue_metrics, provenance
-from clpapers.cli.refusal import Refusal
-
-if TYPE_CHECKING:
-    from clpapers.cli.task import Task
-    from clpapers.config.model import Target
+from clpapers.cli.task import Refusal, Task
 
 
 def table(task: Task) -> None:
@@ -20,7 +15,7 @@ def table(task: Task) -> None:
 
     target = task.job.subject
     with task.recording(target=target.spec):
-        drawn, frame, notes = _drawn(task, *_printed(target))
+        drawn, frame, notes = _drawn(task, *_printed(task))
         if target.reported:  # the paper prints numbers, which stand beside its own
             printed = read_reported(target.reported, target.paper, target.name)
             drawn = attach(drawn, target.spec, compare(target.spec, frame, printed, notes), notes)
@@ -46,13 +41,17 @@ def _drawn(task: Task, *printed: object) -> tuple:
     draw = importlib.import_module(f"clpapers.targets.{target.spec['render']}").render
     notes = notes_on(task.plan, target, task.reduced(target), line(target, task.plan.datasets))
     frame = pd.read_csv(target.metrics)
-    return draw(target.spec, frame, notes, *printed), frame, notes
+    try:
+        return draw(target.spec, frame, notes, *printed), frame, notes
+    except ValueError as error:
+        raise Refusal(f"{task.out}: {error}") from None
 
 
-def _printed(target: Target) -> list:
+def _printed(task: Task) -> list:
     """What a renderer that sets the paper's own lines into its table needs besides."""
     from clpapers.targets.comparison import transcribed
 
+    target = task.job.subject
     if not catalogue_metrics.renderers()[target.spec["render"]].prints:
         return []
     if not target.reported:

@@ -1,7 +1,7 @@
 """What a command is told of the job that it does: its path resolved, its record, its device.
 
-Commands do not import what reads the configuration, for what they import is part of their jobs' code: to reword what is
-refused must not train anything anew.
+This module is in no code digest (`provenance.code_digest`), and so neither is what it imports: how a job is found,
+refused and recorded decides none of its content. What a command imports besides is part of its jobs' code.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from clpapers import jobs, provenance
-from clpapers.cli.refusal import Refusal
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers, check_settings
+
+
+class Refusal(Exception):
+    """What a person must be told in one line: what is wrong, and the remedy."""
 
 
 def plan_of(path: Path, *, cuda: bool = False) -> Plan:

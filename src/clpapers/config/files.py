@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import yaml
@@ -11,6 +12,7 @@ from clpapers.config.refusals import ConfigError, shown
 
 CONFIG = Path("config")
 DEEPEST, LARGEST = 30, 50_000  # levels of a YAML file; its values, an alias counted as all that it stands for
+HIGHEST = 1e30  # of numbers in YAML files
 
 
 class _Loader(yaml.CSafeLoader):
@@ -46,14 +48,27 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict:
     return loader.construct_mapping(node, deep=True)
 
 
+def _plain(node: yaml.ScalarNode, form: str) -> None:
+    """Refuse a number that YAML 1.1 reads otherwise than people do: 017 as 15, 1:30 as 90, 0x1F, 1_000."""
+    if not re.fullmatch(form, node.value):
+        problem = f"{shown(node.value)} is no plain decimal number; write it as one, or in quotes if it is text"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+
+
 def _number(loader: _Loader, node: yaml.ScalarNode) -> float:
+    if not node.value.lstrip("+-").lower().startswith((".inf", ".nan")):
+        _plain(node, r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
     value = loader.construct_yaml_float(node)
+    if math.isfinite(value) and abs(value) > HIGHEST:
+        problem = f"{shown(node.value)} is beyond ±{HIGHEST:g}, more than single precision can work with"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
     if not math.isfinite(value):
         raise yaml.constructor.ConstructorError(None, None, f"{node.value} is not a finite number", node.start_mark)
     return value
 
 
 def _whole(loader: _Loader, node: yaml.ScalarNode) -> int:
+    _plain(node, r"[-+]?(0|[1-9]\d*)")
     value = loader.construct_yaml_int(node)
     if abs(value) >= 2**31:
         problem = f"{shown(node.value)} is beyond ±2147483647"
@@ -113,3 +128,20 @@ def read_yaml(path: Path) -> dict:
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: holds no keys; expected a mapping")
     return content
+
+
+def lines(path: Path) -> dict[tuple[str | int, ...], int]:
+    """The line of every key and of every entry of a list in a YAML file that `read_yaml` takes, by its path."""
+    loader, found = _Loader(path.read_text(encoding="utf-8")), {}
+
+    def walk(node: yaml.Node, at: tuple) -> None:
+        if isinstance(node, yaml.MappingNode):
+            loader.flatten_mapping(node)
+        inside = node.value if isinstance(node, yaml.MappingNode) else enumerate(node.value)
+        for key, value in inside if isinstance(node, yaml.CollectionNode) else ():
+            place = (*at, key if isinstance(key, int) else key.value)
+            found[place] = (value if isinstance(key, int) else key).start_mark.line + 1
+            walk(value, place)
+
+    walk(loader.get_single_node(), ())
+    return found

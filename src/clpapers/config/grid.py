@@ -9,7 +9,7 @@ from pathlib import Path
 from clpapers.catalogue import Method
 from clpapers.config import checks, identity
 from clpapers.config.facts import TOY, Facts
-from clpapers.config.layers import Layer, flattened, merge, nested, of_dataset, of_learner, within
+from clpapers.config.layers import Layer, flattened, levels, merge, of_dataset, of_learner, within
 from clpapers.config.model import Cell, Selection
 from clpapers.config.paths import seed_range
 from clpapers.config.refusals import ConfigError, one_of
@@ -47,7 +47,8 @@ class Grid:
                 continue
             made.add(repr(factors))
             where = f"{at}, cell {' '.join(f'{k}={v}' for k, v in factors.items())}"
-            cell = self.cell(where, dataset, label, *self.patches(at, spec, factors))
+            place = ("targets", spec["name"], "grid", "learner")
+            cell = self.cell(where, dataset, label, self.of_target(spec, factors), place)
             if search.get("use") == "cross_validated" and label in search.get("grid", {}):
                 for key in search["grid"][label]:
                     part, option = key.split(".")
@@ -56,51 +57,55 @@ class Grid:
                 cell = self.selection(dataset, label).to_fill(cell)
             yield factors, cell
 
-    def patches(self, at: str, spec: dict, factors: dict) -> tuple[list[Layer], dict]:
-        """What a target and the levels of its grid's factors lay over a cell, and over the learner's options."""
-        name, over = spec["name"], {}
-        layers = [Layer(("targets", name, "cell"), spec.get("cell", {}))]
-        for key, value in factors.items():
-            place = ("targets", name, "grid", key, spec["grid"][key].index(value))
-            if key.startswith("learner."):
-                over = merge(over, nested(key.removeprefix("learner."), value))
-            elif key not in ("dataset", "learner"):
-                layers.append(Layer(place, nested(key, value)))
-        if over:
-            usual = flattened(of_learner(self.content, factors["dataset"], factors["learner"]))
-            over = merge({option: usual[option] for option in over if option in usual}, over)
-            place = (*at.removeprefix(f"{self.file}: ").split("."), "grid", "learner")
-            checks.learner(self.file, place, self.facts, factors["learner"], over, self.content["learners"])
-        return layers, over
+    def of_target(self, spec: dict, factors: dict) -> list[Layer]:
+        """What a target and the levels of its grid lay over a cell."""
+        name = spec["name"]
+        own = Layer(("targets", name, "cell"), spec.get("cell", {}))
+        return [own, *levels(("targets", name, "grid"), factors, spec["grid"])]
+
+    def of_point(self, dataset: str, label: str, values: dict) -> list[Layer]:
+        """What the selection of a learner and the values at a point of its grid lay over a cell."""
+        search = self.content["selection"]
+        own = Layer(("selection", "datasets", dataset), search["datasets"][dataset])
+        return [own, *levels(("selection", "grid", label), values, search["grid"][label])]
 
     def method(self, label: str) -> Method:
         """The method that a learner of the paper is."""
         return self.facts.methods[self.content["learners"][label].get("method", label)]
 
-    def cell(self, at: str, dataset: str, label: str, over: Sequence[Layer] = (), options: dict | None = None) -> Cell:
-        """One complete cell; `over` is laid over what data set and learner say, `options` over the learner's."""
-        spec = self.written(dataset, label, over, options or {})
-        checks.parts(at, self.facts, self.method(label), spec)
-        spec["order"] = checks.order(at, self.facts, spec["order"], dataset)
-        if "features" in self.facts.datasets[dataset]:
-            spec["features"] = self.facts.datasets[dataset]["features"]
-        checks.cell(at, self.facts, self.method(label).given(spec["learner"]), spec)
-        return Cell.of(self.facts.scale, *self.seen(at, spec)[:2])
+    def cell(self, at: str, dataset: str, label: str, over: Sequence[Layer] = (), place: tuple = ()) -> Cell:
+        """One complete cell; `over` is laid over what data set and learner say, the learner's options at `place`."""
+        spec, method = self.written(dataset, label, over), self.method(label)
+        changed = {option: spec["learner"][option] for option in flattened(within(over, "learner"))}
+        if changed:
+            checks.learner(self.file, place, self.facts, label, changed, self.content["learners"])
+        checks.parts(at, self.facts, method, spec)
+        spec = self.complete(at, spec)
+        checks.cell(at, self.facts, method.given(spec["learner"]), spec)
+        return Cell.of(self.facts.scale, *self.seen(at, label, spec)[:2])
 
-    def written(self, dataset: str, label: str, over: Sequence[Layer], options: dict) -> dict:
+    def written(self, dataset: str, label: str, over: Sequence[Layer]) -> dict:
         """A cell as the files have it."""
         own = of_learner(self.content, dataset, label)
         spec = flattened([*of_dataset(self.content, dataset), *within(own, "cell"), *over])
-        usual = {key: value for key, value in flattened(own).items() if key not in ("method", "cell")}
-        return spec | {"dataset": dataset, "learner": {"name": self.method(label).name} | usual | options}
+        options = flattened([*own, *within(over, "learner")])
+        given = {key: value for key, value in options.items() if key not in ("method", "cell")}
+        spec = {key: value for key, value in spec.items() if key != "learner"}
+        return spec | {"dataset": dataset, "learner": {"name": self.method(label).name} | given}
 
-    def seen(self, at: str, spec: dict) -> identity.Seen:
+    def complete(self, at: str, spec: dict) -> dict:
+        """A cell with its order in its one form, and with what its features are made of."""
+        order = checks.order(at, self.facts, spec["order"], spec["dataset"])
+        known = self.facts.datasets[spec["dataset"]]
+        return spec | {"order": order} | ({"features": known["features"]} if "features" in known else {})
+
+    def seen(self, at: str, label: str, spec: dict) -> identity.Seen:
         """A complete cell as its learner sees it."""
 
         def resolve(name: object, aligned: bool) -> dict:
             return self.oracle(at, name, spec["dataset"], aligned=aligned)
 
-        method = self.facts.methods[spec["learner"]["name"]].given(spec["learner"])
+        method = self.method(label).given(spec["learner"])
         oracle = resolve(spec["oracle"], identity.RESTRICTIONS[spec["restriction"]["name"]].aligned)
         checks.told(at, method, spec, oracle)
         return identity.seen(at, method, spec, oracle, resolve)
@@ -132,15 +137,9 @@ class Grid:
             published[key] = usual[part][option]
         for values in itertools.product(*grid.values()):
             values = dict(zip(grid, values))
-            options = {key.removeprefix("learner."): value for key, value in values.items() if key[:8] == "learner."}
-            place = ("selection", "grid", label)
-            checks.learner(self.file, place, self.facts, label, options, self.content["learners"])
-            layers = [Layer(("selection", "datasets", dataset), search["datasets"][dataset])]
-            for key, value in values.items():
-                if not key.startswith("learner."):
-                    layers.append(Layer(("selection", "grid", label, key, grid[key].index(value)), nested(key, value)))
-            checks.piece(at, flattened(layers))
-            points.append((values, self.cell(at, dataset, label, layers, options)))
+            layers = self.of_point(dataset, label, values)
+            checks.piece(at, {key: block for key, block in flattened(layers).items() if key != "learner"})
+            points.append((values, self.cell(at, dataset, label, layers, ("selection", "grid", label))))
         made = Selection(
             scale=self.facts.scale,
             paper=self.paper,

@@ -10,10 +10,14 @@ from clpapers.config.schemas import schema
 
 
 class Layer(NamedTuple):
-    """Some of a cell's values: the `block` that stands `at` a place in a paper's content."""
+    """Some of a cell's values: the `block` that a place `at` in a paper's content says.
+
+    named: how many of the block's outer keys the place itself names, as `budget.memory` does in a grid.
+    """
 
     at: tuple[str | int, ...]
     block: dict
+    named: int = 0
 
 
 def merge(base: dict, over: dict) -> dict:
@@ -33,6 +37,15 @@ def merge(base: dict, over: dict) -> dict:
         else:
             merged[key] = value
     return merged
+
+
+def levels(at: tuple, values: dict, there: dict[str, list]) -> list[Layer]:
+    """What the `values` of a grid say, by dotted key, of those that are `there`: `budget.memory`, 5 and the like."""
+    return [
+        Layer((*at, key, there[key].index(value)), nested(key, value), key.count(".") + 1)
+        for key, value in values.items()
+        if key not in ("dataset", "learner")
+    ]
 
 
 def nested(key: str, value: object) -> dict:
@@ -64,4 +77,6 @@ def of_learner(content: dict, dataset: str, learner: str) -> list[Layer]:
 
 def within(layers: Iterable[Layer], key: str) -> list[Layer]:
     """The blocks that layers have under `key`."""
-    return [Layer((*at, key), block[key]) for at, block in layers if key in block]
+    return [
+        Layer(at if named else (*at, key), block[key], max(named - 1, 0)) for at, block, named in layers if key in block
+    ]

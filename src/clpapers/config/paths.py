@@ -47,8 +47,10 @@ def block_name(seeds: range) -> str:
 
 def block_seeds(name: str) -> range:
     """The inverse of `block_name`; raises `ConfigError` for what is no such name."""
-    match = re.fullmatch(r"seeds?(\d+)(?:-(\d+))?", name)
+    match = re.fullmatch(r"seeds?(\d{1,9})(?:-(\d{1,9}))?", name, re.ASCII)
     if not match:
         raise ConfigError(f"{name}: not the seeds of a file; a file is named like seed3 or seeds0-19")
-    first, last = match.groups()
-    return range(int(first), int(last or first) + 1)
+    first, last = int(match[1]), int(match[2] or match[1])
+    if not first <= last < first + MOST or block_name(range(first, last + 1)) != name:
+        raise ConfigError(f"{name}: not the seeds of a file: the first is the lower, of at most {MOST}, like seeds0-19")
+    return range(first, last + 1)

@@ -40,7 +40,7 @@ class Plan:
             self.titles[name] = paper.title
             self.nets |= {f"{name}/{key}": net for key, net in paper.nets.items()}
             self.outputs |= {f"{name}/{key}": outputs for key, outputs in paper.outputs.items()}
-            self.selections |= paper.selections
+            self.selections |= paper.grid.selections
             self.targets |= {f"{name}/{target.name}": target for target in paper.targets}
         self._keep_apart()
         self.cells: dict[str, Cell] = {}

@@ -9,13 +9,17 @@ from clpapers.config.refusals import ConfigError
 from clpapers.config.schemas import schema, validate
 
 
-def read_csv(path: Path) -> dict[str, dict[str, str]]:
-    """The lines of a transcription config/reported/*.csv by their place, such as `line 2`; checked.
+def read_csv(
+    path: Path, rules: str = "reported", unique: tuple[str, ...] = ("target", "row", "column", "metric")
+) -> dict[str, dict[str, str]]:
+    """The lines of a CSV file by their place, such as `line 2`, checked by a schema: of a transcription by default.
+
+    rules: the schema's name; its required keys are the columns. unique: columns in which no two lines are the same.
 
     Raises `ConfigError` naming file, line and column.
     """
     lines: dict[str, dict[str, str]] = {}
-    columns, seen = schema("reported")["additionalProperties"]["required"], {}
+    columns, seen = schema(rules)["additionalProperties"]["required"], {}
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)
@@ -25,9 +29,10 @@ def read_csv(path: Path) -> dict[str, dict[str, str]]:
                 where = f"line {reader.line_num}"
                 if None in line or None in line.values():
                     raise ConfigError(f"{path}: {where} does not have {len(columns)} columns; quote what holds a comma")
-                first = seen.setdefault(tuple(line[key] for key in ("target", "row", "column", "metric")), where)
+                first = seen.setdefault(tuple(line[key] for key in unique), where)
                 if first != where:
-                    raise ConfigError(f"{path}: {where} is of the same target, row, column and metric as {first}")
+                    same = f"{', '.join(unique[:-1])} and {unique[-1]}"
+                    raise ConfigError(f"{path}: {where} is of the same {same} as {first}")
                 lines[where] = line
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
@@ -35,5 +40,5 @@ def read_csv(path: Path) -> dict[str, dict[str, str]]:
         raise ConfigError(f"{path}: line {reader.reader.line_num}: {error}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: {error}") from None
-    validate(lines, schema("reported"), path)
+    validate(lines, schema(rules), path)
     return lines

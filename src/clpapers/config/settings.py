@@ -13,9 +13,12 @@ def all_papers() -> list[str]:
 
 
 def check_settings(settings: dict) -> dict:
-    """Validate what Snakemake read from config/config.yaml and the command line; returns it."""
+    """Lay `settings`, of the command line, over config/config.yaml and validate both; returns them.
+
+    Snakemake does not read the file: its reader runs Python that stands there (`__use_yte__`).
+    """
     file = f"{CONFIG}/config.yaml or --config"
-    read_yaml(CONFIG / "config.yaml")  # for what Snakemake's reader lets pass, such as a key given twice
+    settings = read_yaml(CONFIG / "config.yaml") | settings
     validate(settings, schema("config"), file)
     scales = sorted(path.stem for path in (CONFIG / "scales").glob("*.yaml"))
     one_of(f"{file}: scale", settings["scale"], scales)

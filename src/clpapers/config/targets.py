@@ -11,7 +11,7 @@ from clpapers.config.facts import Facts
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.grid import Grid
 from clpapers.config.layers import merge
-from clpapers.config.model import Selection, Target
+from clpapers.config.model import Target
 from clpapers.config.paths import seed_range
 from clpapers.config.refusals import ConfigError, names, one_of, shown
 from clpapers.config.reported import read_csv
@@ -25,11 +25,11 @@ class Paper:
     nets, outputs: by data set, or `<data set>-<learner>`, the net it is learnt with and how many outputs that has.
     """
 
+    grid: Grid
     title: str
     targets: list[Target]
     nets: dict[str, dict]
     outputs: dict[str, int]
-    selections: dict[str, Selection]
 
 
 def paper_file(paper: str) -> Path:
@@ -81,7 +81,7 @@ def _numbered(paper: str, written: dict) -> dict[str, Path]:
 
 
 def _resolved(grid: Grid, numbered: dict[str, Path]) -> Paper:
-    paper = Paper(grid.content.get("title", grid.paper), [], {}, {}, grid.selections)
+    paper = Paper(grid, grid.content.get("title", grid.paper), [], {}, {})
     for dataset in grid.content.get("datasets", {}):
         paper.nets[dataset] = grid.net(f"{grid.file}: datasets.{dataset}", dataset)
         paper.outputs[dataset] = grid.outputs(dataset)

@@ -10,7 +10,7 @@ import numpy as np
 
 from clpapers.datasets import standin as synthetic
 from clpapers.datasets.arrays import Splits, canonical, checksum, save, table_checksum
-from clpapers.datasets.files import Absent, SourceError
+from clpapers.datasets.files import Absent, SourceError, guarded
 from clpapers.datasets.sources import FETCH, Served, official_files
 
 
@@ -91,9 +91,10 @@ def _proven(served: Served, spec: dict, allow_partial: bool) -> tuple[Splits, np
     A download of ours that is wrong goes.
     """
     try:
-        decoded = served.format.decode(served.files, spec)
-        attributes = served.format.attributes(served.files, spec) if "attributes" in spec else None
-        return _check(decoded, attributes, served, spec, allow_partial)
+        with guarded(lambda fault: served.files.wrong(f"what it holds {fault}")):
+            decoded = served.format.decode(served.files, spec)
+            attributes = served.format.attributes(served.files, spec) if "attributes" in spec else None
+            return _check(decoded, attributes, served, spec, allow_partial)
     except Absent:
         raise
     except SourceError:

@@ -2,37 +2,62 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
-import io
-import lzma
+import resource
 import subprocess
 import tarfile
 import zipfile
-import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO
+
+from clpapers.provenance import escaped
 
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar", ".deb")
 LARGEST = 1 << 31  # bytes: more than any archive here unpacks to (a zip: any member), less than a bomb
-BROKEN = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    gzip.BadGzipFile,
-    lzma.LZMAError,
-    zlib.error,
-    EOFError,
-    NotImplementedError,  # a zip member packed by an unknown method
-    RuntimeError,  # an encrypted one
+RATIO, SLACK = 200, 1 << 26  # nor does any unpack to so many times its size and so many bytes
+LARGEST_HEADER = 1 << 20  # bytes of a tar's member that only says something of the next one
+HEADERS = (
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
 )
+MEMORY = 1 << 31  # bytes that dpkg-deb may take
 
 
 class SourceError(Exception):
-    """A source does not serve, or serves wrong bytes; the text is one line: file, what is wrong, remedy."""
+    """A source does not serve, or serves wrong bytes; the text is one line: file, what is wrong, remedy.
+
+    One line of printable characters, whatever names the source came with.
+    """
+
+    def __init__(self, text: str):
+        super().__init__(escaped(text))
 
 
 class Absent(SourceError):
     """The source has nothing to offer here: no such folder, no such client."""
+
+
+@contextlib.contextmanager
+def guarded(refusal: Callable[[str], SourceError]) -> Iterator[None]:
+    """Raise the `refusal` of what is wrong for any error inside: hostile bytes can break a reader in any way.
+
+    But for what is no fault of theirs: the disk's errors, and memory that does not suffice.
+    """
+    try:
+        yield
+    except (SourceError, MemoryError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        said = str(error).partition("\n")[0][:200] or type(error).__name__
+        raise refusal(f"is damaged or cut short ({said})") from error
 
 
 @dataclass(frozen=True)
@@ -56,10 +81,8 @@ class Files:
         path = name if name in self.paths else self.find(name)
         if path is None:
             raise self.wrong(f"{name} is missing")
-        try:
+        with guarded(lambda fault: self.wrong(f"{path} {fault}")):
             return self.load(self.paths[path])
-        except BROKEN as error:
-            raise self.wrong(f"{path} is damaged ({error})") from error
 
     def wrong(self, fault: str) -> SourceError:
         """The error to raise where these files are not what they should be."""
@@ -80,20 +103,25 @@ def archive(path: Path) -> Files:
     """The members of an archive, told apart by the suffix of its name.
 
     A tar is read once, front to back, into memory; a zip member by member. SourceError where the archive is
-    damaged, is a web page, unpacks to more than LARGEST or holds a path that leads out of its folder.
+    damaged, is a web page, unpacks to more than LARGEST or to far more than its size lets expect, headers counted, or
+    holds a path that leads out of its folder.
     """
-    try:
+
+    def refusal(fault: str) -> SourceError:
+        with path.open("rb") as stream:
+            web_page = looks_like_html(stream.read(64))
+        fault = "is a web page, not an archive" if web_page else fault
+        return SourceError(f"{path}: {fault}; delete it and fetch it again")
+
+    with guarded(refusal):
         if path.suffix == ".zip":
             return _zip(path)
         if path.suffix == ".deb":
-            return _tar(path, io.BytesIO(_fsys_tarfile(path)))
+            return _deb(path)
         with path.open("rb") as stream:
-            return _tar(path, stream)
-    except BROKEN as error:
-        with path.open("rb") as stream:
-            web_page = looks_like_html(stream.read(64))
-        fault = "is a web page, not an archive" if web_page else f"is damaged or cut short ({error})"
-        raise SourceError(f"{path}: {fault}; delete it and fetch it again") from error
+            packed = stream.read(2) == b"\x1f\x8b"
+            stream.seek(0)
+            return _tar(path, gzip.GzipFile(fileobj=stream) if packed else stream)
 
 
 def looks_like_html(start: bytes) -> bool:
@@ -105,21 +133,54 @@ def _zip(path: Path) -> Files:
     opened = zipfile.ZipFile(path)
     members = {_inside(path, info.filename): info for info in opened.infolist() if not info.is_dir()}
     for name, info in members.items():
-        if info.file_size > LARGEST:
-            raise SourceError(f"{path}: {name} unpacks to over {LARGEST} bytes; fetch the official file")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise SourceError(f"{path}: {name} is packed in a way that no file of ours is; fetch the official file")
+        if info.file_size > (most := _most(info.compress_size)):
+            raise SourceError(f"{path}: {name} unpacks to over {most} bytes; fetch the official file")
     return Files(str(path), members, opened.read)
 
 
-def _tar(path: Path, stream: io.BufferedIOBase) -> Files:
-    members, size = {}, 0
-    with tarfile.open(fileobj=stream) as opened:
+def _most(size: int) -> int:
+    """The bytes that so many packed ones may unpack to."""
+    return min(LARGEST, RATIO * size + SLACK)
+
+
+class _Counted:
+    """A stream of a tar's bytes, of which there may not be too many."""
+
+    def __init__(self, path: Path, stream: IO[bytes]):
+        self.path, self.stream, self.most = path, stream, _most(path.stat().st_size)
+        self.taken = 0
+
+    def read(self, size: int) -> bytes:
+        content = self.stream.read(size)
+        self.taken += len(content)
+        if self.taken > self.most:
+            raise SourceError(f"{self.path}: unpacks to over {self.most} bytes; fetch the official file")
+        return content
+
+
+class _Member(tarfile.TarInfo):
+    """A tar's member, whose size is looked at before anything is read for it."""
+
+    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        if self.size < 0 or (self.type in HEADERS and self.size > LARGEST_HEADER):
+            raise tarfile.ReadError(f"a header of {self.size} bytes")
+        return super()._proc_member(archive)
+
+
+def _tar(path: Path, stream: IO[bytes]) -> Files:
+    members, counted = {}, _Counted(path, stream)
+    with tarfile.open(fileobj=counted, mode="r|", bufsize=1 << 18, tarinfo=_Member) as opened:
         for info in opened:
             name = _inside(path, info.name)
-            size += info.size
-            if size > LARGEST:
-                raise SourceError(f"{path}: unpacks to over {LARGEST} bytes; fetch the official file")
+            if info.size < 0 or info.issparse():
+                raise tarfile.ReadError(f"{name} is sparse, or of {info.size} bytes")
+            if info.size > counted.most:
+                raise SourceError(f"{path}: unpacks to over {counted.most} bytes; fetch the official file")
             if info.isfile():  # links and devices have no bytes of their own
                 members[name] = opened.extractfile(info).read()
+            opened.members.clear()  # which holds on to every header
     return Files(str(path), members, bytes)
 
 
@@ -131,12 +192,23 @@ def _inside(path: Path, name: str) -> str:
     return pure.as_posix()
 
 
-def _fsys_tarfile(path: Path) -> bytes:
-    """The tar of files inside a Debian package."""
+def _deb(path: Path) -> Files:
+    """The files inside a Debian package, of which dpkg-deb makes a tar."""
     command = ["dpkg-deb", "--fsys-tarfile", str(path)]
     try:
-        return subprocess.run(command, capture_output=True, check=True, timeout=600).stdout
+        client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     except FileNotFoundError as error:
         raise Absent("dpkg-deb is not installed") from error
-    except subprocess.SubprocessError as error:
-        raise SourceError(f"{path}: is damaged or cut short; delete it and fetch it again") from error
+    with client:
+        try:
+            with contextlib.suppress(ProcessLookupError):  # it has failed already
+                resource.prlimit(client.pid, resource.RLIMIT_AS, (MEMORY, MEMORY))
+            held = _tar(path, client.stdout)
+            while client.stdout.read(1 << 16):  # what is behind a tar's end
+                pass
+        except BaseException:
+            client.kill()
+            raise
+    if client.returncode:
+        raise tarfile.ReadError("dpkg-deb cannot read it")
+    return held

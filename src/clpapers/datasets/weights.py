@@ -101,7 +101,8 @@ def _proven(path: Path, digest: str) -> dict[str, torch.Tensor]:
     found = hashlib.sha256(content).hexdigest()
     if not found.startswith(digest):
         raise SourceError(f"{path}: has SHA-256 {found[:8]}…, not {digest}… as its name says; fetch it again")
-    return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    with files.guarded(lambda fault: SourceError(f"{path}: {fault}; fetch it again")):
+        return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
 
 
 def _initialised(name: str, spec: dict, allowed: bool) -> dict[str, torch.Tensor]:

@@ -1,24 +1,20 @@
 """Whether every file under results/ is what the configuration and the code at hand would make of what it was made of.
 
-Every output, record and input is hashed once and held against the records, the records against each other and against
-what `clpapers.jobs` says that the configuration now asks for. What this finds, and what it cannot:
-
-- An edited result, table, figure, data set or stream: its bytes are not those that its record holds.
-- An edited record: its `seal` is not the digest of its content. Whoever computes a new seal is found by the records of
-  what descends from the file, for these hold the digest of the record that was read. Only a forger who rewrites every
-  record down to the last table is not found; against that stands a digest kept elsewhere, such as in a research object
-  that was published. Whether bytes follow from their inputs is not computed anew: `snakemake --forceall` does that.
-- A stale result: its inputs, its code or its settings are not those of now.
-- What no rule makes: cells of an older configuration, files put there by hand. Names that begin with a dot, logs and
-  benchmarks are Snakemake's and a running job's, and are left alone.
-- Stand-ins and reductions that are not admitted: any at the scale `paper`; elsewhere, those that no table states.
+Every output, record and input is hashed once, never taken as hashed before, and held against the records, the records
+against each other and against what `clpapers.jobs` says that the configuration now asks for. What this finds, and what
+nothing can find, docs/audit.md tells. Logs, benchmarks, checkpoints of our runs and what a running job has not finished
+writing are left alone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
+import os
+import re
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,11 +27,12 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.jobs import Job
-from clpapers.provenance import ProvenanceError, read_record, record_path
+from clpapers.provenance import ProvenanceError, read_record, record_path, shown
 from clpapers.targets.notes import notes_on
 
 FAILURE, WARNING = "failure", "warning"
 LEFT_ALONE = ("logs", "benchmarks")  # Snakemake's, below results/<scale>/
+REMAINS = re.compile(r"\.(.+)\.[a-z0-9_]{8}(\.[^.]+)?")  # of a file that is being written (`write_atomically`)
 # Made for the papers that were asked for; which these were, their records alone say.
 ON_TOP = ("targets/scorecard.record.json", "report/index.record.json")
 
@@ -78,21 +75,20 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
         for place in (RESULTS / plan.scale / name for name in ON_TOP):
             with contextlib.suppress(ConfigError, TypeError):  # where the papers are not those of config/, or no list
                 expected[place] = jobs.of(plan, place, (check.record(place) or {}).get("papers"))
-    with tqdm(expected.items(), desc="audit", unit=" jobs", disable=None, leave=False) as progress:
+    there = {
+        place: job for place, job in expected.items() if any(os.path.lexists(path) for path in (place, *job.outputs))
+    }
+    check.hash_all(path for place, job in there.items() for path in (place, *job.outputs, *job.inputs))
+    with tqdm(there.items(), desc="audit", unit=" jobs", disable=None, leave=False) as progress:
         for place, job in progress:
-            if place.is_file() or any(path.is_file() for path in job.outputs):
-                try:
-                    check.job(place, job)
-                except (KeyError, TypeError, AttributeError):
-                    check.fail(place, f"edited: not what a record is; snakemake {job.outputs[0]} --cores --force")
-    made = {path for job in expected.values() for path in job.outputs} | expected.keys()
+            check.job(place, job)
     if names:
-        for path in (path for target in targets for path in target.outputs if not path.exists()):
-            check.fail(path, f"not built; snakemake {path} --cores")
+        due = {path: target for target in targets for path in target.outputs if not path.exists()}
+        for path, target in due.items():
+            if not target.spec.get("extra") or f"{target.paper}/{target.name}" in names:
+                check.fail(path, f"not built; snakemake {path} --cores")
     else:
-        for path in _files(plan.scale):
-            if path not in made:
-                check.fail(path, "no rule makes it with config/ as it is; delete it, or move it out of results/")
+        check.foreign({path for job in expected.values() for path in job.outputs} | expected.keys())
     found = sorted(dict.fromkeys(check.found), key=lambda finding: finding.file)
     return [f._replace(severity=FAILURE) if strict else f for f in found], len(check.digests)
 
@@ -116,18 +112,6 @@ def _named(plan: Plan, names: Iterable[str]) -> list[Target]:
     return [t for name, t in plan.targets.items() if not names or {name, t.paper} & set(names)]
 
 
-def _files(scale: str) -> list[Path]:
-    """All files of a scale that a rule must account for."""
-    folder = RESULTS / scale
-    return [
-        path
-        for path in folder.rglob("*")
-        if path.is_file()
-        and path.relative_to(folder).parts[0] not in LEFT_ALONE
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    ]
-
-
 class _Check:
     """What was hashed and read so far, and what was found."""
 
@@ -143,9 +127,21 @@ class _Check:
     def warn(self, path: Path | str, reason: str) -> None:
         self.found.append(Finding(WARNING, str(path), reason))
 
+    def hash_all(self, paths: Iterable[Path]) -> None:
+        """Hash files ahead, as many at once as there are cores."""
+        paths = [path for path in dict.fromkeys(paths) if path.is_file()]
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            for _ in threads.map(self.digest, paths):
+                pass
+
     def digest(self, path: Path) -> str:
+        """The SHA-256 of a file; of one that cannot be read, which is told, nothing."""
         if path not in self.digests:
-            self.digests[path] = provenance.sha256(path)
+            try:
+                self.digests[path] = provenance.sha256(path)
+            except OSError as error:
+                self.digests[path] = ""
+                self.fail(path, f"cannot be read ({error.strerror}); make it readable")
         return self.digests[path]
 
     def record(self, path: Path) -> dict | None:
@@ -153,11 +149,9 @@ class _Check:
         place = record_path(path)
         if place not in self.records:
             try:
-                record = read_record(path)
-                whole = {"outputs", "inputs", "code", "data", "git", "started"} <= record.keys()
-            except (ProvenanceError, AttributeError):
-                whole = False
-            self.records[place] = record if whole else None
+                self.records[place] = read_record(path)
+            except ProvenanceError:
+                self.records[place] = None
         return self.records[place]
 
     def sound(self, path: Path) -> bool:
@@ -168,7 +162,7 @@ class _Check:
         if record is None:
             return False
         if path == record_path(path):
-            return record.get("seal") in (None, provenance.seal(record))
+            return record.get("seal") == provenance.seal(record)
         return self.digest(path) == {item["path"]: item["sha256"] for item in record["outputs"]}.get(str(path))
 
     def job(self, place: Path, job: Job) -> None:
@@ -176,17 +170,16 @@ class _Check:
         there = [path for path in job.outputs if path.is_file()]
         for path in job.outputs:
             if path not in there:
-                self.fail(path, f"missing, and its record is there; snakemake {path} --cores")
+                self.fail(path, f"missing, or no plain file, and its record is there; snakemake {path} --cores")
         record, again = self.record(place), f"snakemake {job.outputs[0]} --cores --force"
         if record is None:
             for path in there:
                 self.fail(path, f"no record {place.name} beside it, or none that can be read; {again}")
             return
         self.digest(place)
-        if "seal" not in record:
-            self.warn(place, "has no seal: it is older than seals, or one was taken off; " + again)
-        elif not self.sound(place):
-            self.fail(place, f"edited: its seal is not the digest of its content; {again}")
+        if not self.sound(place):
+            what = "its seal is not the digest of its content" if record.get("seal") else "it has no seal"
+            self.fail(place, f"edited: {what}; {again}")
         held = {item["path"]: item["sha256"] for item in record["outputs"]}
         if held.keys() != {str(path) for path in job.outputs}:
             self.fail(place, f"a record of other files than those beside it; {again}")
@@ -219,13 +212,27 @@ class _Check:
             return
         if changed:
             self.fail(reader, f"made of another {path} than is there now; {again}")
-        elif "record" in item and self.sound(place) and self.digest(place) != item["record"]:
-            if self.record(path)["started"] > record["started"]:
+        elif path.parts[0] == "config" or path == place:
+            return
+        elif "record" not in item:
+            self.fail(record_path(reader), f"edited: does not say with which record {path} was read; {again}")
+        elif self.sound(place) and self.digest(place) != item["record"]:
+            if self.made_anew(path, record):
                 self.warn(path, f"made anew, with the same bytes, since {reader} was made of it; {again}")
             else:
-                self.fail(
-                    place, f"not the record that {reader} was made with, though it says that it is older; {again}"
-                )
+                self.fail(place, f"edited: not the record that {reader} was made with, nor one of a later job; {again}")
+
+    def made_anew(self, path: Path, reader: dict) -> bool:
+        """Whether a file may have been made once more, to the same bytes, after what has the record `reader` read it.
+
+        Then its record is later than the reader's and not of the future, the file itself no older than its job, and of
+        data sets both say the same.
+        """
+        record = self.record(path)
+        started, before = (datetime.datetime.fromisoformat(each["started"]) for each in (record, reader))
+        now = datetime.datetime.now(datetime.UTC)
+        in_time = before < started <= now and path.stat().st_mtime >= started.timestamp()
+        return in_time and not _contradicting(record["data"], reader["data"])
 
     def admitted(self, reader: Path, record: dict, again: str) -> None:
         """Check that a file owns to the stand-ins and reductions behind it."""
@@ -235,6 +242,9 @@ class _Check:
         lacking = ", ".join(name for name in inherited if name not in record["data"])
         if lacking:
             self.fail(reader, f"its record says nothing of {lacking}, which it descends from; {again}")
+        if other := _contradicting(record["data"], inherited):
+            told = ", ".join(other)
+            self.fail(reader, f"its record does not say of {told} what those that it descends from say; {again}")
         for name, facts in record["data"].items():
             kind = "a stand-in" if facts["standin"] else "a part of the data" if facts.get("partial") else None
             if kind and self.plan.scale == "paper":
@@ -249,6 +259,32 @@ class _Check:
             for words in (words for words, because in due.items() if because and words not in printed):
                 self.fail(path, f"does not say ‘{words}’ below its numbers; {again}")
 
+    def foreign(self, made: set[Path]) -> None:
+        """Tell of all below results/<scale>/ that is not `made` by a rule. Links to folders are not followed."""
+        top = RESULTS / self.plan.scale
+        ours = made | {path.with_name(f".{path.stem}.checkpoint") for path in made if path.suffix == ".json"}
+        for folder, folders, files in os.walk(top, onerror=self.closed) if top.is_dir() else ():
+            here = Path(folder)
+            if here == top:
+                folders[:] = [name for name in folders if name not in LEFT_ALONE]
+            for path in (here / name for name in folders if (here / name).is_symlink()):
+                self.warn(path, "a link to a folder: what it holds and no rule makes is not seen; put the folder here")
+            for path in (here / name for name in files):
+                written = REMAINS.fullmatch(path.name)
+                if path in ours or (written and path.with_name(written[1] + (written[2] or "")) in ours):
+                    continue
+                kind = "" if path.is_file() else "a dangling link or a device; "
+                self.fail(path, kind + "no rule makes it with config/ as it is; delete it, or move it out of results/")
+
+    def closed(self, error: OSError) -> None:
+        self.fail(error.filename, f"cannot be read ({error.strerror}); make it readable")
+
+
+def _contradicting(data: dict, others: dict) -> list[str]:
+    """The data sets of which two records do not say the same: which bytes these are, and whether the real ones."""
+    facts = ("standin", "partial", "sha256")
+    return [name for name in data if name in others and any(data[name][key] != others[name][key] for key in facts)]
+
 
 # --- as text -------------------------------------------------------------------------------------------------
 
@@ -262,9 +298,9 @@ def text(found: list[Finding], checked: int) -> str:
     for severity, file, reason in found:
         files = alike[severity, _general(reason)]
         if len(files) <= 3:
-            lines.append(f"{severity}: {file}: {reason}")
+            lines.append(f"{severity}: {shown(file)}: {reason}")
         elif file == files[0]:
-            lines.append(f"{severity}: {file} and {len(files) - 1} more: {reason}")
+            lines.append(f"{severity}: {shown(file)} and {len(files) - 1} more: {reason}")
     return "\n".join([*lines, _count(found, checked)])
 
 
@@ -282,4 +318,4 @@ def as_json(found: list[Finding], checked: int) -> str:
     """The same as JSON: `checked`, `failures`, `warnings` and all `findings`."""
     failures = sum(finding.severity == FAILURE for finding in found)
     counts = {"checked": checked, "failures": failures, "warnings": len(found) - failures}
-    return json.dumps(counts | {"findings": [finding._asdict() for finding in found]}, indent=1, ensure_ascii=False)
+    return json.dumps(counts | {"findings": [finding._asdict() for finding in found]}, indent=1)

@@ -1,78 +1,132 @@
-"""What each target costs: the seconds of the jobs behind it, measured where it is built, predicted where it is not.
+"""What runs cost: measured where they are finished, otherwise as runs of their kind that were rehearsed.
 
-A prediction is what `work` counts in a cell, times what `benchmarks/bench_costs.py` measured on one machine, which is
-in config/costs.yaml. Nothing is predicted of a learner, a net or a device that was not measured.
+A rehearsal (`clpapers.runs.rehearsal`) says what a step, a test and a test item of a kind of cell take, and the plan
+how many there are. Rehearsals of this machine stand in results/<scale>/costs.csv, those that come with the project in
+config/costs.csv; all are scaled by how fast this machine is now. Seconds are those of the CPU. No torch is imported.
 """
 
 from __future__ import annotations
 
+import csv
+import dataclasses
 import functools
+import io
 import json
-from collections.abc import Iterable
+import math
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
+from clpapers import catalogue
 from clpapers.config.facts import TOY
-from clpapers.config.files import CONFIG, read_yaml
+from clpapers.config.files import CONFIG
 from clpapers.config.model import Cell, Target
-from clpapers.config.paths import stream_path
+from clpapers.config.paths import RESULTS, stream_path
 from clpapers.config.plan import Plan
-from clpapers.config.schemas import schema, validate
+from clpapers.config.reported import read_csv
 from clpapers.provenance import ProvenanceError, read_record, record_path
-from clpapers.report import work
-from clpapers.report.work import Sizes, Unit
+from clpapers.streams import orders
+from clpapers.streams.chunks import classes_of
+from clpapers.streams.stream import batches
 
-FILE = CONFIG / "costs.yaml"
+FILE = CONFIG / "costs.csv"
 NOT_MEASURED = "not measured"
-DEVICES = {"cpu": "one core", "cuda": "one GPU"}
-# What changes no pass and no step: runs that differ in these alone cost the same.
-FREE = {"budget": ("learning_rate",), "learner": ("strength", "prior_weight", "margin", "alpha", "beta", "damping")}
+# Seconds of a job beside its work, most of it Python's start (benchmarks/bench_jobs.py).
+JOBS = {"train": 2.2, "datasets": 0.7, "streams": 0.8, "metrics": 0.8, "targets": 3.0}
+FREE = ("init", "epsilon", "weights", "head")  # of a net, what no pass takes longer for
+FRAMES = 10  # of a recording, where only their number counts
 
 
-class Unmeasured(KeyError):
-    """A learner, a net or a device that the benchmark has not measured; the text says which."""
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    """A data set: items of both splits, its classes, (H, W, C) of an item, attributes known of a class (0: none)."""
 
-    def __str__(self) -> str:
-        return self.args[0]
-
-
-# --- the model ------------------------------------------------------------------------------------------------
-
-
-def read(path: Path = FILE) -> dict:
-    """The measured costs, by device: `{"cpu": …, "cuda": …}`; a device that nobody measured is not there.
-
-    Raises `ConfigError` naming file and key.
-    """
-    if not path.is_file():
-        return {}
-    costs = read_yaml(path)
-    validate(costs, schema("costs"), path)
-    return costs
+    train: int
+    test: int
+    classes: int
+    shape: tuple[int, int, int]
+    attributes: int = 0
 
 
-def unit(nets: dict) -> Unit:
-    """Seconds of passes by nets as measured, linear between the batches that were measured and beyond the last."""
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """All of a cell that the seconds of a step and of a test item depend on, and how many seeds a job trains."""
 
-    def seconds(kind: str, key: str, items: float) -> float:
-        if kind not in nets.get(key, {}):
-            raise Unmeasured(f"{kind} of {key}")
-        measured = nets[key][kind]
-        if not isinstance(measured, dict):
-            return float(measured)
-        return _interpolated(tuple(sorted((float(b), float(s)) for b, s in measured.items())), items)
+    learner: str
+    options: str
+    net: str
+    shape: str
+    optimizer: str
+    batch: str
+    replay_batch: int
+    memory: int
+    tasks: int
+    seeds: int
 
-    return seconds
+    def likeness(self, other: Kind) -> float:
+        """How well a measurement of another kind of the same learner, net and shape serves this one."""
+        weights = {"batch": 8, "options": 4, "seeds": 2, "optimizer": 1, "replay_batch": 1}
+        same = sum(weight for key, weight in weights.items() if getattr(self, key) == getattr(other, key))
+        apart = (math.log((1 + getattr(self, key)) / (1 + getattr(other, key))) for key in ("tasks", "memory"))
+        return same - sum(map(abs, apart))
 
 
-@functools.lru_cache(maxsize=100_000)
-def _interpolated(points: tuple[tuple[float, float], ...], at: float) -> float:
-    batches, seconds = zip(*points)
-    if at <= batches[-1] or len(points) == 1:
-        return float(np.interp(at, batches, seconds)) * (1 if at >= batches[0] or len(points) > 1 else at / batches[0])
-    slope = (seconds[-1] - seconds[-2]) / (batches[-1] - batches[-2])
-    return seconds[-1] + max(slope, seconds[-1] / batches[-1] / 2) * (at - batches[-1])
+@dataclasses.dataclass(frozen=True)
+class Counts:
+    """Of a seed's run: its steps, its tests, and the items in these."""
+
+    steps: int
+    tests: int
+    items: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """What a kind costs: seconds of a stack of seeds, as of `rehearsal.Costs`, and `calibration` there and then."""
+
+    kind: Kind
+    stack: int
+    founding: float
+    step: float
+    test: float
+    item: float
+    repeated: str  # `epochs 0.1 0.0; gan.epochs 1.5 0.0`: seconds that each repetition adds to a step and to a test
+    calibration: float
+    machine: str
+
+    def seconds(self, counts: Counts, options: Mapping) -> float:
+        """Seconds a seed of a run, with its learner's options, on the machine of the row."""
+        step, test = self.step, self.test
+        for path, of_step, of_test in (each.split() for each in self.repeated.split("; ") if each):
+            times = functools.reduce(lambda inside, part: inside[part], path.split("."), options)
+            step, test = step + times * float(of_step), test + times * float(of_test)
+        return (self.founding + counts.steps * step + counts.tests * test + counts.items * self.item) / self.stack
+
+
+KEYS = [field.name for field in dataclasses.fields(Kind)]
+VALUES = [field.name for field in dataclasses.fields(Row)][1:]
+WHOLE, REAL = ("replay_batch", "memory", "tasks", "seeds", "stack"), ("founding", "step", "test", "item", "calibration")
+
+
+def read(path: Path = FILE) -> list[Row]:
+    """The rows of a table of costs; none where there is no file. Raises `ConfigError` naming file, line and column."""
+    lines = read_csv(path, "costs", tuple(KEYS)).values() if path.is_file() else ()
+    found = [line | {k: int(line[k]) for k in WHOLE} | {k: float(line[k]) for k in REAL} for line in lines]
+    return [Row(Kind(**{k: line[k] for k in KEYS}), **{k: line[k] for k in VALUES}) for line in found]
+
+
+def text(rows: Iterable[Row]) -> str:
+    """Rows as a table of costs has them, sorted."""
+    lines = [[*dataclasses.astuple(row)[0], *dataclasses.astuple(row)[1:]] for row in rows]
+    out = io.StringIO()
+    written = ([f"{value:.4g}" if isinstance(value, float) else str(value) for value in line] for line in lines)
+    csv.writer(out, lineterminator="\n").writerows([[*KEYS, *VALUES], *sorted(written)])
+    return out.getvalue()
+
+
+# --- what the plan knows --------------------------------------------------------------------------------------
 
 
 def sizes(plan: Plan, dataset: str) -> Sizes:
@@ -87,61 +141,142 @@ def sizes(plan: Plan, dataset: str) -> Sizes:
     return Sizes(train, test, classes, tuple(facts["shape"]), facts.get("attributes") or 0)
 
 
-def bare(spec: dict) -> dict:
-    """A cell without what costs nothing."""
-    kept = {k: v for k, v in spec.items() if k not in ("selection", "features")}
-    for part, keys in FREE.items():
-        kept[part] = {k: v for k, v in spec[part].items() if k not in keys}
-    kept["net"] = {k: v for k, v in spec["net"].items() if k not in ("init", "epsilon", "weights")}
-    return kept
+def kind(spec: dict, shape: Iterable[int], seeds: int) -> Kind:
+    """The kind of a cell, learnt from items of a shape, so many seeds a job."""
+    method, budget = catalogue.of(spec["learner"]), spec["budget"]
+    options = _telling({key: value for key, value in spec["learner"].items() if key != "name"}, method)
+    options |= {key: spec["evaluation"][key] for key in method.measures if key in spec["evaluation"]}
+    net = {key: value for key, value in spec["net"].items() if key not in FREE}
+    return Kind(
+        method.name,
+        json.dumps(options, sort_keys=True),
+        json.dumps(net, sort_keys=True),
+        "x".join(map(str, shape)),
+        budget["optimizer"],
+        str(budget["batch"]),
+        budget["replay_batch"],
+        budget["memory"],
+        spec["order"].get("tasks", 0),
+        seeds,
+    )
 
 
-def predicted(plan: Plan, cell: Cell, seeds: int, costs: dict, device: str = "cpu") -> tuple[float, float]:
-    """Processor seconds (on a GPU: of the wall) and bytes of result of a job that trains so many seeds of a cell.
+def _telling(options: dict, method: catalogue.Method, above: str = "") -> dict:
+    """Options without those that repeat work, which are counted, and without weights and rates, which cost nothing."""
+    found = {}
+    for key, value in options.items():
+        rate = isinstance(value, float) or (not above and method.options[key].get("type") == "number")
+        if f"{above}{key}" not in method.repeats and not rate:
+            found[key] = _telling(value, method, f"{above}{key}.") if isinstance(value, dict) else value
+    return found
 
-    costs: as of `read`. Raises `Unmeasured`. No torch is imported, so that a workflow may ask while it is read.
+
+def counts(spec: dict, size: Sizes) -> Counts:
+    """What a seed's run of a cell goes through, over a data set of balanced classes."""
+    asked = {key: spec["evaluation"].get(key) for key in ("points", "probes", "test", "shots", "every")}
+    return _counts(json.dumps(spec["order"], sort_keys=True), spec["budget"]["batch"], json.dumps(asked), size)
+
+
+@functools.lru_cache(maxsize=100_000)
+def _counts(key: str, batch: int | str, evaluation: str, size: Sizes) -> Counts:
+    order, asked = json.loads(key), json.loads(evaluation)
+    epochs = order.pop("epochs", 1)
+    if epochs > 2 and batch != "task":  # each epoch more has as many steps, and need not be laid out
+        one, two = (_counts(json.dumps(order | {"epochs": n}, sort_keys=True), batch, evaluation, size) for n in (1, 2))
+        return Counts(one.steps + (epochs - 1) * (two.steps - one.steps), two.tests, two.items)
+    stream = stream_of(order | ({"epochs": epochs} if epochs > 1 else {}), size)
+    ends, n = batches(stream.boundaries, len(stream.indices), batch, epochs), len(stream.indices)
+    steps, seen_through = len(ends), max(len(stream.transforms), 1)
+    classes = len(classes_of(order, size.classes))
+    test = min(asked["test"] or size.test, size.test) * classes // size.classes
+    points = {math.ceil(i * steps / asked["points"]) - 1 for i in range(1, asked["points"] + 1)}
+    probes = min(asked["probes"] or n, n)
+    tests, items = len(points), test * seen_through + sum(round(probes * int(ends[t]) / n) for t in points)
+    if asked["shots"] is not None:
+        tasks, chunks = order.get("tasks", 1), len(stream.boundaries) + 1
+        before = int(np.minimum(np.bincount(stream.chunk[ends - 1]), asked["shots"] + 1).sum())
+        share = 1 if len(stream.transforms) else order.get("per_task", classes / tasks) / classes
+        tests, items = tests + before + chunks, items + round((before + chunks * tasks) * test * share)
+    if asked["every"]:
+        events = len({*np.flatnonzero(np.diff(ends // asked["every"], prepend=0)).tolist(), steps - 1})
+        tests, items = tests + events, items + events * test * seen_through
+    return Counts(steps, tests, items)
+
+
+def labels(items: int, classes: int) -> np.ndarray:
+    """So many items' classes, ascending, of each as many."""
+    return np.sort(np.arange(items) % classes)
+
+
+def stream_of(order: dict, size: Sizes, seed: int = 0, classes: np.ndarray | None = None) -> orders.Stream:
+    """A seed's stream over a data set of a size whose items have these classes, by default of each as many."""
+    recorded = np.arange(size.train) // FRAMES, np.arange(size.train) % FRAMES
+    of_items = labels(size.train, size.classes) if classes is None else classes
+    return orders.make(order, of_items, seed, math.prod(size.shape), recorded)
+
+
+# --- predictions ----------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def calibration() -> float:
+    """Seconds that this machine takes for small products of matrices and small steps, as learners do both."""
+    x = np.random.default_rng(0).random((64, 64), dtype=np.float32)  # so small that no library takes a second thread
+    spent = []
+    for _ in range(9):
+        began = time.process_time()
+        for _ in range(2500):
+            np.maximum(x @ x, 0.5)
+        spent.append(time.process_time() - began)
+    return float(np.median(spent))
+
+
+class Table:
+    """Rehearsed kinds, those of earlier files first among equals. here: `calibration` of the machine to predict for."""
+
+    def __init__(self, *files: Iterable[Row], here: float | None = None):
+        self.here, self.rows, self.best = here, {}, {}
+        for row in (row for rows in files for row in rows):
+            self.rows.setdefault((row.kind.learner, row.kind.net, row.kind.shape), []).append(row)
+
+    def row(self, wanted: Kind) -> Row | None:
+        """The row of the most similar kind of the same learner, net and shape; None where there is none."""
+        if wanted not in self.best:
+            rows = self.rows.get((wanted.learner, wanted.net, wanted.shape), [])
+            self.best[wanted] = max(rows, key=lambda row: wanted.likeness(row.kind), default=None)
+        return self.best[wanted]
+
+    def seconds(self, plan: Plan, cell: Cell) -> float | None:
+        """Seconds a seed on this machine; None of what nobody measured."""
+        size = sizes(plan, cell.spec["dataset"])
+        row = self.row(kind(cell.spec, size.shape, len(plan.blocks(cell)[0])))
+        if row is None:
+            return None
+        self.here = self.here or calibration()
+        return row.seconds(counts(cell.spec, size), cell.spec["learner"]) * self.here / row.calibration
+
+
+def predict(plan: Plan, table: Table | None = None) -> dict[str, float | None]:
+    """Seconds a seed of each cell of a plan, by hash; None where nothing of its learner, net and shape was rehearsed.
+
+    A cell of which seeds are finished takes what these took, the start of their jobs left out.
     """
-    if device not in costs:
-        raise Unmeasured(device)
-    spec, name = cell.spec, cell.spec["learner"]["name"]
-    measured = costs[device]
-    if name not in measured["learners"]:
-        raise Unmeasured(name)
-    size = sizes(plan, spec["dataset"])
-    key = json.dumps([bare(spec), seeds], sort_keys=True)
-    amounts, length = _counted(key, size, device == "cuda", _Nets(measured["nets"]))
-    seconds = seconds_of(amounts, measured["learners"][name])
-    values = (size.train + size.test) * size.values * (4 if "features" in plan.datasets[spec["dataset"]] else 1)
-    start = measured["jobs"]["train"]
-    seconds += start["seconds"] + start["per_byte"] * values
-    return seconds, measured["bytes"]["job"] + seeds * seconds_of(length, measured["bytes"])
+    table = table or Table(read(RESULTS / plan.scale / "costs.csv"), read())
+    return {key: _finished(plan, cell) or table.seconds(plan, cell) for key, cell in plan.cells.items()}
 
 
-class _Nets:
-    """A table of nets that a cache may take as an argument."""
-
-    def __init__(self, nets: dict):
-        self.nets = nets
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Nets) and self.nets is other.nets
-
-    def __hash__(self) -> int:
-        return id(self.nets)
+def _finished(plan: Plan, cell: Cell) -> float | None:
+    records = [_record(path) for path in plan.results(cell) if path.exists()]
+    trained = [record for record in records if record and record["hardware"]["device"] == "cpu"]
+    seconds = sum(max(record["cpu_seconds"] - JOBS["train"], 0.0) for record in trained)
+    return seconds / sum(len(record["seeds"]) for record in trained) if trained else None
 
 
-@functools.lru_cache(maxsize=4096)
-def _counted(key: str, size: Sizes, cuda: bool, nets: _Nets) -> tuple[dict, dict]:
-    spec, seeds = json.loads(key)
-    return work.amounts(spec, size, seeds, unit(nets.nets), cuda=cuda), work.result_bytes(spec, size)
-
-
-def seconds_of(amounts: dict[str, float], coefficients: dict[str, float]) -> float:
-    """The sum of amounts by their coefficients; raises `Unmeasured` for a term that has none."""
-    for term in amounts:
-        if term not in coefficients:
-            raise Unmeasured(term)
-    return sum(coefficients[term] * amount for term, amount in amounts.items())
+def _record(path: Path) -> dict | None:
+    try:
+        return read_record(path)
+    except ProvenanceError:
+        return None
 
 
 # --- targets --------------------------------------------------------------------------------------------------
@@ -154,84 +289,55 @@ def ancestry(*paths: Path) -> dict[Path, dict]:
     while queue:
         file = queue.pop()
         place = record_path(file)
-        if place in found:
-            continue
-        try:
-            found[place] = read_record(file)
-        except ProvenanceError:
-            continue
-        queue += [Path(item["path"]) for item in found[place]["inputs"]]
+        if place not in found and (record := _record(file)):
+            found[place] = record
+            queue += [Path(item["path"]) for item in record["inputs"]]
     return found
 
 
-def jobs(plan: Plan, target: Target, costs: dict, device: str = "cpu") -> dict[Path, float | None]:
-    """The predicted seconds of every job behind a target, by what it makes; None of what nobody measured."""
-    if device not in costs:
-        return {target.metrics: None}
-    other = costs[device]["jobs"]
-    found: dict[Path, float | None] = {target.metrics: other["metrics"]["seconds"]}
-    found |= dict.fromkeys(target.outputs[:1], other["targets"]["seconds"])
+def jobs(plan: Plan, target: Target, seconds: Mapping[str, float | None]) -> dict[Path, float | None]:
+    """Seconds of every job behind a target by what it makes, where `seconds` are those of a seed by cell."""
+    found: dict[Path, float | None] = {target.metrics: JOBS["metrics"], target.outputs[0]: JOBS["targets"]}
     users = [(cell, target.seeds) for _, cell in target.cells]
-    for _, search in target.selections:
-        users += [(cell, search.seeds) for _, cell in search.points]
-    for dataset, order, seed in target.streams:
-        found |= _prepared(plan, dataset, {stream_path(plan.scale, dataset, order, seed)}, other)
+    users += [(cell, search.seeds) for _, search in target.selections for _, cell in search.points]
+    streams = {(dataset, stream_path(plan.scale, dataset, order, seed)) for dataset, order, seed in target.streams}
     for cell, seeds in users:
-        streams = set()
+        each = seconds[cell.hash]
         for path, block in zip(plan.results(cell), plan.blocks(cell)):
-            if not set(block) & set(seeds):
-                continue
-            streams |= set(map(cell.stream, block))
-            try:
-                found[path] = predicted(plan, cell, len(block), costs, device)[0]
-            except Unmeasured:
-                found[path] = None
-        found |= _prepared(plan, cell.spec["dataset"], streams, other)
+            if set(block) & set(seeds):
+                streams |= {(cell.spec["dataset"], cell.stream(seed)) for seed in block}
+                found[path] = None if each is None else JOBS["train"] + len(block) * each
+    for dataset, path in streams:
+        found |= {path: JOBS["streams"]} | ({} if TOY.match(dataset) else {Path(dataset): JOBS["datasets"]})
     return found
 
 
-def _prepared(plan: Plan, dataset: str, streams: Iterable[Path], other: dict) -> dict[Path, float]:
-    """The jobs that make a data set and streams of it."""
-    if TOY.match(dataset):
-        return dict.fromkeys(streams, other["streams"]["seconds"])
-    size = sizes(plan, dataset)
-    made = other["datasets"]["seconds"] + other["datasets"]["per_byte"] * (size.train + size.test) * size.values
-    per = other["streams"]["seconds"] + other["streams"]["per_item"] * size.train
-    return dict.fromkeys(streams, per) | {Path(f"datasets/{dataset}"): made}
-
-
-def table(plan: Plan, costs: dict | None = None) -> str:
+def table(plan: Plan, rehearsed: Table | None = None) -> str:
     """A Markdown table of a plan's targets: the command that makes each, its runs, its cost measured and predicted.
 
-    Measured is what the records of the jobs behind it say, where it is built; predicted are all of them, on one of
-    the devices that config/costs.yaml names. In the last line shared jobs count once.
+    Measured is what the records of the jobs behind it say, where it is built; predicted are all of them, on one core.
+    In the last line shared jobs count once.
     """
-    costs = read() if costs is None else costs
-    whole: dict[str, dict[Path, float | None]] = {device: {} for device in DEVICES if device in costs}
-    heads = ["target", "command", "runs", f"cost at `{plan.scale}`", *(f"predicted, {DEVICES[d]}" for d in whole)]
-    lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|" + "---:|" * len(whole)]
+    seconds = predict(plan, rehearsed)
+    heads = ["target", "command", "runs", f"cost at `{plan.scale}`", "predicted, one core"]
+    lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|"]
     every: set[Path] = set()
+    whole: dict[Path, float | None] = {}
     for name, target in plan.targets.items():
         extra = target.spec.get("extra", False)  # not of `all`
         runs = [path for _, cell in target.cells for path in plan.results(cell, target.seeds)]
         runs += [path for _, search in target.selections for _, cell in search.points for path in plan.results(cell)]
         every |= set() if extra else set(runs)
-        seconds = sum(record["wall_seconds"] for record in ancestry(target.outputs[0]).values())
-        cost = duration(seconds) if seconds else "not built"
-        shown = []
-        for device, all_jobs in whole.items():
-            mine = jobs(plan, target, costs, device)
-            all_jobs |= {} if extra else mine
-            shown.append(_shown(mine))
-        lines.append(
-            f"| {name} | `snakemake {target.outputs[0]} --cores` | {len(runs)} | {cost} | {' | '.join(shown)} |"
-        )
-    shown = [_shown(all_jobs) for all_jobs in whole.values()]
-    lines.append(f"| all, shared runs once | `snakemake all --cores` | {len(every)} |  | {' | '.join(shown)} |")
+        spent = sum(record["wall_seconds"] for record in ancestry(target.outputs[0]).values())
+        cost = duration(spent) if spent else "not built"
+        mine = jobs(plan, target, seconds)
+        whole |= {} if extra else mine
+        lines.append(f"| {name} | `snakemake {target.outputs[0]} --cores` | {len(runs)} | {cost} | {_shown(mine)} |")
+    lines.append(f"| all, shared runs once | `snakemake all --cores` | {len(every)} |  | {_shown(whole)} |")
     return "\n".join(lines)
 
 
-def _shown(seconds: dict[Path, float | None]) -> str:
+def _shown(seconds: Mapping[Path, float | None]) -> str:
     return NOT_MEASURED if None in seconds.values() else duration(sum(seconds.values()))
 
 

@@ -14,7 +14,6 @@ import importlib.metadata
 import io
 import json
 import mimetypes
-import shlex
 import stat
 import tempfile
 import zipfile
@@ -28,8 +27,7 @@ from rocrate.rocrate import ROCrate
 
 from clpapers.config.model import Target
 from clpapers.config.plan import Plan
-from clpapers.datasets.files import BROKEN
-from clpapers.provenance import read_record, record_path, sha256, write_atomically
+from clpapers.provenance import escaped, fault_of, read_record, record_path, seal, sha256, write_atomically
 from clpapers.report.costs import ancestry
 
 METADATA, MANIFEST = "ro-crate-metadata.json", "manifest-sha256.txt"
@@ -51,7 +49,6 @@ UNITS = {
 }
 LARGEST = 1 << 36  # bytes: more than any crate unpacks to
 LARGEST_TEXTS = 1 << 29  # bytes of all files that are read into memory: metadata and records of some 50,000 runs
-TOLD = ("command", "code", "git", "data", "inputs", "outputs", "started")  # what of a record a crate tells
 FORMATS = {
     "": "text/plain",
     ".cff": "application/yaml",
@@ -143,9 +140,8 @@ def _described(plan: Plan, shown: list[Path], agent: str | None) -> tuple[ROCrat
     records = {str(place): record for place, record in ancestry(*shown).items()}
     files = _project_files()
     for place, record in records.items():
-        for key in (*TOLD, *UNITS):
-            if key not in record:
-                raise CrateError(f"{place}: lacks {key!r}; delete it and build it anew with snakemake")
+        if not record["command"].startswith("clpapers "):
+            raise CrateError(f"{place}: tells of no command of clpapers; delete it and build it anew with snakemake")
         files |= {place: None} | {item["path"]: None for item in (*record["inputs"], *record["outputs"])}
     kept = sorted(path for path in files if not by_checksum(path))
     for path in kept:
@@ -205,7 +201,7 @@ def _tell(crate: ROCrate, plan: Plan, shown: list[Path], records: dict[str, dict
         crate.add_jsonld({"@id": "#agent", "@type": "Person", "name": agent})
         who = {"agent": {"@id": "#agent"}}
     data = [_data(crate, item, record) for record in records.values() for item in record["outputs"]]
-    verbs = {place: shlex.split(record["command"])[1] for place, record in records.items()}
+    verbs = {place: record["command"].split()[1] for place, record in records.items()}
     for verb in sorted(set(verbs.values())):
         version = importlib.metadata.version("clpapers")
         tool = {"@type": "SoftwareApplication", "name": f"clpapers {verb}", "softwareVersion": version}
@@ -347,7 +343,9 @@ def check(path: Path) -> tuple[list[Finding], str]:
                         texts[name], digests[name] = text, hashlib.sha256(text).hexdigest()
                     else:
                         digests[name] = hashlib.file_digest(stream, "sha256").hexdigest()
-            except (*BROKEN, OSError) as error:
+            except CrateError:
+                raise
+            except Exception as error:  # a forged zip can break its reader in any way
                 wrong.append((name, f"cannot be read ({error})"))
     for needed in (METADATA, MANIFEST):
         if needed not in texts:
@@ -356,12 +354,7 @@ def check(path: Path) -> tuple[list[Finding], str]:
     wrong += _against_manifest(digests, texts[MANIFEST])
     wrong += _against_metadata(digests, texts[METADATA])
     wrong += _against_records(digests, texts)
-    return [(_printable(file), _printable(reason)) for file, reason in dict.fromkeys(wrong)], fingerprint
-
-
-def _printable(text: str) -> str:
-    """`text` without what a forged name could tell a terminal to do."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+    return [(escaped(file), escaped(reason)) for file, reason in dict.fromkeys(wrong)], fingerprint
 
 
 @contextlib.contextmanager
@@ -376,26 +369,37 @@ def _opened(path: Path) -> Iterator[tuple[dict[str, Callable[[], IO[bytes]]], li
                 found[each.relative_to(path).as_posix()] = lambda each=each: each.open("rb")
         yield found, wrong
         return
+    if path.exists() and not path.is_file():
+        raise CrateError(f"{path}: no file and no folder; name a crate of `clpapers export`")
     try:
         archive = zipfile.ZipFile(path)
-    except zipfile.BadZipFile as error:
+    except OSError:
+        raise
+    except Exception as error:  # a forged zip can break its reader in any way
         raise CrateError(f"{path}: no zip, or damaged ({error}); export it or fetch it anew") from None
     with archive:
-        entries, wrong = [info for info in archive.infolist() if not info.is_dir()], []
+        entries, found, wrong = archive.infolist(), {}, []
         if sum(info.file_size for info in entries) > LARGEST:
             raise CrateError(f"{path}: unpacks to over {LARGEST} bytes; it is not a crate of `clpapers export`")
-        found = {}
         for info in entries:
-            pure = PurePosixPath(info.filename)
-            if pure.is_absolute() or ".." in pure.parts or "\\" in info.filename or pure.as_posix() != info.filename:
+            name, folder = info.filename.removesuffix("/"), info.filename.endswith("/")
+            pure, kind = PurePosixPath(name), stat.S_IFMT(info.external_attr >> 16)
+            if pure.is_absolute() or ".." in pure.parts or "\\" in name or name != str(pure) or name == ".":
                 wrong.append((info.filename, "leads out of the crate; do not unpack it"))
-            elif stat.S_ISLNK(info.external_attr >> 16):
-                wrong.append((info.filename, "is a link, not a plain file"))
+            elif kind not in (0, stat.S_IFDIR if folder else stat.S_IFREG):
+                wrong.append((info.filename, "is a link or a device, not a plain file"))
+            elif folder and info.file_size:
+                wrong.append((info.filename, "is a folder that holds bytes of its own"))
+            elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                wrong.append((info.filename, "is packed in a way that `clpapers export` does not know"))
             elif info.filename in found:
                 wrong.append((info.filename, "is there twice"))
             else:
                 found[info.filename] = lambda info=info: archive.open(info)
-        yield found, wrong
+        folders = {name for name in found if name.endswith("/")}
+        needed = {f"{parent}/" for name in found.keys() - folders for parent in PurePosixPath(name).parents}
+        wrong += [(name, "is a folder with nothing in it") for name in sorted(folders - needed)]
+        yield {name: read for name, read in found.items() if name not in folders}, wrong
 
 
 def _against_manifest(digests: dict[str, str], text: bytes) -> Iterator[Finding]:
@@ -440,6 +444,10 @@ def _against_records(digests: dict[str, str], texts: dict[str, bytes]) -> Iterat
             continue
         try:
             record = json.loads(text)
+            if fault := fault_of(record):
+                raise ValueError(fault)
+            if record.get("seal") != seal(record):
+                yield name, "is edited: its seal is not the digest of its content"
             outputs, inputs = _files_of(record["outputs"]), _files_of(record["inputs"])
             own = {path: str(record_path(path)) == name for path in outputs}
             proven = any(facts["sha256"] for facts in record["data"].values())
@@ -454,6 +462,8 @@ def _against_records(digests: dict[str, str], texts: dict[str, bytes]) -> Iterat
             else:
                 made[path] = digest
         read += [(name, path, digest) for path, digest in inputs.items()]
+        said = {str(record_path(item["path"])): item["record"] for item in record["inputs"] if "record" in item}
+        read += [(name, path, str(digest)) for path, digest in said.items()]
     for path, digest in made.items():
         if not by_checksum(path):
             yield from _recorded(digests, path, digest, f"its record {record_path(path).name}")

@@ -3,57 +3,58 @@
 A checkpoint is believed only by whom it belongs to: the same code, cell, seeds, inputs, device and versions, and only
 with the SHA-256 that it ends with. That finds what was cut short or damaged; it stops nobody who means to deceive, for
 no secret goes into it. Who can write below `results/` can plant a checkpoint, as they can plant a result. What they
-cannot do is have their own code run by it: unpickling admits the classes of `clpapers.runs` and of torch's layers, and
-besides nothing but the few functions listed here, which build tensors, arrays and generators.
+cannot do is have code run by it: it is JSON and the plain bytes of arrays, and it makes objects of nothing but our own
+classes and torch's layers, which it finds by name among those that are there and fills without calling them. A file
+that asks for anything else is removed and ends the process, so that the next one starts clean.
 """
 
 from __future__ import annotations
 
+import collections
+import functools
 import hashlib
-import io
+import importlib
 import json
 import math
-import pickle
+import pkgutil
 import sys
 import time
-import types
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 import torch
+from torch.optim.adam import Adam
 from tqdm import tqdm
 
-from clpapers import provenance
+from clpapers import provenance, runs
 
 INTERVAL = 300  # seconds
 SHARE = 20  # the time that saving takes is at most one part in so many
 DIGEST = hashlib.sha256().digest_size
 
-CLASSES = ("clpapers.runs.", "torch.nn.modules.")
-ADMITTED = {
-    "builtins": {"dict", "set", "slice"},
-    "collections": {"OrderedDict", "defaultdict"},
-    "numpy": {"dtype", "ndarray"},
-    "numpy._core.multiarray": {"_reconstruct", "scalar"},
-    "numpy._core.numeric": {"_frombuffer"},
-    "numpy.random._pcg64": {"PCG64"},
-    "numpy.random._pickle": {"__bit_generator_ctor", "__generator_ctor"},
-    "numpy.random.bit_generator": {"SeedSequence", "__pyx_unpickle_SeedSequence"},
-    "torch": {"Size", "device", "float32", "float64"},
-    "torch._C": {"Generator"},
-    "torch._utils": {"_rebuild_parameter", "_rebuild_tensor_v2"},
-    "torch.optim.adam": {"Adam"},
-    __name__: {"with_gradient"},
+DTYPES = {
+    str(each): each
+    for each in (
+        *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+        *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+    )
 }
+FACTORIES = {kind.__name__: kind for kind in (dict, list, set, int, float)}  # of what a defaultdict lacks
+SEQUENCES = {"list": list, "tuple": tuple, "set": set, "Size": torch.Size}
+MAPPINGS = {"dict": dict, "OrderedDict": collections.OrderedDict}
+
+
+class CheckpointError(provenance.ProvenanceError):
+    """A checkpoint asks for what no training of ours saves; the text is one line: file, what it asks for, remedy."""
 
 
 class Checkpoint:
     """What a job has come to, in memory and, every so often, in the file `.<stem>.checkpoint` beside its result.
 
-    The file is a line of JSON, the pickled state of the group of seeds that was training, and the SHA-256 of both. What
-    never changes in training, such as images, is left out of the state (`constants`).
+    The file is a line of JSON, the state of the group of seeds that was training (`_Writer`), and the SHA-256 of both.
+    What never changes in training, such as images, is left out of the state (`constants`).
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ class Checkpoint:
         self.seconds: dict[str, dict[int, float]] = {"training_seconds": {}, "testing_seconds": {}}
         self.resumed: list[dict] = []
         self.earlier: dict = {}
-        self.waiting: tuple[tuple[int, ...], int, bytes] | None = None  # seeds of a group, its step and pickled state
+        self.waiting: tuple[tuple[int, ...], int, bytes] | None = None  # seeds of a group, its step and written state
         self.started = time.monotonic()
         if self.path is not None:
             self._read()
@@ -85,24 +86,27 @@ class Checkpoint:
 
     def _read(self) -> None:
         provenance.sweep(self.path)
-        try:
-            content = self.path.read_bytes()
-        except FileNotFoundError:
+        if not self.path.is_file():
             return
-        if hashlib.sha256(memoryview(content)[:-DIGEST]).digest() != content[-DIGEST:]:
+        content = self.path.read_bytes()
+        line, _, state = content[:-DIGEST].partition(b"\n")
+        try:
+            if hashlib.sha256(memoryview(content)[:-DIGEST]).digest() != content[-DIGEST:]:
+                raise ValueError
+            header = json.loads(line)
+            other = [key for key, value in self.identity.items() if header["identity"].get(key) != value]
+            finished = {tuple(seeds): results for seeds, results in header["finished"]}
+            seconds = {key: {int(s): float(v) for s, v in each.items()} for key, each in header["seconds"].items()}
+            seeds, step, spent = tuple(header["seeds"]), int(header["step"]), dict(header["spent"])
+            resumed = [{"seeds": list(each["seeds"]), "step": int(each["step"])} for each in header["resumed"]]
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
             self._discard("it is damaged")
             return
-        line_end = content.index(b"\n")
-        header = json.loads(content[:line_end])
-        other = [key for key, value in self.identity.items() if header["identity"].get(key) != value]
         if other:
             self._discard(f"it is of another {', '.join(other)}")
             return
-        self.finished = {tuple(seeds): results for seeds, results in header["finished"]}
-        for key, of_seeds in header["seconds"].items():
-            self.seconds[key] = {int(seed): value for seed, value in of_seeds.items()}
-        self.resumed, self.earlier = header["resumed"], header["spent"]
-        self.waiting = (tuple(header["seeds"]), header["step"], content[line_end + 1 : -DIGEST])
+        self.finished, self.seconds, self.resumed, self.earlier = finished, seconds, resumed, spent
+        self.waiting = (seeds, step, state)
 
     def _discard(self, reason: str) -> None:
         print(f"{self.path}: not resumed, {reason}; training starts over", file=sys.stderr)
@@ -111,18 +115,18 @@ class Checkpoint:
     def resume(self, seeds: Sequence[int], constants: dict[str, object]) -> object | None:
         """The state of the group of these seeds as it was saved, with the same `constants`; None where there is none.
 
-        A state that is refused is removed, with a line on stderr.
+        A state that is refused is removed, and `CheckpointError` says so: it ends the process.
         """
         if self.waiting is None or self.waiting[0] != tuple(seeds):
             return None
-        (_, step, pickled), self.waiting = self.waiting, None
+        (_, step, written), self.waiting = self.waiting, None
         try:
-            state = torch.load(
-                io.BytesIO(pickled), weights_only=False, pickle_module=_module(Unpickler=Unpickler), constants=constants
-            )
-        except Exception as error:  # whatever is wrong with it, training can start over
-            self._discard(_line(error))
-            return None
+            state = _Reader(written, constants).state
+        except Exception as error:  # whatever is wrong with it: no saving of ours wrote it
+            self.remove()
+            raise CheckpointError(
+                f"{self.path}: not resumed, {_line(error)}; it is removed, give the same command again to start over"
+            ) from None
         self.resumed.append({"seeds": list(seeds), "step": step})
         return state
 
@@ -169,85 +173,257 @@ def constants(**things: object) -> dict[str, object]:
 
 
 def _line(error: Exception) -> str:
-    """The first line of what an error says."""
-    return str(error).partition("\n")[0] or type(error).__name__
-
-
-class _Digested:
-    """A file that is written, the SHA-256 of that, and the error that came, which PyTorch turns into another."""
-
-    def __init__(self, file: BinaryIO):
-        self.file, self.digest = file, hashlib.sha256()
-        self.error: OSError | None = None
-
-    def write(self, data: bytes) -> int:
-        self.digest.update(data)
-        try:
-            return self.file.write(data)
-        except OSError as error:
-            self.error = error
-            raise
-
-    def flush(self) -> None:
-        self.file.flush()
+    """What an error says, as one line."""
+    said = str(error).partition("\n")[0] or type(error).__name__
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in said)[:200]
 
 
 def _write(file: BinaryIO, header: dict, state: object, constants: dict[str, object]) -> None:
-    """Header, pickled state and the digest of both."""
-    out = _Digested(file)
-    out.write(json.dumps(header).encode() + b"\n")
-    try:
-        torch.save(state, out, _module(Pickler=_pickler(constants)), pickle.HIGHEST_PROTOCOL)
-    except RuntimeError as error:
-        raise out.error or error from None
-    file.write(out.digest.digest())
+    """Header, state and the digest of both."""
+    digest = hashlib.sha256()
+    for part in (json.dumps(header).encode(), b"\n", *_Writer(state, constants).parts()):
+        digest.update(part)
+        file.write(part)
+    file.write(digest.digest())
 
 
-def _module(**classes: type) -> types.SimpleNamespace:
-    """What `torch.save` and `torch.load` take for a pickle module."""
-    return types.SimpleNamespace(__name__=__name__, **classes)
+# --- a state as JSON and bytes -------------------------------------------------------------------------------
+#
+# The state is one line of JSON, `{"root": value, "nodes": [node, …], "sizes": [bytes, …]}`, and then so many bytes, one
+# block of memory behind the other. A value is null, true, false, a number or a text, or, for anything else, a list of
+# one number: of its node, so that what was one object stays one. A node is a list that begins with its kind.
 
 
-def _pickler(constants: dict[str, object]) -> type[pickle.Pickler]:
-    """A pickler that only names the constants. It holds on to none, for a class lives until garbage is collected."""
-    names = {id(thing): name for name, thing in constants.items()}
+@functools.cache
+def _classes() -> dict[str, type]:
+    """The classes whose objects a state may hold, by module and name.
 
-    class Pickler(pickle.Pickler):
-        def reducer_override(self, thing: object):
-            if id(thing) in names:
-                return constant, (names[id(thing)],)
-            if isinstance(thing, torch.Tensor) and thing.is_leaf and thing.grad is not None:
-                made, given = thing.__reduce_ex__(pickle.HIGHEST_PROTOCOL)  # which forgets the gradient
-                return made, given, thing.grad, None, None, with_gradient
-            return NotImplemented
-
-    return Pickler
-
-
-class Unpickler(pickle.Unpickler):
-    """Looks up the constants, and admits nothing that is not listed."""
-
-    def __init__(self, file: BinaryIO, constants: dict[str, object], **options):
-        super().__init__(file, **options)
-        self.constants = constants
-
-    def find_class(self, module: str, name: str) -> object:
-        if (module, name) == (__name__, constant.__name__):
-            return self.constants.__getitem__
-        if name in ADMITTED.get(module, ()):
-            return super().find_class(module, name)
-        if module.startswith(CLASSES) and "." not in name:
-            found = super().find_class(module, name)
-            if isinstance(found, type) and found.__module__ == module:
-                return found
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+    Those of `clpapers.runs`; of other modules that are loaded those that derive from one of ours, and what else these
+    modules define; torch's layers that are loaded, and its Adam.
+    """
+    for module in pkgutil.walk_packages(runs.__path__, f"{runs.__name__}."):
+        importlib.import_module(module.name)
+    ours = [module for name, module in sys.modules.items() if name.startswith(f"{runs.__name__}.")]
+    found = [each for module in ours for each in _defined(module) if not issubclass(each, BaseException)]
+    derived = list(found)
+    while derived:
+        of_others = [each for each in type.__subclasses__(derived.pop()) if each.__module__ in sys.modules]
+        derived += of_others
+        found += [each for other in of_others for each in _defined(sys.modules[other.__module__])]
+    layers = [module for name, module in sys.modules.items() if name.startswith("torch.nn.modules.")]
+    found += [each for module in layers for each in _defined(module) if issubclass(each, torch.nn.Module)]
+    found.append(Adam)
+    return {f"{each.__module__}.{each.__name__}": each for each in found}
 
 
-def constant(name: str) -> object:
-    """What stands in a pickled state for a constant; to unpickle it is to look it up."""
-    raise LookupError(name)
+def _defined(module: object) -> list[type]:
+    """The classes that a module defines."""
+    return [each for each in vars(module).values() if isinstance(each, type) and each.__module__ == module.__name__]
 
 
-def with_gradient(tensor: torch.Tensor, gradient: torch.Tensor) -> None:
-    """Give an unpickled tensor its gradient back."""
-    tensor.grad = gradient
+class _Writer:
+    """Takes a state apart. `TypeError` where it holds what no state may."""
+
+    def __init__(self, state: object, constants: dict[str, object]):
+        self.constants = {id(thing): name for name, thing in constants.items()}
+        self.nodes: list[list] = []
+        self.blocks: list[memoryview] = []
+        self.places: dict[int, int] = {}  # id of an object → number of its node
+        self.storages: dict[int, int] = {}  # address of a tensor's memory → number of its block
+        self.alive: list[object] = []  # so that no id is given twice
+        self.root = self.value(state)
+
+    def parts(self) -> list[bytes | memoryview]:
+        """What is to be written."""
+        sizes = [block.nbytes for block in self.blocks]
+        written = json.dumps({"root": self.root, "nodes": self.nodes, "sizes": sizes}, separators=(",", ":"))
+        return [written.encode(), b"\n", *self.blocks]
+
+    def value(self, thing: object) -> object:
+        if thing is None or type(thing) in (bool, int, float, str):
+            return thing
+        if id(thing) not in self.places:
+            self.places[id(thing)] = number = len(self.nodes)
+            self.alive.append(thing)
+            self.nodes.append([])
+            self.nodes[number] = self.node(thing)
+        return [self.places[id(thing)]]
+
+    def values(self, things: Sequence) -> list:
+        return [self.value(thing) for thing in things]
+
+    def node(self, thing: object) -> list:
+        kind = type(thing)
+        if id(thing) in self.constants:
+            return ["constant", self.constants[id(thing)]]
+        if kind in (torch.Tensor, torch.nn.Parameter):
+            return ["tensor", *self.tensor(thing)]
+        if kind is np.ndarray or isinstance(thing, np.generic):
+            return ["array", *self.array(thing)]
+        if kind in SEQUENCES.values():
+            return [kind.__name__, self.values(thing)]
+        if kind in MAPPINGS.values():
+            return [kind.__name__, *map(self.values, thing.items())]
+        if kind is collections.defaultdict and thing.default_factory in FACTORIES.values():
+            return ["defaultdict", thing.default_factory.__name__, *map(self.values, thing.items())]
+        if kind is np.random.Generator and type(thing.bit_generator) is np.random.PCG64:
+            source = thing.bit_generator
+            origin = {key: source.seed_seq.state[key] for key in ("entropy", "spawn_key", "n_children_spawned")}
+            return ["Generator", source.state, origin]
+        if kind is torch.Generator:
+            return ["torch.Generator", str(thing.device), self.value(thing.get_state())]
+        if isinstance(thing, torch.dtype | torch.device | np.dtype):
+            return ["numpy.dtype" if isinstance(thing, np.dtype) else kind.__name__, str(thing)]
+        if kind is slice:
+            return ["slice", thing.start, thing.stop, thing.step]
+        return self.of_ours(thing)
+
+    def of_ours(self, thing: object) -> list:
+        kind = type(thing)
+        name = f"{kind.__module__}.{kind.__name__}"
+        if _classes().get(name) is not kind or isinstance(thing, type):
+            raise TypeError(f"it would hold {kind.__module__}.{kind.__qualname__}")
+        if isinstance(thing, tuple):
+            return ["tuple of ours", name, self.values(thing)]
+        state = thing.__getstate__()
+        if not isinstance(state, dict | None):
+            raise TypeError(f"it would hold a {name}, which keeps its state in other than attributes")
+        return ["object", name, {key: self.value(each) for key, each in (state or {}).items()}]
+
+    def array(self, thing: np.ndarray | np.generic) -> list:
+        given = np.asarray(thing)
+        if given.dtype.hasobject:
+            raise TypeError("it would hold an array of objects")
+        order = "F" if given.flags.f_contiguous and not given.flags.c_contiguous else "C"
+        bytes_of = np.frombuffer(given.tobytes(order), np.uint8)
+        return [given.dtype.str, list(given.shape), order, isinstance(thing, np.generic), self.block(bytes_of)]
+
+    def tensor(self, thing: torch.Tensor) -> list:
+        if thing.layout is not torch.strided or str(thing.dtype) not in DTYPES:
+            raise TypeError(f"it would hold a tensor of {thing.dtype}, {thing.layout}")
+        storage = thing.untyped_storage()
+        if storage._cdata not in self.storages:
+            self.alive.append(storage)
+            flat = torch.empty(0, dtype=torch.uint8, device=thing.device).set_(storage, 0, (storage.nbytes(),), (1,))
+            self.storages[storage._cdata] = self.block(flat.cpu().numpy())
+        place = [self.storages[storage._cdata], str(thing.device), str(thing.dtype), thing.storage_offset()]
+        gradient = thing.grad if thing.is_leaf else None
+        kind = [type(thing) is torch.nn.Parameter, thing.requires_grad]
+        return [*place, list(thing.shape), list(thing.stride()), *kind, self.value(gradient)]
+
+    def block(self, content: np.ndarray) -> int:
+        self.blocks.append(memoryview(content))
+        return len(self.blocks) - 1
+
+
+class _Reader:
+    """Puts a state together again, as `state`; any error says that no `_Writer` wrote it."""
+
+    def __init__(self, written: bytes, constants: dict[str, object]):
+        line, _, rest = written.partition(b"\n")
+        told = json.loads(line)
+        self.constants, self.nodes, self.made = constants, told["nodes"], {}
+        self.blocks, at = [], 0
+        for size in told["sizes"]:
+            if not 0 <= size <= len(rest) - at:
+                raise ValueError("its memory is not of the size that it says")
+            self.blocks.append(np.frombuffer(rest, np.uint8, size, at))
+            at += size
+        self.storages: dict[tuple[int, str], torch.UntypedStorage] = {}
+        self.state = self.value(told["root"])
+
+    def value(self, told: object) -> object:
+        if not isinstance(told, list):
+            if told is None or isinstance(told, bool | int | float | str):
+                return told
+            raise ValueError("it holds JSON that stands for nothing")
+        (number,) = told
+        if number not in self.made:
+            kind, *parts = self.nodes[number]
+            if kind not in KINDS:
+                raise ValueError(f"it asks for {kind}")
+            self.made[number] = thing = KINDS[kind](self, number, kind, *parts)
+            return thing
+        return self.made[number]
+
+    def values(self, told: list) -> list:
+        return [self.value(each) for each in told]
+
+    def constant(self, number: int, kind: str, name: str) -> object:
+        if name not in self.constants:
+            raise ValueError(f"it asks for {name}, which is no constant")
+        return self.constants[name]
+
+    def sequence(self, number: int, kind: str, told: list) -> object:
+        if kind != "list":
+            return SEQUENCES[kind](self.values(told))
+        self.made[number] = made = []  # before what it holds, which may hold it
+        made += self.values(told)
+        return made
+
+    def mapping(self, number: int, kind: str, *told: list) -> dict:
+        made = MAPPINGS[kind]() if kind in MAPPINGS else collections.defaultdict(FACTORIES[told[0]])
+        self.made[number] = made
+        for pair in told if kind in MAPPINGS else told[1:]:
+            key, each = self.values(pair)
+            made[key] = each
+        return made
+
+    def of_ours(self, number: int, kind: str, name: str, told: list | dict) -> object:
+        found = _classes().get(name)
+        if found is None or issubclass(found, tuple) is not (kind == "tuple of ours"):
+            raise ValueError(f"it asks for {name}")
+        if kind == "tuple of ours":
+            return found._make(self.values(told))
+        self.made[number] = made = found.__new__(found)
+        state = {key: self.value(each) for key, each in told.items()}
+        vars(made).update(state) if not hasattr(found, "__setstate__") else made.__setstate__(state)
+        return made
+
+    def array(self, number: int, kind: str, dtype: str, shape: list, order: str, scalar: bool, block: int) -> object:
+        if np.dtype(dtype).hasobject:
+            raise ValueError("it asks for an array of objects")
+        made = np.frombuffer(self.blocks[block].tobytes(), np.dtype(dtype)).reshape(shape, order=order).copy("K")
+        return made[()] if scalar else made
+
+    def tensor(
+        self, number: int, kind: str, block: int, device: str, dtype: str, offset: int, *told: object
+    ) -> torch.Tensor:
+        shape, strides, parameter, requires_grad, gradient = told
+        if (block, device) not in self.storages:
+            flat = torch.from_numpy(self.blocks[block].copy()).to(device)
+            self.storages[block, device] = flat.untyped_storage()
+        made = torch.empty(0, dtype=DTYPES[dtype], device=device)
+        last = offset + sum((length - 1) * stride for length, stride in zip(shape, strides, strict=True))
+        if 0 not in shape and not (last + 1) * made.itemsize <= len(self.blocks[block]):
+            raise ValueError("it asks for a tensor beyond its memory")
+        made.set_(self.storages[block, device], offset, shape, strides)
+        made = torch.nn.Parameter(made, requires_grad) if parameter else made.requires_grad_(requires_grad)
+        made.grad = self.value(gradient)
+        return made
+
+    def generator(self, number: int, kind: str, state: dict, origin: dict) -> np.random.Generator:
+        source = np.random.PCG64(np.random.SeedSequence(**origin))
+        source.state = state
+        return np.random.Generator(source)
+
+    def source(self, number: int, kind: str, device: str, state: list) -> torch.Generator:
+        return torch.Generator(device).set_state(self.value(state))
+
+    def constructed(self, number: int, kind: str, *told: object) -> object:
+        if kind == "dtype":
+            return DTYPES[told[0]]
+        return {"device": torch.device, "numpy.dtype": np.dtype, "slice": slice}[kind](*told)
+
+
+KINDS = {  # of a node → what puts it together again
+    "constant": _Reader.constant,
+    **dict.fromkeys(SEQUENCES, _Reader.sequence),
+    **dict.fromkeys([*MAPPINGS, "defaultdict"], _Reader.mapping),
+    **dict.fromkeys(["object", "tuple of ours"], _Reader.of_ours),
+    "array": _Reader.array,
+    "tensor": _Reader.tensor,
+    "Generator": _Reader.generator,
+    "torch.Generator": _Reader.source,
+    **dict.fromkeys(["dtype", "device", "numpy.dtype", "slice"], _Reader.constructed),
+}

@@ -116,6 +116,9 @@ class Learner:
         """Learn stream batch number t, images x and labels y; both None where `looks` is false."""
         raise NotImplementedError
 
+    def skip(self, t: int) -> None:
+        """Go on as if step t had been learnt; a rehearsal (`runs.rehearsal`) leaves most steps out."""
+
     def prepare(self) -> None:
         """Train nets that serve a test alone; called right before each `evaluation`."""
 

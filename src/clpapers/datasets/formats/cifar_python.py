@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import pickle
+from typing import ClassVar
 
 import numpy as np
 
 from clpapers.datasets.arrays import Split, Splits
-from clpapers.datasets.files import Files, SourceError
+from clpapers.datasets.files import Files, guarded
 
 # For each of the two: batches of a split, key of the labels in a batch; file and key of the class names.
 CIFAR10 = {"train": [f"data_batch_{k}" for k in range(1, 6)], "test": ["test_batch"]}, "labels"
@@ -44,12 +45,9 @@ def _split(files: Files, names: list[str], key: str, spec: dict) -> Split:
 
 
 def _unpickle(files: Files, name: str) -> dict:
-    try:
-        read = _Unpickler(io.BytesIO(files.read(name)), encoding="latin1").load()
-    except SourceError:
-        raise
-    except Exception as error:  # a damaged pickle can fail in any way
-        raise files.wrong(f"{name} is no CIFAR pickle ({error})") from error
+    stored = files.read(name)
+    with guarded(lambda fault: files.wrong(f"{name} is no CIFAR pickle: it {fault}")):
+        read = _Unpickler(io.BytesIO(stored), encoding="latin1").load()
     if not isinstance(read, dict):
         raise files.wrong(f"{name} holds no dictionary")
     return read
@@ -85,10 +83,21 @@ ALLOWED = {
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _Dtype,
 }
+UNUSED = (  # what takes memory by what it says, or asks for what is not in the file
+    *pickle.BYTEARRAY8,
+    *pickle.NEXT_BUFFER,
+    *pickle.READONLY_BUFFER,
+    *(pickle.EXT1 + pickle.EXT2 + pickle.EXT4 + pickle.PERSID + pickle.BINPERSID),
+)
 
 
-class _Unpickler(pickle.Unpickler):
-    """Builds containers, numbers, text and the classes above; refuses a pickle that names anything else."""
+class _Unpickler(pickle._Unpickler):
+    """Builds containers, numbers, text and the classes above; refuses a pickle that names anything else.
+
+    Python's own and not C's, which takes the memory that a pickle of ten bytes asks for before it has seen any more.
+    """
+
+    dispatch: ClassVar[dict] = {code: load for code, load in pickle._Unpickler.dispatch.items() if code not in UNUSED}
 
     def find_class(self, module: str, name: str) -> type:
         if (module, name) not in ALLOWED:

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from clpapers.datasets.arrays import Split, Splits
-from clpapers.datasets.files import BROKEN, Files
+from clpapers.datasets.files import Files, guarded
 
 PREFIXES = {"train": "train", "test": "t10k"}
 IMAGES, LABELS = "images-idx3-ubyte", "labels-idx1-ubyte"
@@ -43,10 +43,9 @@ def _read(files: Files, name: str, shape: tuple[int, ...]) -> np.ndarray:
     stored = files.read(path)
     size = 4 + 4 * len(shape) + math.prod(shape)
     if path.endswith(".gz"):
-        try:  # one byte more than due: enough to meet the end and its CRC, or to see that there is too much
+        with guarded(lambda fault: files.wrong(f"{path} {fault}")):
+            # one byte more than due: enough to meet the end and its CRC, or to see that there is too much
             stored = gzip.GzipFile(fileobj=io.BytesIO(stored)).read(size + 1)
-        except BROKEN as error:
-            raise files.wrong(f"{path} is damaged ({error})") from error
     header = bytes((0, 0, UINT8, len(shape))) + np.array(shape, ">i4").tobytes()
     if not stored.startswith(header):
         begins = stored[: len(header)].hex(" ", 4)

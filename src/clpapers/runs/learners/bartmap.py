@@ -19,6 +19,7 @@ DECLARATION = {
     "own_nets": True,
     "answers_first": False,
     "where": {"calibration": {0: {"needs": {"scaling": ["unit", "none"]}}}},  # inputs are in [0, 1] as they come
+    "grows": True,
 }
 
 BLOCK = 64  # nodes whose matches are computed together

@@ -32,6 +32,8 @@ DECLARATION = {
     "image_sides": 4,
     "stackable": False,  # each seed grows its own number of experts
     "own_nets": True,
+    "repeats": ["sleep_vae_steps", "sleep_classifier_steps"],
+    "counts_items": ["stm"],
 }
 
 

@@ -13,6 +13,7 @@ DECLARATION = {
     },
     "stackable": False,  # memories differ in size, and so do their epochs
     "looks": False,
+    "repeats": ["epochs"],
 }
 
 

@@ -78,6 +78,10 @@ class ICaRL(Learner):
             self.choose(t)
         return Observed(stream_loss, logits)
 
+    def skip(self, t: int) -> None:
+        if self.due[t]:
+            self.begun = self.setting.step(t).stop
+
     @torch.no_grad()
     def choose(self, t: int) -> None:
         """Herd the classes that came since the last choice, up to step t, and shorten the others."""

@@ -8,7 +8,7 @@ import torch
 from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.runs.nearest import best_of_classes, squared_distances
 
-DECLARATION = {"options": {}, "keeps": "keeps every item", "own_nets": True, "answers_first": False}
+DECLARATION = {"options": {}, "keeps": "keeps every item", "own_nets": True, "answers_first": False, "grows": True}
 
 
 class NN1(Learner):

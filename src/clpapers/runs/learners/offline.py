@@ -16,6 +16,7 @@ DECLARATION = {
     "keeps": "all items so far",
     "looks": False,
     "own_nets": True,
+    "repeats": ["epochs"],
 }
 
 

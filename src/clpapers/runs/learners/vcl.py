@@ -20,6 +20,7 @@ DECLARATION = {
     "needs": {"net.name": ["mlp"], "budget.batch": ["task"]},
     "own_nets": True,
     "measures": ["gradients"],
+    "repeats": ["epochs"],
 }
 
 

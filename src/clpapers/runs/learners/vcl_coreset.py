@@ -26,6 +26,7 @@ DECLARATION = {
     "looks_at": ["competing"],
     "needs": {"net.name": ["mlp"], "budget.batch": ["task"]},
     "own_nets": True,
+    "repeats": ["epochs", "coreset_epochs"],
 }
 
 

@@ -42,6 +42,8 @@ DECLARATION = {
     "own_nets": True,
     "measures": ["trace"],
     "where": {"gan.name": {"gan_conv": {"image_sides": 4}, "dcgan": {"image_sides": 4}}},
+    "repeats": ["epochs", "gan.epochs"],
+    "counts_items": ["generated"],
 }
 
 

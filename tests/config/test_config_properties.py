@@ -1,6 +1,6 @@
 """Any damage to any config file makes a plan that means it, or one line that says what and where; never a traceback.
 
-`CLPAPERS_EXAMPLES=5000 pytest tests/test_config_properties.py` tries so many of each kind, new ones every time.
+`CLPAPERS_EXAMPLES=5000 pytest tests/config/test_config_properties.py` tries so many of each kind, new ones every time.
 """
 
 import copy
@@ -29,7 +29,7 @@ from clpapers.report import costs
 from clpapers.streams.orders import slug
 from clpapers.targets.comparison import read_reported
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LIMIT = os.environ.get("CLPAPERS_EXAMPLES")
 FIXED = settings(
     max_examples=int(LIMIT or 40),
@@ -105,7 +105,7 @@ READERS = {
     "config/scales/*.yaml": of_scale,
     "config/datasets.yaml": lambda file, path: planned("smoke", "streaming"),
     "config/weights.yaml": lambda file, path: planned("paper", "agem"),
-    "config/costs.yaml": lambda file, path: costs.read(file),
+    "config/costs.csv": lambda file, path: costs.read(file),
     "config/reported/*.csv": printed,
 }
 FILES = sorted(path.relative_to(ROOT) for path in (ROOT / CONFIG).rglob("*.*") if path.suffix in (".yaml", ".csv"))

@@ -1,0 +1,129 @@
+"""Where each value of a cell comes from: the file, the line and the layer that say it, or why it is as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from clpapers.config.facts import Facts
+from clpapers.config.files import CONFIG, lines
+from clpapers.config.grid import Grid
+from clpapers.config.layers import Layer, of_dataset, of_learner, within
+from clpapers.config.model import SELECTED, Cell
+from clpapers.config.refusals import ConfigError, dotted
+from clpapers.config.settings import all_papers
+from clpapers.config.targets import Paper, read_paper
+
+
+class Origin(NamedTuple):
+    """A value of a cell by its dotted key, the `file:line` that says it, and the layer; or, of a derived one, why."""
+
+    key: str
+    value: object
+    place: str
+    layer: str
+
+
+def origins(scale: str, wanted: str) -> list[Origin]:
+    """Every value of the cell of a scale whose hash is `wanted`; raises `ConfigError` where there is none."""
+    facts = Facts(scale)
+    for name in all_papers():
+        paper = read_paper(facts, name)
+        for cell, dataset, label, over in _cells(paper):
+            if cell.hash == wanted:
+                return list(_Trace(paper.grid, dataset, label, over, {}).origins(cell))
+    raise ConfigError(f"{wanted}: no cell at scale {scale} has this hash; results/{scale}/runs/index.csv lists them")
+
+
+def _cells(paper: Paper) -> Iterator[tuple[Cell, str, str, list[Layer]]]:
+    """The cells of a paper, each with its data set, its learner and what is laid over what these say."""
+    for target in paper.targets:
+        for factors, cell in target.cells:
+            yield cell, factors["dataset"], factors["learner"], paper.grid.of_target(target.spec, factors)
+    for search in paper.grid.selections.values():
+        for values, cell in search.points:
+            yield cell, search.dataset, search.learner, paper.grid.of_point(search.dataset, search.learner, values)
+
+
+class _Trace:
+    """Finds what of a paper's and a scale's file says the values of one cell."""
+
+    def __init__(self, grid: Grid, dataset: str, label: str, over: Sequence[Layer], lines: dict[Path, dict]):
+        self.grid, self.dataset, self.label, self.over, self.lines = grid, dataset, label, over, lines
+        self.own = of_learner(grid.content, dataset, label)
+        self.written = grid.written(dataset, label, over)
+
+    def origins(self, cell: Cell) -> Iterator[Origin]:
+        """Of each value of the cell in turn."""
+        why = self.grid.seen("", self.label, self.grid.complete("", self.written)).why
+        for path, value in _leaves(cell.spec):
+            place, layer = self._layer(path)
+            said = _at(self.written, path)
+            if value == SELECTED:
+                chosen = self.grid.selections[cell.spec["selection"]["name"]]
+                place, layer = "derived", f"read from {chosen.file}"
+            elif path[0] == "selection":
+                place, layer = "derived", "the search that chooses what is selected"
+            elif path[0] in why and value != said:
+                place, layer = "derived", why[path[0]]
+            elif path[-1] == "aligned":
+                place, layer = "derived", "whether its partition of the classes is the data's own"
+            elif path == ("evaluation", "oracles"):
+                place, layer = "derived", "none is needed to test it under"
+            elif path == ("order", "mu_sigma") and value != said:
+                factor = ("order", "mu_sigma_factor")
+                layer += f": {said}, times {_at(self.written, factor)} of {' '.join(self._layer(factor))}"
+            yield Origin(".".join(path), value, place or "derived", layer)
+
+    def _layer(self, path: tuple[str, ...]) -> tuple[str, str]:
+        """The file and line that say a value, and the layer; empty where none does."""
+        if path[0] == "features":
+            return self._place([(self.grid.facts.file, path), (CONFIG / "datasets.yaml", (self.dataset, *path))])
+        if path == ("dataset",):
+            at = self.over[0].at
+            place = (*at[:2], "grid", "dataset") if at[0] == "targets" else at
+            return self._line(place)
+        if path == ("learner", "name"):
+            method = self._line(("learners", self.label, "method"))
+            return method if method[0] else self._place([(self.grid.file, ("learners", self.label))])
+        if path[0] == "oracle" and isinstance(self.written["oracle"], str):
+            return self._line(("oracles", self.written["oracle"], *path[1:]))
+        if path[:2] == ("evaluation", "oracles") and len(path) > 2:
+            return self._line(("oracles", path[2].removesuffix("-unaligned"), *path[3:]))
+        layers = [*of_dataset(self.grid.content, self.dataset), *within(self.own, "cell"), *self.over]
+        if path[0] == "learner":
+            layers, path = [*self.own, *within(self.over, "learner")], path[1:]
+        for layer in reversed(layers):
+            block = _at(layer.block, path[:-1])
+            if isinstance(block, dict) and path[-1] in block:
+                return self._line((*layer.at, *path[layer.named :]))
+        return "", ""
+
+    def _line(self, at: tuple) -> tuple[str, str]:
+        """Where the scale's part of the paper says what stands `at` a place, or else the paper's file."""
+        return self._place([(self.grid.facts.file, ("papers", self.grid.paper, *at)), (self.grid.file, at)])
+
+    def _place(self, places: Sequence[tuple[Path, tuple]]) -> tuple[str, str]:
+        for file, at in places:
+            if file not in self.lines:
+                self.lines[file] = lines(file)
+            line = self.lines[file].get(at)
+            if line:
+                return f"{file}:{line}", dotted(at[:-1]) if len(at) > 1 else at[0]
+        return "", ""
+
+
+def _leaves(block: dict, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
+    for key, value in block.items():
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, (*path, key))
+        else:
+            yield (*path, key), value
+
+
+def _at(block: object, path: Sequence[str]) -> object:
+    """What stands at a path in nested mappings; None where nothing does."""
+    for key in path:
+        block = block.get(key) if isinstance(block, dict) else None
+    return block

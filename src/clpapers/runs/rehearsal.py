@@ -1,0 +1,329 @@
+"""A rehearsal: the real loop over a cell's stream, shortened, and of that most steps and most test batches left out.
+
+It says what a run costs at a small part of its cost: CPU seconds of founding, of a step, of a test and of a test item.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import functools
+import io
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from unittest import mock
+
+import numpy as np
+import torch
+
+from clpapers import catalogue
+from clpapers.runs import learners, loop
+from clpapers.runs.images import Images
+from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.streams.stream import Stream
+
+STEPS, LEAST = 300, 10_000  # a stream is cut down to so many steps of each task, but to no fewer items
+ITEMS = 1300  # of a task, where a step is a whole task and its cost grows with the items
+TEST_ITEMS = 500  # of a task: at least a batch as the loop has it
+MANY = 50  # tasks or task changes
+SEGMENTS = 6  # the parts of a stream in which steps are taken
+FEW = 3  # steps of a segment that are taken in any case, or one or two fewer where they take long
+LONG = 10.0  # seconds of a rehearsal; one that is shorter is repeated with four repetitions, a longer one with two
+EVENT = 5.0  # a step that takes so many times the median of its segment is something that happens once
+APART = 0.005  # seconds: after a test or a test batch that took n times this, the next n are left out
+
+
+@dataclasses.dataclass
+class Costs:
+    """CPU seconds of a stack of seeds, and what the rehearsal went through.
+
+    founding: all before the first step. step: a step, with its share of task changes. test: to prepare a test. item:
+    to test an item. repeated: of each option that repeats work by how many seconds each repetition lengthens a step
+    and a test; `step` and `test` are without. seeds: of the stack. steps, tests, items: of the shortened stream.
+    taken: the share of these steps that were not left out.
+    """
+
+    founding: float
+    step: float
+    test: float
+    item: float
+    repeated: dict[str, tuple[float, float]]
+    seeds: int
+    steps: int
+    tests: int
+    items: int
+    taken: float
+
+
+class _Through(Exception):
+    """The first stack is through."""
+
+
+def rehearse(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: float = 3.0) -> Costs:
+    """Rehearse the first stack that a cell's seeds form, on a CPU.
+
+    seconds: how long to take steps, roughly; in each segment a few are taken, however long they last. For each option
+    that repeats work (`Method.repeats`) there is another rehearsal. The other arguments are those of `loop.train`.
+    """
+    method, began = catalogue.of(cell["learner"]), time.process_time()
+    cell, streams, share = _cut(cell, streams)
+    options = cell["learner"]
+    repeats = [path for path in method.repeats if _get(options, path) is not None]
+    for path in repeats:
+        _put(options, path, 1)
+    found = _once(cell, data, streams, seconds, share)
+    more = 2 if time.process_time() - began > LONG else 4
+    if method.grows and found.taken < 1:
+        less = _once(cell, data, streams, seconds / 3, share)
+        beyond = (1 - found.taken) / max(found.taken - less.taken, 1 / found.steps)
+        for key in ("step", "test", "item"):
+            value = getattr(found, key)
+            setattr(found, key, max(value + beyond * (value - getattr(less, key)), value))
+    for path in repeats:
+        _put(options, path, more)
+        longer = _once(cell, data, streams, seconds, share)
+        _put(options, path, 1)
+        found.repeated[path] = tuple(
+            max(getattr(longer, key) - getattr(found, key), 0.0) / (more - 1) for key in ("step", "test")
+        )
+    found.step = max(found.step - sum(step for step, _ in found.repeated.values()), 0.0)
+    found.test = max(found.test - sum(test for _, test in found.repeated.values()), 0.0)
+    return found
+
+
+def _cut(cell: dict, streams: dict[int, Stream]) -> tuple[dict, dict[int, Stream], float]:
+    """A cell with fewer test items and its streams with fewer steps of each task.
+
+    Where a step is a whole task and options count its items, steps are shortened instead, and the options with them:
+    to a share of the items, which is returned.
+    """
+    method, cell, first = catalogue.of(cell["learner"]), copy.deepcopy(cell), next(iter(streams.values()))
+    options, evaluation, batch = cell["learner"], cell["evaluation"], cell["budget"]["batch"]
+    chunks, n, share = len(first.boundaries) + 1, len(first.indices), 1.0
+    few = TEST_ITEMS * (1 if len(first.transforms) else min(chunks, MANY))
+    evaluation["test"] = few if evaluation["test"] is None else min(evaluation["test"], few)
+    if batch != "task":
+        part = min(max(STEPS * chunks * batch, LEAST) / n, 1.0)
+    else:
+        part = share = min(ITEMS * chunks / n, 1.0) if method.counts_items else 1.0
+        for key in {*method.measures} & {*evaluation} if method.counts_items else ():  # items followed along a step
+            evaluation[key] = max(round(evaluation[key] * share), 1)
+    for path in method.counts_items:
+        _put(options, path, max(round(_get(options, path) * share), 1) if batch == "task" else 2 * batch)
+    return cell, {seed: _shortened(stream, part) for seed, stream in streams.items()}, share
+
+
+def _once(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: float, share: float) -> Costs:
+    made: list[Rehearsed] = []
+    create = learners.create
+    began = time.process_time()
+
+    def watched(options: dict, setting: Setting) -> Rehearsed:
+        if made:
+            raise _Through
+        chunk = next(iter(streams.values())).chunk[setting.ends - 1]
+        made.append(Rehearsed(create(options, setting), chunk, seconds))
+        return made[0]
+
+    quiet = contextlib.redirect_stderr(io.StringIO())  # no bars
+    with quiet, mock.patch.object(learners, "create", watched), contextlib.suppress(_Through):
+        loop.train(cell, data, streams, torch.device("cpu"))
+    (one,) = made
+    between = one.ended - one.founded - one.steps.taken - one.changing - one.testing
+    return Costs(
+        founding=one.founded - began,
+        step=(one.steps.total() + one.changing + between) / len(one.setting.ends) / share,
+        test=_share(sum(one.prepared), len(one.prepared)),
+        item=_share(sum(one.answering), sum(one.answered)) * _share(one.asked, one.items)
+        + _share(one.around, one.around_of),
+        repeated={},
+        seeds=len(one.setting.seeds),
+        steps=len(one.setting.ends),
+        tests=one.tests,
+        items=one.items,
+        taken=sum(map(len, one.steps.spent.values())) / len(one.setting.ends),
+    )
+
+
+def _share(amount: float, of: int) -> float:
+    return amount / max(of, 1)
+
+
+def _blank(images: Images, index: torch.Tensor) -> torch.Tensor:
+    """What stands for the images of a test that is left out."""
+    return torch.zeros((), dtype=images.dtype).expand(*index.shape, *images.shape)
+
+
+def _shortened(stream: Stream, share: float) -> Stream:
+    """Of each chunk a share of its items, evenly spaced."""
+    edges = [0, *stream.boundaries.tolist(), len(stream.indices)]
+    parts = [np.linspace(a, b, max(round((b - a) * share), 1), endpoint=False, dtype=int) for a, b in pairwise(edges)]
+    kept, boundaries = np.concatenate(parts), np.cumsum([len(part) for part in parts])[:-1]
+    times = stream.timestamps[kept]
+    return dataclasses.replace(stream, indices=stream.indices[kept], timestamps=times, boundaries=boundaries)
+
+
+def _get(options: dict, path: str) -> object:
+    return functools.reduce(lambda inside, part: inside.get(part), path.split("."), options)
+
+
+def _put(options: dict, path: str, value: object) -> None:
+    *above, last = path.split(".")
+    functools.reduce(dict.__getitem__, above, options)[last] = value
+
+
+class Steps:
+    """Which steps are taken, and what all of them cost.
+
+    A segment is a task, or a part of the stream where there is one task or very many. Of a segment the first steps are
+    taken and the last one; where this takes too long, of some segments only, evenly spaced.
+
+    Parameters
+    ----------
+    chunk: int64 [T], ascending, the chunk of the stream that each step lies in.
+    seconds: how long to take steps.
+    """
+
+    def __init__(self, chunk: np.ndarray, seconds: float):
+        segment = np.unique(chunk, return_inverse=True)[1]
+        if not 0 < segment[-1] < MANY:
+            segment = np.arange(len(chunk)) * min(SEGMENTS, len(chunk)) // len(chunk)
+        self.segment, self.sizes = segment, np.bincount(segment)
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        count = len(self.sizes)
+        chosen = np.unique(np.linspace(0, count - 1, min(SEGMENTS, count)).round().astype(int))
+        self.spent: dict[int, list[float]] = {int(k): [] for k in chosen}  # seconds of steps, by segment
+        self.seconds, self.allowed, self.taken = seconds, seconds / count, 0.0
+
+    def due(self, t: int) -> bool:
+        """Whether step t is taken."""
+        k = int(self.segment[t])
+        place = t - self.starts[k]
+        if not place and self.taken < self.allowed * k:
+            self.spent.setdefault(k, [])
+        if k not in self.spent:
+            return False
+        spent = self.spent[k]
+        took = sum(spent)
+        if place == self.sizes[k] - 1:
+            return not place or took <= self.seconds
+        few = FEW - (took > self.seconds) - (took > 5 * self.seconds)
+        return len(spent) == place and (place < few or took < self.allowed)
+
+    def note(self, t: int, seconds: float) -> None:
+        """Note how long step t took."""
+        self.spent[int(self.segment[t])].append(seconds)
+        self.taken += seconds
+
+    def total(self) -> float:
+        """Seconds of all steps; a step's, and what happens once, are linear between the segments that were measured."""
+        means, once = [], []
+        measured = sorted(k for k, each in self.spent.items() if each)
+        for k in measured:
+            spent = np.array(self.spent[k])
+            special = spent > EVENT * np.median(spent) if len(spent) < self.sizes[k] else np.zeros(len(spent), bool)
+            ordinary = spent[~special]
+            means.append(ordinary[1:].mean() if FEW < len(ordinary) < self.sizes[k] else ordinary.mean())
+            once.append(spent[special].sum())
+        at = np.arange(len(self.sizes))
+        return float(np.interp(at, measured, means) @ self.sizes + np.interp(at, measured, once).sum())
+
+
+class Rehearsed:
+    """A learner as the loop sees it in a rehearsal: it leaves steps and tests out, and notes what the others take.
+
+    It answers zeros to a test batch that it leaves out.
+    """
+
+    looks = False  # a batch is gathered here, where its step is taken
+
+    def __init__(self, learner: Learner, chunk: np.ndarray, seconds: float):
+        self.learner, self.steps, self.seconds = learner, Steps(chunk, seconds), seconds
+        tasks = learner.setting.tasks[0].cpu().numpy()[learner.setting.ends - 1]
+        self.whole = learner.setting.budget["batch"] == "task"  # each step needs those before
+        self.often = np.count_nonzero(np.diff(tasks)) > MANY  # then a change is a part of the step
+        self.changed = self.changing = self.testing = self.around = 0.0
+        self.tests = self.items = self.around_of = self.asked = self.tests_out = self.batches_out = 0
+        self.prepared, self.answering, self.answered = [], [], []  # seconds, seconds, items
+        self.taken = False
+        if hasattr(learner, "uncertainty"):
+            self.uncertainty = lambda x: self._answer(x, (), learner.uncertainty)
+        self.founded = self.ended = time.process_time()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.learner, name)
+
+    def task_change(self, t: int) -> None:
+        if not self.often:
+            self.changing += _timed(self.learner.task_change, t)[0]
+        elif self.steps.due(t):
+            self.changed = _timed(self.learner.task_change, t)[0]
+
+    def observe(self, t: int, x: None, y: None) -> Observed:
+        if not (self.whole or self.steps.due(t)):
+            self.learner.skip(t)
+            return Observed()
+        self.steps.spent.setdefault(int(self.steps.segment[t]), [])
+        seconds, _ = _timed(self._learn, t)
+        self.steps.note(t, seconds + self.changed)
+        self.changed = 0.0
+        return Observed()
+
+    def _learn(self, t: int) -> None:
+        setting, now = self.learner.setting, self.learner.setting.step(t)
+        x = setting.images(setting.items[:, now]) if self.learner.looks else None
+        self.learner.observe(t, x, None if x is None else setting.labels[:, now])
+
+    def prepare(self) -> None:
+        self.tests += 1
+        self.tests_out -= 1
+        self.taken = self.tests_out < 0
+        if self.taken:
+            self.prepared.append(_timed(self.learner.prepare)[0])
+            self.testing += self.prepared[-1]
+
+    @contextlib.contextmanager
+    def evaluation(self) -> Iterator[None]:
+        if not self.taken:
+            with mock.patch.object(Images, "__call__", _blank):
+                yield
+            return
+        began, within, items = time.process_time(), len(self.answering), self.items
+        with self.learner.evaluation():
+            entered = time.process_time()
+            yield
+            left = time.process_time()
+        ended = time.process_time()
+        self.around += left - entered - sum(self.answering[within:])
+        self.around_of += self.items - items
+        self.prepared[-1] += ended - left + entered - began
+        self.testing += ended - began
+        self.tests_out = int((self.prepared[-1] + left - entered) / APART) + self.tests % 2
+
+    def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
+        self.items += x.shape[1]
+        return self._answer(x, (self.classes,), self.learner.scores, tasks)
+
+    def _answer(self, x: torch.Tensor, more: tuple[int, ...], function: Callable, *given: torch.Tensor) -> torch.Tensor:
+        self.asked += x.shape[1]
+        self.batches_out -= 1
+        if not self.taken or self.batches_out >= 0:
+            return x.new_zeros(*x.shape[:2], *more)
+        seconds, answer = _timed(function, x, *given)
+        self.answering.append(seconds)
+        self.answered.append(x.shape[1])
+        self.batches_out = int(seconds / APART)
+        return answer
+
+    def memory_use(self, s: int) -> dict:
+        self.ended = time.process_time()
+        return self.learner.memory_use(s)
+
+
+def _timed(function: Callable, *given: object) -> tuple[float, object]:
+    """CPU seconds of a call, and what it returns."""
+    began = time.process_time()
+    found = function(*given)
+    return time.process_time() - began, found

@@ -1,0 +1,56 @@
+"""A claim of a paper: a sentence, and the comparisons of numbers that decide it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+TRENDS = ("increasing", "decreasing")
+CURVE = ("time", "task")  # columns of a curve: no factors of the grid, so that their levels are known once measured
+SOURCE = ("target", "metric", "take")  # keys of a side that are no factors
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """One of the numbers that a claim compares: a metric of one cell, with a value for each seed.
+
+    take: how a seed's rows, if several (a curve), become its value. runs: whether the scale has the cell. dataset: the
+    cell's. stream: the cell's data set and order; None if the metric is not measured on runs.
+    """
+
+    target: str
+    metric: str
+    take: str
+    levels: Mapping = dataclasses.field(hash=False)
+    runs: bool
+    dataset: str | None
+    stream: tuple[str, str] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One comparison: of `sides[0]` with `sides[1]` or with `number`, or the trend along all of `sides`."""
+
+    sides: tuple[Side, ...]
+    number: float | None = None
+
+    @property
+    def paired(self) -> bool:
+        """Whether both sides were measured on the same streams, so that their seeds are pairs."""
+        return len({side.stream for side in self.sides}) == 1 and self.sides[0].stream is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """One claim of a paper: its entry in config/claims.yaml, and its parts at a scale."""
+
+    paper: str
+    name: str
+    spec: Mapping = dataclasses.field(hash=False)
+    parts: tuple[Part, ...]
+
+    @property
+    def targets(self) -> list[str]:
+        """The targets whose metrics decide it, as `paper/target`."""
+        sides = [self.spec["of"], self.spec["than"] if isinstance(self.spec.get("than"), dict) else {}]
+        return list(dict.fromkeys(f"{self.paper}/{side.get('target', self.spec['target'])}" for side in sides))

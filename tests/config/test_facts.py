@@ -1,0 +1,81 @@
+"""What a scale knows of data sets and of weights."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_paper import PAPER, SCALE, WEIGHTS, edit, plan
+
+from clpapers.cli import main
+from clpapers.config.plan import Plan
+from clpapers.config.reductions import reductions
+from clpapers.config.refusals import ConfigError
+from clpapers.datasets.arrays import instances
+from clpapers.streams.stream import load
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def test_weights_without_an_entry_are_refused():
+    edit(WEIGHTS, "resnet18_imagenet:", "resnet18_places:")
+    edit(PAPER, "name: cnn, width: 2", "name: resnet18, width: 64, pool: true, head: linear, weights: imagenet")
+    with pytest.raises(ConfigError) as refusal:
+        plan()
+    line = "datasets.cifar10: net.weights: 'resnet18_imagenet' is not one of resnet18_places, resnet50_imagenet"
+    assert str(refusal.value) == f"{PAPER}: {line}"
+
+
+def test_a_cell_names_the_weights_that_its_net_starts_from():
+    edit(PAPER, "name: cnn, width: 2", "name: resnet18, width: 64, pool: true, head: linear, weights: imagenet")
+    found = {cell.spec["dataset"]: cell.weights for cell in plan().cells.values()}
+    assert found == {"mnist": None, "cifar10": Path("results/tiny/weights/resnet18_imagenet.npz")}
+
+
+def test_a_data_set_of_features_is_described_by_what_it_is_made_of():
+    edit(SCALE, "stand_ins:", "features: {size: 40}\nstand_ins:")
+    edit(
+        PAPER,
+        "mnist: {net: {name: mlp, hidden: [4]}}",
+        "cifar100_resnet50: {net: {name: mlp, hidden: [4]}, scaling: none}",
+    )
+    for file in (PAPER, SCALE):
+        Path(file).write_text(
+            Path(file)
+            .read_text()
+            .replace("[mnist", "[cifar100_resnet50")
+            .replace("datasets: {mnist:", "datasets: {cifar100_resnet50:")
+        )
+    mine, real = plan(), Plan("real", ["tiny"])
+    facts = mine.datasets["cifar100_resnet50"]
+    assert (facts["shape"], len(facts["classes"]), facts["instances"]) == ([1, 1, 2048], 20, 5)
+    assert (facts["train"], facts["test"]) == (6_000, 2_000)
+    cells = [cell for cell in mine.cells.values() if cell.spec["dataset"] == "cifar100_resnet50"]
+    assert [cell.spec["features"]["size"] for cell in cells] == [40, 40]
+    assert not any("features" in cell.spec for cell in mine.cells.values() if cell not in cells)
+    told = reductions(mine.targets["tiny/table1"], real.targets["tiny/table1"])
+    assert told == ["order.length 30 (paper: all)", "features.size 40 (paper: 224)"]
+
+
+def test_features_are_scaled_no_further():
+    edit(PAPER, "  mnist: {net", "  cifar100_resnet50: {net")
+    for file in (PAPER, SCALE):
+        Path(file).write_text(
+            Path(file).read_text().replace("[mnist", "[cifar100_resnet50").replace("{mnist:", "{cifar100_resnet50:")
+        )
+    with pytest.raises(ConfigError) as refusal:
+        plan()
+    where = f"{PAPER}: targets.table1, cell dataset=cifar100_resnet50 learner=er"
+    assert str(refusal.value) == f"{where}: scaling symmetric: cifar100_resnet50 has features; take none"
+
+
+def test_a_stream_of_instances_is_made_from_what_the_data_set_recorded(capsys):
+    edit(PAPER, "  cifar10: {net", "  icubworld: {net: {name: mlp, hidden: [4]}}\n  cifar10: {net")
+    edit(PAPER, "toy-3-2, order: {name: split, tasks: 2}", "icubworld, order: {name: instances, burst: 2}")
+    edit(SCALE, "  mnist: {train", "  icubworld: {train_per_class: 9, test_per_class: 1}\n  mnist: {train")
+    data, out = "results/tiny/datasets/icubworld.npz", "results/tiny/streams/icubworld/instances-2/seed0.npz"
+    for stage, file in (("dataset", data), ("stream", out)):
+        assert main([stage, "--out", file]) == 0, capsys.readouterr().err
+    made, (instance, frame) = load(out, 90), instances(data)
+    bursts = [(instance[part], frame[part]) for part in np.split(made.indices, made.boundaries)]
+    told = sorted((shown.tolist(), places.tolist()) for shown, places in bursts)
+    assert told == sorted(each for i in range(30) for each in (([i, i], [0, 1]), ([i], [2])))

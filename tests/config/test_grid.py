@@ -1,0 +1,158 @@
+"""Grids, and selections of hyper-parameters, become cells."""
+
+import pytest
+from tiny_paper import GRID, MNIST_ONLY, PAPER, SELECTION, SPLIT, cells, edit, plan, refusal
+
+from clpapers.cli.runs import fill
+from clpapers.config.model import SELECTED
+from clpapers.config.refusals import ConfigError
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def test_cells_are_left_out_of_a_grid_by_any_combination_of_levels():
+    everything = cells(SPLIT, ["single", "ewc", "mm"], oracle=["sp2", "sp5", "dom"])
+    fewer = cells(
+        SPLIT,
+        ["single", "ewc", "mm"],
+        oracle=["sp2", "sp5", "dom"],
+        without=[{"learner": ["single", "ewc"], "oracle": ["sp5"]}, {"oracle": ["dom"], "learner": ["mm"]}],
+    )
+    assert everything.keys() - fewer.keys() == {("single", "sp5"), ("ewc", "sp5"), ("mm", "dom")}
+    assert all(everything[levels] == cell for levels, cell in fewer.items())
+
+
+def test_a_left_out_cell_may_be_one_that_could_not_be():
+    """It is not even looked at."""
+    given = {"oracle": ["sp2", "entropy"]}
+    assert "not entropy" in refusal(SPLIT, ["ewc", "mm"], **given)
+    left = cells(SPLIT, ["ewc", "mm"], without=[{"learner": ["ewc"], "oracle": ["entropy"]}], **given)
+    assert left.keys() == {("ewc", "sp2"), ("mm", "sp2"), ("mm", "entropy")}
+
+
+def test_a_grid_varies_options_of_the_learners_that_have_them():
+    forward = ["separate", "concatenated"]
+    edit(PAPER, GRID, f"{GRID[:-1]}, learner.forward: {forward}, budget.memory: [5, 6]}}")
+    found = plan().targets["tiny/table1"].cells
+    factors = [tuple(each.values())[1:] for each, _ in found if each["dataset"] == "mnist"]
+    assert factors == [*(("er", way, m) for way in forward for m in (5, 6)), ("ace", 5), ("ace", 6)]
+    for each, cell in found:
+        wanted = {"name": "er", "forward": each["learner.forward"]} if each["learner"] == "er" else {"name": "ace"}
+        assert cell.spec["learner"] == wanted
+        assert cell.spec["budget"]["memory"] == each["budget.memory"]
+    edit(PAPER, "memory: [5, 6]}", "memory: [5, 6]}\n    without: [{learner.forward: [separate]}]")
+    kept = [each.get("learner.forward") for each, _ in plan().targets["tiny/table1"].cells]
+    assert kept == ["concatenated", "concatenated", None, None] * 2
+
+
+def test_a_grid_reaches_into_an_options_parts_and_leaves_the_others():
+    loss = {"name": "softmax", "strength": 1}
+    edit(PAPER, "  ace: {}", f"  ace: {{method: icarl, loss: {loss}, space: logits, exemplars: batch}}")
+    edit(PAPER, "dataset: [mnist, cifar10], " + GRID, "dataset: [mnist], learner: [ace], learner.loss.name: [softmax]}")
+    ((factors, cell),) = plan().targets["tiny/table1"].cells
+    assert factors["learner.loss.name"] == "softmax"
+    assert cell.spec["learner"]["loss"] == loss
+    edit(PAPER, "name: [softmax]", "name: [hinge]")
+    with pytest.raises(ConfigError, match=r"targets\.table1\.grid\.learner\.loss"):
+        plan()
+
+
+@pytest.fixture
+def selecting():
+    edit(PAPER, "targets:\n", SELECTION)
+    edit(PAPER, "grid: {dataset: [mnist, cifar10], learner: [er, ace]}", MNIST_ONLY)
+
+
+def test_a_selection_trains_every_point_of_the_grid_on_tasks_and_seeds_of_its_own(selecting):
+    made = plan()
+    search = made.selections["tiny/mnist-er"]
+    found = [(cell.spec["budget"]["learning_rate"], cell.spec["learner"]["forward"]) for _, cell in search.points]
+    assert found == [(0.1, "separate"), (0.1, "concatenated"), (0.2, "separate"), (0.2, "concatenated")]
+    assert {cell.spec["order"]["length"] for _, cell in search.points} == {20}
+    assert search.published == {"budget.learning_rate": 0.1, "learner.forward": "separate"}
+    for _, cell in search.points:
+        assert [path.stem for path in made.results(cell)] == ["seed100"]
+    assert str(search.file) == "results/tiny/selection/tiny/mnist-er.json"
+
+
+def test_a_cell_to_fill_names_what_it_waits_for_and_nothing_else_changes(selecting):
+    (_, er), (_, ace) = plan().targets["tiny/table1"].cells
+    assert er.spec["budget"]["learning_rate"] == er.spec["learner"]["forward"] == SELECTED
+    assert er.spec["selection"]["name"] == "tiny/mnist-er"
+    filled = fill(er.spec, {"budget.learning_rate": 0.2, "learner.forward": "concatenated"})
+    assert (filled["budget"]["learning_rate"], filled["learner"]["forward"]) == (0.2, "concatenated")
+    assert er.spec["budget"]["learning_rate"] == SELECTED
+    edit(PAPER, "use: cross_validated", "use: published")
+    (_, usual), (_, same) = plan().targets["tiny/table1"].cells
+    assert same.hash == ace.hash  # has no grid
+    published = plan_free(usual)
+    assert fill(er.spec, published) | {"selection": None} == usual.spec | {"selection": None}
+    assert not plan().selections
+
+
+def plan_free(cell):
+    return {
+        "budget.learning_rate": cell.spec["budget"]["learning_rate"],
+        "learner.forward": cell.spec["learner"]["forward"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("[0.1, 0.2]", "[0.1, 0.3]"), ("seeds: 100-100", "seeds: 100-101"), ("{length: 20}", "{length: 25}")],
+)
+def test_what_a_selection_is_made_of_is_part_of_the_hash_of_what_it_fills(selecting, old, new):
+    before = plan().targets["tiny/table1"].cells
+    edit(PAPER, old, new)
+    after = plan().targets["tiny/table1"].cells
+    assert before[0][1].hash != after[0][1].hash
+    assert before[1][1].hash == after[1][1].hash
+
+
+def test_a_table_of_selections_needs_a_grid_of_data_sets_and_learners_only(selecting):
+    edit(PAPER, "use: cross_validated", "use: published")
+    table = (
+        "  table1:\n    {title: G, caption: c, section: g, kind: table, measure: selection, render: selection_table,\n"
+    )
+    table += "     grid: {dataset: [mnist], learner: [er]}}\n  tableX:\n"
+    edit(PAPER, "  table1:\n", table)
+    target = plan().targets["tiny/table1"]
+    assert [search.name for _, search in target.selections] == ["tiny/mnist-er"]
+    assert not target.cells
+    edit(PAPER, "learner: [er]}", "learner: [er], budget.memory: [1, 2]}")
+    with pytest.raises(ConfigError, match=r"budget\.memory"):
+        plan()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("seeds: 100-100", "seeds: 3-5", "selection.seeds: 3-5 shares seeds with targets.table1, 0-3; select on "
+         "others"),
+        ("learner.forward", "learner.mask", "selection.grid.er: 'learner.mask' is no value of the learner's cell, such "
+         "as budget.memory"),
+        ("[0.1, 0.2]", "[0.1, -2]", "selection.grid.er: budget.learning_rate: -2 must be greater than 0"),
+        ("[separate, con", "[sideways, con", "selection.grid.er.forward: 'sideways' is not one of separate, "
+         "concatenated"),
+        ("{mnist: {order: {length: 20}}}", "{cifar10: {}}", "selection.datasets: 'mnist' is missing, which a target "
+         "asks for"),
+        ("  metric: final_accuracy\n", "", "selection: 'metric' is missing"),
+        ("metric: final_accuracy", "metric: forgetting", "selection.metric: 'forgetting' is not one of final_accuracy, "
+         "per_class_accuracy, average_information_retention, online_accuracy, unforgettable, average_accuracy, "
+         "lca10, lca10_sum, zero_shot, single_head_accuracy, seen_unseen_auc, memory_accuracy"),
+        ("    er: {budget", "    err: {budget", "selection.grid: 'err' is not one of er, ace"),
+        ("datasets: {mnist: {", "per_class: [awa]\n  datasets: {mnist: {", "selection.per_class: 'awa' is not one "
+         "of mnist, cifar10"),
+        (MNIST_ONLY, MNIST_ONLY + "\n    cell: {budget: {learning_rate: 0.5}}", "targets.table1, cell dataset=mnist "
+         "learner=er: budget.learning_rate is selected; leave it out here or out of selection.grid"),
+        (MNIST_ONLY, MNIST_ONLY[:-1] + ", budget.learning_rate: [0.1, 0.5]}", "targets.table1, cell dataset=mnist "
+         "learner=er budget.learning_rate=0.1: budget.learning_rate is selected; leave it out here or out of "
+         "selection.grid"),
+        ("use: cross_validated", "use: guessed", "selection.use: 'guessed' is not one of published, cross_validated"),
+    ],
+)  # fmt: skip
+def test_a_bad_selection_is_refused_in_one_line(selecting, old, new, line):
+    edit(PAPER, old, new)
+    with pytest.raises(ConfigError) as refusal:
+        plan()
+    assert str(refusal.value) == f"{PAPER}: {line}"

@@ -1,0 +1,58 @@
+"""How a target departs from the paper's scale."""
+
+import pytest
+from tiny_paper import GRID, PAPER, SCALE, edit, plan
+
+from clpapers.config.plan import Plan
+from clpapers.config.reductions import reductions
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def test_reductions_tell_each_difference_from_the_papers_scale_once():
+    edit(SCALE, "{order: {length: 30}}", "{order: {length: 30}, net: {hidden: [2]}, budget: {memory: 5}}")
+    ours, theirs = plan().targets, Plan("real", ["tiny"]).targets
+    assert sorted(reductions(ours["tiny/table1"], theirs["tiny/table1"])) == [
+        "budget.memory 5 (paper: 10)",
+        "net.hidden [2] (paper: [4])",
+        "order.length 30 (paper: all)",
+    ]
+    assert reductions(ours["tiny/figure1"], theirs["tiny/figure1"]) == ["chunks 4 (paper: 5)"]
+    assert reductions(ours["tiny/table2"], theirs["tiny/table2"]) == ["net.hidden [2] (paper: [4])"]
+
+
+def test_a_cell_is_compared_with_its_own_counterpart():
+    """Where a scale leaves cells out, the others are still compared with themselves, and the lack is told."""
+    edit(SCALE, "targets: {figure1: {chunks: 4}}", "targets: {table1: {without: [{learner: [er], dataset: [mnist]}]}}")
+    edit(
+        SCALE,
+        "mnist: {order: {length: 30}}",
+        "cifar10: {budget: {memory: 5}, learners: {ace: {cell: {budget: {memory: 6}}}}}",
+    )
+    ours, theirs = plan().targets["tiny/table1"], Plan("real", ["tiny"]).targets["tiny/table1"]
+    assert reductions(ours, theirs) == [
+        "3 cells (paper: 4)",
+        "budget.memory 5 (paper: 10)",
+        "budget.memory 6 (paper: 7)",
+    ]
+
+
+def test_a_level_that_the_paper_does_not_have_is_told_and_so_is_what_else_differs():
+    edit(PAPER, GRID, f"{GRID[:-1]}, learner.forward: [separate, concatenated], budget.memory: [5, 6]}}")
+    edit(
+        SCALE,
+        "{figure1: {chunks: 4}}",
+        "{table1: {grid: {learner.forward: [concatenated], budget.memory: [3]}, cell: {scaling: unit}}}",
+    )
+    ours, theirs = plan().targets["tiny/table1"], Plan("real", ["tiny"]).targets["tiny/table1"]
+    assert reductions(ours, theirs) == [
+        "4 cells (paper: 12)",
+        "budget.memory 3 (paper: 5, 6)",
+        "order.length 30 (paper: all)",
+        "scaling unit (paper: symmetric)",
+    ]
+
+
+def test_the_papers_scale_itself_is_no_reduction():
+    for target in Plan("real", ["tiny"]).targets.values():
+        assert reductions(target, target) == []
