@@ -12,7 +12,6 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "report/test_audit.py",
     "report/test_lineage.py",
     "report/test_site.py",
-    "runs/evaluation/test_tasks.py",
     "runs/test_checkpoint.py",
     "runs/test_cn_dpm.py",
     "runs/test_loop.py",
@@ -22,6 +21,10 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "runs/test_regularisers.py",
     "runs/test_resnet18.py",
     "runs/test_resnet_decoder.py",
+<<<<<<< HEAD
+=======
+    "runs/evaluation/test_tasks.py",
+>>>>>>> refs/heads/words-runs
     "runs/test_vcl.py",
     "runs/test_vgr.py",
     "targets/test_claims_table.py",
