@@ -21,10 +21,6 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "runs/test_regularisers.py",
     "runs/test_resnet18.py",
     "runs/test_resnet_decoder.py",
-<<<<<<< HEAD
-=======
-    "runs/evaluation/test_tasks.py",
->>>>>>> refs/heads/words-runs
     "runs/test_vcl.py",
     "runs/test_vgr.py",
     "targets/test_claims_table.py",
