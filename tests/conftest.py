@@ -12,6 +12,7 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "report/test_audit.py",
     "report/test_lineage.py",
     "report/test_site.py",
+    "runs/evaluation/test_tasks.py",
     "runs/test_checkpoint.py",
     "runs/test_cn_dpm.py",
     "runs/test_loop.py",

@@ -39,7 +39,7 @@ RECORDED_PACKAGES = (
 
 
 def escaped(text: object) -> str:
-    """A text as one line: characters that are not printable, such as those that steer a terminal, as Python has them."""
+    """A text as one line: characters that are not printable, such as those of terminal control, as Python has them."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
 
 
