@@ -159,14 +159,14 @@ def _stf(labels, classes, seed, mu_sigma):
 
 def _split(labels, classes, seed, tasks, name="split"):
     """Disjoint tasks: classes dealt at random, sizes as equal as can be (larger first), each task iid."""
-    chunk = chunks_of_classes({"name": name, "tasks": tasks}, classes, seed)[labels]
+    chunk = _chunk({"name": name, "tasks": tasks}, labels, classes, seed)
     return _in_chunks(name, chunk, tasks, classes, seed)
 
 
 def _split_range(labels, classes, seed, first, last, tasks):
     """As split, with the classes `first` to `last` only (`agem`, section 2: tasks for selection, and the others)."""
     order = {"name": "split_range", "first": first, "last": last, "tasks": tasks}
-    chunk = chunks_of_classes(order, classes, seed)[labels]
+    chunk = _chunk(order, labels, classes, seed)
     kept = np.flatnonzero(chunk >= 0)
     indices, *rest = _in_chunks("split_range", chunk[kept], tasks, classes, seed)
     return kept[indices], *rest
@@ -198,7 +198,7 @@ def _split_overlapping(labels, classes, seed, first, last, tasks, per_task):
 
 def _split_two(labels, classes, seed, tasks):
     """Split twice, on a random half of each class's items each time (larger half first): rule 4 of `rules`."""
-    chunk = chunks_of_classes({"name": "split_two", "tasks": tasks}, classes, seed)[labels]
+    chunk = _chunk({"name": "split_two", "tasks": tasks}, labels, classes, seed)
     half = _ranks(labels, classes, generator(seed, "split_two halves")) % 2
     return _in_chunks("split_two", chunk + tasks * half, 2 * tasks, classes, seed)
 
@@ -246,6 +246,13 @@ def _random(labels, classes, seed):
     """Stationary: one uniformly drawn permutation."""
     indices = generator(seed, "random items").permutation(labels.size)
     return indices, *_undrawn(labels.size, classes), NO_BOUNDARIES
+
+
+def _chunk(order, labels, classes, seed):
+    """The chunk of each item [n], of an order whose chunks are groups of classes."""
+    chunk = chunks_of_classes(order, classes, seed)
+    assert chunk is not None
+    return chunk[labels]
 
 
 def _in_chunks(name, chunk, chunks, classes, seed):
