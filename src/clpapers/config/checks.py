@@ -11,7 +11,7 @@ from clpapers.catalogue import Method
 from clpapers.config.facts import Facts
 from clpapers.config.layers import nested
 from clpapers.config.model import pretrained
-from clpapers.config.refusals import ConfigError, dotted, one_of
+from clpapers.config.refusals import ConfigError, dotted, one_of, required
 from clpapers.config.schemas import schema, validate
 from clpapers.streams.chunks import CLASS_CHUNKS, chunks_of_classes, classes_of, overlapping_classes
 from clpapers.streams.oracles import shared_out
@@ -133,9 +133,8 @@ def parts(at: str, facts: Facts, method: Method, spec: dict) -> None:
     for option in method.options:
         if option not in spec["learner"]:
             raise ConfigError(f"{at}: learner {method.name} needs a value for '{option}'")
+    required(at, spec, schema("paper")["$defs"]["cell"]["properties"])
     for part, options in schema("paper")["$defs"]["cell"]["properties"].items():
-        if part not in spec:
-            raise ConfigError(f"{at}: '{part}' is missing")
         if options.get("$ref") in ("#/$defs/budget", "#/$defs/evaluation"):
             for option in schema("paper")["$defs"][part]["properties"]:
                 optional = part == "evaluation" and option in ("batch", "every", "oracles", "shots", *facts.measured)
@@ -205,9 +204,7 @@ def _scaling(at: str, facts: Facts, spec: dict) -> None:
 
 def target(at: str, spec: dict, datasets: Mapping) -> None:
     """Refuse a target that lacks a key or names what there is not; `datasets` are those of the paper."""
-    for key in ("title", "caption", "section", "kind", "measure", "render"):
-        if key not in spec:
-            raise ConfigError(f"{at}: '{key}' is missing")
+    required(at, spec, ("title", "caption", "section", "kind", "measure", "render"))
     for key, there in (("measure", catalogue.measures()), ("render", catalogue.renderers())):
         one_of(f"{at}.{key}", spec[key], there)
     if catalogue.renderers()[spec["render"]].draws != spec["kind"]:
@@ -233,11 +230,11 @@ def target(at: str, spec: dict, datasets: Mapping) -> None:
 def grid(at: str, facts: Facts, spec: dict, content: dict) -> None:
     """Refuse a target's grid that names what the paper's `content` does not have, or leaves out what it does not."""
     grid = spec["grid"]
-    for required in ("dataset", "learner"):
-        if required not in grid:
-            raise ConfigError(f"{at}.grid: '{required}' is missing; a cell needs a dataset and a learner")
-        for i, value in enumerate(grid[required]):
-            one_of(f"{at}.grid.{required}[{i}]", value, content.get(f"{required}s", {}))
+    for key in ("dataset", "learner"):
+        if key not in grid:
+            raise ConfigError(f"{at}.grid: '{key}' is missing; a cell needs a dataset and a learner")
+        for i, value in enumerate(grid[key]):
+            one_of(f"{at}.grid.{key}[{i}]", value, content.get(f"{key}s", {}))
     methods = [facts.methods[content["learners"][label].get("method", label)] for label in grid["learner"]]
     for key in grid:
         if key.startswith("learner.") and not any(takes(each, key) for each in methods):

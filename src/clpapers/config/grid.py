@@ -12,7 +12,8 @@ from clpapers.config.facts import TOY, Facts
 from clpapers.config.layers import Layer, flattened, levels, merge, of_dataset, of_learner, within
 from clpapers.config.model import Cell, Selection
 from clpapers.config.paths import seed_range
-from clpapers.config.refusals import ConfigError, one_of
+from clpapers.config.refusals import ConfigError, one_of, required
+from clpapers.streams.restrictions import RESTRICTIONS
 
 
 class Grid:
@@ -106,7 +107,7 @@ class Grid:
             return self.oracle(at, name, spec["dataset"], aligned=aligned)
 
         method = self.method(label).given(spec["learner"])
-        oracle = resolve(spec["oracle"], identity.RESTRICTIONS[spec["restriction"]["name"]].aligned)
+        oracle = resolve(spec["oracle"], RESTRICTIONS[spec["restriction"]["name"]].aligned)
         checks.told(at, method, spec, oracle)
         return identity.seen(at, method, spec, oracle, resolve)
 
@@ -122,9 +123,7 @@ class Grid:
     def selection(self, dataset: str, label: str) -> Selection:
         """The selection of a learner on a data set: a cell for each point of its grid."""
         search, at = self.content.get("selection", {}), f"{self.file}: selection"
-        for key in ("metric", "seeds", "datasets", "grid"):
-            if key not in search:
-                raise ConfigError(f"{at}: '{key}' is missing")
+        required(at, search, ("metric", "seeds", "datasets", "grid"))
         for key, wanted in (("datasets", dataset), ("grid", label)):
             if wanted not in search[key]:
                 raise ConfigError(f"{at}.{key}: '{wanted}' is missing, which a target asks for")
@@ -140,17 +139,9 @@ class Grid:
             layers = self.of_point(dataset, label, values)
             checks.piece(at, {key: block for key, block in flattened(layers).items() if key != "learner"})
             points.append((values, self.cell(at, dataset, label, layers, ("selection", "grid", label))))
-        made = Selection(
-            scale=self.facts.scale,
-            paper=self.paper,
-            dataset=dataset,
-            learner=label,
-            metric=search["metric"],
-            seeds=seed_range(search["seeds"], f"{self.file}: selection.seeds"),
-            per_class=dataset in search.get("per_class", []),
-            points=tuple(points),
-            published=published,
-        )
+        seeds = seed_range(search["seeds"], f"{self.file}: selection.seeds")
+        chosen = search["metric"], seeds, dataset in search.get("per_class", [])
+        made = Selection(self.facts.scale, self.paper, dataset, label, *chosen, tuple(points), published)
         return self.selections.setdefault(made.name, made)
 
     # what targets are made of besides runs

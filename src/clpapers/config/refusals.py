@@ -43,6 +43,13 @@ def names(known: Iterable, wanted: object) -> str:
     return f"{', '.join(close)}, … ({len(known)} in all)"
 
 
+def required(at: str, block: Collection, keys: Iterable[str]) -> None:
+    """Refuse a block, standing at `at`, that lacks one of the keys."""
+    for name in keys:
+        if name not in block:
+            raise ConfigError(f"{at}: '{name}' is missing")
+
+
 def one_of(at: str, value: object, there: Collection) -> None:
     """Refuse a `value`, standing at `at`, that is none of those that are `there`."""
     if value not in list(there):

@@ -123,15 +123,5 @@ def _target(grid: Grid, paper: Paper, spec: dict, reported: Path | None) -> Targ
         for dataset in spec.get("grid", {}).get("dataset", [])
     }
     spec = spec | ({"streams": told} if told else {}) | ({"desiderata": declared} if any(declared.values()) else {})
-    return Target(
-        scale=grid.facts.scale,
-        paper=grid.paper,
-        name=spec["name"],
-        spec=spec,
-        seeds=seeds,
-        cells=cells,
-        streams=streams,
-        nets=tuple(nets.values()),
-        selections=selections,
-        reported=reported,
-    )
+    made_of = cells, streams, tuple(nets.values()), selections
+    return Target(grid.facts.scale, grid.paper, spec["name"], spec, seeds, *made_of, reported)
