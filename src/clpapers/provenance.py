@@ -38,7 +38,7 @@ RECORDED_PACKAGES = (
 
 
 def escaped(text: object) -> str:
-    """A text as one line of printable characters: others, such as those that steer a terminal, as Python writes them."""
+    """A text as one line of printable characters; others, such as what steers a terminal, as Python writes them."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
 
 
