@@ -25,9 +25,9 @@ from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.desiderata import DESIDERATA, declare
 from clpapers.metrics.factors import flat
+from clpapers.pages import ASSETS, COPIED, TEMPLATES, claims_file, copy_of, shown
 from clpapers.report import lineage
 from clpapers.report.costs import ancestry, duration
-from clpapers.report.pages import ASSETS, COPIED, TEMPLATES, claims_file, copy_of, shown
 from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE, printed
 from clpapers.targets.notes import REDUCED, STANDIN, Notes, named
 from clpapers.targets.numbers import row_and_column

@@ -10,7 +10,7 @@ from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parent / "report" / "templates"
 ASSETS = ("report.css", "report.js")
 COPIED = (".csv", ".svg")  # rendered files that a reader of the report may open or download
 
