@@ -321,7 +321,7 @@ def declared(name, letter, **factors):
         shown = {k: v["name"] if isinstance(v, dict) else v for k, v in levels.items()}
         if all(shown[factor] == level for factor, level in factors.items()):
             facts = PLAN.datasets[each.spec["dataset"]]
-            found.add(desiderata.verdicts(each.spec, each.view, made.spec["metrics"], facts)[letter])
+            found.add(desiderata.verdicts(each.spec, each.test_restriction, made.spec["metrics"], facts)[letter])
     return found
 
 

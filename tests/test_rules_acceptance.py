@@ -111,7 +111,10 @@ def test_expected_accuracy_is_the_printed_one(target):
         if place in printed(target):
             value, bracket = printed(target)[place]
             _, expected = simulated(cell)
-            assert abs(100 * expected[cell.view] - value) <= 3 * bracket + 0.005 + 1e-9, (place, expected[cell.view])
+            assert abs(100 * expected[cell.test_restriction] - value) <= 3 * bracket + 0.005 + 1e-9, (
+                place,
+                expected[cell.test_restriction],
+            )
             compared += 1
     assert compared == CELLS[target]
 

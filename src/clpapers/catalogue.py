@@ -25,7 +25,7 @@ class Method:
 
     name: the file's.
     options: each option's JSON Schema, with `examples` for the tests. A complete cell gives every option.
-    looks_at: the parts of oracle and restriction that it uses: when the task `changes`, the `tasks` of items, the
+    uses: the parts of oracle and restriction that it uses: when the task `changes`, the `tasks` of items, the
         classes `competing` in training. Unused parts are left out of its cells.
     needs: requirements on a cell: dotted key → values that will do.
     image_sides: images' heights and widths must be multiples of this.
@@ -41,7 +41,7 @@ class Method:
     counts_items: dotted options that count items of the stream; a rehearsal shrinks them with it.
     grows: whether its steps or answers take longer, the more items it has learnt.
     stackable: whether the seeds of a job train as one tensor program; if not, they follow one another.
-    looks: whether a step uses the stream batch itself; if not, the batch is not gathered.
+    uses_batch: whether a step uses the stream batch itself; if not, the batch is not gathered.
     answers_first: whether a step that uses the stream batch predicts its classes before learning it.
     own_nets: whether the learner makes its nets itself, instead of one net of the cell's kind.
     where: declarations that replace these for some value of an option: dotted option → value → declaration.
@@ -49,7 +49,7 @@ class Method:
 
     name: str
     options: dict[str, dict]
-    looks_at: list[str] = dataclasses.field(default_factory=list)
+    uses: list[str] = dataclasses.field(default_factory=list)
     needs: dict[str, list] = dataclasses.field(default_factory=dict)
     image_sides: int = 1
     memory_of_classes: bool = False
@@ -64,7 +64,7 @@ class Method:
     counts_items: list[str] = dataclasses.field(default_factory=list)
     grows: bool = False
     stackable: bool = True
-    looks: bool = True
+    uses_batch: bool = True
     answers_first: bool = True
     own_nets: bool = False
     where: dict[str, dict] = dataclasses.field(default_factory=dict)
@@ -150,7 +150,7 @@ def _line(node: ast.expr, path: Iterable) -> int:
 _TEXTS = {"type": "array", "items": {"type": "string"}, "description": "write a list of texts"}
 _FLAG = {"type": "boolean", "description": "write True or False"}
 _FIELDS = {
-    "looks_at": {
+    "uses": {
         "type": "array",
         "items": {"enum": ["changes", "tasks", "competing"]},
         "description": "write a list of changes, tasks, competing",

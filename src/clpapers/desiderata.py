@@ -42,7 +42,7 @@ def declare(target, datasets: dict) -> dict[str, str]:
     by_letter: dict[str, list[tuple[dict, str]]] = {letter: [] for letter in DESIDERATA if cells}
     for factors, cell in cells:
         dataset = cell.spec["dataset"]
-        derived = verdicts(cell.spec, cell.view, metrics, datasets[dataset])
+        derived = verdicts(cell.spec, cell.test_restriction, metrics, datasets[dataset])
         declared = target.spec.get("desiderata", {}).get(dataset, {})
         for letter, verdict in derived.items():
             if letter in declared:

@@ -325,7 +325,7 @@ def test_who_answers_by_the_task_of_an_item_is_known(learner, data):
             if gone.changes[t]:
                 made.task_change(t)
             now = made.setting.step(t)
-            made.observe(t, *((x[:, now], y[:, now]) if made.looks else (None, None)))
+            made.observe(t, *((x[:, now], y[:, now]) if made.uses_batch else (None, None)))
         made.prepare()
         with made.evaluation(), torch.no_grad():
             said.append(made.scores(x[:, :9], torch.full((1, 9), task)))
@@ -344,7 +344,7 @@ def test_what_a_learner_declares_is_there(learner):
             jsonschema.validate(value, schema)
     for options in declared.examples():
         given = declared.given(options)
-        assert hook == ("changes" in given.looks_at)
+        assert hook == ("changes" in given.uses)
         for key, values in given.needs.items():
             part, *option = key.split(".")
             assert part in SCHEMA["cell"]["properties"]
@@ -355,7 +355,7 @@ def test_what_a_learner_declares_is_there(learner):
     if declared.without_changes:
         plain = METHODS[declared.without_changes]
         assert not plain.options  # they are dropped with the name
-        assert plain.looks_at == [thing for thing in declared.looks_at if thing != "changes"]
+        assert plain.uses == [thing for thing in declared.uses if thing != "changes"]
 
 
 @pytest.mark.parametrize(("learner", "options"), VARIANTS)
@@ -364,12 +364,16 @@ def test_a_step_says_of_itself_what_the_learner_declares(learner, options, data)
     spec = cell(learner, options, "mlp", order=SPLIT, oracle=split(2))
     made = learners.create(spec["learner"], setting(spec, data, {0: orders.make(SPLIT, data.train_y, 0)}))
     declared = METHODS[learner]
-    assert (made.looks, made.stackable, made.own_nets) == (declared.looks, declared.stackable, declared.own_nets)
+    assert (made.uses_batch, made.stackable, made.own_nets) == (
+        declared.uses_batch,
+        declared.stackable,
+        declared.own_nets,
+    )
     now = made.setting.step(0)
     x, y = made.setting.images(made.setting.items[:, now]), made.setting.labels[:, now]
-    said = made.observe(0, *((x, y) if made.looks else (None, None)))
+    said = made.observe(0, *((x, y) if made.uses_batch else (None, None)))
     assert isinstance(said, Observed)
-    assert (said.logits is not None) == (declared.looks and declared.answers_first)
+    assert (said.logits is not None) == (declared.uses_batch and declared.answers_first)
     assert said.logits is None or said.logits.shape == (*y.shape, made.classes)
     assert said.loss is None or said.loss.shape == (1,)
     assert said.loss is not None or said.logits is None

@@ -38,7 +38,7 @@ def told(learner):
     method = METHODS[learner]
     if method.tasks_once:
         return NONE
-    return split(2) if method.answers_by_task else MIXED if "changes" in method.looks_at else NONE
+    return split(2) if method.answers_by_task else MIXED if "changes" in method.uses else NONE
 
 
 @pytest.fixture(scope="module")

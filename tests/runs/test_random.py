@@ -74,6 +74,6 @@ def test_a_seed_does_not_depend_on_its_stack_mates(learner):
 def test_nothing_is_trained_or_kept():
     way = guesser(RANDOM)
     assert way.learner.net is None
-    assert not way.learner.looks
+    assert not way.learner.uses_batch
     assert way.learner.observe(0, None, None) == Observed()
     assert way.learner.memory_use(0) == {"items": 0, "bytes": 0, "per_class": [0] * 6}

@@ -41,7 +41,7 @@ def _runs(plan: Plan, target: Target) -> Iterator[tuple]:
         for path in plan.results(cell, target.seeds):
             content = json.loads(path.read_text())
             content["seeds"] = [
-                entry | ({"test": entry["test"][cell.view]} if "test" in entry else {})
+                entry | ({"test": entry["test"][cell.test_restriction]} if "test" in entry else {})
                 for entry in content["seeds"]
                 if entry["seed"] in target.seeds
             ]

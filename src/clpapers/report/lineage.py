@@ -109,7 +109,7 @@ def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[
         "column": column,
         "value": printed[(rows == row) & (columns == column)].to_dict("records"),
         "cells": [
-            {"cell": cell.hash, "factors": factors, "view": cell.view, "settings": trained(cell)}
+            {"cell": cell.hash, "factors": factors, "view": cell.test_restriction, "settings": trained(cell)}
             for factors, cell in cells
         ],
         "narrowed": own is not None,

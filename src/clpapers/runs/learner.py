@@ -78,15 +78,15 @@ class Observed(NamedTuple):
 class Learner:
     """A net and its optimiser. Subclasses implement `observe`, one step on one stream batch.
 
-    stackable, looks, own_nets: from the `DECLARATION` of the class's module (`catalogue.Method`). A learner with nets
-        of its own starts with `net` None.
+    stackable, uses_batch, own_nets: from the `DECLARATION` of the class's module (`catalogue.Method`). A learner with
+        nets of its own starts with `net` None.
     uncertainty: an optional method, the uncertainty of images x in nats, [S, B], as the mutual information of
         prediction and weights; called in evaluation after each task (`TaskUncertainty`).
     passing: attributes that belong to single steps or tests, which `footprint.learner_bytes` does not count.
     """
 
     stackable = True
-    looks = True
+    uses_batch = True
     own_nets = False
     passing: tuple[str, ...] = ()
 
@@ -94,7 +94,7 @@ class Learner:
         super().__init_subclass__()
         declared = getattr(sys.modules.get(cls.__module__), "DECLARATION", None)
         if declared is not None:  # the class's own, not its parent's
-            for flag in ("stackable", "looks", "own_nets"):
+            for flag in ("stackable", "uses_batch", "own_nets"):
                 setattr(cls, flag, declared.get(flag, getattr(Learner, flag)))
 
     def __init__(self, setting: Setting):
@@ -113,7 +113,7 @@ class Learner:
         """React to a task change, before the batch of step t is learnt."""
 
     def observe(self, t: int, x: torch.Tensor | None, y: torch.Tensor | None) -> Observed:
-        """Learn stream batch number t, images x and labels y; both None where `looks` is false."""
+        """Learn stream batch number t, images x and labels y; both None where `uses_batch` is false."""
         raise NotImplementedError
 
     def skip(self, t: int) -> None:

@@ -83,7 +83,7 @@ def train(
     learner = learners.find(cell["learner"]["name"])
     batch = cell["budget"]["batch"]
     small = cell["net"]["name"] == "mlp" and batch != "task" and batch <= SMALL_BATCH
-    together = learner.stackable and (device.type == "cuda" or small or (learner.own_nets and not learner.looks))
+    together = learner.stackable and (device.type == "cuda" or small or (learner.own_nets and not learner.uses_batch))
     chosen = test_items(len(data.test_y), cell["evaluation"]["test"])
     chosen = chosen[np.isin(data.test_y[chosen], classes_of(cell["order"], data.classes))]
     test = dataclasses.replace(data, test_x=data.test_x[chosen], test_y=data.test_y[chosen])
@@ -174,7 +174,7 @@ def _train_stack(
         if scenarios[0].changes[t]:
             learner.task_change(t)
         evaluation.take(t, clock, before=True)
-        if learner.looks:
+        if learner.uses_batch:
             now = setting.step(t)
             online.take(*learner.observe(t, images(setting.items[:, now]), setting.labels[:, now]))
         else:

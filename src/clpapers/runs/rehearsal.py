@@ -237,7 +237,7 @@ class Rehearsed:
     It answers zeros to a test batch that it leaves out.
     """
 
-    looks = False  # a batch is gathered here, where its step is taken
+    uses_batch = False  # a batch is gathered here, where its step is taken
 
     def __init__(self, learner: Learner, chunk: np.ndarray, seconds: float):
         self.learner, self.steps = learner, Steps(chunk, seconds)
@@ -277,7 +277,7 @@ class Rehearsed:
 
     def _learn(self, t: int) -> None:
         setting, now = self.learner.setting, self.learner.setting.step(t)
-        x = setting.images(setting.items[:, now]) if self.learner.looks else None
+        x = setting.images(setting.items[:, now]) if self.learner.uses_batch else None
         self.learner.observe(t, x, None if x is None else setting.labels[:, now])
 
     def prepare(self) -> None:

@@ -10,7 +10,7 @@ from clpapers.runs.memories import uniform_draws
 
 DECLARATION = {
     "options": {"write": {"enum": ["uniform", "ring"], "examples": ["uniform"]}},
-    "looks_at": ["changes", "tasks", "competing"],
+    "uses": ["changes", "tasks", "competing"],
     "memory_of_classes": True,
     "tasks_once": True,
 }

@@ -36,7 +36,7 @@ DECLARATION = {
         "normalise": {"type": "boolean", "examples": [False, True, False]},
         "half": {"type": "boolean", "examples": [True, False, True]},
     },
-    "looks_at": ["changes", "competing"],
+    "uses": ["changes", "competing"],
     "without_changes": "single",
 }
 

@@ -12,7 +12,7 @@ DECLARATION = {
         "epochs": {"type": "integer", "minimum": 1, "examples": [1]},
     },
     "stackable": False,  # memories differ in size, and so do their epochs
-    "looks": False,
+    "uses_batch": False,
     "repeats": ["epochs"],
 }
 

@@ -12,7 +12,7 @@ DECLARATION = {
         "ridge": {"type": "number", "exclusiveMinimum": 0, "examples": [0.001]},
         "write": {"enum": ["uniform", "ring"], "examples": ["ring"]},
     },
-    "looks_at": ["changes", "tasks", "competing"],
+    "uses": ["changes", "tasks", "competing"],
     "memory_of_classes": True,
     "tasks_once": True,
 }

@@ -20,9 +20,9 @@ DECLARATION = {
         "generator_learning_rate": {"type": "number", "exclusiveMinimum": 0, "examples": [0.001]},
         "new_share": {"enum": ["half", "by_tasks"], "examples": ["half", "by_tasks"]},
     },
-    "looks_at": ["changes", "competing"],
+    "uses": ["changes", "competing"],
     "needs": {"scaling": ["unit"]},
-    "where": {"new_share": {"by_tasks": {"looks_at": ["changes", "tasks", "competing"]}}},
+    "where": {"new_share": {"by_tasks": {"uses": ["changes", "tasks", "competing"]}}},
 }
 
 

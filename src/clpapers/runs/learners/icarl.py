@@ -34,9 +34,9 @@ DECLARATION = {
         "space": {"enum": ["features", "logits"], "examples": ["features", "logits"]},
         "exemplars": {"enum": ["batch", "task"], "examples": ["batch", "task"]},
     },
-    "looks_at": ["changes", "competing"],
+    "uses": ["changes", "competing"],
     "stackable": False,  # classes differ in their number of exemplars, and so do seeds
-    "where": {"exemplars": {"task": {"looks_at": ["changes", "tasks", "competing"]}}},
+    "where": {"exemplars": {"task": {"uses": ["changes", "tasks", "competing"]}}},
 }
 
 BLOCK = 1000  # images that pass the net together outside of training

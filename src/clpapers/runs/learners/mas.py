@@ -11,7 +11,7 @@ DECLARATION = {
         "per": {"enum": ["batch", "item"], "examples": ["batch"]},
         "reset": {"type": "boolean", "examples": [True]},
     },
-    "looks_at": ["changes", "competing"],
+    "uses": ["changes", "competing"],
     "without_changes": "single",
 }
 

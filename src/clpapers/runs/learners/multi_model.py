@@ -19,7 +19,7 @@ DECLARATION = {
             "examples": [{"1": 8, "2": 4}],
         }
     },
-    "looks_at": ["tasks", "competing"],
+    "uses": ["tasks", "competing"],
     "by_tasks": ["widths"],
     "answers_by_task": True,
     "stackable": False,  # each seed sends another number of items to each model

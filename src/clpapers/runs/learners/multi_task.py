@@ -7,7 +7,7 @@ from clpapers.randomness import generator
 from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.runs.losses import cross_entropy
 
-DECLARATION = {"options": {}, "keeps": "all tasks at once", "looks": False}
+DECLARATION = {"options": {}, "keeps": "all tasks at once", "uses_batch": False}
 
 
 class MultiTask(Learner):

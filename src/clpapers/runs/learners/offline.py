@@ -14,7 +14,7 @@ DECLARATION = {
         "batch": {"type": "integer", "minimum": 1, "examples": [7]},
     },
     "keeps": "all items so far",
-    "looks": False,
+    "uses_batch": False,
     "own_nets": True,
     "repeats": ["epochs"],
 }

@@ -7,7 +7,7 @@ from clpapers.runs.nets.progressive import Heights, Tower
 
 DECLARATION = {
     "options": {},
-    "looks_at": ["changes", "tasks", "competing"],
+    "uses": ["changes", "tasks", "competing"],
     "needs": {"budget.optimizer": ["sgd"], "net.name": ["mlp", "resnet18_reduced", "resnet18"]},
     "tasks_once": True,
     "answers_by_task": True,

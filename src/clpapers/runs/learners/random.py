@@ -8,7 +8,7 @@ import torch
 from clpapers.randomness import generator
 from clpapers.runs.learner import Learner, Observed
 
-DECLARATION = {"options": {}, "guesses": True, "looks": False, "own_nets": True}
+DECLARATION = {"options": {}, "guesses": True, "uses_batch": False, "own_nets": True}
 
 
 class Random(Learner):

@@ -6,10 +6,10 @@ from clpapers.runs.learners.random import Random
 
 DECLARATION = {
     "options": {},
-    "looks_at": ["tasks"],
+    "uses": ["tasks"],
     "answers_by_task": True,
     "guesses": True,
-    "looks": False,
+    "uses_batch": False,
     "own_nets": True,
 }
 

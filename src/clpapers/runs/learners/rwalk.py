@@ -13,7 +13,7 @@ DECLARATION = {
         "decay": {"type": "number", "exclusiveMinimum": 0, "maximum": 1, "examples": [0.9]},
         "published": {"type": "boolean", "examples": [False]},
     },
-    "looks_at": ["changes", "competing"],
+    "uses": ["changes", "competing"],
     "without_changes": "single",
 }
 

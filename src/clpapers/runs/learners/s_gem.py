@@ -10,7 +10,7 @@ from clpapers.runs.learners.a_gem import closest
 
 DECLARATION = {
     "options": {"write": {"enum": ["uniform", "ring"], "examples": ["uniform"]}},
-    "looks_at": ["tasks", "competing"],
+    "uses": ["tasks", "competing"],
     "memory_of_classes": True,
     "tasks_once": True,
 }

@@ -12,7 +12,7 @@ DECLARATION = {
         "gradient": {"enum": ["whole", "task"], "examples": ["whole", "task"]},
         "clip": {"type": "boolean", "examples": [False, True]},
     },
-    "looks_at": ["changes", "competing"],
+    "uses": ["changes", "competing"],
     "without_changes": "single",
 }
 

@@ -4,7 +4,7 @@ import torch
 
 from clpapers.runs.learner import Learner, Observed
 
-DECLARATION = {"options": {}, "looks_at": ["competing"]}
+DECLARATION = {"options": {}, "uses": ["competing"]}
 
 
 class Single(Learner):

@@ -16,7 +16,7 @@ DECLARATION = {
         "prediction_samples": {"type": "integer", "minimum": 1, "examples": [5]},
         "prior_weight": {"type": "number", "minimum": 0, "examples": [1]},
     },
-    "looks_at": ["competing"],
+    "uses": ["competing"],
     "needs": {"net.name": ["mlp"], "budget.batch": ["task"]},
     "own_nets": True,
     "measures": ["gradients"],

@@ -23,7 +23,7 @@ DECLARATION = {
         "coreset_epochs": {"type": "integer", "minimum": 1, "examples": [2]},
         "prior": {"enum": ["previous", "standard"], "examples": ["previous", "standard"]},
     },
-    "looks_at": ["competing"],
+    "uses": ["competing"],
     "needs": {"net.name": ["mlp"], "budget.batch": ["task"]},
     "own_nets": True,
     "repeats": ["epochs", "coreset_epochs"],

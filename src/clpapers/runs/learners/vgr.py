@@ -37,7 +37,7 @@ DECLARATION = {
             ],
         },
     },
-    "looks_at": ["competing"],
+    "uses": ["competing"],
     "needs": {"scaling": ["unit"], "budget.batch": ["task"], "net.name": ["mlp"]},
     "own_nets": True,
     "measures": ["trace"],
