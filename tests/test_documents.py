@@ -54,6 +54,7 @@ def test_every_link_and_picture_leads_to_a_file(page):
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_every_path_of_the_project_exists(page):
     words = {word.strip("`,;:()\"'") for span in code(page) for word in span.split()}
+    words = {re.sub(r":\d+$", "", word) for word in words}  # a line of a file
     paths = {word for word in words if re.match(rf"({FOLDERS})/", word) and not PLACEHOLDER.search(word)}
     assert [path for word in paths for path in expanded(word) if not (ROOT / path).exists()] == []
 

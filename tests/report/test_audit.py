@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from clpapers import cli, jobs, provenance
+from clpapers.config.refusals import ConfigError
 from clpapers.report.audit import FAILURE, WARNING, Finding, as_json, audit, findings, fitting, text
 
 MINI = Path("results/mini")
@@ -82,7 +83,8 @@ def test_the_claims_of_a_plan_are_read_once(here, monkeypatch):
     plan, asked = fitting("mini"), []
     monkeypatch.setattr(jobs.claim_grammar, "read", lambda *given: asked.append(given) or {})
     for paper in ("stf", "rules"):
-        assert jobs.of(plan, MINI / f"targets/{paper}/claims.csv") is None
+        with pytest.raises(ConfigError, match=f"no claims of '{paper}'"):
+            jobs.of(plan, MINI / f"targets/{paper}/claims.csv")
     assert len(asked) == 1
 
 

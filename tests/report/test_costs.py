@@ -12,6 +12,7 @@ import pytest
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
+from clpapers.provenance import ProvenanceError
 from clpapers.report import costs, rehearsals
 from clpapers.report.costs import Counts, Kind, Row, Sizes, Table
 from clpapers.runs import rehearsal
@@ -28,6 +29,16 @@ def plan():
 @pytest.fixture(scope="module")
 def everything():
     return Plan("smoke", all_papers())
+
+
+@pytest.fixture(autouse=True)
+def nothing_finished(monkeypatch):
+    """Whatever is built where the tests run."""
+
+    def refuse(path):
+        raise ProvenanceError(f"{path}: no record")
+
+    monkeypatch.setattr(costs, "read_record", refuse)
 
 
 def of_every_kind(plan, **values):

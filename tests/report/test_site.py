@@ -306,7 +306,7 @@ def test_a_run_that_was_edited_is_named(built, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--out", "results/mini/targets/index.html"], "the report's first page is results/mini/report/index.html"),
+        (["--out", "results/mini/targets/index.html"], "results/mini/targets/index.html: no job of config/ makes it"),
         (["--out", "results/mini/report/index.html", "--papers", "maxi"], "'maxi' is not one of"),
         (["--out", "results/smoke/report/index.html", "--papers", "mini"], "table1.csv: no such file"),
     ],
