@@ -19,9 +19,9 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from clpapers.runs import learners, loop, nets
-from clpapers.runs.course import course
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
+from clpapers.runs.scenario import scenario
 from clpapers.streams.orders import NO_BOUNDARIES, NO_TRANSFORMS
 from clpapers.streams.stream import Stream
 
@@ -93,8 +93,8 @@ def learner(net: str, method: str, data: loop.Data, streams: np.ndarray, device:
     spec = cell(net, method)
     images = Images(data.train_x, "symmetric", device, torch.float32)
     given = (stream(indices, seed) for seed, indices in enumerate(streams))
-    courses = [course(spec, each, data.train_y, data.test_y, data.classes) for each in given]
-    return learners.create(spec["learner"], loop._setting(spec, data, courses, images))
+    scenarios = [scenario(spec, each, data.train_y, data.test_y, data.classes) for each in given]
+    return learners.create(spec["learner"], loop._setting(spec, data, scenarios, images))
 
 
 def planning(net: str, method: str, device: torch.device, steps: int = 1000) -> float:

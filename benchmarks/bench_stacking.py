@@ -52,8 +52,8 @@ def stack_size(net: str, device: torch.device) -> int:
     streams = {seed: stream(np.arange(10), seed) for seed in range(20)}
     sizes = []
 
-    def train_stack(cell, data, courses, device, checkpoint):
-        sizes.append(len(courses))
+    def train_stack(cell, data, scenarios, device, checkpoint):
+        sizes.append(len(scenarios))
         return []
 
     with mock.patch.object(loop, "_train_stack", train_stack):

@@ -17,10 +17,10 @@ DECLARATION = {
         "strength": {"type": "number", "minimum": 0, "examples": [1.0, 2.0]},
         "loss": {"type": "object", "examples": [{"name": "mse"}]},
     },
-    "looks_at": ["changes"],
+    "uses": ["changes"],
     "needs": {"budget.optimizer": ["sgd"]},
-    "looks": False,
-    "where": {"loss.name": {"mse": {"looks_at": ["tasks"], "image_sides": 4}}, "strength": {0: {"tasks_once": True}}},
+    "uses_batch": False,
+    "where": {"loss.name": {"mse": {"uses": ["tasks"], "image_sides": 4}}, "strength": {0: {"tasks_once": True}}},
 }
 
 nowhere.to(be, found)
@@ -37,18 +37,18 @@ def file(tmp_path):
 def test_a_file_anywhere_is_read_and_never_executed(file):
     method = read(file)
     assert method.name == "method"
-    assert method.looks_at == ["changes"]
+    assert method.uses == ["changes"]
     assert method.needs == {"budget.optimizer": ["sgd"]}
-    assert (method.looks, method.stackable, method.without_changes) == (False, True, None)
+    assert (method.uses_batch, method.stackable, method.without_changes) == (False, True, None)
 
 
 def test_an_options_value_may_decide_what_is_declared(file):
     method = read(file)
     given = method.given({"strength": 1, "loss": {"name": "mse"}})
-    assert (given.looks_at, given.image_sides, given.tasks_once) == (["tasks"], 4, False)
+    assert (given.uses, given.image_sides, given.tasks_once) == (["tasks"], 4, False)
     given = method.given({"strength": 0, "loss": {"name": "bce"}})
-    assert (given.looks_at, given.image_sides, given.tasks_once) == (["changes"], 1, True)
-    assert method.given({"strength": {"samples": 3}, "loss": "mse"}).looks_at == ["changes"]
+    assert (given.uses, given.image_sides, given.tasks_once) == (["changes"], 1, True)
+    assert method.given({"strength": {"samples": 3}, "loss": "mse"}).uses == ["changes"]
 
 
 def test_examples_are_complete_options(file):
@@ -62,19 +62,19 @@ def test_examples_are_complete_options(file):
     ("old", "new", "told"),
     [
         ("DECLARATION =", "DECLARATIONS =", ":1: "),
-        ('"looks": False', '"looks": no', ":12: DECLARATION['looks']: no literal; write a text, "),
-        ('"looks": False', '"looks": "no"', ":12: DECLARATION['looks']: 'no' is not of type 'boolean'; write "),
-        ('"looks": False', '"looks_at": []', ":12: DECLARATION: 'looks_at' stands twice"),
-        ('"looks": False', '"stacks": False', ":5: DECLARATION: Additional properties are not allowed ('stacks' was "
-         "unexpected); it takes looks_at, "),
-        ('["changes"]', '["change"]', ":10: DECLARATION['looks_at'][0]: 'change' is not one of ['changes', 'tasks', "),
+        ('"uses_batch": False', '"uses_batch": no', ":12: DECLARATION['uses_batch']: no literal; write a text, "),
+        ('"uses_batch": False', '"uses_batch": "no"', ":12: DECLARATION['uses_batch']: 'no' is not of type "),
+        ('"uses_batch": False', '"uses": []', ":12: DECLARATION: 'uses' stands twice"),
+        ('"uses_batch": False', '"stacks": False', ":5: DECLARATION: Additional properties are not allowed ('stacks' "
+         "was unexpected); it takes uses, "),
+        ('["changes"]', '["change"]', ":10: DECLARATION['uses'][0]: 'change' is not one of ['changes', 'tasks', "),
         ('["sgd"]', '"sgd"', ":11: DECLARATION['needs']['budget.optimizer']: 'sgd' is not of type 'array'; write "),
         ('"number"', '"numbers"', ":7: DECLARATION['options']['strength']['type']: "),
         (', "examples": [1.0, 2.0]', "", ":7: DECLARATION['options']['strength']: 'examples' is a required property"),
-        ('"looks": False,', "**{},", ":12: DECLARATION[{}]: no literal"),
+        ('"uses_batch": False,', "**{},", ":12: DECLARATION[{}]: no literal"),
         ('["changes"],', '["changes"]', ":10: not Python: "),
-        ('"looks": False', '"looks": "\0"', ":1: not Python: "),
-        ('"looks": False', f'"looks": {"[" * 500}', ":12: not Python: "),
+        ('"uses_batch": False', '"uses_batch": "\0"', ":1: not Python: "),
+        ('"uses_batch": False', f'"uses_batch": {"[" * 500}', ":12: not Python: "),
         ('DECLARATION = {', 'DECLARATION = 1 + {', ":5: DECLARATION["),
         ('{0: {"tasks_once": True}}', '{0: {"where": {}}}', ":13: DECLARATION['where']['strength'][0]: "),
     ],

@@ -15,7 +15,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.schemas import schema
 from clpapers.config.settings import all_papers
 from clpapers.report.desiderata import table
-from clpapers.runs.course import course, views
+from clpapers.runs.scenario import restrictions_at_test, scenario
 from clpapers.streams import orders
 from clpapers.streams.restrictions import RESTRICTIONS
 from clpapers.targets import curves, notes
@@ -175,11 +175,11 @@ def test_what_is_said_of_masks_is_what_they_do(order, oracle):
     stream = orders.make(order, train_y, 0, 4)
     for train, test in {(restriction.train, restriction.test) for restriction in RESTRICTIONS.values()}:
         spec = cell(order, oracle=oracle, train=train)
-        made = course(spec, stream, train_y, test_y, 4)
+        made = scenario(spec, stream, train_y, test_y, 4)
         heads = made.masks is not None and not made.masks.all()
         heads |= order is OVERLAPPING  # whose outputs are the tasks' own
         assert verdict("B", order, oracle=oracle, train=train) == (desiderata.HEADS if heads else desiderata.YES)
-        mask = views(spec, made).get(test)
+        mask = restrictions_at_test(spec, made).get(test)
         known = mask is not None and not mask.all()
         found = verdict("C", order, oracle=oracle, train=train, view=test)
         assert found == (desiderata.KNOWN if known else desiderata.YES)
@@ -321,7 +321,7 @@ def declared(name, letter, **factors):
         shown = {k: v["name"] if isinstance(v, dict) else v for k, v in levels.items()}
         if all(shown[factor] == level for factor, level in factors.items()):
             facts = PLAN.datasets[each.spec["dataset"]]
-            found.add(desiderata.verdicts(each.spec, each.view, made.spec["metrics"], facts)[letter])
+            found.add(desiderata.verdicts(each.spec, each.test_restriction, made.spec["metrics"], facts)[letter])
     return found
 
 

@@ -11,7 +11,7 @@ import torch
 
 from clpapers.config.plan import Plan
 from clpapers.runs import loop
-from clpapers.runs.course import course, views
+from clpapers.runs.scenario import restrictions_at_test, scenario
 from clpapers.streams import orders
 
 ROOT = Path(__file__).parents[1]
@@ -84,9 +84,9 @@ def _simulated(cell):
 
 def within_task(spec, given, stream):
     """view → the expected accuracy of a guess among the competing classes of the task that an item is said to have."""
-    c = course(spec, stream, given.train_y, given.test_y, given.classes)
-    held = c.tasks.may_hold[c.tasks.test]
-    masks = views(spec, c)
+    c = scenario(spec, stream, given.train_y, given.test_y, given.classes)
+    held = c.tasks.task_classes[c.tasks.test]
+    masks = restrictions_at_test(spec, c)
     return {view: np.mean(1 / (held if m is None else held & m).sum(axis=1)) for view, m in masks.items()}
 
 
@@ -111,7 +111,10 @@ def test_expected_accuracy_is_the_printed_one(target):
         if place in printed(target):
             value, bracket = printed(target)[place]
             _, expected = simulated(cell)
-            assert abs(100 * expected[cell.view] - value) <= 3 * bracket + 0.005 + 1e-9, (place, expected[cell.view])
+            assert abs(100 * expected[cell.test_restriction] - value) <= 3 * bracket + 0.005 + 1e-9, (
+                place,
+                expected[cell.test_restriction],
+            )
             compared += 1
     assert compared == CELLS[target]
 

@@ -1,4 +1,4 @@
-"""The catalogue of methods: what each learner's file declares, read without importing it. Imports nothing heavy."""
+"""The catalogue of methods: the declarations of the learners' files, read without importing them or torch."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ NAME = "DECLARATION"
 
 
 class DeclarationError(Exception):
-    """A learner's file that declares nothing, or not in the right form; one line: file, line, key, value, remedy."""
+    """A learner's declaration is missing or malformed; one line: file, line, key, value, remedy."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Method:
-    """What the pipeline needs to know of a method. A learner's file says it in `DECLARATION`, a literal.
+    """A method's declaration, which its learner's file gives as the literal `DECLARATION`.
 
-    name: that of its file.
-    options: of each option its JSON Schema, with `examples` for the tests. A complete cell gives every option.
-    looks_at: what it looks at of an oracle and a restriction: when the task `changes`, the `tasks` of items, and the
-        classes `competing` in training. What a learner does not look at is no part of its cell.
-    needs: what it needs of a cell: by dotted key, the values that will do.
+    name: the file's.
+    options: each option's JSON Schema, with `examples` for the tests. A complete cell gives every option.
+    uses: the parts of oracle and restriction that it uses: when the task `changes`, the `tasks` of items, the
+        classes `competing` in training. Unused parts are left out of its cells.
+    needs: requirements on a cell: dotted key → values that will do.
     image_sides: images' heights and widths must be multiples of this.
     memory_of_classes: whether its memory needs room for an item of each class of each task.
     by_tasks: its options that are mappings by the number of tasks.
-    tasks_once: whether it needs tasks that come once, since it keeps something of each.
-    without_changes: the method, of no options, that it is as long as the task never changes.
-    measures: keys of a cell's `evaluation` that only some methods know how to measure, and this one does.
-    answers_by_task: whether it answers an item by what belongs to the item's task alone.
-    keeps: which old data it keeps and learns again and again, in a few words.
+    tasks_once: whether tasks must come once, since it keeps something of each.
+    without_changes: the method without options that it equals as long as the task never changes.
+    measures: optional keys of a cell's `evaluation` that it can measure.
+    answers_by_task: whether it answers an item with parts that belong to the item's task alone.
+    keeps: the old data that it keeps learning from, in a few words.
     guesses: whether it trains nothing.
-    repeats: its options, dotted, that a step or the preparation of a test takes longer in proportion to.
-    counts_items: its options, dotted, that count items of the stream; a rehearsal shrinks them with it.
-    grows: whether its steps or answers take the longer, the more items it has learnt.
+    repeats: dotted options to which the time of a step, or of preparing a test, is proportional.
+    counts_items: dotted options that count items of the stream; a rehearsal shrinks them with it.
+    grows: whether its steps or answers take longer, the more items it has learnt.
     stackable: whether the seeds of a job train as one tensor program; if not, they follow one another.
-    looks: whether a step looks at the stream batch itself; if not, the batch is not even gathered.
-    answers_first: whether a step that looks at the stream batch predicts its classes before it learns it.
+    uses_batch: whether a step uses the stream batch itself; if not, the batch is not gathered.
+    answers_first: whether a step that uses the stream batch predicts its classes before learning it.
     own_nets: whether the learner makes its nets itself, instead of one net of the cell's kind.
-    where: what is declared differently where an option has some value: dotted option → value → declaration.
+    where: declarations that replace these for some value of an option: dotted option → value → declaration.
     """
 
     name: str
     options: dict[str, dict]
-    looks_at: list[str] = dataclasses.field(default_factory=list)
+    uses: list[str] = dataclasses.field(default_factory=list)
     needs: dict[str, list] = dataclasses.field(default_factory=dict)
     image_sides: int = 1
     memory_of_classes: bool = False
@@ -64,13 +64,13 @@ class Method:
     counts_items: list[str] = dataclasses.field(default_factory=list)
     grows: bool = False
     stackable: bool = True
-    looks: bool = True
+    uses_batch: bool = True
     answers_first: bool = True
     own_nets: bool = False
     where: dict[str, dict] = dataclasses.field(default_factory=dict)
 
     def given(self, options: Mapping) -> Method:
-        """The method as it is with these options, `where` applied."""
+        """The method with these options, `where` applied."""
         changed = {}
         for key, cases in self.where.items():
             value = options
@@ -88,12 +88,12 @@ class Method:
 
 @functools.cache
 def methods() -> dict[str, Method]:
-    """Every method by name. Raises `DeclarationError` for the first file whose declaration is not right."""
+    """Every method by name. Raises `DeclarationError` for the first malformed declaration."""
     return {file.stem: read(file) for file in sorted(LEARNERS.glob("[a-z]*.py"))}
 
 
 def of(learner: Mapping) -> Method:
-    """The method of a cell's `learner`, as it is with the options there."""
+    """The method of a cell's `learner`, with the options there."""
     return methods()[learner["name"]].given(learner)
 
 
@@ -102,7 +102,7 @@ def read(file: Path) -> Method:
     try:
         text = file.read_text(encoding="utf-8")
         ends = re.search(rf"^{NAME} = .*?^\}}$", text, re.DOTALL | re.MULTILINE)
-        tree = ast.parse(text[: ends.end()] if ends else text)  # what follows need not be parsed to know the method
+        tree = ast.parse(text[: ends.end()] if ends else text)  # the rest need not be parsed
     except OSError as error:
         raise DeclarationError(f"{file}: {error.strerror}") from None
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -135,7 +135,7 @@ def read(file: Path) -> Method:
 
 
 def _line(node: ast.expr, path: Iterable) -> int:
-    """The line of what stands at a path of keys and places in a literal."""
+    """The line of the value at a path of keys and indices in a literal."""
     line = node.lineno
     for part in path:
         if isinstance(node, ast.Dict):
@@ -150,7 +150,7 @@ def _line(node: ast.expr, path: Iterable) -> int:
 _TEXTS = {"type": "array", "items": {"type": "string"}, "description": "write a list of texts"}
 _FLAG = {"type": "boolean", "description": "write True or False"}
 _FIELDS = {
-    "looks_at": {
+    "uses": {
         "type": "array",
         "items": {"enum": ["changes", "tasks", "competing"]},
         "description": "write a list of changes, tasks, competing",
@@ -167,20 +167,7 @@ _FIELDS = {
     "repeats": _TEXTS,
     "counts_items": _TEXTS,
     "keeps": {"type": "string", "description": "write in a few words what is kept"},
-    **dict.fromkeys(
-        (
-            "memory_of_classes",
-            "tasks_once",
-            "answers_by_task",
-            "guesses",
-            "grows",
-            "stackable",
-            "looks",
-            "answers_first",
-            "own_nets",
-        ),
-        _FLAG,
-    ),
+    **{field.name: _FLAG for field in dataclasses.fields(Method) if field.type == "bool"},
 }
 _FORM = jsonschema.Draft202012Validator(
     {
@@ -211,6 +198,6 @@ _FORM = jsonschema.Draft202012Validator(
         },
     }
 )
-_SCHEMAS = jsonschema.Draft7Validator(  # whose keywords are the later ones', and which takes a third of the time
+_SCHEMAS = jsonschema.Draft7Validator(  # has the keywords of later drafts, and takes a third of their time
     {"properties": {"options": {"additionalProperties": jsonschema.Draft7Validator.META_SCHEMA}}}
 )

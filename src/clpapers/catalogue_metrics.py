@@ -1,8 +1,8 @@
-"""The metrics, measures and renderers that there are, as their own files declare them; read there, never imported.
+"""The catalogue of metrics, measures and renderers: their files' declarations, read without importing them or pandas.
 
-A module of `metrics/` that has a function `measure` declares `MEASURE` and, if it makes any, `METRICS`; a module of
-`targets/` that has a function `render` declares `RENDERER`. Each is a literal, so that configuration and Snakemake know
-them without importing pandas. `Measure`, `Metric` and `Renderer` say which keys a literal may have.
+A module of `metrics/` with a function `measure` declares `MEASURE` and, if it makes metrics, `METRICS`; a module of
+`targets/` with a function `render` declares `RENDERER`. Each is a literal with the keys of `Measure`, `Metric` or
+`Renderer`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ PACKAGE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Metric:
-    """What is known of a metric.
+    """The declaration of a metric.
 
-    measure: which makes it. unit: of its values, `%` for shares of 100; empty for pure numbers. better: `larger` or
-    `smaller`; None where neither is. competing: between which classes an item is answered: those of the item's `task`,
-    those that the restriction at `test` leaves, those that compete in `training`, or `all`; `none` where no item is
-    answered. over: what a curve runs along; None for a scalar. needs: keys that a target with this metric must have.
+    measure: the one that makes it. unit: of its values; empty for pure numbers. better: `larger`, `smaller` or None.
+    competing: the classes among which an item is answered: those of its `task`, those that the restriction at `test`
+    leaves, those that compete in `training`, or `all`; `none` if no item is answered. over: the axis of a curve; None
+    for a scalar. needs: keys that a target with this metric must have.
     """
 
     name: str
@@ -37,12 +37,12 @@ class Metric:
 
 @dataclass(frozen=True)
 class Measure:
-    """What a measure makes, and what it asks of a target.
+    """The declaration of a measure.
 
-    metrics: those that it makes, by name. named_by: the target's key that names those wanted; None where it makes them
-    all. takes_from: measures whose scalars it makes as well. needs: keys that a target must have. rules: JSON Schema of
-    keys of the target. cells: dotted keys that must be numbers in each cell. beside: what it is given beside a result
-    or a stream (see `metrics.inputs`). searches: whether it is given selections instead of results.
+    metrics: its own, by name. named_by: the target's key that names the metrics to make; None if all are made.
+    takes_from: measures whose scalars it makes as well. needs: keys that a target must have. rules: JSON Schema of the
+    target's keys. cells: dotted keys that must be numbers in each cell. beside: its inputs beside a result or a stream
+    (see `metrics.inputs`). searches: whether its inputs are selections.
     """
 
     name: str
@@ -64,10 +64,10 @@ class Measure:
 
 @dataclass(frozen=True)
 class Renderer:
-    """What a renderer draws, and what it asks of a target.
+    """The declaration of a renderer.
 
-    draws: `table` or `figure`. needs, rules: as of a measure. head: which every net must have that it draws.
-    prints: whether it is given the paper's own lines as well.
+    draws: `table` or `figure`. needs, rules: as of a measure. head: the head that the target's nets must have.
+    prints: whether the paper's own lines are an input.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Renderer:
 
 
 def _declared(folder: str, name: str) -> dict[str, dict]:
-    """The literals called `name`, or `METRICS`, of the modules of a folder that have one of that name, by module."""
+    """By module of a folder that assigns `name`: the literals of that name and of `METRICS`."""
     found = {}
     for file in sorted((PACKAGE / folder).glob("[a-z]*.py")):
         text = file.read_text(encoding="utf-8")
@@ -124,13 +124,13 @@ def metrics_of(target: Mapping) -> list[str]:
 
 
 def _refused(other: Measure, measure: Measure) -> dict:
-    """The rule that none of another measure's metrics is asked of a measure."""
+    """The rule that refuses another measure's metrics."""
     foreign = [name for name in other.metrics if name not in measure.allowed]
     return {"not": {"enum": foreign, "description": f"a metric of measure {other.name}, not of {measure.name}"}}
 
 
 def complete(schema: dict) -> None:
-    """Add to the schema of a paper's file which metrics there are, and what each of all these asks of a target."""
+    """Add to the schema of a paper's file the names of all metrics, and each declaration's rules for a target."""
     definitions, selection = schema["$defs"], schema["properties"]["selection"]["properties"]
     definitions["metric"] = {"enum": list(metrics())}
     selection["metric"] = {

@@ -1,7 +1,7 @@
-"""What the papers claim, as tests on metrics: config/claims.yaml in, checked against a plan. Imports nothing heavy.
+"""Reads config/claims.yaml, the papers' claims as tests on metrics, against a plan. Imports nothing heavy.
 
-A claim quotes a sentence and says which numbers decide it. It falls into parts, each one comparison: the claim holds
-where all of them do. `targets.verdicts` decides them.
+A claim quotes a sentence and names the numbers that decide it. It consists of parts, each one comparison, and holds if
+all of them do. `targets.verdicts` decides them.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ FILE = CONFIG / "claims.yaml"
 
 
 def claiming(papers: Collection[str]) -> list[str]:
-    """Those of the papers that have claims, in the order of the file."""
+    """The papers that have claims, in the order of the file."""
     return [paper for paper in read_yaml(FILE) if paper in papers]
 
 
 def read(plan: Plan, originals: Mapping[str, Target]) -> dict[str, list[Claim]]:
-    """The claims of all papers that have any, each resolved into its parts at the plan's scale.
+    """The claims by paper, each resolved into its parts at the plan's scale.
 
-    plan: of all papers. originals: the same papers' targets at the paper's own scale, by name.
+    plan: of all papers. originals: their targets at the scale `paper`, by name.
 
-    Raises `ConfigError` for what the schema refuses and for a claim on numbers that no target has, at any scale. What
-    only this scale leaves out is no error: such a side says that it does not run.
+    Raises `ConfigError` if the schema refuses the file, or if a claim is on numbers that no target has at any scale. A
+    side that only this scale leaves out is no error: its `runs` is False.
     """
     content = read_yaml(FILE)
     validate(content, schema("claims"), FILE)
@@ -81,7 +81,7 @@ class _Reader:
                 yield Part((first, second))
 
     def _coherent(self) -> None:
-        """Refuse keys that do not go with the test."""
+        """Refuse keys that do not fit the test."""
         spec, trend = self.spec, self.spec["test"] in TRENDS
         needed = {"along": trend, "than": not trend, "margin": spec["test"] == "within"}
         for key, due in needed.items():
@@ -93,7 +93,7 @@ class _Reader:
             raise ConfigError(f"{self.at}: of a ratio 'by' must be above 0 and 'margin', a factor, above 1")
 
     def _sides(self, key: str, given: Mapping, other: Mapping | None = None) -> Iterator[Side]:
-        """The sides that `given`, at `key`, describes: one for each of its combinations of levels."""
+        """The sides that `given`, at `key`, describes: one a combination of levels."""
         source = {k: given.get(k, self.spec.get(k)) for k in SOURCE}
         name, wanted = f"{self.paper}/{source['target']}", {k: v for k, v in given.items() if k not in SOURCE}
         if name not in self.targets:
@@ -130,7 +130,7 @@ class _Reader:
             yield Side(name, source["metric"], take, levels, bool(here), cell.get("dataset"), stream)
 
     def _determined(self, key: str, along: str | None, fixed: Mapping, *found: list) -> None:
-        """Refuse levels that leave open which cell is meant."""
+        """Refuse levels that fit several cells."""
         for cells in found:
             for factor in dict.fromkeys(factor for levels, _ in cells for factor in levels):
                 there = list(dict.fromkeys(levels.get(factor) for levels, _ in cells))
@@ -140,7 +140,7 @@ class _Reader:
 
 
 def _cells(target: Target) -> list[tuple[dict, tuple[str, str] | None]]:
-    """What a target measures: flat factors, and the stream where that is one of runs."""
+    """The cells that a target measures: flat factors, and the stream of a run."""
     if target.cells:
         return [(flat(factors), (cell.spec["dataset"], cell.slug)) for factors, cell in target.cells]
     if target.streams:
@@ -155,8 +155,8 @@ def _matching(cells: list, levels: Mapping) -> list:
 def _expanded(cells: list, wanted: Mapping, other: Mapping) -> list[dict]:
     """Every combination of levels that `wanted` names.
 
-    A list stands for each of its levels; `all`, `first` and `last` for those that the cells have together with the
-    other levels, in the grid's order; `others` for those but the level of `other`.
+    A list stands for each of its levels; `all`, `first` and `last` for the levels that cells have together with the
+    other factors' levels, in the grid's order; `others` for all of these but the level of `other`.
     """
     written = {key: value for key, value in wanted.items() if not isinstance(value, list) and value not in WORDS}
     found = [{}]
@@ -185,7 +185,7 @@ WORDS = {
 
 
 def _absent(cells: list, levels: Mapping) -> str:
-    """What to say of levels that no cell has together: the one that none has at all, or all of them."""
+    """The end of the message on levels that no cell combines; it names the level that no cell has, or else all."""
     for factor, level in levels.items():
         there = list(dict.fromkeys(cell[factor] for cell, _ in cells if factor in cell))
         if level not in there:

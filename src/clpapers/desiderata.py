@@ -1,7 +1,7 @@
-"""Which of Farquhar and Gal's five desiderata an experiment meets, derived from its cells (`desiderata`, section 3).
+"""Derives from a target's cells which of Farquhar and Gal's five desiderata it meets (`desiderata`, section 3).
 
-They "ought either to be respected or to be explicitly mentioned as absent": the line that this module makes stands
-under every table and figure of runs. Imports nothing heavy.
+They "ought either to be respected or to be explicitly mentioned as absent": a line on them stands under every table and
+figure of runs. Imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -23,44 +23,43 @@ YES, HEADS, KNOWN = "yes", "no (a head a task)", "no (task known at test)"
 
 
 def line(target, datasets: dict) -> str:
-    """`Desiderata (Farquhar & Gal): A yes; …; E yes (17 tasks).`, from what `declare` says; empty where that is."""
+    """`Desiderata (Farquhar & Gal): A yes; …; E yes (17 tasks).`; empty for a target without runs."""
     phrases = "; ".join(f"{letter}\u00a0{phrase}" for letter, phrase in declare(target, datasets).items())
     return f"Desiderata (Farquhar & Gal): {phrases}." if phrases else ""
 
 
 def declare(target, datasets: dict) -> dict[str, str]:
-    """What a target's runs meet: by letter of `DESIDERATA` a phrase, which says for which of its cells.
+    """By letter of `DESIDERATA`, a phrase on whether a target's cells meet it; empty for a target without runs.
 
-    target: a `config.Target` (not imported, for all renderings depend on this module and some on no other that imports
-        it). What its spec has under `desiderata`, by data set and letter, replaces what is derived.
-    datasets: what config/datasets.yaml says, by name.
-
-    Returns no letter for a target that is made of no runs.
+    target: a `config.model.Target` (not imported, as every rendering depends on this module). Its spec's `desiderata`,
+        by data set and letter, replace derived verdicts.
+    datasets: the content of config/datasets.yaml.
     """
     cells, metrics = target.cells, catalogue_metrics.metrics_of(target.spec)
-    if target.selections:  # points of a grid differ in hyper-parameters only
+    if target.selections:  # a grid's points differ in hyper-parameters only
         cells = [(factors, search.points[0][1]) for factors, search in target.selections]
         metrics = [search.metric for _, search in target.selections]
-    found: dict[str, list[tuple[dict, str]]] = {letter: [] for letter in DESIDERATA if cells}
+    by_letter: dict[str, list[tuple[dict, str]]] = {letter: [] for letter in DESIDERATA if cells}
     for factors, cell in cells:
         dataset = cell.spec["dataset"]
-        derived = verdicts(cell.spec, cell.view, metrics, datasets[dataset])
+        derived = verdicts(cell.spec, cell.test_restriction, metrics, datasets[dataset])
         declared = target.spec.get("desiderata", {}).get(dataset, {})
         for letter, verdict in derived.items():
             if letter in declared:
                 verdict = f"{YES if declared[letter]['met'] else 'no'} ({declared[letter]['because']})"
-            found[letter].append((factors, verdict))
-    return {letter: phrase(_telling(those), target.spec.get("names", {})) for letter, those in found.items()}
+            by_letter[letter].append((factors, verdict))
+    names = target.spec.get("names", {})
+    return {letter: phrase(_without_guesses(pairs), names) for letter, pairs in by_letter.items()}
 
 
 # --- one cell --------------------------------------------------------------------------------------------------
 
 
 def verdicts(cell: dict, view: str, metrics: Iterable[str], facts: dict) -> dict[str, str]:
-    """Of each letter `yes`, `no` or `n/a`, with what there is to say of it in brackets.
+    """By letter `yes`, `no` or `n/a`, with the reason in brackets.
 
-    cell, view: a cell's description, and the restriction that its results are read under (`config.Cell`).
-    metrics: what is measured. facts: `classes` and `train` of the data set, from config/datasets.yaml.
+    cell, view: a cell's description, and its restriction at test. metrics: names of the target's metrics.
+    facts: `classes` and `train` of the data set, from config/datasets.yaml.
     """
     tasks = number_of_tasks(cell["order"], facts)
     return {
@@ -68,15 +67,14 @@ def verdicts(cell: dict, view: str, metrics: Iterable[str], facts: dict) -> dict
         "B": _shared_head(cell),
         "C": _no_labels_at_test(cell, view, metrics),
         "D": _no_retraining(cell, facts),
-        "E": "n/a (no tasks)" if tasks is None else "no (one task)" if tasks == 1 else _more_than_two(tasks),
+        "E": _more_than_two(tasks),
     }
 
 
 def number_of_tasks(order: dict, facts: dict) -> int | None:
-    """How many tasks there are in a stream: parts each drawn from one distribution, as section 2 defines them.
+    """Number of a stream's tasks, parts drawn from one distribution each (section 2); 1 if it is stationary.
 
-    A stationary stream is one. None where the distribution drifts (`stf`) or follows a recording (`instances`), so that
-    there is none.
+    None where the distribution drifts (`stf`) or follows a recording (`instances`).
     """
     if order["name"] in ("stf", "instances"):
         return None
@@ -85,8 +83,10 @@ def number_of_tasks(order: dict, facts: dict) -> int | None:
     return len(facts["classes"]) if order["name"] == "dominant" else order["tasks"]
 
 
-def _more_than_two(tasks: int) -> str:
-    return f"{YES if tasks > 2 else 'no'} ({tasks} tasks)"
+def _more_than_two(tasks: int | None) -> str:
+    if tasks is None:
+        return "n/a (no tasks)"
+    return "no (one task)" if tasks == 1 else f"{YES if tasks > 2 else 'no'} ({tasks} tasks)"
 
 
 def _resemblance(order: dict, tasks: int | None) -> str:
@@ -105,7 +105,7 @@ def _shared_head(cell: dict) -> str:
 
 
 def _trains_by_task(cell: dict) -> bool:
-    """Whether classes of different tasks do not compete in training."""
+    """Whether only classes of one task compete in training."""
     rule, order = cell["restriction"]["train"], cell["order"]
     if rule == "present":
         return order["name"] in CLASS_CHUNKS
@@ -124,7 +124,7 @@ def _no_labels_at_test(cell: dict, view: str, metrics: Iterable[str]) -> str:
         "all": False,
     }
     routed = catalogue.of(cell["learner"]).answers_by_task and _names_tasks(oracle, order)
-    return KNOWN if routed or any(restricting[which] for which in competing) else YES
+    return KNOWN if routed or any(restricting[classes] for classes in competing) else YES
 
 
 def _no_retraining(cell: dict, facts: dict) -> str:
@@ -138,48 +138,48 @@ def _no_retraining(cell: dict, facts: dict) -> str:
 
 
 def _groups_classes(oracle: dict, order: dict) -> bool:
-    """Whether an oracle's tasks are groups of the classes, so that they can restrict which compete."""
+    """Whether an oracle's tasks are groups of classes, so that they can restrict which compete."""
     if oracle["name"] == "split":
         return oracle["tasks"] > 1
     return oracle["name"] == "dominant_tasks" or (oracle["name"] == "chunks" and order["name"] in CLASS_CHUNKS)
 
 
 def _names_tasks(oracle: dict, order: dict) -> bool:
-    """Whether an oracle tells an item's task; a random identifier tells nothing of it."""
+    """Whether an oracle tells an item's task; a random identifier does not."""
     return _groups_classes(oracle, order) or oracle["name"] == "chunks"
 
 
 def _restricts(view: str, cell: dict) -> bool:
-    """Whether a view (`runs.course.views`) lets some classes compete only."""
-    named, _, partition = view.rpartition("/")
+    """Whether a restriction at test lets only some classes compete."""
+    name, _, partition = view.rpartition("/")
     if partition == "data":
         return cell["order"]["name"] in CLASS_CHUNKS
-    oracle = cell["evaluation"]["oracles"][named] if named else cell["oracle"]
+    oracle = cell["evaluation"]["oracles"][name] if name else cell["oracle"]
     return partition != "none" and _groups_classes(oracle, cell["order"])
 
 
 # --- all cells in one phrase -------------------------------------------------------------------------------------
 
 
-def _telling(pairs: list[tuple[dict, str]]) -> list[tuple[dict, str]]:
-    """Without the guesses, beside which something is trained: they say nothing of the experiment's head."""
+def _without_guesses(pairs: list[tuple[dict, str]]) -> list[tuple[dict, str]]:
+    """The pairs of cells that train something, if any: a guess has no output head."""
     return [each for each in pairs if each[1] != "n/a (nothing is trained)"] or pairs
 
 
 def phrase(pairs: list[tuple[dict, str]], names: dict[str, str]) -> str:
     """The verdicts on a grid's cells, each with the cell's factors, in one phrase: `yes, but no (why) for SINGLE`.
 
-    Or level by level of a factor, `MNIST: yes / CIFAR: no, but yes for SINGLE`, where that is shorter or exceptions are
-    no product of levels. `names`: how levels are called.
+    Or level by level of a factor, `MNIST: yes / CIFAR: no, but yes for SINGLE`, if that is shorter or exceptions are
+    no product of levels. `names`: display names of levels.
     """
     every, count = [factors for factors, _ in pairs], Counter(verdict for _, verdict in pairs)
     usual, *others = sorted(count, key=lambda verdict: (-count[verdict], not verdict.startswith(YES)))
     boxes = {other: _box([factors for factors, verdict in pairs if verdict == other], every, names) for other in others}
     if not others:
         return usual
-    found = []
+    phrases = []
     if all(boxes.values()):
-        found.append(usual + "".join(f", but {other} for {where}" for other, where in boxes.items()))
+        phrases.append(usual + "".join(f", but {other} for {where}" for other, where in boxes.items()))
     for factor in every[0]:
         by_phrase: dict[str, list] = {}
         levels = _levels(every, factor)
@@ -187,12 +187,12 @@ def phrase(pairs: list[tuple[dict, str]], names: dict[str, str]) -> str:
             text = phrase([each for each in pairs if each[0][factor] == level], names)
             by_phrase.setdefault(f"[{text}]" if " / " in text else text, []).append(level)
         if by_phrase:
-            found.append(" / ".join(f"{_called(those, names)}: {text}" for text, those in by_phrase.items()))
-    return min(found, key=len)
+            phrases.append(" / ".join(f"{_listed(levels, names)}: {text}" for text, levels in by_phrase.items()))
+    return min(phrases, key=len)
 
 
 def _box(cells: list[dict], every: list[dict], names: dict[str, str]) -> str | None:
-    """What some of all `every` cells have in common and the others have not: `ER, ACE on MNIST`; None if nothing."""
+    """The levels that `cells` share and no other of `every` cell has: `ER, ACE on MNIST`; None if there are none."""
     shared = {factor: _levels(cells, factor) for factor in cells[0]}
 
     def apart(factors: list[str]) -> bool:
@@ -204,23 +204,23 @@ def _box(cells: list[dict], every: list[dict], names: dict[str, str]) -> str | N
     for factor in sorted(shared, key=lambda factor: -len(shared[factor])):
         fewer = [each for each in telling if each != factor]
         telling = fewer if apart(fewer) else telling
-    parts = [_called(shared[factor], names) for factor in telling]
+    parts = [_listed(shared[factor], names) for factor in telling]
     if len(telling) == 1:
         others = [level for level in _levels(every, telling[0]) if level not in shared[telling[0]]]
-        parts = [min(parts[0], f"all but {_called(others, names)}", key=len)]
+        parts = [min(parts[0], f"all but {_listed(others, names)}", key=len)]
     words = ["on" if factor == "dataset" else "with" for factor in telling[1:]]
     return " ".join([parts[0], *(f"{word} {part}" for word, part in zip(words, parts[1:]))])
 
 
 def _levels(cells: list[dict], factor: str) -> list:
-    """The levels of a factor, each once; levels may be blocks, which have no hash."""
-    found: list = []
+    """The levels of a factor, each once; a level may be a mapping, which has no hash."""
+    levels: list = []
     for factors in cells:
-        if factors[factor] not in found:
-            found.append(factors[factor])
-    return found
+        if factors[factor] not in levels:
+            levels.append(factors[factor])
+    return levels
 
 
-def _called(levels: list, names: dict[str, str]) -> str:
+def _listed(levels: list, names: dict[str, str]) -> str:
     keys = [level["name"] if isinstance(level, dict) else level for level in levels]
     return ", ".join(names.get(key, str(key)) for key in keys)

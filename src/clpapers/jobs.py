@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clpapers import claims as claim_grammar
+from clpapers import pages
 from clpapers.config.facts import TOY
 from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS, block_seeds, dataset_path, stream_path
@@ -265,8 +266,6 @@ def _scorecard(plan: Plan, path: Path, papers: Collection[str]) -> Job:
 
 
 def _report(plan: Plan, path: Path, papers: Collection[str]) -> Job:
-    from clpapers.report import pages
-
     def decide() -> list:
         return [list(papers), [sha256(template) for template in sorted(pages.TEMPLATES.iterdir())]]
 

@@ -38,8 +38,16 @@ RECORDED_PACKAGES = (
 )
 
 
+def escaped(text: object) -> str:
+    """A text as one line: characters that are not printable, such as those of terminal control, as Python has them."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
+
+
 class ProvenanceError(Exception):
     """A record is missing or unreadable; the text is one line naming the file and the remedy."""
+
+    def __init__(self, text: str):
+        super().__init__(escaped(text))
 
 
 # --- files ---------------------------------------------------------------------------------------------------
@@ -216,17 +224,6 @@ def record_path(output: Path | str) -> Path:
     return output.with_name(f"{output.stem.removesuffix('.record')}.record.json")
 
 
-def shown(text: object) -> str:
-    """A path or another text as one printable line: as it is, or quoted where it would tell a terminal to do things."""
-    text = str(text)
-    return text if text.isprintable() else ascii(text)
-
-
-def escaped(text: object) -> str:
-    """A sentence as one line, with what is not printable in it written as Python does."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
-
-
 def read_record(output: Path | str) -> dict:
     """The record of `output`, of the form that `recording` gives it; raises `ProvenanceError` where there is none."""
     path = record_path(output)
@@ -239,12 +236,10 @@ def read_record(output: Path | str) -> dict:
         if fault := fault_of(record):
             raise ValueError(fault)
     except FileNotFoundError:
-        raise ProvenanceError(
-            f"{shown(output)}: no record {shown(path.name)} beside it; delete it and build it anew"
-        ) from None
+        raise ProvenanceError(f"{output}: no record {path.name} beside it; delete it and build it anew") from None
     except (OSError, RecursionError, ValueError) as error:
         said = getattr(error, "strerror", None) or str(error)
-        raise ProvenanceError(f"{shown(path)}: not a record ({said[:200]}); delete it and rebuild") from None
+        raise ProvenanceError(f"{path}: not a record ({said[:200]}); delete it and rebuild") from None
     return record
 
 
@@ -266,10 +261,6 @@ def is_path(text: object) -> bool:
         return False
     within = not text.startswith(("/", "../")) and text not in ("", ".", "..") and "/../" not in text
     return within and str(PurePosixPath(text)) == text and all(len(part) <= 255 for part in encoded.split(b"/"))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 def _is_moment(text: object) -> bool:
@@ -298,9 +289,11 @@ def _is_data(data: object) -> bool:
 
 
 FORM = {  # of a record: what it must have, and of which kind
-    "stage": lambda value: isinstance(value, str),
-    "command": lambda value: isinstance(value, str),
-    "code": lambda value: isinstance(value, str),
+    **dict.fromkeys(("stage", "command", "code"), lambda value: isinstance(value, str)),
+    **dict.fromkeys(
+        ("wall_seconds", "cpu_seconds", "peak_memory_bytes"),
+        lambda value: type(value) in (int, float) and 0 <= value < math.inf,
+    ),
     "git": lambda value: (
         isinstance(value, dict)
         and isinstance(value.get("commit", 0), str | None)
@@ -311,9 +304,6 @@ FORM = {  # of a record: what it must have, and of which kind
     "outputs": _are_files,
     "hardware": lambda value: isinstance(value, dict),
     "started": _is_moment,
-    "wall_seconds": _is_number,
-    "cpu_seconds": _is_number,
-    "peak_memory_bytes": _is_number,
 }
 
 

@@ -21,7 +21,7 @@ def test_who_looks_at_no_task_is_one_cell_under_all_oracles():
         found = cells(order, ["single", "er", "rand"], oracle=oracles)
         assert distinct(found) == 3
         for cell in found.values():
-            assert cell.view == "none"
+            assert cell.test_restriction == "none"
             assert cell.spec["oracle"] == {"name": "none"}
             assert cell.spec["restriction"] == {"train": "none"}
             assert set(cell.spec["evaluation"]["oracles"]) == {*EVALUATED, "sp2-unaligned", "sp5-unaligned"}
@@ -59,7 +59,7 @@ def test_who_looks_at_the_tasks_themselves_is_a_cell_for_each_oracle(learner):
 def test_restrictions_of_the_test_alone_share_their_training(learner):
     names = ["single_head", "es", "es_ed", "ea", "td", "td_es", "td_es_ed"]
     found = {name: cell for (_, _, name), cell in cells(SPLIT, [learner], oracle=["sp2"], restriction=names).items()}
-    views = {name: cell.view for name, cell in found.items()}
+    views = {name: cell.test_restriction for name, cell in found.items()}
     assert views == {
         "single_head": "none",
         "es": "oracle",
@@ -85,7 +85,7 @@ def test_who_cannot_be_restricted_is_one_run_seen_in_many_ways():
     for learner in ("er", "rand"):
         found = cells(SPLIT, [learner], oracle=["sp2", "dom"], restriction=names)
         assert distinct(found) == 1
-        assert {name: cell.view for (_, oracle, name), cell in found.items() if oracle == "sp2"} == {
+        assert {name: cell.test_restriction for (_, oracle, name), cell in found.items() if oracle == "sp2"} == {
             "single_head": "none",
             "es": "sp2/oracle",
             "es_ed": "sp2/independent",
@@ -94,7 +94,9 @@ def test_who_cannot_be_restricted_is_one_run_seen_in_many_ways():
             "td_es": "sp2-unaligned/data",
             "td_es_ed": "sp2-unaligned/independent",
         }
-        assert found[learner, "dom", "es"].view == found[learner, "dom", "td"].view == "dom/oracle"
+        assert (
+            found[learner, "dom", "es"].test_restriction == found[learner, "dom", "td"].test_restriction == "dom/oracle"
+        )
 
 
 @pytest.mark.parametrize("learner", ["single", "ewc", "icarl", "mm"])
@@ -111,7 +113,7 @@ def test_present_classes_restrict_training_whatever_the_oracle(learner, runs):
     found = cells(SPLIT, [learner], defaults, oracle=["sp2", "sp5", "rand"], restriction=["es", "ea"])
     assert distinct(found) == runs
     assert {cell.spec["restriction"]["train"] for cell in found.values()} == {"present"}
-    assert found[learner, "rand", "ea"].view == "none"
+    assert found[learner, "rand", "ea"].test_restriction == "none"
     found = cells(SPLIT, [learner], defaults, oracle=["rand"], restriction=["single_head", "es"])
     assert found[learner, "rand", "single_head"].spec["restriction"] == {"train": "none"}
     assert distinct(found) == 2

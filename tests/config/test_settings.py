@@ -31,3 +31,15 @@ def test_a_setting_given_twice_is_refused_which_snakemake_would_let_pass():
     edit(SETTINGS, "scale: tiny\n", "scale: tiny\nscale: real\n")
     with pytest.raises(ConfigError, match=r"^config/config\.yaml: line 2 key 'scale' stands twice$"):
         settings()
+
+
+@pytest.mark.parametrize("key", ["data_folder", "downloads"])
+@pytest.mark.parametrize("place", ["-x", "--help", "a\0b", "\0", "a\nb", "\x7f", "", "x" * 1001])
+def test_folders_that_no_command_could_be_given_are_refused(key, place):
+    with pytest.raises(ConfigError, match=f"config.yaml or --config: {key}: "):
+        settings(**{key: place})
+
+
+@pytest.mark.parametrize("place", ["data", "/mnt/my data", "./-x", "~/données", "a-b"])
+def test_any_other_folder_is_taken(place):
+    assert settings(data_folder=place)["data_folder"] == place

@@ -21,18 +21,11 @@ from pathlib import Path
 TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS), *(str(TESTS / part) for part in ("workflow", "report", "datasets"))]
 
+import official_formats as forms  # noqa: E402, F401 (for the other scripts)
+
 MEMORY = 1 << 33  # bytes that a script may take
 SECONDS = 60  # that one try may take
-CODE = (
-    "os.system",
-    "os.exec",
-    "os.posix_spawn",
-    "os.fork",
-    "socket.connect",
-    "os.remove",
-    "os.rename",
-    "subprocess.Popen",
-)
+CODE = ("os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.Popen", "socket.connect")
 
 
 @contextlib.contextmanager
@@ -43,6 +36,7 @@ def built() -> Iterator[Path]:
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as place:
         try:
+            sys.argv[1:] = ["train"]  # as records tell it
             folder = project_in(Path(place))
             os.chdir(folder)
             yield folder

@@ -78,6 +78,14 @@ def test_no_file_is_hashed_twice(here, monkeypatch):
     assert set(hashed.values()) == {1}
 
 
+def test_the_claims_of_a_plan_are_read_once(here, monkeypatch):
+    plan, asked = fitting("mini"), []
+    monkeypatch.setattr(jobs.claim_grammar, "read", lambda *given: asked.append(given) or {})
+    for paper in ("stf", "rules"):
+        assert jobs.of(plan, MINI / f"targets/{paper}/claims.csv") is None
+    assert len(asked) == 1
+
+
 @pytest.mark.parametrize("pattern", [*RESULTS, *(f"targets/mini/{name}" for name in PRESENTED)])
 def test_one_byte_of_a_result(here, pattern):
     path = one(pattern)

@@ -207,6 +207,14 @@ def test_the_closing_page_says_what_it_could_not_read_in_any_encoding(here):
     assert f"{RECORD}: not a record".encode() in page.stdout
 
 
+@pytest.mark.parametrize("reader", ["audit", "summary", "lineage"])
+def test_without_docstrings_and_assertions(reader, here):
+    done = subprocess.run(
+        [sys.executable, "-m", "clpapers.cli", *READERS[reader]], env=os.environ | {"PYTHONOPTIMIZE": "2"}
+    )
+    assert done.returncode == 0
+
+
 def test_targets_that_are_built_only_when_asked_for_are_not_missed(here, capsys):
     paper = Path("config/papers/mini.yaml")
     edited = paper.read_text().replace("render: architecture_table", "extra: true\n    render: architecture_table")

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 import torch.nn.functional as F
-from tiny import courses, described, setting, split
+from tiny import described, scenarios, setting, split
 
 from clpapers.runs import learners, loop, nets
 from clpapers.streams import orders
@@ -55,14 +55,14 @@ def made(spec, data, seed=0):
 
 
 class Way:
-    """A learner along the courses of some streams, one a seed."""
+    """A learner along the scenarios of some streams, one a seed."""
 
     def __init__(self, spec, data, streams):
         self.spec, self.data = spec, data
-        self.courses = courses(spec, data, dict(enumerate(streams)))
+        self.scenarios = scenarios(spec, data, dict(enumerate(streams)))
         self.setting = setting(spec, data, dict(enumerate(streams)))
         self.learner = learners.create(spec["learner"], self.setting)
-        self.changes = self.courses[0].changes
+        self.changes = self.scenarios[0].changes
         self.t = 0
 
     def batch(self, t):
@@ -88,7 +88,7 @@ class Way:
         torch.manual_seed(self.setting.init(purpose)[s])
         shape, classes = shape or self.setting.images.shape, classes or self.setting.classes
         known = self.data.attributes
-        table = None if known is None else torch.from_numpy(known[self.courses[s].class_of_output])
+        table = None if known is None else torch.from_numpy(known[self.scenarios[s].class_of_output])
         return nets.build(net or self.spec["net"], shape, classes, attributes=table).double().train()
 
     def optimizer(self, net):

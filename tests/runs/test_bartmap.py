@@ -9,8 +9,8 @@ from courses import Way
 from tiny import OPTIONS, cell, stream
 
 from clpapers.runs import loop
-from clpapers.runs.course import CourseError
-from clpapers.runs.holdings import learner_bytes
+from clpapers.runs.footprint import learner_bytes
+from clpapers.runs.scenario import ScenarioError
 
 ALPHA, GAMMA, EPSILON = 1e-8, 1e-7, -1e-5
 
@@ -247,6 +247,6 @@ def test_it_holds_its_nodes_and_nothing_else(walked):
 @pytest.mark.parametrize("wrong", [-0.1, 1.5, math.nan])
 def test_inputs_outside_of_0_to_1_are_refused(wrong):
     with pytest.raises(
-        CourseError, match=r"^learner bartmap: inputs from .* to .*, but it needs them in \[0, 1\]; .*$"
+        ScenarioError, match=r"^learner bartmap: inputs from .* to .*, but it needs them in \[0, 1\]; .*$"
     ):
         shown(fresh(2, bias=10), [((0.5, wrong), 0)])

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tiny import CHUNKS, CPU, DOMAINS, NETS, OPTIONS, SPLIT, VARIANTS, cell, courses
+from tiny import CHUNKS, CPU, DOMAINS, NETS, OPTIONS, SPLIT, VARIANTS, cell, scenarios
 
 from clpapers import provenance
 from clpapers.runs import checkpoint, learners, loop
@@ -82,7 +82,7 @@ def train(spec, data, streams, kept=None):
     """The results as JSON, of one stack where the learner allows it."""
     kept = Checkpoint() if kept is None else kept
     if learners.find(spec["learner"]["name"]).stackable:
-        return json.dumps(loop._train_stack(spec, data, courses(spec, data, streams), CPU, kept))
+        return json.dumps(loop._train_stack(spec, data, scenarios(spec, data, streams), CPU, kept))
     return json.dumps(loop.train(spec, data, streams, CPU, None, kept))
 
 
@@ -449,7 +449,7 @@ def some():
         "clpapers.runs.loop.sys",
         "clpapers.runs.loop.tqdm",
         "clpapers.runs.checkpoint.Path",
-        "clpapers.runs.course.CourseError",  # no learner holds an error
+        "clpapers.runs.scenario.ScenarioError",  # no learner holds an error
     ],
 )
 @pytest.mark.parametrize("kind", ["object", "tuple of ours"])
@@ -477,7 +477,7 @@ def test_one_that_asks_for_other_code_ends_the_process(kind, name, some):
         (planted(["list", [{"a": 1}]]), "it holds JSON that stands for nothing"),
         (planted(["tuple", [[0]]]), "recursion depth exceeded"),
         (planted(["object", "torch.optim.adam.Adam", {"step": [1]}], ["dict"]), "'defaults'"),
-        (planted(["object", "\x1b[2Jls", {}]), "it asks for \N{REPLACEMENT CHARACTER}[2Jls"),
+        (planted(["object", "\x1b[2Jls", {}]), "it asks for \\x1b[2Jls"),
         ({"root": [0]}, "'nodes'"),
         ([], "list indices must be integers or slices, not str"),
     ],

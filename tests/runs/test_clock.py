@@ -89,7 +89,7 @@ def test_task_changes_and_steps_count_and_tests_do_not(data, clock, monkeypatch)
     ("learner", "training", "times"),
     [
         ("offline", "net", 5),  # at 0, 50, 60, 100 and 120 items, though some of them are tested twice and thrice
-        ("gdumb_retrained", "retrained", 8),  # for every test: three events, before and after two tasks, the final one
+        ("gdumb_retrained", "prepare", 8),  # for every test: three events, before and after two tasks, the final one
         ("vcl_coreset", "trained_on", 2),  # a task each: its copy answers the tests until the next one is learnt
     ],
 )

@@ -33,7 +33,7 @@ def learn(data, streams):
             "build": None,
             "oracle": None,
             "task_count": 1,
-            "may_hold": None,
+            "task_classes": None,
             "masks": None,
             "evaluation": {},
         }

@@ -208,7 +208,7 @@ def on_memory(here, net, s, slots):
     logits = net(setting.images(memory.items.flatten(1))[s, slots])
     everything = list(range(logits.shape[1]))
     masked = setting.masks is not None
-    allowed = [setting.may_hold[s, slot // memory.size].nonzero()[:, 0].tolist() for slot in slots.tolist()]
+    allowed = [setting.task_classes[s, slot // memory.size].nonzero()[:, 0].tolist() for slot in slots.tolist()]
     losses = [
         cross_entropy(logits[i : i + 1], y[i : i + 1], allowed[i] if masked else everything) for i in range(len(y))
     ]

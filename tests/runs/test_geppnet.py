@@ -9,7 +9,7 @@ from courses import Way, images
 from tiny import OPTIONS, cell, stream
 
 from clpapers.randomness import generator
-from clpapers.runs.holdings import learner_bytes
+from clpapers.runs.footprint import learner_bytes
 
 DATA = images(classes=3, items=20, shape=(3, 2, 1), test_items=10)  # D = 6
 GIVEN = OPTIONS["geppnet"]

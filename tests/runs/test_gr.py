@@ -100,7 +100,7 @@ def test_where_training_is_masked_labels_are_of_tasks_seen_before():
                 now = way.setting.step(t)
                 earlier = [i for i in range(now.start) if way.setting.tasks[s, i] != way.setting.tasks[s, now][0]]
                 seen = set(way.setting.tasks[s, earlier].tolist())
-                allowed = {c for c in range(6) if any(way.setting.may_hold[s, task, c] for task in seen)}
+                allowed = {c for c in range(6) if any(way.setting.task_classes[s, task, c] for task in seen)}
                 assert set(y[s].tolist()) <= allowed
                 assert set(way.learner.replayable[s].nonzero()[:, 0].tolist()) == allowed
     assert len(allowed) == 4

@@ -124,7 +124,7 @@ def test_each_output_has_the_attributes_of_its_class_in_its_seed():
     order = {"name": "split_overlapping", "tasks": 2, "per_task": 4, "first": 0, "last": 3, "length": None}
     spec = cell({"name": "single"}, EMBEDDING, oracle={"name": "chunks"}, order=order, train="oracle")
     way = Way(spec, DATA, [made(spec, DATA, seed) for seed in (0, 1, 2)])
-    classes = [c.class_of_output for c in way.courses]
+    classes = [c.class_of_output for c in way.scenarios]
     assert len({tuple(each) for each in classes}) > 1
     assert max(np.bincount(each).max() for each in classes) > 1
     expected = torch.from_numpy(np.stack([DATA.attributes[each] for each in classes]))

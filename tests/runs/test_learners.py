@@ -1,6 +1,7 @@
 """Each learner against a plain implementation of its paper's step: one seed, ordinary modules, Python loops."""
 
 import copy
+import inspect
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import yaml
-from tiny import CPU, METHODS, NETS, OPTIONS, SPLIT, VARIANTS, cell, courses, setting, split, stream
+from tiny import CPU, METHODS, NETS, OPTIONS, SPLIT, VARIANTS, cell, scenarios, setting, split, stream
 
 from clpapers.config.checks import OPTIONAL
 from clpapers.runs import learners, loop, nets
@@ -171,7 +172,7 @@ def test_mir_scores_by_hand(data, streams):
     x, y = given.images(given.items[:, 30:35]), given.labels[:, 30:35]
     candidates = learner.candidates(6)
     before = copy.deepcopy(learner.net)
-    learner.step_gradient(cross_entropy(learner.net(x), y))
+    learner.optimizer.gradient(cross_entropy(learner.net(x), y))
     chosen = learner.most_interfered(candidates)
     virtual = copy.deepcopy(before)
     loss = F.cross_entropy(virtual(x).flatten(0, 1), y.flatten(), reduction="sum") / 5
@@ -193,7 +194,7 @@ def test_looking_ahead_leaves_no_trace(data, streams):
     given = setting(spec, data, streams)
     learner = learners.create(spec["learner"], given)
     x, y = given.images(given.items[:, :5]), given.labels[:, :5]
-    learner.step_gradient(cross_entropy(learner.net(x), y))
+    learner.optimizer.gradient(cross_entropy(learner.net(x), y))
     state = {k: v.clone() for k, v in learner.net.state_dict().items()}
     with learner.looking_ahead():
         moved = learner.parameters[0].detach().clone()
@@ -288,12 +289,23 @@ def test_gdumb_retrained_starts_afresh_and_sees_only_the_memory(data, streams):
 SCHEMA = yaml.safe_load(Path("workflow/schemas/paper.schema.yaml").read_text())["$defs"]
 
 
+def taken(learner):
+    """The options of a constructor, and those that it hands on to its parent's."""
+    names = set()
+    for each in learner.__mro__:
+        if "__init__" in vars(each):
+            code = each.__init__.__code__
+            names.update(code.co_varnames[2 : 2 + code.co_kwonlyargcount])
+            if not code.co_flags & inspect.CO_VARKEYWORDS:
+                return names
+    return names
+
+
 @pytest.mark.parametrize("learner", METHODS)
 def test_a_learner_takes_what_it_declares(learner):
     """Config files may say of a learner what its constructor takes, no more, no less; and its docstring explains it."""
     declared, found = METHODS[learner].options, learners.find(learner)
-    code = found.__init__.__code__
-    assert set(code.co_varnames[2 : 2 + code.co_kwonlyargcount]) == set(declared)
+    assert taken(found) == set(declared)
     assert all(re.search(rf"\b{option}\b", found.__doc__) for option in declared)
     rules = {"properties": declared, "required": list(declared)}
     for options in METHODS[learner].examples():
@@ -305,7 +317,7 @@ def test_who_answers_by_the_task_of_an_item_is_known(learner, data):
     """A trained learner's scores depend on the task that is named with an image where it declares so alone."""
     spec = cell(learner, OPTIONS[learner], "mlp", order=SPLIT, oracle=split(2))
     streams = {0: orders.make(SPLIT, data.train_y, 0)}
-    (gone,), said = courses(spec, data, streams), []
+    (gone,), said = scenarios(spec, data, streams), []
     for task in (0, 1):
         made = learners.create(spec["learner"], setting(spec, data, streams))  # anew, for some draw as they answer
         x, y = made.setting.images(made.setting.items), made.setting.labels
@@ -313,7 +325,7 @@ def test_who_answers_by_the_task_of_an_item_is_known(learner, data):
             if gone.changes[t]:
                 made.task_change(t)
             now = made.setting.step(t)
-            made.observe(t, *((x[:, now], y[:, now]) if made.looks else (None, None)))
+            made.observe(t, *((x[:, now], y[:, now]) if made.uses_batch else (None, None)))
         made.prepare()
         with made.evaluation(), torch.no_grad():
             said.append(made.scores(x[:, :9], torch.full((1, 9), task)))
@@ -332,7 +344,7 @@ def test_what_a_learner_declares_is_there(learner):
             jsonschema.validate(value, schema)
     for options in declared.examples():
         given = declared.given(options)
-        assert hook == ("changes" in given.looks_at)
+        assert hook == ("changes" in given.uses)
         for key, values in given.needs.items():
             part, *option = key.split(".")
             assert part in SCHEMA["cell"]["properties"]
@@ -343,7 +355,7 @@ def test_what_a_learner_declares_is_there(learner):
     if declared.without_changes:
         plain = METHODS[declared.without_changes]
         assert not plain.options  # they are dropped with the name
-        assert plain.looks_at == [thing for thing in declared.looks_at if thing != "changes"]
+        assert plain.uses == [thing for thing in declared.uses if thing != "changes"]
 
 
 @pytest.mark.parametrize(("learner", "options"), VARIANTS)
@@ -352,12 +364,16 @@ def test_a_step_says_of_itself_what_the_learner_declares(learner, options, data)
     spec = cell(learner, options, "mlp", order=SPLIT, oracle=split(2))
     made = learners.create(spec["learner"], setting(spec, data, {0: orders.make(SPLIT, data.train_y, 0)}))
     declared = METHODS[learner]
-    assert (made.looks, made.stackable, made.own_nets) == (declared.looks, declared.stackable, declared.own_nets)
+    assert (made.uses_batch, made.stackable, made.own_nets) == (
+        declared.uses_batch,
+        declared.stackable,
+        declared.own_nets,
+    )
     now = made.setting.step(0)
     x, y = made.setting.images(made.setting.items[:, now]), made.setting.labels[:, now]
-    said = made.observe(0, *((x, y) if made.looks else (None, None)))
+    said = made.observe(0, *((x, y) if made.uses_batch else (None, None)))
     assert isinstance(said, Observed)
-    assert (said.logits is not None) == (declared.looks and declared.answers_first)
+    assert (said.logits is not None) == (declared.uses_batch and declared.answers_first)
     assert said.logits is None or said.logits.shape == (*y.shape, made.classes)
     assert said.loss is None or said.loss.shape == (1,)
     assert said.loss is not None or said.logits is None

@@ -19,8 +19,8 @@ from tiny import (
     SPLIT,
     VARIANTS,
     cell,
-    courses,
     images,
+    scenarios,
     split,
     stream,
 )
@@ -38,7 +38,7 @@ def told(learner):
     method = METHODS[learner]
     if method.tasks_once:
         return NONE
-    return split(2) if method.answers_by_task else MIXED if "changes" in method.looks_at else NONE
+    return split(2) if method.answers_by_task else MIXED if "changes" in method.uses else NONE
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def chunked(data):
 def together(spec, data, streams):
     """The results of some seeds, as one stack where the learner allows it."""
     if loop.learners.find(spec["learner"]["name"]).stackable:
-        return loop._train_stack(spec, data, courses(spec, data, streams), CPU, Checkpoint())
+        return loop._train_stack(spec, data, scenarios(spec, data, streams), CPU, Checkpoint())
     return loop.train(spec, data, streams, CPU)
 
 
@@ -145,7 +145,7 @@ def test_seeds_whose_courses_differ_are_trained_apart(learner, data, streams, mo
 def test_seeds_whose_tasks_change_at_other_steps_are_trained_apart(data, streams, monkeypatch):
     """The batches are the same; the oracle's tasks drift with each seed's own classes."""
     spec = cell("ewc", OPTIONS["ewc"], "mlp", oracle=split(4))
-    changes = [c.changes.tolist() for c in courses(spec, data, streams)]
+    changes = [c.changes.tolist() for c in scenarios(spec, data, streams)]
     assert changes[0] != changes[1]
     for result, expected in zip(loop.train(spec, data, streams, CPU), changes, strict=True):
         assert result["oracle"]["changes"] == sum(expected)
@@ -193,7 +193,7 @@ def test_a_task_at_once_is_plain_descent_on_it(data):
     """Two steps of SGD on the mean over all items of a task, against torch's own."""
     spec = cell("single", {}, "mlp", order=SPLIT, batch="task")
     way = Way(spec, data, [orders.make(SPLIT, data.train_y, seed) for seed in (0, 1)])
-    for s, c in enumerate(way.courses):
+    for s, c in enumerate(way.scenarios):
         net = way.ordinary(s=s)
         optimizer = way.optimizer(net)
         pictures = images(spec, data)

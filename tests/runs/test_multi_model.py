@@ -144,7 +144,7 @@ def test_examples_of_random_tasks_train_and_ask_a_model_of_their_own_each():
     way = on_its_way(oracle={"name": "random_tasks", "tasks": 3})
     given, labels = way.setting.tasks[0], way.setting.labels[0]
     assert all(len(given[labels == c].unique()) > 1 for c in range(6))
-    assert len(set(way.courses[0].tasks.test.tolist())) == 3
+    assert len(set(way.scenarios[0].tasks.test.tolist())) == 3
     assert way.setting.masks is None
     way.walk()
 

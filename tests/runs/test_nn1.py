@@ -5,10 +5,10 @@ import pytest
 import torch
 from courses import Way, images
 from scipy.spatial import cKDTree
-from tiny import CPU, cell, courses, stream
+from tiny import CPU, cell, scenarios, stream
 
 from clpapers.runs import loop
-from clpapers.runs.holdings import learner_bytes
+from clpapers.runs.footprint import learner_bytes
 
 DATA = images(classes=4, items=30, shape=(3, 4, 1), test_items=40)
 
@@ -31,7 +31,7 @@ def test_equals_a_librarys_at_every_event(reference, precision):
     rng = np.random.default_rng(0)
     orders = {0: rng.permutation(120), 1: np.arange(120)}
     spec = cell("nn1", {}, "mlp", batch=1) | {"precision": precision}
-    given = courses(spec, DATA, {seed: stream(order, seed) for seed, order in orders.items()})
+    given = scenarios(spec, DATA, {seed: stream(order, seed) for seed, order in orders.items()})
     flat = {"train": DATA.train_x.reshape(120, -1) / 127.5 - 1, "test": DATA.test_x.reshape(160, -1) / 127.5 - 1}
     pictures = loop.Images(DATA.train_x, spec["scaling"], CPU, getattr(torch, precision), [c.transforms for c in given])
     setting = loop._setting(spec, DATA, given, pictures)

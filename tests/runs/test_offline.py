@@ -10,10 +10,10 @@ from torch import nn
 
 from clpapers.randomness import generator
 from clpapers.runs import loop, nets
-from clpapers.runs.course import CourseError
 from clpapers.runs.learner import Observed, Setting
 from clpapers.runs.learners.offline import Offline
 from clpapers.runs.nets.stacked import StackedDropout
+from clpapers.runs.scenario import ScenarioError
 
 NET = {"name": "exstream_mlp", "hidden": [11, 6], "batch_norm": True, "dropout": 0.25}
 
@@ -123,7 +123,7 @@ def test_it_holds_all_that_came(data, streams):
 
 
 def test_one_item_is_too_few_for_batch_norm_alone(data, streams):
-    with pytest.raises(CourseError, match=r"^net\.batch_norm: nothing can be learnt from one item"):
+    with pytest.raises(ScenarioError, match=r"^net\.batch_norm: nothing can be learnt from one item"):
         loop.train(spec_of(every=1), data, streams, CPU)
     (result,) = loop.train(spec_of(every=1, net=NET | {"batch_norm": False}), data, {0: streams[0]}, CPU)
     assert result["events"]["time"] == list(range(1, 54))

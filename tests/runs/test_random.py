@@ -47,7 +47,7 @@ def test_random_multi_model_is_uniform_over_the_classes_of_the_task(task):
     """Of each seed's own tasks; and, under a restriction, over those that are left of them."""
     way = guesser(RANDMM, seeds=(0, 1, 2))
     drawn = guesses(way, torch.full((3, 6000), task))
-    held = [np.flatnonzero(c.tasks.may_hold[task]).tolist() for c in way.courses]
+    held = [np.flatnonzero(c.tasks.task_classes[task]).tolist() for c in way.scenarios]
     assert len({tuple(each) for each in held}) > 1
     for s in range(3):
         assert len(held[s]) == 2
@@ -58,7 +58,7 @@ def test_random_multi_model_is_uniform_over_the_classes_of_the_task(task):
 @pytest.mark.parametrize("oracle", [{"name": "random_tasks", "tasks": 4}, {"name": "entropy", "tasks": 4}, split(1)])
 def test_where_the_task_says_nothing_of_the_class_all_compete(oracle):
     way = guesser(RANDMM, oracle)
-    tasks = torch.arange(6000)[None] % way.courses[0].tasks.tasks
+    tasks = torch.arange(6000)[None] % way.scenarios[0].tasks.tasks
     assert_uniform(guesses(way, tasks)[0].numpy(), range(6))
 
 
@@ -74,6 +74,6 @@ def test_a_seed_does_not_depend_on_its_stack_mates(learner):
 def test_nothing_is_trained_or_kept():
     way = guesser(RANDOM)
     assert way.learner.net is None
-    assert not way.learner.looks
+    assert not way.learner.uses_batch
     assert way.learner.observe(0, None, None) == Observed()
     assert way.learner.memory_use(0) == {"items": 0, "bytes": 0, "per_class": [0] * 6}

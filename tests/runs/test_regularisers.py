@@ -168,7 +168,7 @@ def test_training_equals_the_plain_implementation(learner, plain, optimizer, tra
     trained = way.walk()
     options = {k: learner[k] for k in ("strength", "gamma", "damping") if k in learner}
     untouched = Way(spec | {"learner": SINGLE}, data, streams).walk()
-    for s in range(len(way.courses)):
+    for s in range(len(way.scenarios)):
         assert_same_net(trained.net, plain(way, s, **options), s, rtol=1e-7, atol=1e-9)
     held = max((a - b).abs().max() for a, b in zip(trained.parameters, untouched.parameters))
     assert held > 1e-4  # the penalty matters here

@@ -41,7 +41,7 @@ def test_on_a_stream_that_mixes_all_tasks_in_every_batch_oracles_do_not_differ(m
 
 def served_alone(way, view):
     """Correct items of each class under one restriction, batch by batch and item by item, as `rules` has it."""
-    order, k, seed, labels = way.spec["order"], DATA.classes, way.courses[0].seed, DATA.test_y
+    order, k, seed, labels = way.spec["order"], DATA.classes, way.scenarios[0].seed, DATA.test_y
     of_class = restrictions.evaluation_partition(view, way.spec["oracle"], order, k, seed)
     served, ends = restrictions.test_batches(
         labels, chunks_of_classes(order, k, seed), way.spec["evaluation"]["batch"], seed
@@ -53,7 +53,7 @@ def served_alone(way, view):
             tasks = None if of_class is None else {of_class[c] for c in labels[batch]}
             for item in batch:
                 image = pictures(torch.tensor([[item]]))
-                scores = way.learner.scores(image, torch.tensor([[way.courses[0].tasks.test[item]]]))[0, 0]
+                scores = way.learner.scores(image, torch.tensor([[way.scenarios[0].tasks.test[item]]]))[0, 0]
                 compete = [c for c in range(k) if tasks is None or of_class[c] in tasks]
                 correct[labels[item]] += max(compete, key=lambda c: scores[c]) == labels[item]
     return correct

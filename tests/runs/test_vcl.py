@@ -214,13 +214,13 @@ def test_it_refuses_epochs_of_the_stream():
 def test_answers_are_means_of_probabilities_head_by_head():
     learner = way(train="oracle").walk()
     x = learner.setting.images(torch.arange(0, 84, 4)[None])
-    tasks = learner.setting.may_hold.long().argmax(dim=1)[:, torch.from_numpy(DATA.train_y[::4])]
+    tasks = learner.setting.task_classes.long().argmax(dim=1)[:, torch.from_numpy(DATA.train_y[::4])]
     with learner.evaluation(), torch.no_grad():
         assert learner.drawn.shape == (1, 30, learner.posterior.mean.shape[1])
         logits = learner.posterior.logits(learner.drawn, x)[0]
         said = learner.scores(x, tasks)[0]
         information = learner.uncertainty(x)[0]
-    for head in learner.setting.may_hold[0]:
+    for head in learner.setting.task_classes[0]:
         expected = torch.stack([F.softmax(each[:, head], dim=1) for each in logits]).mean(dim=0)
         torch.testing.assert_close(said[:, head], expected)
     torch.testing.assert_close(said.sum(dim=1), torch.full((21,), 3.0, dtype=torch.float64))
@@ -322,7 +322,7 @@ def test_each_head_answers_after_its_own_coreset():
     ours = way(CORESET, "oracle")
     learner = ours.walk(until=2)
     x, classes = one_of_each(ours), torch.arange(6)
-    tasks = learner.setting.may_hold.long().argmax(dim=1)[:, classes]
+    tasks = learner.setting.task_classes.long().argmax(dim=1)[:, classes]
     learner.prepare()
     with learner.evaluation(), torch.no_grad():
         said = learner.scores(x, tasks)
@@ -377,7 +377,7 @@ def test_memory():
     oracle = {"name": "split", "tasks": 2, "aligned": False}
     spec = ours.spec | {"oracle": oracle, "restriction": {"train": "oracle"}}
     with pytest.raises(ValueError, match="oracle: a head's own coreset needs the stream's tasks"):
-        Way(spec, DATA, [ours.courses[0].stream])
+        Way(spec, DATA, [ours.scenarios[0].stream])
 
 
 def test_a_task_that_comes_again_brings_no_other_coreset():

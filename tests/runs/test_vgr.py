@@ -11,10 +11,10 @@ from tiny import split, stream
 from torch.distributions import Categorical, Normal, kl_divergence
 
 from clpapers.randomness import generator
-from clpapers.runs.course import CourseError
+from clpapers.runs.footprint import learner_bytes
 from clpapers.runs.gans import GANs
-from clpapers.runs.holdings import learner_bytes
 from clpapers.runs.images import Images
+from clpapers.runs.scenario import ScenarioError
 from clpapers.streams import orders
 
 GAN = {"name": "gan_mlp", "latent": 3, "width": 4, "epochs": 2, "batch": 6, "learning_rate": 0.01}
@@ -88,14 +88,14 @@ class Plain:
                 self.train_gans(t, task[0])
 
     def permutation(self, t):
-        stream = self.way.courses[self.s].stream
+        stream = self.way.scenarios[self.s].stream
         if not len(stream.transforms):
             return list(range(16))
         return stream.transforms[stream.chunk[self.way.setting.step(t).start]].tolist()
 
     def train_gans(self, t, classes):
         now = self.way.setting.step(t)
-        items, y = self.way.courses[self.s].stream.indices[now], self.way.setting.labels[self.s, now].tolist()
+        items, y = self.way.scenarios[self.s].stream.indices[now], self.way.setting.labels[self.s, now].tolist()
         real = Images(DATA.train_x, "unit", torch.device("cpu"), torch.float64)
         for c in classes:
             if c not in self.gans:
@@ -241,7 +241,7 @@ def test_permuted_images_are_those_of_the_first_gans_through_each_tasks_permutat
         drawn = run.learner.tasks[0].gans.draw(VGR["generated"], f"step 2 task {number}").view(2, size, 16)
         part = slice(n + number * size, n + (number + 1) * size)
         for s in range(2):
-            permutation = run.courses[s].stream.transforms[number]
+            permutation = run.scenarios[s].stream.transforms[number]
             assert (permutation != np.arange(16)).any()
             torch.testing.assert_close(x[s, part].flatten(1), drawn[s][:, permutation])
             assert y[s, part].tolist() == [c for c in range(6) for _ in range(VGR["generated"])]
@@ -303,7 +303,7 @@ def test_tracing_changes_nothing_and_none_says_nothing():
 
 
 def test_a_net_with_places_is_refused_where_pixels_are_permuted():
-    with pytest.raises(CourseError, match="gan_conv cannot learn permuted pixels from unpermuted ones; take gan_mlp"):
+    with pytest.raises(ScenarioError, match="gan_conv cannot learn permuted pixels from unpermuted ones; take gan_mlp"):
         way({"gan": GAN | {"name": "gan_conv"}}, order=DOMAINS, oracle={"name": "chunks"})
 
 
@@ -311,5 +311,5 @@ def test_seeds_whose_tasks_differ_in_their_number_of_classes_are_refused():
     three = stream([0, 1, 20, 21, 40, 41], boundaries=[4])
     two = stream([0, 1, 2, 3, 40, 41], boundaries=[4], seed=1)
     run = way(streams=(three, two))
-    with pytest.raises(CourseError, match=r"seeds differ in how many classes task 1 has; raise order\.length"):
+    with pytest.raises(ScenarioError, match=r"seeds differ in how many classes task 1 has; raise order\.length"):
         run.walk()

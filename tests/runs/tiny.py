@@ -5,8 +5,8 @@ import torch
 
 from clpapers import catalogue
 from clpapers.runs import loop
-from clpapers.runs.course import Course, course
 from clpapers.runs.learner import Setting
+from clpapers.runs.scenario import Scenario, scenario
 from clpapers.streams.orders import NO_TRANSFORMS
 from clpapers.streams.stream import Stream
 
@@ -76,9 +76,9 @@ def stream(indices, seed=0, boundaries=(), transforms=NO_TRANSFORMS) -> Stream:
     return Stream(np.asarray(indices), np.arange(n) / n, np.full((4, 4), np.nan), edges, np.asarray(transforms), seed)
 
 
-def courses(spec, data, streams) -> list[Course]:
-    """The courses of a cell along some streams, seed → stream."""
-    return [course(spec, s, data.train_y, data.test_y, data.classes) for s in streams.values()]
+def scenarios(spec, data, streams) -> list[Scenario]:
+    """The scenarios of a cell along some streams, seed → stream."""
+    return [scenario(spec, s, data.train_y, data.test_y, data.classes) for s in streams.values()]
 
 
 def images(spec, data, transforms=()) -> loop.Images:
@@ -88,5 +88,5 @@ def images(spec, data, transforms=()) -> loop.Images:
 
 def setting(spec, data, streams) -> Setting:
     """What a cell's learner is given for some streams, stacked."""
-    gone_through = courses(spec, data, streams)
+    gone_through = scenarios(spec, data, streams)
     return loop._setting(spec, data, gone_through, images(spec, data, [c.transforms for c in gone_through]))

@@ -106,10 +106,10 @@ def test_independent_tasks_do_not_follow_the_data(oracle):
 @pytest.mark.parametrize("order", [SPLIT, {"name": "offline", "items": 900}, {"name": "dominant", "share": 0.55}])
 def test_tasks_of_classes_reach_every_item(oracle, order):
     stream, said = told(oracle, order)
-    assert said.tasks == said.of_class.max() + 1 == len(said.may_hold)
+    assert said.tasks == said.of_class.max() + 1 == len(said.task_classes)
     np.testing.assert_array_equal(said.train, said.of_class[LABELS[stream.indices]])
     np.testing.assert_array_equal(said.test, said.of_class[TEST_LABELS])
-    assert sets(said.of_class) == [set(np.flatnonzero(row).tolist()) for row in said.may_hold]
+    assert sets(said.of_class) == [set(np.flatnonzero(row).tolist()) for row in said.task_classes]
 
 
 @pytest.mark.parametrize("name", ["none", "entropy", "mixed"])
@@ -121,16 +121,16 @@ def test_oracles_that_say_nothing(name):
     assert said.test.shape == TEST_LABELS.shape
     assert not said.train.any()
     assert not said.test.any()
-    assert said.may_hold.shape == (1, 10)
-    assert said.may_hold.all()
+    assert said.task_classes.shape == (1, 10)
+    assert said.task_classes.all()
 
 
 def test_random_tasks_are_uniform_and_of_each_example():
     stream, said = told({"name": "random_tasks", "tasks": 15}, {"name": "offline", "items": 6000})
     assert said.tasks == 15
     assert said.of_class is None
-    assert said.may_hold.shape == (15, 10)
-    assert said.may_hold.all()
+    assert said.task_classes.shape == (15, 10)
+    assert said.task_classes.all()
     for tasks, labels in ((said.train, LABELS[stream.indices]), (said.test, TEST_LABELS)):
         assert tasks.max() < 15
         assert stats.chi2_contingency(stats.contingency.crosstab(labels, tasks).count).pvalue > 1e-3
@@ -146,13 +146,13 @@ def test_chunks_of_domains():
     assert stream.boundaries.tolist() == [400, 800]
     assert said.of_class is None
     assert not said.test.any()
-    assert said.may_hold.all()
+    assert said.task_classes.all()
 
 
 def test_tasks_recur_in_each_cycle():
     """Two cycles of three domains, and of two tasks of classes; the task changes at each boundary."""
     stream, said = told({"name": "chunks"}, {"name": "permuted_pixels", "tasks": 3, "cycles": 2}, pixels=4)
-    assert said.tasks == len(said.may_hold) == 3
+    assert said.tasks == len(said.task_classes) == 3
     assert said.train.tolist() == [task for task in (0, 1, 2, 0, 1, 2) for _ in range(400)]
     stream, said = told({"name": "chunks"}, {"name": "split_ordered", "tasks": 2, "cycles": 2})
     assert said.tasks == 2
@@ -166,7 +166,7 @@ def test_tasks_recur_in_each_cycle():
 def test_chunks_of_classes_are_the_aligned_split(name):
     order = {"name": name, "tasks": 5}
     (_, chunks), (_, aligned) = (told(oracle, order) for oracle in ({"name": "chunks"}, split(5)))
-    for field in ("of_class", "train", "test", "may_hold"):
+    for field in ("of_class", "train", "test", "task_classes"):
         np.testing.assert_array_equal(getattr(chunks, field), getattr(aligned, field))
 
 
@@ -180,7 +180,7 @@ def test_chunks_of_overlapping_classes_are_known_by_their_outputs():
     said = oracles.identify({"name": "chunks"}, order, stream, labels, np.arange(12), 12, 5)
     np.testing.assert_array_equal(said.train, stream.chunk)
     assert said.test.tolist() == said.of_class.tolist() == [0] * 4 + [1] * 4 + [2] * 4
-    assert said.may_hold.sum(axis=1).tolist() == [4, 4, 4]
+    assert said.task_classes.sum(axis=1).tolist() == [4, 4, 4]
 
 
 def test_what_no_oracle_is_is_refused():

@@ -159,7 +159,7 @@ def guesses(view, oracle, order, labels, classes, seed):
     said = oracles.identify(oracle, order, stream, stream.indices, labels, classes, seed)
     masks = restrictions.view_masks(view, oracle, order, labels, classes, BATCH, seed)
     masks = np.ones((labels.size, classes), dtype=bool) if masks is None else masks
-    held = masks & said.may_hold[said.test]
+    held = masks & said.task_classes[said.test]
     assert held[np.arange(labels.size), labels].all()
     return 100 * expected_accuracy(masks), 100 * expected_accuracy(held)
 
@@ -194,7 +194,7 @@ def test_random_multi_models_unrestricted_chance(oracle, classes, expected, orde
     labels = np.repeat(np.arange(classes), 10)
     stream = orders.make(order, labels, 0)
     said = oracles.identify(oracle, order, stream, labels[stream.indices], labels, classes, 0)
-    assert 100 * expected_accuracy(said.may_hold[said.test]) == pytest.approx(expected)
+    assert 100 * expected_accuracy(said.task_classes[said.test]) == pytest.approx(expected)
 
 
 def test_a_simulated_guess_has_the_chance():

@@ -10,7 +10,33 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
 
-from clpapers.streams.truncated_exponential import cdf, mean, pdf, quantile, rate, sample
+from clpapers.streams.truncated_exponential import _lower_mean, quantile, rate, sample
+
+
+def mean(rate: float, gamma: float = 0.5) -> float:
+    """The mean of E(rate, gamma); eq. 9."""
+    share = _lower_mean(abs(rate) * gamma)
+    return gamma * share if rate <= 0 else gamma - gamma * share
+
+
+def pdf(x, rate: float, gamma: float = 0.5) -> np.ndarray:
+    """The density of E(rate, gamma) at `x`, 0 outside [0, gamma]; eq. 8."""
+    x = np.asarray(x, dtype=float)
+    a = abs(rate) * gamma
+    peak = 1 / gamma if a < 1e-16 else abs(rate) / -math.expm1(-a)
+    inside = np.clip(x, 0, gamma)
+    density = peak * np.exp(-abs(rate) * (inside if rate < 0 else gamma - inside))
+    return np.where((x >= 0) & (x <= gamma), density, 0.0)
+
+
+def cdf(x, rate: float, gamma: float = 0.5) -> np.ndarray:
+    """The share of E(rate, gamma) at or below `x`; eq. 10."""
+    x = np.clip(np.asarray(x, dtype=float), 0, gamma)
+    a = abs(rate) * gamma
+    if a < 1e-16:
+        return x / gamma
+    return np.exp(max(rate, 0.0) * (x - gamma)) * np.expm1(-abs(rate) * x) / math.expm1(-a)
+
 
 RATES = (
     -2e6,

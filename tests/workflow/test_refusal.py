@@ -25,8 +25,6 @@ def refused(project, *arguments, line):
         ("device=tpu", "device: 'tpu' is not one of auto, cpu, cuda"),
         ("papers=[sft]", "papers: 'sft' is not one of "),
         ("data_folder=-x", "data_folder: '-x' must have the form"),
-        ("downloads='a\\0b'", "downloads: "),
-        ("data_folder=''", "data_folder: ''"),
     ],
 )
 def test_a_wrong_setting_on_the_command_line(pristine, setting, problem):

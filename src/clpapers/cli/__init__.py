@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     from clpapers.cli.task import Refusal, Task
     from clpapers.config.refusals import ConfigError
-    from clpapers.provenance import ProvenanceError, escaped, shown
+    from clpapers.provenance import ProvenanceError, escaped
 
     try:
         if not options.makes:
@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError as error:  # a full disk, a missing file, a folder without permission
         place = error.filename or getattr(options, "out", None) or options.command
         fault = f"{error.strerror or error}; {REMEDIES.get(error.errno, 'mend that')} and give the same command again"
-        print(f"clpapers: {shown(place)}: {fault}", file=sys.stderr)
+        print(f"clpapers: {escaped(place)}: {fault}", file=sys.stderr)
         return 2
     except (MemoryError, RuntimeError) as error:
         of_torch = "can't allocate memory" in str(error)  # which has no type for that

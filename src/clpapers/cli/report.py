@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from clpapers.cli.task import Refusal, Task
-
-if TYPE_CHECKING:
-    pass
 
 
 def report(task: Task) -> None:

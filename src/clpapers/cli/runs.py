@@ -19,7 +19,7 @@ def train(task: Task) -> None:
     from clpapers.datasets import arrays
     from clpapers.runs import loop
     from clpapers.runs.checkpoint import Checkpoint
-    from clpapers.runs.course import CourseError
+    from clpapers.runs.scenario import ScenarioError
     from clpapers.streams.stream import load
 
     cell, seeds, chosen = task.job.subject
@@ -48,7 +48,7 @@ def train(task: Task) -> None:
         record |= checkpoint.seconds | {"resumed": checkpoint.resumed, "earlier": checkpoint.earlier}
         try:
             results = loop.train(spec, data, loaded, device, checkpoint=checkpoint)
-        except CourseError as error:
+        except ScenarioError as error:
             raise Refusal(f"{task.out}: {error}") from None
         if any("out_of_memory" in result for result in results):  # a result only of a GPU that was all the job's own
             if not task.options.gpus:

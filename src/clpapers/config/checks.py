@@ -180,7 +180,7 @@ def told(at: str, method: Method, spec: dict, oracle: dict) -> None:
     learner, name = spec["learner"], spec["restriction"]["name"]
     if RESTRICTIONS[name].test == "data" and spec["order"]["name"] not in CLASS_CHUNKS:
         raise ConfigError(f"{at}: restriction {name} needs an order of {' or '.join(CLASS_CHUNKS)}")
-    if oracle["name"] == "entropy" and "changes" in method.looks_at:
+    if oracle["name"] == "entropy" and "changes" in method.uses:
         raise ConfigError(f"{at}: learner {method.name} needs an oracle that names tasks, not entropy")
     for option in method.by_tasks:
         tasks = spec["order"].get("tasks", 1) if oracle["name"] == "chunks" else oracle.get("tasks", 1)

@@ -13,54 +13,54 @@ MIXING = ("random", "offline", "dominant")  # orders in which a batch holds item
 
 
 class Seen(NamedTuple):
-    """A cell as its learner sees it: its description, the view that its results are for, and why it is not as written.
+    """A cell as its learner sees it: its description, its results' restriction at test, and why it is not as written.
 
     why: by part of the description one reason.
     """
 
     spec: dict
-    view: str
+    test_restriction: str
     why: dict[str, str]
 
 
 def seen(at: str, method: Method, spec: dict, oracle: dict, resolve: Callable[..., dict]) -> Seen:
     """A cell's complete description `spec`, without what its learner does not look at.
 
-    The restriction at test decides only how a run is read, so that it becomes the view. A learner that looks at no
-    oracle is the same run under every oracle, and is evaluated under those of `evaluation.oracles`.
+    The restriction at test decides only how a run is read, so that it is kept beside the description. A learner that
+    looks at no oracle is the same run under every oracle, and is evaluated under those of `evaluation.oracles`.
 
     method: with the learner's options. oracle: the cell's in full. resolve: `(name, aligned)` → one of the paper's
     oracles in full.
     """
-    learner, restriction, looks = spec["learner"], RESTRICTIONS[spec["restriction"]["name"]], method.looks_at
+    learner, restriction, uses = spec["learner"], RESTRICTIONS[spec["restriction"]["name"]], method.uses
     one_task = oracle["name"] == "none" or oracle.get("tasks") == 1
     present = spec["restriction"].get("train") == "present"  # which are known without an oracle
-    train, view, evaluated = restriction.train, restriction.test, {}
+    train, test_restriction, evaluated = restriction.train, restriction.test, {}
     why = {"restriction": f"of restriction {spec['restriction']['name']}; what it says of the test decides no run"}
-    if one_task or "competing" not in looks or (oracle["name"] == "random_tasks" and not present):
+    if one_task or "competing" not in uses or (oracle["name"] == "random_tasks" and not present):
         train = "none"
-        cause = f"{method.name} looks at no competing classes" if "competing" not in looks else "no task restricts"
+        cause = f"{method.name} looks at no competing classes" if "competing" not in uses else "no task restricts"
         why["restriction"] = f"all classes compete: {cause}"
     elif train == "oracle" and present:
         train = "present"
-    told = oracle
-    if train != "oracle" and "tasks" not in looks:
-        if one_task or "changes" not in looks:
-            told, why["oracle"] = {"name": "none"}, "one task" if one_task else f"{method.name} does not look at it"
+    given = oracle
+    if train != "oracle" and "tasks" not in uses:
+        if one_task or "changes" not in uses:
+            given, why["oracle"] = {"name": "none"}, "one task" if one_task else f"{method.name} does not look at it"
             if method.without_changes:
                 learner, why["learner"] = {"name": method.without_changes}, f"{method.name} while no task changes"
         elif spec["order"]["name"] in MIXING and oracle["name"] != "chunks":
-            told, why["oracle"] = {"name": "mixed"}, "every batch mixes the tasks of any oracle"
-    if told != oracle or oracle["name"] == "none":
+            given, why["oracle"] = {"name": "mixed"}, "every batch mixes the tasks of any oracle"
+    if given != oracle or oracle["name"] == "none":
         for name in spec["evaluation"].get("oracles", []):
             for suffix, aligned in (("", True), ("-unaligned", False)):
                 found = resolve(name, aligned)
                 if aligned or "aligned" in found:
                     evaluated[name + suffix] = found
-        if view != "none":
+        if test_restriction != "none":
             named = next((name for name, found in evaluated.items() if found == oracle), None)
             if named is None:
                 raise ConfigError(f"{at}: evaluation.oracles: {spec['oracle']!r} is missing, which restricts the test")
-            view = f"{named}/{view}"
-    changed = {"learner": learner, "oracle": told, "restriction": {"train": train}}
-    return Seen(spec | changed | {"evaluation": spec["evaluation"] | {"oracles": evaluated}}, view, why)
+            test_restriction = f"{named}/{test_restriction}"
+    changed = {"learner": learner, "oracle": given, "restriction": {"train": train}}
+    return Seen(spec | changed | {"evaluation": spec["evaluation"] | {"oracles": evaluated}}, test_restriction, why)

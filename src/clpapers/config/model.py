@@ -25,19 +25,19 @@ def digest(content: object) -> str:
 class Cell:
     """Everything that decides a result except the seed; and under which restriction a target looks at the result.
 
-    view: one of the restrictions that the run is evaluated under (`runs.course.views`). No part of the hash: targets
-    that differ in it alone share their runs.
+    test_restriction: one of the restrictions that the run is evaluated under (`runs.scenario.restrictions_at_test`). No
+    part of the hash: targets that differ in it alone share their runs.
     """
 
     scale: str
     spec: dict = dataclasses.field(hash=False)
     hash: str
-    view: str = "none"
+    test_restriction: str = "none"
 
     @classmethod
-    def of(cls, scale: str, spec: dict, view: str = "none") -> Cell:
+    def of(cls, scale: str, spec: dict, test_restriction: str = "none") -> Cell:
         """A cell from its complete description; its hash is that of its JSON form with sorted keys."""
-        return cls(scale, spec, digest(spec)[:10], view)
+        return cls(scale, spec, digest(spec)[:10], test_restriction)
 
     @property
     def dataset(self) -> Path:
@@ -115,7 +115,7 @@ class Selection:
             part, option = key.split(".")
             if option in spec[part]:
                 spec = spec | {part: spec[part] | {option: SELECTED}}
-        return Cell.of(self.scale, spec | {"selection": self.spec}, cell.view)
+        return Cell.of(self.scale, spec | {"selection": self.spec}, cell.test_restriction)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,6 +169,6 @@ class Target:
 
     @property
     def _made_of(self) -> list:
-        cells = [(factors, cell.hash, cell.view) for factors, cell in self.cells]
+        cells = [(factors, cell.hash, cell.test_restriction) for factors, cell in self.cells]
         chosen = [(factors, selection.spec, selection.published) for factors, selection in self.selections]
         return [list(self.seeds), cells, self.streams, self.nets, chosen]

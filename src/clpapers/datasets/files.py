@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import resource
 import subprocess
@@ -54,7 +55,11 @@ def guarded(refusal: Callable[[str], SourceError]) -> Iterator[None]:
     except (SourceError, MemoryError):
         raise
     except Exception as error:
-        if isinstance(error, OSError) and error.errno is not None:
+        if isinstance(error, OSError) and error.errno not in (
+            None,
+            errno.EINVAL,
+            errno.EOVERFLOW,
+        ):  # of impossible seeks
             raise
         said = str(error).partition("\n")[0][:200] or type(error).__name__
         raise refusal(f"is damaged or cut short ({said})") from error

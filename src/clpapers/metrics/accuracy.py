@@ -15,33 +15,30 @@ def final_accuracy(correct: ArrayLike, total: ArrayLike) -> np.ndarray:
 
 
 def per_class_accuracy(correct: ArrayLike, total: ArrayLike) -> np.ndarray:
-    """Mean over classes of each class's own accuracy, from counts `[..., C]`; empty ones do not count."""
+    """Mean of the classes' accuracies, from counts `[..., C]`; classes without test items are left out."""
     correct, total = np.asarray(correct, float), np.asarray(total, float)
     fraction = np.divide(correct, total, out=np.full(np.broadcast(correct, total).shape, np.nan), where=total > 0)
     return np.nanmean(fraction, axis=-1)
 
 
 def online_accuracy(correct: ArrayLike, items: int) -> float:
-    """Fraction of the stream's `items` answered correctly just before they were learnt.
-
-    `correct [steps]` counts the correct answers of each stream batch.
-    """
+    """Fraction of the stream's `items` answered correctly before they were learnt; `correct [steps]`, by batch."""
     return float(np.sum(correct) / items)
 
 
 def seen(position: ArrayLike, time: ArrayLike) -> np.ndarray:
-    """Probes in each evaluation's past: bool `[P, N]`, from positions `[N]` and items seen `[P]`."""
+    """Whether each probe was seen before each evaluation: bool `[P, N]`, from positions `[N]` and items seen `[P]`."""
     return np.asarray(position)[None, :] < np.asarray(time)[:, None]
 
 
 def unpack(packed: Sequence[str], position: ArrayLike, time: ArrayLike) -> np.ndarray:
     """Decode a run's probe answers into bool `[P, N]`, False where a probe has not been seen yet.
 
-    packed: P base64 strings of `np.packbits` of bool `[count of probes with position < time[p]]`.
-    position: int `[N]`, ascending: where each probe stands in the stream.
+    packed: P base64 strings of `np.packbits` of bool `[number of probes with position < time[p]]`.
+    position: int `[N]`, ascending positions of the probes in the stream.
     time: int `[P]`: stream items seen at each evaluation.
 
-    Raises `ValueError` where a string holds another number of bytes than its evaluation's probes need.
+    Raises `ValueError` where a string's number of bytes does not fit its evaluation's number of probes.
     """
     mask = seen(position, time)
     correct = np.zeros_like(mask)
@@ -54,10 +51,9 @@ def unpack(packed: Sequence[str], position: ArrayLike, time: ArrayLike) -> np.nd
 
 
 def information_retention(correct: ArrayLike, position: ArrayLike, time: ArrayLike) -> np.ndarray:
-    """IR_t, the accuracy at each evaluation over the stream's past (Cai et al. 2021): float `[P]`.
+    """IR_t, the accuracy at each evaluation on the stream so far (Cai et al. 2021): float `[P]`.
 
-    Here on probes, a fixed uniform sample of the stream's items, so that IR_t is estimated without bias.
-    NaN where an evaluation has no probe in its past.
+    Probes, a fixed uniform sample of the stream's items, estimate it without bias. NaN where none was seen yet.
 
     correct: bool `[P, N]`, answers in eval mode. position: int `[N]`. time: int `[P]`, items seen.
     """
@@ -68,5 +64,5 @@ def information_retention(correct: ArrayLike, position: ArrayLike, time: ArrayLi
 
 
 def average_information_retention(correct: ArrayLike, position: ArrayLike, time: ArrayLike) -> float:
-    """Mean of IR_t over the evaluation points that have a past."""
+    """Mean of IR_t over the evaluations at which a probe was seen."""
     return float(np.nanmean(information_retention(correct, position, time)))

@@ -1,4 +1,4 @@
-"""Measures nets: one row a layer, from the nets' own descriptions."""
+"""Measures nets: one row a layer, from the nets' descriptions."""
 
 from __future__ import annotations
 
@@ -22,10 +22,8 @@ def measure(target: dict, inputs: Iterable[tuple[str, dict]]) -> pd.DataFrame:
     """
     rows = []
     for net, description in inputs:
-        total, counted = (
-            description["parameters"],
-            sum(layer["parameters"] for layer in description["layers"]),
-        )
+        total = description["parameters"]
+        counted = sum(layer["parameters"] for layer in description["layers"])
         if counted != total:
             raise ValueError(f"{net}: its layers hold {counted} parameters, the net {total}")
         shared = {"input": _shape(description["input"]), "classes": description["classes"]}

@@ -1,4 +1,4 @@
-"""Measures a learner's uncertainty on its current task along training, and what a detector makes of it."""
+"""Measures a learner's uncertainty on its current task during training, and whether it reveals task changes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ METRICS = {
 
 
 def jumps(values: ArrayLike, starts: Sequence[int]) -> np.ndarray:
-    """Each value over the running mean of those before it, float [T]; NaN for the first.
+    """Ratio of each value to the running mean of the values before it: float [T], NaN for the first.
 
-    The mean runs from the last detection, so that it begins anew at each of `starts`; the value there is itself still
-    held against the mean before it.
+    The mean restarts at each of `starts`; the value there is still divided by the mean before it.
 
-    values: float [T], none negative. starts: ascending indices into them.
+    values: float [T], none negative. starts: ascending indices of detected task changes.
     """
     values = np.asarray(values, float)
     ratios = np.full(len(values), np.nan)
@@ -38,12 +37,12 @@ def jumps(values: ArrayLike, starts: Sequence[int]) -> np.ndarray:
 
 
 def thresholds(ratios: np.ndarray, starts: Sequence[int]) -> tuple[float, float]:
-    """From which threshold, and up to below which, a detector finds every start and nothing else.
+    """The range of thresholds, from the first up to below the second, that detect every start and nothing else.
 
-    A detector that tells a change where the jump is above its threshold, and then begins its mean anew, meets the jumps
-    of `jumps` as long as all that it told was right. So it is right throughout just where its threshold is at least the
-    largest jump inside a task, the first number here (0 where there is none), and below the smallest at a start, the
-    second. Where the first is not below the second there is no such threshold.
+    A detector announces a change where the jump exceeds its threshold, and then restarts its mean; until it errs, it
+    sees the jumps of `jumps`. So it never errs if its threshold is at least the largest jump inside a task (0 if none),
+    returned first, and below the smallest jump at a start, returned second. Unless the first is below the second, every
+    threshold errs.
     """
     inside = np.setdiff1d(np.arange(1, len(ratios)), starts)
     return float(np.max(ratios[inside], initial=0)), float(np.min(ratios[list(starts)], initial=np.inf))
@@ -52,12 +51,12 @@ def thresholds(ratios: np.ndarray, starts: Sequence[int]) -> tuple[float, float]
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFrame:
     """Measure every seed of every run (`desiderata`, section 6.4.1 and Figure 8).
 
-    inputs: (factors, cell hash, parsed run result), one a result file; of each seed `learner.trace`, which holds
-        `mutual_information`, nats on the current task before every epoch, and `tasks`, the epoch that each begins with.
+    inputs: (factors, cell hash, parsed run result), one a result file; each seed has `learner.trace` with
+        `mutual_information` (nats on the current task before every epoch) and `tasks` (the first epoch of each).
 
     Returns columns: the factors, `cell`, `seed`, `metric`, `time` (epochs before; NaN for scalars), `value`. The
-    metrics are `mutual_information`; `jump`, see `jumps`, each task's start being detected; `task_start`, 1 at each;
-    and `threshold_from` and `threshold_below`, see `thresholds`.
+    metrics are `mutual_information`; `jump` (see `jumps`, every task's start detected); `task_start`, 1 at each; and
+    `threshold_from` and `threshold_below` (see `thresholds`).
     """
     rows = []
     for factors, cell, result in inputs:

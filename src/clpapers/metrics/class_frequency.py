@@ -1,4 +1,4 @@
-"""How often each class occurs along a stream, and how prevalent the most frequent one is."""
+"""Class frequencies along a stream, and the prevalence of the most frequent class."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 
 def class_frequency(labels: ArrayLike, classes: int, chunks: int) -> np.ndarray:
-    """Relative frequency of each class in each of near-equal chunks of a stream: float `[chunks, classes]`.
+    """Relative frequency of each class in near-equal chunks of a stream: float `[chunks, classes]`.
 
     labels: int `[n]`, in stream order. Chunk sizes differ by at most one item.
 

@@ -1,4 +1,4 @@
-"""Measures what learning costs: seconds of training, and the bytes that a learner holds."""
+"""Measures the costs of learning: seconds of training, and the learner's footprint in bytes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) 
     inputs: (factors, cell hash, parsed run result, the result's record, the description of the data set's net), one a
         result file.
 
-    Returns columns: the factors, `cell`, `seed`, `metric`, `value`, and for seconds alone `hardware`, what they were
-    taken on. The metrics are `training_seconds`, of a seed's share of its stack and without tests; `training_memory`
-    and `testing_memory`, what the learner holds at the end in MB (10⁶ bytes); and the symbols that `agem`'s formulas
-    are made of: `P`, parameters of the net; `B`, items a batch (NaN where that is a whole task); `H`, the sizes of its
-    layers' outputs for one image, summed over all layers that its description lists; `T`, tasks; `M`, items of the
-    memory a task; and `bytes` a number. A run for which memory did not suffice has but a 1 under `out_of_memory`.
+    Returns columns: the factors, `cell`, `seed`, `metric`, `value`, and for seconds alone `hardware`, where they were
+    taken. The metrics are `training_seconds` (a seed's share of its stack, without tests); `training_memory` and
+    `testing_memory`, the learner's footprint at the end in MB (10⁶ bytes); and the symbols of `agem`'s formulas: `P`,
+    parameters of the net; `B`, items a batch (NaN for a whole task); `H`, the summed sizes of all layers' outputs for
+    one image; `T`, tasks; `M`, memory items a task; `bytes` a number. A run that exceeded the memory has only
+    `out_of_memory`, 1.
     """
     rows = []
     for factors, cell, result, record, net in inputs:
@@ -56,14 +56,14 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) 
             if run.get(OUT_OF_MEMORY):
                 rows.append({**key, "metric": OUT_OF_MEMORY, "value": 1.0, "hardware": np.nan})
                 continue
-            held = {f"{phase}_memory": size / MB for phase, size in run["learner_bytes"].items()}
+            footprints = {f"{phase}_memory": size / MB for phase, size in run["learner_bytes"].items()}
             seconds = record["training_seconds"][str(run["seed"])]
             rows.append({**key, "metric": "training_seconds", "value": seconds, "hardware": _hardware(record)})
-            rows += [{**key, "metric": k, "value": v, "hardware": np.nan} for k, v in (held | symbols).items()]
+            rows += [{**key, "metric": k, "value": v, "hardware": np.nan} for k, v in (footprints | symbols).items()]
     return pd.DataFrame(rows)
 
 
 def _hardware(record: dict) -> str:
-    """What a record's run was trained on."""
+    """The device that a record's run was trained on."""
     hardware = record["hardware"]
     return hardware["device"] if hardware["device"] != "cpu" else f"CPU {hardware['processor']}".strip()

@@ -17,7 +17,7 @@ def measure(target: dict, inputs: Iterable[np.ndarray]) -> pd.DataFrame:
     """Average the simulations.
 
     target: key `metrics` (a list with the one metric's name).
-    inputs: arrays of ratios, 1 meaning that all of the entropy is captured.
+    inputs: arrays of ratios; 1 means that all of the entropy is captured.
 
     Returns one row with the columns `row` ("simulation"), `metric`, `mean`, `sd`, `se` and `half_width` (percent), `n`
     (simulations).

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 def flat(factors: dict) -> dict:
-    """`factors` with blocks reduced to their names: `{"name": "split", "tasks": 5}` becomes `split`."""
+    """`factors` with each mapping reduced to its name: `{"name": "split", "tasks": 5}` becomes `split`."""
     return {key: value["name"] if isinstance(value, dict) else value for key, value in factors.items()}

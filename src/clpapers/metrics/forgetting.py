@@ -16,8 +16,8 @@ def forgetting_events(correct: ArrayLike, seen: ArrayLike | None = None) -> np.n
     """Transitions from correct to incorrect between consecutive evaluations: int `[..., N]`.
 
     correct: bool `[..., T, N]`, the answer to example n at evaluation t.
-    seen: bool, broadcastable to the same shape: whether the example had been shown by then. A transition
-        counts only between two evaluations that both come after; None means always.
+    seen: bool, broadcastable to the same shape: whether the example had been shown by then (None: always). A
+        transition counts only between two evaluations after that.
     """
     correct, seen = _answers(correct, seen)
     lost = correct[..., :-1, :] & ~correct[..., 1:, :] & seen[..., 1:, :]

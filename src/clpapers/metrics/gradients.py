@@ -1,4 +1,4 @@
-"""Measures how a variational learner begins a task: its entropy, and the gradients of the terms of its loss."""
+"""Measures a variational learner at the start of a task: predictive entropy and the gradients of its loss's terms."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
     """Measure every repetition of every seed of every run (`desiderata`, appendix B.1).
 
     target: key `metrics`, of `METRICS`.
-    inputs: (factors, cell hash, parsed run result), one a result file; of each seed `learner.gradients`, which holds of
-        each repetition and batch, `likelihood` and `prior` [R][B], the mean absolute gradient of each term on the final
-        layer, and `entropy` [R], nats, of the predictions on the new task.
+    inputs: (factors, cell hash, parsed run result), one a result file; each seed has `learner.gradients` with
+        `likelihood` and `prior` [repetitions][batches], each term's mean absolute gradient on the final layer, and
+        `entropy` [repetitions], nats, of the predictions on the new task.
 
     Returns columns: the factors, `cell`, `seed`, `repetition`, `metric`, `time` (batches, from 1; NaN for the entropy),
-    `value`. The ratio is that of the two mean gradients of a repetition's batch; as long as the posterior is the prior,
-    whose gradient is then 0, it is ∞.
+    `value`. The ratio is likelihood over prior; it is ∞ while the posterior is the prior, whose gradient is then 0.
     """
     rows = []
     for factors, cell, result in inputs:

@@ -1,4 +1,4 @@
-"""How a measure is given what it measures: the files of runs, selections, streams, nets or simulations."""
+"""Reads the inputs of a measure: results of runs, selections, streams, nets or simulations."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from clpapers import catalogue_metrics as catalogue
 from clpapers import provenance
 
-if TYPE_CHECKING:  # to reword what the configuration refuses measures nothing anew
+if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no metric stale
     from clpapers.config.model import Target
     from clpapers.config.plan import Plan
 
 
 def read(plan: Plan, target: Target, files: list[Path]) -> Iterable:
-    """What a target's measure measures, read from `files` (`jobs.Job.inputs`); raises `ValueError` where it cannot."""
+    """The inputs of a target's measure, read from `files` (`jobs.Job.inputs`); `ValueError` for unfit data."""
     if target.cells:
         return _runs(plan, target)
     if target.streams:
@@ -31,7 +31,7 @@ def read(plan: Plan, target: Target, files: list[Path]) -> Iterable:
 
 
 def files_beside(plan: Plan, target: Target, factors: dict, path: Path) -> list[Path]:
-    """The files that a target's measure reads with a result at `path`: its record and its net, or none."""
+    """The files that a target's measure reads beside the result at `path`: the record and the net, or none."""
     files = {"record": provenance.record_path(path), "net": plan.net_file(target.paper, factors["dataset"])}
     return [files[name] for name in catalogue.measures()[target.spec["measure"]].beside]
 
@@ -41,7 +41,7 @@ def _runs(plan: Plan, target: Target) -> Iterator[tuple]:
         for path in plan.results(cell, target.seeds):
             content = json.loads(path.read_text())
             content["seeds"] = [
-                entry | ({"test": entry["test"][cell.view]} if "test" in entry else {})
+                entry | ({"test": entry["test"][cell.test_restriction]} if "test" in entry else {})
                 for entry in content["seeds"]
                 if entry["seed"] in target.seeds
             ]
@@ -58,11 +58,11 @@ def _streams(target: Target, files: list[Path]) -> Iterator[tuple]:
     from clpapers.streams.oracles import identify
     from clpapers.streams.stream import load
 
-    sets = {file.stem: file for file in files[len(target.streams) :]}  # none of a toy stream's
+    datasets = {file.stem: file for file in files[len(target.streams) :]}  # toy streams have none
     wanted = catalogue.measures()[target.spec["measure"]].beside
 
-    def of_stream(wanted, stream, y, dataset, order, given, seed):
-        match wanted:
+    def of_stream(kind, stream, y, dataset, order, given, seed):
+        match kind:
             case "tasks":
                 classes = int(y.max()) + 1
                 shown = output_labels(order, y[stream.indices], stream.chunk, classes, seed)
@@ -79,10 +79,10 @@ def _streams(target: Target, files: list[Path]) -> Iterator[tuple]:
                 return recorded[0]
 
     for (name, order, seed), file, given in zip(target.streams, files, target.spec["streams"]):
-        if name in sets:
-            y = labels(sets[name], "train")
+        if name in datasets:
+            y = labels(datasets[name], "train")
         else:
             y = np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
         stream, factors = load(file), {"dataset": name, "order": order["name"], "seed": seed}
-        beside = [of_stream(each, stream, y, sets.get(name), order, given, seed) for each in wanted]
+        beside = [of_stream(kind, stream, y, datasets.get(name), order, given, seed) for kind in wanted]
         yield factors, vars(stream), y, *beside

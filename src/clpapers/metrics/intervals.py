@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import stdtr, stdtrit  # scipy.stats would take a second to import, in each rendering
+from scipy.special import stdtr, stdtrit  # importing scipy.stats would take a second
 
 CONFIDENCE = 0.95
 
@@ -32,8 +32,8 @@ def summarise(data: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Mean, spread and number of the column `value` in each group, groups in order of appearance.
 
     Returns one row a group with the columns `by`, `mean`, `sd` (standard deviation, ddof 1), `se` (standard error
-    of the mean), `half_width` (of the 95 % t interval) and `n`; the three spreads are NaN where n = 1. Missing
-    values do not count; one value of ∞ makes the mean ∞, and the spreads NaN.
+    of the mean), `half_width` (of the 95 % t interval) and `n`. The three spreads are NaN where n = 1 or a value is ∞.
+    Missing values do not count.
     """
     groups = data.dropna(subset="value").groupby(list(by), sort=False)["value"]
     summary = groups.agg(mean="mean", sd="std", n="size").reset_index()
@@ -53,7 +53,7 @@ class Difference(NamedTuple):
 def welch_from_summary(mean1: float, half1: float, n1: int, mean2: float, half2: float, n2: int) -> Difference:
     """mean1 − mean2 with Welch's 95 % interval, from means, 95 % t half-widths and numbers of runs.
 
-    A side with one run has no spread: the interval is NaN. Two spreads of zero give an interval of no width.
+    The interval is NaN if a side has one run, and has no width if both spreads are zero.
     """
     squared1, squared2 = ((half / critical(n - 1)) ** 2 for half, n in ((half1, n1), (half2, n2)))
     variance = squared1 + squared2
@@ -77,11 +77,10 @@ class Paired(NamedTuple):
 
 
 def paired(first: pd.Series, second: pd.Series) -> Paired:
-    """Compare two methods on the same streams: first − second over the seeds (the index) that both have.
+    """Paired t-test of two methods on the same streams: first − second over their common seeds (the index).
 
-    A seed in which either diverged (∞) is no pair. The test is the paired t-test; `effect` is Cohen's d_z, the mean
-    difference over its standard deviation. With fewer than two common seeds, or differences that are all alike, what is
-    undefined is NaN.
+    Seeds in which either diverged (∞) are left out. `effect` is Cohen's d_z, the mean difference over its standard
+    deviation. NaN where undefined: with fewer than two common seeds, or with equal differences.
     """
     difference = (first - second).replace([np.inf, -np.inf], np.nan).dropna()
     if difference.empty:

@@ -48,14 +48,6 @@ SHOTS = 10  # β of `agem`'s learning curves
 DIVERGED, OUT_OF_MEMORY = "diverged", "out_of_memory"
 
 
-def _final_accuracy(run: dict) -> float:
-    return 100 * accuracy.final_accuracy(run["test"]["correct"], run["test"]["total"])
-
-
-def _per_class_accuracy(run: dict) -> float:
-    return 100 * accuracy.per_class_accuracy(run["test"]["correct"], run["test"]["total"])
-
-
 def _online_accuracy(run: dict) -> float:
     counts = run["online"]["correct"]
     return np.nan if counts is None else 100 * accuracy.online_accuracy(counts, run["probes"]["time"][-1])
@@ -66,16 +58,9 @@ def _probes(run: dict) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return accuracy.unpack(run["probes"]["correct"], position, time), position, time
 
 
-def _average_information_retention(run: dict) -> float:
-    return 100 * accuracy.average_information_retention(*_probes(run))
-
-
-def _forgetting(function: Callable) -> Callable[[dict], np.ndarray]:
-    def measured(run: dict) -> np.ndarray:
-        correct, position, time = _probes(run)
-        return function(correct, accuracy.seen(position, time))
-
-    return measured
+def _answers(run: dict) -> tuple[np.ndarray, np.ndarray]:
+    correct, position, time = _probes(run)
+    return correct, accuracy.seen(position, time)
 
 
 def _information_retention(run: dict, points: int | None) -> Curve:
@@ -86,8 +71,8 @@ def _information_retention(run: dict, points: int | None) -> Curve:
 def _stream_loss(run: dict, points: int | None) -> Curve:
     loss = np.array(run["online"]["loss"] or [], float)
     bins = min(points or len(loss), len(loss))
-    which = np.arange(len(loss)) * bins // max(len(loss), 1)
-    return chunk_times(bins), np.bincount(which, loss, bins) / np.bincount(which, minlength=bins)
+    bin_of_step = np.arange(len(loss)) * bins // max(len(loss), 1)
+    return chunk_times(bins), np.bincount(bin_of_step, loss, bins) / np.bincount(bin_of_step, minlength=bins)
 
 
 def _after_tasks(run: dict) -> np.ndarray:
@@ -99,7 +84,7 @@ def _shots(run: dict) -> np.ndarray:
 
 
 def _unless_diverged(scalar: Callable[[dict], float]) -> Callable[[dict], float]:
-    """`scalar`, but ∞ for a run that diverged, as `agem` prints it (Table 4)."""
+    """`scalar`, or ∞ for a run that diverged, as `agem` prints it (Table 4)."""
     return lambda run: scalar(run) if run.get(DIVERGED) is None else np.inf
 
 
@@ -139,51 +124,50 @@ def _forgettings(run: dict) -> np.ndarray:
 
 
 def _of_memory(scalar: Callable[[np.ndarray], float]) -> Callable[[dict], float]:
-    """A scalar of the accuracies on the episodic memory; NaN for a run without one."""
+    """A scalar from the accuracies on the episodic memory; NaN for a run without one."""
     return lambda run: scalar(lifelong.memory_accuracies(run["tasks"])) if "memory" in run["tasks"] else np.nan
 
 
 LIFELONG: dict[str, Callable[[dict], float]] = {
-    "average_accuracy": lambda run: _average_accuracies(run)[-1],  # %
+    "average_accuracy": lambda run: _average_accuracies(run)[-1],
     "forgetting": lambda run: lifelong.forgetting(_after_tasks(run)).mean(),
     "worst_forgetting": lambda run: lifelong.forgetting(_after_tasks(run)).max(),
     "lca10": lambda run: lifelong.learning_curve_trapezoid(_shots(run).mean(axis=0)),
     "lca10_sum": lambda run: lifelong.learning_curve_areas(_shots(run).mean(axis=0))[-1],
-    "zero_shot": lambda run: 100 * _shots(run)[:, 0].mean(),  # %
-    "single_head_accuracy": lambda run: _single_head_accuracies(run)[-1],  # %
+    "zero_shot": lambda run: 100 * _shots(run)[:, 0].mean(),
+    "single_head_accuracy": lambda run: _single_head_accuracies(run)[-1],
     "seen_unseen_auc": lambda run: lifelong.roc(lifelong.mutual_information(run["tasks"]))[1][:-1].mean(),
-    "memory_accuracy": _of_memory(lambda a: 100 * a[-1].mean()),  # %
+    "memory_accuracy": _of_memory(lambda a: 100 * a[-1].mean()),
     "memory_worst_forgetting": _of_memory(lambda a: lifelong.forgetting(a).max()),
 }
 SCALARS: dict[str, Callable[[dict], float]] = {
-    "final_accuracy": _final_accuracy,  # %
-    "per_class_accuracy": _per_class_accuracy,  # %
-    "average_information_retention": _average_information_retention,  # %
-    "online_accuracy": _online_accuracy,  # %, NaN where the learner does not answer online
-    "forgetting_events": lambda run: _forgetting(forgetting.forgetting_events)(run).mean(),  # events a probe
-    "never_learnt": lambda run: 100 * _forgetting(forgetting.never_learnt)(run).mean(),  # % of the probes
-    "unforgettable": lambda run: 100 * _forgetting(forgetting.unforgettable_fraction)(run),  # % of the probes
+    "final_accuracy": lambda run: 100 * accuracy.final_accuracy(run["test"]["correct"], run["test"]["total"]),
+    "per_class_accuracy": lambda run: 100 * accuracy.per_class_accuracy(run["test"]["correct"], run["test"]["total"]),
+    "average_information_retention": lambda run: 100 * accuracy.average_information_retention(*_probes(run)),
+    "online_accuracy": _online_accuracy,  # NaN where the learner does not answer online
+    "forgetting_events": lambda run: forgetting.forgetting_events(*_answers(run)).mean(),  # a probe
+    "never_learnt": lambda run: 100 * forgetting.never_learnt(*_answers(run)).mean(),  # of the probes
+    "unforgettable": lambda run: 100 * forgetting.unforgettable_fraction(*_answers(run)),  # of the probes
     **{metric: _unless_diverged(scalar) for metric, scalar in LIFELONG.items()},
 }
 LIFELONG_CURVES: dict[str, Callable[[dict, int | None], Curve]] = {
-    # Over tasks, from 1, which a stream of cycles visits again; forgetting from 2.
-    "average_accuracy_by_task": _lifelong_curve(1, _average_accuracies),  # %
-    "single_head_accuracy_by_task": _lifelong_curve(1, _single_head_accuracies),  # %
+    # Over visits to tasks, from 1; forgetting from 2.
+    "average_accuracy_by_task": _lifelong_curve(1, _average_accuracies),
+    "single_head_accuracy_by_task": _lifelong_curve(1, _single_head_accuracies),
     "forgetting_by_task": _lifelong_curve(2, _forgettings),
-    "zero_shot_by_task": _lifelong_curve(1, lambda run: 100 * _shots(run)[:, 0]),  # %
-    "violations_by_task": _lifelong_curve(1, lambda run: np.array(run["learner"]["violations"])),  # steps
+    "zero_shot_by_task": _lifelong_curve(1, lambda run: 100 * _shots(run)[:, 0]),
+    "violations_by_task": _lifelong_curve(1, lambda run: np.array(run["learner"]["violations"])),
     # Over a task's steps, from 0.
-    "learning_curve": _lifelong_curve(0, lambda run: 100 * _shots(run).mean(axis=0)),  # %
+    "learning_curve": _lifelong_curve(0, lambda run: 100 * _shots(run).mean(axis=0)),
     "lca_by_step": _lifelong_curve(0, lambda run: lifelong.learning_curve_areas(_shots(run).mean(axis=0))),
-    # Over the share of seen tasks that are called unseen.
-    "roc": _roc,  # share of unseen tasks that are
+    "roc": _roc,  # over the false positive rate
 }
-GRIDS: dict[str, Callable[[dict], np.ndarray]] = {  # of models, trained on one task, two, …, and tasks
-    "mutual_information_by_task": _relative_information,  # of the most uncertain task's of each model
+GRIDS: dict[str, Callable[[dict], np.ndarray]] = {  # tasks learnt × tasks tested
+    "mutual_information_by_task": _relative_information,  # as a share of the row's largest
 }
 CURVES: dict[str, Callable[[dict, int | None], Curve]] = {
-    "information_retention": _information_retention,  # % at each evaluation point
-    "stream_loss": _stream_loss,  # mean cross entropy of the stream batches, nats
+    "information_retention": _information_retention,
+    "stream_loss": _stream_loss,  # mean cross entropy of the stream batches
     **LIFELONG_CURVES,
 }
 
@@ -201,10 +185,10 @@ def _task_chance(run: dict) -> float:
 
 
 CHANCE_PREFIX = "chance_"
-CHANCES: dict[str, Callable[[dict], float]] = {  # expected of a uniform guess among the classes that compete
+CHANCES: dict[str, Callable[[dict], float]] = {  # chance level: a uniform guess among the competing classes
     "final_accuracy": _masked_chance,
     "per_class_accuracy": _masked_chance,
-    "average_information_retention": _open_chance,  # probes and stream batches are answered without a mask
+    "average_information_retention": _open_chance,  # on probes and stream batches all classes compete
     "online_accuracy": _open_chance,
     "average_accuracy": _task_chance,
     "single_head_accuracy": _open_chance,
@@ -217,18 +201,16 @@ CHANCES: dict[str, Callable[[dict], float]] = {  # expected of a uniform guess a
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFrame:
     """Measure every seed of every run.
 
-    target: keys `metrics` (names of `SCALARS`, `CURVES` and `GRIDS`) and, if wanted, `points` (a loss curve is
-        averaged into at most this many near-equal bins of steps; without it every step is a row), `per_class` (data
-        sets on which a task's accuracy is the mean over its classes) and `undefined` (by metric, the learners of which
-        it is not measured).
+    target: keys `metrics` (names of `SCALARS`, `CURVES` and `GRIDS`); optional `points` (a loss curve is averaged into
+        at most this many near-equal bins of steps; without it every step is a row), `per_class` (data sets on which a
+        task's accuracy is the mean over its classes) and `undefined` (by metric, learners that it is not measured on).
     inputs: (factors, cell hash, parsed run result), one a result file.
 
     Returns columns: the factors, `cell`, `seed`, `metric`, `time` (fraction of the stream, or number of tasks or of
-    steps, see `CURVES`; NaN for scalars), `value`; for `GRIDS` also `task`, from 1, that a model of `time` tasks is
-    asked of. For each accuracy there is also the metric `chance_<accuracy>`, what a uniform guess is expected to reach
-    (rule 2 of `rules`; of a curve by task, that of all tasks). For a run that diverged, of which all metrics of a
-    sequence of tasks are ∞, the metric `diverged` says after how many steps. A run for which memory did not suffice has
-    but a 1 under `out_of_memory`.
+    steps, see `CURVES`; NaN for scalars), `value`; for `GRIDS` also `task`, the task tested after `time` tasks, from 1.
+    Each accuracy comes with its chance level, `chance_<accuracy>` (rule 2 of `rules`; of a curve, over all tasks). If a
+    run diverged, the metrics of its task sequence are ∞, and `diverged` counts the steps until then. A run that
+    exceeded the memory has only `out_of_memory`, 1.
     """
     rows = []
     for factors, cell, result in inputs:

@@ -1,14 +1,12 @@
-"""Metrics of a sequence of tasks: what is known in the end, what was lost, and how fast a new task is learnt.
+"""Metrics of a sequence of tasks: average accuracy, forgetting, learning speed and uncertainty.
 
-They are those of Chaudhry et al. (2019), section 3, on fractions in [0, 1], and of Farquhar and Gal (2019), B.8.
-`tasks` is the section of that name in a run's result: of each task j, per class, its `total` test items;
-`correct[k][j]`, how many of them were right after task k, only the task's classes competing, and `open[k][j]`, all
-outputs competing; `shots[k][b]`, how many of task k's were right before its step b + 1; in `memory`, not per class,
-`total` and `correct[k][j]`, j ≤ k, of the items that an episodic memory holds of task j; `mutual_information[k][j]`, in
-nats, the mean over the items of task j after task k, where a learner has it.
+Definitions: Chaudhry et al. (2019), section 3, on fractions in [0, 1]; Farquhar and Gal (2019), B.8. `tasks` is that
+section of a run's result. Counts per class: `total[j]`, test items of task j; `correct[k][j]`, right answers on them
+after task k with only the task's classes competing; `open[k][j]`, with all outputs competing; `shots[k][b]`, right
+answers on task k before its step b + 1. `memory`: `total` and `correct[k][j]`, j ≤ k, of the memory's items of task j,
+not per class. `mutual_information[k][j]`: mean over the items of task j after task k, nats, if the learner has it.
 
-In a stream of cycles the T tasks come again and again, and k counts their C = cycles · T visits; visit k is of task
-k mod T. Elsewhere C = T.
+In a stream of cycles the T tasks recur: k counts C = cycles · T visits, and visit k is to task k mod T. Else C = T.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from clpapers.metrics.accuracy import final_accuracy, per_class_accuracy
 def accuracies(tasks: dict, per_class: bool = False, view: str = "correct") -> np.ndarray:
     """a[k, j], the accuracy on task j after task k, also on tasks still to come: float [C, T].
 
-    per_class: whether a task's accuracy is the mean over its classes (AWA2) instead of the share of its items.
+    per_class: take the mean over a task's classes (AWA2) instead of over its items.
     view: `correct`, or `open` where all outputs compete.
     """
     share = per_class_accuracy if per_class else final_accuracy
@@ -31,7 +29,7 @@ def accuracies(tasks: dict, per_class: bool = False, view: str = "correct") -> n
 
 
 def memory_accuracies(tasks: dict) -> np.ndarray:
-    """The accuracy on the memory of task j after task k: float [T, T], NaN for k < j, when there is no such memory."""
+    """The accuracy on the memory's items of task j after task k: float [T, T], NaN for k < j."""
     total = np.array(tasks["memory"]["total"])
     a = np.full((len(total), len(total)), np.nan)
     for k, right in enumerate(tasks["memory"]["correct"]):
@@ -42,8 +40,7 @@ def memory_accuracies(tasks: dict) -> np.ndarray:
 def shot_accuracies(tasks: dict, shots: int, steps: int, per_class: bool = False) -> np.ndarray:
     """The accuracy on each task after b of its own steps, b = 0 … shots: float [C, shots + 1].
 
-    The paper does not say what becomes of a task of fewer steps. Here its curve goes on as it ends, with the accuracy
-    after its last step.
+    A task of fewer steps, on which the paper is silent, keeps the accuracy after its last step.
 
     steps: of the whole run. Raises `ValueError` where the run followed fewer shots, though its tasks had more steps.
     """
@@ -62,7 +59,7 @@ def shot_accuracies(tasks: dict, shots: int, steps: int, per_class: bool = False
 
 
 def average_accuracies(a: np.ndarray) -> np.ndarray:
-    """A_k (eq. 1), after each task k the mean accuracy on the tasks up to it: float [C], from `accuracies`."""
+    """A_k (eq. 1), the mean accuracy after task k on the tasks up to it: float [C], from `accuracies`."""
     visits, tasks = a.shape
     return np.tril(a).sum(axis=1) / np.arange(1, visits + 1).clip(max=tasks)
 
@@ -70,8 +67,7 @@ def average_accuracies(a: np.ndarray) -> np.ndarray:
 def forgetting(a: np.ndarray) -> np.ndarray:
     """f_j (eq. 3) of each task but the last learnt: float [T − 1]; its mean is F_T (eq. 2), its maximum the worst case.
 
-    It is the best accuracy after any earlier task, also after those before task j where it is known (not NaN), minus
-    the one in the end.
+    The best accuracy after any earlier visit, even before task j was learnt (NaN ignored), minus the final accuracy.
     """
     visits, tasks = a.shape
     before = np.arange(tasks) != (visits - 1) % tasks
@@ -84,27 +80,26 @@ def learning_curve_areas(z: np.ndarray) -> np.ndarray:
 
 
 def learning_curve_trapezoid(z: np.ndarray) -> float:
-    """LCA_β as the paper's tables have it by its code: the trapezoid under Z_0 … Z_β, divided by β."""
+    """LCA_β as the authors' code computes it for the tables: the trapezoid under Z_0 … Z_β, divided by β."""
     return float(np.trapezoid(z) / (len(z) - 1))
 
 
 def mutual_information(tasks: dict) -> np.ndarray:
-    """The mean mutual information on task j after task k: float [C, T], nats; NaN where a learner has none."""
+    """The mean mutual information on task j after task k: float [C, T], nats; NaN if the learner has none."""
     none = np.full((len(tasks["correct"]), len(tasks["total"])), np.nan)
     return np.array(tasks.get("mutual_information", none), dtype=float)
 
 
 def roc(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How well tasks not yet seen are told from those seen, by a threshold on `mutual_information` [C, T].
+    """ROC of detecting unseen tasks by a threshold on `mutual_information` [C, T] (Farquhar and Gal 2019, B.8).
 
-    Seen after task k are those up to it; all pairs of k and j are one sample (Farquhar and Gal 2019, B.8).
+    The sample is all pairs (k, j); task j is seen after task k if j ≤ k.
 
     Returns
     -------
-    false: float [n + 1], 0, 1/n, … 1 of the n pairs seen that are called unseen. detected: float [n + 1], the share of
-    the unseen that are then called so, at best; an unseen one as uncertain as a seen one counts half. Its mean without
-    the last is the area under the curve, which is one of steps: the chance that of a random seen and unseen pair the
-    latter is the more uncertain.
+    false: float [n + 1], the false positive rate 0, 1/n, … 1 over the n seen pairs. detected: float [n + 1], the best
+    true positive rate there; ties count half. The curve is one of steps, so the mean of `detected` without its last
+    value is the area under it: the probability that a random unseen pair is more uncertain than a random seen one.
     """
     seen = np.tril(np.ones(information.shape, dtype=bool))
     known = np.sort(information[seen])[::-1]

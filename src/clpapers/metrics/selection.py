@@ -1,4 +1,4 @@
-"""Hyper-parameters chosen on tasks of their own: a grid, each of its points with a score (`agem`, algorithm 1)."""
+"""Hyper-parameters chosen from a grid by their scores on tasks of their own (`agem`, algorithm 1)."""
 
 from __future__ import annotations
 
@@ -28,18 +28,17 @@ def choose(search: dict, published: dict, grid: list[dict], runs: dict[str, list
 
     Returns
     -------
-    `search` and `published`; `scores`: of each point its `values`, `cell`, `score`, the mean over seeds, null where it
-    has none, and `failure`, why: a seed `diverged`, or ran `out_of_memory`; `selected`: the best point's values, the
-    first point's if all failed.
+    `search` and `published`; `scores`: each point's `values`, `cell`, `score` (mean over seeds; null if a seed failed)
+    and `failure` (`diverged`, `out_of_memory` or null); `selected`: the best point's values, the first's if all failed.
     """
     scores = []
     for values, cell in zip(grid, search["points"]):
-        failed = [why for why in (OUT_OF_MEMORY, DIVERGED) for run in runs[cell] if run.get(why) not in (None, False)]
-        score = None
-        if not failed:
-            each = [SCALARS[search["metric"]](run | {"per_class": search["per_class"]}) for run in runs[cell]]
-            score = float(np.mean(each))
-        scores.append({"values": values, "cell": cell, "score": score, "failure": failed[0] if failed else None})
+        failures = (why for why in (OUT_OF_MEMORY, DIVERGED) for run in runs[cell] if run.get(why) not in (None, False))
+        failure, score = next(failures, None), None
+        if failure is None:
+            by_seed = [SCALARS[search["metric"]](run | {"per_class": search["per_class"]}) for run in runs[cell]]
+            score = float(np.mean(by_seed))
+        scores.append({"values": values, "cell": cell, "score": score, "failure": failure})
     best = max(scores, key=lambda point: -np.inf if point["score"] is None else point["score"])
     return {"search": search, "published": published, "scores": scores, "selected": best["values"]}
 

@@ -1,4 +1,4 @@
-"""Measures streams: the relative frequency of their classes, or of the most prevalent one, over time."""
+"""Measures streams: the relative frequency of their classes, or of the most frequent one, over time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ METRICS = {"class_frequency": {"over": "time"}, "prevalence": {"over": "time"}}
 def measure(target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray]]) -> pd.DataFrame:
     """Measure every stream.
 
-    target: keys `statistic` (`class_frequency` or `prevalence`) and `chunks` (near-equal parts of a stream).
+    target: keys `statistic` (`class_frequency` or `prevalence`) and `chunks` (number of near-equal parts of a stream).
     inputs: (factors, arrays of the stream file, labels `[N]` of the data set's training split).
 
     Returns columns: the factors, `seed`, `metric` (the statistic), `class` (−1 for prevalence), `time` (centre of the
-    chunk as a fraction of the stream), `value` (relative frequency in [0, 1]). A class that is absent from a chunk has
-    no row.
+    chunk as a fraction of the stream), `value` (relative frequency in [0, 1]). A class absent from a chunk has no row.
     """
     frames = []
     for factors, stream, labels in inputs:

@@ -1,4 +1,4 @@
-"""Measures streams of instances: of which class, and of which of its instances, their items are."""
+"""Measures streams of instances: the class and the instance of their items."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MEASURE = {
 def measure(
     target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray, np.ndarray]]
 ) -> pd.DataFrame:
-    """Part every stream into its longest runs of one chunk and one instance.
+    """Split every stream into maximal runs of items of one chunk and one instance.
 
     inputs: (factors, arrays of the stream file, labels `[N]` and instances `[N]` of the data set's training split).
 
-    Returns one row a run, in stream order. Columns: the factors, `seed`, `metric` (`items`), `chunk` (between
-    boundaries, from 0), `class`, `instance`, `value` (how many items).
+    Returns one row a run, in stream order. Columns: the factors, `seed`, `metric` (`items`), `chunk` (from 0),
+    `class`, `instance`, `value` (number of items).
     """
     frames = []
     for factors, stream, labels, instances in inputs:

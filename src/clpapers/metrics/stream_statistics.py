@@ -1,4 +1,4 @@
-"""Measures data sets of tasks: how many tasks, how large an input, how many classes and images a task."""
+"""Measures data sets of tasks: number of tasks, size of an input, classes and images a task."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ MEASURE = {
 def measure(
     target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray], np.ndarray, np.ndarray, tuple[int, int, int]]]
 ) -> pd.DataFrame:
-    """Count what the tasks between the boundaries of all streams of a data set hold (`agem`, Table 1).
+    """Count the classes and images of each task, over all streams of a data set (`agem`, Table 1).
 
     inputs: (factors with `dataset`, arrays of the stream file, labels `[N]` of the training split, of the test split,
         (H, W, C) of an image). A task's test images are those of its classes.
 
     Returns one row a data set and `row`: `tasks` of all its streams together (metric `total`), the `input` (no number),
     and `classes`, `train_images` and `test_images` of a task (metric `mean`). Columns `dataset`, `row`, `metric`,
-    `mean`, `sd`, `se`, `half_width` (95 %, over tasks; 0 for a total), `n` (tasks), `detail` (the streams' tasks, as 3
-    + 17; the input as C×H×W; the range over tasks, where they differ).
+    `mean`, `sd`, `se`, `half_width` (95 %, over tasks; 0 for a total), `n` (tasks), `detail` (tasks by stream,
+    `3 + 17`; the input as C×H×W; the range over tasks, where they differ).
     """
     tasks, streams, sizes = [], {}, {}
     for factors, stream, train, test, (h, w, c) in inputs:

@@ -1,4 +1,4 @@
-"""Measures streams chunk by chunk: which classes they hold, and which tasks an oracle calls them."""
+"""Measures streams chunk by chunk: their classes, and the tasks that an oracle assigns."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ def measure(
         int64 `[n]` of the stream's positions).
 
     Returns columns: the factors, `seed`, `metric`, `chunk` (from 0), `class`, `task` and `value`: for the metric
-    `share`, the share in [0, 1] of the chunk's items that are of that class and called that task. What a chunk does not
-    hold has no row.
+    `share`, the share in [0, 1] of the chunk's items of that class and task. Shares of 0 have no row.
     """
     frames = []
     for factors, stream, labels, tasks in inputs:

@@ -1,4 +1,4 @@
-"""Measures learning item by item: accuracy beside that of an ideal learner, memory, and what is known to be unknown."""
+"""Measures learning item by item: accuracy beside that of an ideal learner, memory, and detection of unseen classes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,9 @@ METRICS = {
 def omega_all(learner: ArrayLike, offline: ArrayLike) -> float:
     """Ω_all (Hayes et al., eq. 1): the mean over testing events of a learner's accuracy divided by the offline one's.
 
-    It is 1 for a learner as good as the offline one, and above for a better one.
-
     learner, offline: float [T], accuracies at the same testing events.
 
-    Raises `ValueError` for other numbers of events, and where the offline learner's accuracy is not above zero.
+    Raises `ValueError` for unequal numbers of events, and where the offline learner's accuracy is not above zero.
     """
     learner, offline = np.asarray(learner, float), np.asarray(offline, float)
     if learner.shape != offline.shape:
@@ -47,26 +45,26 @@ def omega_all(learner: ArrayLike, offline: ArrayLike) -> float:
 def accuracies(events: dict, only_seen: bool) -> np.ndarray:
     """The accuracy at each testing event: float [T] in [0, 1].
 
-    events: the section of that name in a run's result; of it `correct` [T, K], of `total` [K] test items a class, and
-        `seen` [T, K], whether a class was in the stream by then.
-    only_seen: whether the test items of classes not yet seen are left out.
+    events: the section of that name in a run's result; it has `correct` [T, K] of the `total` [K] test items a class,
+        and `seen` [T, K], whether the stream had shown the class.
+    only_seen: leave out the test items of classes not yet seen.
     """
     counted = np.array(events["seen"], bool) if only_seen else True
     return final_accuracy(np.multiply(events["correct"], counted), np.multiply(events["total"], counted))
 
 
 def unknown_auroc(events: dict) -> float:
-    """How well confidence tells test items of seen classes from others: the mean area over events that have both."""
+    """AUROC of telling test items of seen classes from others by confidence, averaged over events that have both."""
     areas = [area for area in events["unknown_auroc"] if area is not None]
     return float(np.mean(areas)) if areas else np.nan
 
 
-# What a curve has at each event, from the accuracies [T] there and the section `events`.
+# A curve's value at each event, from the accuracies [T] and the section `events`.
 CURVES: dict[str, Callable[[np.ndarray, dict], np.ndarray]] = {
     "accuracy_by_time": lambda alpha, events: 100 * alpha,  # %
-    "memory_by_time": lambda alpha, events: np.array([held["training"] for held in events["learner_bytes"]]) / MB,
+    "memory_by_time": lambda alpha, events: np.array([size["training"] for size in events["learner_bytes"]]) / MB,
 }
-CHANCES: dict[str, Callable[[dict], float]] = {  # expected of a uniform guess among all classes
+CHANCES: dict[str, Callable[[dict], float]] = {  # chance level: a uniform guess among all classes
     "accuracy_by_time": lambda events: 100 / len(events["total"]),
     "unknown_auroc": lambda events: 0.5,
 }
@@ -75,17 +73,17 @@ CHANCES: dict[str, Callable[[dict], float]] = {  # expected of a uniform guess a
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFrame:
     """Measure every seed of every run (Hayes et al., section 2.2).
 
-    Where classes come one after the other, the accuracy at a testing event is that on the classes seen so far;
-    elsewhere on all test data (section 2.1).
+    If classes come one after the other, a testing event tests on the classes seen so far, else on all test data
+    (section 2.1).
 
-    target: keys `metrics` (of `METRICS`) and, for `omega_all`, `ideal`, the learner whose run on the same data, order
-        and seed is divided by.
+    target: keys `metrics` (of `METRICS`) and, for `omega_all`, `ideal`: the learner whose accuracy on the same data,
+        order and seed is the divisor.
     inputs: (factors, cell hash, parsed run result), one a result file.
 
     Returns columns: the factors, `cell`, `seed`, `metric`, `time` (items seen, of curves; NaN for scalars), `value`:
-    `omega_all` and `unknown_auroc` of a run, `accuracy_by_time` (%) and `memory_by_time` (what the learner holds, MB of
-    10⁶ bytes) at each event. For all but Ω_all and memory there is also `chance_<metric>`, what a uniform guess is
-    expected to reach. A run for which memory did not suffice has but a 1 under `out_of_memory`.
+    `omega_all` and `unknown_auroc` of a run, `accuracy_by_time` (%) and `memory_by_time` (footprint, MB of 10⁶ bytes)
+    at each event. All but Ω_all and memory come with their chance level, `chance_<metric>`. A run that exceeded the
+    memory has only `out_of_memory`, 1.
 
     Raises `ValueError`, in one line, where the ideal has no run to divide by, or none that Ω_all can divide by.
     """
@@ -112,9 +110,8 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
             elif metric == "unknown_auroc":
                 rows.append({**key, "metric": metric, "time": np.nan, "value": unknown_auroc(events)})
             else:
-                rows.append(
-                    {**key, "metric": metric, "time": np.nan, "value": _omega(target, alpha, ideal, factors, run)}
-                )
+                omega = _omega(target, alpha, ideal, factors, run)
+                rows.append({**key, "metric": metric, "time": np.nan, "value": omega})
             if metric in CHANCES:
                 guess = float(CHANCES[metric](events))
                 rows.append({**key, "metric": CHANCE_PREFIX + metric, "time": np.nan, "value": guess})
@@ -122,7 +119,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
 
 
 def _omega(target: dict, alpha: np.ndarray, ideal: dict[str, np.ndarray], factors: dict, run: dict) -> float:
-    """Ω_all of a run of accuracies `alpha` [T], from those of the ideal by what their runs share."""
+    """Ω_all of a run of accuracies `alpha` [T]; `ideal`: the ideal learner's accuracies, by what `_shared` says."""
     shared = _shared(factors, run)
     if shared not in ideal:
         raise ValueError(f"ideal: {target['ideal']!r} has no run on {shared}; give it one, as the others have")
@@ -133,6 +130,6 @@ def _omega(target: dict, alpha: np.ndarray, ideal: dict[str, np.ndarray], factor
 
 
 def _shared(factors: dict, run: dict) -> str:
-    """What a run has in common with that of the ideal learner: `dataset mnist, order {'name': 'random'}, seed 3`."""
+    """All but the learner, which a run shares with its ideal's: `dataset mnist, order {'name': 'random'}, seed 3`."""
     own = [f"{key} {value}" for key, value in factors.items() if key.partition(".")[0] != "learner"]
     return ", ".join([*own, f"seed {run['seed']}"])

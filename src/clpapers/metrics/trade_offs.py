@@ -1,4 +1,4 @@
-"""Measures what was learnt beside what it cost: the metrics of `learning` and those of `cost` in one frame."""
+"""Measures learning beside its costs: the metrics of `learning` and of `cost` in one frame."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) 
         `learning`.
     inputs: as for `cost`.
 
-    Returns the rows that `learning` has for its metrics, and then those that `cost` has for the others.
+    Returns the rows of `learning`, followed by those of `cost`.
     """
     frames = []
     for factors, cell, result, *beside in inputs:

@@ -27,7 +27,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.jobs import Job
-from clpapers.provenance import ProvenanceError, read_record, record_path, shown
+from clpapers.provenance import ProvenanceError, escaped, read_record, record_path
 from clpapers.targets.notes import notes_on
 
 FAILURE, WARNING = "failure", "warning"
@@ -298,9 +298,9 @@ def text(found: list[Finding], checked: int) -> str:
     for severity, file, reason in found:
         files = alike[severity, _general(reason)]
         if len(files) <= 3:
-            lines.append(f"{severity}: {shown(file)}: {reason}")
+            lines.append(f"{severity}: {escaped(file)}: {reason}")
         elif file == files[0]:
-            lines.append(f"{severity}: {shown(file)} and {len(files) - 1} more: {reason}")
+            lines.append(f"{severity}: {escaped(file)} and {len(files) - 1} more: {reason}")
     return "\n".join([*lines, _count(found, checked)])
 
 

@@ -373,8 +373,6 @@ def _opened(path: Path) -> Iterator[tuple[dict[str, Callable[[], IO[bytes]]], li
         raise CrateError(f"{path}: no file and no folder; name a crate of `clpapers export`")
     try:
         archive = zipfile.ZipFile(path)
-    except OSError:
-        raise
     except Exception as error:  # a forged zip can break its reader in any way
         raise CrateError(f"{path}: no zip, or damaged ({error}); export it or fetch it anew") from None
     with archive:

@@ -1,4 +1,4 @@
-"""The desiderata that the experiments meet, all targets in one table."""
+"""The table of the desiderata that each target meets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from clpapers.desiderata import DESIDERATA, declare
 
 
 def table(plan: Plan) -> str:
-    """A Markdown table of a plan's targets, those that are made of runs."""
+    """A Markdown table of a plan's targets that have runs."""
     headings = " | ".join(f"{letter}: {meaning}" for letter, meaning in DESIDERATA.items())
     lines = [f"| target | {headings} |", "|---" * (1 + len(DESIDERATA)) + "|"]
     for name, target in plan.targets.items():

@@ -1,4 +1,4 @@
-"""What a build would find on this machine, with a remedy for each fault; nothing is fetched and nothing changed."""
+"""Checks whether a build would go through on this machine, with a remedy for each fault; it changes nothing."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from clpapers.config.files import CONFIG
 from clpapers.config.plan import Plan
 from clpapers.datasets import files, packages
 from clpapers.datasets._torchvision import weights_url
@@ -26,20 +27,20 @@ OK, NOTE, FAULT = "ok", "!", "NO"
 LOCK = Path("requirements.lock")
 WIDTH = 100
 PYTHON = (3, 11)
-PER_RUN = 200_000  # bytes that a run takes, with its stream, record and log; at the papers' settings it takes less
+PER_RUN = 200_000  # bytes of a run with its stream, record and log, at most
 INSTALL = "make (sets up .venv from requirements.lock)"
 
 
 class Line(NamedTuple):
-    """One finding: OK, NOTE (worth knowing) or FAULT (no build goes through); what is so; what to do about it."""
+    """One finding, marked OK, NOTE (worth knowing) or FAULT (no build goes through), and its remedy."""
 
     mark: str
-    said: str
+    finding: str
     remedy: str = ""
 
 
 def page(plan: Plan, data_folder: Path, downloads: Path) -> tuple[str, bool]:
-    """The page about a plan's targets, at most 40 lines of 100 columns; and whether a build would go through."""
+    """The page on a plan's targets, at most 40 lines of 100 columns; and whether a build would go through."""
     parts = {
         "environment": [*_python(), *_torch(), *_commands()],
         "devices": list(_devices(plan)),
@@ -51,7 +52,7 @@ def page(plan: Plan, data_folder: Path, downloads: Path) -> tuple[str, bool]:
     for title, lines in parts.items():
         shown.append(title)
         for line in lines:
-            text = f"{line.said}; {line.remedy}" if line.remedy else line.said
+            text = "; ".join(filter(None, [line.finding, line.remedy]))
             indents = {"initial_indent": f"  {line.mark:2} ", "subsequent_indent": " " * 5}
             shown += textwrap.wrap(text, WIDTH, **indents, break_on_hyphens=False)
     faults = sum(line.mark == FAULT for lines in parts.values() for line in lines)
@@ -93,7 +94,7 @@ def _version(package: str) -> str | None:
 
 
 def _requirements() -> list[str]:
-    """What clpapers itself asks for, the tools of its developers left out."""
+    """The requirements of clpapers, without those of its developers."""
     try:
         return [each for each in importlib.metadata.requires("clpapers") or [] if "extra ==" not in each]
     except importlib.metadata.PackageNotFoundError:
@@ -117,7 +118,7 @@ def _torch() -> Iterator[Line]:
 
 
 def _imported():
-    """torch, or what its import raised."""
+    """torch, or the error that its import raised."""
     try:
         import torch
     except (ImportError, OSError) as error:
@@ -141,11 +142,11 @@ def _devices(plan: Plan) -> Iterator[Line]:
     seen = [] if isinstance(torch, Exception) or not torch.cuda.is_available() else range(torch.cuda.device_count())
     for number in seen:
         facts = torch.cuda.get_device_properties(number)
-        said = f"GPU {number}: {facts.name}, {_size(facts.total_memory)}, driver {_driver()}"
+        gpu = f"GPU {number}: {facts.name}, {_size(facts.total_memory)}, driver {_driver()}"
         if plan.cuda and number and shutil.which("nvidia-smi") is None:
-            yield Line(NOTE, f"{said}: not used", "put nvidia-smi on the PATH, by which jobs find their cards")
+            yield Line(NOTE, f"{gpu}: not used", "put nvidia-smi on the PATH, by which jobs find their cards")
         else:
-            yield Line(OK, f"{said}: {'runs train here' if plan.cuda else 'not used'}")
+            yield Line(OK, f"{gpu}: {'runs train here' if plan.cuda else 'not used'}")
     if plan.cuda and not seen:
         yield Line(FAULT, "GPU: runs are to train on one, and torch sees none", "add --config device=cpu")
     elif not seen:
@@ -167,12 +168,12 @@ def _size(count: float) -> str:
 
 
 def needed(plan: Plan) -> tuple[list[str], list[str]]:
-    """The data sets that are fetched and the weights that a plan's targets, those of `all`, descend from."""
+    """The fetched data sets and the weights that a plan's targets, except extra ones, descend from."""
     names, weights = set(), set()
     for target in plan.targets.values():
         if target.spec.get("extra"):
             continue
-        cells = [cell for _, cell in (*target.cells, *(p for _, found in target.selections for p in found.points))]
+        cells = [cell for _, cell in (*target.cells, *(p for _, search in target.selections for p in search.points))]
         names |= {cell.spec["dataset"] for cell in cells} | {name for name, *_ in target.streams}
         weights |= {cell.weights.stem for cell in cells if cell.weights}
     for name in names & set(plan.datasets):
@@ -184,18 +185,17 @@ def needed(plan: Plan) -> tuple[list[str], list[str]]:
 
 
 def _data(plan: Plan, data_folder: Path, downloads: Path) -> Iterator[Line]:
-    """A line a data set and a line each for weights; those that are built share one, and so do stand-ins."""
+    """A line for each data set and each weights; those that are built share a line, and so do stand-ins."""
     names, weights = needed(plan)
     built, stand_ins, lines = [], [], []
-    for stage, each in [*(("datasets", name) for name in names), *(("weights", name) for name in weights)]:
-        made = _built(plan, stage, each)
-        if made:
-            built.append(f"{each} ({made})")
-            continue
-        find = _dataset_source if stage == "datasets" else _weights_source
-        found = find(plan, each, data_folder, downloads)
-        if found:
-            lines.append(found)
+    for stage, source, each in [
+        *(("datasets", _dataset_source, name) for name in names),
+        *(("weights", _weights_source, name) for name in weights),
+    ]:
+        if kind := _built(plan, stage, each):
+            built.append(f"{each} ({kind})")
+        elif line := source(plan, each, data_folder, downloads):
+            lines.append(line)
         else:
             stand_ins.append(each)
     if built:
@@ -215,25 +215,25 @@ def _built(plan: Plan, stage: str, name: str) -> str | None:
 
 
 def _dataset_source(plan: Plan, name: str, data_folder: Path, downloads: Path) -> Line | None:
-    """The first source of a data set that seems to serve; None for its stand-in. Archives are not opened."""
+    """The first source of a data set that seems to serve; None for its stand-in. Opens no archives."""
     spec, allowed = plan.datasets[name], plan.settings["sources"]
     mine, offered = data_folder / spec.get("folder", name), []
     standin = allowed != "real" and name in plan.settings.get("stand_ins", {})
     if allowed == "stand_in":
-        return _offer(name, [], standin, f"give its sizes under stand_ins in {plan.scale_file}")
+        return _offer(name, [], standin, f"give its sizes under stand_ins in {CONFIG}/scales/{plan.scale}.yaml")
     for source in spec["sources"]:
         if source["kind"] == "folder" and _copied(mine, source["formats"]):
             return Line(OK, f"{name}: your copy in {mine}/, to be proven")
         offered += _network(source, downloads / name)
     try:
-        wanted = _some([file.filename for file in official_files(spec)], 1)
+        official = _some([file.filename for file in official_files(spec)], 1)
     except SourceError:
-        wanted = "the official files"
-    return _offer(name, offered, standin, f"put {wanted} into {mine}/")
+        official = "the official files"
+    return _offer(name, offered, standin, f"put {official} into {mine}/")
 
 
 def _copied(mine: Path, formats: list[str]) -> bool:
-    """Whether a folder of the user's holds an archive, or what is unpacked from one."""
+    """Whether a folder of the user's holds an archive or its unpacked content."""
     if not mine.is_dir():
         return False
     if any(path.name.endswith(files.ARCHIVES) for path in mine.iterdir()):
@@ -242,31 +242,25 @@ def _copied(mine: Path, formats: list[str]) -> bool:
 
 
 def _network(source: dict, kept: Path) -> list[str]:
-    """Where a source would have its bytes from, if it can: from an earlier fetch, or which server or client."""
+    """The origin of a source's bytes, if it has one: an earlier fetch, a client or a server."""
     kind = source["kind"]
-    if kind in ("folder", "standin"):
+    if kind in ("folder", "standin") or (kind == "archive" and source["md5"] is None):
         return []
-    if kind == "npm":
-        if (kept / packages.tarball(source["package"], source["version"])).is_file():
-            return [_kept(kept)]
-        return [f"npm {source['package']}"] if shutil.which("npm") else []
-    if kind == "apt":
-        if (kept / f"{source['package']}.deb").is_file():
-            return [_kept(kept)]
-        return [f"apt {source['package']}"] if shutil.which("apt-get") else []
-    if kind == "archive" and source["md5"] is None:
-        return []
-    try:
-        wanted = official_files({"sources": [source]})
-    except SourceError:
-        return []
-    if all((kept / file.filename).is_file() for file in wanted):
-        return [_kept(kept)]
-    return [wanted[0].urls[0].split("/")[2]]
+    if kind in ("npm", "apt"):
+        package, client = source["package"], "npm" if kind == "npm" else "apt-get"
+        names = [packages.tarball(package, source["version"]) if kind == "npm" else f"{package}.deb"]
+        origin = [f"{kind} {package}"] if shutil.which(client) else []
+    else:
+        try:
+            official = official_files({"sources": [source]})
+        except SourceError:
+            return []
+        names, origin = [file.filename for file in official], [official[0].urls[0].split("/")[2]]
+    return [_kept(kept)] if all((kept / name).is_file() for name in names) else origin
 
 
 def _weights_source(plan: Plan, name: str, data_folder: Path, downloads: Path) -> Line | None:
-    """The same for weights."""
+    """As `_dataset_source`, for weights."""
     spec, allowed = plan.weights[name], plan.settings["sources"]
     mine, kept, offered = data_folder / "weights", downloads / "weights", []
     if allowed == "stand_in":
@@ -307,9 +301,9 @@ def _offer(name: str, offered: list[str], standin: bool, remedy: str) -> Line | 
 
 
 def estimate(plan: Plan) -> tuple[int, int]:
-    """Bytes yet to be written into results/ and downloads/: data sets not yet built, and all runs, at most.
+    """Bytes yet to be written into results/ and downloads/, at most: data sets not yet built, and all runs.
 
-    A download is reckoned as large as what it unpacks to.
+    A download counts as large as its unpacked content.
     """
     names, _ = needed(plan)
     made = [name for name, facts in plan.datasets.items() if facts.get("features", {}).get("of") in names]
@@ -342,24 +336,24 @@ def _disk(plan: Plan, downloads: Path) -> Iterator[Line]:
     for sizes in disks.values():
         free, size = shutil.disk_usage(_existing(next(iter(sizes)))).free, sum(sizes.values())
         named = " and ".join(f"{folder}/" for folder in sizes)
-        said = f"{named}: {_size(free)} free, at most about {_size(size)} to come"
+        finding = f"{named}: {_size(free)} free, at most about {_size(size)} to come"
         short = free < size
-        yield Line(FAULT if short else OK, said, "free some, or work on another disk" if short else "")
+        yield Line(FAULT if short else OK, finding, "free some, or work on another disk" if short else "")
 
 
 def _existing(folder: Path) -> Path:
-    """A folder, or the nearest one above it that is there."""
+    """A folder, or the nearest existing one above it."""
     return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
 
 
 def _named(folder: Path) -> str:
-    """A folder as seen from this one, so that the line is short wherever the project lies."""
+    """A folder relative to this one, so that the line is short wherever the project lies."""
     here = Path.cwd()
     return "this folder" if folder == here else str(folder.relative_to(here) if here in folder.parents else folder)
 
 
 def _locks() -> Iterator[Line]:
-    """Whether another Snakemake is at work here: it holds a lock of the kernel's (rules/common.smk)."""
+    """Whether another Snakemake is at work here: it holds a kernel lock (rules/common.smk)."""
     locks, alive = list(Path(".snakemake/locks").glob("*.lock")), Path(".snakemake/alive")
     if not locks:
         yield Line(OK, "no locks of Snakemake's")
@@ -380,8 +374,7 @@ def _git() -> Iterator[Line]:
     if state["commit"] is None:
         yield Line(NOTE, "not under git: records will name no commit")
     elif state["dirty"]:
-        yield Line(
-            NOTE, f"commit {state['commit'][:10]}, edited: records will say so", "git commit, before what counts"
-        )
+        edited = f"commit {state['commit'][:10]}, edited: records will say so"
+        yield Line(NOTE, edited, "git commit, before what counts")
     else:
         yield Line(OK, f"commit {state['commit'][:10]}, nothing edited")

@@ -1,4 +1,4 @@
-"""Where a file, or one number of a table, comes from: the ancestry that records tell, as a tree, text and a picture."""
+"""The ancestry of a file, or of one number of a table, from records: as a tree, text and a picture."""
 
 from __future__ import annotations
 
@@ -31,17 +31,16 @@ def tree(
 ) -> dict:
     """The ancestry of a file, down to the data sets.
 
-    digest: gives a file's SHA-256; by default each file of this tree is read once. Pass one
-        `functools.cache(provenance.sha256)` to several calls to read none twice.
-    keep: whether an input, by its path, is followed; all are by default.
+    digest: gives a file's SHA-256; give several calls one `functools.cache(provenance.sha256)` to read no file twice.
+    keep: whether to follow an input, by its path; by default all.
 
     Returns
     -------
-    `path`, `sha256` (None if missing), `state`: `as recorded`; `NOT AS RECORDED`, other bytes than its record holds;
-    `CHANGED since it was read`, as recorded, but by a later job than the one that its descendant read; `MISSING`; or
-    `no record`, as of a file of the configuration. Where there is a record: its `stage`, `command`, `code`,
-    `commit`, `dirty`, `started`, `wall_seconds`, `cpu_seconds`, `peak_memory_bytes`, `device`, `data`, and `inputs`: a
-    list of such dictionaries. A file met before has but the first three and `seen`.
+    `path`, `sha256` (None if missing), `state`: `as recorded`; `NOT AS RECORDED`, if the bytes differ from its record;
+    `CHANGED since it was read`, if a later job than the one that its descendant read made it anew; `MISSING`; or
+    `no record`, as for a file of the configuration. With a record: its `stage`, `command`, `code`, `commit`, `dirty`,
+    `started`, `wall_seconds`, `cpu_seconds`, `peak_memory_bytes`, `device`, `data`, and `inputs`, a list of such
+    dictionaries. A file met before has only the first three and `seen`.
     """
     digest, seen = digest or functools.cache(provenance.sha256), set()
 
@@ -77,17 +76,16 @@ def tree(
 
 
 def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[[str], str] | None = None) -> dict:
-    """The ancestry of one number of a table: that of its CSV, of the target's runs with those of the number alone.
+    """The ancestry of one number of a table: that of its CSV, without the runs of other numbers.
 
-    row, column: as the CSV prints them; its first two factors where it has no columns of that name (`selection`), its
-        `net` and "" for a table of nets.
+    row, column: as the CSV prints them; if it has no such columns, its two factors (`selection`), or its `net` and "".
     digest: as for `tree`.
 
-    Returns as `tree`, and besides `row`, `column`; `value`: the CSV's lines on it, each a dictionary of texts; `cells`:
-    of each cell behind it `cell` (the hash), `factors`, `view` and `settings`, with what a selection chose filled in;
-    `narrowed`: False where nothing says which files the number is made of, so that these are all of the table's.
+    Returns as `tree`, and `row`, `column`; `value`, the CSV's lines on it, each a dictionary of texts; `cells`: of each
+    cell behind it `cell` (the hash), `factors`, `view` and `settings`, with selected values filled in; `narrowed`:
+    False if the number's own files are unknown, so that these are all of the table's.
 
-    Raises `ConfigError` where the table has no such row or column, `ProvenanceError` where it is not built.
+    Raises `ConfigError` if the table has no such row or column, `ProvenanceError` if it is not built.
     """
     if target.spec["kind"] != "table":
         raise ConfigError(f"{target.paper}/{target.name}: a figure has no cells; ask for the whole file's lineage")
@@ -97,10 +95,10 @@ def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[
     printed = _printed(file)
     down, across = _headings(target, printed)
     rows, columns = printed[down], printed[across] if across else pd.Series("", index=printed.index)
-    for what, given, there in (("row", row, rows), ("column", column, columns[rows == row])):
+    for axis, given, there in (("row", row, rows), ("column", column, columns[rows == row])):
         if given not in set(there):
             known = ", ".join(repr(each) for each in dict.fromkeys(there))
-            raise ConfigError(f"{file}: no {what} {given!r}; there are: {known}")
+            raise ConfigError(f"{file}: no {axis} {given!r}; there are: {known}")
     own = _behind(target, row, column, display=down == "row")
     dropped = set() if own is None else _places(plan, target) - _places(plan, own)
     node = tree(file, digest, lambda path: not {Path(path), Path(path).parent} & dropped)
@@ -111,7 +109,7 @@ def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[
         "column": column,
         "value": printed[(rows == row) & (columns == column)].to_dict("records"),
         "cells": [
-            {"cell": cell.hash, "factors": factors, "view": cell.view, "settings": trained(cell)}
+            {"cell": cell.hash, "factors": factors, "view": cell.test_restriction, "settings": trained(cell)}
             for factors, cell in cells
         ],
         "narrowed": own is not None,
@@ -119,7 +117,7 @@ def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[
 
 
 def rows_and_columns(target: Target) -> list[tuple[str, str]]:
-    """Of each number of a table that is built, what `of_cell` takes; numbers that share both are of one ancestry."""
+    """The rows and columns of a built table, as `of_cell` takes them; numbers that share both share their ancestry."""
     printed = _printed(target.stem.with_name(f"{target.name}.csv"))
     down, across = _headings(target, printed)
     columns = printed[across] if across else [""] * len(printed)
@@ -129,12 +127,12 @@ def rows_and_columns(target: Target) -> list[tuple[str, str]]:
 def _printed(file: Path) -> pd.DataFrame:
     try:
         return pd.read_csv(file, dtype=str, keep_default_na=False)
-    except ValueError as error:  # what pandas has for a file that is none of its own
+    except ValueError as error:  # pandas cannot parse the file
         raise ProvenanceError(f"{file}: not a table ({error}); snakemake {file} --cores --force") from None
 
 
 def _headings(target: Target, printed: pd.DataFrame) -> tuple[str, str | None]:
-    """The columns of a table's CSV that name its rows and its columns; None where it has one column of numbers."""
+    """The columns of a table's CSV that name its rows and its columns; None if it has one column of numbers."""
     for down, across in (("row", "column"), row_and_column(target.spec)):
         if {down, across} <= set(printed):
             return down, across
@@ -142,10 +140,10 @@ def _headings(target: Target, printed: pd.DataFrame) -> tuple[str, str | None]:
 
 
 def _behind(target: Target, row: str, column: str, *, display: bool) -> Target | None:
-    """The target with those cells, selections, streams and nets alone that one number is made of; None if unknown.
+    """The target with only the cells, selections, streams and nets behind one number; None if these are unknown.
 
-    display: whether its CSV has display names. A row that no level is called like is made of several: a ratio of its
-    two learners; a guess, averaged over all methods of its column, of all.
+    display: whether its CSV has display names. A row without a level of that name combines several: a ratio, its two
+    learners; chance level, all methods of its column.
     """
     spec = target.spec
     down, across = row_and_column(spec)
@@ -158,19 +156,19 @@ def _behind(target: Target, row: str, column: str, *, display: bool) -> Target |
     part, factors = next(((part, each) for part, each in made_of.items() if each), (None, []))
     if part is None:
         return target  # of one simulation
-    frame = pd.DataFrame(factors)  # as the metrics' file is read, so that a level is called as in the table
-    called = frame.map(lambda level: named(spec, level) if display else str(level))
+    frame = pd.DataFrame(factors)  # types as in the metrics' file, so that levels are named as in the table
+    names = frame.map(lambda level: named(spec, level) if display else str(level))
     heading = "net" if part == "nets" else down
     matches = pd.Series(True, index=frame.index)
-    if heading in called:
-        rows = called[heading]
+    if heading in names:
+        rows = names[heading]
         wanted = [row] if row in set(rows) else [named(spec, each) for each in _divided(spec, row)]
         matches = rows.isin(wanted or rows)
-    if across in called:
-        matches &= called[across] == column
+    if across in names:
+        matches &= names[across] == column
     if not matches.any():
         return None
-    if part == "cells" and spec.get("ideal"):  # what Ω_all divides by: the ideal's run, all else alike
+    if part == "cells" and spec.get("ideal"):  # the divisor of Ω_all: the ideal's run, all else alike
         alike = [repr(_apart_from_learner(each)) for each, _ in target.cells]
         divided = {each for each, match in zip(alike, matches) if match}
         is_ideal = frame["learner"] == spec["ideal"]
@@ -183,7 +181,7 @@ def _behind(target: Target, row: str, column: str, *, display: bool) -> Target |
 
 
 def _divided(spec: dict, row: str) -> list[str]:
-    """The two learners whose ratio a row of a table of costs is called after; none if it is no ratio."""
+    """The two learners whose ratio a row of a table of costs shows; none if it is no ratio."""
     if not spec.get("ratios"):
         return []
     from clpapers.targets.cost_table import ratio_name
@@ -196,7 +194,7 @@ def _apart_from_learner(factors: dict) -> dict:
 
 
 def _places(plan: Plan, target: Target) -> set[Path]:
-    """The files that a target's numbers may be read from; of runs the folders, whichever seeds share a file."""
+    """The files that a target's numbers may be read from; of runs, the folders."""
     datasets = {dataset for dataset, *_ in target.streams} | {factors["dataset"] for factors, _ in target.cells}
     nets = {plan.net_file(target.paper, name) for name in (*target.spec.get("nets", []), *datasets)}
     streams = {stream_path(plan.scale, *stream) for stream in target.streams}
@@ -206,10 +204,10 @@ def _places(plan: Plan, target: Target) -> set[Path]:
 
 
 def trained(cell: Cell) -> dict:
-    """A cell's settings as its runs' records have them, or else as the plan has."""
+    """A cell's settings by its runs' records, or else by the plan."""
     for file in sorted(cell.folder.glob("seed*.record.json")):
-        said = read_record(file).get("cell")
-        return said if isinstance(said, dict) else cell.spec
+        recorded = read_record(file).get("cell")
+        return recorded if isinstance(recorded, dict) else cell.spec
     return cell.spec
 
 
@@ -256,14 +254,12 @@ COLOURS = {  # of the boxes, by stage
     "metrics": "#f8d7cd",
     "targets": "#e0daf2",
 }
-ONE_BY_ONE, OF_A_CELL = 6, 24  # siblings of a stage that are drawn, of a file and of one number; more are one box
+ONE_BY_ONE, OF_A_CELL = 6, 24  # siblings drawn one by one, for a file and for one number; more share a box
 WIDTH, HEIGHT = 2.3, 0.62  # inches from box to box
 
 
 def graph(node: dict, one_by_one: int = ONE_BY_ONE) -> tuple[dict[str, dict], set[tuple[str, str]]]:
-    """A tree's files as boxes, siblings of a stage taken together where they are more than `one_by_one`.
-
-    Siblings are files of one stage, of one data set and of the same state.
+    """A tree's files as boxes; more than `one_by_one` siblings, of one stage, data set and state, share a box.
 
     Returns the boxes, by name: `label`, `stage`, `state` and `files`; and the pairs of an input's box and its reader's.
     """
@@ -297,7 +293,7 @@ def graph(node: dict, one_by_one: int = ONE_BY_ONE) -> tuple[dict[str, dict], se
 
 
 def _short(path: str, stage: str) -> str:
-    """What tells a file from its neighbours: its path below its stage, a line a part."""
+    """A file's label: its path below its stage, a line a part."""
     parts = Path(path).parts
     return "\n".join(parts[3:] if parts[0] == "results" and len(parts) > 3 else parts[1:] or parts)
 

@@ -1,7 +1,6 @@
-"""The report: a folder of static pages on all that was built of some papers, and on where each number came from.
+"""Writes the report: a folder of static pages on the built targets of some papers and the lineage of each number.
 
-Nothing in it needs a network or a server, so that it can be zipped and mailed. Without JavaScript all is there, but
-its tables do not sort.
+It needs no network and no server, so that it can be zipped and mailed. Without JavaScript, its tables do not sort.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.desiderata import DESIDERATA, declare
 from clpapers.metrics.factors import flat
+from clpapers.pages import ASSETS, COPIED, TEMPLATES, claims_file, copy_of, shown
 from clpapers.report import lineage
 from clpapers.report.costs import ancestry, duration
-from clpapers.report.pages import ASSETS, COPIED, TEMPLATES, claims_file, copy_of, shown
 from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE, printed
 from clpapers.targets.notes import REDUCED, STANDIN, Notes, named
 from clpapers.targets.numbers import row_and_column
@@ -54,7 +53,7 @@ ANCESTORS = ("targets", "metrics", "selection", "features", "weights", "datasets
 class Shown:
     """One target as a paper's page shows it.
 
-    tables: its tables as markup. lines: the paper's numbers beside the reproduced. parts: of its lineage's page.
+    lines: reported beside reproduced numbers. parts: the sections of its lineage page.
     """
 
     target: Target
@@ -73,7 +72,7 @@ class Shown:
 
     @property
     def headings(self) -> list[str]:
-        """Of the table of its lines, which has no column where nothing stands across."""
+        """The headings of the table of lines, without a column if the target has none."""
         spec = self.target.spec
         single = not any(line["column"] for line in self.lines)
         beside = [named(spec, "row")] if single else [named(spec, factor) for factor in row_and_column(spec)]
@@ -85,15 +84,14 @@ class Shown:
 
     @property
     def ancestors(self) -> list[dict]:
-        """The files behind all of its numbers."""
+        """The files that all of its numbers share."""
         return [each for each in _walk(self.node) if each.get("stage", "targets") in ANCESTORS]
 
 
 def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target], Notes]) -> None:
     """Write the report's files into `folder`.
 
-    plan: of all papers. papers: those to report on, all of whose targets and claims are built. notes: what a target
-        says of itself.
+    plan: of all papers. papers: those to report on, whose targets and claims must be built. notes: gives a target's.
 
     Raises `ProvenanceError` for a file without a record.
     """
@@ -116,7 +114,7 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
         "REDUCED": REDUCED,
         "papers": papers,
     }
-    shutil.rmtree(folder, ignore_errors=True)  # of a report on other targets nothing may stay
+    shutil.rmtree(folder, ignore_errors=True)  # removes pages of a report on other targets
 
     def page(file: Path, template: str, root: str, **content) -> None:
         provenance.write_text(file, environment.get_template(template).render(root=root, **content))
@@ -161,10 +159,8 @@ def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str
     parts = list(_parts(plan, target, file, digest))
     anchors = {}
     for part in parts:
-        address = f"{target.name}.html#{quote(part.anchor)}"
-        anchors[part.row, part.column] = anchors[named(target.spec, part.row), named(target.spec, part.column)] = (
-            address
-        )
+        address, names = f"{target.name}.html#{quote(part.anchor)}", (part.row, part.column)
+        anchors[names] = anchors[tuple(named(target.spec, name) for name in names)] = address
     described: set[str] = set()
     for cell in (cell for part in parts for cell in part.cells):
         cell["again"] = cell["cell"] in described
@@ -184,7 +180,7 @@ def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str
 
 
 def _cost(file: Path) -> dict:
-    """What all the jobs behind a file took: `seconds`, `memory` and `device_memory` (bytes at the peak), `devices`."""
+    """The costs of all jobs behind a file: `seconds`, `memory`, `device_memory` (peak bytes), `devices`, `runs`."""
     records = ancestry(file).values()
     runs = [record for record in records if record["stage"] == "runs" and "device" in record["hardware"]]
     return {
@@ -209,10 +205,10 @@ def _lines(target: Target, anchors: dict) -> list[dict]:
         return []
     file = target.stem.with_name(f"{target.name}.reported.csv")
     lines = pd.read_csv(file, keep_default_na=False, na_values=[""])
-    words = lines.columns.difference(lines.select_dtypes("number").columns).union(
+    texts = lines.columns.difference(lines.select_dtypes("number").columns).union(
         ["column", "cause", "reason", "calibrated", "verdict_if_sd", "reported_note", "reproduced_note", "dataset"]
     )
-    lines[words] = lines[words].astype(object).fillna("").astype(str)
+    lines[texts] = lines[texts].astype(object).fillna("").astype(str)
     return [
         line | {"texts": printed(line), "link": _address(target, anchors, line["row"], line["column"])}
         for line in lines.to_dict("records")
@@ -220,14 +216,14 @@ def _lines(target: Target, anchors: dict) -> list[dict]:
 
 
 def _address(target: Target, anchors: dict, row: str, column: str) -> str:
-    """Where the lineage of a number stands, relative to its paper's page: of the number itself, or of its target."""
+    """The address of a number's lineage, or else of its target's, relative to the paper's page."""
     return anchors.get((row, column)) or anchors.get((row, "")) or f"{target.name}.html"
 
 
 def _tables(target: Target, anchors: dict, lines: list[dict]) -> Iterator[HtmlTable]:
-    """The tables of a target's HTML, numbers linked to their lineage, reported ones below them.
+    """The tables of a target's HTML, with numbers linked to their lineage and reported numbers below them.
 
-    What sets reported beside reproduced, number by number, is left out, since the page has it from its CSV.
+    The table of the comparison is left out, since the page makes its own from the CSV.
     """
     tables = _read_tables(target.stem.with_name(f"{target.name}.html"))
     for table in tables[:-1] if lines else tables:
@@ -244,7 +240,7 @@ def _tables(target: Target, anchors: dict, lines: list[dict]) -> Iterator[HtmlTa
 
 @dataclass
 class HtmlTable:
-    """One table of a page that `formats.to_html` wrote: what stands around it, and its markup as a tree."""
+    """One table of a page that `formats.to_html` wrote: its texts, and its markup as a tree."""
 
     title: str
     caption: str
@@ -257,8 +253,8 @@ class HtmlTable:
 
 
 def _read_tables(file: Path) -> list[HtmlTable]:
-    """The tables of such a page; those whose every row has a heading can be sorted."""
-    found = []
+    """The tables of such a page; a table is sortable if every row has a heading."""
+    tables = []
     body = file.read_text(encoding="utf-8").partition("<body>")[2].partition("</body>")[0]  # well-formed XML
     for division in ElementTree.fromstring(f"<body>{body}</body>"):
         table = division.find("table")
@@ -268,8 +264,8 @@ def _read_tables(file: Path) -> list[HtmlTable]:
             table.set("class", "sortable")
         strong = caption.find("strong")
         notes = [_text(note) for note in division.findall("p")]
-        found.append(HtmlTable(_text(strong).removesuffix("."), (strong.tail or "").strip(), table, notes))
-    return found
+        tables.append(HtmlTable(_text(strong).removesuffix("."), (strong.tail or "").strip(), table, notes))
+    return tables
 
 
 def _text(element: ElementTree.Element) -> str:
@@ -277,7 +273,7 @@ def _text(element: ElementTree.Element) -> str:
 
 
 def _headings(table: ElementTree.Element) -> list[tuple[str, str]]:
-    """Each column's two headings, the upper one without marks; sortable ones are numbered, an empty one is filled."""
+    """Each column's two headings, the upper one without marks; numbers the sortable ones and fills an empty one."""
     upper, *lower = table.findall("thead/tr")
     spanned = [heading for heading in upper for _ in range(int(heading.get("colspan", 1)))]
     if lower and not _text(lower[0][0]):
@@ -302,7 +298,7 @@ def _linked(cell: ElementTree.Element, address: str) -> None:
 
 
 def _beside(cell: ElementTree.Element, line: dict | None) -> None:
-    """Put the reported number and the verdict's sign below a number, where the paper prints one."""
+    """Put the reported number, if any, and the verdict's sign below a number."""
     if line is None:
         return
     cell.set("data-verdict", line["verdict"])
@@ -316,10 +312,10 @@ def _beside(cell: ElementTree.Element, line: dict | None) -> None:
 
 
 def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
-    """The lines of a paper's `claims.csv`, each with its effect as text, and the tables that say it part by part."""
+    """The lines of a paper's `claims.csv`, each with its effect as text, and the tables of parts."""
     claims = pd.read_csv(claims_file(plan, paper, "csv"), keep_default_na=False, na_values=[""])
-    words = ["claim", "section", "statement", "test", "target", "unit", "verdict", "reason"]
-    claims[words] = claims[words].astype(object).fillna("").astype(str)
+    texts = ["claim", "section", "statement", "test", "target", "unit", "verdict", "reason"]
+    claims[texts] = claims[texts].astype(object).fillna("").astype(str)
     claims["targets"] = [[name.rpartition("/")[2] for name in names.split()] for names in claims["target"]]
     there = {target.name for target in shown(plan, [paper])}
     claims["link"] = [next((f"{name}.html" for name in names if name in there), "") for names in claims["targets"]]
@@ -335,14 +331,14 @@ def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
     return [claim | {"shown": effect} for claim, effect in zip(claims.to_dict("records"), effects)], parts
 
 
-# --- where its numbers came from -----------------------------------------------------------------------------
+# --- the lineage of its numbers ------------------------------------------------------------------------------
 
 
 @dataclass
 class Part:
-    """What one number, or all that share row and column, descends from.
+    """The ancestors of one number, or of all that share row and column.
 
-    value: the CSV's lines. cells: its cells, each with `files`, a line a run. files: of other stages.
+    value: the CSV's lines. cells: its cells, each with the `files` of its runs. files: those of other stages.
     """
 
     row: str
@@ -362,7 +358,7 @@ class Part:
 
 
 def _parts(plan: Plan, target: Target, file: Path, digest: Callable[[str], str]) -> Iterator[Part]:
-    """The lineage of a target number by number; of a figure row by row and column by column of its grid."""
+    """The lineage of a target number by number; of a figure, by rows and columns of its grid."""
     if target.spec["kind"] == "table":
         for row, column in lineage.rows_and_columns(target):
             node = lineage.of_cell(plan, target, row, column, digest)
@@ -377,14 +373,16 @@ def _parts(plan: Plan, target: Target, file: Path, digest: Callable[[str], str])
     for (row, column), cells in drawn.items():
         others = {cell.folder for _, cell in target.cells} - {cell.folder for _, cell in cells}
         node = lineage.tree(file, digest, lambda path: Path(path).parent not in others)  # noqa: B023, used at once
-        described = [{"cell": c.hash, "factors": f, "view": c.view, "settings": lineage.trained(c)} for f, c in cells]
+        described = [
+            {"cell": c.hash, "factors": f, "view": c.test_restriction, "settings": lineage.trained(c)} for f, c in cells
+        ]
         yield _part(Part(row, column, []), node, described)
     if not drawn:
         yield _part(Part("", "", []), lineage.tree(file, digest), [])
 
 
 def _part(part: Part, node: dict, cells: list[dict]) -> Part:
-    """`part` with the files of a tree: runs under their cells, with what each read; the rest by itself."""
+    """`part` with the files of a tree: those of runs under their cells, or else all that numbers do not share."""
     files = list(_walk(node))
     for cell in cells:
         of_cell = [each for each in files if Path(each["path"]).parent.name.endswith(f"-{cell['cell']}")]

@@ -1,4 +1,4 @@
-"""The page printed at the end of a build: what was built, on which data, how long it took, where to look."""
+"""The page printed at the end of a build: targets built, their data, the time taken, where to look."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clpapers.provenance import ProvenanceError, escaped, read_record
 
 
 def page(plan: Plan) -> str:
-    """The summary of all that stands built of a plan's targets, and of what could not be read."""
+    """The summary of a plan's targets that are built, and of files that could not be read."""
     lines = [f"clpapers, scale ‘{plan.scale}’: {plan.settings['description']}", ""]
     data: dict[str, dict] = {}
     unread: list[str] = []
@@ -61,7 +61,7 @@ def _origin(facts: dict) -> str:
 
 
 def _times(plan: Plan, unread: list[str]) -> list[str]:
-    """The work behind the files, by stage, from the records."""
+    """The seconds of work by stage, from the records."""
     seconds: Counter[str] = Counter()
     for path in sorted(Path("results", plan.scale).rglob("[!.]*.record.json")):
         try:

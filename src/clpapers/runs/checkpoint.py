@@ -174,8 +174,7 @@ def constants(**things: object) -> dict[str, object]:
 
 def _line(error: Exception) -> str:
     """What an error says, as one line."""
-    said = str(error).partition("\n")[0] or type(error).__name__
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in said)[:200]
+    return provenance.escaped(str(error).partition("\n")[0] or type(error).__name__)[:200]
 
 
 def _write(file: BinaryIO, header: dict, state: object, constants: dict[str, object]) -> None:

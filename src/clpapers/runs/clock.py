@@ -1,6 +1,4 @@
-"""The seconds that training takes, and those that testing takes."""
-
-from __future__ import annotations
+"""The seconds of training and of testing."""
 
 import contextlib
 import time
@@ -10,11 +8,10 @@ import torch
 
 
 class Clock:
-    """A stopwatch that times training from its making on, and tests apart.
+    """A stopwatch that starts when it is made and times training and tests apart.
 
-    A GPU works behind the program that feeds it, so the clock waits for it where it stops and goes on, and nowhere
-    else: steps are not slowed. `seconds`, of training, and `tested`, of tests, are the times up to where it was last
-    stopped; a restored one goes on there.
+    A GPU works asynchronously, so the clock waits for it at each stop and restart, and nowhere else: steps are not
+    slowed. `seconds`, of training, and `tested`, of tests, count up to the last stop; a restored clock resumes there.
     """
 
     def __init__(self, device: torch.device, seconds: float = 0.0, tested: float = 0.0):

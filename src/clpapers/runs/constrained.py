@@ -1,6 +1,4 @@
-"""Steps that episodic memories constrain: what GEM, S-GEM and A-GEM share."""
-
-from __future__ import annotations
+"""Steps constrained by episodic memories: the common part of GEM, S-GEM and A-GEM."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,41 +6,39 @@ import numpy as np
 import torch
 
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.losses import backward, cross_entropy
+from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories.episodic import EpisodicMemory
 
 
 class Constrained(Learner):
     """A learner whose step must not raise its loss on the memories of completed tasks, to first order.
 
-    The budget's memory is shared out equally among all classes of all tasks. The loss on it is taken in training mode,
-    and moves the running statistics of batch norm as the stream does. Subclasses say which gradients are the
-    `references`, and solve the `dual`.
+    The budget's memory is divided equally among all classes of all tasks. The loss on it is taken in training mode and
+    updates the running statistics of batch norm, as the stream does. Subclasses define the `references` and the `dual`.
     """
 
     def __init__(self, setting: Setting, write: str):
         super().__init__(setting)
-        per_class = setting.budget["memory"] // int(setting.may_hold[0].sum())
+        per_class = setting.budget["memory"] // int(setting.task_classes[0].sum())
         self.memory = EpisodicMemory(setting, per_class, write)
         starts = np.concatenate([[0], setting.ends[:-1]])
-        self.task = setting.tasks[0].cpu().numpy()[starts]  # [T], and so many tasks are completed
+        self.task = setting.tasks[0].cpu().numpy()[starts]  # [T], also the number of tasks completed before
         shape = (len(setting.seeds), setting.task_count)
         self.violations = torch.zeros(shape, dtype=torch.int64, device=setting.items.device)
 
     def references(self, t: int) -> list[torch.Tensor]:
-        """The gradients that constrain step t, not of the first task: G, [S, k, p] a parameter."""
+        """G, the gradients that constrain step t of a task after the first: [S, k, p] a parameter."""
         raise NotImplementedError
 
     def dual(self, along: torch.Tensor, gram: torch.Tensor) -> torch.Tensor:
-        """The multipliers v [S, k] that `project` asks for."""
+        """The multipliers v [S, k] for `project`."""
         raise NotImplementedError
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         references = self.references(t) if self.task[t] else None
         logits = self.net(x)
         loss = self.loss(t, logits, y)
-        self.optimizer.zero_grad()
-        backward(loss)
+        self.optimizer.gradient(loss)
         if references is not None:
             gradient, violated = project(self.rows([p.grad for p in self.parameters]), references, self.dual)
             self.violations[:, self.task[t]] += violated
@@ -54,7 +50,7 @@ class Constrained(Learner):
     def reference(
         self, x: torch.Tensor, y: torch.Tensor, allowed: torch.Tensor | None, weight: torch.Tensor | None
     ) -> Sequence[torch.Tensor]:
-        """The gradient of the mean loss on what the memory gave: one tensor a parameter, of its shape."""
+        """The gradient of the mean loss on items from the memory: one tensor a parameter, of its shape."""
         logits = self.net(x)
         loss = cross_entropy(logits if allowed is None else logits.masked_fill(~allowed, -torch.inf), y, weight)
         return torch.autograd.grad(loss.sum(), self.parameters)
@@ -64,16 +60,10 @@ class Constrained(Learner):
         return [g.reshape(len(self.violations), -1) for g in gradient]
 
     def memory_use(self, s: int) -> dict:
-        count = int(self.memory.counts[s].sum())
-        held = self.memory.labels[s][self.memory.valid[s]]
-        return {
-            "items": count,
-            "bytes": count * self.setting.images.pixels[0].nbytes,
-            "per_class": torch.bincount(held, minlength=self.classes).tolist(),
-        }
+        return self.stored(self.memory.labels[s][self.memory.valid[s]])
 
     def report(self, s: int) -> dict:
-        """`violations`: the steps of each task that were projected. `memory`: the items that it left in the memory."""
+        """For each task `violations`, its projected steps, and `memory`, its items in the memory."""
         return {"violations": self.violations[s].tolist(), "memory": self.memory.counts[s].tolist()}
 
 
@@ -89,8 +79,8 @@ def project(
     gradient, references: g, [S, p] a parameter, and G, [S, k, p] a parameter.
     dual: gives v [S, k] for Gg [S, k] and GGᵀ [S, k, k].
 
-    Returns the new gradient, and bool [S], whether any element of Gg was negative. A seed whose v is not finite keeps
-    its gradient: it has diverged, or its reference is zero.
+    Returns the new gradient, and whether any element of Gg was negative, bool [S]. A seed with a v that is not finite,
+    by divergence or a zero reference, keeps its gradient.
     """
     along = sum((g[:, None] @ rows.mT).squeeze(1) for rows, g in zip(references, gradient))
     violated = (along < 0).any(dim=1)

@@ -1,13 +1,11 @@
-"""What moves a posterior's last layer early in a task (`desiderata`, B.1)."""
-
-from __future__ import annotations
+"""The gradients of a posterior's last layer early in a task (`desiderata`, B.1)."""
 
 import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.course import CourseError
 from clpapers.runs.evaluation.answers import number
+from clpapers.runs.scenario import ScenarioError
 from clpapers.runs.variational import Gaussian, Noise, Variational, entropy, kl, likelihood_loss
 
 
@@ -23,26 +21,25 @@ def early_gradients(
     size: int,
     repetitions: int,
 ) -> list[dict]:
-    """Learn the beginning of a task again and again, and each time take it back (`desiderata`, B.1.3).
+    """Learn the beginning of a task on copies of the posterior, repeatedly (`desiderata`, B.1.3).
 
     A copy of the learner's posterior, with a fresh state of the optimiser, learns `batches` of `size` items as the
-    learner would, with prior_weight · KL(q‖prior)/N, in which N stays that of the whole task, images x [S, N, …] with
-    labels y [S, N]. Items are drawn anew in each of the `repetitions`; where the stream permutes images, they are also
-    permuted anew.
+    learner would, with prior_weight · KL(q‖prior)/N, where N counts the whole task: images x [S, N, …] with labels
+    y [S, N]. Each of the `repetitions` draws new items, and new permutations where the stream permutes images.
 
-    Returns for each seed `likelihood` and `prior` [repetitions][batches], the mean absolute gradient that each term of
-    the loss has of the last layer's means, weights and biases alike, just before a batch is learnt (Figures 11 and 12);
-    and `entropy` [repetitions], nats of the prediction after the first batch, a mean over the items of the later ones
-    (Figure 10). Six significant digits, null for what is no finite number. Raises CourseError for more items than the
-    task has, and for less than two batches.
+    Returns for each seed `likelihood` and `prior` [repetitions][batches], the mean absolute gradient of either term of
+    the loss with respect to the last layer's means, weights and biases alike, before each batch (Figures 11 and 12);
+    and `entropy` [repetitions], the prediction's in nats after the first batch, averaged over the items of the later
+    ones (Figure 10). Six significant digits, null where not finite. Raises ScenarioError for more items than the task
+    has, and for fewer than two batches.
     """
     setting, n = learner.setting, x.shape[1]
     if batches < 2 or batches * size > n:
-        raise CourseError(
+        raise ScenarioError(
             f"evaluation.gradients: {batches} batches of {size} are not two or more of a task of {n} items"
         )
     noise, rngs = Noise(setting, "gradients weights"), [generator(seed, "gradients items") for seed in setting.seeds]
-    last = sum(learner.posterior.sizes[-2:])  # numbers of the last layer, which are a net's last
+    last = sum(learner.posterior.sizes[-2:])  # parameters of the last layer, which come last
     found: dict[str, list] = {"likelihood": [], "prior": [], "entropy": []}
     for _ in range(repetitions):
         x_all, y_all = _drawn(x, y, batches * size, rngs, permuted=setting.images.transforms is not None)
@@ -77,7 +74,7 @@ def early_gradients(
 def _drawn(
     x: torch.Tensor, y: torch.Tensor, count: int, rngs: list[np.random.Generator], *, permuted: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """So many items of each seed, pixels in a row: images [S, count, pixels] and labels [S, count]."""
+    """`count` random items of each seed, flattened: images [S, count, pixels] and labels [S, count]."""
     chosen = np.stack([rng.choice(x.shape[1], count, replace=False) for rng in rngs])
     chosen = torch.from_numpy(chosen).to(x.device)
     images = x[torch.arange(len(x), device=x.device)[:, None], chosen].flatten(2)
@@ -89,7 +86,7 @@ def _drawn(
 
 @torch.no_grad()
 def _entropy(learner: Variational, q, noise: Noise, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-    """The mean over the items of the predictions' entropy, [S]."""
+    """The entropy of the predictions, averaged over the items: [S]."""
     logits = q.logits(q.draw(noise(q.mean, learner.prediction_samples)), x)
     if mask is not None:
         logits = logits.masked_fill(~mask[:, None, None], -torch.inf)

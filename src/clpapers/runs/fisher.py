@@ -1,7 +1,5 @@
 """Squared gradients of single items: the diagonal of the Fisher information, estimated one item at a time."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -20,16 +18,15 @@ CHUNK = 8  # items whose gradients of a convolution are held at once
 
 
 def squared_gradients(
-    net: Stack, x: torch.Tensor, mask: torch.Tensor | None = None, chance: torch.Tensor | None = None
+    net: Stack, x: torch.Tensor, mask: torch.Tensor | None = None, uniform: torch.Tensor | None = None
 ) -> list[torch.Tensor]:
     """Mean over the items x [S, B, …] of (∂ log p(ŷ|x)/∂θ)², ŷ the predicted class: one tensor a parameter.
 
-    With `chance` [S, B], uniform in [0, 1), ŷ is sampled from p instead: the class that the distribution function
-    reaches there.
+    With `uniform` numbers [S, B] in [0, 1), ŷ is sampled from p instead, by inverting the distribution function.
 
-    The net answers in evaluation mode, so that an item's gradient does not depend on its batch; with a `mask`
-    [S, K] only its classes compete. Never the square of a mean, which would shrink as batches grow. An item's
-    gradient of a layer's parameters follows from what goes into the layer and from the gradient of what comes out.
+    The net is in evaluation mode, so that an item's gradient does not depend on its batch; with a `mask` [S, K] only
+    its classes compete. Squares are taken item by item, since the square of a mean would shrink as batches grow. An
+    item's gradient of a layer's parameters follows from the layer's input and from the gradient of its output.
 
     Raises ValueError for a layer with parameters that `SQUARED` does not know.
     """
@@ -41,7 +38,7 @@ def squared_gradients(
     seen: dict[nn.Module, tuple[torch.Tensor, torch.Tensor]] = {}
     hooks = [m.register_forward_hook(lambda m, inputs, out: seen.update({m: (inputs[0], out)})) for m in layers]
     log_p = F.log_softmax(masked(net(x), mask), dim=2)
-    likelihood = (log_p.amax(dim=2) if chance is None else _sampled(log_p, chance)).sum()
+    likelihood = (log_p.amax(dim=2) if uniform is None else _sampled(log_p, uniform)).sum()
     for hook in hooks:
         hook.remove()
     net.train(training)
@@ -55,10 +52,10 @@ def squared_gradients(
     return [estimate[p] for p in net.parameters()]
 
 
-def _sampled(log_p: torch.Tensor, chance: torch.Tensor) -> torch.Tensor:
+def _sampled(log_p: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
     """log p [S, B] of the sampled class of each item, from log p [S, B, K] and uniform numbers [S, B]."""
-    reached = log_p.detach().double().cpu().exp().cumsum(dim=2)  # on a GPU a sum like this has no fixed order
-    y = (reached <= chance.cpu()[..., None] * reached[..., -1:]).sum(dim=2)  # never one of probability 0
+    reached = log_p.detach().double().cpu().exp().cumsum(dim=2)  # on a GPU this sum has no fixed order
+    y = (reached <= uniform.cpu()[..., None] * reached[..., -1:]).sum(dim=2)  # never a class of probability 0
     return log_p.gather(2, y[..., None].to(log_p.device)).squeeze(2)
 
 
@@ -69,7 +66,7 @@ def _linear(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.
 
 
 def _joint_embedding(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """An item's gradient of W is (Aᵀδ)·aᵀ, as a linear layer's whose outputs have the gradient Aᵀδ."""
+    """An item's gradient of W is (Aᵀδ)·aᵀ, that of a linear layer with output gradient Aᵀδ."""
     _, bias = _linear(layer, a, delta, s)
     delta = delta.view(len(delta), s, 1, -1) @ layer.attributes.view(s, *layer.attributes.shape[-2:])
     return _linear(layer, a, delta, s)[0], bias
@@ -87,7 +84,7 @@ def _convolution(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[t
 
 
 def _batch_norm(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """In evaluation mode a scale and a shift of each channel."""
+    """In evaluation mode the layer scales and shifts each channel."""
     mean, variance = (v.view(-1, 1, 1) for v in (layer.running_mean, layer.running_var))
     normalised = (a - mean) * (variance + layer.eps).rsqrt()
     return tuple(each.sum(dim=(2, 3)).square().sum(dim=0) for each in (delta * normalised, delta))

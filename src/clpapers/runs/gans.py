@@ -1,7 +1,5 @@
 """Generative adversarial networks (Goodfellow et al. 2014): one for each class of each seed, all in one stack."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 from collections.abc import Sequence
@@ -15,15 +13,15 @@ from clpapers.runs.nets.stacked import Stack, stack
 from clpapers.runs.optimizers import Adam
 
 BETA1 = 0.5
-BLOCK = 500  # images of each member that are generated at once
+BLOCK = 500  # images of each member generated at once
 
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """What is trained how, besides the nets.
+    """GAN training recipe.
 
     symmetric: whether images lie in [-1, 1], or in [0, 1]. uniform: whether latents are uniform in [-1, 1], or standard
-    normal. real: the discriminator's target for real images. steps: of the generator, for one of the discriminator.
+    normal. real: the discriminator's target for real images. steps: the generator's for one of the discriminator's.
     """
 
     symmetric: bool
@@ -33,21 +31,19 @@ class Recipe:
 
 
 KERAS = Recipe(symmetric=True, uniform=False, real=0.9, steps=1)  # Keras-MNIST-GAN
-TENSORFLOW = Recipe(
-    symmetric=False, uniform=True, real=1.0, steps=2
-)  # carpedm20/DCGAN-tensorflow, its branch for MNIST
+TENSORFLOW = Recipe(symmetric=False, uniform=True, real=1.0, steps=2)  # carpedm20/DCGAN-tensorflow, MNIST branch
 RECIPES = {"gan_mlp": KERAS, "gan_conv": KERAS, "dcgan": TENSORFLOW}
 
 
 class GANs:
-    """GANs of some members, each a seed and a name for what it learns, such as a class.
+    """GANs of some members, each given by a seed and the name of what it learns, such as a class.
 
-    A member begins, draws and learns by itself, from its seed and name alone, whatever its mates are.
+    A member's initialisation, draws and training depend on its seed and name alone, not on its stack mates.
 
     Parameters
     ----------
     options: `name`, one of `RECIPES` and a module of `nets`; `latent`, its dimensions; `width` of the nets; `batch`;
-        `learning_rate` of Adam, whose β₁ is 0.5. `epochs` is for whoever trains them.
+        `learning_rate` of Adam, whose β₁ is 0.5. `epochs` serves the caller.
     images: real images in [0, 1].
     members: (seed, name) of each.
     """
@@ -58,10 +54,10 @@ class GANs:
         self.generator = self._stack("generator", latent=options["latent"]).requires_grad_(False)
 
     def train(self, items: Sequence[torch.Tensor], iterations: int) -> None:
-        """Train anew discriminators and the generators, on each member's own items [n], indices of images.
+        """Train the generators against fresh discriminators on each member's items [n], indices of images.
 
-        An iteration takes a batch of images, drawn with replacement as in Keras-MNIST-GAN, and as many latents, on
-        which the discriminator takes a step and then the generator its own, to look real (not to look less fake).
+        An iteration draws a batch of images, with replacement as in Keras-MNIST-GAN, and as many latents. The
+        discriminator takes a step, then the generator its own, with the non-saturating loss.
         """
         judge, real = self._stack("discriminator"), self.recipe.real
         self.generator.train().requires_grad_(True)
@@ -72,18 +68,18 @@ class GANs:
             x = self._real(items, rngs)
             z = self._latents(rngs, self.options["batch"])
             fake = self._generate(z)
-            _descend(optimizers[0], _loss(judge(x), real) + _loss(judge(fake.detach()), 0.0))
+            optimizers[0].descend(_loss(judge(x), real) + _loss(judge(fake.detach()), 0.0))
             judge.requires_grad_(False)
             for step in range(self.recipe.steps):
                 fake = self._generate(z) if step else fake
-                _descend(optimizers[1], _loss(judge(fake), 1.0))
+                optimizers[1].descend(_loss(judge(fake), 1.0))
             judge.requires_grad_(True)
         self.generator.eval().requires_grad_(False)
         optimizers[1].zero_grad()
 
     @torch.no_grad()
     def draw(self, count: int, purpose: str) -> torch.Tensor:
-        """New images [G, count, C, H, W] in [0, 1] of all G members, drawn for a purpose."""
+        """Generated images [G, count, C, H, W] in [0, 1] of all G members, drawn for a purpose."""
         rngs, drawn = self._rngs(f"generated {purpose}"), []
         for start in range(0, count, BLOCK):
             x = self._generate(self._latents(rngs, min(BLOCK, count - start)))
@@ -91,7 +87,7 @@ class GANs:
         return torch.cat(drawn, dim=1)
 
     def _stack(self, part: str, **options) -> Stack:
-        """Fresh nets of all members."""
+        """Fresh nets of all members, in training mode."""
         build = getattr(importlib.import_module(f"clpapers.runs.nets.{self.options['name']}"), part)
         seeds = [int(generator(seed, f"init {part} {name}").integers(2**63)) for seed, name in self.members]
         net = stack(lambda: build(self.images.shape, width=self.options["width"], **options), seeds)
@@ -118,18 +114,11 @@ class GANs:
         return torch.stack([torch.randn(size, generator=rng, **given) for rng in rngs])
 
     def _generate(self, z: torch.Tensor) -> torch.Tensor:
-        """Images of latents, [G, B, C, H, W], as the generator gives them."""
+        """Images of latents, [G, B, C, H, W], in the generator's range."""
         return self.generator(z[..., None, None]).view(*z.shape[:2], *self.images.shape)
 
 
 def _loss(logits: torch.Tensor, target: float) -> torch.Tensor:
-    """Each member's mean cross-entropy of its logits [G, B, 1], as one target has it: [G]."""
+    """Each member's mean binary cross-entropy of logits [G, B, 1] and one target: [G]."""
     each = F.binary_cross_entropy_with_logits(logits, torch.full_like(logits, target), reduction="none")
     return each.mean(dim=(1, 2))
-
-
-def _descend(optimizer: Adam, loss: torch.Tensor) -> None:
-    """A step on the members' losses [G]."""
-    optimizer.zero_grad()
-    loss.sum().backward()
-    optimizer.step()

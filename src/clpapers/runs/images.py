@@ -1,4 +1,4 @@
-"""A data set on the training device: a batch is a gather by index, scaled and permuted on the way."""
+"""A data set on the training device, from which batches are gathered by index, scaled and permuted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from clpapers.datasets.imagenet import NORMALISATION
 
-BLOCK = 4096  # images permuted at a time, whose positions take eight times the bytes of their pixels
+BLOCK = 4096  # images permuted at a time; their int64 positions take eight times the bytes of their pixels
 
 
 class Images:
@@ -18,14 +18,13 @@ class Images:
 
     Parameters
     ----------
-    pixels: uint8 or float32 [N, H, W, C], kept as they are; a gathered batch is thereby channels-last in memory, which
-        is what convolutions on a CPU are fastest with.
-    scaling: `none` leaves values as they are; `symmetric` maps 0…255 to [-1, 1], `unit` to [0, 1]; `centred` so too,
-        less the mean of these images, pixel by pixel; `imagenet` so too, less torchvision's means of the three
-        channels, by its deviations. ValueError for these two where there are transforms.
-    transforms: where images are seen through pixel permutations: int64 [D, H·W·C] for each of S seeds. Index
-        d·N + i then means image i through permutation d, and indices have the seed as their first axis. So whoever
-        keeps an index keeps the image as it was seen.
+    pixels: uint8 or float32 [N, H, W, C]; a gathered batch is therefore channels-last in memory, the fastest layout
+        for convolutions on a CPU.
+    scaling: `none` keeps values; `symmetric` maps 0…255 to [-1, 1], `unit` to [0, 1]; `centred` also subtracts the
+        mean of these images, pixel by pixel; `imagenet` standardises by torchvision's means and deviations of the
+        three channels. ValueError for the last two with transforms.
+    transforms: pixel permutations, int64 [D, H·W·C] for each of S seeds. With them index d·N + i means image i through
+        permutation d, and indices have the seed as their first axis. So an index determines the image as seen.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class Images:
             self.transforms = torch.from_numpy(np.stack(transforms)).to(device)
 
     def of(self, pixels: np.ndarray) -> Images:
-        """Other images, seen as these are."""
+        """Other images with the same scaling and transforms."""
         other = copy.copy(self)
         other.pixels = torch.from_numpy(np.ascontiguousarray(pixels)).to(self.pixels.device)
         return other
@@ -64,7 +63,7 @@ class Images:
         return c, h, w
 
     def __call__(self, items: torch.Tensor) -> torch.Tensor:
-        """Images of the given indices, of any shape […] → […, C, H, W]."""
+        """Images by index, of any shape […] → […, C, H, W]."""
         rows = items if self.transforms is None else items % len(self.pixels)
         pixels = self.pixels.index_select(0, rows.flatten()).view(*items.shape, *self.pixels.shape[1:])
         if self.transforms is not None:
@@ -72,13 +71,13 @@ class Images:
         return pixels.to(self.dtype).mul_(self.scale).add_(self.shift).movedim(-1, -3)
 
     def unpermuted(self) -> Images:
-        """The same images as they are: index i means image i, of any shape of indices."""
+        """The same images without transforms: index i means image i."""
         other = copy.copy(self)
         other.transforms = None
         return other
 
     def seen(self, x: torch.Tensor, domains: torch.Tensor) -> torch.Tensor:
-        """Images [S, B, C, H, W] that are no images of this data set, through permutations `domains` [S, B]."""
+        """Images from elsewhere, [S, B, C, H, W], through permutations number `domains` [S, B]."""
         return self._permuted(x.movedim(-3, -1), domains).movedim(-1, -3)
 
     def _permuted(self, pixels: torch.Tensor, domains: torch.Tensor) -> torch.Tensor:

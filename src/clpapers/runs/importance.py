@@ -1,9 +1,7 @@
-"""What the learners that hold important parameters in place share.
+"""The common part of learners that hold important parameters in place.
 
 Importances are lists of tensors, one a parameter and shaped like it.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 
@@ -12,14 +10,14 @@ import torch
 from clpapers.runs.optimizers import SGD
 
 Tensors = Sequence[torch.Tensor]
-EPSILON = 1e-32  # so that importances that are all the same become 0
+EPSILON = 1e-32  # makes equal importances 0
 
 
 class RunningFisher:
-    """The diagonal of the Fisher information as Chaudhry et al. 2019 (`agem`) estimate it in their code, in passing.
+    """The running diagonal of the Fisher information, as in the code of Chaudhry et al. 2019 (`agem`).
 
-    Squares of the gradients of the batches' mean losses are summed up, and just before every K-th step of a task
-    F ← (1 - α)·F + α·sum/K, from F = 0. So a task's first interval has K - 1 squares, and its last step counts nowhere.
+    Squared gradients of the batches' mean losses are summed, and just before every K-th step of a task
+    F ← (1 - α)·F + α·sum/K, from F = 0. So a task's first interval has K - 1 squares, and its last step never counts.
 
     Parameters
     ----------
@@ -35,7 +33,7 @@ class RunningFisher:
         return (step + 1) % self.interval == 0
 
     def update(self) -> None:
-        """Let the sum into F; it stays as it is."""
+        """Update F by the sum, and keep the sum."""
         torch._foreach_mul_(self.value, 1 - self.decay)
         torch._foreach_add_(self.value, self.sum, alpha=self.decay / self.interval)
 
@@ -49,12 +47,12 @@ class RunningFisher:
 
 
 def zeros(parameters: Tensors) -> list[torch.Tensor]:
-    """A 0 for every parameter."""
+    """Zeros of the parameters' shapes."""
     return [torch.zeros_like(p) for p in parameters]
 
 
 def values(parameters: Tensors) -> list[torch.Tensor]:
-    """A copy of the parameters; the live ones move on."""
+    """Copies of the parameters' values."""
     return [p.detach().clone() for p in parameters]
 
 
@@ -65,7 +63,7 @@ def pull(parameters: Tensors, importance: Tensors, centre: Tensors, strength: fl
 
 
 def step_along(path: Tensors, gradient: Tensors, parameters: Tensors, optimizer: SGD) -> None:
-    """Let the optimiser take its step Δθ, and credit the path with what it gains along a gradient g: ω += -g·Δθ."""
+    """Take the optimiser's step Δθ, and add its gain along a gradient g to the path: ω += -g·Δθ."""
     before = values(parameters)
     optimizer.step()
     step = torch._foreach_sub([p.detach() for p in parameters], before)
@@ -73,6 +71,6 @@ def step_along(path: Tensors, gradient: Tensors, parameters: Tensors, optimizer:
 
 
 def min_max(importance: Tensors, seeds: int) -> list[torch.Tensor]:
-    """Each seed's importances, those of all its parameters together, shifted and scaled to [0, 1]."""
+    """Each seed's importances, over all its parameters, shifted and scaled to [0, 1]."""
     low, high = torch.cat([v.reshape(seeds, -1) for v in importance], dim=1).aminmax(dim=1, keepdim=True)
     return [((v.reshape(seeds, -1) - low) / (high - low + EPSILON)).view_as(v) for v in importance]

@@ -1,9 +1,7 @@
-"""What every method builds on: the setting it is given, the base class of learners, and that of those with a memory.
+"""The base of every method: its setting, the base class of learners, and that of learners with a replay memory.
 
 Everything has the seed as its first axis: images x [S, B, C, H, W], labels y [S, B], logits [S, B, K], losses [S].
 """
-
-from __future__ import annotations
 
 import contextlib
 import dataclasses
@@ -16,7 +14,7 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.images import Images
-from clpapers.runs.losses import backward, cross_entropy, masked
+from clpapers.runs.losses import cross_entropy, masked
 from clpapers.runs.memories import Memory
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import OPTIMIZERS, SGD
@@ -24,16 +22,16 @@ from clpapers.runs.optimizers import OPTIMIZERS, SGD
 
 @dataclasses.dataclass
 class Setting:
-    """What a learner is given: S streams over one data set, what it is told of them, and the budget.
+    """A learner's inputs: S streams over one data set, the oracle's tasks, and the budget.
 
     items, labels: int64 [S, n], the streams, on the training device.
     ends: int64 [T], stream items seen after each step.
-    spec: the cell's net. build: makes a fresh stack of one net a seed; by default the cell's net, from the seeds for
-        `torch.manual_seed` that `init` gives.
-    oracle: the cell's oracle. tasks: int64 [S, n], the task that it gives each stream position, with `task_count`
-        of them. may_hold: bool [S, tasks, K], the classes that each task may hold.
+    spec: the cell's net. build: makes a fresh stack of one net a seed, by default the cell's net, from seeds for
+        `torch.manual_seed` (`init`).
+    oracle: the cell's oracle. tasks: int64 [S, n], its task of each stream position, of `task_count` tasks.
+        task_classes: bool [S, tasks, K], the classes that each task may hold.
     masks: bool [S, T, K], the classes that compete at each training step; None where all do.
-    evaluation: the cell's, in which a learner finds what it is to measure.
+    evaluation: the cell's, with the measurements that a learner takes itself.
     """
 
     images: Images
@@ -48,16 +46,16 @@ class Setting:
     oracle: dict
     task_count: int
     tasks: torch.Tensor
-    may_hold: torch.Tensor
+    task_classes: torch.Tensor
     masks: torch.Tensor | None
     evaluation: dict
 
     def init(self, purpose: str = "init") -> list[int]:
-        """One seed for `torch.manual_seed` a stream, drawn for a purpose."""
+        """A seed for `torch.manual_seed` for each stream, drawn for a purpose."""
         return [int(generator(seed, purpose).integers(2**63)) for seed in self.seeds]
 
     def net(self, purpose: str = "init", **options) -> Stack:
-        """A fresh stack, in training mode; `options` as those of `build`."""
+        """A fresh stack, in training mode; `options` as for `build`."""
         return self.build(self.init(purpose), **options).train()
 
     def step(self, t: int) -> slice:
@@ -66,11 +64,11 @@ class Setting:
 
 
 class Observed(NamedTuple):
-    """What a step says of itself.
+    """A step's loss and predictions.
 
-    loss: [S], that of the stream batch before it is learnt; of a learner that does not look at the batch, the loss that
-        it trains on; None where there is neither.
-    logits: [S, B, K] of the stream batch before it is learnt; None, at every step, of a learner that says none.
+    loss: [S], of the stream batch before it is learnt; of the training batch, for a learner that does not use the
+        stream batch; None where there is neither.
+    logits: [S, B, K] of the stream batch before it is learnt; None, at every step, for a learner that does not predict.
     """
 
     loss: torch.Tensor | None = None
@@ -78,26 +76,25 @@ class Observed(NamedTuple):
 
 
 class Learner:
-    """A net and its optimiser. Subclasses implement `observe`, one step on one stream batch, and what is their own.
+    """A net and its optimiser. Subclasses implement `observe`, one step on one stream batch.
 
-    stackable, looks, own_nets: as the `DECLARATION` of the class's module says (`catalogue.Method`). Of a learner with
-        nets of its own `net` is None, unless it says otherwise.
-    uncertainty: of a learner that has this method, how uncertain it is of images x, [S, B] in nats, the mutual
-        information of prediction and weights; it answers in evaluation, and is asked after each task (`TaskTests`).
-    passing: attributes with what belongs to steps of the stream or to tests, not to the learner
-        (`holdings.learner_bytes`).
+    stackable, uses_batch, own_nets: from the `DECLARATION` of the class's module (`catalogue.Method`). A learner with
+        nets of its own starts with `net` None.
+    uncertainty: an optional method, the uncertainty of images x in nats, [S, B], as the mutual information of
+        prediction and weights; called in evaluation after each task (`TaskUncertainty`).
+    passing: attributes that belong to single steps or tests, which `footprint.learner_bytes` does not count.
     """
 
     stackable = True
-    looks = True
+    uses_batch = True
     own_nets = False
     passing: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         declared = getattr(sys.modules.get(cls.__module__), "DECLARATION", None)
-        if declared is not None:  # a method's own, not that of the method it builds on
-            for flag in ("stackable", "looks", "own_nets"):
+        if declared is not None:  # the class's own, not its parent's
+            for flag in ("stackable", "uses_batch", "own_nets"):
                 setattr(cls, flag, declared.get(flag, getattr(Learner, flag)))
 
     def __init__(self, setting: Setting):
@@ -109,21 +106,21 @@ class Learner:
             self.optimizer = self.optimize(self.parameters)
 
     def optimize(self, parameters: Sequence[torch.Tensor]) -> SGD:
-        """The budget's optimiser, for some parameters."""
+        """The budget's optimiser for some parameters."""
         return OPTIMIZERS[self.setting.budget["optimizer"]](parameters, self.learning_rate)
 
     def task_change(self, t: int) -> None:
-        """The oracle's task changes with the batch of step t, which is learnt next."""
+        """React to a task change, before the batch of step t is learnt."""
 
     def observe(self, t: int, x: torch.Tensor | None, y: torch.Tensor | None) -> Observed:
-        """Learn stream batch number t, images x and labels y; a learner that does not look at it gets None for both."""
+        """Learn stream batch number t, images x and labels y; both None where `uses_batch` is false."""
         raise NotImplementedError
 
     def skip(self, t: int) -> None:
         """Go on as if step t had been learnt; a rehearsal (`runs.rehearsal`) leaves most steps out."""
 
     def prepare(self) -> None:
-        """Train what is trained for a test alone; it is called right before each `evaluation`."""
+        """Train nets that serve a test alone; called right before each `evaluation`."""
 
     @contextlib.contextmanager
     def evaluation(self) -> Iterator[None]:
@@ -135,11 +132,11 @@ class Learner:
             self.net.train()
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
-        """What is largest for the predicted class, [S, B, K], of images x whose tasks [S, B] the oracle gives."""
+        """Scores [S, B, K], largest for the predicted class, of images x with the oracle's tasks [S, B]."""
         return self.net(x)
 
     def confidence(self, scores: torch.Tensor) -> torch.Tensor:
-        """How sure `scores` [S, B, K] are of their answers, [S, B]: here, as of logits, the largest probability."""
+        """The confidence [S, B] of answers by `scores` [S, B, K]: for logits the largest probability."""
         return scores.softmax(dim=2).amax(dim=2)
 
     def mask(self, t: int) -> torch.Tensor | None:
@@ -152,20 +149,26 @@ class Learner:
 
     def step(self, loss: torch.Tensor) -> None:
         """One descent step on the seeds' losses [S]."""
-        self.optimizer.zero_grad()
-        backward(loss)
-        self.optimizer.step()
+        self.optimizer.descend(loss)
 
     def needed_to_answer(self) -> object:
-        """What holds the tensors that `scores` needs; it is asked for after an evaluation."""
+        """The object that holds the tensors for `scores`; called after an evaluation."""
         return self.net
 
     def memory_use(self, s: int) -> dict:
-        """What the memory of the stack's seed number s holds: items, bytes, items per class."""
-        return {"items": 0, "bytes": 0, "per_class": [0] * self.classes}
+        """The content of the memory of the stack's seed number s: items, bytes, items per class."""
+        return self.stored(self.setting.labels[s, :0])
+
+    def stored(self, labels: torch.Tensor) -> dict:
+        """The `memory_use` of a memory that holds images of these labels [n], as the data set has them."""
+        return {
+            "items": len(labels),
+            "bytes": len(labels) * self.setting.images.pixels[0].nbytes,
+            "per_class": torch.bincount(labels, minlength=self.classes).tolist(),
+        }
 
     def report(self, s: int) -> dict:
-        """What the learner itself has to say of the run of the stack's seed number s, ready for JSON."""
+        """The learner's own entries in the result of the stack's seed number s, ready for JSON."""
         return {}
 
 
@@ -193,17 +196,13 @@ class Replay(Learner):
 
     def memory_use(self, s: int) -> dict:
         count = self.memory.held(s)
-        return {
-            "items": count,
-            "bytes": count * self.memory.bytes_an_item,
-            "per_class": self.memory.per_class(s, self.classes),
-        }
+        return self.stored(self.memory.label[s, :count]) | {"bytes": count * self.memory.bytes_an_item}
 
     @contextlib.contextmanager
     def looking_ahead(self) -> Iterator[None]:
-        """Inside, the nets are where one step down their present gradient would take them; afterwards, back.
+        """Inside, the nets have taken one step down their present gradient; afterwards it is undone.
 
-        Batch norm's running statistics stay as they are, like those of a net whose copy took the step.
+        Batch norm's running statistics stay, as if a copy of the net had taken the step.
         """
         here = [p.data for p in self.parameters]
         ahead = torch._foreach_add(here, [p.grad for p in self.parameters], alpha=-self.learning_rate)
@@ -213,6 +212,6 @@ class Replay(Learner):
         self.place(here)
 
     def place(self, values: Sequence[torch.Tensor]) -> None:
-        """Let the parameters have these values."""
+        """Set the parameters to these values."""
         for parameter, value in zip(self.parameters, values):
             parameter.data = value

@@ -1,7 +1,5 @@
 """The one loop: every gradient learner of every paper goes through `train`."""
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import sys
@@ -16,14 +14,14 @@ from clpapers.randomness import generator
 from clpapers.runs import learners, nets
 from clpapers.runs.checkpoint import Checkpoint, constants
 from clpapers.runs.clock import Clock
-from clpapers.runs.course import Course, course
 from clpapers.runs.evaluation.final import test_items
 from clpapers.runs.evaluation.online import Online
 from clpapers.runs.evaluation.sessions import Evaluation
-from clpapers.runs.holdings import learner_bytes
+from clpapers.runs.footprint import learner_bytes
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner, Setting
 from clpapers.runs.nets.stacked import Stack, stack
+from clpapers.runs.scenario import Scenario, scenario
 from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import Stream
 
@@ -32,10 +30,9 @@ SMALL_BATCH = 32  # above it a CPU is busy with one seed's arithmetic, and a sta
 
 @dataclasses.dataclass
 class Data:
-    """A data set: images [N, H, W, C], uint8 or float32, and int64 classes [N] of both splits, and how many classes.
+    """A data set: images [N, H, W, C], uint8 or float32, and int64 labels [N] of both splits; the number of classes.
 
-    What nets may ask for besides: attributes, float32 [classes, A], what is known of each class; pretrained, weights to
-    start from, by name.
+    Some nets also need attributes, float32 [classes, A], of each class, or pretrained weights, by name.
     """
 
     train_x: np.ndarray
@@ -59,44 +56,44 @@ def train(
 
     Parameters
     ----------
-    cell: the complete description of what is run (config/papers, resolved).
+    cell: the cell, resolved from config/papers.
     data: the data set.
-    streams: seed → its stream, the order in which its training items come.
-    device: where to train. On a GPU seeds form stacks. On a CPU only nets that gain from it do.
-    seconds: takes, seed by seed, `training_seconds`: what the learner does when a task changes, in a step, the batch's
-        gather included, and to prepare for a test; and `testing_seconds`: the tests themselves. A stack's time is
-        divided by its seeds. No repetition repeats it, so it is no part of the result.
-    checkpoint: where to go on from, and where to keep what comes of it on the way. Results are the same, bit for bit.
+    streams: seed → its stream.
+    device: where to train. Seeds form stacks on a GPU; on a CPU only where nets gain from it.
+    seconds: filled with `training_seconds`, seed → time of task changes, steps, gathers and preparations for tests, and
+        `testing_seconds`, seed → time of the tests. A stack's time is divided by its seeds. Times differ between
+        repetitions, so results exclude them.
+    checkpoint: state to resume from, and where to save it. Results are the same, bit for bit.
 
     Returns
     -------
-    For each seed a dictionary, in which classes are a learner's outputs (`Course.class_of_output`), with `steps`;
+    For each seed a dictionary, in which classes are a learner's outputs (`Scenario.class_of_output`), with `steps`;
     `test` (`FinalTest`) and `probes` (`Probes`), in evaluation mode;
     `online`: for each step the number of stream items classified correctly before they are learnt, and their mean
-    loss (null for a learner that never looks at the stream batch, or says nothing of it); `memory`: items, bytes,
-    items per class;
-    `oracle`: the task of each class (null where classes have none) and the number of task changes; `learner`: what
-    the learner says of itself; `diverged`: the first step whose loss was no finite number, null where there is none
-    (on the stream batch; of a learner that never looks at it, on what it trains on); `learner_bytes`: what the
-    learner holds in the end (`holdings.learner_bytes`).
+    loss (null for a learner that does not predict the stream batch); `memory`: items, bytes, items per class;
+    `oracle`: the task of each class (null where classes have none) and the number of task changes; `learner`: its own
+    report; `diverged`: the first step whose loss was not finite, or null (the loss of the stream batch, or, where a
+    learner does not use that, of its training batch); `learner_bytes`: the learner's footprint at the end.
     With `evaluation.shots` also `tasks`, each task's tests (`evaluation.tasks`, `MemoryAccuracy`), and with
     `evaluation.every` also `events`, the tests along the stream (`Events`).
 
-    A seed for which memory does not suffice, not even alone, has only its number and `out_of_memory`: true.
+    A seed that exceeds the memory even alone has only its number and `out_of_memory`: true.
     """
     _prepare(device, cell["precision"])
     learner = learners.find(cell["learner"]["name"])
     batch = cell["budget"]["batch"]
     small = cell["net"]["name"] == "mlp" and batch != "task" and batch <= SMALL_BATCH
-    together = learner.stackable and (device.type == "cuda" or small or (learner.own_nets and not learner.looks))
+    together = learner.stackable and (device.type == "cuda" or small or (learner.own_nets and not learner.uses_batch))
     chosen = test_items(len(data.test_y), cell["evaluation"]["test"])
     chosen = chosen[np.isin(data.test_y[chosen], classes_of(cell["order"], data.classes))]
     test = dataclasses.replace(data, test_x=data.test_x[chosen], test_y=data.test_y[chosen])
-    groups: list[list[Course]] = []
+    groups: list[list[Scenario]] = []
     for stream in streams.values():
-        new = course(cell, stream, test.train_y, test.test_y, data.classes)
-        group = next((g for g in groups if together and g[0].together_with(new)), None)
-        groups.append([new]) if group is None else group.append(new)
+        new = scenario(cell, stream, test.train_y, test.test_y, data.classes)
+        group = next((g for g in groups if together and g[0].together_with(new)), [])
+        if not group:
+            groups.append(group)
+        group.append(new)
     checkpoint = Checkpoint() if checkpoint is None else checkpoint
     results = [result for group in groups for result in _train_group(cell, test, group, device, checkpoint)]
     if seconds is not None:
@@ -105,7 +102,7 @@ def train(
 
 
 def _prepare(device: torch.device, precision: str) -> None:
-    """One CPU thread a process (there are as many jobs as cores), and results that are the same every time."""
+    """Take one CPU thread, as there are as many jobs as cores, and make results reproducible."""
     torch.set_num_threads(1)
     if device.type == "cuda":
         torch.use_deterministic_algorithms(True)
@@ -114,13 +111,13 @@ def _prepare(device: torch.device, precision: str) -> None:
 
 
 def _train_group(
-    cell: dict, data: Data, courses: Sequence[Course], device: torch.device, checkpoint: Checkpoint
+    cell: dict, data: Data, scenarios: Sequence[Scenario], device: torch.device, checkpoint: Checkpoint
 ) -> list[dict]:
-    """One stack; where memory does not suffice for it, its seeds one by one."""
-    seeds, finished = tuple(c.seed for c in courses), checkpoint.finished
+    """Train one stack; where it exceeds the memory, its seeds one by one."""
+    seeds, finished = tuple(c.seed for c in scenarios), checkpoint.finished
     if seeds not in finished:
         try:
-            finished[seeds] = _train_stack(cell, data, courses, device, checkpoint)
+            finished[seeds] = _train_stack(cell, data, scenarios, device, checkpoint)
         except (MemoryError, RuntimeError) as error:
             if not _out_of_memory(error):
                 raise
@@ -128,39 +125,39 @@ def _train_group(
             finished[seeds] = None
     if finished[seeds] is not None:
         return finished[seeds]
-    gc.collect()  # only here, where no traceback holds on to the stack any more
+    gc.collect()  # only here, where no traceback refers to the stack any more
     if device.type == "cuda":
         torch.cuda.empty_cache()
-    if len(courses) == 1:
-        return [{"seed": courses[0].seed, "out_of_memory": True}]
-    return [result for c in courses for result in _train_group(cell, data, [c], device, checkpoint)]
+    if len(scenarios) == 1:
+        return [{"seed": scenarios[0].seed, "out_of_memory": True}]
+    return [result for c in scenarios for result in _train_group(cell, data, [c], device, checkpoint)]
 
 
 def _out_of_memory(error: Exception) -> bool:
-    """Whether memory ran out, Python's, a GPU's or, which PyTorch has no type for, a CPU's."""
-    told = ("can't allocate memory", "ALLOC_FAILED")  # PyTorch's CPU allocator; cuBLAS and cuDNN
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(text in str(error) for text in told)
+    """Whether memory ran out: Python's, a GPU's or a CPU's, for which PyTorch has no type."""
+    messages = ("can't allocate memory", "ALLOC_FAILED")  # PyTorch's CPU allocator; cuBLAS and cuDNN
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(text in str(error) for text in messages)
 
 
 @dataclasses.dataclass
 class Run:
-    """A stack on its way through its steps: all that the steps to come depend on, and what the past ones left."""
+    """A stack between two steps: the state on which later steps depend, and the findings of earlier ones."""
 
     learner: Learner
     online: Online
     clock: Clock
-    taken: dict[str, list] = dataclasses.field(default_factory=dict)  # what the tests found, by evaluator
+    taken: dict[str, list] = dataclasses.field(default_factory=dict)  # findings of the tests, by evaluator
     step: int = 0  # the next one
 
 
 def _train_stack(
-    cell: dict, data: Data, courses: Sequence[Course], device: torch.device, checkpoint: Checkpoint
+    cell: dict, data: Data, scenarios: Sequence[Scenario], device: torch.device, checkpoint: Checkpoint
 ) -> list[dict]:
     dtype = torch.float64 if cell["precision"] == "float64" else torch.float32
-    transforms = [c.transforms for c in courses]
+    transforms = [c.transforms for c in scenarios]
     images = Images(data.train_x, cell["scaling"], device, dtype, transforms)
     test_images = images.of(data.test_x)
-    setting = _setting(cell, data, courses, images)
+    setting = _setting(cell, data, scenarios, images)
     fixed = constants(setting=setting, images=images, test_images=test_images)
     run = checkpoint.resume(setting.seeds, fixed)
     if run is None:
@@ -168,16 +165,16 @@ def _train_stack(
         run = Run(learner, Online(setting.labels, setting.ends), Clock(device))
     learner, online, clock = run.learner, run.online, run.clock
     with clock.stopped():
-        evaluation = Evaluation(cell, courses, learner, test_images, run.taken)
+        evaluation = Evaluation(cell, scenarios, learner, test_images, run.taken)
 
     steps = len(setting.ends)
     title = f"{cell['dataset']} {cell['learner']['name']} seeds {setting.seeds[0]}-{setting.seeds[-1]}"
     bar = {"desc": title, "unit": "step", "mininterval": 2, "file": sys.stderr}
     for t in tqdm(range(run.step, steps), initial=run.step, total=steps, **bar):
-        if courses[0].changes[t]:
+        if scenarios[0].changes[t]:
             learner.task_change(t)
         evaluation.take(t, clock, before=True)
-        if learner.looks:
+        if learner.uses_batch:
             now = setting.step(t)
             online.take(*learner.observe(t, images(setting.items[:, now]), setting.labels[:, now]))
         else:
@@ -189,12 +186,12 @@ def _train_stack(
                 checkpoint.save(setting.seeds, run.step, run, fixed)
     spent = {"training_seconds": clock.seconds, "testing_seconds": clock.tested}
     for key, seconds in spent.items():
-        checkpoint.seconds[key] |= dict.fromkeys(setting.seeds, seconds / len(courses))
-    return [_result(s, c, steps, learner, online, evaluation.result(s)) for s, c in enumerate(courses)]
+        checkpoint.seconds[key] |= dict.fromkeys(setting.seeds, seconds / len(scenarios))
+    return [_result(s, c, steps, learner, online, evaluation.result(s)) for s, c in enumerate(scenarios)]
 
 
-def _result(s: int, c: Course, steps: int, learner: Learner, online: Online, tests: dict[str, dict]) -> dict:
-    """What `train` returns for the stack's seed number s."""
+def _result(s: int, c: Scenario, steps: int, learner: Learner, online: Online, tests: dict[str, dict]) -> dict:
+    """The result that `train` returns for the stack's seed number s."""
     return {
         "seed": c.seed,
         "steps": steps,
@@ -213,40 +210,40 @@ def _result(s: int, c: Course, steps: int, learner: Learner, online: Online, tes
     }
 
 
-def _setting(cell: dict, data: Data, courses: Sequence[Course], images: Images) -> Setting:
-    """What the learner of some courses is given."""
-    device, outputs = images.pixels.device, courses[0].outputs
+def _setting(cell: dict, data: Data, scenarios: Sequence[Scenario], images: Images) -> Setting:
+    """The setting of a learner of some scenarios."""
+    device, outputs = images.pixels.device, scenarios[0].outputs
 
     def stacked(arrays: Iterable[np.ndarray]) -> torch.Tensor:
         return torch.from_numpy(np.stack(list(arrays))).to(device)
 
-    def known(c: Course) -> torch.Tensor | None:
+    def known(c: Scenario) -> torch.Tensor | None:
         return None if data.attributes is None else torch.from_numpy(data.attributes[c.class_of_output])
 
     def build(seeds: Sequence[int], net: dict | None = None, shape=images.shape, classes=outputs) -> Stack:
         def one(attributes: torch.Tensor | None) -> nn.Module:
             return nets.build(net or cell["net"], shape, classes, attributes=attributes, pretrained=data.pretrained)
 
-        built = stack(one, seeds, [known(c) for c in courses]).to(device, images.dtype)
+        built = stack(one, seeds, [known(c) for c in scenarios]).to(device, images.dtype)
         masks = [int(generator(seed, "dropout").integers(2**63)) for seed in seeds]
         built.drop_by([torch.Generator(device).manual_seed(seed) for seed in masks])
         return built
 
-    masks = [c.masks for c in courses if c.masks is not None]
+    masks = [c.masks for c in scenarios if c.masks is not None]
     return Setting(
         images=images,
-        items=stacked(c.items for c in courses),
-        labels=stacked(c.labels for c in courses),
+        items=stacked(c.items for c in scenarios),
+        labels=stacked(c.labels for c in scenarios),
         classes=outputs,
-        seeds=[c.seed for c in courses],
+        seeds=[c.seed for c in scenarios],
         budget=cell["budget"],
-        ends=courses[0].ends,
+        ends=scenarios[0].ends,
         spec=cell["net"],
         build=build,
         oracle=cell["oracle"],
-        task_count=courses[0].tasks.tasks,
-        tasks=stacked(c.tasks.train for c in courses),
-        may_hold=stacked(c.tasks.may_hold for c in courses),
+        task_count=scenarios[0].tasks.tasks,
+        tasks=stacked(c.tasks.train for c in scenarios),
+        task_classes=stacked(c.tasks.task_classes for c in scenarios),
         masks=stacked(masks) if masks else None,
         evaluation=cell["evaluation"],
     )

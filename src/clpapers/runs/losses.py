@@ -1,6 +1,4 @@
-"""The losses that learners share, and their gradients. The seed is the first axis: logits [S, B, K], losses [S]."""
-
-from __future__ import annotations
+"""Common losses and their gradients. The seed is the first axis: logits [S, B, K], losses [S]."""
 
 import torch
 import torch.nn.functional as F
@@ -8,7 +6,7 @@ import torch.nn.functional as F
 
 def backward(loss: torch.Tensor) -> None:
     """Add every seed's own gradient of its loss [S] to the parameters' `grad`."""
-    loss.sum().backward()  # with a gradient given, PyTorch would import its symbolic algebra: a second a job
+    loss.sum().backward()  # given a gradient, PyTorch would import its symbolic algebra: a second a job
 
 
 def masked(logits: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:

@@ -1,17 +1,15 @@
-"""What learners that compare an item with stored vectors share: distances, and the best of each class."""
-
-from __future__ import annotations
+"""Comparison of items with stored vectors: distances, and the best of each class."""
 
 import torch
 
-ROUNDING = 100  # how many units in the last place of the largest term a distance may be off
+ROUNDING = 100  # the rounding error of a distance, at most, in units in the last place of its largest term
 
 
 def squared_distances(x: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
     """Squared Euclidean distances: x [B, D] and vectors [n, D] → [B, n].
 
-    They come from one matrix product, whose rounding may depend on where a vector stands. So the nearest, and what is
-    as near but for rounding, are then measured by subtraction: equal vectors are exactly equally near.
+    They come from one matrix product, whose rounding may depend on a vector's place. So the nearest vectors, up to
+    rounding, are measured again by subtraction: equal vectors are exactly equally near.
     """
     squares = vectors.square().sum(dim=1) + x.square().sum(dim=1, keepdim=True)
     slack = ROUNDING * torch.finfo(x.dtype).eps * squares.amax(dim=1, keepdim=True)
@@ -23,9 +21,9 @@ def squared_distances(x: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
 
 
 def best_of_classes(values: torch.Tensor, labels: torch.Tensor, classes: int) -> torch.Tensor:
-    """The largest value of each class: values [B, n] of items that came in this order, int64 labels [n] → [B, classes].
+    """The largest value of each class: values [B, n] of items in stream order, int64 labels [n] → [B, classes].
 
-    -∞ for a class without items. Of equal largest values the earliest item's class alone keeps it; the others' are the
+    -∞ for a class without items. Of equal largest values only the earliest item's class keeps it; the others get the
     next smaller number, so that an arg-max over classes finds the class of the arg-max over items.
     """
     best = values.new_full((len(values), classes), -torch.inf)

@@ -1,14 +1,14 @@
-"""Optimisers as PyTorch's functions apply them.
+"""Optimisers on top of PyTorch's functions.
 
-`torch.optim`'s classes do the same, but making one imports the whole compiler: two seconds a job, more than many a run.
+`torch.optim`'s classes do the same, but import the whole compiler: two seconds a job, more than many a run.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 
 import torch
 from torch.optim.adam import adam
+
+from clpapers.runs.losses import backward
 
 
 class SGD:
@@ -21,6 +21,16 @@ class SGD:
         """Forget the gradients."""
         for parameter in self.parameters:
             parameter.grad = None
+
+    def gradient(self, loss: torch.Tensor) -> None:
+        """Set the parameters' `grad` to each member's own gradient of its loss [S]."""
+        self.zero_grad()
+        backward(loss)
+
+    def descend(self, loss: torch.Tensor) -> None:
+        """One step on the members' losses [S]."""
+        self.gradient(loss)
+        self.step()
 
     @torch.no_grad()
     def step(self) -> None:

@@ -135,13 +135,13 @@ def _once(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: floa
     return Costs(
         founding=one.founded - began,
         step=(one.steps.total() + one.changing + between) / len(one.setting.ends) / share,
-        test=_share(sum(one.prepared), len(one.prepared)),
+        test=one.mean_test(),
         item=_share(sum(one.answering), sum(one.answered)) * _share(one.asked, one.items)
         + _share(one.around, one.around_of),
         repeated={},
         seeds=len(one.setting.seeds),
         steps=len(one.setting.ends),
-        tests=one.tests,
+        tests=len(one.at),
         items=one.items,
         taken=sum(map(len, one.steps.spent.values())) / len(one.setting.ends),
     )
@@ -208,7 +208,7 @@ class Steps:
         spent = self.spent[k]
         took = sum(spent)
         if place == self.sizes[k] - 1:
-            return not place or took <= self.seconds
+            return not place or took <= 5 * self.seconds
         few = FEW - (took > self.seconds) - (took > 5 * self.seconds)
         return len(spent) == place and (place < few or took < self.allowed)
 
@@ -237,16 +237,19 @@ class Rehearsed:
     It answers zeros to a test batch that it leaves out.
     """
 
-    looks = False  # a batch is gathered here, where its step is taken
+    uses_batch = False  # a batch is gathered here, where its step is taken
 
     def __init__(self, learner: Learner, chunk: np.ndarray, seconds: float):
-        self.learner, self.steps, self.seconds = learner, Steps(chunk, seconds), seconds
+        self.learner, self.steps = learner, Steps(chunk, seconds)
         tasks = learner.setting.tasks[0].cpu().numpy()[learner.setting.ends - 1]
         self.whole = learner.setting.budget["batch"] == "task"  # each step needs those before
         self.often = np.count_nonzero(np.diff(tasks)) > MANY  # then a change is a part of the step
         self.changed = self.changing = self.testing = self.around = 0.0
-        self.tests = self.items = self.around_of = self.asked = self.tests_out = self.batches_out = 0
-        self.prepared, self.answering, self.answered = [], [], []  # seconds, seconds, items
+        self.items = self.around_of = self.asked = self.tests_out = self.batches_out = 0
+        self.answering, self.answered = [], []  # of test batches: seconds, items
+        self.at: list[int] = []  # of each test the last step before it
+        self.prepared: dict[int, float] = {}  # of tests that are taken, by their number, seconds
+        self.t = -1
         self.taken = False
         if hasattr(learner, "uncertainty"):
             self.uncertainty = lambda x: self._answer(x, (), learner.uncertainty)
@@ -262,6 +265,7 @@ class Rehearsed:
             self.changed = _timed(self.learner.task_change, t)[0]
 
     def observe(self, t: int, x: None, y: None) -> Observed:
+        self.t = t
         if not (self.whole or self.steps.due(t)):
             self.learner.skip(t)
             return Observed()
@@ -273,16 +277,15 @@ class Rehearsed:
 
     def _learn(self, t: int) -> None:
         setting, now = self.learner.setting, self.learner.setting.step(t)
-        x = setting.images(setting.items[:, now]) if self.learner.looks else None
+        x = setting.images(setting.items[:, now]) if self.learner.uses_batch else None
         self.learner.observe(t, x, None if x is None else setting.labels[:, now])
 
     def prepare(self) -> None:
-        self.tests += 1
+        self.at.append(self.t)
         self.tests_out -= 1
-        self.taken = self.tests_out < 0
+        self.taken = self.tests_out < 0 or self.t == len(self.setting.ends) - 1
         if self.taken:
-            self.prepared.append(_timed(self.learner.prepare)[0])
-            self.testing += self.prepared[-1]
+            self.preparing = _timed(self.learner.prepare)[0]
 
     @contextlib.contextmanager
     def evaluation(self) -> Iterator[None]:
@@ -298,9 +301,14 @@ class Rehearsed:
         ended = time.process_time()
         self.around += left - entered - sum(self.answering[within:])
         self.around_of += self.items - items
-        self.prepared[-1] += ended - left + entered - began
-        self.testing += ended - began
-        self.tests_out = int((self.prepared[-1] + left - entered) / APART) + self.tests % 2
+        self.prepared[len(self.at) - 1] = self.preparing + ended - left + entered - began
+        self.testing += self.preparing + ended - began
+        self.tests_out = int((self.preparing + ended - began) / APART) + len(self.at) % 2
+
+    def mean_test(self) -> float:
+        """Seconds to prepare a test, linear in the steps between those that were taken."""
+        taken = [self.at[number] for number in self.prepared]
+        return float(np.mean(np.interp(self.at, taken, list(self.prepared.values()))))
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
         self.items += x.shape[1]

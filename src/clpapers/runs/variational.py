@@ -1,4 +1,4 @@
-"""Mean-field variational inference in weights: what VCL, its coresets and VGR share."""
+"""Mean-field variational inference over weights: the common part of VCL, its coresets and VGR."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.learner import Learner, Setting
-from clpapers.runs.losses import backward, cross_entropy, masked
+from clpapers.runs.losses import cross_entropy, masked
 from clpapers.runs.nets.stacked import Stack
 
-BLOCK = 4096  # items that the mean net answers at once
+BLOCK = 4096  # items that pass the mean net together
 
 
 class Gaussian(NamedTuple):
@@ -28,13 +28,13 @@ class Gaussian(NamedTuple):
 class Posterior:
     """Independent normals over all parameters of a stack of MLPs (`nets/mlp.py`), trained by their ELBO.
 
-    A net is a row of P numbers, layer by layer, so that a prior, a sample or a copy is one tensor, whatever the layers.
+    A net is a row of P numbers, layer by layer, so that a prior, a sample or a copy is one tensor.
 
     Parameters
     ----------
-    net: the stack of S nets whose parameters the means begin at; it is not kept.
+    net: a stack of S nets with the initial means; it is not kept.
     seeds: S.
-    variance: of every parameter, to begin with.
+    variance: the initial variance of every parameter.
     """
 
     def __init__(self, net: Stack, seeds: int, variance: float):
@@ -45,25 +45,25 @@ class Posterior:
 
     @property
     def now(self) -> Gaussian:
-        """A copy of means and log-variances as they are; the live ones move on."""
+        """A copy of the present means and log-variances."""
         return Gaussian(self.mean.detach().clone(), self.log_variance.detach().clone())
 
     def copy(self) -> Posterior:
-        """One to be trained on its own."""
+        """A copy to train separately."""
         other = object.__new__(Posterior)
         other.sizes = self.sizes
         other.mean, other.log_variance = (each.requires_grad_() for each in self.now)
         return other
 
     def draw(self, noise: torch.Tensor) -> torch.Tensor:
-        """The weights of K nets a seed, [S, K, P], from standard normal noise of that shape."""
+        """Weights of K nets a seed, [S, K, P], from standard normal noise of that shape."""
         return torch.addcmul(self.mean[:, None], noise, (self.log_variance / 2).exp()[:, None])
 
     def logits(self, weights: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        """What nets of these weights [S, K, P] say of images [S, B, …]: [S, K, B, C].
+        """Logits [S, K, B, C] of images [S, B, …] by nets of these weights [S, K, P].
 
         Activations are [S·K, units, B], so that a layer of all seeds and samples is one batched matrix product without
-        a transposition. The first one has its samples among its units, so that their common input is there only once.
+        a transposition. The first layer has samples among its units, so that their common input is stored once.
         """
         parts, hidden = weights.split(self.sizes, dim=2), x.flatten(2).mT
         for i, (weight, bias) in enumerate(zip(parts[::2], parts[1::2])):
@@ -75,12 +75,12 @@ class Posterior:
 
     @torch.no_grad()
     def mean_logits(self, x: torch.Tensor) -> torch.Tensor:
-        """What the nets whose weights are the means say of images [S, B, …]: [S, B, C]."""
+        """Logits [S, B, C] of images [S, B, …] by the nets whose weights are the means."""
         weights = self.mean[:, None]
         return torch.cat([self.logits(weights, part).squeeze(1) for part in x.split(BLOCK, dim=1)], dim=1)
 
     def of(self, mask: torch.Tensor) -> torch.Tensor:
-        """Which parameters classes bool [S, C] have to do with, bool [S, P]: all but the other outputs' own."""
+        """The parameters behind the classes `mask` [S, C]: all but the other outputs' own, bool [S, P]."""
         weight, bias = self.sizes[-2:]
         trunk = mask.new_ones(len(mask), sum(self.sizes) - weight - bias)
         return torch.cat([trunk, mask.repeat_interleave(weight // bias, dim=1), mask], dim=1)
@@ -94,7 +94,7 @@ def standard(q: Posterior) -> Gaussian:
 def kl(q: Posterior, p: Gaussian, counted: torch.Tensor | None = None) -> torch.Tensor:
     """KL(q‖p) of each seed in nats, [S]; of the parameters `counted` [S, P] alone, where given.
 
-    Where q equals p its gradient is 0 to the last bit, so that Adam, which knows no small gradients, does not move.
+    Where q equals p its gradient is exactly 0, so that Adam, which magnifies small gradients, does not move.
     """
     square = (q.mean - p.mean).square() * (-p.log_variance).exp()
     each = (p.log_variance - q.log_variance + (q.log_variance - p.log_variance).exp() + square - 1) / 2
@@ -108,22 +108,22 @@ def likelihood_loss(logits: torch.Tensor, y: torch.Tensor, mask: torch.Tensor | 
     """
     s, k, b, _ = logits.shape
     every = None if mask is None else mask.repeat_interleave(k, dim=0)
-    said = masked(logits.flatten(0, 1), every)
-    return cross_entropy(said, y[:, None].expand(s, k, b).reshape(s * k, b)).view(s, k).mean(dim=1)
+    logits = masked(logits.flatten(0, 1), every)
+    return cross_entropy(logits, y[:, None].expand(s, k, b).reshape(s * k, b)).view(s, k).mean(dim=1)
 
 
 def entropy(p: torch.Tensor) -> torch.Tensor:
-    """In nats, of probabilities [..., C] → […]."""
+    """The entropy in nats of probabilities [..., C]: […]."""
     return torch.special.entr(p).sum(dim=-1)
 
 
 def mutual_information(p: torch.Tensor) -> torch.Tensor:
-    """Between the answer and the weights, in nats: H[mean p] - mean H[p] (BALD), of p [S, K, B, C] → [S, B]."""
+    """The mutual information of answer and weights in nats, H[mean p] - mean H[p] (BALD): p [S, K, B, C] → [S, B]."""
     return entropy(p.mean(dim=1)) - entropy(p).mean(dim=1)
 
 
 class Noise:
-    """Standard normal numbers, of each seed's own for a purpose."""
+    """Standard normal numbers, from each seed's own generator for a purpose."""
 
     def __init__(self, setting: Setting, purpose: str):
         device = setting.items.device
@@ -137,8 +137,8 @@ class Noise:
         return drawn
 
 
-class Chance:
-    """What one training draws at random: weights by `noise`, the order of its items by `rngs`, one a seed."""
+class Randomness:
+    """The random draws of one training: weights from `noise`, the order of items from `rngs`, one a seed."""
 
     def __init__(self, setting: Setting, purpose: str):
         self.noise = Noise(setting, f"{purpose} weights")
@@ -147,9 +147,9 @@ class Chance:
     def batches(
         self, x: torch.Tensor, y: torch.Tensor, batch: int | str, epochs: int
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Batches of images [S, n, …] and labels [S, n], epoch by epoch; `full` is one of all items.
+        """Batches of images [S, n, …] and labels [S, n], epoch by epoch; `full` means one batch of all items.
 
-        Items are shuffled afresh in each epoch, and its last batch is what is left.
+        Each epoch shuffles items afresh; its last batch may be smaller.
         """
         n, rows = x.shape[1], torch.arange(len(x), device=x.device)[:, None]
         for _ in range(epochs):
@@ -168,8 +168,8 @@ class Variational(Learner):
 
     Parameters
     ----------
-    epochs, batch: how a task is learnt; `batch` may be `full`, all items.
-    initial_variance: that of every parameter in the beginning.
+    epochs, batch: of a task's training; `batch` may be `full`, all items.
+    initial_variance: of every parameter.
     samples: nets drawn for a training step, each for the whole batch. prediction_samples: for a test.
     """
 
@@ -178,6 +178,7 @@ class Variational(Learner):
     def __init__(
         self,
         setting: Setting,
+        *,
         epochs: int,
         batch: int | str,
         initial_variance: float,
@@ -187,19 +188,17 @@ class Variational(Learner):
         super().__init__(setting)
         self.epochs, self.batch, self.samples, self.prediction_samples = epochs, batch, samples, prediction_samples
         self.posterior = Posterior(setting.net(), len(setting.seeds), initial_variance)
-        self.chance = Chance(setting, "variational")
-        self.steps = 0  # learnt
+        self.randomness = Randomness(setting, "variational")
+        self.steps = 0  # steps learnt
         self.drawn: torch.Tensor | None = None  # during a test, [S, K, P]
 
     def fit_mean(self, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor | None) -> None:
         """Train the means alone, by maximum likelihood."""
         q = self.posterior
         optimizer = self.optimize([q.mean])
-        for x_, y_ in self.chance.batches(x, y, self.batch, self.epochs):
-            optimizer.zero_grad()
-            backward(likelihood_loss(q.logits(q.mean[:, None], x_), y_, mask))
-            optimizer.step()
-        optimizer.zero_grad()  # no task needs the last gradient of the one before
+        for x_, y_ in self.randomness.batches(x, y, self.batch, self.epochs):
+            optimizer.descend(likelihood_loss(q.logits(q.mean[:, None], x_), y_, mask))
+        optimizer.zero_grad()  # the next task does not need the last gradient
 
     def fit(
         self,
@@ -208,21 +207,19 @@ class Variational(Learner):
         x: torch.Tensor,
         y: torch.Tensor,
         mask: torch.Tensor | None,
-        chance: Chance,
+        randomness: Randomness,
         epochs: int,
         prior_weight: float = 1.0,
     ) -> None:
         """Train q on n items from a fresh state of the optimiser: cross-entropy + prior_weight · KL(q‖prior)/n.
 
-        Outputs that do not compete (`mask` [S, C]) are in neither term.
+        Neither term includes outputs that do not compete (`mask` [S, C]).
         """
         optimizer, counted = self.optimize([q.mean, q.log_variance]), None if mask is None else q.of(mask)
-        for x_, y_ in chance.batches(x, y, self.batch, epochs):
-            optimizer.zero_grad()
-            weights = q.draw(chance.noise(q.mean, self.samples))
+        for x_, y_ in randomness.batches(x, y, self.batch, epochs):
+            weights = q.draw(randomness.noise(q.mean, self.samples))
             penalty = prior_weight / x.shape[1] * kl(q, prior, counted)
-            backward(likelihood_loss(q.logits(weights, x_), y_, mask) + penalty)
-            optimizer.step()
+            optimizer.descend(likelihood_loss(q.logits(weights, x_), y_, mask) + penalty)
         optimizer.zero_grad()
 
     @contextlib.contextmanager
@@ -232,12 +229,12 @@ class Variational(Learner):
         self.drawn = None
 
     def answering(self) -> Posterior:
-        """Whose nets answer a test."""
+        """The posterior whose nets answer a test."""
         return self.posterior
 
     @torch.no_grad()
     def nets_of(self, q: Posterior) -> torch.Tensor:
-        """Nets drawn from q to answer a test, [S, K, P]."""
+        """Weights of nets drawn from q to answer a test, [S, K, P]."""
         return q.draw(Noise(self.setting, f"predictions {self.steps}")(q.mean, self.prediction_samples))
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
@@ -247,11 +244,11 @@ class Variational(Learner):
         return scores.amax(dim=2)
 
     def probabilities(self, weights: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        """What nets of these weights [S, K, P] think of images: [S, K, B, C]; head by head where training is masked."""
+        """Probabilities [S, K, B, C] by nets of these weights [S, K, P]; head by head where training is masked."""
         logits = self.posterior.logits(weights, x)
         if self.setting.masks is None:
             return logits.softmax(dim=3)
-        heads = self.setting.may_hold[:, :, None, None].unbind(dim=1)  # bool [S, 1, 1, C] each
+        heads = self.setting.task_classes[:, :, None, None].unbind(dim=1)  # bool [S, 1, 1, C] each
         return sum(logits.masked_fill(~head, -torch.inf).softmax(dim=3) for head in heads)
 
     @torch.no_grad()

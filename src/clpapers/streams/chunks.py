@@ -1,6 +1,6 @@
-"""Which classes come together: the random order of a seed's classes, the chunks that orders make of it, the outputs.
+"""A seed's order of the classes, the chunk of each class, and the class of each output.
 
-A file of its own, so that a new order does not touch what oracles, and so runs, are made of.
+Kept apart from `orders`, so that a new order does not change the code that oracles and runs depend on.
 """
 
 import numpy as np
@@ -12,9 +12,9 @@ CLASS_CHUNKS = ("split", "split_two", "split_range", "split_overlapping", "split
 
 
 def class_order(order: dict, classes: int, seed: int) -> np.ndarray:
-    """π, the random order of the classes that is a seed's in every order and oracle: int64 [classes].
+    """π, a seed's random permutation of the classes, the same for every order and oracle: int64 [classes].
 
-    But `split_ordered` has the classes as they are numbered.
+    For `split_ordered` it is the identity.
     """
     if order["name"] == "split_ordered":
         return np.arange(classes)
@@ -22,9 +22,9 @@ def class_order(order: dict, classes: int, seed: int) -> np.ndarray:
 
 
 def overlapping_classes(order: dict, classes: int, seed: int) -> np.ndarray:
-    """The classes of each task of `split_overlapping`, int64 [tasks, per_task]: distinct in a task, drawn anew each.
+    """The classes of each task of `split_overlapping`, int64 [tasks, per_task]: distinct in a task, drawn for each.
 
-    Raises ValueError for more classes a task than the order has, and for a range of classes that there is not.
+    Raises ValueError for more classes a task than the order has, and for a range outside the data set's classes.
     """
     present, per_task = classes_of(order, classes), order["per_task"]
     if per_task > len(present):
@@ -36,8 +36,8 @@ def overlapping_classes(order: dict, classes: int, seed: int) -> np.ndarray:
 def class_of_output(order: dict, classes: int, seed: int) -> np.ndarray:
     """The class that each output of a learner stands for, int64 [outputs]: class k is output k.
 
-    But on `split_overlapping` a class has an output in each task that has it, which starts anew (`agem`, section 6):
-    output task · per_task + place.
+    On `split_overlapping` a class has a separate output in each of its tasks (`agem`, section 6): output
+    task · per_task + place.
     """
     if order["name"] != "split_overlapping":
         return np.arange(classes)
@@ -54,12 +54,12 @@ def output_labels(order: dict, labels: np.ndarray, chunk: np.ndarray, classes: i
 
 
 def chunks_of_classes(order: dict, classes: int, seed: int) -> np.ndarray | None:
-    """Which of the tasks 0 … tasks − 1 of an order has each class, int64 [classes]; −1 for one not in a `split_range`.
+    """The task, 0 … tasks − 1, of each class, int64 [classes]; −1 for a class outside a `split_range`.
 
-    Chunks i and tasks + i of `split_two`, and of an order with `cycles`, are of the same classes, and count as i. On
-    `split_overlapping`, whose tasks share classes but no output, `classes` are those outputs. None for the other
-    orders, whose tasks share classes.
-    Raises ValueError for more tasks than classes, and for a range of classes that there is not.
+    Chunks i and tasks + i of `split_two`, and of an order with `cycles`, have the same classes and count as i. On
+    `split_overlapping`, whose tasks share classes but no output, `classes` counts outputs. None for the other orders,
+    whose tasks share classes.
+    Raises ValueError for more tasks than classes, and for a range outside the data set's classes.
     """
     if order["name"] not in CLASS_CHUNKS:
         return None
@@ -74,7 +74,7 @@ def chunks_of_classes(order: dict, classes: int, seed: int) -> np.ndarray | None
 
 
 def classes_of(order: dict, classes: int) -> range:
-    """The classes that an order may show: all, or its range. Raises ValueError for a range that there is not."""
+    """The classes that an order may show: all, or its range. Raises ValueError for a range outside them."""
     if "first" not in order:
         return range(classes)
     name, first, last = order["name"], order["first"], order["last"]
@@ -84,7 +84,7 @@ def classes_of(order: dict, classes: int) -> range:
 
 
 def groups(dealt: np.ndarray, parts: int) -> np.ndarray:
-    """The classes [K] as `dealt`, cut into parts of sizes as equal as can be, larger first: class → part, int64 [K]."""
+    """Cut the classes, in the order `dealt` [K], into parts as equal as possible, larger first: class → part [K]."""
     part_of = np.empty(dealt.size, dtype=np.int64)
     part_of[dealt] = np.repeat(np.arange(parts), [part.size for part in np.array_split(dealt, parts)])
     return part_of

@@ -6,17 +6,17 @@ from scipy.special import betainc, entr, ndtr
 from clpapers.randomness import generator
 
 BINS = 1000  # equal bins on [0, 1], over which probabilities the Shannon entropies are taken
-CHUNK = 500  # simulations evaluated together; bounds the memory, decides nothing
-SMALLEST = 1e-6  # σ below this count as this: a thousandth of a bin, and as far as betainc is to be trusted
-NOISE = 1e-12  # nats; an entropy below is rounding error
+CHUNK = 500  # simulations evaluated together; bounds the memory; results do not depend on it
+SMALLEST = 1e-6  # smaller σ are raised to it: a thousandth of a bin, and the limit of betainc's accuracy
+NOISE = 1e-12  # nats; a smaller entropy is rounding error
 
 
 def entropy_captured(simulations: int, seed: int) -> np.ndarray:
-    """The ratio H(Beta) / H(truncated normal) of each simulation, float64 [simulations].
+    """H(Beta) / H(truncated normal) of each simulation, float64 [simulations].
 
-    μ is uniform on [0, 1] and σ on [0, 0.5]. The paper's 99.84 % is the mean of 10⁵ of these. Where the
-    truncated normal lies in one bin but for rounding (H < `NOISE`), there is nothing to capture and the ratio
-    counts as 1. The first k ratios of a seed are the same however many are asked for.
+    μ is uniform on [0, 1] and σ on [0, 0.5]. The paper's 99.84 % is the mean of 10⁵ of these. A
+    truncated normal inside one bin (H < `NOISE`) has no entropy to capture; its ratio counts as 1. The first k ratios
+    of a seed do not depend on `simulations`.
     """
     mu, sigma = generator(seed, "appendix e").random((simulations, 2)).T * [[1.0], [0.5]]
     normal, beta = entropies(mu, sigma)

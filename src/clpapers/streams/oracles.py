@@ -15,19 +15,19 @@ NAMES = ("none", "split", "dominant_tasks", "random_tasks", "chunks", "entropy",
 
 @dataclass(frozen=True, eq=False)
 class Identifiers:
-    """What an oracle says of n stream positions and m test items. Classes are a learner's outputs (`class_of_output`).
+    """The tasks of n stream positions and m test items. Classes are a learner's outputs (`class_of_output`).
 
-    tasks: how many there are; 1 where it says nothing (`none`, `mixed`), or leaves it to the learner (`entropy`).
+    tasks: their number; 1 where the oracle names none (`none`, `mixed`) or leaves them to the learner (`entropy`).
     of_class: int64 [K], class → task; None where the task does not follow from the class.
     train: int64 [n] and test: int64 [m], the task of each stream position and test item; 0 where unknown.
-    may_hold: bool [tasks, K], the classes that each task may hold.
+    task_classes: bool [tasks, K], the classes that each task may hold.
     """
 
     tasks: int
     of_class: np.ndarray | None
     train: np.ndarray
     test: np.ndarray
-    may_hold: np.ndarray
+    task_classes: np.ndarray
 
 
 def identify(
@@ -39,13 +39,13 @@ def identify(
     classes: int,
     seed: int,
 ) -> Identifiers:
-    """What an `oracle` says of a `stream` made by an `order`, and of a test split.
+    """The tasks that an `oracle` names for a `stream` made by an `order`, and for a test split.
 
-    Oracles are dicts. `split`, `dominant_tasks` and, on streams of disjoint classes, `chunks` say what `task_of_class`
-    does. `random_tasks` with N `tasks` says any of them, of every position and test item. On the other streams `chunks`
-    says the chunk of a position, from 0 in each of an order's `cycles`, and nothing of the test. `none`, `entropy` and
-    `mixed` say nothing.
-    `labels` [n] are those of the stream's items, `test_labels` [m] of the test items.
+    `split`, `dominant_tasks` and, on streams of disjoint classes, `chunks` name the task of an item's class
+    (`task_of_class`). `random_tasks` draws one of its `tasks` for every position and test item. On other streams
+    `chunks` names the chunk of a position, from 0 in each of an order's `cycles`, and 0 for all test items. `none`,
+    `entropy` and `mixed` name no task.
+    `labels` [n] are the stream's, `test_labels` [m] the test items'.
 
     Raises ValueError for an unknown oracle, for more tasks than classes, and for a task without a class.
     """
@@ -53,8 +53,8 @@ def identify(
     of_class = task_of_class(oracle, order, classes, seed)
     if of_class is not None:
         tasks = int(of_class.max()) + 1
-        may_hold = np.arange(tasks)[:, None] == of_class
-        return Identifiers(tasks, of_class, of_class[labels], of_class[test_labels], may_hold)
+        task_classes = np.arange(tasks)[:, None] == of_class
+        return Identifiers(tasks, of_class, of_class[labels], of_class[test_labels], task_classes)
     tasks, train, test = 1, np.zeros(n, dtype=np.int64), np.zeros(m, dtype=np.int64)
     if oracle["name"] == "random_tasks":
         tasks = oracle["tasks"]
@@ -69,10 +69,9 @@ def identify(
 def task_of_class(oracle: dict, order: dict, classes: int, seed: int) -> np.ndarray | None:
     """The task of each class, int64 [classes]; None where it does not follow from the class.
 
-    `split` cuts the data's own order of classes into `tasks` groups as equal as can be, larger first (appendix B);
-    with `aligned` false an order of its own. `dominant_tasks` gives each task one of the `shares` of the
-    classes, in an order of its own. `chunks` says the `order`'s chunk, where a class has one. Raises ValueError as
-    `identify` does.
+    `split` cuts the seed's order of the classes into `tasks` groups as equal as possible, larger first (appendix B),
+    or, with `aligned` false, an order of the oracle's own. `dominant_tasks` gives each task one of the `shares` of the
+    classes, in the oracle's own order. `chunks` takes the `order`'s chunks of classes. Raises ValueError as `identify`.
     """
     name = oracle["name"]
     if name not in NAMES:
@@ -93,7 +92,7 @@ def task_of_class(oracle: dict, order: dict, classes: int, seed: int) -> np.ndar
 
 
 def shared_out(shares: Sequence[float], classes: int) -> np.ndarray:
-    """How many classes each task gets by its share of them, int64 [tasks]; rounded where the shares so far end.
+    """The number of classes of each task by its share, int64 [tasks]; cumulative shares are rounded.
 
     Raises ValueError for shares that do not sum to 1, or leave a task without a class.
     """
@@ -110,11 +109,11 @@ def _own_order(classes: int, seed: int) -> np.ndarray:
 
 
 def task_changes(tasks: np.ndarray, ends: np.ndarray, *, always: bool = False) -> np.ndarray:
-    """The trigger of every learner that looks at task changes: whether one comes with each batch, bool [T].
+    """Whether the task changes with each batch, bool [T]: the trigger of every learner that uses task changes.
 
-    Batch t, the positions up to `ends` [T], brings a change if it holds more than one of the `tasks` [n], or another
-    one than the batch before; a batch of several differs from any. With `always`, all that is known is that every
-    batch mixes tasks. The first batch brings none: nothing has been learnt that a change could end.
+    Batch t, the positions up to `ends` [T], brings a change if it holds several of the `tasks` [n], or another one than
+    the batch before; a batch of several differs from any other. With `always` every batch counts as one of several.
+    The first batch brings no change, since no learning precedes it.
     """
     starts = np.concatenate([[0], ends[:-1]])
     lowest, highest = np.minimum.reduceat(tasks, starts), np.maximum.reduceat(tasks, starts)

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -12,15 +13,15 @@ from clpapers.streams import stf
 from clpapers.streams.chunks import chunks_of_classes, class_order, overlapping_classes
 from clpapers.streams.stream import COLUMNS, Stream
 
-# --- what an order is called -------------------------------------------------------------------------------
+# --- names of orders ---------------------------------------------------------------------------------------
 
 
 def canonical(order: dict) -> dict:
-    """The one form of an order: what its slug and its streams, and any hash of it, are made from.
+    """The canonical form of an order, from which its slug, its streams and any hash are made.
 
     `length` is always there (None: the whole training split), `epochs` and `cycles` only from two up,
     `unpermuted_first` only where it is true, and `mu_sigma` and `share` are rounded to 6 significant digits, so that
-    √(1/12)/5, however it was computed or printed, is one order.
+    √(1/12)/5 is one order, however it was computed or printed.
 
     Raises ValueError, naming the key, for an unknown name, a missing or unknown key, or a value out of range.
     """
@@ -58,7 +59,7 @@ def slug(order: dict) -> str:
 
 
 def _parts(order: dict) -> tuple[str, list, int | None, dict]:
-    """Name, the order's own values, length, and what it has of `OPTIONAL`."""
+    """Name, own values, length and optional values of an order."""
     order = canonical(order)
     optional = {key: order.pop(key) for key in OPTIONAL.get(order["name"], ()) if key in order}
     name, *values, length = order.values()
@@ -91,7 +92,7 @@ def _inside(top):
     return check
 
 
-# --- what it does ------------------------------------------------------------------------------------------
+# --- streams -----------------------------------------------------------------------------------------------
 
 
 def make(
@@ -107,12 +108,12 @@ def make(
     With a `length`, a uniformly drawn subset of that many items is ordered. Every draw has its own purpose
     (`generator`), so at one seed neither the subset nor the classes' parameters depend on what else is drawn.
     With `epochs` each task's items come so many times, shuffled afresh each time, before the next task begins (`agem`,
-    appendix F). With `cycles` the whole sequence of tasks comes so many times (`desiderata`, B.6). `pixels`, H·W·C of
-    an image, is needed by `permuted_pixels` only, whose first task is of images as they are if `unpermuted_first`;
-    `recorded`, what each item shows and its place in that recording, int64 [N] each, by `instances` only.
+    appendix F). With `cycles` the whole sequence of tasks comes so many times (`desiderata`, B.6). Only
+    `permuted_pixels` needs `pixels`, H·W·C of an image; with `unpermuted_first` its first task keeps images as they
+    are. Only `instances` needs `recorded`, the instance that each item shows and its frame number, int64 [N] each.
 
-    Raises ValueError for a bad order, for bad labels, for a length or tasks that the labels cannot fill, and where
-    `pixels` or `recorded` are needed but not given.
+    Raises ValueError for a bad order, for bad labels, for a length or tasks that the labels cannot fill, and for
+    missing `pixels` or `recorded`.
     """
     name, values, length, optional = _parts(order)
     if labels.ndim != 1 or not labels.size or not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
@@ -156,27 +157,16 @@ def _stf(labels, classes, seed, mu_sigma):
     return indices, times, parameters, NO_BOUNDARIES
 
 
-def _chunk_of_items(order, labels, classes, seed):
-    """The chunk of each item, that of its class, by the `chunks_of_classes` of an order that has any: int64 [n]."""
-    return np.asarray(chunks_of_classes(order, classes, seed))[labels]
-
-
-def _split(labels, classes, seed, tasks):
+def _split(labels, classes, seed, tasks, name="split"):
     """Disjoint tasks: classes dealt at random, sizes as equal as can be (larger first), each task iid."""
-    chunk = _chunk_of_items({"name": "split", "tasks": tasks}, labels, classes, seed)
-    return _in_chunks("split", chunk, tasks, classes, seed)
-
-
-def _split_ordered(labels, classes, seed, tasks):
-    """As split, but of the classes in their own order, for all seeds alike (`desiderata`, section 4.2.2)."""
-    chunk = _chunk_of_items({"name": "split_ordered", "tasks": tasks}, labels, classes, seed)
-    return _in_chunks("split_ordered", chunk, tasks, classes, seed)
+    chunk = _chunk({"name": name, "tasks": tasks}, labels, classes, seed)
+    return _in_chunks(name, chunk, tasks, classes, seed)
 
 
 def _split_range(labels, classes, seed, first, last, tasks):
-    """As split, of the classes `first` to `last` only (`agem`, section 2: tasks to select on, and the others)."""
+    """As split, with the classes `first` to `last` only (`agem`, section 2: tasks for selection, and the others)."""
     order = {"name": "split_range", "first": first, "last": last, "tasks": tasks}
-    chunk = _chunk_of_items(order, labels, classes, seed)
+    chunk = _chunk(order, labels, classes, seed)
     kept = np.flatnonzero(chunk >= 0)
     indices, *rest = _in_chunks("split_range", chunk[kept], tasks, classes, seed)
     return kept[indices], *rest
@@ -185,8 +175,7 @@ def _split_range(labels, classes, seed, first, last, tasks):
 def _split_overlapping(labels, classes, seed, first, last, tasks, per_task):
     """Tasks that may share classes, but no item (`agem`, section 6).
 
-    A class's items are dealt at random to the tasks that have it, as equally as can be; those of a class that no task
-    has are left out.
+    A class's items are dealt at random, as equally as possible, to its tasks; classes without a task are left out.
     """
     name = "split_overlapping"
     order = {"name": name, "first": first, "last": last, "tasks": tasks, "per_task": per_task}
@@ -208,8 +197,8 @@ def _split_overlapping(labels, classes, seed, first, last, tasks, per_task):
 
 
 def _split_two(labels, classes, seed, tasks):
-    """As split, and then again: each class's items halved at random (larger half first), rule 4 of `rules`."""
-    chunk = _chunk_of_items({"name": "split_two", "tasks": tasks}, labels, classes, seed)
+    """Split twice, on a random half of each class's items each time (larger half first): rule 4 of `rules`."""
+    chunk = _chunk({"name": "split_two", "tasks": tasks}, labels, classes, seed)
     half = _ranks(labels, classes, generator(seed, "split_two halves")) % 2
     return _in_chunks("split_two", chunk + tasks * half, 2 * tasks, classes, seed)
 
@@ -217,7 +206,7 @@ def _split_two(labels, classes, seed, tasks):
 def _dominant(labels, classes, seed, share):
     """A chunk for each class, with `share` of its items and an equal part (±1) of the rest of every other class's.
 
-    What does not divide by the other chunks goes, one item each, to those that follow the class's own.
+    The remainder goes, one item each, to the chunks that follow the class's own.
     """
     chunk_of = np.argsort(class_order({"name": "dominant"}, classes, seed))
     own = chunk_of[labels]
@@ -235,7 +224,7 @@ def _permuted_pixels(labels, classes, seed, tasks):
 
 
 def _offline(labels, classes, seed, items):
-    """Epoch after epoch, each a fresh permutation, until there are `items`; no epoch shows as a boundary."""
+    """`items` items, epoch after epoch, each a fresh permutation and none marked by a boundary."""
     epochs = generator(seed, "offline items")
     indices = np.concatenate([epochs.permutation(labels.size) for _ in range(math.ceil(items / labels.size))])[:items]
     return indices, *_undrawn(items, classes), NO_BOUNDARIES
@@ -244,7 +233,7 @@ def _offline(labels, classes, seed, items):
 def _instances(labels, classes, seed, burst, instance, frame):
     """Bursts of an instance's frames as recorded, from all instances in random order (`streaming`, section 2.1).
 
-    Each instance's sequence is cut into bursts of `burst` frames, the last what is left; without a number it is one.
+    Each instance's sequence is cut into bursts of `burst` frames, the last shorter; None makes it one burst.
     """
     sequences = np.split(np.lexsort((frame, instance)), np.cumsum(np.unique(instance, return_counts=True)[1])[:-1])
     size = burst or labels.size
@@ -257,6 +246,13 @@ def _random(labels, classes, seed):
     """Stationary: one uniformly drawn permutation."""
     indices = generator(seed, "random items").permutation(labels.size)
     return indices, *_undrawn(labels.size, classes), NO_BOUNDARIES
+
+
+def _chunk(order, labels, classes, seed):
+    """The chunk of each item [n], of an order whose chunks are groups of classes."""
+    chunk = chunks_of_classes(order, classes, seed)
+    assert chunk is not None
+    return chunk[labels]
 
 
 def _in_chunks(name, chunk, chunks, classes, seed):
@@ -273,7 +269,7 @@ def _in_chunks(name, chunk, chunks, classes, seed):
 
 
 def _repeated(indices, boundaries, epochs, cycles, classes, seed):
-    """A stream's chunks, so many times each, and then all again: as they came, and then shuffled afresh each time."""
+    """Each chunk of a stream `epochs` times, and all that `cycles` times; repetitions are shuffled afresh."""
     rng, chunks = generator(seed, "epochs"), np.split(indices, boundaries)
     visits = itertools.product(range(cycles), chunks, range(epochs))
     repeated = np.concatenate([rng.permutation(chunk) if cycle or epoch else chunk for cycle, chunk, epoch in visits])
@@ -282,7 +278,7 @@ def _repeated(indices, boundaries, epochs, cycles, classes, seed):
 
 
 def _ranks(labels, classes, rng):
-    """Each item's place, from 0 up, in a random order of the items of its class: int64 [n]."""
+    """Each item's rank, from 0 up, in a random order of its class's items: int64 [n]."""
     drawn = rng.permutation(labels.size)
     by_class = drawn[np.argsort(labels[drawn], kind="stable")]
     sizes = np.bincount(labels, minlength=classes)
@@ -292,7 +288,7 @@ def _ranks(labels, classes, rng):
 
 
 def _pixel_permutations(tasks, pixels, seed):
-    """One for each task, the first too: int64 [tasks, pixels]."""
+    """A permutation for each task, the first included: int64 [tasks, pixels]."""
     if pixels is None:
         raise ValueError("order permuted_pixels: pixels: how many an image has was not given")
     rng = generator(seed, "permuted_pixels pixels")
@@ -306,12 +302,12 @@ def _undrawn(items, classes):
     return times, np.full((classes, len(COLUMNS)), np.nan)
 
 
-# An order's name: what arranges it, and its own keys with what checks and normalises each one's value.
+# Order name → the function that arranges items, and the order's own keys, each with the check that normalises it.
 ORDERS: dict[str, tuple[Callable, dict[str, Callable]]] = {
     "stf": (_stf, {"mu_sigma": _inside(stf.GAMMA)}),
     "split": (_split, {"tasks": _count}),
     "split_two": (_split_two, {"tasks": _count}),
-    "split_ordered": (_split_ordered, {"tasks": _count}),
+    "split_ordered": (partial(_split, name="split_ordered"), {"tasks": _count}),  # `desiderata`, section 4.2.2
     "split_range": (_split_range, {"first": _class, "last": _class, "tasks": _count}),
     "split_overlapping": (_split_overlapping, {"first": _class, "last": _class, "tasks": _count, "per_task": _count}),
     "dominant": (_dominant, {"share": _inside(1)}),

@@ -11,11 +11,10 @@ from clpapers.streams.stream import batches
 
 
 class Restriction(NamedTuple):
-    """Whose partition of the classes restricts what.
+    """The partitions of the classes that restrict training and test.
 
     aligned: whether the oracle's partition I is the data's own, D.
-    train: "oracle", I restricts training (or, where a cell says `present`, the classes of the batch do, whatever I is);
-        "none", nothing does.
+    train: "oracle", I restricts training (or, where a cell says `present`, the batch's own classes do); "none".
     test: "none", "oracle" (I), "data" (D) or "independent" (of both) restricts the predictions, as J.
     """
 
@@ -33,14 +32,14 @@ RESTRICTIONS = {
     "td_es": Restriction(False, "oracle", "data"),
     "td_es_ed": Restriction(False, "oracle", "independent"),
 }
-VIEWS = ("oracle", "data", "independent")  # that restrict a test; what else `test` may say is "none"
+VIEWS = ("oracle", "data", "independent")  # values of `test` that restrict it; the other is "none"
 
 
 def union_masks(of_class: np.ndarray | None, labels: np.ndarray, ends: np.ndarray, classes: int) -> np.ndarray:
     """The classes that compete in each batch, bool [T, classes]: those of every task that occurs in it.
 
-    `of_class` [classes] is class → task, −1 for one that never competes; None lets all compete. `labels` [n] are the
-    items', `ends` [T] the batches'.
+    `of_class` [classes] is class → task, −1 for a class that never competes; None lets all compete. `labels` [n] are
+    the items', `ends` [T] the batches'.
     """
     if of_class is None:
         return np.ones((len(ends), classes), dtype=bool)
@@ -52,10 +51,10 @@ def union_masks(of_class: np.ndarray | None, labels: np.ndarray, ends: np.ndarra
 def test_batches(
     labels: np.ndarray, of_chunk: np.ndarray | None, batch: int | str, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """How test items with `labels` [m] are served: their order int64 [m], and where batches end in it, int64 [T].
+    """The order of test items with `labels` [m], int64 [m], and the ends of their batches in it, int64 [T].
 
-    Chunk by chunk in the order of the data, shuffled inside each, no batch crossing; `of_chunk` [K] is class → chunk.
-    None serves them as one chunk. A `batch` is a number or the word `task`, as those of a stream (`batches`).
+    Chunks follow one another as in the data, shuffled inside; no batch crosses them. `of_chunk` [K] is class → chunk;
+    None makes all one chunk. `batch` is a number or the word `task`, as for a stream (`batches`).
     """
     order = generator(seed, "test order").permutation(labels.size)
     if of_chunk is None:
@@ -70,8 +69,8 @@ def evaluation_partition(view: str, oracle: dict, order: dict, classes: int, see
     """J, the partition of the classes that restricts the predictions of a `view`: class → task, int64 [classes].
 
     `oracle`: I itself. `data`: D, the chunks of the `order`. `independent`: classes dealt at random into as many groups
-    as I has tasks, as equal as can be. None, all compete: the view `none`, `data` where chunks share classes, and the
-    others where the oracle's task does not follow from the class.
+    as I has tasks, as equal as possible. None lets all compete: for the view `none`, for `data` where chunks share
+    classes, and for the others where the oracle's task does not follow from the class.
     """
     if view == "none":
         return None

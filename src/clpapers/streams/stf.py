@@ -5,7 +5,7 @@ import numpy as np
 from clpapers.streams import truncated_exponential
 
 GAMMA = 0.5  # no distribution on [0, 1] has a larger standard deviation (Popoviciu)
-BLOCK = 1 << 20  # items whose ties are looked at together; bounds the memory that ties can cost
+BLOCK = 1 << 20  # items whose ties are broken together; bounds the memory
 
 
 def class_distributions(classes: int, mu_sigma: float, rng: np.random.Generator) -> np.ndarray:
@@ -23,7 +23,7 @@ def distributions(sigma: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Lines 4 to 8 of Algorithm 1: [c, 4] μ, σ, α, β for given standard deviations σ [c] in [0, 0.5].
 
     With μ = 0.5 + r(2u − 1) on the shrunk support (eq. 7), μ(1 − μ) − σ² equals 4r²u(1 − u). Written so, the
-    bracket of eq. 5 is never negative: eq. 6 holds whatever is drawn and however near σ is to 0 or to 0.5.
+    bracket of eq. 5 is never negative: eq. 6 holds for every draw, however near σ is to 0 or 0.5.
     The extremes themselves (section 4.4) are the limits: σ = 0 gives α = β = ∞ and σ = 0.5 gives α = β = 0.
     """
     sigma = np.asarray(sigma, dtype=float)

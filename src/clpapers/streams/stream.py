@@ -1,4 +1,4 @@
-"""A stream, the order in which a learner meets a data set's items, and its file."""
+"""A stream, the order in which a learner meets a data set's items, and its file format."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,17 +21,16 @@ DTYPES = {
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """One seed's order of a data set's training items; also, array by array, what a stream file holds.
+    """One seed's order of a data set's training items. A stream file holds the same arrays.
 
     indices: int64 [n], position in the stream → index in the training split. A chunk between boundaries may visit its
         items again, but none of them before it has visited all; two chunks are of the same items, or share none.
-    timestamps: float64 [n] in [0, 1], ascending; position/n where an order draws none.
+    timestamps: float64 [n] in [0, 1], ascending; position/n where the order draws none.
     class_parameters: float64 [c, 4], a class's mu, sigma, alpha and beta; NaN where an order has none.
-    boundaries: int64 [k], ascending positions in (0, n) at which another task, or burst of an instance, starts; empty
-        if there are none.
-    transforms: int64 [d, p], a permutation of the p = H·W·C values of an image, as [H, W, C] lies in memory, for each
-        task: value j of an image that chunk i between boundaries shows is value transforms[i mod d, j] of the data
-        set's; [0, 0] where images stay as they are.
+    boundaries: int64 [k], ascending positions in (0, n) at which another task, or burst of an instance, starts.
+    transforms: int64 [d, p], for each task a permutation of the p = H·W·C values of an image, as [H, W, C] lies in
+        memory: value j of an image in chunk i is value transforms[i mod d, j] of the data set's image; [0, 0] where
+        images stay as they are.
     seed: int.
     """
 
@@ -44,15 +43,15 @@ class Stream:
 
     @property
     def chunk(self) -> np.ndarray:
-        """The chunk between boundaries that each position lies in: int64 [n]."""
+        """The chunk of each position, counted by boundaries: int64 [n]."""
         return np.searchsorted(self.boundaries, np.arange(self.indices.size), side="right")
 
 
 def batches(boundaries: np.ndarray, n: int, batch: int | str, epochs: int = 1) -> np.ndarray:
-    """Where batches of `batch` end that cross no boundary of a stream of n items: int64 [T] ascending, the last n.
+    """The ends of batches of size `batch` that cross no boundary of a stream of n items: int64 [T], ascending to n.
 
-    The last batch of a chunk is what is left of it. With the word `task` for a number a batch is a whole chunk, or,
-    where each chunk is so many `epochs` of the same items, one of these.
+    The last batch of a chunk may be smaller. With `batch` "task" a batch is a whole chunk, or, where a chunk repeats
+    its items for `epochs`, one epoch.
     """
     edges = [0, *boundaries.tolist(), n]
     return np.concatenate(
@@ -67,29 +66,21 @@ def batches(boundaries: np.ndarray, n: int, batch: int | str, epochs: int = 1) -
 def save(stream: Stream, path: Path | str) -> None:
     """Write `stream` to the .npz file `path`, atomically; equal streams make equal bytes."""
     with write_atomically(path) as temporary:
-        np.savez(
-            temporary,
-            indices=stream.indices,
-            timestamps=stream.timestamps,
-            class_parameters=stream.class_parameters,
-            boundaries=stream.boundaries,
-            transforms=stream.transforms,
-            seed=np.int64(stream.seed),
-        )
+        np.savez(temporary, **vars(stream) | {"seed": np.int64(stream.seed)})
 
 
 def load(path: Path | str, items: int | None = None) -> Stream:
-    """Read a stream file; `items`, where given, is the size of the training split its indices must lie in.
+    """Read a stream file; `items`, where given, is the size of the training split that its indices must lie in.
 
-    Raises ValueError, naming the file and what is wrong with it, for anything that is not a stream, and
-    OSError where the file cannot be read at all.
+    Raises ValueError, naming the file and its fault, for anything that is not a stream, and OSError where the file
+    cannot be read.
     """
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: np.asarray(archive[name]) for name in archive.files}
     except OSError:
         raise
-    except Exception as error:  # zipfile's and numpy's many, for bytes that are no archive of arrays
+    except Exception as error:  # zipfile and numpy raise many kinds for bytes that are no archive of arrays
         raise ValueError(f"{path}: not a stream file ({error}); delete it and build it again") from error
     fault = _fault(arrays, items)
     if fault:
@@ -99,7 +90,7 @@ def load(path: Path | str, items: int | None = None) -> Stream:
 
 
 def _fault(arrays, items):
-    """What is wrong with a stream file's arrays, or None."""
+    """The fault of a stream file's arrays, or None."""
     if set(arrays) != set(DTYPES):
         return f"holds {', '.join(sorted(arrays)) or 'nothing'} instead of {', '.join(DTYPES)}"
     for name, dtype in DTYPES.items():
@@ -133,8 +124,8 @@ def _fault(arrays, items):
 
 
 def _visits(indices, boundaries, distinct):
-    """What is wrong with the order in which chunks visit their items, or None."""
-    sizes = {}  # by the items of a chunk
+    """The fault of the order in which chunks visit their items, or None."""
+    sizes = {}  # items of a chunk, as bytes → their number
     for chunk in np.split(indices, boundaries):
         items, item = np.unique(chunk, return_inverse=True)
         visits = np.arange(chunk.size) // items.size * items.size + item  # one number a round and item

@@ -1,4 +1,4 @@
-"""The truncated exponential E(λ, γ), density ∝ exp(λx) on [0, γ]: equations 2, 3 and 8 to 11 of `stf`.
+"""The truncated exponential E(λ, γ), density ∝ exp(λx) on [0, γ]: equations 2, 3 and 11 of `stf`.
 
 All of it is written with exp(−|λ|γ) ≤ 1, so that nothing overflows, and E(λ) for λ > 0 is the mirror image
 γ − x of E(−λ). λ = 0, which the paper leaves out, is the uniform distribution it tends to.
@@ -16,16 +16,10 @@ def _lower_mean(a):
     return 1 / a + math.exp(-a) / math.expm1(-a)
 
 
-def mean(rate: float, gamma: float = 0.5) -> float:
-    """The mean of E(rate, gamma); eq. 9."""
-    share = _lower_mean(abs(rate) * gamma)
-    return gamma * share if rate <= 0 else gamma - gamma * share
-
-
 def rate(mean: float, gamma: float = 0.5) -> float:
     """The rate λ at which E(λ, gamma) has this mean: eq. 3 solved, so that rate(γ − μ) = −rate(μ).
 
-    Raises ValueError for a mean outside (0, gamma), where there is none.
+    Raises ValueError for a mean outside (0, gamma), which no rate has.
     """
     if not 0 < mean < gamma:
         raise ValueError(f"mean {mean} is not inside (0, {gamma}): no truncated exponential has it")
@@ -34,7 +28,7 @@ def rate(mean: float, gamma: float = 0.5) -> float:
     share = mean / gamma
     if share < 1 / 50:  # 1/(e^a − 1) is lost beside 1/a in double precision
         return -1 / mean
-    from scipy.optimize import brentq  # here, because the Snakefile imports this package and scipy is slow to
+    from scipy.optimize import brentq  # here, since the Snakefile imports this package and scipy is slow to import
 
     # 1/(a + 2) ≤ _lower_mean(a) ≤ 1/a puts the root between 1/share − 2 and 1/share; one more for rounding.
     a = brentq(lambda a: _lower_mean(a) - share, max(0.0, 1 / share - 3), 1 / share + 1, xtol=1e-15)
@@ -55,22 +49,3 @@ def quantile(u, rate: float, gamma: float = 0.5) -> np.ndarray:
 def sample(rate: float, gamma: float, size: int, rng: np.random.Generator) -> np.ndarray:
     """`size` independent draws from E(rate, gamma), one uniform number each; float64 [size]."""
     return quantile(rng.random(size), rate, gamma)
-
-
-def pdf(x, rate: float, gamma: float = 0.5) -> np.ndarray:
-    """The density of E(rate, gamma) at `x`, 0 outside [0, gamma]; eq. 8."""
-    x = np.asarray(x, dtype=float)
-    a = abs(rate) * gamma
-    peak = 1 / gamma if a < 1e-16 else abs(rate) / -math.expm1(-a)
-    inside = np.clip(x, 0, gamma)
-    density = peak * np.exp(-abs(rate) * (inside if rate < 0 else gamma - inside))
-    return np.where((x >= 0) & (x <= gamma), density, 0.0)
-
-
-def cdf(x, rate: float, gamma: float = 0.5) -> np.ndarray:
-    """The share of E(rate, gamma) at or below `x`; eq. 10."""
-    x = np.clip(np.asarray(x, dtype=float), 0, gamma)
-    a = abs(rate) * gamma
-    if a < 1e-16:
-        return x / gamma
-    return np.exp(max(rate, 0.0) * (x - gamma)) * np.expm1(-abs(rate) * x) / math.expm1(-a)

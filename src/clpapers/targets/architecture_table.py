@@ -1,4 +1,4 @@
-"""Renders the nets' layers with output sizes and parameter counts."""
+"""Renders the layers of nets with output sizes and parameter counts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ RENDERER = {"draws": "table"}
 
 
 def _alike(layers: pd.DataFrame) -> pd.DataFrame:
-    """A net's layers with those alike in one outermost block (the path up to its first dot) counted together.
+    """A net's layers, equal ones of one outermost block (its path's first part) counted together.
 
-    Returns the columns `block`, `layer`, `count`, `output` and `parameters` (of all of them).
+    Returns the columns `block`, `layer`, `count`, `output` and `parameters` (their sum).
     """
     outermost = layers["block"].fillna("").astype(str).str.partition(".")[0]
     groups = layers.assign(block=outermost).groupby(["block", "layer"], sort=False)
@@ -22,7 +22,7 @@ def _alike(layers: pd.DataFrame) -> pd.DataFrame:
 
 
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
-    """List each net's layers block by block, its input above and its parameter total below them.
+    """List each net's layers by block, between its input and its total of parameters.
 
     target: keys `title`, `caption`, `names` (of the nets).
     data: columns `net`, `input`, `classes`, `block`, `layer`, `output`, `parameters`, `total`, as measured by

@@ -1,4 +1,4 @@
-"""Draws a learner's uncertainty along its training, the tasks' beginnings, and below it a detector's jumps."""
+"""Draws a learner's uncertainty during training with the starts of tasks, and below it a detector's jumps."""
 
 from __future__ import annotations
 
@@ -15,37 +15,32 @@ RENDERER = {"draws": "figure"}
 METRICS = ("mutual_information", "jump")
 
 
-def _found(data: pd.DataFrame) -> tuple[str, tuple[float, float] | None]:
-    """What thresholds find exactly the tasks' beginnings: in words, and as numbers if those of all runs overlap."""
+def _thresholds(data: pd.DataFrame) -> tuple[str, tuple[float, float] | None]:
+    """The footnote on the thresholds that detect exactly the starts of tasks, and their range over all runs, if any."""
     limits = data[data["metric"].isin(["threshold_from", "threshold_below"])]
     limits = limits.pivot(index="seed", columns="metric", values="value")
-    some = limits[limits["threshold_from"] < limits["threshold_below"]]
     low, high = limits["threshold_from"].max(), limits["threshold_below"].min()
     runs = "1 run" if len(limits) == 1 else f"{len(limits)} runs"
     if low < high:
-        return f"Every threshold from {low:.3g} to {high:.3g} finds each beginning and nothing else, in {runs}.", (
-            low,
-            high,
-        )
-    return (
-        f"No threshold finds each beginning and nothing else in all of {runs}; in {len(some)} of them one does.",
-        None,
-    )
+        text = f"Every threshold from {low:.3g} to {high:.3g} finds each beginning and nothing else, in {runs}."
+        return text, (low, high)
+    some = (limits["threshold_from"] < limits["threshold_below"]).sum()
+    return f"No threshold finds each beginning and nothing else in all of {runs}; in {some} of them one does.", None
 
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw each seed as a thin line and their mean; black dotted lines where tasks begin (`desiderata`, Figure 8).
+    """Draw each seed as a thin line and their mean; dotted lines mark the starts of tasks (`desiderata`, Figure 8).
 
-    The jumps are on a logarithmic axis; thresholds on them that find each beginning and nothing else, in all runs, are
-    shaded, and the footnote says them.
+    Jumps have a logarithmic axis; thresholds that detect every start and nothing else in all runs are shaded and named
+    in the footnote.
 
     target: key `names` (of the data set, the two metrics with their units, and `time`).
     data: columns `dataset`, `seed`, `metric`, `time`, `value` of one configuration, as `boundary_detection` measures.
     """
     (dataset,) = data["dataset"].unique()
-    words, limits = _found(data)
-    figure, grid = panels(target, notes, [dataset], 2, 1, 2.9, sharex=True, height_ratios=[3, 2], remarks=[words])
+    remark, limits = _thresholds(data)
+    figure, grid = panels(target, notes, [dataset], 2, 1, 2.9, sharex=True, height_ratios=[3, 2], remarks=[remark])
     for panel, metric, colour in zip(grid[:, 0], METRICS, SERIES):
         lines = data[data["metric"] == metric].pivot(index="time", columns="seed", values="value")
         marker = {"marker": "o", "markersize": 2} if len(lines) <= 40 else {}

@@ -1,4 +1,4 @@
-"""Draws streams line by line: each item a stripe in its category's colour and its instance's shade."""
+"""Draws streams line by line: each item is a stripe in its class's colour and its instance's shade."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from clpapers.targets.style import STYLE, class_colours, legend_above, panels, s
 
 RENDERER = {"draws": "figure"}
 
-PALEST = 0.55  # share of white in the colour of a category's last instance
-BOX, LINE = 0.9, 0.65  # heights of a batch's box and of its items' line, where lines are 1 apart
+PALEST = 0.55  # share of white in the colour of a class's last instance
+BOX, LINE = 0.9, 0.65  # heights of a batch's box and of its line of items, in distances between lines
 LISTED_UP_TO = 12  # categories
 
 
 def _shades(data: pd.DataFrame) -> dict[tuple[int, int], np.ndarray]:
     """A colour for each (class, instance): the class's, paler from instance to instance."""
-    colours, found = class_colours(data["class"].max() + 1), {}
+    colours, shades = class_colours(data["class"].max() + 1), {}
     for category, items in data.groupby("class"):
         instances = sorted(items["instance"].unique())
         for instance, white in zip(instances, np.linspace(0, PALEST, len(instances))):
-            found[category, instance] = (1 - white) * np.array(to_rgb(colours[category])) + white
-    return found
+            shades[category, instance] = (1 - white) * np.array(to_rgb(colours[category])) + white
+    return shades
 
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw a panel for each order: where classes come one after the other a grey box a batch, else one long stream.
+    """Draw a panel for each order, as lines of text (Hayes et al., Figure 1).
 
-    Lines are read as those of a text, from the top; all are as long as the longest chunk there is (Hayes et al.,
-    Figure 1).
+    Orders whose classes come one after the other have a line and a grey box a batch; other streams are broken into
+    lines as long as the longest chunk.
 
     target: key `names` (of data sets and orders; "category" heads the legend).
     data: columns `dataset`, `order`, `chunk`, `class`, `instance`, `value` of one stream an order, in stream order, as
@@ -45,7 +45,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """
     orders, shades = levels(target, data, "order"), _shades(data)
     width = data.groupby(["order", "chunk"])["value"].sum().max()
-    drawn = {}  # of each order its items' colours, line by line
+    drawn = {}  # order → the colours of its items, line by line
     for order in orders:
         runs = data[data["order"] == order]
         items = np.repeat([shades[pair] for pair in zip(runs["class"], runs["instance"])], runs["value"], axis=0)

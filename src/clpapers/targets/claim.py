@@ -1,4 +1,4 @@
-"""What a claim of a paper is: a sentence, and the comparisons of numbers that decide it."""
+"""A claim of a paper: a sentence, and the comparisons of numbers that decide it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import dataclasses
 from collections.abc import Mapping
 
 TRENDS = ("increasing", "decreasing")
-CURVE = ("time", "task")  # columns of a curve: no factors of the grid, so that only what is measured shows their levels
+CURVE = ("time", "task")  # columns of a curve: no factors of the grid, so that their levels are known once measured
 SOURCE = ("target", "metric", "take")  # keys of a side that are no factors
 
 
 @dataclasses.dataclass(frozen=True)
 class Side:
-    """One of the numbers that a claim compares: a metric of one cell, of which each seed has a value.
+    """One of the numbers that a claim compares: a metric of one cell, with a value for each seed.
 
-    take: what of a seed's rows is its value, where it has several, such as those of a curve.
-    runs: whether the scale has such a cell. dataset: that cell's.
-    stream: data set and order of its cell; None where it is not measured on runs.
+    take: how a seed's rows, if several (a curve), become its value. runs: whether the scale has the cell. dataset: the
+    cell's. stream: the cell's data set and order; None if the metric is not measured on runs.
     """
 
     target: str
@@ -43,7 +42,7 @@ class Part:
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """One claim of a paper: what the file says of it, and its parts at a scale."""
+    """One claim of a paper: its entry in config/claims.yaml, and its parts at a scale."""
 
     paper: str
     name: str
@@ -52,6 +51,6 @@ class Claim:
 
     @property
     def targets(self) -> list[str]:
-        """The names, with their papers', of the targets whose metrics decide it."""
+        """The targets whose metrics decide it, as `paper/target`."""
         sides = [self.spec["of"], self.spec["than"] if isinstance(self.spec.get("than"), dict) else {}]
         return list(dict.fromkeys(f"{self.paper}/{side.get('target', self.spec['target'])}" for side in sides))

@@ -32,7 +32,7 @@ PARTS = "Every comparison that a claim of several stands on."
 
 
 def unit(claim: Claim, side: Side) -> str:
-    """What a claim's effect is measured in: × of ratios, nothing where the metric is a pure number."""
+    """The unit of a claim's effect: × for ratios, empty for pure numbers."""
     if claim.spec.get("ratio"):
         return "×"
     of_metric = catalogue.metrics()[side.metric].unit.replace("%", "points")
@@ -59,7 +59,7 @@ def words(claim: Claim, specs: Mapping[str, Mapping]) -> str:
 
 
 def _relation(spec: Mapping) -> str:
-    """How the first side must lie to the other: `more than 5 above`, `3 to 30 times`."""
+    """The relation that the claim asserts between its sides: `more than 5 above`, `3 to 30 times`."""
     test, ratio, margin = spec["test"], spec.get("ratio"), spec.get("margin")
     by = spec.get("by", 1 if ratio else 0)
     if ratio and test == "within":
@@ -76,7 +76,7 @@ def _relation(spec: Mapping) -> str:
 
 
 def _source(side: Mapping, spec: Mapping, specs: Mapping, paper: str) -> str:
-    """`Fin. Acc.`, with what is taken of a curve, and its target where that is another than the claim's."""
+    """`final Acc. in figure2`: the metric, what is taken of a curve, and the target unless it is the claim's."""
     name = side.get("target", spec["target"])
     metric, take = (side.get(key, spec.get(key)) for key in ("metric", "take"))
     shown = f"{TAKEN.get(take, '')}{_plain(specs[f'{paper}/{name}'], metric)}"
@@ -84,13 +84,13 @@ def _source(side: Mapping, spec: Mapping, specs: Mapping, paper: str) -> str:
 
 
 def _plain(target: Mapping, key: object) -> str:
-    """A display name without the arrows of figures; the key itself where the name is set as a formula."""
+    """A display name without its arrow; the key itself if the name is a formula."""
     name = named(target, key).rstrip(" ↑↓")
     return str(key) if "$" in name else name
 
 
 def _levels(levels: Mapping, target: Mapping) -> str:
-    """`CIFAR-10, EMNIST; ER`, factor by factor; of factors that are numbers with the factor's name."""
+    """`CIFAR-10, EMNIST; ER`, factor by factor; numbers follow their factor's name."""
     texts = []
     for key, value in levels.items():
         if key in SOURCE:
@@ -107,7 +107,7 @@ def _levels(levels: Mapping, target: Mapping) -> str:
 
 
 def part_name(part: Part, specs: Mapping[str, Mapping]) -> str:
-    """`CIFAR-10: ACE − ER`: what both sides share, then in what they differ."""
+    """`CIFAR-10: ACE vs ER`: the levels that both sides share, then those in which they differ."""
     first, last = part.sides[0], part.sides[-1]
     alike = {key for key, level in first.levels.items() if last.levels.get(key) == level}
     if len(part.sides) == 1:
@@ -129,12 +129,12 @@ def render(
     specs: Mapping[str, Mapping],
     notes: Mapping[str, Notes],
 ) -> Table:
-    """One row a claim; the parts of those that have several in a table below.
+    """One row a claim; a table below lists the parts of claims that have several.
 
-    title: the paper's. claims, verdicts: alike long. specs, notes: the targets' specs and notes, by name.
+    title: the paper's. verdicts: one a claim. specs, notes: the targets' specs and notes, by name.
     """
     rows, body, parts = [], [], []
-    for claim, verdict in zip(claims, verdicts):
+    for claim, verdict in zip(claims, verdicts, strict=True):
         shown = verdict.shown
         measure = unit(claim, shown.part.sides[0]) if shown else ""
         rows.append(
@@ -162,18 +162,17 @@ def render(
                 "Why": rows[-1]["reason"],
             }
         )
-        if len(verdict.parts) > 1:
-            for each in verdict.parts:
-                parts.append(
-                    {
-                        "Claim": claim.name,
-                        "Part": part_name(each.part, specs),
-                        "Effect": _effect(each, unit(claim, each.part.sides[0])),
-                        "Runs": str(each.n),
-                        "Verdict": each.verdict,
-                        "Why": each.reason,
-                    }
-                )
+        parts += [
+            {
+                "Claim": claim.name,
+                "Part": part_name(each.part, specs),
+                "Effect": _effect(each, unit(claim, each.part.sides[0])),
+                "Runs": str(each.n),
+                "Verdict": each.verdict,
+                "Why": each.reason,
+            }
+            for each in (verdict.parts if len(verdict.parts) > 1 else [])
+        ]
     mark = REDUCED if any(each.reductions for each in notes.values()) else ""
     heading = f"Claims of “{title}”{mark}"
     seeds = sorted({each.seeds for each in notes.values()})
@@ -190,13 +189,16 @@ def render(
 
 
 def _footnotes(notes: Mapping[str, Notes]) -> list[str]:
-    """Which data stand in, and that the scale is reduced; how, each target's own footnotes say."""
-    standins = {name: what for each in notes.values() for name, what in each.standins.items()}
-    texts = [f"{STANDIN} Stand-in data, not the paper's: {'; '.join(f'{n}: {w}' for n, w in standins.items())}."]
-    reduced = [name for name, each in notes.items() if each.reductions]
-    scale = next(iter(notes.values())).scale
-    texts.append(f"{REDUCED} Reduced scale ‘{scale}’ in {', '.join(reduced)}; how, their own footnotes say.")
-    return [text for text, due in zip(texts, (standins, reduced)) if due]
+    """The footnotes on stand-in data and on a reduced scale, whose reductions the targets' own footnotes list."""
+    standins = {name: kind for each in notes.values() for name, kind in each.standins.items()}
+    texts = []
+    if standins:
+        listed = "; ".join(f"{name}: {kind}" for name, kind in standins.items())
+        texts.append(f"{STANDIN} Stand-in data, not the paper's: {listed}.")
+    if reduced := [name for name, each in notes.items() if each.reductions]:
+        scale = next(iter(notes.values())).scale
+        texts.append(f"{REDUCED} Reduced scale ‘{scale}’ in {', '.join(reduced)}; how, their own footnotes say.")
+    return texts
 
 
 def _appended(heading: str, parts: list[dict]) -> Table:
@@ -205,17 +207,17 @@ def _appended(heading: str, parts: list[dict]) -> Table:
 
 
 def _contradicted(cells: pd.DataFrame) -> pd.DataFrame:
-    """Bold: what is contradicted."""
+    """Where to print bold: contradicted verdicts."""
     bold = cells.map(lambda _: False)
     bold["Verdict"] = cells["Verdict"] == CONTRADICTED
     return bold
 
 
 def _reason(verdict: ClaimVerdict, specs: Mapping[str, Mapping]) -> str:
-    several = verdict.shown is not None and len(verdict.parts) > 1
-    return "; ".join(
-        filter(None, [verdict.reason, f"shown: {part_name(verdict.shown.part, specs)}" if several else ""])
-    )
+    reasons = [verdict.reason]
+    if verdict.shown is not None and len(verdict.parts) > 1:
+        reasons.append(f"shown: {part_name(verdict.shown.part, specs)}")
+    return "; ".join(filter(None, reasons))
 
 
 def _effect(shown: Decided | None, measure: str) -> str:
@@ -233,7 +235,7 @@ def _effect(shown: Decided | None, measure: str) -> str:
 
 
 def scorecard(claims: Mapping[str, pd.DataFrame], titles: Mapping[str, str], scale: str) -> Table:
-    """How many claims of each paper have which verdict; the last row counts all.
+    """Count each paper's claims by verdict; the last row counts all.
 
     claims: each paper's claims, with the column `verdict`. titles: the papers'.
     """

@@ -19,8 +19,7 @@ LEGEND_UP_TO = 12  # classes
 def _stack(axes: Axes, frequency: np.ndarray, colours: list) -> None:
     """Stack `frequency [chunks, classes]`, each class from its first to its last chunk.
 
-    Each area reaches down to zero and is painted over by those below it, which leaves no hairlines between
-    them.
+    Each area reaches down to zero and is painted over by those below it, so that no hairlines show between them.
     """
     edges = np.linspace(0, 1, len(frequency) + 1)
     top = np.cumsum(frequency, axis=1)

@@ -1,4 +1,4 @@
-"""Sets the numbers that a paper prints beside the reproduced ones, with a verdict for each."""
+"""Compares reported and reproduced numbers, with a verdict for each."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ CALIBRATED = " ‘Calibrated’: a choice that the paper leaves open was read of
 
 
 def transcribed(path: Path | str, paper: str, target: str) -> pd.DataFrame:
-    """The lines of a transcription `config/reported/*.csv` on what `paper` prints in `target`, as they stand there.
+    """The lines of a transcription `config/reported/*.csv` on one target of a paper, as texts.
 
-    Every plan has checked them (`config.reported`), so that nothing here depends on what is refused.
+    Every plan has checked them (`config.reported`), so that renderings need not depend on the checks.
     """
     lines = pd.read_csv(path, dtype=str, keep_default_na=False)
     return lines[(lines["paper"] == paper) & (lines["target"] == target)]
@@ -50,13 +50,12 @@ def transcribed(path: Path | str, paper: str, target: str) -> pd.DataFrame:
 def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
     """The numbers that `paper` prints in `target`, from a transcription `config/reported/*.csv`.
 
-    Returns the columns `row`, `column`, `metric`, `value` (∞ where the paper says that a method diverged, NaN where it
-    prints none), `decimals` (the most printed of this metric), `rounding` (half a unit of the last digit printed; 0
-    where a spread of no more digits stands beside it), `spread_kind` (without the runs), `half_width` (95 %, NaN where
-    none is printed), `half_width_if_sd`, `n` (the paper's runs, 0 where unknown) and `note`. A spread of the kind
-    `spread_<n>_runs`, of which the paper does not say what it is, counts as a standard error; `half_width_if_sd` is
-    what follows were it a standard deviation, and NaN for all other numbers. Lines of the kind `formula` are left out,
-    and those noted `out of memory` have no number, whatever sign the paper puts there.
+    Returns the columns `row`, `column`, `metric`, `value` (∞ if the paper says that the method diverged, NaN if it
+    prints none), `decimals` (the most printed for this metric), `rounding` (half a unit of the last digit printed; 0
+    beside a spread of no more digits), `spread_kind` (without the runs), `half_width` (95 %, NaN if none is printed),
+    `half_width_if_sd`, `n` (the paper's runs, 0 if unknown) and `note`. The kind `spread_<n>_runs`, which the paper
+    does not define, is read as a standard error; `half_width_if_sd` follows from reading it as a standard deviation,
+    and is NaN for other kinds. Lines of the kind `formula` are left out; those noted `out of memory` have no number.
     """
     lines, rows = transcribed(path, paper, target), []
     lines = lines[lines["spread_kind"] != "formula"]
@@ -81,7 +80,7 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
 
 
 def _difference(cell: pd.Series, half_reported: float) -> Difference:
-    """Reproduced − reported with its 95 % interval, from one line of both (see `compare`); NaN where one is ∞."""
+    """Reproduced − reported with its 95 % interval, from one merged line (see `compare`); NaN if either is ∞."""
     if np.isinf([cell["mean"], cell.value]).any():
         return Difference(np.nan, np.nan, np.nan)
     if pd.notna(half_reported):
@@ -94,7 +93,7 @@ def _difference(cell: pd.Series, half_reported: float) -> Difference:
 
 
 class Agreement(NamedTuple):
-    """What to say of one cell; `cause` and, at length, `reason` say why it cannot be compared."""
+    """The verdict on one cell; `cause` says in two words, `reason` at length, why it cannot be compared."""
 
     verdict: str
     cause: str = ""
@@ -129,7 +128,7 @@ def _agreement(cell: pd.Series, difference: Difference, notes: Notes) -> Agreeme
 
 
 def _calibrated(target: dict, cell: pd.Series) -> str:
-    """Which choice was read off this very number; empty for a number that is an independent check."""
+    """The choice that was read off this number; empty for an independent check."""
     for choice in target.get("calibrated", []):
         rows, columns = ([named(target, level) for level in choice[key]] for key in ("rows", "columns"))
         if cell["row"] in rows and cell["column"] in columns:
@@ -138,25 +137,24 @@ def _calibrated(target: dict, cell: pd.Series) -> str:
 
 
 def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Notes) -> pd.DataFrame:
-    """One line a printed number, with what was reproduced for it.
+    """One line a printed number, with the reproduced number and the verdict.
 
-    target, data: as for `numbers`; where `data` say on which `hardware` a metric was taken, it is not comparable. The
-        target's `calibrated` lists `rows` and `columns` (levels of its factors) of the
-        printed numbers that a `choice` was read off. reported: as from `read_reported`.
+    target, data: as for `numbers`; a metric for which `data` name the `hardware` is not comparable. The target's
+        `calibrated` lists `rows` and `columns` (levels) of the printed numbers that a `choice` was read off.
+    reported: as from `read_reported`.
 
     Returns columns `row`, `column`, `metric`, `reported`, `reported_low`, `reported_high`, `reproduced`,
     `reproduced_low`, `reproduced_high`, `sd`, `se` (of the reproduced runs), `n_seeds`, `difference` (reproduced −
-    reported), `difference_low`, `difference_high`, `verdict` (agrees, differs, not comparable), `cause` (of the latter,
-    in two words), `reason`, `calibrated` (the choice that was read off the printed number, which is then no independent
-    check; or empty), `spread_kind` (see `read_reported`), `verdict_if_sd` (were the printed spread a standard
-    deviation; empty where the paper leaves no doubt), `reported_note` (as transcribed), `reproduced_note` (see
-    `numbers`).
+    reported), `difference_low`, `difference_high`, `verdict` (agrees, differs, not comparable), `cause` and `reason`
+    (see `Agreement`), `calibrated` (the choice that was read off the printed number, or empty), `spread_kind` (see
+    `read_reported`), `verdict_if_sd` (if the printed spread were a standard deviation; empty if the paper defines it),
+    `reported_note` (as transcribed), `reproduced_note` (see `numbers`).
     """
     reproduced = numbers(target, data, notes)
     cells = reported.merge(reproduced, on=KEY, how="left", suffixes=("_reported", ""), validate="one_to_one")
     cells = cells.fillna({"n": 0, "dataset": "", "standin": "", "note": ""}).astype({"n": int})
-    taken = data.dropna(subset="hardware").groupby("metric")["hardware"] if "hardware" in data else []
-    hardware = {metric: ", ".join(names.unique()) for metric, names in taken}
+    by_metric = data.dropna(subset="hardware").groupby("metric")["hardware"] if "hardware" in data else []
+    hardware = {metric: ", ".join(names.unique()) for metric, names in by_metric}
     cells = cells.assign(hardware=[hardware.get(metric, "") for metric in cells["metric"]])
     lines = []
     for _, cell in cells.iterrows():
@@ -199,7 +197,7 @@ def _signed(difference: Difference, decimals: int) -> str:
     return text.replace("-", "−")
 
 
-def _words(line: dict) -> str:
+def _verdict(line: dict) -> str:
     verdict = ": ".join(filter(None, [line["verdict"], line["cause"]]))
     if line["calibrated"]:
         verdict += ", calibrated"
@@ -217,14 +215,14 @@ def printed(line: dict) -> dict[str, str]:
     return sides | {
         "runs": f"{line['n_seeds']:,}",
         "difference": _signed(difference, decimals),
-        "verdict": _words(line),
+        "verdict": _verdict(line),
     }
 
 
 def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> Table:
     """`table` with the comparison appended below it.
 
-    target: as for `numbers`. compared: as from `compare`; where it is empty the table comes back as it is.
+    target: as for `numbers`. compared: as from `compare`; if empty, the table is returned as it is.
     """
     if compared.empty:
         return table
@@ -233,12 +231,11 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
     lines = []
     for line in compared.to_dict("records"):
         texts = printed(line)
+        column = notes.mark(line["column"], line["dataset"]) if across == "dataset" else line["column"]
         lines.append(
             {
                 named(target, down): line["row"],
-                named(target, across): notes.mark(line["column"], line["dataset"])
-                if across == "dataset"
-                else line["column"],
+                named(target, across): column,
                 "Metric": named(target, line["metric"]),
                 "Reported": texts["reported"],
                 "Reproduced": texts["reproduced"],

@@ -1,4 +1,4 @@
-"""Renders what learning costs: times, formulas of the memory needed, and below these ratios of times and bytes held."""
+"""Renders the costs of learning: times and formulas of memory; below, ratios of times and footprints."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ARITHMETIC = {ast.Add: operator.add, ast.Mult: operator.mul}
 
 
 def evaluate(formula: str, symbols: dict[str, float]) -> float:
-    """A formula of sums and products of numbers and `symbols`; ValueError for anything else in it."""
+    """The value of a formula of sums and products of numbers and `symbols`; ValueError for anything else."""
 
     def value(node: ast.expr) -> float:
         match node:
@@ -50,28 +50,26 @@ def evaluate(formula: str, symbols: dict[str, float]) -> float:
 def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame) -> Table:
     """Lay out seconds, and formulas as printed; below, ratios of times, and megabytes by the formulas and as measured.
 
-    target: keys `title`, `caption` (may hold `{seeds}`), `metrics`, `grid` (learners and data sets), `names`,
-        `decimals` (a number), and `ratios`, pairs of learners whose times are divided.
+    target: keys `title`, `caption`, `metrics`, `grid` (learners and data sets), `names`, `decimals` (a number), and
+        `ratios`, pairs of learners whose times are divided.
     data: columns `dataset`, `learner`, `seed`, `metric`, `value`, `hardware`, as measured by `cost`.
-    printed: the paper's lines (`comparison.transcribed`): its `training_seconds`, and in those of the kind `formula`
-        the memory that each row needs, in numbers. ValueError for a formula that cannot be evaluated.
+    printed: the paper's lines (`comparison.transcribed`): its `training_seconds`, and formulas of each row's memory in
+        numbers (kind `formula`). Raises ValueError for a formula that cannot be evaluated.
     """
-    measured = numbers(target, data, notes)
-    formulas = {
-        (each.row, each.metric): each.value for each in printed[printed["spread_kind"] == "formula"].itertuples()
-    }
+    measured, lines = numbers(target, data, notes), printed[printed["spread_kind"] == "formula"]
+    formulas = {(line.row, line.metric): line.value for line in lines.itertuples()}
     summary = pd.concat([measured, _predicted(measured, formulas), _ratios(target, measured, printed)])
     cells = summary.set_index(["row", "column", "metric"]).sort_index()
     learners = [named(target, level) for level in levels(target, data, "learner")]
     datasets = {named(target, level): level for level in levels(target, data, "dataset")}
 
     def laid_out(title: str, caption: str, rows: list[str], columns: dict[tuple, tuple[str, str]], **options) -> Table:
-        """A table of rows with, for each heading, the (column, metric) that stands below it."""
+        """A table with these rows, and under each heading the numbers of a (column, metric)."""
         body = {(named(target, "learner"), ""): rows}
         for heading, (column, metric) in columns.items():
-            these = cells.reindex([(row, column, metric) for row in rows])
+            shown = cells.reindex([(row, column, metric) for row in rows])
             body[heading] = [
-                plus_minus(mean, np.nan, target["decimals"], note) for mean, note in zip(these["mean"], these["note"])
+                plus_minus(mean, np.nan, target["decimals"], note) for mean, note in zip(shown["mean"], shown["note"])
             ]
         body = pd.DataFrame(body)
         return Table(title, caption, body, body.map(lambda _: False), summary, **options)
@@ -83,11 +81,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame
         notes.fill(target["caption"]),
         learners,
         {(named(target, SECONDS), mark): (across, SECONDS) for mark, across in marked.items()},
-        footnotes=[
-            *notes.footnotes(target, data["dataset"]),
-            *clocks(data),
-            *failures(target, data),
-        ],
+        footnotes=[*notes.footnotes(target, data["dataset"]), *clocks(data), *failures(target, data)],
     )
     for phase in PHASES:
         table.body["Memory", units[phase]] = [formulas.get((row, phase), "–") for row in learners]
@@ -121,12 +115,12 @@ def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame
 
 
 def ratio_name(target: dict, pair: Sequence[str]) -> str:
-    """How the ratio of two learners is called: `GEM : A-GEM`."""
+    """The name of the ratio of two learners: `GEM : A-GEM`."""
     return " : ".join(named(target, learner) for learner in pair)
 
 
 def _predicted(measured: pd.DataFrame, formulas: dict[tuple[str, str], str]) -> pd.DataFrame:
-    """The megabytes that each learner's formulas give on each data set, as lines of `numbers`."""
+    """The megabytes by each learner's formulas on each data set, as lines of `numbers`."""
     lines = []
     for _, cell in measured.groupby(["row", "column"], sort=False):
         line = cell.iloc[0]
@@ -159,6 +153,6 @@ def _ratios(target: dict, measured: pd.DataFrame, printed: pd.DataFrame) -> pd.D
 
 
 def _line(like: pd.Series, row: str, metric: str, mean: float) -> pd.Series:
-    """A line of `numbers` on the data set of another one, with a mean but no spread."""
+    """A line of `numbers` on the same data set as `like`, with a mean but no spread."""
     spread = dict.fromkeys(["sd", "se", "half_width"], np.nan)
     return pd.Series({**like, "row": row, "metric": metric, "mean": mean, "note": "", **spread})

@@ -22,19 +22,16 @@ TOP = {"ha": "center", "va": "top", "size": 5.5, "color": "0.35"}
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw each metric's mean over seeds, in a band as wide as its 95 % interval, or of ± one standard deviation.
+    """Draw each metric's mean over seeds, with its 95 % interval or ± one standard deviation as a band.
 
-    A method of which any seed diverged or ran out of memory has no line, as a table gives it no number.
+    A method of which any seed diverged or ran out of memory has no line, as it has no number in a table. Metrics stand
+    down and data sets, or another factor's levels, across; with one level, the metrics stand across. Variants of a
+    method share its colour (`style.variants`). Cycles of tasks are numbered, with dotted lines between them.
 
-    Panels stand metrics down and data sets, or another factor's levels on one data set, across; or the metrics across,
-    where there is but one level. A method's versions have
-    one colour (`style.variants`). Where tasks come in several cycles, these are numbered, and parted by dotted lines.
-
-    target: keys `metrics`, `grid` (orders data sets and learners; the one factor besides is what scalars run over),
-        `rows` (the factor that lines are of, default `learner`), `columns` (the one across, default `dataset`),
-        `spread` (`sd`: bands of a standard deviation), `cell` (whose order may have `cycles`), `names` (of levels, of
-        each metric with its unit, and under `<metric> over` of what it runs over; "chance" names the expected guess,
-        which without it is not drawn).
+    target: keys `metrics`, `grid` (orders data sets and learners; scalars run along its third factor), `rows` (the
+        lines' factor, default `learner`), `columns` (the panels' factor, default `dataset`), `spread` (`sd`: bands of a
+        standard deviation), `cell` (whose order may have `cycles`), `names` (of levels, of each metric with its unit,
+        and, as `<metric> over`, of its axis; chance level is drawn only if "chance" has a name).
     data: columns `dataset`, `learner`, that factor, `seed`, `metric`, `time`, `value`, as measured by `learning` or
         `gradients`.
     """
@@ -91,7 +88,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
 
 def _mark_cycles(panel: Axes, cycles: int, tasks: float) -> None:
-    """Number cycles of so many tasks, counted from 1, above the lines, and part them."""
+    """Number the cycles of so many tasks, from 1, above the lines, and draw a dotted line between them."""
     low, high = panel.get_ylim()
     panel.set_ylim(low, high + 0.1 * (high - low))
     for cycle in range(cycles):

@@ -1,4 +1,4 @@
-"""Draws a net that ends in a joint embedding: images and task descriptors, each on its way to their inner products."""
+"""Draws a net that ends in a joint embedding: the paths of images and task descriptors to their inner products."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from clpapers.targets.style import STYLE, TEN, WIDTH, panels
 RENDERER = {"draws": "figure", "needs": ["nets"], "head": "joint_embedding"}
 
 HEIGHT = 1.75  # inches, of a net
-IMAGES, DESCRIPTORS, TOGETHER = 1.25, 0.35, 0.8  # where their centres stand above the bottom, in inches
+IMAGES, DESCRIPTORS, TOGETHER = 1.25, 0.35, 0.8  # heights of their centres above the bottom, in inches
 TALLEST, LOWEST, GAP = 0.62, 0.14, 0.11  # boxes and the arrows between them, in inches
 IMAGE, DESCRIPTOR, JOINT = TEN[0], TEN[1], TEN[3]
-LEARNT = {"linewidth": 1.1}  # the outline of what has parameters
+LEARNT = {"linewidth": 1.1}  # outline of boxes with parameters
 
 
 def box(axes: Axes, left: float, middle: float, size: tuple, colour: str, name: str, facts: str, learnt: bool) -> None:
-    """A box of `size` (width, height) with its name inside and what is known of it below."""
+    """A box of `size` (width, height) with its name inside and facts below."""
     width, height = size
     pale = 0.65 + 0.35 * np.array(to_rgb(colour))
     outline = LEARNT if learnt else {"linewidth": 0.5, "linestyle": ":"}
@@ -56,7 +56,7 @@ def _draw(axes: Axes, target: dict, net: str, layers: pd.DataFrame) -> None:
     whole, classes = layers["input"].iloc[0], layers["classes"].iloc[0]
     embedding = dimensions * attributes
 
-    # the image's way: boxes as high as their maps, on a logarithmic scale
+    # the image's path: boxes as high as their maps, on a logarithmic scale
     chain = [(r"$x^k$", whole, 0)]
     chain += [(named(target, name), row.output, row.parameters) for name, row in blocks.iloc[:-2].iterrows()]
     chain += [(r"$\phi_\theta(x^k)$", features["output"], 0)]
@@ -72,7 +72,7 @@ def _draw(axes: Axes, target: dict, net: str, layers: pd.DataFrame) -> None:
         if i:
             arrow(axes, (left - GAP, IMAGES), (left, IMAGES))
 
-    # the descriptor's way, below it; it ends below the features
+    # the descriptor's path, below the image's; it ends below the features
     matrices = [
         (r"$t^k$", rf"$C_k$×{attributes}", 0),
         (r"$\omega$", f"{attributes}×{dimensions}\n{_parameters(embedding)}", embedding),
@@ -86,7 +86,7 @@ def _draw(axes: Axes, target: dict, net: str, layers: pd.DataFrame) -> None:
     axes.text(0, DESCRIPTORS + 0.2, f"task descriptor: {attributes} attributes a class", size=5.5)
     axes.text(0, IMAGES + TALLEST / 2 + 0.06, "image of task $k$", size=5.5)
 
-    # together
+    # their product
     bias = int(head["parameters"]) - embedding
     offset = " + b" if bias else ""
     product = rf"$\phi_\theta\,\psi_\omega^\top{offset}$"
@@ -106,7 +106,7 @@ def _draw(axes: Axes, target: dict, net: str, layers: pd.DataFrame) -> None:
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw each net as a row (`agem`, Figure 9): outputs below the boxes, and below these the number of parameters.
+    """Draw each net as a row (`agem`, Figure 9), with outputs and numbers of parameters below the boxes.
 
     target: key `names` (of nets and of their outermost blocks).
     data: columns `net`, `input`, `classes`, `block`, `layer`, `output`, `parameters`, as measured by `architecture`.

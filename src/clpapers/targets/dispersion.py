@@ -13,16 +13,16 @@ from clpapers.targets.style import MARKERS, SERIES, STYLE, panels
 
 RENDERER = {"draws": "figure", "needs": ["metrics", "grid"]}
 
-SPREAD = 0.05  # octaves between the methods' points, so that their intervals do not cover each other
+SPREAD = 0.05  # octaves between the methods' points, so that their intervals do not overlap
 
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw the target's one metric, a percentage, over a factor on a logarithmic axis.
 
-    target: keys `columns` (factor of the panels, default `dataset`), `rows` (of the lines, default `learner`),
-        `grid` (whose remaining factor runs along the axis), `metrics` (a list of one), `names` (of levels, of the
-        factor along the axis, and of the metric with its unit).
+    target: keys `columns` (the panels' factor, default `dataset`), `rows` (the lines' factor, default `learner`),
+        `grid` (its third factor runs along the axis), `metrics` (a list of one), `names` (of levels, of the factor
+        along the axis, and of the metric with its unit).
     data: columns `dataset`, the three factors, `seed`, `metric`, `value`, as measured by `learning`.
     """
     line, panel_factor = row_and_column(target)

@@ -13,10 +13,7 @@ FIGURE_SUFFIXES = (".pdf", ".svg", ".png")
 
 
 def _settle(figure: Figure) -> None:
-    """Lay the figure out once and round where its axes stand.
-
-    The layout's solver leaves noise in the last bits, which SVG would hash into names.
-    """
+    """Lay the figure out once and round its axes' positions: SVG hashes the solver's last bits into names."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for axes in figure.axes:

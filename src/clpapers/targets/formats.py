@@ -137,7 +137,7 @@ td:first-child, th:first-child { text-align: left; }
 
 
 def latex(text: str) -> str:
-    """`text` with LaTeX's special characters, and the symbols that tables use, made safe to typeset."""
+    """`text` with LaTeX's special characters and the tables' symbols escaped."""
     return text.translate(_LATEX)
 
 
@@ -146,14 +146,14 @@ def _markdown_text(text: str) -> str:
 
 
 def _typeset(table: Table, escape: Callable[[str], str], strong: str) -> pd.DataFrame:
-    """The body with every cell and heading escaped and the bold cells put into `strong`, a format string."""
+    """The body with every cell and heading escaped, and bold cells formatted by `strong`."""
     cells = table.body.map(escape)
     cells = cells.where(~table.bold, cells.map(strong.format))
     return cells.rename(columns=escape)
 
 
 def to_markdown(table: Table) -> str:
-    """The table and those appended to it as GitHub Markdown."""
+    """The table and its appended tables as GitHub Markdown."""
     cells = _typeset(table, _markdown_text, "**{}**")
     if cells.columns.nlevels > 1:
         cells.columns = [" ".join(filter(None, heading)) for heading in cells.columns]
@@ -164,7 +164,7 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table, label: str) -> str:
-    """The table as a LaTeX float that needs nothing but booktabs, with prose a longtable; appended ones left out."""
+    """The table as a LaTeX float (booktabs only), or with prose as a longtable; appended tables are left out."""
     cells = _typeset(table, latex, r"\textbf{{{}}}")
     if table.prose:
         widths = [table.prose.get(column) for column in table.body.columns]
@@ -189,7 +189,7 @@ def to_latex(table: Table, label: str) -> str:
 
 
 def to_html(table: Table) -> str:
-    """The table and those appended to it as one self-contained page, every heading with its scope."""
+    """The table and its appended tables as one self-contained page; headings have scopes."""
     tables = []
     for each in (table, *table.appended):
         cells = _typeset(each, html.escape, "<strong>{}</strong>")
@@ -207,7 +207,7 @@ def to_csv(data: pd.DataFrame) -> str:
 
 
 def write_table(table: Table, stem: Path | str) -> list[Path]:
-    """Write `<stem>.csv .md .tex .html` and return their paths; appended tables stand in Markdown and HTML."""
+    """Write `<stem>.csv .md .tex .html` and return their paths; Markdown and HTML include appended tables."""
     texts = {
         ".csv": to_csv(table.data),
         ".md": to_markdown(table),

@@ -1,4 +1,4 @@
-"""What a target must say about itself: its scale, its stand-in data, how it departs from the paper, what it meets."""
+"""The marks and footnotes of a target: its scale, stand-in data, departures from the paper, and desiderata."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 from clpapers.metrics.factors import flat
 from clpapers.provenance import read_record
 
-if TYPE_CHECKING:  # to reword what the configuration refuses renders nothing anew
+if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no target stale
     from clpapers.config.model import Target
     from clpapers.config.plan import Plan
 
@@ -22,10 +22,9 @@ STANDIN, REDUCED = "†", "‡"
 class Notes:
     """The circumstances of one target, from which its marks and footnotes are made.
 
-    scale: name of the scale. standins: what stands in, by data set. reductions: one text for each way in
-    which the scale departs from the paper's settings, such as "order.length 1000 (paper: whole set)"; empty
-    means none.
-    seeds: the number of seeds asked for. desiderata: the line that says which its experiment meets (`desiderata.line`).
+    scale: its name. standins: kind of stand-in, by data set. reductions: one text for each departure from the paper's
+    settings, such as "order.length 1000 (paper: whole set)". seeds: number of seeds asked for. desiderata: the line on
+    the desiderata that the experiment meets (`desiderata.line`).
     """
 
     scale: str
@@ -53,21 +52,24 @@ class Notes:
 
 
 def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str = "") -> Notes:
-    """The circumstances of a target whose metrics are there: their record says what data they descend from.
+    """The circumstances of a target whose metrics exist; the metrics' record tells which data they descend from.
 
-    reductions: `jobs.reduced`. desiderata: `desiderata.line`, for who prints it.
+    reductions: `jobs.reduced`. desiderata: `desiderata.line`, if it is to be printed.
     """
     data = read_record(target.metrics).get("data", {})
-    called = {name: "synthetic" if facts["standin"] else "part of the real data" for name, facts in data.items()}
-    standins = {name: called[name] for name, facts in data.items() if facts["standin"] or facts["partial"]}
+    standins = {
+        name: "synthetic" if facts["standin"] else "part of the real data"
+        for name, facts in data.items()
+        if facts["standin"] or facts["partial"]
+    }
     cells = [cell for _, cell in (*target.cells, *(p for _, search in target.selections for p in search.points))]
-    descends = [(cell.spec["dataset"], cell.weights.stem) for cell in cells if cell.weights]
+    weights_of = [(cell.spec["dataset"], cell.weights.stem) for cell in cells if cell.weights]
     for name, facts in plan.datasets.items():
         if facts.get("features", {}).get("of") in data:
-            descends.append((name, facts["features"]["weights"]))
+            weights_of.append((name, facts["features"]["weights"]))
             if facts["features"]["of"] in standins:
                 standins[name] = standins[facts["features"]["of"]]
-    for name in dict.fromkeys(name for name, weights in descends if weights in standins):
+    for name in dict.fromkeys(name for name, weights in weights_of if weights in standins):
         standins[name] = ", ".join(filter(None, [standins.get(name), "random instead of trained weights"]))
     return Notes(plan.scale, standins, reductions, len(target.seeds), desiderata)
 
@@ -78,7 +80,7 @@ def named(target: dict, key: object) -> str:
 
 
 def levels(target: dict, data: pd.DataFrame, factor: str) -> list:
-    """The levels in the column `factor` of `data`, in the order of the target's `grid` if it has it."""
+    """The levels in the column `factor` of `data`, in the order of the target's `grid` if the factor is there."""
     present = list(dict.fromkeys(data[factor]))
     order = flat(dict(enumerate(target.get("grid", {}).get(factor, present)))).values()
     return [level for level in order if level in present]

@@ -1,4 +1,4 @@
-"""The numbers behind a table under the names the paper prints: what is written as CSV and compared."""
+"""The numbers behind a table, under the names that the paper prints; they are written as CSV and compared."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from clpapers.targets.notes import Notes, named
 
 
 def row_and_column(target: dict) -> tuple[str, str]:
-    """The factors down and across a results table: the target's `rows` and `columns`, or learners and data sets."""
+    """The factors down and across a table: the target's `rows` and `columns`, by default learners and data sets."""
     return target.get("rows", "learner"), target.get("columns", "dataset")
 
 
 def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
-    """Summarise measured values, one line a cell and metric; chances and divergences are left to those below.
+    """Summarise measured values, one line a cell and metric; for chance levels and failures see the functions below.
 
     target: keys `names`, `metrics` and, if other than learners and data sets, `rows` and `columns` (factors).
     data: as measured, either values (columns: the two factors, `dataset`, `metric`, `value`) or a summary already
         (`row`, `metric`, `mean`, `sd`, `se`, `half_width`, `n` and, if there is one, `dataset`, the column).
 
     Returns columns `row`, `column`, `metric`, `mean`, `sd` (standard deviation over seeds), `se` (standard error),
-    `half_width` (95 %), `n`, `dataset`, `standin` (what stands in for the data set, or ""), `note`: "out of memory"
-    where memory did not suffice for some of the seeds (`n` of them), so that there is no mean; or "".
+    `half_width` (95 %), `n`, `dataset`, `standin` (the data set's kind of stand-in, or ""), `note` ("", or "out of
+    memory" where `n` seeds ran out of memory, so that there is no mean).
     """
     data = data[~data["metric"].str.startswith(CHANCE_PREFIX) & (data["metric"] != DIVERGED)]
     if "value" in data:
@@ -52,11 +52,11 @@ def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
 
 
 def chances(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
-    """What a uniform guess is expected to reach, one line a column and accuracy, in the format of `numbers`.
+    """The chance levels, one line a column and accuracy, in the format of `numbers`.
 
-    Where the methods of a column answer under different masks, their chances are averaged seed by seed; chances that
-    are the same for every seed have no spread (NaN). The row is called what the target's `names` have for "chance".
-    `data` as measured by `learning`; it may hold no chances.
+    If the methods of a column answer under different masks, their chance levels are averaged seed by seed; one that
+    is the same for every seed has no spread (NaN). The target's `names` name the row under "chance". `data` as measured
+    by `learning`, with chance levels or without.
     """
     guesses = data[data["metric"].str.startswith(CHANCE_PREFIX)]
     row, column = row_and_column(target)
@@ -70,9 +70,9 @@ def chances(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
 
 
 def failures(target: dict, data: pd.DataFrame) -> list[str]:
-    """The footnotes that say which runs diverged, and when, and for which memory did not suffice.
+    """The footnotes, if any, on runs that diverged, with their steps, and on runs out of memory.
 
-    None where there are none. `data` as measured by `learning`.
+    `data` as measured by `learning`.
     """
     row, column = row_and_column(target)
     notes = []
@@ -92,13 +92,13 @@ def failures(target: dict, data: pd.DataFrame) -> list[str]:
 
 
 def without(failed: pd.DataFrame, data: pd.DataFrame, across: str = "dataset") -> pd.DataFrame:
-    """The rows of `data` of other methods than those that `failed` on a data set, or with a level of `across`."""
+    """`data` without the methods that `failed` on a data set, or with a level of `across`."""
     keys = [across, "learner"]
     return data[~pd.MultiIndex.from_frame(data[keys]).isin(pd.MultiIndex.from_frame(failed[keys]))]
 
 
 def clocks(data: pd.DataFrame) -> list[str]:
-    """The footnote that says what times were taken on; none where there are none. `data` as measured by `cost`."""
+    """The footnote, if any, on the hardware that times were taken on. `data` as measured by `cost`."""
     hardware = data["hardware"].dropna().unique() if "hardware" in data else []
     if not len(hardware):
         return []

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pandas as pd
 
-from clpapers.metrics.intervals import holm, paired
+from clpapers.metrics.intervals import Paired, holm, paired
 from clpapers.targets.notes import levels, named
 from clpapers.targets.numbers import row_and_column
 
@@ -21,16 +21,14 @@ def pairs(target: dict, data: pd.DataFrame) -> pd.DataFrame:
     column and metric.
     """
     row, column = row_and_column(target)
-    found = []
+    comparisons = []
     for c in levels(target, data, column):
         for metric in target["metrics"]:
             cells = data[(data[column] == c) & (data["metric"] == metric)]
             by_seed = cells.pivot(index="seed", columns=row, values="value")
             for first, second in combinations(levels(target, cells, row), 2):
-                comparison = paired(by_seed[first], by_seed[second])
                 key = (named(target, c), metric, named(target, first), named(target, second))
-                found.append((*key, *comparison))
-    fields = ["difference", "low", "high", "p", "effect", "n"]
-    frame = pd.DataFrame(found, columns=["column", "metric", "first", "second", *fields])
+                comparisons.append((*key, *paired(by_seed[first], by_seed[second])))
+    frame = pd.DataFrame(comparisons, columns=["column", "metric", "first", "second", *Paired._fields])
     frame["p_holm"] = frame.groupby(["column", "metric"])["p"].transform(holm)
     return frame

@@ -12,23 +12,18 @@ from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus, titled
 
 RENDERER = {"draws": "table", "needs": ["metrics"]}
 
-ABSENT = "N.A."  # a combination that the experiment leaves out, where the target has no name for it
+ABSENT = "N.A."  # the default text of combinations that the experiment leaves out
 
 
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
-    """Lay out the metrics measured by `learning`; the best mean of each column is bold, a random guess stands below.
+    """Lay out the metrics measured by `learning`; each column's best mean is bold, chance level stands below.
 
-    What methods are divided by (`ideal`) is not ranked with them.
+    If the columns are no data sets, a stand-in is marked in the title, and with one metric they have no second heading.
 
-    Columns that are no data sets are headed by their level alone where there is one metric, and a stand-in is then
-    marked in the title.
-
-    target: keys `title`, `caption` (may hold `{seeds}`), `rows` and `columns` (factors; default
-        `learner` and `dataset`), `metrics`,
-        `grid` (gives rows and columns their order), `names` (display names; "chance" names the guess, "absent" stands
-        where there is nothing),
+    target: keys `title`, `caption`, `rows` and `columns` (factors; default `learner` and `dataset`), `metrics`, `grid`
+        (orders rows and columns), `names` (display names; "chance" of chance level, "absent" of empty cells),
         `decimals` (default 1; or a dictionary, by metric), `spread` (`sd`: standard deviations instead of half-widths),
-        `ideal` (a learner).
+        `ideal` (a learner that is not ranked, as the others are divided by it).
     data: columns `dataset`, the two factors, `seed`, `metric`, `value`.
     """
     row, column = row_and_column(target)
@@ -46,13 +41,13 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
         across = named(target, level)
         for metric in target["metrics"]:
             digits = decimals.get(metric, 1) if isinstance(decimals, dict) else decimals
-            these = cells.reindex([(down, across, metric) for down in rows])
+            shown = cells.reindex([(down, across, metric) for down in rows])
             heading = notes.mark(across, level) if column == "dataset" else across, named(target, metric)
             body[heading] = [
                 absent if pd.isna(mean) and note != OUT_OF_MEMORY else plus_minus(mean, around, digits, note)
-                for mean, around, note in zip(these["mean"], these[spread], these["note"])
+                for mean, around, note in zip(shown["mean"], shown[spread], shown["note"])
             ]
-            mean = these["mean"].iloc[: len(methods)].replace(np.inf, np.nan)  # a method that diverged is never best
+            mean = shown["mean"].iloc[: len(methods)].replace(np.inf, np.nan)  # a method that diverged is never best
             mean = mean.mask(unranked)
             best = {"larger": mean.max(), "smaller": mean.min(), None: np.nan}[catalogue.metrics()[metric].better]
             bold[heading] = [*(mean == best), *[False] * (len(rows) - len(methods))]

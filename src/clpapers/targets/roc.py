@@ -1,4 +1,4 @@
-"""Draws receiver operating characteristics of telling unseen tasks from seen ones by a threshold on uncertainty."""
+"""Draws ROC curves of detecting unseen tasks by a threshold on uncertainty."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ CURVE, AREA = "roc", "seen_unseen_auc"
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw each seed's curve as a thin line and the mean of their heights (`desiderata`, Figures 18 and 19).
 
-    The area under it is the mean of the seeds' areas, with its 95 % interval.
+    The area is the mean of the seeds' areas, with its 95 % interval.
 
-    target: keys `grid` (orders learners, a panel each), `names` (of the data set, learners, and of `false positives`
-        and `true positives`).
+    target: keys `grid` (orders learners, a panel each), `names` (of the data set, learners, `false positives` and
+        `true positives`).
     data: columns `dataset`, `learner`, `seed`, `metric`, `time`, `value` of the metrics `roc`, a curve of steps, and
         `seen_unseen_auc`, as measured by `learning`.
     """

@@ -23,9 +23,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     A configuration of which any seed ran out of memory or diverged has no point.
 
-    target: keys `metrics` (what is drawn, and the time it is drawn against), `grid` (orders data sets, a panel each,
-        and learners), `names` (of levels and metrics with their units; "chance" names the expected guess, which without
-        it is not drawn).
+    target: keys `metrics` (the accuracy and the time), `grid` (orders data sets, a panel each, and learners), `names`
+        (of levels and metrics with their units; chance level is drawn only if "chance" has a name).
     data: columns `dataset`, `learner`, `cell` (one a configuration), `seed`, `metric`, `value`, `hardware`, as measured
         by `trade_offs`.
     """

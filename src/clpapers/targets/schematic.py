@@ -16,20 +16,20 @@ from clpapers.targets.style import STYLE, TEN, WIDTH, panels
 RENDERER = {"draws": "figure"}
 
 HEIGHT, SIDE = 1.6, WIDTH / 2 - 0.1  # inches, of a panel
-FIRST, SECOND = 1.3, 0.3  # where the tasks' rows stand above the bottom
+FIRST, SECOND = 1.3, 0.3  # heights of the tasks' rows above the bottom
 SIZE = 0.46, 0.3  # of a box
 PRIOR, LIKELIHOOD, POSTERIOR = 0.29, 1.16, 2.15  # the boxes' left edges
-PAST, PRESENT = 0.88, 1.48  # those of two likelihoods instead of one
+PAST, PRESENT = 0.88, 1.48  # the left edges of two likelihoods instead of one
 PRIORS, LIKELIHOODS, POSTERIORS = TEN[3], TEN[0], TEN[1]
 LABEL = {"size": 5.5, "linespacing": 1.2}
 
 
 def _row(axes: Axes, y: float, task: str, factors: list[tuple[float, str, str, bool]], posterior: str) -> None:
-    """A task: boxes (left edge, colour, name, whether it is the real thing), their product, and the posterior."""
+    """A task: boxes (left edge, colour, name, whether exact), their product, and the posterior."""
     axes.text(0.11, y, task, rotation="vertical", ha="center", va="center", **LABEL)
     edges = []
-    for left, colour, name, real in [*factors, (POSTERIOR, POSTERIORS, posterior, True)]:
-        box(axes, left, y, SIZE, colour, name, "", real)
+    for left, colour, name, exact in [*factors, (POSTERIOR, POSTERIORS, posterior, True)]:
+        box(axes, left, y, SIZE, colour, name, "", exact)
         edges.append((left, left + SIZE[0]))
     for i, ((_, right), (left, _)) in enumerate(pairwise(edges)):
         sign = r"$\rightarrow$" if i == len(factors) - 1 else r"$\times$"
@@ -42,24 +42,23 @@ def _middle(left: float) -> float:
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw two tasks a panel, one below the other: prior and likelihoods multiplied, and the posterior.
+    """Draw two tasks a panel, one below the other: prior times likelihoods, and the posterior.
 
-    What is only estimated is outlined by dots (`desiderata`, Figure 1 and section 4.1).
+    Estimates have dotted outlines (`desiderata`, Figure 1 and section 4.1).
 
     target: key `names` (of the panels, `prior_focused` and `likelihood_focused`).
     data: columns `chunk`, `class` of a stream whose first two chunks are the tasks, as measured by `stream_tasks`.
     """
-    held = data.groupby("chunk")["class"].unique()
-    tasks = [f"Task {t + 1}\nclasses {', '.join(map(str, sorted(held[t])))}" for t in range(2)]
+    classes = data.groupby("chunk")["class"].unique()
+    tasks = [f"Task {t + 1}\nclasses {', '.join(map(str, sorted(classes[t])))}" for t in range(2)]
     prior, first, second = r"$p(\mathbf{w})$", r"$p(\mathcal{D}_1|\mathbf{w})$", r"$p(\mathcal{D}_2|\mathbf{w})$"
     posteriors = [rf"$q_{t}(\mathbf{{w}})$" for t in (1, 2)]
     below, above = FIRST - SIZE[1] / 2, SECOND + SIZE[1] / 2
 
     figure, ((left, right),) = panels(target, notes, [], 1, 2, HEIGHT + 0.2)
     for axes, kind in ((left, "prior_focused"), (right, "likelihood_focused")):
-        _row(
-            axes, FIRST, tasks[0], [(PRIOR, PRIORS, prior, True), (LIKELIHOOD, LIKELIHOODS, first, True)], posteriors[0]
-        )
+        factors = [(PRIOR, PRIORS, prior, True), (LIKELIHOOD, LIKELIHOODS, first, True)]
+        _row(axes, FIRST, tasks[0], factors, posteriors[0])
         axes.set_title(notes.mark(named(target, kind)))
         axes.set(xlim=(0, SIDE), ylim=(0, HEIGHT))
         axes.axis("off")

@@ -1,4 +1,4 @@
-"""Renders selections: a line a learner, what was chosen beside what the paper chose; the grid is the table's data."""
+"""Renders selections: a line a learner, the chosen values beside the paper's; the grid is the table's data."""
 
 from __future__ import annotations
 
@@ -27,21 +27,19 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
             if grid.empty:
                 continue
             line = [notes.mark(named(target, dataset), dataset), named(target, learner), str(len(grid))]
-            taken = grid[grid["selected"]].iloc[:1]
-            printed = grid[grid["published"]].iloc[:1]  # empty where a reduced grid leaves the paper's choice out
+            here = grid[grid["selected"]].iloc[:1]
+            paper = grid[grid["published"]].iloc[:1]  # empty if a reduced grid leaves the paper's choice out
             for value in values:
-                line += [_value(taken[value]), _value(printed[value])]
-            for point in (taken, printed):
+                line += [_value(here[value]), _value(paper[value])]
+            for point in (here, paper):
                 line.append("–" if point.empty else _score(point.iloc[0], target.get("decimals", 1)))
             lines.append(line)
-            same.append(not printed.empty and taken.index[0] == printed.index[0])
+            same.append(not paper.empty and here.index[0] == paper.index[0])
     pairs = [(named(target, value), kind) for value in (*values, "score") for kind in ("here", "paper")]
     heads = [(named(target, "dataset"), ""), (named(target, "learner"), ""), ("Points", ""), *pairs]
     body = pd.DataFrame(lines, columns=pd.MultiIndex.from_tuples(heads))
     bold = body.map(lambda _: False)
-    for row, agree in enumerate(same):
-        if agree:
-            bold.iloc[row, 3:] = True
+    bold.iloc[np.flatnonzero(same), 3:] = True
     return titled(target, notes, body, data, data["dataset"], bold=bold)
 
 

@@ -1,4 +1,4 @@
-"""Draws the first chunks of a stream as stacked boxes: the classes they hold, and below them the oracle's tasks."""
+"""Draws the first chunks of a stream as stacked boxes: their classes, and below them the oracle's tasks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clpapers.targets.style import SERIES, STYLE, panels, stream_title
 RENDERER = {"draws": "figure", "needs": ["chunks"]}
 
 PALE = 0.7  # share of white in the colour of a class that does not dominate its chunk
-LEGIBLE = 0.04  # share of a chunk from which on a box has room for a label
+LEGIBLE = 0.04  # smallest share of a chunk whose box has room for a label
 LISTED_UP_TO = 12  # classes
 
 
@@ -40,9 +40,9 @@ def _boxes(axes: Axes, chunk: int, shares: Iterable[float], colours: Iterable[np
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw one stream; a class has its task's colour (the most frequent one), full where it dominates its chunk.
+    """Draw one stream; a class has the colour of its most frequent task, paler where it does not dominate its chunk.
 
-    target: keys `chunks` (how many to draw, from the stream's first) and `names` (of the data set and the order).
+    target: keys `chunks` (number of chunks to draw) and `names` (of the data set and the order).
     data: columns `dataset`, `order`, `chunk`, `class`, `task`, `value` of one stream, as measured by `stream_tasks`.
     """
     (order,) = data["order"].unique()

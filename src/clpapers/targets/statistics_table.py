@@ -1,4 +1,4 @@
-"""Renders what the tasks of data sets hold: statistics down, data sets across."""
+"""Renders statistics of tasks: statistics down, data sets across."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RENDERER = {"draws": "table"}
 
 
 def _cell(mean: float, detail: str) -> str:
-    """`299.7 (293–300)`, `2,500`, or the detail alone where there is no number."""
+    """`299.7 (293–300)`, `2,500`, or the detail alone if there is no number."""
     if pd.isna(mean):
         return detail
     number = f"{mean:,.0f}" if float(mean).is_integer() else f"{mean:,.1f}"

@@ -27,17 +27,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     rows = max(map(len, seeds.values()))
     data = data[data["metric"] != OUT_OF_MEMORY]
     (metric,) = data["metric"].unique()
-    figure, axes = panels(
-        target,
-        notes,
-        data["dataset"],
-        rows,
-        len(orders),
-        0.5 + 0.75 * rows,
-        y_label=named(target, metric),
-        sharex=True,
-        sharey=True,
-    )
+    options = {"y_label": named(target, metric), "sharex": True, "sharey": True}
+    figure, axes = panels(target, notes, data["dataset"], rows, len(orders), 0.5 + 0.75 * rows, **options)
     for column, order in enumerate(orders):
         for row, seed in enumerate(seeds[order]):
             curve = data[(data["order"] == order) & (data["seed"] == seed)]

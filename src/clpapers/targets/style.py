@@ -1,4 +1,4 @@
-"""The look that all figures share: print size, fonts, palettes, marks and footnotes."""
+"""The style that all figures share: print size, fonts, palettes, marks and footnotes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ STYLE = {
     "lines.markersize": 3.5,
 }
 WIDTH = 5.5  # inches, the papers' text width
-NOTE_SIZE, NOTE_CHARACTERS = 5.5, 120  # footnotes: points, and characters, many of them capitals, that fit a line
+NOTE_SIZE, NOTE_CHARACTERS = 5.5, 120  # footnotes: points, and characters that fit a line
 SERIES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]  # Okabe and Ito (2008)
 MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
-TEN = [  # Petroff (2021), ten colours told apart by colour-blind readers too
+TEN = [  # Petroff (2021), ten colours that colour-blind readers can distinguish
     "#3f90da",
     "#ffa90e",
     "#bd1f01",
@@ -47,13 +47,13 @@ TEN = [  # Petroff (2021), ten colours told apart by colour-blind readers too
     "#717581",
     "#92dadd",
 ]
-GUESS = {"color": "0.45", "linestyle": (0, (1, 1.5)), "linewidth": 0.9}  # the line of what a guess is expected to reach
+GUESS = {"color": "0.45", "linestyle": (0, (1, 1.5)), "linewidth": 0.9}  # the line at chance level
 
 
 def variants(target: dict, learners: Iterable[str]) -> dict[str, tuple[str, bool]]:
-    """The colour of each learner's label, and whether it is a variant, to be dashed or hatched.
+    """The colour of each learner, and whether it is a variant, to be dashed or hatched.
 
-    The target's `variants` name the learner whose colour a variant shares.
+    The target's `variants` map a variant to the learner whose colour it shares.
     """
     original = target.get("variants", {})
     methods = list(dict.fromkeys(original.get(label, label) for label in learners))
@@ -61,9 +61,9 @@ def variants(target: dict, learners: Iterable[str]) -> dict[str, tuple[str, bool
 
 
 def class_colours(classes: int) -> list:
-    """One colour a class: a colour-blind-safe palette up to ten, beyond that varied in all three dimensions.
+    """One colour a class: a colour-blind-safe palette up to ten, else varied in hue, lightness and saturation.
 
-    Neighbouring classes always differ in lightness, so that their border shows without colour as well.
+    Neighbouring classes differ in lightness, so that their border shows without colour.
     """
     if classes <= len(TEN):
         return TEN[:classes]
@@ -84,11 +84,10 @@ def panels(
     remarks: Iterable[str] = (),
     **options,
 ):
-    """A figure of the papers' text width with rows × columns axes and its footnotes below them.
+    """A figure of the papers' text width, footnotes below: (figure, axes `[rows, columns]`).
 
-    height: of the axes' part, in inches. y_label: shared by all axes. remarks: more footnotes, below the others.
+    height: inches without the footnotes. y_label: shared by all axes. remarks: more footnotes, below the others.
     options: passed on to `subplots`.
-    Returns (figure, axes `[rows, columns]`).
     """
     remarks = [*notes.footnotes(target, datasets), *remarks]
     lines = [line for note in remarks for line in textwrap.wrap(note, NOTE_CHARACTERS)]
@@ -103,7 +102,7 @@ def panels(
 
 
 def legend_above(figure: Figure, handles: list, labels: list[str], **options) -> None:
-    """One legend for all panels, in as few rows of at most six as can be, all of the same length."""
+    """One legend for all panels, in the fewest rows of at most six, all equally long."""
     rows = -(-len(labels) // 6)
     figure.legend(handles, labels, loc="outside upper center", ncols=-(-len(labels) // rows), **options)
 

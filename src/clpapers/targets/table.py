@@ -1,4 +1,4 @@
-"""A table before it is written: the cells as printed, and the numbers behind them."""
+"""A table before it is written: the printed cells and the numbers behind them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from clpapers.targets.notes import Notes
 
 @dataclass(frozen=True)
 class Table:
-    """One table, with whatever belongs beside it.
+    """One table.
 
     body: the printed cells (strings); its first column heads the rows, its columns may have two levels.
     bold: bool frame of the body's shape.
-    data: the numbers, tidy; what is written as CSV.
+    data: the numbers, tidy, as written to CSV.
     footnotes: texts of the marks used.
     appended: tables to show below this one in Markdown and HTML.
-    prose: columns of the body that hold sentences, with their widths in LaTeX as shares of the line; lines break
-        there, and so does the table over pages.
+    prose: columns of sentences, with their widths in LaTeX as shares of the line; the table may then break over pages.
     """
 
     title: str
@@ -47,7 +46,7 @@ def titled(
 ) -> Table:
     """A table under the target's title and caption; below it the footnotes on its data sets, and remarks.
 
-    bold: nothing by default. standin: the stand-in that the title is marked for.
+    bold: nothing by default. standin: the stand-in data set, if the title is to carry its mark.
     """
     return Table(
         title=notes.mark(target["title"], standin),
@@ -63,10 +62,7 @@ OUT_OF_MEMORY = "out of memory"
 
 
 def plus_minus(mean: float, half_width: float, decimals: int, note: str = "") -> str:
-    """`80.1 ± 0.5`; without the second part where there is no interval, `–` where there is no mean; `∞`; or `OoM`.
-
-    note: `OUT_OF_MEMORY` where that is why there is no mean.
-    """
+    """`80.1 ± 0.5`, `80.1` without an interval, `–` without a mean, `∞`, or `OoM` if `note` is `OUT_OF_MEMORY`."""
     if note == OUT_OF_MEMORY:
         return "OoM"
     if pd.isna(mean):

@@ -1,4 +1,4 @@
-"""Draws how a stream is made: class densities, timestamps drawn from them, and the items in their order."""
+"""Draws the making of a stream: class densities, timestamps drawn from them, and the items in order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clpapers.targets.style import STYLE, class_colours, panels
 
 RENDERER = {"draws": "figure"}
 
-INNER = 0.95  # share of the time axis that sets the density axis: a Beta may be infinite at the ends
+INNER = 0.95  # share of the time axis that decides the range of densities, as a Beta may be infinite at the ends
 LEVEL = {"rotation": 0, "ha": "right", "va": "center"}  # labels of axes too low for upright text
 
 
@@ -22,8 +22,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw one small stream; a thin line leads from each timestamp to its item's place in the stream.
 
     target: key `names` (of the classes, as "class 0", "class 1", …).
-    data: columns `position`, `class`, `timestamp`, `alpha`, `beta` of one stream, as measured by
-        `timestamps`.
+    data: columns `position`, `class`, `timestamp`, `alpha`, `beta` of one stream, as measured by `timestamps`.
     """
     classes = data["class"].max() + 1
     colours = class_colours(classes)

@@ -17,14 +17,12 @@ RENDERER = {"draws": "figure", "needs": ["metrics"]}
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw the mean over seeds (`desiderata`, Figures 16 and 17).
-
-    A line parts the tasks that a model has seen, to its left, from those it has not.
+    """Draw the mean over seeds (`desiderata`, Figures 16 and 17); left of a line stand the tasks already learnt.
 
     target: keys `metrics` (a list of one) and `names` (of the data set, of `time`, the tasks learnt, of `task`, the
         task tested, and of the metric).
-    data: columns `dataset`, `seed`, `metric`, `time`, `task` (both from 1), `value` (shares of the largest of a model)
-        of one configuration, as measured by `learning`.
+    data: columns `dataset`, `seed`, `metric`, `time`, `task` (both from 1), `value` (shares of the row's largest) of
+        one configuration, as measured by `learning`.
     """
     (dataset,) = data["dataset"].unique()
     (metric,) = target["metrics"]

@@ -1,4 +1,4 @@
-"""Decides claims: the estimate behind each part, with its interval, and what follows for the claim."""
+"""Decides claims: estimates each part with its interval, and draws the verdict."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Estimate(NamedTuple):
         return self.effect - half, self.effect + half
 
     def below(self, bound: float) -> float:
-        """One-sided p of the hypothesis that the effect is at least `bound`: small where it is clearly below."""
+        """One-sided p of the hypothesis that the effect is at least `bound`: small if it is clearly below."""
         if np.isinf(bound):
             return 0.0 if bound > 0 else 1.0
         if self.se == 0:
@@ -55,9 +55,9 @@ class Estimate(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Decided:
-    """A part with its verdict. `low` and `high` bound the 95 % interval of `effect`, both ratios where the claim's are.
+    """A part with its verdict. `low` and `high` bound the 95 % interval of `effect`; all are ratios if the claim's are.
 
-    weakness: one-sided p of the part, the larger the less it is supported; NaN where there is no estimate.
+    weakness: one-sided p of the part, the larger the less supported; NaN without an estimate.
     """
 
     part: Part
@@ -71,7 +71,7 @@ class Decided:
 
 
 class ClaimVerdict(NamedTuple):
-    """A claim's verdict, the part that it is shown by (None where it has no part at this scale), and all parts."""
+    """A claim's verdict, the part to show for it (None if it has none at this scale), and all parts."""
 
     verdict: str
     reason: str
@@ -82,9 +82,9 @@ class ClaimVerdict(NamedTuple):
 def sample(frame: pd.DataFrame, side: Side) -> pd.Series:
     """The values of one side by seed.
 
-    A run that diverged, whose metrics are ∞, is worse than any that did not: −∞ where more is better.
+    A run that diverged, whose metrics are ∞, is worse than any other: −∞ if larger is better.
 
-    Raises `Obstacle` where memory did not suffice, and where nothing was measured or nothing that is defined.
+    Raises `Obstacle` if memory did not suffice, if nothing was measured, and if no value is defined.
     """
     rows = frame
     for key, level in side.levels.items():
@@ -108,7 +108,7 @@ def sample(frame: pd.DataFrame, side: Side) -> pd.Series:
     return values
 
 
-def _one(values: pd.Series) -> Estimate:
+def _mean(values: pd.Series) -> Estimate:
     """The mean of a sample."""
     n = len(values)
     if np.isinf(values).any():
@@ -118,7 +118,7 @@ def _one(values: pd.Series) -> Estimate:
 
 def _welch(first: pd.Series, second: pd.Series) -> Estimate:
     """The difference of the means of two independent samples (Welch 1947)."""
-    one, other = _one(first), _one(second)
+    one, other = _mean(first), _mean(second)
     effect, n = one.effect - other.effect, min(one.n, other.n)
     variance = one.se**2 + other.se**2
     if not variance > 0:
@@ -128,15 +128,16 @@ def _welch(first: pd.Series, second: pd.Series) -> Estimate:
 
 
 def _compared(part: Part, samples: Sequence[pd.Series]) -> Estimate:
-    """The mean of one sample, or the difference of two; paired over common seeds where the streams are the same."""
+    """The mean of one sample, or the difference of two; paired over common seeds if the streams are the same."""
     if len(samples) == 1:
-        return _one(samples[0])
+        return _mean(samples[0])
     first, second = samples
-    both = first.index.intersection(second.index)
-    failed = [np.isinf(each).any() for each in samples]
-    if all(failed):
+    diverged = [np.isinf(each).any() for each in samples]
+    if all(diverged):
         raise Obstacle("both diverged")
-    return _one((first - second)[both]) if part.paired and not any(failed) else _welch(first, second)
+    if part.paired and not any(diverged):
+        return _mean((first - second)[first.index.intersection(second.index)])
+    return _welch(first, second)
 
 
 def _trend(part: Part, frames: Mapping[str, pd.DataFrame], along: str) -> Estimate:
@@ -154,13 +155,13 @@ def _trend(part: Part, frames: Mapping[str, pd.DataFrame], along: str) -> Estima
     if np.isinf(values).any(axis=None):
         raise Obstacle("diverged")
     steps = np.arange(len(sides)) - (len(sides) - 1) / 2
-    return _one(values @ steps / (steps @ steps))
+    return _mean(values @ steps / (steps @ steps))
 
 
 def estimate(claim: Claim, part: Part, frames: Mapping[str, pd.DataFrame]) -> Estimate:
-    """The effect that a claim's test is on: of the first side minus the other or the number, of a ratio its logarithm.
+    """The effect that a claim's test is on: first side minus the other or the number; of a ratio, its logarithm.
 
-    Raises `Obstacle` where there is none.
+    Raises `Obstacle` if there is none.
     """
     if not all(side.runs for side in part.sides):
         raise Obstacle("not run at this scale")
@@ -181,7 +182,7 @@ def estimate(claim: Claim, part: Part, frames: Mapping[str, pd.DataFrame]) -> Es
 
 
 def _bounds(spec: Mapping) -> tuple[float, float]:
-    """Between which two numbers the effect must lie; one on the bound itself is within, but not above or below."""
+    """The two numbers between which the effect must lie; at a bound, `within` holds, but not `above` or `below`."""
     ratio = spec.get("ratio", False)
     by = np.log(spec.get("by", 1)) if ratio else spec.get("by", 0)
     margin = np.log(spec["margin"]) if ratio and "margin" in spec else spec.get("margin", 0)
@@ -193,18 +194,17 @@ def _bounds(spec: Mapping) -> tuple[float, float]:
 
 
 def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], standins: Mapping[str, Mapping[str, str]]) -> ClaimVerdict:
-    """The verdict on one claim, that all of its parts hold.
+    """The verdict on one claim, which holds if all of its parts hold.
 
-    A part is supported where the 95 % interval of its effect lies where the claim says (of `within`: two one-sided
-    tests), and the claim where all parts are. That needs no correction for their number: if any part is false, all are
-    found supported with a probability of at most 2.5 % (the intersection-union test, Berger 1982). One false part
-    contradicts the claim, though, so that many chances to err add up there: a part is contradicted where its effect
-    lies elsewhere by a one-sided test at 2.5 %, its p adjusted over the claim's parts by Holm's method. With one part
-    that says: where the interval lies wholly elsewhere. Nothing is corrected over claims, each of which is a question
-    of its own.
+    A part is supported if the 95 % interval of its effect lies in the claimed range (`within`: two one-sided tests);
+    the claim, if all parts are. This needs no correction for their number: if any part is false, all are found
+    supported with a probability of at most 2.5 % (intersection-union test, Berger 1982). One false part contradicts
+    the claim, however, so errors add up there: a part is contradicted if a one-sided test at 2.5 %, its p adjusted over
+    the claim's parts by Holm's method, puts its effect elsewhere; with one part, if the interval lies wholly elsewhere.
+    Nothing is corrected over claims, as each is a question of its own.
 
-    frames: what was measured, by target. standins: what stands in for which data set, by target (as `Notes.standins`);
-        a part on such data keeps its effect and interval, but is not comparable.
+    frames: measured values, by target. standins: by target, its `Notes.standins`; a part on stand-in data keeps its
+        effect and interval, but is not comparable.
     """
     low, high = _bounds(claim.spec)
     estimates, obstacles = [], []
@@ -214,8 +214,8 @@ def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], standins: Mapping[s
         except Obstacle as obstacle:
             found, why = None, str(obstacle)
         else:
-            fake = sorted({side.dataset for side in part.sides if side.dataset in standins.get(side.target, {})})
-            why = f"stand-in data: {', '.join(fake)}" if fake else ""
+            datasets = sorted({side.dataset for side in part.sides if side.dataset in standins.get(side.target, {})})
+            why = f"stand-in data: {', '.join(datasets)}" if datasets else ""
         estimates.append(found)
         obstacles.append(why)
     known = [found is not None and not why and found.n > 1 for found, why in zip(estimates, obstacles)]
@@ -247,18 +247,18 @@ def _decided(claim: Claim, part: Part, found: Estimate | None, why: str, p: floa
 
 
 def _verdict(parts: list[Decided]) -> ClaimVerdict:
-    """The claim's verdict: any part contradicted, else any undecided, else any not comparable, else supported.
+    """The claim's verdict: contradicted, undecided or not comparable if any part is, in this order, else supported.
 
-    It is shown by the least supported of the parts that have it.
+    The part to show is the least supported one with that verdict.
     """
     if not parts:
         return ClaimVerdict(NOT_COMPARABLE, "not run at this scale", None, [])
     verdict = next(
         v for v in (CONTRADICTED, UNDECIDED, NOT_COMPARABLE, SUPPORTED) if any(p.verdict == v for p in parts)
     )
-    having = [part for part in parts if part.verdict == verdict]
-    shown = max(having, key=lambda part: -1 if np.isnan(part.weakness) else part.weakness)
-    why = list(dict.fromkeys(part.reason for part in having if part.reason))
+    deciding = [part for part in parts if part.verdict == verdict]
+    shown = max(deciding, key=lambda part: -1 if np.isnan(part.weakness) else part.weakness)
+    why = list(dict.fromkeys(part.reason for part in deciding if part.reason))
     if verdict == UNDECIDED:
         why = [shown.reason]
     if len(parts) > 1:

@@ -64,7 +64,7 @@ def test_by_hand_with_scarce_classes_and_the_masks_of_tasks(data):
     tests.take(1, learner)
     memory = tests.result(0)["tasks"]["memory"]
     assert memory["total"] == learner.memory.counts[0].tolist()
-    competing = [told.may_hold[0, j].tolist() for j in (0, 1)]
+    competing = [told.task_classes[0, j].tolist() for j in (0, 1)]
     right = [sum(y == (3 if may[3] else 0) for y in kept) for kept, may in zip(kept_labels(learner.memory), competing)]
     assert memory["correct"] == [right[:1], right]
     assert memory["correct"][1][1] == memory["total"][1] < learner.memory.size

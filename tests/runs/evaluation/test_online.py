@@ -13,7 +13,7 @@ from clpapers.runs.learners.multi_task import MultiTask
 from clpapers.runs.learners.single import Single
 
 
-@pytest.mark.parametrize("learner", [name for name, m in METHODS.items() if m.looks and not m.answers_first])
+@pytest.mark.parametrize("learner", [name for name, m in METHODS.items() if m.uses_batch and not m.answers_first])
 def test_nothing_is_said_online_by_who_says_nothing(learner, data, streams):
     for result in loop.train(cell(learner, OPTIONS[learner], "mlp", batch=1), data, streams, CPU):
         assert result["online"] == {"correct": None, "loss": None}

@@ -9,9 +9,9 @@ from tiny import CHUNKS, CPU, DOMAINS, OPTIONS, SPLIT, cell, setting, split
 
 from clpapers.metrics import learning, lifelong
 from clpapers.runs import loop
-from clpapers.runs.course import CourseError
 from clpapers.runs.learners.multi_task import MultiTask
 from clpapers.runs.learners.single import Single
+from clpapers.runs.scenario import ScenarioError
 from clpapers.streams import orders
 from clpapers.streams.chunks import chunks_of_classes, overlapping_classes
 
@@ -229,7 +229,7 @@ def test_each_occurrence_of_a_class_has_weights_of_its_own(data):
     """Those of a task stay as they were drawn until it begins, and once it is over."""
     spec = cell("single", {}, "mlp", order=OVERLAPPING, oracle=CHUNKS, train="oracle")
     way = Way(spec, data, [orders.make(OVERLAPPING, data.train_y, 0)])
-    class_of = way.courses[0].class_of_output
+    class_of = way.scenarios[0].class_of_output
     assert len(set(class_of)) < len(class_of) == way.setting.classes == 6
     seen = [[p.detach().clone() for p in list(way.ordinary().parameters())[-2:]]]  # the head's weights and biases
     edges = [*np.flatnonzero(way.changes), len(way.changes)]
@@ -247,7 +247,7 @@ def test_labels_are_the_outputs_of_the_items_own_tasks(data):
     spec = cell("single", {}, "mlp", order=OVERLAPPING, oracle=CHUNKS, train="oracle")
     for seed in range(4):
         stream = orders.make(OVERLAPPING, data.train_y, seed)
-        gone = Way(spec, data, [stream]).courses[0]
+        gone = Way(spec, data, [stream]).scenarios[0]
         np.testing.assert_array_equal(gone.class_of_output[gone.labels], data.train_y[stream.indices])
         np.testing.assert_array_equal(gone.labels // 2, stream.chunk)
         np.testing.assert_array_equal(gone.class_of_output[gone.test_labels], data.test_y[gone.test_items])
@@ -271,7 +271,7 @@ def test_two_epochs_are_twice_the_steps_of_each_task(data):
 def test_a_task_without_a_test_item_is_refused(data):
     gone = chunks_of_classes(SPLIT, 4, 3)[data.test_y] == 0
     without = dataclasses.replace(data, test_x=data.test_x[gone], test_y=data.test_y[gone])
-    with pytest.raises(CourseError, match=r"^evaluation.test: seed 3 has no item for its task 2; raise it$"):
+    with pytest.raises(ScenarioError, match=r"^evaluation.test: seed 3 has no item for its task 2; raise it$"):
         run(without, SPLIT, seeds=[3])
 
 

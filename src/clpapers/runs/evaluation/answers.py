@@ -1,4 +1,4 @@
-"""What a learner answers: whether it classifies items rightly, and how uncertain it is."""
+"""A learner's answers to test items: right or wrong, and how uncertain."""
 
 import collections
 import math
@@ -7,21 +7,21 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 
-from clpapers.runs.course import Course
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
+from clpapers.runs.scenario import Scenario
 
-BATCH = 500  # images of up to 64 × 64 in colour; of larger ones as many as have as many values
+BATCH = 500  # images of up to 64 × 64 in colour; fewer of larger ones, of as many values
 VALUES = BATCH * 3 * 64 * 64
 
 
-def whole_test(courses: Sequence[Course], device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The whole test of S courses: items, labels and tasks, int64 [S, N]; through each pixel permutation in turn."""
-    m, repeats = len(courses[0].test_items), courses[0].repeats()
+def whole_test(scenarios: Sequence[Scenario], device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Items, labels and tasks of the test of S scenarios, int64 [S, N]: all items, once for each pixel permutation."""
+    m, repeats = len(scenarios[0].test_items), scenarios[0].repeats()
     domain = np.arange(repeats).repeat(m)
-    items = np.tile([c.test_items for c in courses], repeats) + domain * m
-    labels = np.tile([c.test_labels for c in courses], repeats)
-    tasks = np.stack([domain if repeats > 1 else c.tasks.test for c in courses])
+    items = np.tile([c.test_items for c in scenarios], repeats) + domain * m
+    labels = np.tile([c.test_labels for c in scenarios], repeats)
+    tasks = np.stack([domain if repeats > 1 else c.tasks.test for c in scenarios])
     return tuple(torch.from_numpy(each).to(device) for each in (items, labels, tasks))
 
 
@@ -36,10 +36,10 @@ def classified(
     *,
     confidence: bool = False,
 ) -> dict[str, np.ndarray]:
-    """Whether each seed's items are classified rightly, inside `learner.evaluation()`.
+    """Whether each seed's items are classified correctly, inside `learner.evaluation()`.
 
     items, labels, tasks: [S, N]. masks: bool [S, N, K], the classes that compete for each item, or None for all.
-    Returns bool [S, N] for each mask; with `confidence` also float [S, N], how sure the learner is where all compete.
+    Returns bool [S, N] for each mask; with `confidence` also the learner's, float [S, N], with all classes competing.
     """
     found: dict[str, list[torch.Tensor]] = collections.defaultdict(list)
     for now in _batches(images, items.shape[1]):
@@ -65,5 +65,5 @@ def _batches(images: Images, count: int) -> Iterator[slice]:
 
 
 def number(value: float) -> float | None:
-    """As results hold it: six significant digits; None for what JSON has no number for."""
+    """A number as results hold it: six significant digits; None where it is not finite."""
     return float(f"{value:.6g}") if math.isfinite(value) else None

@@ -1,41 +1,40 @@
-"""Tests along the stream: how right the learner is after every n items, and whether it knows what it has not seen."""
+"""Tests along the stream: accuracy after every n items, and detection of classes not yet seen."""
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from clpapers.runs.course import Course
 from clpapers.runs.evaluation.answers import classified, number, whole_test
 from clpapers.runs.evaluation.protocol import Evaluator
-from clpapers.runs.holdings import learner_bytes
+from clpapers.runs.footprint import learner_bytes
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
+from clpapers.runs.scenario import Scenario
 
 
 class Events(Evaluator):
     """The testing events of S seeds (`streaming`, section 2.1), each of the whole test split, all outputs competing.
 
-    They are due after the steps that complete `every` items more, and after the last. The learner does not know when.
-    images: the test items.
+    One is due after each step that completes another `every` items, and after the last. images: the test items.
     """
 
-    def __init__(self, every: int, courses: Sequence[Course], images: Images):
-        ends = courses[0].ends
+    def __init__(self, every: int, scenarios: Sequence[Scenario], images: Images):
+        ends = scenarios[0].ends
         due = np.flatnonzero(np.diff(ends // every, prepend=0))
         super().__init__({int(t): int(ends[t]) for t in (*due, len(ends) - 1)})  # step → items seen after it
         self.images = images
-        self.items, self.labels, self.tasks = whole_test(courses, images.pixels.device)
+        self.items, self.labels, self.tasks = whole_test(scenarios, images.pixels.device)
         self.truth = self.labels.cpu().numpy()
-        self.first = np.full((len(courses), courses[0].outputs), np.iinfo(int).max)  # where each class first comes
-        for mine, c in zip(self.first, courses):
+        self.first = np.full((len(scenarios), scenarios[0].outputs), np.iinfo(int).max)  # first position of each class
+        for mine, c in zip(self.first, scenarios):
             present, position = np.unique(c.labels, return_index=True)
             mine[present] = position
 
     def test(self, t: int, learner: Learner) -> tuple[np.ndarray, np.ndarray, list[float], list[dict[str, int]]]:
         """Classes seen, bool [S, K], items right, int64 [S, K], and each seed's area (`auroc`) and bytes."""
-        asked = (self.items, self.labels, self.tasks)
-        right, confidence = classified(learner, self.images, *asked, {"none": None}, confidence=True).values()
+        items = (self.items, self.labels, self.tasks)
+        right, confidence = classified(learner, self.images, *items, {"none": None}, confidence=True).values()
         seen = self.first < self.steps[t]
         known = np.take_along_axis(seen, self.truth, axis=1)
         correct = np.stack([self._per_class(y[mine]) for y, mine in zip(self.truth, right)])
@@ -46,10 +45,10 @@ class Events(Evaluator):
         return np.bincount(labels, minlength=self.first.shape[1])
 
     def result(self, s: int) -> dict:
-        """As `events`, event by event: items seen, test items right per class, which classes came.
+        """In `events`, event by event: items seen, test items right per class, and the classes seen.
 
-        `unknown_auroc` is how well the learner's confidence tells test items of classes that came from those of
-        classes that did not (`auroc`); null where there are none of either. `learner_bytes` is what it holds.
+        `unknown_auroc` measures how well the learner's confidence separates test items of classes seen from the others
+        (`auroc`); null where either are missing. `learner_bytes` is the footprint.
         """
         seen, correct, areas, held = ([each[s] for each in column] for column in zip(*self.taken))
         return {
@@ -65,10 +64,10 @@ class Events(Evaluator):
 
 
 def auroc(positive: np.ndarray, negative: np.ndarray) -> float:
-    """The area under the ROC curve: the chance that a random positive lies above a random negative; a tie is half.
+    """The area under the ROC curve: how often a random positive lies above a random negative; ties count half.
 
-    positive, negative: float [P] and [N]. The statistic of Mann & Whitney (1947) over P·N; NaN where P or N is 0, and
-    where a value is NaN.
+    positive, negative: float [P] and [N]. The statistic of Mann & Whitney (1947) over P·N; NaN where P or N is 0 or a
+    value is NaN.
     """
     from scipy.stats import mannwhitneyu  # here, since most runs have no such test, and it takes a second
 

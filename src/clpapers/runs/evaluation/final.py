@@ -6,29 +6,29 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.course import Course, views
 from clpapers.runs.evaluation.answers import classified, whole_test
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
+from clpapers.runs.scenario import Scenario, restrictions_at_test
 
 
 class FinalTest(Evaluator):
-    """The test split after the last step, under each of the restrictions that a cell is evaluated under (`views`).
+    """The test split after the last step, under each restriction that a cell is evaluated under.
 
-    images: the test items.
+    These are `scenario.restrictions_at_test`. images: the test items.
     """
 
-    def __init__(self, cell: dict, courses: Sequence[Course], images: Images):
-        steps = len(courses[0].ends)
+    def __init__(self, cell: dict, scenarios: Sequence[Scenario], images: Images):
+        steps = len(scenarios[0].ends)
         super().__init__({steps - 1: steps})
-        self.cell, self.courses, self.images = cell, courses, images
+        self.cell, self.scenarios, self.images = cell, scenarios, images
 
     def test(self, t: int, learner: Learner) -> list[dict]:
-        """Of each seed `{view: {"correct", "total", "chance"}}`."""
-        items, labels, tasks = whole_test(self.courses, self.images.pixels.device)
-        truth, outputs = labels.cpu().numpy(), self.courses[0].outputs
-        given = [views(self.cell, c) for c in self.courses]
+        """For each seed `{restriction: {"correct", "total", "chance"}}`."""
+        items, labels, tasks = whole_test(self.scenarios, self.images.pixels.device)
+        truth, outputs = labels.cpu().numpy(), self.scenarios[0].outputs
+        given = [restrictions_at_test(self.cell, c) for c in self.scenarios]
         masks = {
             view: None if mask is None else torch.from_numpy(np.stack([g[view] for g in given])).to(labels.device)
             for view, mask in given[0].items()
@@ -47,12 +47,12 @@ class FinalTest(Evaluator):
         ]
 
     def result(self, s: int) -> dict:
-        """As `test`: under each restriction items right and in total, by class, and the expected share of a guess."""
+        """In `test`, under each restriction: items right and in total, by class, and the chance level."""
         return {"test": self.taken[0][s]}
 
 
 def test_items(count: int, wanted: int | None) -> np.ndarray:
-    """The test items to evaluate on, ascending: all, or one uniform subset that is the same for every run."""
+    """The test items to evaluate, ascending: all, or a uniform subset that is the same for every run."""
     if wanted is None or wanted >= count:
         return np.arange(count)
     return np.sort(generator(0, "test subset").permutation(count)[:wanted])

@@ -1,4 +1,4 @@
-"""The tests on episodic memories: how right each task's memory is after each task (`agem`, appendix D.2)."""
+"""The tests on episodic memories: accuracy on each task's memory after each task (`agem`, appendix D.2)."""
 
 from collections.abc import Mapping
 
@@ -12,9 +12,9 @@ from clpapers.runs.memories.episodic import EpisodicMemory
 
 
 class MemoryAccuracy(Evaluator):
-    """What became of the items that S memories hold of each task, tested after that task and each later one.
+    """Accuracy on the items that S memories hold of each task, after that task and each later one.
 
-    Only a task's classes compete, as in the tests of its test items. steps: each task's last step → the task.
+    Only the task's classes compete, as for its test items. steps: each task's last step → the task.
     """
 
     def __init__(self, memory: EpisodicMemory, steps: Mapping[int, int]):
@@ -22,16 +22,16 @@ class MemoryAccuracy(Evaluator):
         self.memory = memory
 
     def test(self, t: int, learner: Learner) -> np.ndarray:
-        """Of the tasks so far, items right: int64 [S, tasks so far]."""
+        """Items right of each task so far: int64 [S, tasks so far]."""
         memory, setting, done = self.memory, self.memory.setting, self.steps[t] + 1
         items, labels = (each[:, :done].flatten(1) for each in (memory.items, memory.labels))
         task = torch.arange(done, device=items.device).repeat_interleave(memory.size)
-        masks = {"task": setting.may_hold[:, task]}
+        masks = {"task": setting.task_classes[:, task]}
         right = classified(learner, setting.images, items, labels, task.expand_as(items), masks)["task"]
         held = memory.valid[:, :done].cpu().numpy()
         return (right.reshape(held.shape) & held).sum(axis=2)
 
     def result(self, s: int) -> dict:
-        """In `tasks`, under `memory`: the items of each task, and after each task those right."""
+        """In `tasks`, under `memory`: the items of each task, and the number right after each task."""
         correct = [right[s].tolist() for right in self.taken]
         return {"tasks": {"memory": {"total": self.memory.counts[s].tolist(), "correct": correct}}}

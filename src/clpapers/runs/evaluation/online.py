@@ -1,4 +1,4 @@
-"""What the learner says of each stream batch before it learns it."""
+"""Predictions of each stream batch before it is learnt."""
 
 import numpy as np
 import torch
@@ -9,9 +9,9 @@ BLOCK = 100  # steps
 
 
 class Online:
-    """What the nets said of each stream batch before they learnt it, or their losses alone.
+    """The nets' predictions and losses on each stream batch before they learn it, or their losses alone.
 
-    A step only notes it; the notes are worked through a block of steps at a time.
+    A step only notes them; notes are reduced a block of steps at a time.
     """
 
     def __init__(self, labels: torch.Tensor, ends: np.ndarray):
@@ -21,14 +21,14 @@ class Online:
         self.predicted: list[torch.Tensor] = []  # a block each: classes [S, items]
 
     def take(self, loss: torch.Tensor | None, logits: torch.Tensor | None = None) -> None:
-        """Note a step: no loss where nothing was trained, no logits where it did not look at the stream batch."""
+        """Note a step; None for the loss of a step without training, and for logits of no prediction."""
         if loss is not None:
             self.notes.append((loss.detach(), None if logits is None else logits.detach()))
         if len(self.notes) == BLOCK:
             self.reduce()
 
     def reduce(self) -> None:
-        """Work the notes through."""
+        """Reduce the notes to losses and predicted classes."""
         if self.notes:
             losses, logits = zip(*self.notes)
             self.losses.append(torch.stack(losses, dim=1))
@@ -48,7 +48,7 @@ class Online:
         }
 
     def diverged(self, s: int) -> int | None:
-        """The first step at which the loss of the stack's seed number s was no finite number; None if there is none."""
+        """The first step at which the loss of the stack's seed number s was not finite; None if there is none."""
         self.reduce()
         if not self.losses:
             return None

@@ -1,4 +1,4 @@
-"""The stream's own items, asked for again: how much of its past the learner retains."""
+"""Tests on the stream's own items: how much of its past the learner retains."""
 
 import base64
 
@@ -12,10 +12,10 @@ from clpapers.runs.learner import Learner, Setting
 
 
 class Probes(Evaluator):
-    """The stream items whose retention is followed, a uniform sample a seed, and what became of them.
+    """Accuracy along the stream on probes, a uniform sample of each seed's stream items.
 
-    At each of `points` equally spaced moments the probes seen so far are classified; their share that is right
-    estimates the information retention (Cai et al. 2021), accuracy over all of the stream's past.
+    At each of `points` equally spaced moments the probes seen so far are classified; their accuracy estimates the
+    information retention (Cai et al. 2021), accuracy over all of the stream's past.
     """
 
     def __init__(self, evaluation: dict, setting: Setting):
@@ -34,7 +34,7 @@ class Probes(Evaluator):
         return classified(learner, setting.images, *seen, {"none": None})["none"]
 
     def result(self, s: int) -> dict:
-        """As `probes`: positions in the stream, times (items seen), and for each base64 of packed bits, 1 for right."""
+        """In `probes`: positions in the stream, times (items seen), and base64 of packed bits, 1 for right."""
         packed = []
         for time, right in zip(self.steps.values(), self.taken):
             seen = right[s, : int((self.positions[s] < time).sum())]

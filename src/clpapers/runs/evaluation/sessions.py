@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Sequence
 
 from clpapers.runs.clock import Clock
-from clpapers.runs.course import Course
 from clpapers.runs.evaluation.events import Events
 from clpapers.runs.evaluation.final import FinalTest
 from clpapers.runs.evaluation.memory import MemoryAccuracy
@@ -14,41 +13,44 @@ from clpapers.runs.evaluation.tasks import LearningCurves, TaskAccuracy, TaskIte
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
 from clpapers.runs.memories.episodic import EpisodicMemory
+from clpapers.runs.scenario import Scenario
 
 
 class Evaluation:
     """The evaluators that a cell asks for.
 
-    Those in one of the `sessions` answer from one preparation of the learner (`Learner.prepare`), where they are due at
-    the same moment; a learner that draws nets for a test draws them anew in the next session.
+    Evaluators of one of the `sessions` that are due together share one preparation of the learner (`Learner.prepare`);
+    a learner that draws nets for a test draws new ones for the next session.
 
     Parameters
     ----------
     images: the test items.
-    taken: what the tests found so far, by the evaluators' names; filled as the run goes on.
+    taken: the findings so far, by the evaluators' names; filled as the run goes on.
     """
 
-    def __init__(self, cell: dict, courses: Sequence[Course], learner: Learner, images: Images, taken: dict[str, list]):
-        asked, self.learner = cell["evaluation"], learner
+    def __init__(
+        self, cell: dict, scenarios: Sequence[Scenario], learner: Learner, images: Images, taken: dict[str, list]
+    ):
+        wanted, self.learner = cell["evaluation"], learner
         self.sessions: list[list[Evaluator]] = []
-        if "shots" in asked:
-            tasks = TaskItems(cell, courses, images)
+        if "shots" in wanted:
+            tasks = TaskItems(cell, scenarios, images)
             accuracy = TaskAccuracy(tasks)
-            self.sessions.append([accuracy, LearningCurves(asked["shots"], tasks)])
+            self.sessions.append([accuracy, LearningCurves(wanted["shots"], tasks)])
             if hasattr(learner, "uncertainty"):
                 self.sessions[-1].append(TaskUncertainty(tasks))
             memory = getattr(learner, "memory", None)
             if isinstance(memory, EpisodicMemory) and cell["oracle"]["name"] == "chunks":
                 self.sessions[-1].append(MemoryAccuracy(memory, accuracy.steps))
-        if "every" in asked:
-            self.sessions.append([Events(asked["every"], courses, images)])
-        self.sessions.append([Probes(asked, learner.setting), FinalTest(cell, courses, images)])
+        if "every" in wanted:
+            self.sessions.append([Events(wanted["every"], scenarios, images)])
+        self.sessions.append([Probes(wanted, learner.setting), FinalTest(cell, scenarios, images)])
         self.evaluators = list(itertools.chain.from_iterable(self.sessions))
         for evaluator in self.evaluators:
             evaluator.taken = taken.setdefault(type(evaluator).__name__, [])
 
     def take(self, t: int, clock: Clock, *, before: bool = False) -> None:
-        """Take all tests that are due after step t, or `before` it. What the learner trains for them is training."""
+        """Take all tests that are due after step t, or `before` it. Preparations for them count as training time."""
         for session in self.sessions:
             due = [evaluator for evaluator in session if evaluator.before == before and evaluator.due(t)]
             if due:
@@ -58,7 +60,7 @@ class Evaluation:
                         evaluator.take(t, self.learner)
 
     def result(self, s: int) -> dict[str, dict]:
-        """What all evaluators have to say of the stack's seed number s."""
+        """The entries of all evaluators in the result of the stack's seed number s."""
         found: dict[str, dict] = {}
         for evaluator in self.evaluators:
             for key, value in evaluator.result(s).items():

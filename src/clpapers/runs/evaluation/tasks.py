@@ -1,69 +1,69 @@
-"""Every task's test: how right each is after each task, and how fast a new one is learnt (`agem`, section 3)."""
+"""Tests by task: accuracy on each task after each, and how fast a new task is learnt (`agem`, section 3)."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import torch
 
-from clpapers.runs.course import Course, CourseError, chunk_tasks
 from clpapers.runs.evaluation.answers import classified, number, uncertainties
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
+from clpapers.runs.scenario import Scenario, ScenarioError, chunk_tasks
 
 
 class TaskItems:
     """The test items of T tasks, the chunks of the stream, for S seeds. In a stream of cycles tasks recur.
 
-    A task's test items are those of its classes, and where chunks are pixel permutations, as it permutes them.
+    A task's test items are those of its classes, through its pixel permutation where it has one.
 
     images: the test items. chunk: int64 [steps], the chunk of each step. task: int64 [chunks], the task of each chunk.
-    may_hold: bool [S, T, K], the classes of each task.
+    task_classes: bool [S, T, K], the classes of each task.
 
-    Raises CourseError for a task without a test item: there is no accuracy on it.
+    Raises ScenarioError for a task without a test item.
     """
 
-    def __init__(self, cell: dict, courses: Sequence[Course], images: Images):
-        told = [chunk_tasks(cell, c) for c in courses]
-        self.images, device, self.count = images, images.pixels.device, told[0].tasks
-        last = courses[0].ends - 1  # of each step
-        self.chunk = courses[0].stream.chunk[last]
-        self.task = told[0].train[last[np.diff(self.chunk, append=-1) != 0]]
-        self.class_of_output = [c.class_of_output for c in courses]
-        self.may_hold = np.stack([said.may_hold for said in told])
+    def __init__(self, cell: dict, scenarios: Sequence[Scenario], images: Images):
+        tasks = [chunk_tasks(cell, c) for c in scenarios]
+        self.images, device, self.count = images, images.pixels.device, tasks[0].tasks
+        last = scenarios[0].ends - 1  # of each step
+        self.chunk = scenarios[0].stream.chunk[last]
+        self.task = tasks[0].train[last[np.diff(self.chunk, append=-1) != 0]]
+        self.class_of_output = [c.class_of_output for c in scenarios]
+        self.task_classes = np.stack([each.task_classes for each in tasks])
         self.labels, self.items, self.valid = [], [], []
         for j in range(self.count):
-            mine = [np.flatnonzero(held[j, c.test_labels]) for c, held in zip(courses, self.may_hold)]
-            for c, found in zip(courses, mine):
+            mine = [np.flatnonzero(held[j, c.test_labels]) for c, held in zip(scenarios, self.task_classes)]
+            for c, found in zip(scenarios, mine):
                 if not len(found):
-                    raise CourseError(f"evaluation.test: seed {c.seed} has no item for its task {j + 1}; raise it")
+                    raise ScenarioError(f"evaluation.test: seed {c.seed} has no item for its task {j + 1}; raise it")
             size = max(map(len, mine))
             padded = [np.resize(found, size) for found in mine]
-            items = np.stack([c.test_items[found] for c, found in zip(courses, padded)])
-            domain = j if len(courses[0].transforms) else 0
-            self.labels.append(np.stack([c.test_labels[found] for c, found in zip(courses, padded)]))
+            items = np.stack([c.test_items[found] for c, found in zip(scenarios, padded)])
+            domain = j if len(scenarios[0].transforms) else 0
+            self.labels.append(np.stack([c.test_labels[found] for c, found in zip(scenarios, padded)]))
             self.items.append(torch.from_numpy(items + domain * len(images.pixels)).to(device))
             self.valid.append(np.arange(size) < np.array([[len(found)] for found in mine]))
 
     def right(self, j: int, learner: Learner) -> dict[str, np.ndarray]:
-        """Of each seed and class how many items of task j are right, int64 [S, K].
+        """The number of items of task j that are right, for each seed and class: int64 [S, K].
 
         `correct` where only the task's classes compete, `open` where all do.
         """
         items, labels = self.items[j], torch.from_numpy(self.labels[j]).to(self.items[j].device)
-        mask = torch.from_numpy(self.may_hold[:, j]).to(items.device)[:, None].expand(-1, items.shape[1], -1)
+        mask = torch.from_numpy(self.task_classes[:, j]).to(items.device)[:, None].expand(-1, items.shape[1], -1)
         masks = {"correct": mask, "open": None}
         right = classified(learner, self.images, items, labels, torch.full_like(items, j), masks)
         return {view: self.per_class(j, found & self.valid[j]) for view, found in right.items()}
 
     def per_class(self, j: int, counted: np.ndarray) -> np.ndarray:
-        """How many of the counted items of task j, bool [S, m], each class has: int64 [S, K]."""
-        outputs = self.may_hold.shape[2]
+        """The number of items of each class among the `counted` [S, m] items of task j: int64 [S, K]."""
+        outputs = self.task_classes.shape[2]
         return np.stack([np.bincount(y[c], minlength=outputs) for y, c in zip(self.labels[j], counted)])
 
     def classes(self, s: int) -> list[np.ndarray]:
         """The outputs of each task, of seed number s."""
-        return [np.flatnonzero(held) for held in self.may_hold[s]]
+        return [np.flatnonzero(held) for held in self.task_classes[s]]
 
 
 class TaskAccuracy(Evaluator):
@@ -79,9 +79,9 @@ class TaskAccuracy(Evaluator):
         return [self.tasks.right(j, learner) for j in range(self.tasks.count)]
 
     def result(self, s: int) -> dict:
-        """In `tasks`: the data set's classes in each task, their items, and how many were right.
+        """In `tasks`: the data set's classes of each task, their items, and the numbers right.
 
-        After each chunk k, of each task j: `correct[k][j]` and `open[k][j]`.
+        `correct[k][j]` and `open[k][j]` are those of task j after chunk k.
         """
         tasks, classes = self.tasks, self.tasks.classes(s)
         found = {
@@ -105,11 +105,11 @@ class LearningCurves(Evaluator):
         self.tasks = tasks
 
     def test(self, t: int, learner: Learner) -> np.ndarray:
-        """Items right of each class: int64 [S, K]."""
+        """The number right of each class: int64 [S, K]."""
         return self.tasks.right(self.tasks.task[self.steps[t]], learner)["correct"]
 
     def result(self, s: int) -> dict:
-        """In `tasks`, as `shots`: of each chunk, test by test, the items of its task that were right, by class."""
+        """In `tasks`, under `shots`: for each chunk, test by test, the items right of its task, by class."""
         classes, curves = self.tasks.classes(s), [[] for _ in self.tasks.task]
         for k, right in zip(self.steps.values(), self.taken):
             curves[k].append(right[s][classes[self.tasks.task[k]]].tolist())
@@ -117,10 +117,10 @@ class LearningCurves(Evaluator):
 
 
 class TaskUncertainty(TaskAccuracy):
-    """How uncertain a learner with a method `uncertainty` is of each task's test items after each chunk, in nats."""
+    """The `uncertainty` in nats, of a learner with that method, on each task's test items after each chunk."""
 
     def test(self, t: int, learner: Learner) -> list[np.ndarray]:
-        """Of each task the mean over its items, float [S]."""
+        """For each task the mean over its items, float [S]."""
         tasks = self.tasks
         found = (uncertainties(learner, tasks.images, items) for items in tasks.items)
         return [
@@ -128,5 +128,5 @@ class TaskUncertainty(TaskAccuracy):
         ]
 
     def result(self, s: int) -> dict:
-        """In `tasks`: after each chunk k, of each task j, `mutual_information[k][j]`, null where it is not finite."""
+        """In `tasks`: `mutual_information[k][j]`, of task j after chunk k, null where it is not finite."""
         return {"tasks": {"mutual_information": [[number(of_task[s]) for of_task in row] for row in self.taken]}}

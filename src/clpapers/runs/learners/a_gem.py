@@ -1,7 +1,5 @@
 """Averaged gradient episodic memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
@@ -12,7 +10,7 @@ from clpapers.runs.memories import uniform_draws
 
 DECLARATION = {
     "options": {"write": {"enum": ["uniform", "ring"], "examples": ["uniform"]}},
-    "looks_at": ["changes", "tasks", "competing"],
+    "uses": ["changes", "tasks", "competing"],
     "memory_of_classes": True,
     "tasks_once": True,
 }
@@ -21,13 +19,13 @@ DECLARATION = {
 class AGEM(Constrained):
     """A-GEM. Chaudhry et al. 2019 (`agem`), eqs. 10 and 11, algorithm 2.
 
-    memory: per task, read once the task is completed.  constraint: the loss on a replay batch of it, drawn without
-    replacement at each step from all tasks alike; on the whole of it while that is smaller.
+    memory: per task, read once the task is completed.  constraint: the loss on a replay batch of all such tasks, drawn
+    without replacement at each step, or on the whole memory while that is smaller.
 
     Parameters
     ----------
-    write: `uniform` draws what is kept from all items of a class, the paper's text; `ring` keeps the last, as the
-        authors' later scripts for MNIST and CIFAR do.
+    write: `uniform` samples all items of a class, as in the paper's text; `ring` keeps the last, as in the authors'
+        later scripts for MNIST and CIFAR.
     """
 
     passing = ("draws", "weight")
@@ -35,11 +33,11 @@ class AGEM(Constrained):
     def __init__(self, setting: Setting, *, write: str):
         super().__init__(setting, write)
         self.batch = setting.budget["replay_batch"]
-        self.filled = (~self.memory.valid).flatten(1).argsort(dim=1, stable=True)  # slots that hold items come first
+        self.filled = (~self.memory.valid).flatten(1).argsort(dim=1, stable=True)  # slots with items first
         self.rngs = [generator(seed, "reference") for seed in setting.seeds]
 
     def task_change(self, t: int) -> None:
-        """Draw the batches of the whole task, as slots [steps, S, k]."""
+        """Draw all batches of the task, as slots [steps, S, k]."""
         done, device = self.task[t], self.filled.device
         steps, size = int((self.task == done).sum()), min(self.batch, int(done) * self.memory.size)
         counts = self.memory.counts[:, :done].sum(axis=1)
@@ -59,5 +57,5 @@ class AGEM(Constrained):
 
 
 def closest(along: torch.Tensor, gram: torch.Tensor) -> torch.Tensor:
-    """v of the closest gradient that one constraint allows, eq. 11: -(g·g_ref)/(g_ref·g_ref), [S, 1]."""
+    """The multiplier of the closest gradient under one constraint, eq. 11: -(g·g_ref)/(g_ref·g_ref), [S, 1]."""
     return -along / gram.squeeze(2)

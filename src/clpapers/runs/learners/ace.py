@@ -1,7 +1,5 @@
 """Asymmetric cross-entropy."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.runs.learner import Observed, Replay, Setting
@@ -14,10 +12,9 @@ DECLARATION = {"options": {}}
 class ACE(Replay):
     """ER-ACE. Caccia et al. 2022, eq. 4: stream and replay batches have different losses.
 
-    memory: reservoir, written after the step.  replay: uniform, all classes compete; in the stream's loss only those
-    of the batch itself do, the paper's rule, so that new classes do not push the old ones' representations around. (The
-    authors' code also admits every class above the highest label seen, meant for the unseen; that is right only where
-    classes come in ascending order.)
+    memory: reservoir, written after the step.  replay: uniform, all classes compete. In the stream's loss only the
+    batch's own classes compete, so that new classes do not disturb old representations. (The authors' code also admits
+    every class above the highest label seen, as unseen; that holds only where classes come in ascending order.)
     """
 
     def __init__(self, setting: Setting):
@@ -36,6 +33,6 @@ class ACE(Replay):
 
     @staticmethod
     def present_only(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Logits [S, B, K] with -∞ for the classes absent from the seed's batch: they get no gradient."""
+        """Logits [S, B, K] with -∞ for the classes absent from the seed's batch, which get no gradient."""
         absent = torch.ones_like(logits[:, 0], dtype=torch.bool).scatter_(1, y, False)
         return logits.masked_fill(absent[:, None], -torch.inf)

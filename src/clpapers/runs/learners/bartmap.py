@@ -1,12 +1,10 @@
 """Biased ARTMAP."""
 
-from __future__ import annotations
-
 import torch
 
-from clpapers.runs.course import CourseError
 from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.runs.nearest import best_of_classes
+from clpapers.runs.scenario import ScenarioError
 
 DECLARATION = {
     "options": {
@@ -24,36 +22,36 @@ DECLARATION = {
     "grows": True,
 }
 
-BLOCK = 64  # nodes whose matches are computed at a time
-UNCOMMITTED = 3.5  # nodes are searched above this multiple of αM, which an uncommitted node would have: authors' code
+BLOCK = 64  # nodes whose matches are computed together
+UNCOMMITTED = 3.5  # the search covers nodes with T above this multiple of αM, an uncommitted node's: authors' code
 
 
 class BARTMAP(Learner):
     """Biased ARTMAP. Carpenter & Gaddam 2010, with fast learning (β = 1), as in its authors' code.
 
-    An input a in [0, 1]^M is complement coded, A = (a, 1 - a), |·| being the sum of elements. Node j has a weight w_j,
-    at first the input that made it, and a class. Nodes are searched by falling T_j = |A∧w_j| + (1-α)(M - |w_j|), the
-    earlier of equals first. A node is attended if its match, biased by e, is not below the vigilance ρ:
+    An input a in [0, 1]^M is complement coded, A = (a, 1 - a), |·| being the sum of elements. Node j has a class and a
+    weight w_j, initially the input that made it. Nodes are searched by descending T_j = |A∧w_j| + (1-α)(M - |w_j|),
+    the earlier of equals first. A node is attended if its match, biased by e, reaches the vigilance ρ:
 
         (|[w_j - λe]₊ ∧ [A - λe]₊| + γ) / (|[A - λe]₊| + γ) ≥ ρ.
 
-    If it has the right class, it learns: w_j ← A∧w_j, which is not biased. If not, match tracking lifts ρ to its match
-    + ε, and attention turns away from what matched: with x = A∧w_j, e_i ← (x_i - |x|/2M) / (1+λ) wherever
-    [x_i - λe_i]₊ - |x|/2M > e_i. If none is left, a new node gets w = A and the class. Each input starts with e = 0
-    and ρ = ρ̄, and is seen once. The class of the largest T answers.
+    If it has the right class, it learns, without bias: w_j ← A∧w_j. If not, match tracking raises ρ to its match + ε,
+    and attention shifts from matched features: with x = A∧w_j, e_i ← (x_i - |x|/2M) / (1+λ) wherever
+    [x_i - λe_i]₊ - |x|/2M > e_i. If no node is left, a new one gets w = A and the class. Each input starts with e = 0
+    and ρ = ρ̄, and is seen once. The class with the largest T is the answer.
 
-    It needs no net, and says nothing of a stream item before it learns it. T - M is computed from |[w_j - A]₊|, so that
-    α counts in single precision.
+    It needs no net, and does not predict stream items. T - M is computed from |[w_j - A]₊|, so that α counts in single
+    precision.
 
     Parameters
     ----------
-    bias: λ, how strongly attention is biased. 0 is fuzzy ARTMAP.
-    alpha: α, how far among nodes that contain the input the smaller one is preferred.
+    bias: λ, the strength of the attentional bias. 0 is fuzzy ARTMAP.
+    alpha: α, the preference for smaller nodes among those that contain the input.
     gamma: γ, which keeps the match of an input without attended features finite.
     epsilon: ε of match tracking.
     vigilance: the baseline ρ̄.
-    calibration: how many items of the stream, looked at before it is learnt, say the least and the greatest value of
-        each element, which are put at 0 and 1, and what is beyond them there too. 0: inputs are taken as they are.
+    calibration: the number of first stream items whose least and greatest value of each element map to 0 and 1; values
+        beyond are clamped. 0 leaves inputs unchanged.
     """
 
     def __init__(
@@ -74,7 +72,7 @@ class BARTMAP(Learner):
         self.w = torch.zeros(0, 2 * self.M, device=self.device, dtype=setting.images.dtype)  # [C, 2M]
         self.sizes = torch.zeros(0, device=self.device, dtype=torch.float64)  # [C], M - |w_j|
         self.labels = torch.zeros(0, device=self.device, dtype=torch.int64)  # [C]
-        self.edges = None  # the least and the greatest [M]
+        self.edges = None  # least and greatest values, [M] each
         if calibration:
             first = setting.images(setting.items[:, :calibration])[0].flatten(1)
             self.edges = first.amin(dim=0), first.amax(dim=0)
@@ -85,14 +83,14 @@ class BARTMAP(Learner):
         return Observed()
 
     def complement_coded(self, x: torch.Tensor) -> torch.Tensor:
-        """Inputs [1, B, …] → [B, 2M]. CourseError where they are not in [0, 1]."""
+        """Inputs [1, B, …] → [B, 2M]. ScenarioError where they are not in [0, 1]."""
         a = x[0].flatten(1)
         if self.edges:
             least, greatest = self.edges
             a = ((a - least) / (greatest - least).clamp(min=torch.finfo(a.dtype).tiny)).clamp(0, 1)
         low, high = (float(edge) for edge in a.aminmax())
         if not 0 <= low <= high <= 1:
-            raise CourseError(
+            raise ScenarioError(
                 f"learner bartmap: inputs from {low:.3g} to {high:.3g}, but it needs them in [0, 1]; take scaling unit "
                 "for images, non-negative features of length 1 otherwise"
             )
@@ -151,12 +149,12 @@ class BARTMAP(Learner):
         return best_of_classes(T, self.labels, self.classes)[None]
 
     def confidence(self, scores: torch.Tensor) -> torch.Tensor:
-        """The largest T as a share of its maximum M, which an input has that made a node."""
+        """The largest T as a share of its maximum M, reached by the input that made a node."""
         return scores.amax(dim=2) / self.M
 
     def needed_to_answer(self) -> object:
         return self.w, self.sizes
 
     def report(self, s: int) -> dict:
-        """`nodes`: how many there are of each class."""
+        """`nodes`: their number for each class."""
         return {"nodes": torch.bincount(self.labels, minlength=self.classes).tolist()}

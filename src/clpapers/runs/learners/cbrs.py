@@ -1,7 +1,5 @@
 """Class-balancing reservoir sampling."""
 
-from __future__ import annotations
-
 from clpapers.runs.learner import Setting
 from clpapers.runs.learners.er import ER
 
@@ -14,12 +12,12 @@ DECLARATION = {
 
 
 class CBRS(ER):
-    """CBRS. Chrysakis & Moens 2020: experience replay from a memory that is as class-balanced as it can be.
+    """CBRS. Chrysakis & Moens 2020: experience replay from a memory kept as class-balanced as possible.
 
     Parameters
     ----------
-    replay: `uniform`, stf's reading of CBRS as a way to fill a memory; or `weighted`, its paper's own replay, where an
-        item is drawn with probability proportional to 1/(items stored of its class).
+    replay: `uniform`, stf's reading, in which CBRS only fills the memory; or `weighted`, the paper's own replay, with
+        probability proportional to 1/(items stored of the item's class).
     forward: as for ER.
     """
 

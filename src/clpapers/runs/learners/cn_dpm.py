@@ -1,7 +1,5 @@
 """Continual neural Dirichlet process mixture."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 
@@ -42,30 +40,30 @@ DECLARATION = {
 class CNDPM(Learner):
     """CN-DPM. Lee et al. 2020, algorithm 1, as in its authors' code: a mixture of experts that grows with the stream.
 
-    An expert k is a density p(x) and a classifier p(y|x), and counts the items that it answers for. Of the joint
-    count_k · p_k(x) · p_k(y|x), an item's largest is either expert 0's, which was never trained: the item is novel and
-    goes to a short-term memory; or the item teaches the experts, each by its share in the sum of their joints. When
-    the memory is full a new expert learns from it, its predecessors' features at hand, and the memory is emptied
-    ("sleep"). What is left in it at the end is never learnt.
+    Expert k has a density p(x), a classifier p(y|x) and a count of its items. An item is novel, and goes to a
+    short-term memory, if the joint count_k · p_k(x) · p_k(y|x) is largest for expert 0, which is never trained.
+    Otherwise it trains the experts, each by its share in the sum of joints. When the memory is full, a new expert
+    learns from it, on top of its predecessors' features, and the memory is emptied ("sleep"). Items left at the end
+    are never learnt.
     Needs no tasks, and no net of the cell. Images are scaled to [0, 1] (`unit`).
 
-    Differs from the code: an item counts for the experts or is novel, never both; all experts are compared under the
-    same draws of the latent; and at evaluation all images share them, so that an answer depends on nothing else.
+    Unlike in the code, an item either counts for the experts or is novel, never both; all experts are compared under
+    the same draws of the latent; and at evaluation all images share them, so that answers are independent.
 
     Parameters
     ----------
-    log_alpha: log-count of expert 0: the lower, the fewer items are novel.
-    latent, samples: dimensions of the auto-encoders' latents, and draws of a latent that an ELBO averages over.
+    log_alpha: log-count of expert 0; a lower one makes fewer items novel.
+    latent, samples: dimensions of the auto-encoders' latents, and draws of a latent for an ELBO.
     vae_width, classifier_width: widths of the first expert's nets (nets/cn_dpm_expert.py).
-    vae_extension, classifier_extension: what each later expert adds to them.
-    stm: items of the short-term memory that make it full.
+    vae_extension, classifier_extension: widths that each later expert adds.
+    stm: capacity of the short-term memory, in items.
     sleep_batch: items a step, drawn with replacement, while a new expert learns.
     sleep_vae_steps, sleep_classifier_steps: steps of each of its nets.
     vae_learning_rate, classifier_learning_rate: of each expert's Adam.
-    decay: what its learning rates are multiplied with after sleep.
-    weight_decay: weight, while asleep, of the sum of a net's squared parameters.
+    decay: factor of its learning rates after sleep.
+    weight_decay: weight, in sleep, of the sum of a net's squared parameters.
     clip: the largest magnitude of an element of a gradient.
-    chill: the temperature of p(y|x) in the joint by which items are assigned.
+    chill: the temperature of p(y|x) in the joint that assigns items.
     """
 
     def __init__(
@@ -112,18 +110,18 @@ class CNDPM(Learner):
         self.grown = [[0, 0]]  # items seen, number of experts
 
     def expert(self, k: int) -> Expert:
-        """Expert number k as it is born."""
+        """Expert number k, untrained."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.setting.init(f"expert {k}")[0])
             expert = Expert(k, self.setting.images.shape, self.classes, **self.widths)
         return expert.to(self.device, self.dtype)
 
     def source(self, purpose: str) -> torch.Generator:
-        """Randomness for a purpose, on the training device."""
+        """A generator for a purpose, on the training device."""
         return torch.Generator(self.device).manual_seed(self.setting.init(purpose)[0])
 
     def noise(self, source: torch.Generator, *items: int) -> torch.Tensor:
-        """Standard normal draws of the latent, [samples, latent] for each of so many items."""
+        """Standard normal draws of the latent, [*items, samples, latent]."""
         return torch.randn(*items, *self.draws, generator=source, device=self.device, dtype=self.dtype)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
@@ -140,7 +138,7 @@ class CNDPM(Learner):
         return Observed(cross_entropy(logits, y), logits)
 
     def assess(self, x: torch.Tensor, noise: torch.Tensor) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-        """What experts 0 … K say of x [B, C, H, W]: an ELBO [B] and log p(y|x) [B, classes] each."""
+        """Experts 0 … K on x [B, C, H, W]: an ELBO [B] and log p(y|x) [B, classes] each."""
         elbos, log_ps, before = [], [], (None, None)
         for k, expert in enumerate(self.experts):
             elbo, log_p, features = expert(x, noise, before)
@@ -161,13 +159,13 @@ class CNDPM(Learner):
     def assign(
         self, elbos: list[torch.Tensor], log_ps: list[torch.Tensor], y: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Which items are novel, bool [B], and the experts' shares of the others, [B, K]."""
+        """Whether items are novel, bool [B], and the experts' shares of the others, [B, K]."""
         chilled = [-F.cross_entropy(log_p / self.chill, y, reduction="none") for log_p in log_ps]
         log_counts = F.pad(self.counts.log(), (1, 0), value=self.log_alpha)
         return responsibilities(log_counts + torch.stack(elbos, dim=1) + torch.stack(chilled, dim=1))
 
     def learn(self, shares: torch.Tensor, likelihoods: list[torch.Tensor]) -> None:
-        """A step of every expert that has a share: of the items' log-likelihoods [B], weighted by its shares [B, K]."""
+        """Train every expert with a share on the items' log-likelihoods [B], weighted by its shares [B, K]."""
         used = shares.any(dim=0).nonzero()[:, 0].tolist()
         self.counts += shares.sum(dim=0)
         for k in used:  # no expert's likelihood reaches another's parameters
@@ -192,13 +190,13 @@ class CNDPM(Learner):
         }
         groups = [{"params": list(getattr(expert, name).parameters()), "lr": self.rates[name]} for name in losses]
         optimizer = torch.optim.Adam(groups, fused=True)
-        for name, loss in losses.items():  # one net after the other; the one that has no gradient does not move
+        for name, loss in losses.items():  # one net after the other; a net without gradient does not move
             net, before = getattr(expert, name), self.inherited(name, x)
             draws = rng.integers(len(x), size=(self.sleep_steps[name], self.sleep_batch))
             for rows in torch.from_numpy(draws).to(self.device):
-                seen = before and [level[rows] for level in before]
+                inherited = before and [level[rows] for level in before]
                 squares = sum(p.square().sum() for p in net.parameters())
-                self.descend(optimizer, loss(rows, seen) + self.weight_decay * squares)
+                self.descend(optimizer, loss(rows, inherited) + self.weight_decay * squares)
         for group in optimizer.param_groups:
             group["lr"] *= self.decay
         self.experts.append(expert)
@@ -208,7 +206,7 @@ class CNDPM(Learner):
 
     @torch.no_grad()
     def inherited(self, net: str, x: torch.Tensor) -> Features | None:
-        """What a new expert's net inherits for x [N, …]: computed once, since no predecessor changes during sleep."""
+        """The predecessors' features of x [N, …] for a new expert's net, constant during sleep."""
         before = None
         for expert in self.experts[1:]:
             before = getattr(expert, net).climb(x, before)[1]
@@ -222,23 +220,18 @@ class CNDPM(Learner):
         return self.experts, self.counts, self.evaluation_noise
 
     def memory_use(self, s: int) -> dict:
-        per_class = torch.bincount(self.setting.labels[0, self.stm], minlength=self.classes).tolist()
-        return {
-            "items": len(self.stm),
-            "bytes": len(self.stm) * self.setting.images.pixels[0].nbytes,
-            "per_class": per_class,
-        }
+        return self.stored(self.setting.labels[0, self.stm])
 
     def report(self, s: int) -> dict:
-        """`experts`: pairs of items seen and number of experts from then on; `counts`: items each answers for."""
+        """`experts`: pairs of items seen and number of experts from then on; `counts`: items of each expert."""
         parameters = sum(p.numel() for expert in self.experts[1:] for p in expert.parameters())
         return {"experts": self.grown, "counts": self.counts.tolist(), "parameters": parameters}
 
 
 def responsibilities(joints: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """From the log joints of experts 0 … K, [B, 1+K]: which items are novel, bool [B], and shares [B, K].
+    """Whether items are novel, bool [B], and shares [B, K], from the log joints of experts 0 … K, [B, 1+K].
 
-    An item is novel where expert 0's joint is the largest; nobody has a share in it. Shares of others sum to one.
+    An item is novel where expert 0's joint is the largest; its shares are zero. The others' shares sum to one.
     """
     novel = joints.argmax(dim=1) == 0
     return novel, joints[:, 1:].softmax(dim=1).masked_fill(novel[:, None], 0)

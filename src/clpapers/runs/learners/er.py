@@ -1,7 +1,5 @@
 """Experience replay."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.runs.learner import Observed, Replay, Setting
@@ -14,12 +12,12 @@ DECLARATION = {"options": {"forward": {"enum": ["separate", "concatenated"], "ex
 class ER(Replay):
     """ER. Isele & Cosgun 2018; Chaudhry et al. 2019, as in the code of MIR and ACE.
 
-    memory: reservoir, written after the step.  replay: uniform, from the first moment the memory holds anything.
+    memory: reservoir, written after the step.  replay: uniform, as soon as the memory holds an item.
 
     Parameters
     ----------
-    forward: `separate` passes stream and replay batch through the net one after the other and sums their two means;
-        `concatenated` passes them as one batch and takes one mean over all items, which halves the step.
+    forward: `separate` passes stream and replay batch through the net one after the other and sums their mean losses;
+        `concatenated` passes them as one batch and takes the mean over all items, which halves the step.
     """
 
     weighted = False
@@ -37,7 +35,7 @@ class ER(Replay):
         return Observed(stream_loss, logits)
 
     def separate(self, x, y, replay):
-        """L_s + L_r: a mean each, and batch-norm statistics each."""
+        """L_s + L_r, each with its own mean and batch-norm statistics."""
         logits = self.net(x)
         loss = stream_loss = cross_entropy(logits, y)
         if replay is not None:

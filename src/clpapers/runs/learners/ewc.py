@@ -1,7 +1,5 @@
 """Elastic weight consolidation, online."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
@@ -9,7 +7,6 @@ from clpapers.randomness import generator
 from clpapers.runs.fisher import squared_gradients
 from clpapers.runs.importance import RunningFisher, min_max, pull, values, zeros
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.losses import backward
 
 DECLARATION = {
     "options": {
@@ -39,7 +36,7 @@ DECLARATION = {
         "normalise": {"type": "boolean", "examples": [False, True, False]},
         "half": {"type": "boolean", "examples": [True, False, True]},
     },
-    "looks_at": ["changes", "competing"],
+    "uses": ["changes", "competing"],
     "without_changes": "single",
 }
 
@@ -47,18 +44,18 @@ DECLARATION = {
 class EWC(Learner):
     """EWC. Kirkpatrick et al. 2017, eq. 3, with one running centre (Schwarz et al. 2018): L + (λ/2)·Σ F·(θ - θ*)².
 
-    At a task change F ← γ·F + F_new and θ* ← θ. A stream keeps no data to estimate F_new on: `rules` has the last batch
-    of the segment that ended, the code of Chaudhry et al. 2019 (`agem`) the squares that the steps leave in passing.
-    Where a task's data are there till it ends (`desiderata`; with γ = 1 and ½ it is Huszár's, 2018), some of its items.
+    At a task change F ← γ·F + F_new and θ* ← θ. `rules` estimates F_new on the last batch of the ended segment; the
+    code of Chaudhry et al. 2019 (`agem`) accumulates squared gradients during the steps; `desiderata`, where a task's
+    data remain until it ends, takes some of its items (with γ = 1 and ½ this is Huszár's EWC, 2018).
 
     Parameters
     ----------
     strength: λ.
-    gamma: γ, what is kept of the old F. `agem` keeps nothing.
-    fisher: F_new. `last_batch`, the mean over the single items of the ended segment's last batch of the squared
-        gradient of log p(ŷ|x), ŷ being the predicted class; {samples}, the same over so many items of the ended segment
-        and with ŷ sampled from p (`desiderata`); or {interval, decay}, the options of a `RunningFisher`.
-    normalise: whether each seed's F pulls scaled to [0, 1], as in `agem`.
+    gamma: γ, the factor of the old F; 0 in `agem`.
+    fisher: F_new. `last_batch`, the mean, over the items of the ended segment's last batch, of the squared gradient of
+        log p(ŷ|x), ŷ being the predicted class; {samples}, the same over so many items of the ended segment, with ŷ
+        sampled from p (`desiderata`); or {interval, decay}, the options of a `RunningFisher`.
+    normalise: whether the penalty uses each seed's F scaled to [0, 1], as in `agem`.
     half: whether the penalty is λ/2 times the sum, as printed, or λ times, as in `agem`.
     """
 
@@ -90,15 +87,15 @@ class EWC(Learner):
         self.centre, self.begun = values(self.parameters), t
 
     def sampled(self, steps: range) -> list[torch.Tensor]:
-        """F_new from single items of some steps, distinct ones; all where there are fewer than `samples`."""
+        """F_new from `samples` distinct items of some steps; from all where there are fewer."""
         seen = slice(self.setting.step(steps[0]).start, self.setting.step(steps[-1]).stop)
-        items, chance = [], []
+        items, uniform = [], []
         for mine, rng in zip(self.setting.items[:, seen].cpu().numpy(), self.rngs):
             each = np.unique(mine)
             items.append(rng.choice(each, min(self.samples, len(each)), replace=False))
-            chance.append(rng.random(len(items[-1])))
-        items, chance = (torch.from_numpy(np.stack(part)).to(self.setting.items.device) for part in (items, chance))
-        return squared_gradients(self.net, self.setting.images(items), self.mask(steps[-1]), chance)
+            uniform.append(rng.random(len(items[-1])))
+        items, uniform = (torch.from_numpy(np.stack(part)).to(self.setting.items.device) for part in (items, uniform))
+        return squared_gradients(self.net, self.setting.images(items), self.mask(steps[-1]), uniform)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         if self.running and self.running.due(t - self.begun):
@@ -106,8 +103,7 @@ class EWC(Learner):
             self.running.clear()
         logits = self.net(x)
         loss = self.loss(t, logits, y)
-        self.optimizer.zero_grad()
-        backward(loss)
+        self.optimizer.gradient(loss)
         if self.running:
             self.running.add([p.grad for p in self.parameters])
         if self.fisher:

@@ -1,22 +1,20 @@
 """GDumb, extended to streams without an end."""
 
-from __future__ import annotations
-
 from clpapers.runs.learner import Observed, Replay, Setting
 from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories import Draws
 
-DECLARATION = {"options": {"memory_batch": {"type": "integer", "minimum": 1, "examples": [8]}}, "looks": False}
+DECLARATION = {"options": {"memory_batch": {"type": "integer", "minimum": 1, "examples": [8]}}, "uses_batch": False}
 
 
 class GDumb(Replay):
-    """GDUMB. Prabhu et al. 2020; the extension that stf announces, as docs/decisions/stf.md reads it.
+    """GDUMB. Prabhu et al. 2020; the extension that stf announces, by the reading in docs/decisions/stf.md.
 
     memory: greedy, written before the step.  The net learns from the memory only, one step a stream batch.
 
     Parameters
     ----------
-    memory_batch: items drawn from the memory a step; 20 is what ER sees, stream and replay together.
+    memory_batch: items drawn from the memory a step; with 20, as many as ER's stream and replay batch together.
     """
 
     policy = "greedy"

@@ -1,13 +1,10 @@
-"""GDumb as it was published, at every moment of evaluation."""
-
-from __future__ import annotations
+"""GDumb as published, at every evaluation."""
 
 import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.learner import Observed, Replay, Setting
-from clpapers.runs.losses import backward, cross_entropy
-from clpapers.runs.nets.stacked import Stack
+from clpapers.runs.losses import cross_entropy
 
 DECLARATION = {
     "options": {
@@ -15,7 +12,7 @@ DECLARATION = {
         "epochs": {"type": "integer", "minimum": 1, "examples": [1]},
     },
     "stackable": False,  # memories differ in size, and so do their epochs
-    "looks": False,
+    "uses_batch": False,
     "repeats": ["epochs"],
 }
 
@@ -27,7 +24,7 @@ class GDumbRetrained(Replay):
 
     Parameters
     ----------
-    memory_batch, epochs: how the fresh net is trained.
+    memory_batch, epochs: of the fresh net's training.
     """
 
     policy = "greedy"
@@ -42,18 +39,12 @@ class GDumbRetrained(Replay):
         return Observed()
 
     def prepare(self) -> None:
-        self.net = self.retrained()
-
-    def retrained(self) -> Stack:
-        """A fresh net, trained on the memory."""
-        net = self.setting.build([int(self.rng.integers(2**63))]).train()
-        optimizer = self.optimize(net.parameters())
+        """Train a fresh net on the memory."""
+        self.net = self.setting.build([int(self.rng.integers(2**63))]).train()
+        optimizer = self.optimize(self.net.parameters())
         count = self.memory.held(0)
         for _ in range(self.epochs):
             order = torch.from_numpy(self.rng.permutation(count)).to(self.memory.item.device)
             for slots in order.split(self.memory_batch):
                 x, y = self.memory.read(slots[None])
-                optimizer.zero_grad()
-                backward(cross_entropy(net(x), y))
-                optimizer.step()
-        return net
+                optimizer.descend(cross_entropy(self.net(x), y))

@@ -1,7 +1,5 @@
 """Gradient episodic memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
@@ -14,7 +12,7 @@ DECLARATION = {
         "ridge": {"type": "number", "exclusiveMinimum": 0, "examples": [0.001]},
         "write": {"enum": ["uniform", "ring"], "examples": ["ring"]},
     },
-    "looks_at": ["changes", "tasks", "competing"],
+    "uses": ["changes", "tasks", "competing"],
     "memory_of_classes": True,
     "tasks_once": True,
 }
@@ -27,8 +25,8 @@ class GEM(Constrained):
 
     Parameters
     ----------
-    margin: the least multiplier of any constraint, as soon as one is violated; the paper has 0, its code 0.5.
-    ridge: added to the diagonal of GGᵀ, so that the program is strictly convex; 0.001 in the authors' code.
+    margin: the lower bound of all multipliers once a constraint is violated; 0 in the paper, 0.5 in its code.
+    ridge: added to the diagonal of GGᵀ to make the program strictly convex; 0.001 in the authors' code.
     write: `ring` as in the authors' code, or `uniform`, as A-GEM's.
     """
 
@@ -37,7 +35,7 @@ class GEM(Constrained):
     def __init__(self, setting: Setting, *, margin: float, ridge: float, write: str):
         super().__init__(setting, write)
         self.margin, self.ridge = margin, ridge
-        self.held: list[tuple] = []  # of each completed task what `reference` takes; images are gathered only once
+        self.held: list[tuple] = []  # arguments of `reference` for each completed task, with images gathered once
 
     def task_change(self, t: int) -> None:
         while len(self.held) < self.task[t]:
@@ -47,7 +45,7 @@ class GEM(Constrained):
         self.gradients = [p.new_empty(s, k, p.numel() // s) for p in self.parameters]
 
     def references(self, t: int) -> list[torch.Tensor]:
-        """One pass a task: one for all would be no faster, and would mix the tasks' batch-norm statistics."""
+        """Pass each task separately: one pass would be no faster and would mix the tasks' batch-norm statistics."""
         for k, held in enumerate(self.held):
             gradient = self.reference(*held)
             torch._foreach_copy_([rows[:, k].view(g.shape) for rows, g in zip(self.gradients, gradient)], gradient)
@@ -61,7 +59,7 @@ class GEM(Constrained):
 def multipliers(along: np.ndarray, gram: np.ndarray, margin: float, ridge: float) -> np.ndarray:
     """The v ≥ margin that minimises ½·vᵀ(GGᵀ + ridge·I)v + (Gg)ᵀv, for Gg [k] and GGᵀ [k, k].
 
-    NaN where no constraint is violated, or where there is no solution in finite numbers.
+    NaN where no constraint is violated, or where no finite solution exists.
     """
     import quadprog  # only this learner needs it
 

@@ -1,7 +1,5 @@
 """GeppNet, a re-implementation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -45,25 +43,25 @@ class GeppNet(Learner):
     """GeppNet. Gepperth & Karaoguz 2016: a self-organising map whose activity a linear readout classifies.
 
     A re-implementation from descriptions, since no public code is known (docs/decisions/streaming.md); without the
-    replay of its short-term memory, which a streaming learner may not have. For each item x, with a unit's prototype
-    w_j, d_j = ‖x - w_j‖ and b the best-matching unit:
+    replay of its short-term memory, which a streaming learner lacks. For each item x, with a unit's prototype w_j,
+    d_j = ‖x - w_j‖ and b the best-matching unit:
 
         κ ← mean of d_b over all items so far;  z_j = exp(-d_j² / 2κ²);  z_j ← z_b (z_j / z_b)^p
         o = V z;  V ← V + ε_P (t - o) zᵀ
         if o's arg-max is wrong, or its two largest are less than θ apart:  w_j ← w_j + ε exp(-g_j² / 2σ²) (x - w_j)
 
     t being one at the item's class and g_j the distance on the grid from the best-matching unit. It needs no net, and
-    says nothing of a stream item before it learns it.
+    does not predict stream items.
 
     Parameters
     ----------
     side: units along a side of the square grid.
-    start: the first items, each of which, plus noise, is the first prototype of an equal share of the units, drawn at
-        random. A unit takes part from its item on.
+    start: the number of first items. Each, plus noise, initialises the prototypes of an equal, random share of the
+        units, which take part from that item on.
     noise: standard deviation of that noise, in units of the item's root mean square.
     rates, radii: ε and σ, in units of the grid, at the first item and from the end of settling on.
-    settling: share of the stream during which they decay, exponentially.
-    sharpness: p, which leaves the best-matching unit's activity as it is and weakens the others'.
+    settling: share of the stream during which they decay exponentially.
+    sharpness: p, which keeps the best-matching unit's activity and weakens the others'.
     margin: θ.
     readout_rate: ε_P.
     """
@@ -91,12 +89,12 @@ class GeppNet(Learner):
         drawn = [generator(seed, "prototypes") for seed in setting.seeds]
         born = np.stack([rng.permutation(units) * start // units for rng in drawn])
         first = np.stack([noise * rng.standard_normal((units, features), np.float32) for rng in drawn])
-        self.born = torch.from_numpy(born).to(device)  # [S, N], the item with which each unit is born
-        self.w = torch.from_numpy(first).to(device, dtype)  # [S, N, D]; before its birth, a unit's noise
+        self.born = torch.from_numpy(born).to(device)  # [S, N], each unit's first item
+        self.w = torch.from_numpy(first).to(device, dtype)  # [S, N, D]; noise before a unit's first item
         self.grid = torch.cartesian_prod(*2 * [torch.arange(side, device=device)])  # [N, 2]
         self.V = torch.zeros(seeds, self.classes, units, device=device, dtype=dtype)
         self.kappa = torch.zeros(seeds, device=device, dtype=dtype)
-        self.items = 0  # seen
+        self.items = 0  # items seen
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         for item, label in zip(x.flatten(2).unbind(1), y.unbind(1)):
@@ -106,7 +104,7 @@ class GeppNet(Learner):
 
     @torch.no_grad()
     def learn(self, x: torch.Tensor, y: torch.Tensor) -> None:
-        """One item of each seed: [S, D] and its class [S]."""
+        """Learn one item of each seed, [S, D], of class [S]."""
         newborn = (self.born == self.items)[..., None]
         if newborn.any():
             scale = x.square().mean(dim=1).sqrt()[:, None, None]
@@ -125,7 +123,7 @@ class GeppNet(Learner):
             self.w.lerp_(x[:, None], (self.now(self.rates) * near * moves[:, None])[..., None])
 
     def now(self, ends: Sequence[float]) -> float:
-        """What decays from the first to the second of `ends`, at the present item."""
+        """The value at the present item of a quantity that decays from the first to the second of `ends`."""
         first, last = ends
         return first * (last / first) ** min(self.items / self.settling, 1)
 

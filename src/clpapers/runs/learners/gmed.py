@@ -1,7 +1,5 @@
 """Gradient-based memory editing."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.runs.learner import Observed, Replay, Setting
@@ -22,7 +20,7 @@ DECLARATION = {
 class GMED(Replay):
     """GMED. Jin et al. 2021, eqs. 3-4, as in its authors' code.
 
-    memory: reservoir, holding pixels, written after the step.  replay: uniform; the drawn batch is edited, then used.
+    memory: reservoir of pixels, written after the step.  replay: uniform; the drawn batch is edited, then used.
 
     Parameters
     ----------
@@ -44,8 +42,7 @@ class GMED(Replay):
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = cross_entropy(logits, y)
-        self.optimizer.zero_grad()
-        backward(loss)
+        self.optimizer.gradient(loss)
         replay = self.replay(t)
         if replay is not None:
             edited = self.edit(replay)
@@ -56,7 +53,7 @@ class GMED(Replay):
         return Observed(loss, logits)
 
     def edit(self, replay: Draw) -> torch.Tensor:
-        """x + α·[(g₂ - g₁) - β·g₁]: towards a larger rise of the loss by the step on the stream batch. [S, k, …]"""
+        """x + α·[(g₂ - g₁) - β·g₁], towards more interference by the step on the stream batch: [S, k, …]."""
         x = replay.x.detach().requires_grad_()
         with self.net.untracked():
             g1 = self.input_gradient(x, replay)
@@ -68,6 +65,6 @@ class GMED(Replay):
         return x.detach() + stride * ((g2 - g1) - self.beta * g1)
 
     def input_gradient(self, x: torch.Tensor, replay: Draw) -> torch.Tensor:
-        """∂(mean loss)/∂x at the present parameters; the batch mean, with which α was tuned in the authors' code."""
+        """∂(mean loss)/∂x at the present parameters; the batch mean, for which the authors tuned α."""
         loss = cross_entropy(self.net(x), replay.y, replay.weight)
         return torch.autograd.grad(loss.sum(), x)[0]

@@ -1,7 +1,5 @@
 """Generative replay."""
 
-from __future__ import annotations
-
 import copy
 import math
 
@@ -10,7 +8,7 @@ import torch.nn.functional as F
 
 from clpapers.randomness import generator
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.losses import backward, cross_entropy, masked
+from clpapers.runs.losses import cross_entropy, masked
 from clpapers.runs.nets import resnet_decoder
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import Adam
@@ -22,25 +20,24 @@ DECLARATION = {
         "generator_learning_rate": {"type": "number", "exclusiveMinimum": 0, "examples": [0.001]},
         "new_share": {"enum": ["half", "by_tasks"], "examples": ["half", "by_tasks"]},
     },
-    "looks_at": ["changes", "competing"],
+    "uses": ["changes", "competing"],
     "needs": {"scaling": ["unit"]},
-    "where": {"new_share": {"by_tasks": {"looks_at": ["changes", "tasks", "competing"]}}},
+    "where": {"new_share": {"by_tasks": {"uses": ["changes", "tasks", "competing"]}}},
 }
 
 
 class GR(Learner):
     """GR. Shin et al. 2017, eqs. 2-3, with a variational auto-encoder as in van de Ven & Tolias 2019.
 
-    A task change freezes copies of generator and solver. From then on each batch is joined by as many images that the
-    frozen generator draws, labelled by the frozen solver's most likely class; solver and generator learn both.
+    A task change freezes copies of generator and solver. From then on solver and generator learn each batch together
+    with as many images from the frozen generator, labelled with the frozen solver's most likely class.
 
     Parameters
     ----------
     latent: dimensions of the latent.
     reconstruction: `bce`, binary cross-entropy of a pixel (in [0, 1]), or `mse`; the mean over pixels.
     generator_learning_rate: of the auto-encoder's Adam.
-    new_share: the weight of new data, replayed data having the rest. `half`: 1/2. `by_tasks`: one in the number of
-        tasks seen so far.
+    new_share: the weight of new data; replayed data have the rest. `half`: 1/2. `by_tasks`: 1/(tasks seen so far).
     """
 
     def __init__(
@@ -65,7 +62,7 @@ class GR(Learner):
         """The classes, bool [S, K], that tasks [S, tasks] may hold; None where training is not masked."""
         if self.setting.masks is None:
             return None
-        return (self.setting.may_hold & tasks[..., None]).any(dim=1)
+        return (self.setting.task_classes & tasks[..., None]).any(dim=1)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         self.seen.scatter_(1, self.setting.tasks[:, self.setting.step(t)], True)
@@ -78,9 +75,7 @@ class GR(Learner):
             loss = share * new_loss + (1 - share) * cross_entropy(masked(self.net(x_r), self.replayable), y_r)
             elbo = share * elbo + (1 - share) * self.vae.loss(x_r, self.noise(x.shape[1]))
         self.step(loss)
-        self.vae_optimizer.zero_grad()
-        backward(elbo)
-        self.vae_optimizer.step()
+        self.vae_optimizer.descend(elbo)
         return Observed(new_loss, logits)
 
     def share(self) -> torch.Tensor | float:
@@ -94,14 +89,14 @@ class GR(Learner):
 
     @torch.no_grad()
     def replay(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """As many images as x [S, B, …] from the frozen generator, with the frozen solver's labels [S, B]."""
+        """Generated images of x's shape [S, B, …], with the frozen solver's labels [S, B]."""
         solver, decoder = self.old
         x_r = self.vae.decode(decoder, self.noise(x.shape[1])).view(x.shape)
         return x_r, masked(solver(x_r), self.replayable).argmax(dim=2)
 
 
 class VAE:
-    """Variational auto-encoders (Kingma & Welling 2014), one a seed, with layers of the sizes that the cell's net has.
+    """Variational auto-encoders (Kingma & Welling 2014), one a seed, with layers as large as those of the cell's net.
 
     Loss: mean reconstruction error of a pixel + KL/(number of pixels), as in van de Ven & Tolias 2019.
     """
@@ -114,18 +109,18 @@ class VAE:
         self.decoder = setting.net("init decoder", net=mirror, shape=(latent, 1, 1), classes=pixels)
 
     def parameters(self) -> list[torch.Tensor]:
-        """Of both halves."""
+        """Encoder's and decoder's parameters."""
         return [*self.encoder.parameters(), *self.decoder.parameters()]
 
     def loss(self, x: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
-        """Of each seed: x [S, B, C, H, W] and noise [S, B, z] → [S]."""
+        """Each seed's loss of x [S, B, C, H, W] with noise [S, B, z]: [S]."""
         mean, log_variance = self.encoder(x).chunk(2, dim=2)
-        said = self.decoder((mean + noise * (log_variance / 2).exp())[..., None, None])
+        decoded = self.decoder((mean + noise * (log_variance / 2).exp())[..., None, None])
         x = x.flatten(2)
         if self.reconstruction == "bce":
-            error = F.binary_cross_entropy_with_logits(said, x, reduction="none")
+            error = F.binary_cross_entropy_with_logits(decoded, x, reduction="none")
         else:
-            error = (torch.sigmoid(said) - x).square()
+            error = (torch.sigmoid(decoded) - x).square()
         kl = -0.5 * (1 + log_variance - mean.square() - log_variance.exp()).sum(dim=2)
         return error.mean(dim=(1, 2)) + kl.mean(dim=1) / x.shape[2]
 

@@ -1,7 +1,5 @@
 """iCaRL, batch by batch or task by task."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 from collections.abc import Callable, Iterator
@@ -36,35 +34,35 @@ DECLARATION = {
         "space": {"enum": ["features", "logits"], "examples": ["features", "logits"]},
         "exemplars": {"enum": ["batch", "task"], "examples": ["batch", "task"]},
     },
-    "looks_at": ["changes", "competing"],
+    "uses": ["changes", "competing"],
     "stackable": False,  # classes differ in their number of exemplars, and so do seeds
-    "where": {"exemplars": {"task": {"looks_at": ["changes", "tasks", "competing"]}}},
+    "where": {"exemplars": {"task": {"uses": ["changes", "tasks", "competing"]}}},
 }
 
-BLOCK = 1000  # images that pass the net together where nothing is learnt
+BLOCK = 1000  # images that pass the net together outside of training
 
 
 class ICaRL(Learner):
-    """iCaRL. Rebuffi et al. 2017, algorithms 1-5: online in `rules` (3.3, A.5), in `agem` that of GEM's authors' code.
+    """iCaRL. Rebuffi et al. 2017, algorithms 1-5: online in `rules` (3.3, A.5), from GEM's authors' code in `agem`.
 
-    A step descends a loss that ties the net to what it said at the last task change. When exemplars are due, herding
-    picks m = ⌊budget / classes seen⌋ of them (at least one) for each class that came since the last choice, anew from
-    those it had and the items that came; the other classes keep their first m. Prediction: the nearest mean of a
-    class's exemplars; where no class that competes has any, the first of them, a guess.
+    A step descends a loss that ties the net to its answers at the last task change. When exemplars are due, herding
+    chooses m = ⌊budget / classes seen⌋ (at least one) for each class that came since the last choice, among its old
+    exemplars and the new items; the other classes keep their first m. Prediction: the class with the nearest mean of
+    exemplars; the first competing class where none has exemplars.
 
     Parameters
     ----------
     loss: `{name: binary, temperature}` (`Binary`; `rules`) or `{name: softmax, strength}` (`Softmax`; `agem`).
-    space: where exemplars are herded and means are taken. `features`: those below the head, normalised, and means too
-        (`rules`). `logits`: as they are, of all classes; herding looks at those that compete alone (`agem`).
-    exemplars: when they are due, after each `batch` (`rules`) or at the end of each `task` (`agem`).
+    space: the space of herding and of means. `features`: normalised, below the head; means are normalised too
+        (`rules`). `logits`: of all classes, but herding uses only those that compete (`agem`).
+    exemplars: due after each `batch` (`rules`) or at the end of each `task` (`agem`).
     """
 
     def __init__(self, setting: Setting, *, loss: dict, space: str, exemplars: str):
         super().__init__(setting)
         self.space, self.budget = space, setting.budget["memory"]
         self.exemplars: dict[int, torch.Tensor] = {}  # class → item indices, best first
-        self.due, self.begun = np.ones(len(setting.ends), dtype=bool), 0  # steps; the first item since the last choice
+        self.due, self.begun = np.ones(len(setting.ends), dtype=bool), 0  # by step; first item since the last choice
         if exemplars == "task":
             self.due[:-1] = task_changes(setting.tasks[0].cpu().numpy(), setting.ends)[1:]
         options = dict(loss)
@@ -82,49 +80,56 @@ class ICaRL(Learner):
 
     def skip(self, t: int) -> None:
         if self.due[t]:
-            self.begun = self.setting.step(t).stop
+            self.choose(t, herded=False)
 
     @torch.no_grad()
-    def choose(self, t: int) -> None:
-        """Herd the classes that came since the last choice, up to step t, and shorten the others."""
+    def choose(self, t: int, *, herded: bool = True) -> None:
+        """Herd the classes that came since the last choice, up to step t, and shorten the others.
+
+        herded: if not, the first items of a class are taken as they come.
+        """
         came = slice(self.begun, self.setting.step(t).stop)
         items, y, self.begun = self.setting.items[0, came], self.setting.labels[0, came], came.stop
         present = y.unique().tolist()
         m = max(self.budget // len({*self.exemplars, *present}), 1)
         none = items[:0]
         pools = [self.pool(self.exemplars.get(c, none), items[y == c]) for c in present]
+        self.exemplars |= zip(present, self.herded(t, pools, m) if herded else pools)
+        for c in self.exemplars:
+            self.exemplars[c] = self.exemplars[c][:m]
+
+    def herded(self, t: int, pools: list[torch.Tensor], m: int) -> Iterator[torch.Tensor]:
+        """The best m of each pool at step t, best first."""
         points = self.still(self.embed, torch.cat(pools))
         if self.space == "logits":
             points = points[:, self.competing(t)]
         points = points.cpu().numpy()
-        for c, pool in zip(present, pools):
+        for pool in pools:
             mine, points = points[: len(pool)], points[len(pool) :]
-            self.exemplars[c] = pool[torch.from_numpy(herd(mine, m)).to(pool.device)]
-        for c in self.exemplars:
-            self.exemplars[c] = self.exemplars[c][:m]
+            yield pool[torch.from_numpy(herd(mine, m)).to(pool.device)]
 
     @staticmethod
     def pool(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
-        """Both, an item that the stream shows again only once."""
+        """Old and new items together; an item that the stream repeats counts once."""
         both = torch.cat([old, new])
         return both if len(both.unique()) == len(both) else both.unique()
 
     def competing(self, t: int) -> torch.Tensor:
-        """Which classes compete at step t, bool [K]."""
+        """The classes that compete at step t, bool [K]."""
         mask = self.mask(t)
         return torch.ones(self.classes, dtype=torch.bool, device=self.setting.items.device) if mask is None else mask[0]
 
     def embed(self, x: torch.Tensor) -> torch.Tensor:
-        """Where images [1, N, …] lie in the space, [1, N, d]."""
+        """The embedding [1, N, d] of images [1, N, …] in the space."""
         return self.net(x) if self.space == "logits" else F.normalize(self.net.features(x), dim=2)
 
     def still(self, answer: Callable[[torch.Tensor], torch.Tensor], items: torch.Tensor) -> torch.Tensor:
-        """What the net in evaluation mode answers to items [N]: [N, d]."""
+        """`answer` to items [N] with the net in evaluation mode: [N, d]."""
         training = self.net.training
         self.net.eval()
-        said = torch.cat([answer(self.setting.images(part[None]))[0] for part in items.split(BLOCK)])
+        answers = torch.cat([answer(self.setting.images(part[None]))[0] for part in items.split(BLOCK)])
         self.net.train(training)
-        return said
+        return answers
 
     @contextlib.contextmanager
     def evaluation(self) -> Iterator[None]:
@@ -137,7 +142,7 @@ class ICaRL(Learner):
             yield
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
-        """Minus the squared distance to each class's mean; less than any for a class without exemplars."""
+        """Minus the squared distance to each class's mean; the least number for a class without exemplars."""
         scores = x.new_full((1, x.shape[1], self.classes), torch.finfo(x.dtype).min)
         if self.exemplars:
             scores[0, :, list(self.exemplars)] = -torch.cdist(self.embed(x)[0], self.means).square()
@@ -158,14 +163,14 @@ class Binary:
     """Binary cross-entropy on the batch and all exemplars.
 
     The target of a class that was known at the last task change, and is not in the batch, is σ(z̃/T), z̃ the logit of
-    the net as it was then; of any other, one or zero.
+    the net at that time; of any other class one or zero.
 
     temperature: T.
     """
 
     def __init__(self, learner: ICaRL, *, temperature: float):
         self.learner, self.temperature = learner, temperature
-        self.old = None  # the net at the last task change, and which classes it knew
+        self.old = None  # the net at the last task change, and the classes that it knew
         self.known = torch.zeros(learner.classes, dtype=torch.bool, device=learner.setting.items.device)
 
     def task_change(self, t: int) -> None:
@@ -189,7 +194,7 @@ class Binary:
         return loss.mean(dim=1), loss[:, :b].mean(dim=1), logits[:, :b]
 
     def labels_of_exemplars(self) -> torch.Tensor:
-        """The class of each exemplar, in the order of the memory."""
+        """The class of each exemplar, in the memory's order."""
         exemplars = self.learner.exemplars
         classes = torch.tensor(list(exemplars), device=self.known.device)
         counts = torch.tensor([len(items) for items in exemplars.values()], device=self.known.device)
@@ -197,7 +202,7 @@ class Binary:
 
     @torch.no_grad()
     def targets(self, x: torch.Tensor, y: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
-        """[1, B, K]: what the old net says of the classes that it knew, unless they are present; else one-hot."""
+        """Targets [1, B, K]: the old net's for classes that it knew and that are not present; else one-hot."""
         target = F.one_hot(y, self.learner.classes).to(x.dtype)
         if self.old is not None:
             distilled = self.known.clone()
@@ -209,9 +214,9 @@ class Binary:
 class Softmax:
     """Cross-entropy of the batch + λ · Σ over past tasks of KL(softmax then ‖ now) on one exemplar of each class.
 
-    A task change closes a task: the classes that got their first exemplars in it, with a softmax over those that
-    competed. All exemplars are then noted with the net's logits, in evaluation mode. At each step each past task passes
-    the net by itself, in training mode; its KL is the mean over its classes, their exemplars drawn uniformly.
+    A past task has the classes that got their first exemplars in it, with a softmax over those that competed. A task
+    change stores the net's logits of all exemplars, in evaluation mode. At each step each past task passes the net
+    separately, in training mode; its KL is the mean over its classes, with exemplars drawn uniformly.
 
     strength: λ.
     """
@@ -220,8 +225,8 @@ class Softmax:
         self.learner, self.strength = learner, strength
         steps, seed = len(learner.setting.ends), learner.setting.seeds[0]
         self.draws = generator(seed, "distillation").random((steps, learner.classes))  # shares of a class's exemplars
-        self.past: list[tuple[list[int], torch.Tensor]] = []  # of each task its classes, and which competed
-        self.then: dict[int, tuple] = {}  # class → its exemplars at the last task change, [m], and their logits [m, K]
+        self.past: list[tuple[list[int], torch.Tensor]] = []  # classes of each task, and those that competed
+        self.then: dict[int, tuple] = {}  # class → exemplars at the last task change, [m], and their logits [m, K]
 
     @torch.no_grad()
     def task_change(self, t: int) -> None:
@@ -254,13 +259,13 @@ LOSSES = {"binary": Binary, "softmax": Softmax}
 
 
 def herd(features: np.ndarray, m: int) -> np.ndarray:
-    """Algorithm 4: positions of m of the features [N, d], each bringing their mean nearest to that of all."""
+    """Algorithm 4: positions of m of the features [N, d], each of which brings the mean nearest to that of all."""
     inner = features @ features.T
     towards, squares = inner.mean(axis=1), inner.diagonal() / 2
     chosen, sum_ = np.empty(min(m, len(features)), dtype=np.int64), np.zeros(len(features), features.dtype)
     free = np.zeros(len(features), features.dtype)
     for k in range(len(chosen)):
-        # ‖(k+1)·μ - Σ chosen - f‖²/2, less what is the same for all f, with its sign turned
+        # -‖(k+1)·μ - Σ chosen - f‖²/2 without terms that are equal for all f
         best = int(np.argmax((k + 1) * towards - sum_ - squares + free))
         chosen[k], free[best] = best, -np.inf
         sum_ += inner[best]

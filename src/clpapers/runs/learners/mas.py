@@ -1,12 +1,9 @@
 """Memory-aware synapses."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.runs.importance import pull, values, zeros
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.losses import backward
 
 DECLARATION = {
     "options": {
@@ -14,7 +11,7 @@ DECLARATION = {
         "per": {"enum": ["batch", "item"], "examples": ["batch"]},
         "reset": {"type": "boolean", "examples": [True]},
     },
-    "looks_at": ["changes", "competing"],
+    "uses": ["changes", "competing"],
     "without_changes": "single",
 }
 
@@ -22,13 +19,13 @@ DECLARATION = {
 class MAS(Learner):
     """MAS. Aljundi et al. 2018, eqs. 2-4, in the code of Chaudhry et al. 2019 (`agem`): L + λ·Σ Ω·(θ - θ*)².
 
-    At a task change θ* ← θ, and Ω is how sensitive the net's answers are to each parameter: the ended task's items pass
-    once more, in evaluation mode; |∂/∂θ Σ logit²| over the classes that compete, summed, by the number of items.
+    At a task change θ* ← θ, and Ω becomes the sensitivity of the net's answers to each parameter: the ended task's
+    items pass again, in evaluation mode; Ω is Σ |∂/∂θ Σ logit²|, over the classes that compete, / number of items.
 
     Parameters
     ----------
     strength: λ.
-    per: whether the absolute value is that of each training `batch`'s gradient (`agem`) or each `item`'s (Aljundi).
+    per: whether absolute values are taken of each training `batch`'s gradient (`agem`) or each `item`'s (Aljundi).
     reset: whether Ω is the ended task's alone (`agem`) or the sum over all tasks (Aljundi).
     """
 
@@ -45,7 +42,7 @@ class MAS(Learner):
         self.importance, self.centre, self.begun = new, values(self.parameters), t
 
     def sensitivity(self, steps: range) -> list[torch.Tensor]:
-        """What Ω becomes from the items of some steps, one tensor a parameter."""
+        """Ω from the items of some steps, one tensor a parameter."""
         total, items = zeros(self.parameters), 0
         self.net.eval()
         for t in steps:
@@ -64,8 +61,7 @@ class MAS(Learner):
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = self.loss(t, logits, y)
-        self.optimizer.zero_grad()
-        backward(loss)
+        self.optimizer.gradient(loss)
         if self.importance:
             pull(self.parameters, self.importance, self.centre, 2 * self.strength)
         self.optimizer.step()

@@ -1,7 +1,5 @@
 """Maximally interfered retrieval."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 
@@ -18,12 +16,12 @@ DECLARATION = {
 class MIR(Replay):
     """MIR. Aljundi et al. 2019, eq. 3, as in its authors' code.
 
-    memory: reservoir, written after the step.  replay: of C uniform candidates, those whose loss would rise most if
-    the net took a step on the stream batch alone.
+    memory: reservoir, written after the step.  replay: of C uniform candidates, those whose loss would rise most by a
+    step on the stream batch alone.
 
     Parameters
     ----------
-    candidates: C. Scores are taken in training mode, and the live net's batch norm tracks the candidates, as there.
+    candidates: C. They are scored in training mode and tracked by the net's batch norm, as in the code.
     """
 
     def __init__(self, setting: Setting, *, candidates: int):
@@ -34,7 +32,7 @@ class MIR(Replay):
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = cross_entropy(logits, y)
-        self.step_gradient(loss)
+        self.optimizer.gradient(loss)
         candidates = self.candidates(t)
         if candidates is not None:
             chosen = self.most_interfered(candidates)
@@ -48,14 +46,9 @@ class MIR(Replay):
         self.memory.write(t)
         return Observed(loss, logits)
 
-    def step_gradient(self, loss: torch.Tensor) -> None:
-        """Leave g_s, the gradient of the stream loss, in the parameters' `grad`."""
-        self.optimizer.zero_grad()
-        backward(loss)
-
     @torch.no_grad()
     def most_interfered(self, candidates: Draw) -> torch.Tensor:
-        """Positions [S, k] of the candidates with the largest loss(θ - η·g_s) - loss(θ)."""
+        """Positions [S, k] of the candidates with the largest loss(θ - η·g_s) - loss(θ), g_s the stream's gradient."""
         before = self.each_loss(candidates)
         with self.looking_ahead():
             interference = self.each_loss(candidates) - before

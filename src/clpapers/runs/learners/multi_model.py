@@ -1,6 +1,4 @@
-"""Separate small models, one a task."""
-
-from __future__ import annotations
+"""Separate small models, one for each task."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,7 +6,7 @@ from collections.abc import Iterator
 import torch
 
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.losses import backward, cross_entropy, masked
+from clpapers.runs.losses import cross_entropy, masked
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import SGD
 
@@ -21,7 +19,7 @@ DECLARATION = {
             "examples": [{"1": 8, "2": 4}],
         }
     },
-    "looks_at": ["tasks", "competing"],
+    "uses": ["tasks", "competing"],
     "by_tasks": ["widths"],
     "answers_by_task": True,
     "stackable": False,  # each seed sends another number of items to each model
@@ -32,13 +30,13 @@ DECLARATION = {
 class MultiModel(Learner):
     """MM (`rules`, rule 3): a model for each task, together about as large as the single net; no sharing.
 
-    Each item trains, and is answered by, the model that its task names; a model has its own optimiser, which steps
-    when items came. Where the oracle is `entropy` there are no tasks, and each item goes, in training and at test, to
-    the model whose prediction has the lowest entropy.
+    Each item trains its task's model and is answered by it; each model has an optimiser, which steps on batches with
+    its items. With the oracle `entropy` there are no tasks: in training and at test each item goes to the model with
+    the lowest entropy of its prediction.
 
     Parameters
     ----------
-    widths: the width of each model's layers by the number of models, `{"5": 90}`; the cell's net gives the rest.
+    widths: number of models → width of each model's layers, `{"5": 90}`; otherwise models are the cell's net.
     """
 
     def __init__(self, setting: Setting, *, widths: dict[str, int]):
@@ -53,24 +51,22 @@ class MultiModel(Learner):
         logits, losses = x.new_zeros(1, x.shape[1], self.classes), x.new_zeros(1)
         mask = self.mask(t)
         for model, optimizer, items in self.routed(x, self.setting.tasks[:, self.setting.step(t)]):
-            said = model(x[:, items])
-            loss = cross_entropy(masked(said, mask), y[:, items])
-            optimizer.zero_grad()
-            backward(loss)
-            optimizer.step()
-            logits[:, items] = said.detach()
+            own = model(x[:, items])
+            loss = cross_entropy(masked(own, mask), y[:, items])
+            optimizer.descend(loss)
+            logits[:, items] = own.detach()
             losses += loss.detach() * len(items) / x.shape[1]
         return Observed(losses, logits)
 
     def routed(self, x: torch.Tensor, tasks: torch.Tensor) -> Iterator[tuple[Stack, SGD, torch.Tensor]]:
-        """The models that x [1, B, …] goes to, with their optimisers and the positions of their items."""
+        """The models for items of x [1, B, …], with their optimisers and their items' positions."""
         chosen = self.least_entropy(x) if self.by_entropy else tasks[0]
         for m in chosen.unique().tolist():
             yield self.models[m], self.optimizers[m], (chosen == m).nonzero()[:, 0]
 
     @torch.no_grad()
     def least_entropy(self, x: torch.Tensor) -> torch.Tensor:
-        """The model, for each item [B], whose predictive distribution has the lowest entropy."""
+        """The number of the model with the lowest entropy of its prediction, for each item [B]."""
         entropies = []
         for model in self.models:
             training = model.training
@@ -101,7 +97,7 @@ class MultiModel(Learner):
 
 
 def narrowed(spec: dict, width: int) -> dict:
-    """A net's description with all its layers of another width."""
+    """A net's description with another width of all its layers."""
     if "hidden" in spec:
         return spec | {"hidden": [width] * len(spec["hidden"])}
     return spec | {"width": width}

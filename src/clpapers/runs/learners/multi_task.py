@@ -1,7 +1,5 @@
 """Multi-task learning, the upper bound."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
@@ -9,14 +7,14 @@ from clpapers.randomness import generator
 from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.runs.losses import cross_entropy
 
-DECLARATION = {"options": {}, "keeps": "all tasks at once", "looks": False}
+DECLARATION = {"options": {}, "keeps": "all tasks at once", "uses_batch": False}
 
 
 class MultiTask(Learner):
     """MULTI-TASK. `agem`, section 6: one pass over the data of all tasks, shuffled.
 
-    No lifelong learning, but its upper bound. Steps are as many and as large as the stream's, of other items. All
-    classes compete in training, as in the authors' code.
+    Not lifelong learning, but its upper bound. Steps are those of the stream, with other items. All classes compete in
+    training, as in the authors' code.
     """
 
     def __init__(self, setting: Setting):

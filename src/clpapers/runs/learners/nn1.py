@@ -1,7 +1,5 @@
 """Incremental 1-nearest-neighbour."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 
@@ -16,15 +14,15 @@ DECLARATION = {"options": {}, "keeps": "keeps every item", "own_nets": True, "an
 class NN1(Learner):
     """1NN (`streaming`, section 3): store every vector and its label; the nearest vector's label is the answer.
 
-    Distances are Euclidean, squared. Of vectors equally near the earliest wins. Vectors are the items' pixels or
-    features as the cell scales them. It needs no net, and says nothing of a stream item before it stores it.
+    Distances are squared Euclidean; among equally near vectors the earliest wins. Vectors are the items' pixels or
+    features, scaled as in the cell. It needs no net, and does not predict stream items.
     """
 
     passing = ("vectors",)  # `memory_use` counts them
 
     def __init__(self, setting: Setting):
         super().__init__(setting)
-        self.vectors: list[torch.Tensor] = []  # [S, n, D] in parts, which an evaluation joins
+        self.vectors: list[torch.Tensor] = []  # [S, n, D] in parts, joined for an evaluation
         self.labels: list[torch.Tensor] = []  # [S, n], likewise
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
@@ -51,9 +49,5 @@ class NN1(Learner):
         return self.vectors
 
     def memory_use(self, s: int) -> dict:
-        per_class = sum(torch.bincount(y[s], minlength=self.classes) for y in self.labels)
-        return {
-            "items": sum(v.shape[1] for v in self.vectors),
-            "bytes": sum(v[s].nbytes for v in self.vectors),
-            "per_class": per_class.tolist(),
-        }
+        stored = self.stored(torch.cat([y[s] for y in self.labels]))
+        return stored | {"bytes": sum(v[s].nbytes for v in self.vectors)}

@@ -1,14 +1,12 @@
-"""The offline learner, the ideal that streaming learners are compared with."""
-
-from __future__ import annotations
+"""The offline learner, the ideal for streaming learners."""
 
 import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.course import CourseError
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.losses import backward, cross_entropy
+from clpapers.runs.losses import cross_entropy
+from clpapers.runs.scenario import ScenarioError
 
 DECLARATION = {
     "options": {
@@ -16,41 +14,40 @@ DECLARATION = {
         "batch": {"type": "integer", "minimum": 1, "examples": [7]},
     },
     "keeps": "all items so far",
-    "looks": False,
+    "uses_batch": False,
     "own_nets": True,
     "repeats": ["epochs"],
 }
 
 
 class Offline(Learner):
-    """Offline (`streaming`, eq. 1): for a test a fresh net is trained on all of the stream so far, many times over.
+    """Offline (`streaming`, eq. 1): for a test a fresh net is trained on all of the stream so far, in several epochs.
 
-    memory: all items. Nothing is trained in a step. What a net draws depends on how much it learns from, not on the
-    tests before.
+    memory: all items. Steps train nothing. A net's random draws depend on its number of items, not on earlier tests.
 
     Parameters
     ----------
-    epochs, batch: how a net is trained by the budget's optimiser, items shuffled afresh in each epoch. The last batch
-        is as large as the others, with items of the one before, as in ExStream's code.
+    epochs, batch: of a net's training by the budget's optimiser; each epoch shuffles items afresh. The last batch is
+        filled up with items of the one before, as in ExStream's code.
     """
 
     def __init__(self, setting: Setting, *, epochs: int, batch: int):
         super().__init__(setting)
         self.epochs, self.batch = epochs, batch
-        self.seen = 0  # items
-        self.learnt: int | None = None  # by the net, where there is one yet
+        self.seen = 0  # items seen
+        self.learnt: int | None = None  # items behind the net; None before the first
 
     def observe(self, t: int, x: None, y: None) -> Observed:
         self.seen = self.setting.step(t).stop
         return Observed()
 
     def prepare(self) -> None:
-        """Train a net, unless nothing has come since the last one. Before anything comes it stays as it begins."""
+        """Train a net, unless nothing has come since the last one. Before the first item it stays untrained."""
         if self.learnt == self.seen:
             return
         n, setting, purpose = self.seen, self.setting, f"offline after {self.seen}"
         if n == 1 and setting.spec.get("batch_norm"):
-            raise CourseError("net.batch_norm: nothing can be learnt from one item; test later, or take false")
+            raise ScenarioError("net.batch_norm: nothing can be learnt from one item; test later, or take false")
         self.net, rngs = setting.net(purpose), [generator(seed, f"{purpose} items") for seed in setting.seeds]
         optimizer, batch = self.optimize(list(self.net.parameters())), self.batch
         for _ in range(self.epochs):
@@ -58,15 +55,9 @@ class Offline(Learner):
             for start in range(0, n, batch):
                 chosen = order[:, max(min(start, n - batch), 0) : start + batch]
                 logits = self.net(setting.images(setting.items.gather(1, chosen)))
-                optimizer.zero_grad()
-                backward(cross_entropy(logits, setting.labels.gather(1, chosen)))
-                optimizer.step()
+                optimizer.descend(cross_entropy(logits, setting.labels.gather(1, chosen)))
         optimizer.zero_grad()
         self.learnt = n
 
     def memory_use(self, s: int) -> dict:
-        return {
-            "items": self.seen,
-            "bytes": self.seen * self.setting.images.pixels[0].nbytes,
-            "per_class": torch.bincount(self.setting.labels[s, : self.seen], minlength=self.classes).tolist(),
-        }
+        return self.stored(self.setting.labels[s, : self.seen])

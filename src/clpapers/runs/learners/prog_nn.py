@@ -1,7 +1,5 @@
 """Progressive networks."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.runs.learner import Learner, Observed, Setting
@@ -9,7 +7,7 @@ from clpapers.runs.nets.progressive import Heights, Tower
 
 DECLARATION = {
     "options": {},
-    "looks_at": ["changes", "tasks", "competing"],
+    "uses": ["changes", "tasks", "competing"],
     "needs": {"budget.optimizer": ["sgd"], "net.name": ["mlp", "resnet18_reduced", "resnet18"]},
     "tasks_once": True,
     "answers_by_task": True,
@@ -20,13 +18,13 @@ AHEAD = 32  # steps
 
 
 class ProgNN(Learner):
-    """PROG-NN. Rusu et al. 2016, as the A-GEM authors have it: a column of full width, with a head, for each task.
+    """PROG-NN. Rusu et al. 2016, as in the A-GEM authors' code: a column of full width, with a head, for each task.
 
-    A task trains its column and the laterals into it from all earlier columns, which stay as they are. Each image is
-    answered by the column of its task. As in the authors' code, all columns are there from the start, so that a task
-    not yet begun is answered by a column as initialised, whose laterals see the untrained columns in between.
+    A task trains its column and the laterals into it from all earlier columns, which are frozen. An image is answered
+    by its task's column. As in the authors' code, all columns exist from the start, so that an untrained column answers
+    for a task not yet begun, with laterals from the untrained columns in between.
 
-    Needs tasks that come one after another, numbered as they come, and plain descent (`progressive.Repeated`).
+    Needs tasks numbered in the order in which they come, and plain descent (`progressive.Repeated`).
     """
 
     passing = ("known",)
@@ -41,12 +39,12 @@ class ProgNN(Learner):
             spec = {"name": "progressive", "net": setting.spec, "earlier": task}
             columns.append(setting.net(f"init {task}" if task else "init", net=spec).net)
         self.net = Tower(columns).train()
-        # Frozen columns take each image by itself, so many batches pass them at once, unless maps fill the memory.
+        # Frozen columns do not mix images, so several batches pass them together, unless maps would fill the memory.
         self.ahead = AHEAD if setting.spec["name"] == "mlp" else 1
         self.begin(0)
 
     def begin(self, task: int) -> None:
-        """Let the column of this task learn, and no other."""
+        """Make this task's column the only learning one."""
         self.net.begin(task)
         self.parameters = list(self.net.columns[task].parameters())
         self.optimizer = self.optimize(self.parameters)
@@ -63,7 +61,7 @@ class ProgNN(Learner):
         return Observed(loss, logits)
 
     def before(self, t: int) -> Heights:
-        """What the frozen columns make of the batch of step t."""
+        """The frozen columns' inputs to the levels, for the batch of step t."""
         if t not in self.known:
             slices = [self.setting.step(n) for n in range(t, min(t + self.ahead, len(self.setting.ends)))]
             images = self.setting.images(self.setting.items[:, slices[0].start : slices[-1].stop])
@@ -74,9 +72,9 @@ class ProgNN(Learner):
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
         present = tasks.unique()
-        said = self.net.answers(x, present.tolist())
+        logits = self.net.answers(x, present.tolist())
         chosen = torch.searchsorted(present, tasks.contiguous())[..., None, None].expand(-1, -1, self.classes, 1)
-        return said.gather(3, chosen)[..., 0]
+        return logits.gather(3, chosen)[..., 0]
 
     def report(self, s: int) -> dict:
         counts = [column.count() // len(self.setting.seeds) for column in self.net.columns]

@@ -1,6 +1,4 @@
-"""A random guess that conforms to the experiment's masks."""
-
-from __future__ import annotations
+"""A random guess under the experiment's masks."""
 
 import contextlib
 from collections.abc import Iterator
@@ -10,14 +8,14 @@ import torch
 from clpapers.randomness import generator
 from clpapers.runs.learner import Learner, Observed
 
-DECLARATION = {"options": {}, "guesses": True, "looks": False, "own_nets": True}
+DECLARATION = {"options": {}, "guesses": True, "uses_batch": False, "own_nets": True}
 
 
 class Random(Learner):
     """Random (`rules`, rule 2): a uniform guess among the classes that compete. Nothing is trained.
 
-    A score for each class is drawn anew for every image, so that under any restriction each class that it leaves is as
-    likely to have the largest as the next.
+    Every image gets a random score for each class, so that under any restriction all classes that it leaves are equally
+    likely.
     """
 
     def observe(self, t: int, x: None, y: None) -> Observed:
@@ -25,7 +23,7 @@ class Random(Learner):
 
     @contextlib.contextmanager
     def evaluation(self) -> Iterator[None]:
-        # anew each time, for how much an evaluation draws depends on the seed's stack mates
+        # made anew, since the number of draws in an evaluation depends on the seed's stack mates
         self.rngs = [generator(seed, "guess") for seed in self.setting.seeds]
         yield
 

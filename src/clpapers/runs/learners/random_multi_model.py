@@ -1,6 +1,4 @@
-"""A random guess that is told the task of each test item."""
-
-from __future__ import annotations
+"""A random guess that knows the task of each test item."""
 
 import torch
 
@@ -8,10 +6,10 @@ from clpapers.runs.learners.random import Random
 
 DECLARATION = {
     "options": {},
-    "looks_at": ["tasks"],
+    "uses": ["tasks"],
     "answers_by_task": True,
     "guesses": True,
-    "looks": False,
+    "uses_batch": False,
     "own_nets": True,
 }
 
@@ -19,11 +17,11 @@ DECLARATION = {
 class RandomMultiModel(Random):
     """RandMM (`rules`, rule 2): as Random, among the classes of the task that the oracle names for each image.
 
-    That is what a multi-model of untrained models knows. Where the oracle names no task all classes compete.
+    This equals a multi-model of untrained models. Where the oracle names no task, all classes compete.
     """
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
         drawn = super().scores(x, tasks)
-        held = self.setting.may_hold
-        seeds = torch.arange(len(held), device=held.device)[:, None]
-        return drawn.masked_fill(~held[seeds, tasks], -torch.inf)
+        classes = self.setting.task_classes
+        seeds = torch.arange(len(classes), device=classes.device)[:, None]
+        return drawn.masked_fill(~classes[seeds, tasks], -torch.inf)

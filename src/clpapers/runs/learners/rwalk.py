@@ -1,12 +1,9 @@
 """Riemannian walk."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.runs.importance import RunningFisher, min_max, pull, step_along, values, zeros
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.losses import backward
 
 DECLARATION = {
     "options": {
@@ -16,7 +13,7 @@ DECLARATION = {
         "decay": {"type": "number", "exclusiveMinimum": 0, "maximum": 1, "examples": [0.9]},
         "published": {"type": "boolean", "examples": [False]},
     },
-    "looks_at": ["changes", "competing"],
+    "uses": ["changes", "competing"],
     "without_changes": "single",
 }
 
@@ -24,15 +21,15 @@ DECLARATION = {
 class RWalk(Learner):
     """RWALK. Chaudhry et al. 2018, in the code of Chaudhry et al. 2019 (`agem`): L + λ·Σ (F̂ + ŝ)·(θ - θ*)².
 
-    Each step ω += -g·Δθ, g the gradient of the task's cross-entropy. Whenever F, a `RunningFisher`, is about to be
-    updated, S += relu(ω/(F·(θ - θ')² + ξ)), θ' the parameters at the update before, and ω ← 0. At a task change
+    Each step ω += -g·Δθ, g the gradient of the task's cross-entropy. Before each update of F, a `RunningFisher`,
+    S += relu(ω/(F·(θ - θ')² + ξ)), θ' the parameters at the last update, and ω ← 0. At a task change
     s ← s + (s + S)/2 (after the first task s = S), S ← 0, θ* ← θ' ← θ; F̂ and ŝ are a seed's F and s scaled to [0, 1].
 
     Parameters
     ----------
-    strength: λ. damping: ξ. interval, decay: those of the `RunningFisher`.
-    published: as the paper of 2018 has it: s ← (s + S)/2, half of F in S's denominator, and the sum of squares starts
-        again with every interval. The code lets it grow till the task ends.
+    strength: λ. damping: ξ. interval, decay: of the `RunningFisher`.
+    published: as in the paper of 2018: s ← (s + S)/2, half of F in S's denominator, and a new sum of squares in every
+        interval. In the code the sum grows until the task ends.
     """
 
     def __init__(
@@ -60,7 +57,7 @@ class RWalk(Learner):
         self.centre, self.before, self.begun = values(self.parameters), values(self.parameters), t
 
     def update(self) -> None:
-        """An interval ends: what the path gained goes into S, and F is updated."""
+        """End an interval: add the path's gain to S, and update F."""
         here = values(self.parameters)
         length = torch._foreach_pow(torch._foreach_sub(here, self.before), 2)
         torch._foreach_mul_(length, self.fisher.value)
@@ -80,8 +77,7 @@ class RWalk(Learner):
             self.update()
         logits = self.net(x)
         loss = self.loss(t, logits, y)
-        self.optimizer.zero_grad()
-        backward(loss)
+        self.optimizer.gradient(loss)
         gradient = [p.grad for p in self.parameters]
         self.fisher.add(gradient)
         if self.score:

@@ -1,7 +1,5 @@
 """Stochastic gradient episodic memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 
@@ -12,7 +10,7 @@ from clpapers.runs.learners.a_gem import closest
 
 DECLARATION = {
     "options": {"write": {"enum": ["uniform", "ring"], "examples": ["uniform"]}},
-    "looks_at": ["tasks", "competing"],
+    "uses": ["tasks", "competing"],
     "memory_of_classes": True,
     "tasks_once": True,
 }
@@ -21,7 +19,7 @@ DECLARATION = {
 class SGEM(Constrained):
     """S-GEM (`agem`, appendix D.3): at each step one of GEM's constraints, with A-GEM's projection.
 
-    memory: as A-GEM's.  constraint: the loss on the whole memory of one completed task, drawn uniformly at each step.
+    memory: A-GEM's.  constraint: the loss on the whole memory of one completed task, drawn uniformly at each step.
 
     Parameters
     ----------
@@ -30,7 +28,7 @@ class SGEM(Constrained):
 
     def __init__(self, setting: Setting, *, write: str):
         super().__init__(setting, write)
-        choices = np.maximum(self.task, 1)  # in the first task there is nothing to choose from
+        choices = np.maximum(self.task, 1)  # 1 in the first task, which has no constraint
         chosen = np.stack([generator(seed, "reference").integers(choices) for seed in setting.seeds], axis=1)
         self.chosen = torch.from_numpy(chosen).to(setting.items.device)  # [T, S]
 

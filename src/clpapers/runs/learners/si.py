@@ -1,12 +1,9 @@
 """Synaptic intelligence."""
 
-from __future__ import annotations
-
 import torch
 
 from clpapers.runs.importance import pull, step_along, values, zeros
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.losses import backward
 
 DECLARATION = {
     "options": {
@@ -15,7 +12,7 @@ DECLARATION = {
         "gradient": {"enum": ["whole", "task"], "examples": ["whole", "task"]},
         "clip": {"type": "boolean", "examples": [False, True]},
     },
-    "looks_at": ["changes", "competing"],
+    "uses": ["changes", "competing"],
     "without_changes": "single",
 }
 
@@ -23,14 +20,14 @@ DECLARATION = {
 class SI(Learner):
     """SI. Zenke et al. 2017, eqs. 3-5, as in van de Ven & Tolias 2019: L + c·Σ Ω·(θ - θ̃)².
 
-    Each step: ω += -g·Δθ. At a task change: Ω += ω/((θ - θ̃)² + ξ), θ̃ ← θ, ω ← 0. In the code of Chaudhry et al. 2019
-    (`agem`) it is PI: g is that of the task, what a task adds is clipped.
+    Each step: ω += -g·Δθ. At a task change: Ω += ω/((θ - θ̃)² + ξ), θ̃ ← θ, ω ← 0. Chaudhry et al. 2019 (`agem`) call it
+    PI; in their code g is the task's gradient, and a task's contribution is clipped.
 
     Parameters
     ----------
     strength: c. damping: ξ.
-    gradient: g, that of the `whole` loss or of the `task`'s cross-entropy alone.
-    clip: whether a task adds nothing to Ω where its ω is negative.
+    gradient: g, of the `whole` loss or of the `task`'s cross-entropy alone.
+    clip: whether negative ω add nothing to Ω.
     """
 
     def __init__(self, setting: Setting, *, strength: float, damping: float, gradient: str, clip: bool):
@@ -53,8 +50,7 @@ class SI(Learner):
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.net(x)
         loss = self.loss(t, logits, y)
-        self.optimizer.zero_grad()
-        backward(loss)
+        self.optimizer.gradient(loss)
         gradient = [p.grad for p in self.parameters]
         if self.consolidated:
             if not self.whole:

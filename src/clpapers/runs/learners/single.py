@@ -1,12 +1,10 @@
-"""One net, trained on what comes: no continual learning at all."""
-
-from __future__ import annotations
+"""One net, trained on the stream without continual learning."""
 
 import torch
 
 from clpapers.runs.learner import Learner, Observed
 
-DECLARATION = {"options": {}, "looks_at": ["competing"]}
+DECLARATION = {"options": {}, "uses": ["competing"]}
 
 
 class Single(Learner):

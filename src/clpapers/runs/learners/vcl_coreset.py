@@ -1,17 +1,15 @@
 """Variational continual learning with coresets."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.course import CourseError
 from clpapers.runs.learner import Setting
 from clpapers.runs.learners.vcl import VCL
-from clpapers.runs.variational import Chance, Gaussian, Posterior, Variational
+from clpapers.runs.scenario import ScenarioError
+from clpapers.runs.variational import Gaussian, Posterior, Randomness, Variational
 
 DECLARATION = {
     "options": {
@@ -25,7 +23,7 @@ DECLARATION = {
         "coreset_epochs": {"type": "integer", "minimum": 1, "examples": [2]},
         "prior": {"enum": ["previous", "standard"], "examples": ["previous", "standard"]},
     },
-    "looks_at": ["competing"],
+    "uses": ["competing"],
     "needs": {"net.name": ["mlp"], "budget.batch": ["task"]},
     "own_nets": True,
     "repeats": ["epochs", "coreset_epochs"],
@@ -35,62 +33,41 @@ DECLARATION = {
 class VCLCoreset(VCL):
     """VCL with coresets. Nguyen et al. 2018, algorithm 1, in their code; coreset-only as `desiderata`, section 6.
 
-    memory: of each task some items, chosen by `k_center`, that the posterior itself never learns (but the
-    maximum-likelihood solution of the first task does). Before a test a copy of the posterior learns all of them, with
-    the posterior as its prior, answers, and is thrown away. Where training is masked, each head has a copy, which
-    learns its own task's; a task met again brings no other.
+    memory: a coreset of each task, chosen by `k_center`, which the posterior never learns (but the maximum-likelihood
+    solution of the first task does). For a test a copy of the posterior, with the posterior as its prior, learns all
+    coresets, answers, and is discarded. Where training is masked, each head has a copy, which learns its own task's
+    coreset; a recurring task brings no new one.
 
     Parameters
     ----------
-    epochs, batch, initial_variance, samples, prediction_samples, prior_weight: as of `VCL`; batch and prior_weight hold
-        for coresets, too.
+    epochs, batch, initial_variance, samples, prediction_samples, prior_weight: as of `VCL`; batch and prior_weight also
+        hold for coresets.
     coreset: items a task.
-    coreset_epochs: how long a copy learns.
+    coreset_epochs: of a copy's training.
     prior: `previous`, or `standard`, N(0, 1) for each task and each copy: coreset-only.
     """
 
     passing = (*Variational.passing, "copies", "heads")
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        epochs: int,
-        batch: int | str,
-        initial_variance: float,
-        samples: int,
-        prediction_samples: int,
-        prior_weight: float,
-        coreset: int,
-        coreset_epochs: int,
-        prior: str,
-    ):
-        super().__init__(
-            setting,
-            epochs=epochs,
-            batch=batch,
-            initial_variance=initial_variance,
-            samples=samples,
-            prediction_samples=prediction_samples,
-            prior_weight=prior_weight,
-        )
+    def __init__(self, setting: Setting, *, coreset: int, coreset_epochs: int, prior: str, **options):
+        super().__init__(setting, **options)
         self.coreset, self.coreset_epochs, self.previous = coreset, coreset_epochs, prior == "previous"
         steps = range(len(setting.ends))
-        self.task = [int(setting.tasks[0, setting.step(t).start]) for t in steps]  # of each step
+        self.task = [int(setting.tasks[0, setting.step(t).start]) for t in steps]  # by step
         if setting.masks is not None:
             for t in steps:
                 if (setting.tasks[:, setting.step(t)] != self.task[t]).any():
-                    raise CourseError("oracle: a head's own coreset needs the stream's tasks; take chunks")
-        tasks = len(steps) * setting.items[0].unique().numel() // setting.items.shape[1]  # each once
+                    raise ScenarioError("oracle: a head's own coreset needs the stream's tasks; take chunks")
+        tasks = len(steps) * setting.items[0].unique().numel() // setting.items.shape[1]  # repetitions excluded
         if tasks * coreset > setting.budget["memory"]:
-            raise CourseError(
+            raise ScenarioError(
                 f"budget.memory: {setting.budget['memory']} does not hold coresets of {tasks} times {coreset} items"
             )
-        self.items: dict[int, torch.Tensor] = {}  # of each step that brought a coreset: int64 [S, coreset]
+        self.items: dict[int, torch.Tensor] = {}  # step → its coreset, int64 [S, coreset]
         self.labels: dict[int, torch.Tensor] = {}
-        self.copies: list[Posterior] = []  # for tests: of each head's task, or one of all
-        self.prepared = 0  # steps learnt by the posterior that they are copies of
-        self.heads: dict[int, torch.Tensor] = {}  # during a test, of each task's head: nets [S, K, P]
+        self.copies: list[Posterior] = []  # for tests: one for each head's task, or one for all
+        self.prepared = 0  # steps learnt by the copied posterior
+        self.heads: dict[int, torch.Tensor] = {}  # during a test: task → its head's nets [S, K, P]
 
     def learnt_of(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         items = self.setting.items[:, self.setting.step(t)]
@@ -103,16 +80,18 @@ class VCLCoreset(VCL):
         return x[torch.arange(len(x), device=x.device)[:, None], rest], y.gather(1, rest)
 
     def held(self, items: torch.Tensor) -> torch.Tensor:
-        """Which items [S, n] are in a coreset, bool [S, n]."""
+        """Whether items [S, n] are in a coreset, bool [S, n]."""
         if not self.items:
             return torch.zeros_like(items, dtype=torch.bool)
         return torch.stack([torch.isin(*pair) for pair in zip(items, torch.cat([*self.items.values()], dim=1))])
 
     def choose(self, t: int, x: torch.Tensor) -> torch.Tensor:
-        """The places of task t's coreset among its images x [S, n, …]: int64 [S, coreset]."""
+        """Task t's coreset, as positions among its images x [S, n, …]: int64 [S, coreset]."""
         n = x.shape[1]
         if n <= self.coreset:
-            raise CourseError(f"learner.coreset: {self.coreset} leaves none of the {n} items of task {t + 1} to learn")
+            raise ScenarioError(
+                f"learner.coreset: {self.coreset} leaves none of the {n} items of task {t + 1} to learn"
+            )
         starts = [int(generator(seed, f"coreset {t}").integers(n)) for seed in self.setting.seeds]
         return torch.stack([k_center(mine, self.coreset, start) for mine, start in zip(x.flatten(2), starts)])
 
@@ -120,7 +99,7 @@ class VCLCoreset(VCL):
         return super().next_prior(mask) if self.previous else self.prior
 
     def prepare(self) -> None:
-        """Train the copies, unless they are of the present posterior already."""
+        """Train the copies, unless they are copies of the present posterior."""
         if self.prepared == self.steps:
             return
         learnt = [[t] for t in self.items] if self.setting.masks is not None else [list(self.items)]
@@ -139,12 +118,12 @@ class VCLCoreset(VCL):
         self.heads = {}
 
     def trained_on(self, steps: list[int]) -> Posterior:
-        """A copy of the posterior that has learnt the coresets of some steps, under the last one's mask."""
+        """A copy of the posterior, trained on the coresets of some steps under the last one's mask."""
         q, prior = self.posterior.copy(), self.posterior.now if self.previous else self.prior
         items, labels = (torch.cat([kept[t] for t in steps], dim=1) for kept in (self.items, self.labels))
-        chance = Chance(self.setting, f"coreset after {self.steps}")
+        randomness = Randomness(self.setting, f"coreset after {self.steps}")
         x, mask = self.setting.images(items), self.mask(steps[-1])
-        self.fit(q, prior, x, labels, mask, chance, self.coreset_epochs, self.prior_weight)
+        self.fit(q, prior, x, labels, mask, randomness, self.coreset_epochs, self.prior_weight)
         return q
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
@@ -152,23 +131,18 @@ class VCLCoreset(VCL):
             return super().scores(x, tasks)
         answers = 0
         for task in tasks.unique().tolist():
-            said = self.probabilities(self.heads.get(task, self.drawn), x).mean(dim=1)
-            answers = answers + said * (tasks == task)[..., None]
+            own = self.probabilities(self.heads.get(task, self.drawn), x).mean(dim=1)
+            answers = answers + own * (tasks == task)[..., None]
         return answers
 
     def memory_use(self, s: int) -> dict:
-        labels = torch.cat([torch.zeros(0, dtype=torch.int64), *(each[s].cpu() for each in self.labels.values())])
-        return {
-            "items": len(labels),
-            "bytes": len(labels) * self.setting.images.pixels[0].nbytes,
-            "per_class": torch.bincount(labels, minlength=self.classes).tolist(),
-        }
+        return self.stored(torch.cat([self.setting.labels[s, :0], *(each[s] for each in self.labels.values())]))
 
 
 def k_center(x: torch.Tensor, count: int, start: int) -> torch.Tensor:
-    """The greedy k-center (Gonzalez 1985): each next item is the one farthest from all before, int64 [count].
+    """The greedy k-center (Gonzalez 1985): each next item is the farthest from all before, int64 [count].
 
-    x: [n, d], compared by Euclidean distance. start: the first item. Of equals the first counts.
+    x: [n, d], with Euclidean distance. start: the first item. Among equals the first is taken.
     """
     chosen, distance = [torch.tensor(start, device=x.device)], x.new_full((len(x),), torch.inf)
     for _ in range(count - 1):

@@ -1,17 +1,14 @@
 """Variational generative replay."""
 
-from __future__ import annotations
-
-import math
 from typing import NamedTuple
 
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.course import CourseError
+from clpapers.runs.evaluation.answers import number
 from clpapers.runs.gans import GANs
 from clpapers.runs.learner import Observed, Setting
-from clpapers.runs.losses import backward
+from clpapers.runs.scenario import ScenarioError
 from clpapers.runs.variational import Noise, Variational, kl, likelihood_loss, mutual_information, standard
 
 DECLARATION = {
@@ -40,7 +37,7 @@ DECLARATION = {
             ],
         },
     },
-    "looks_at": ["competing"],
+    "uses": ["competing"],
     "needs": {"scaling": ["unit"], "budget.batch": ["task"], "net.name": ["mlp"]},
     "own_nets": True,
     "measures": ["trace"],
@@ -51,9 +48,9 @@ DECLARATION = {
 
 
 class Task(NamedTuple):
-    """What is kept of a task: its classes, int64 [S, c], the pixel permutation that it is seen through and GANs.
+    """The record of a task: its classes, int64 [S, c], pixel permutation and GANs.
 
-    domain: int64 [S], the permutation's number; None where images stay as they are. gans: of all classes, seed by seed.
+    domain: int64 [S], the permutation's number; None where there is none. gans: of all classes, seed by seed.
     """
 
     classes: torch.Tensor
@@ -62,45 +59,32 @@ class Task(NamedTuple):
 
 
 class VGR(Variational):
-    """VGR. Farquhar & Gal 2018b, as `desiderata` has it (sections 5 and A.4, B.2 to B.4).
+    """VGR. Farquhar & Gal 2018b, as in `desiderata` (sections 5 and A.4, B.2 to B.4).
 
-    The prior is N(0, 1) throughout: what was learnt is kept by images that GANs draw, one GAN a class, trained after
-    its task. The first task begins with its maximum-likelihood solution, as VCL does. A task is learnt from where the
-    task before left the posterior, on its N items, those drawn of all other tasks included:
-    cross-entropy + KL(q‖N(0, 1))/N, each item's classes competing that did in its task. A task that comes again needs
-    no new GANs, and while it is learnt none of its own images are drawn.
+    The prior is always N(0, 1): earlier tasks are replayed as generated images, from one GAN a class, trained after its
+    task. The first task starts from its maximum-likelihood solution, as in VCL. A task is learnt from the last
+    posterior on N items, its own and those generated for all other tasks: cross-entropy + KL(q‖N(0, 1))/N; for each
+    item the classes of its own task compete. A recurring task needs no new GANs, and its own images are not generated.
 
-    Through pixel permutations, tasks of the same classes share their GANs: these learn the images unpermuted, and
-    what they draw is permuted as each task was. For `gan_mlp`, to which pixels have no place, that is the same.
+    Tasks that differ in pixel permutations alone share their GANs: these learn unpermuted images, and generated images
+    get each task's permutation. For `gan_mlp`, which ignores the places of pixels, this is equivalent.
 
     Parameters
     ----------
     epochs, batch, initial_variance, samples, prediction_samples: as of `Variational`.
-    batch_per_task: whether a batch is as many times as large as there were tasks.
+    batch_per_task: whether the batch is multiplied by the number of tasks.
     generated: images of each class of each other task, drawn anew whenever a task is learnt.
-    gan: as of `GANs`, and `epochs`: one is as many batches as the mean class of the task fills.
+    gan: as of `GANs`, and `epochs`: an epoch has as many batches as the mean class of the task fills.
 
-    Measures `trace`: before each epoch, the mutual information of so many items of the task (Figure 8).
+    Measures `trace`: before each epoch, the mutual information of this many items of the task (Figure 8).
     """
 
     passing = (*Variational.passing, "notes")
 
-    def __init__(
-        self,
-        setting: Setting,
-        *,
-        epochs: int,
-        batch: int,
-        batch_per_task: bool,
-        initial_variance: float,
-        samples: int,
-        prediction_samples: int,
-        generated: int,
-        gan: dict,
-    ):
-        super().__init__(setting, epochs, batch, initial_variance, samples, prediction_samples)
+    def __init__(self, setting: Setting, *, batch_per_task: bool, generated: int, gan: dict, **options):
+        super().__init__(setting, **options)
         if setting.images.transforms is not None and gan["name"] != "gan_mlp":
-            raise CourseError(
+            raise ScenarioError(
                 f"learner.gan.name: {gan['name']} cannot learn permuted pixels from unpermuted ones; take gan_mlp"
             )
         self.batch_per_task, self.generated, self.gan = batch_per_task, generated, gan
@@ -111,8 +95,8 @@ class VGR(Variational):
         square = (len(setting.seeds), self.classes, self.classes)
         self.heads = None if setting.masks is None else setting.masks.new_zeros(square)
         self.noise = Noise(setting, "trace")
-        self.notes: list[torch.Tensor] = []  # [S] an epoch
-        self.begun: list[int] = []  # epochs
+        self.notes: list[torch.Tensor] = []  # one for each epoch, [S]
+        self.begun: list[int] = []  # first epoch of each task
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         logits = self.posterior.mean_logits(x)
@@ -136,7 +120,7 @@ class VGR(Variational):
         """The task of step t, with labels y [S, n]."""
         own = [labels.unique() for labels in y]
         if len({len(classes) for classes in own}) > 1:
-            raise CourseError(f"learner vgr: seeds differ in how many classes task {t + 1} has; raise order.length")
+            raise ScenarioError(f"learner vgr: seeds differ in how many classes task {t + 1} has; raise order.length")
         images, first = self.setting.images, self.setting.step(t).start
         domain = None if images.transforms is None else self.setting.items[:, first] // len(images.pixels)
         return Task(torch.stack(own), domain, None)
@@ -165,17 +149,15 @@ class VGR(Variational):
         self.begun.append(len(self.notes))
         for _ in range(self.epochs):
             self.note(traced)
-            for x_, y_ in self.chance.batches(x, y, batch, epochs=1):
-                optimizer.zero_grad()
-                logits = q.logits(q.draw(self.chance.noise(q.mean, self.samples)), x_)
+            for x_, y_ in self.randomness.batches(x, y, batch, epochs=1):
+                logits = q.logits(q.draw(self.randomness.noise(q.mean, self.samples)), x_)
                 if self.heads is not None:
                     logits = logits.masked_fill(~self.heads[self.rows, y_][:, None], -torch.inf)
-                backward(likelihood_loss(logits, y_) + kl(q, prior, counted) / x.shape[1])
-                optimizer.step()
+                optimizer.descend(likelihood_loss(logits, y_) + kl(q, prior, counted) / x.shape[1])
         optimizer.zero_grad()
 
     def gans_of(self, t: int, task: Task, y: torch.Tensor) -> GANs:
-        """GANs of a task's classes: those of an earlier task of these classes, or such as learn it."""
+        """GANs of a task's classes: reuse an earlier task's of the same classes, or train new ones."""
         for other in self.tasks:
             if torch.equal(other.classes, task.classes):
                 return other.gans
@@ -188,7 +170,7 @@ class VGR(Variational):
         return gans
 
     def traced(self, t: int, x: torch.Tensor) -> torch.Tensor:
-        """The images whose mutual information is followed, of a task's [S, n, …]."""
+        """The images of a task, among x [S, n, …], to measure the mutual information of."""
         count = min(self.trace, x.shape[1])
         rngs = (generator(seed, f"traced items {t}") for seed in self.setting.seeds)
         chosen = [torch.from_numpy(rng.choice(x.shape[1], count, replace=False)) for rng in rngs]
@@ -203,10 +185,8 @@ class VGR(Variational):
             self.notes.append(mutual_information(probabilities).mean(dim=1))
 
     def report(self, s: int) -> dict:
-        """`trace`: the `mutual_information` before each epoch, in nats, and the epochs with which `tasks` begin."""
+        """`trace`: the `mutual_information` before each epoch, in nats, and the first epochs of `tasks`."""
         if not self.trace:
             return {}
-        values = [
-            float(f"{value:.6g}") if math.isfinite(value) else None for value in torch.stack(self.notes)[:, s].tolist()
-        ]
+        values = [number(value) for value in torch.stack(self.notes)[:, s].tolist()]
         return {"trace": {"mutual_information": values, "tasks": self.begun}}

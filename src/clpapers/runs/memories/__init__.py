@@ -1,11 +1,9 @@
 """Replay memories.
 
-What a memory keeps depends on labels and chance, never on the net. So each policy (one a file, `plan(labels, capacity,
-rng) -> slots`) decides before the first step where every stream item will go, and every replay draw is made then too:
-the training step only gathers and scatters by indices that are already on the device.
+A memory's content depends on labels and random draws, never on the net. So each policy (one a file, `plan(labels,
+capacity, rng) -> slots`) decides before the first step where every stream item goes, and every replay draw is made then
+too: a training step only gathers and scatters by indices that are already on the device.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import importlib
@@ -19,7 +17,7 @@ from clpapers.runs.images import Images
 
 
 class Members:
-    """Which slots hold which class, while a class-balancing policy is planned."""
+    """The slots of each class, while a class-balancing policy is planned."""
 
     def __init__(self):
         self._slots: dict[int, list[int]] = {}
@@ -35,7 +33,7 @@ class Members:
         return len(self._slots.get(c, ()))
 
     def largest(self) -> list[int]:
-        """The class with most items, or all that tie."""
+        """The classes with most items, more than one in a tie."""
         most = max(map(len, self._slots.values()))
         return [c for c, slots in self._slots.items() if len(slots) == most]
 
@@ -46,7 +44,7 @@ class Members:
         return slot
 
     def evict(self, classes: Sequence[int], rng: np.random.Generator) -> int:
-        """Free the slot of a uniformly drawn item of the given classes, all of one size; returns it."""
+        """Free the slot of a uniformly drawn item of some classes of equal size; returns the slot."""
         size = self.count(classes[0])
         which, where = divmod(int(rng.integers(len(classes) * size)), size)
         slots = self._slots[classes[which]]
@@ -58,7 +56,7 @@ class Members:
 def uniform_draws(counts: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """For each step, `size` distinct slots of the `counts[t]` filled ones, every set equally likely: [T] → [T, size].
 
-    Floyd's algorithm, for all steps at once. Where fewer than `size` slots are filled, all of them in turn, repeated.
+    Floyd's algorithm, for all steps at once. Where fewer than `size` slots are filled, all of them, repeated in turn.
     """
     uniform = rng.random((len(counts), size))
     chosen = np.empty((len(counts), size), dtype=np.int64)
@@ -75,10 +73,10 @@ def uniform_draws(counts: np.ndarray, size: int, rng: np.random.Generator) -> np
 def weighted_draws(
     slots: np.ndarray, labels: np.ndarray, ends: np.ndarray, counts: np.ndarray, size: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """As `uniform_draws`, an item being drawn with probability proportional to 1/(items stored of its class).
+    """As `uniform_draws`, but with probability proportional to 1/(items stored of the item's class).
 
-    The weighted replay of CBRS. Without replacement, by the largest of log-weight plus Gumbel noise; the memory's
-    labels are followed through the plan `slots` [n] of a stream with `labels` [n].
+    The weighted replay of CBRS: the largest of log-weight plus Gumbel noise, without replacement. The plan `slots` [n]
+    of a stream with `labels` [n] gives the memory's labels.
     """
     held = np.full(slots.max() + 1, -1)
     chosen = np.zeros((len(counts), size), dtype=np.int64)
@@ -96,7 +94,7 @@ def weighted_draws(
 
 
 def _last_writes(slots: np.ndarray, ends: np.ndarray, spare: int) -> np.ndarray:
-    """`slots` [n] with `spare` for items not kept, and for those that a later item of the same batch overwrites."""
+    """`slots` [n], with `spare` for items not kept or overwritten by a later item of the same batch."""
     step = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
     order = np.lexsort((np.arange(len(slots)), slots, step))  # by step, then slot, then time
     last = np.ones(len(slots), dtype=bool)
@@ -108,9 +106,9 @@ def _last_writes(slots: np.ndarray, ends: np.ndarray, spare: int) -> np.ndarray:
 class Draw:
     """A replay batch: images [S, k, C, H, W], labels [S, k], slots [S, k], and weights [S, k] that sum to one a seed.
 
-    `weight` is None where every item counts alike; it is zero for repetitions, made where a memory holds fewer than
-    k items, so that a seed's batch never depends on how full its stack mates' memories are. The `slots` are distinct,
-    but for the spare one of repetitions, so that what is written back through them is what was read.
+    `weight` is None where all items count equally. Where a memory holds fewer than k items, repetitions fill the batch
+    with weight zero, so that a seed's batch does not depend on its stack mates' memories. The `slots` are distinct,
+    except that repetitions have the spare slot, so that edited items can be written back.
     """
 
     x: torch.Tensor
@@ -125,10 +123,10 @@ class Memory:
     Parameters
     ----------
     policy: a module of this package.
-    capacity: items a memory holds.
+    capacity: of a memory, in items.
     items, labels: the streams, int64 [S, n], on the training device.
     ends: int64 [T], stream items seen after each step; step t writes items ends[t-1] … ends[t]-1.
-    keep_pixels: hold the images themselves, for learners that edit them, not just their indices.
+    keep_pixels: hold images, for learners that edit them, instead of indices.
     """
 
     def __init__(
@@ -148,19 +146,19 @@ class Memory:
         plan = importlib.import_module(f"{__name__}.{policy}").plan
         known = labels.cpu().numpy()
         self.plans = np.stack([plan(y, capacity, generator(seed, "memory")) for y, seed in zip(known, seeds)])
-        filled = np.maximum.accumulate(self.plans, axis=1) + 1  # slots are first taken in order
+        filled = np.maximum.accumulate(self.plans, axis=1) + 1  # slots fill in order
         self.counts = np.concatenate([np.zeros((s, 1), dtype=np.int64), filled[:, ends - 1]], axis=1)
         writes = np.stack([_last_writes(slots, ends, capacity) for slots in self.plans])
         self._writes = torch.from_numpy(writes).to(device)
         self._keeps = np.logical_or.reduceat((writes < capacity).any(axis=0), np.concatenate([[0], ends[:-1]]))  # [T]
-        self.item = torch.zeros((s, capacity + 1), dtype=torch.int64, device=device)  # one slot for what is not kept
+        self.item = torch.zeros((s, capacity + 1), dtype=torch.int64, device=device)  # one spare
         self.label = torch.zeros_like(self.item)
         self._rows = torch.arange(s, device=device)[:, None]
         self.pixels = images(self.item) if keep_pixels else None
-        self.steps = 0  # written
+        self.steps = 0  # steps written
 
     def write(self, t: int) -> None:
-        """Store what the policy keeps of stream batch t: late in a stream, mostly nothing."""
+        """Store the items of stream batch t that the policy keeps: late in a stream, mostly none."""
         self.steps = t + 1
         if not self._keeps[t]:
             return
@@ -184,10 +182,6 @@ class Memory:
         """Items stored so far in the memory of the stack's seed number `seed`."""
         return int(self.counts[seed, self.steps])
 
-    def per_class(self, seed: int, classes: int) -> list[int]:
-        """Items stored so far of each class, in the memory of the stack's seed number `seed`."""
-        return torch.bincount(self.label[seed, : self.held(seed)], minlength=classes).tolist()
-
     @property
     def bytes_an_item(self) -> int:
         """Bytes of one stored image: as in the data set, or as edited."""
@@ -197,8 +191,7 @@ class Memory:
 class Draws:
     """All replay draws of a run: `size` distinct items a step, uniformly or weighted by class, made in advance.
 
-    `after_write` says whether the draw of step t sees the batch of step t. Calling gives the step's `Draw`, or None
-    while all memories are empty.
+    `after_write` lets the draw of step t include the batch of step t.
     """
 
     def __init__(
@@ -233,7 +226,7 @@ class Draws:
         self._empty = ~valid.any(axis=(0, 2))
 
     def __call__(self, t: int) -> Draw | None:
-        """The replay batch of step t."""
+        """The replay batch of step t; None while all memories are empty."""
         if self._empty[t]:
             return None
         slots, weight = self.slots[t], self._weight.get(t)

@@ -1,17 +1,15 @@
 """Class-balancing reservoir sampling (Chrysakis & Moens, ICML 2020, Algorithm 1)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from clpapers.runs.memories import Members
 
 
 def plan(labels: np.ndarray, capacity: int, rng: np.random.Generator) -> np.ndarray:
-    """Where each stream item goes: its slot, or -1 where it is not kept.
+    """The slot of each stream item, -1 where it is not kept.
 
-    Once the memory is filled, an item of a class that was never the largest evicts a random item of the largest class;
-    an item of a class that once was ("full") replaces a random item of its own class with probability m_c/n_c, the
+    In a filled memory, an item of a class that was never the largest evicts a random item of the largest class; an item
+    of a class that once was ("full") replaces a random item of its own class with probability m_c/n_c, the
     class's stored over its seen items, the present one included. Tied largest classes count as one and all become full.
     """
     members, full = Members(), set()

@@ -1,7 +1,5 @@
 """Episodic memories: a few items of each class of each task."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -13,12 +11,12 @@ from clpapers.runs.learner import Setting
 
 
 def uniform(seen: np.ndarray, per_class: int, rng: np.random.Generator) -> np.ndarray:
-    """Every set equally likely: what a reservoir of the class holds at the end of its task."""
+    """A uniform sample, like a reservoir of the class at the end of its task."""
     return rng.choice(seen, min(per_class, len(seen)), replace=False)
 
 
 def ring(seen: np.ndarray, per_class: int, rng: np.random.Generator) -> np.ndarray:
-    """The last ones: what a ring buffer of the class holds at the end of its task."""
+    """The last items, like a ring buffer of the class at the end of its task."""
     return seen[-per_class:]
 
 
@@ -26,17 +24,17 @@ WRITES = {"uniform": uniform, "ring": ring}
 
 
 class EpisodicMemory:
-    """What is kept of each task of S streams once it is completed: labels and chance decide, so it is known beforehand.
+    """The memories of each completed task of S streams, planned beforehand from labels and random draws.
 
     Parameters
     ----------
-    per_class: 1 or more; how many of its items a class leaves in the memory of a task; all where it has fewer.
-    write: which, one of `WRITES`.
+    per_class: items of a class in the memory of a task, 1 or more; all where it has fewer.
+    write: their choice, one of `WRITES`.
 
-    items, labels: int64 [S, tasks, m]. valid: bool [S, tasks, m], whether a slot holds an item or repeats one, since
-    some classes had too few; m does not depend on stack mates. counts: int64 [S, tasks], items held of each task.
+    items, labels: int64 [S, tasks, m]. valid: bool [S, tasks, m], false for repetitions where classes have too few
+    items; m does not depend on stack mates. counts: int64 [S, tasks], items of each task.
 
-    Raises ValueError for tasks that do not follow one another, and where there is no item for each class.
+    Raises ValueError for tasks that do not follow one another, and for less than one item for each class.
     """
 
     def __init__(self, setting: Setting, per_class: int, write: str):
@@ -46,7 +44,7 @@ class EpisodicMemory:
         if per_class < 1:
             raise ValueError("budget.memory: fewer than one item for each class of each task")
         self.setting, device = setting, setting.items.device
-        classes = int(setting.may_hold.sum(dim=2).max())
+        classes = int(setting.task_classes.sum(dim=2).max())
         self.size = min(per_class * classes, int(np.bincount(tasks[0]).max()))
         kept = [
             self._kept(x, y, np.searchsorted(task, np.arange(setting.task_count + 1)), per_class, WRITES[write], seed)
@@ -63,9 +61,9 @@ class EpisodicMemory:
     def _kept(
         items: np.ndarray, labels: np.ndarray, edges: np.ndarray, per_class: int, write: Callable, seed: int
     ) -> list[np.ndarray]:
-        """The stream positions kept of each task, class by class; a task's are edges[j] … edges[j+1]-1.
+        """The stream positions kept of each task j, class by class, among edges[j] … edges[j+1]-1.
 
-        An item that comes in several epochs is there once, where it came last.
+        An item that comes in several epochs counts once, at its last position.
         """
         rng, kept = generator(seed, "memory"), []
         for start, end in pairwise(edges):
@@ -79,13 +77,13 @@ class EpisodicMemory:
     def read(self, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
         """Images [S, k, C, H, W], labels [S, k] and competing classes [S, k, K] in slots [S, k], task·m + slot.
 
-        An item's classes compete as they did when its task was learnt; None where all do.
+        The classes that competed in an item's task compete again; None where all do.
         """
         x = self.setting.images(self.items.flatten(1).gather(1, slots))
         allowed = None
         if self.setting.masks is not None:
             rows = torch.arange(len(slots), device=slots.device)[:, None]
-            allowed = self.setting.may_hold[rows, slots // self.size]
+            allowed = self.setting.task_classes[rows, slots // self.size]
         return x, self.labels.flatten(1).gather(1, slots), allowed
 
     def of_task(self, tasks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

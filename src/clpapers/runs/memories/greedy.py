@@ -1,14 +1,12 @@
 """The greedy class-balancing sampler of GDumb (Prabhu et al., ECCV 2020, Algorithm 1)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from clpapers.runs.memories import Members
 
 
 def plan(labels: np.ndarray, capacity: int, rng: np.random.Generator) -> np.ndarray:
-    """Where each stream item goes: its slot, or -1 where it is not kept.
+    """The slot of each stream item, -1 where it is not kept.
 
     The quota is ⌊capacity/classes stored⌋. An item is kept if its class is new or holds less than the quota; in a
     filled memory it evicts a random item of the largest class (tied classes count as one).

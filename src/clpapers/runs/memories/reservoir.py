@@ -1,12 +1,10 @@
 """Reservoir sampling (Vitter 1985, Algorithm R): a uniform sample of the stream so far."""
 
-from __future__ import annotations
-
 import numpy as np
 
 
 def plan(labels: np.ndarray, capacity: int, rng: np.random.Generator) -> np.ndarray:
-    """Where each stream item goes: its slot, or -1 where it is not kept.
+    """The slot of each stream item, -1 where it is not kept.
 
     Item number n (from 1) is kept with probability capacity/n, in a uniformly drawn slot. Labels [n] do not matter.
     """

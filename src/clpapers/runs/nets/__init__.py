@@ -1,13 +1,12 @@
-"""The functions that are trained: one architecture a file, each with `build(shape, classes, **options)`.
+"""Nets: one architecture a file, each with `build(shape, classes, **options)`.
 
-Those of GANs (`runs/gans.py`) have `generator` and `discriminator` instead.
+Files for GANs (`runs/gans.py`) have `generator` and `discriminator` instead.
 
-Any of them may begin in a way of its own (`init`, of `inits`) and have another ε in batch norm (`epsilon`). One that
-needs more than a cell's options lists in `ASKS` what `build` is given besides.
+Every net takes an initialisation (`init`, one of `inits`) and an ε of batch norm (`epsilon`). `ASKS` lists arguments of
+`build` that are no options of a cell.
 """
 
-from __future__ import annotations
-
+import functools
 import importlib
 
 import torch
@@ -20,8 +19,8 @@ from clpapers.runs.nets.inits import INITS
 def build(spec: dict, shape: tuple[int, int, int], classes: int, **given) -> nn.Module:
     """The module that a cell's `net` names, for images of `shape` (C, H, W) and `classes` outputs.
 
-    given: what some nets ask for besides: `attributes`, float32 [classes, A], of each output's class; `pretrained`,
-    weights to start from, by name.
+    given: the arguments in `ASKS`: `attributes`, float32 [classes, A], of each output's class; `pretrained`, initial
+    weights by name.
     """
     options = {key: value for key, value in spec.items() if key not in ("name", "init", "epsilon")}
     module = importlib.import_module(f"{__name__}.{spec['name']}")
@@ -35,9 +34,9 @@ def build(spec: dict, shape: tuple[int, int, int], classes: int, **given) -> nn.
 
 
 def describe(spec: dict, shape: tuple[int, int, int], classes: int, attributes: int | None = None) -> dict:
-    """The layers of a net as it is built, with output shapes and parameter counts (stf, Table 2; agem, Figure 9).
+    """The layers of a net, with output shapes and parameter counts (stf, Table 2; agem, Figure 9).
 
-    attributes: how many are known of each class, where any are.
+    attributes: their number for each class, where there are any.
 
     Returns
     -------
@@ -45,26 +44,19 @@ def describe(spec: dict, shape: tuple[int, int, int], classes: int, attributes: 
     "parameters"}`; a layer's `output` leaves out the batch axis.
     """
     table = None if attributes is None else torch.zeros(classes, attributes)
-    started = {"weights": "none"} if "weights" in spec else {}  # how it starts is no matter here
+    started = {"weights": "none"} if "weights" in spec else {}  # initial weights do not matter here
     net = build(spec | started, shape, classes, attributes=table).eval()
     layers: list[dict] = []
 
-    def note(name: str, module: nn.Module):
-        def hook(module: nn.Module, inputs, output: torch.Tensor) -> None:
-            layers.append(
-                {
-                    "block": name,
-                    "layer": _title(module),
-                    "output": list(output.shape[1:]),
-                    "parameters": sum(p.numel() for p in module.parameters()),
-                }
-            )
-
-        return hook
+    def note(name: str, module: nn.Module, inputs: tuple, output: torch.Tensor) -> None:
+        parameters = sum(p.numel() for p in module.parameters())
+        layers.append(
+            {"block": name, "layer": _title(module), "output": list(output.shape[1:]), "parameters": parameters}
+        )
 
     for name, module in net.named_modules():
-        if not list(module.children()) and not isinstance(module, nn.Sequential):  # an empty one is an identity
-            module.register_forward_hook(note(name, module))
+        if not list(module.children()) and not isinstance(module, nn.Sequential):  # an empty Sequential is an identity
+            module.register_forward_hook(functools.partial(note, name))
     with torch.no_grad():
         net(torch.zeros(1, *shape))
     total = sum(p.numel() for p in net.parameters())

@@ -1,6 +1,4 @@
-"""An expert of CN-DPM: an auto-encoder and a classifier, each of which builds upon its predecessors' features."""
-
-from __future__ import annotations
+"""An expert of CN-DPM: an auto-encoder and a classifier, which build upon their predecessors' features."""
 
 import math
 from collections.abc import Sequence
@@ -13,9 +11,9 @@ Features = list[torch.Tensor]  # one a level, [B, …]
 
 
 class Lateral(nn.Module):
-    """A net of levels, of which each takes what the level below made, here and in all predecessors.
+    """A net of levels, each on top of the features of the level below, its own and all predecessors'.
 
-    `width` counts what the net adds to its predecessors' `inherited`; a level's maps are a multiple of it.
+    width, inherited: the net's own width and that of all predecessors; a level's maps are a multiple of it.
     """
 
     def __init__(self, width: int, inherited: int):
@@ -23,7 +21,7 @@ class Lateral(nn.Module):
         self.width, self.total = width, width + inherited
 
     def climb(self, x: torch.Tensor, before: Features | None) -> tuple[torch.Tensor, Features]:
-        """The top level's features, predecessors' first, and those of all levels for a successor, without gradient."""
+        """The top level's features, predecessors' first; and all levels' for a successor, without gradient."""
         joined = []
         for i, level in enumerate(self.levels):
             x = level(x)
@@ -34,7 +32,7 @@ class Lateral(nn.Module):
 
 
 class VAE(Lateral):
-    """Variational auto-encoder of images in [0, 1]. Its decoder shares nothing, and has `decoder_width` always."""
+    """Variational auto-encoder of images in [0, 1]. Its decoder, of `decoder_width`, shares no features."""
 
     def __init__(self, shape: Sequence[int], latent: int, width: int, inherited: int, decoder_width: int):
         super().__init__(width, inherited)
@@ -74,10 +72,10 @@ class VAE(Lateral):
         top, joined = self.climb(x, before)
         mean, log_variance = self.mean(top), self.log_variance(top)
         z = mean[:, None] + (log_variance / 2).exp()[:, None] * noise
-        said = self.decoder(z.flatten(0, 1)).flatten(1).view(*z.shape[:2], -1)
-        squares = (x.flatten(1)[:, None] - said).square().sum(dim=2).mean(dim=1)
+        decoded = self.decoder(z.flatten(0, 1)).flatten(1).view(*z.shape[:2], -1)
+        squares = (x.flatten(1)[:, None] - decoded).square().sum(dim=2).mean(dim=1)
         kl = (log_variance.exp() + mean.square() - 1 - log_variance).sum(dim=1) / 2
-        return -(squares + said.shape[2] * math.log(2 * math.pi)) / 2 - kl, joined
+        return -(squares + decoded.shape[2] * math.log(2 * math.pi)) / 2 - kl, joined
 
 
 class Block(nn.Module):
@@ -99,14 +97,14 @@ class Block(nn.Module):
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        seen = x[..., :: self.stride, :: self.stride]  # oneDNN's strided 1×1 convolution is not safe: see stacked.py
-        return F.relu(self.residual(x) + self.shortcut(seen))
+        skipped = x[..., :: self.stride, :: self.stride]  # oneDNN's strided 1×1 convolution is unsafe: see stacked.py
+        return F.relu(self.residual(x) + self.shortcut(skipped))
 
 
 class Classifier(Lateral):
     """ResNet of one block a stage with instance norm; stages are width × (1, 2, 4, 8).
 
-    A stage halves its maps, as long as they keep two pixels a side: instance norm makes nothing of a single one.
+    A stage halves its maps' sides down to two pixels, since instance norm turns a single pixel into zero.
     """
 
     def __init__(self, shape: Sequence[int], classes: int, width: int, inherited: int):
@@ -130,8 +128,8 @@ class Classifier(Lateral):
 class Expert(nn.Module):
     """Expert number k: p(x) and p(y|x).
 
-    Number 0 stands for what no expert knows yet, and number 1 has no predecessor; both have the base widths. From
-    number 2 on, nets add their `extension` to all that the experts from number 1 on have.
+    Number 0 is the untrained reference for novel items and number 1 has no predecessor; both have the base widths. From
+    number 2 on, nets add their `extension` to the widths of all experts from number 1 on.
 
     Parameters
     ----------

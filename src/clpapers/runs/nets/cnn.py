@@ -1,7 +1,5 @@
 """The convolutional net of stf, Table 2 (left and middle)."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 from torch import nn

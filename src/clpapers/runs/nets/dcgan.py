@@ -1,20 +1,18 @@
 """DCGAN: a generator and a discriminator."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 
 from clpapers.runs.nets.gan_conv import quarters
 
-MAPS = 10  # by which the code's discriminator is wider for its labels: one for each class of MNIST
+MAPS = 10  # extra maps of the code's discriminator, for a label: one for each class of MNIST
 
 
 def generator(shape: tuple[int, int, int], *, latent: int, width: int) -> nn.Module:
     """Latents to images of `shape`, in [0, 1]: two linear layers, two transposed convolutions (5×5), batch norm, ReLU.
 
-    As carpedm20/DCGAN-tensorflow has it for MNIST (Radford et al. 2016), width 64, without the label that it is given
-    in every layer. Raises `ValueError` for sides that are no multiple of 4.
+    As in carpedm20/DCGAN-tensorflow for MNIST (Radford et al. 2016), width 64, without its label in every layer. Raises
+    `ValueError` for sides that are no multiple of 4.
     """
     c, *small = shape[0], *quarters(shape)
     maps = 2 * width * small[0] * small[1]
@@ -39,7 +37,7 @@ def generator(shape: tuple[int, int, int], *, latent: int, width: int) -> nn.Mod
 def discriminator(shape: tuple[int, int, int], *, width: int) -> nn.Module:
     """Images in [0, 1] to a logit: 5×5 convolutions of stride 2, two linear layers, batch norm, leaky ReLU.
 
-    It has C + 10 and width + 10 maps, the code's numbers, whose tens are the label's.
+    Maps number C + 10 and width + 10, as in the code, which adds the label's 10.
     """
     c, h, w = shape[0], *quarters(shape)
     net = nn.Sequential(
@@ -59,7 +57,7 @@ def discriminator(shape: tuple[int, int, int], *, width: int) -> nn.Module:
 
 @torch.no_grad()
 def _begin(layer: nn.Module) -> None:
-    """Weights of deviation 0.02, those of convolutions cut off at two deviations; biases zero."""
+    """Draw weights with deviation 0.02, convolutions' truncated at two deviations; biases are zero."""
     if isinstance(layer, nn.Conv2d):
         nn.init.trunc_normal_(layer.weight, std=0.02, a=-0.04, b=0.04)
         layer.bias.zero_()

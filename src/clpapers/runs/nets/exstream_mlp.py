@@ -1,7 +1,5 @@
 """The multi-layer perceptron in ExStream's code (Hayes et al. 2019)."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 
@@ -13,8 +11,8 @@ def build(
 ) -> nn.Module:
     """Flattened values, hidden layers of the given widths, a linear head.
 
-    A hidden layer is linear, batch norm, ELU, dropout; `batch_norm` false and a `dropout` of 0 leave theirs out.
-    Weights begin normal, as of Glorot & Bengio (2010), biases at 1.
+    A hidden layer is linear, batch norm, ELU, dropout; `batch_norm` false and a `dropout` of 0 omit theirs. Initial
+    weights are normal as in Glorot & Bengio (2010), biases 1.
     """
     widths, layers = [math.prod(shape), *hidden], []
     for n_in, n_out in pairwise(widths):

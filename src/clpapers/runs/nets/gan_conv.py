@@ -1,7 +1,5 @@
 """The convolutional nets of a GAN: a generator and a discriminator."""
 
-from __future__ import annotations
-
 from torch import nn
 
 from clpapers.runs.nets.inits import begin_as_keras
@@ -13,8 +11,8 @@ DROPOUT = 0.3
 def generator(shape: tuple[int, int, int], *, latent: int, width: int) -> nn.Module:
     """Latents to images of `shape`, in [-1, 1]: 2·width maps, twice enlarged by 2 and convolved (5×5), then tanh.
 
-    One fully connected layer and convolutions to 64 and 1 channels (`desiderata`, B.3). What that leaves open is as in
-    Keras-MNIST-GAN, which has the same layers. Raises `ValueError` for sides that are no multiple of 4.
+    One fully connected layer and convolutions to 64 and 1 channels (`desiderata`, B.3); details as in Keras-MNIST-GAN,
+    which has the same layers. Raises `ValueError` for sides that are no multiple of 4.
     """
     c, *small = shape[0], *quarters(shape)
     net = nn.Sequential(
@@ -47,7 +45,7 @@ def discriminator(shape: tuple[int, int, int], *, width: int) -> nn.Module:
 
 
 def quarters(shape: tuple[int, int, int]) -> tuple[int, int]:
-    """Height and width of maps with a quarter of an image's side. Raises `ValueError` where there are none."""
+    """A quarter of an image's height and width. Raises `ValueError` where 4 does not divide them."""
     _, h, w = shape
     if h % 4 or w % 4:
         raise ValueError(f"convolutional GANs need sides that are multiples of 4 pixels, and not {h}×{w}; take gan_mlp")

@@ -1,7 +1,5 @@
 """The multi-layer perceptrons of a GAN: a generator and a discriminator."""
 
-from __future__ import annotations
-
 import math
 
 from torch import nn
@@ -14,8 +12,7 @@ DROPOUT = 0.3
 def generator(shape: tuple[int, int, int], *, latent: int, width: int) -> nn.Module:
     """Latents to pixels of images of `shape`, in [-1, 1]: layers of width × (1, 2, 4), leaky ReLU, then tanh.
 
-    256, 512 and 1024 units (`desiderata`, B.2). What that leaves open is as in Keras-MNIST-GAN, whose layers
-    are the same.
+    256, 512 and 1024 units (`desiderata`, B.2); details as in Keras-MNIST-GAN, which has the same layers.
     """
     hidden = [layer for n in (1, 2) for layer in (nn.Linear(n * width, 2 * n * width), nn.LeakyReLU(0.2))]
     pixels = nn.Linear(4 * width, math.prod(shape))

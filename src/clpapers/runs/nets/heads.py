@@ -1,6 +1,4 @@
-"""The last layers that a net may end in: features to logits."""
-
-from __future__ import annotations
+"""The heads of nets: last layers, from features to logits."""
 
 import torch
 import torch.nn.functional as F
@@ -8,7 +6,7 @@ from torch import nn
 
 
 class CosineLinear(nn.Linear):
-    """Logits 10·cos(feature, weight), no bias; features [B, in] → logits [B, out]. In the code of ACE's authors."""
+    """Logits 10·cos(feature, weight), no bias; features [B, in] → logits [B, out]. From the code of ACE's authors."""
 
     scale = 10.0
 
@@ -22,9 +20,9 @@ class CosineLinear(nn.Linear):
 class JointEmbedding(nn.Module):
     """Logits φ·(A·W)ᵀ + b: each class embedded by its attributes (Chaudhry et al. 2019, `agem`, eqs. 12-13).
 
-    attributes: A, float32 [out, attributes], one row a class, which are given and not learnt. weight: W [attributes,
-    in], from the normal of deviation 0.1, cut off at 0.2; bias: b [out], 0.1: both as in the authors' code. Features
-    [B, in] → logits [B, out]. Features are embedded, not classes, which for a batch is less work.
+    attributes: A, float32 [out, attributes], one fixed row a class. weight: W [attributes, in], normal with deviation
+    0.1, truncated at 0.2; bias: b [out], 0.1: both as in the authors' code. Features [B, in] → logits [B, out].
+    Embedding features instead of classes is less work for a batch.
     """
 
     def __init__(self, n_in: int, attributes: torch.Tensor):
@@ -42,7 +40,7 @@ class JointEmbedding(nn.Module):
 def make(name: str, n_in: int, n_out: int, attributes: torch.Tensor | None = None) -> nn.Module:
     """The head of this name; `attributes` [n_out, A] are for `joint_embedding`.
 
-    Raises ValueError where attributes are not those of so many classes.
+    Raises ValueError unless there are attributes of `n_out` classes.
     """
     if name != "joint_embedding":
         return {"linear": nn.Linear, "cosine": CosineLinear}[name](n_in, n_out)

@@ -1,6 +1,4 @@
-"""How the layers of a net begin, where that is not PyTorch's way; each function sets one layer."""
-
-from __future__ import annotations
+"""Initialisations of nets other than PyTorch's; each function sets one layer."""
 
 import math
 
@@ -10,7 +8,7 @@ from torch import nn
 
 @torch.no_grad()
 def truncated_normal(layer: nn.Module) -> None:
-    """Linear layers: weights of deviation 0.1, cut off at 0.2, biases 0.1; the MLP in the code of A-GEM's authors."""
+    """Linear layers: weights of deviation 0.1, truncated at 0.2, biases 0.1; the MLP in the code of A-GEM's authors."""
     if isinstance(layer, nn.Linear):
         nn.init.trunc_normal_(layer.weight, std=0.1, a=-0.2, b=0.2)
         if layer.bias is not None:
@@ -19,9 +17,9 @@ def truncated_normal(layer: nn.Module) -> None:
 
 @torch.no_grad()
 def uniform_side(layer: nn.Module) -> None:
-    """Convolutions: uniform up to 1/√(side of the kernel · maps in), where PyTorch has the kernel's area.
+    """Convolutions: uniform up to 1/√(side of the kernel · maps in), where PyTorch takes the kernel's area.
 
-    The ResNets in the code of A-GEM's authors, whose linear layers begin as PyTorch's do.
+    The ResNets in the code of A-GEM's authors, whose linear layers have PyTorch's initialisation.
     """
     if isinstance(layer, nn.Conv2d):
         bound = 1 / math.sqrt(layer.kernel_size[0] * layer.in_channels)
@@ -30,14 +28,14 @@ def uniform_side(layer: nn.Module) -> None:
 
 @torch.no_grad()
 def uniform_gamma(layer: nn.Module) -> None:
-    """Batch normalisations: factors uniform in [0, 1], as PyTorch's began until 1.1; the ResNet of GEM's authors."""
+    """Batch norm: factors uniform in [0, 1], PyTorch's initialisation until 1.1; the ResNet of GEM's authors."""
     if isinstance(layer, nn.BatchNorm2d):
         nn.init.uniform_(layer.weight)
 
 
 @torch.no_grad()
 def xavier(layer: nn.Module) -> None:
-    """Linear layers: uniform as of Glorot & Bengio (2010), biases zero; the MLP in the code of GEM's authors."""
+    """Linear layers: uniform as in Glorot & Bengio (2010), biases zero; the MLP in the code of GEM's authors."""
     if isinstance(layer, nn.Linear):
         nn.init.xavier_uniform_(layer.weight)
         if layer.bias is not None:
@@ -46,9 +44,9 @@ def xavier(layer: nn.Module) -> None:
 
 @torch.no_grad()
 def begin_as_keras(net: nn.Sequential) -> nn.Sequential:
-    """A net that begins as the GANs of Keras-MNIST-GAN: its first layer with weights of deviation 0.02.
+    """Initialise a net as the GANs of Keras-MNIST-GAN: first-layer weights of deviation 0.02, biases zero.
 
-    The others as of Glorot & Bengio (2010), which is Keras's way; biases zero.
+    The other layers as in Glorot & Bengio (2010), Keras's default.
     """
     layers = [layer for layer in net if hasattr(layer, "weight")]
     for layer in layers:
@@ -59,7 +57,7 @@ def begin_as_keras(net: nn.Sequential) -> nn.Sequential:
 
 
 def pytorch(layer: nn.Module) -> None:
-    """As PyTorch has it."""
+    """PyTorch's own initialisation."""
 
 
 INITS = {each.__name__: each for each in (pytorch, truncated_normal, uniform_gamma, uniform_side, xavier)}

@@ -1,7 +1,5 @@
 """The multi-layer perceptron."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

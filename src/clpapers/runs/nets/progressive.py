@@ -1,9 +1,9 @@
-"""Progressive networks (Rusu et al. 2016) as the A-GEM authors have them: a column a task, fed by all earlier columns.
+"""Progressive networks (Rusu et al. 2016) as in the A-GEM authors' code: a column a task, fed by all earlier columns.
 
-Columns go through levels: the layers of an MLP; the stem, the stages and the head of a ResNet. To what its own layers
-make of a level's input, a column adds an affine map of each earlier column's input to that level, before the ReLU:
-full matrices, and 1×1 convolutions of the level's stride between maps. A sum of maps is computed as one map, with the
-parameters and the descent steps of all. Works in stacks: only the number of channels of one seed is ever named.
+A column consists of levels: the layers of an MLP; the stem, the stages and the head of a ResNet. Before the ReLU of a
+level, a column adds an affine map (lateral) of each earlier column's input to that level: full matrices, or 1×1
+convolutions of the level's stride. A sum of maps is computed as one map, with the parameters and the descent steps of
+all. Works in stacks, since code refers only to the channels of one seed.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ import torch
 from torch import nn
 
 from clpapers.runs import nets
+from clpapers.runs.nets.stacked import channelwise, seedwise
 
 ASKS = ("attributes", "pretrained")
 
-Heights = list[torch.Tensor | None]  # a level each, from the second on; None where there is no column
+Heights = list[torch.Tensor | None]  # inputs of the levels, from the second on; None where there is no column
 
 
 class Repeated(nn.Module):
-    """The sum of several affine maps of one and the same input, as √(their number) × one map.
+    """The sum of n affine maps of the same input, as √n × one map A.
 
-    A gradient step moves each of n maps alike, so their sum n times as far as one. That is how far √n·A moves when A
-    takes the step: the sum is all that matters, and n - 1 maps need not be computed. Only plain descent is so simple.
+    A gradient step moves all n maps equally, and their sum n times as far as one; so far does √n·A move when A takes
+    the step. So one map suffices. This holds for plain descent only.
     """
 
     def __init__(self, maps: Sequence[nn.Linear | nn.Conv2d]):
@@ -37,12 +38,12 @@ class Repeated(nn.Module):
                 setattr(self.map, name, nn.Parameter(total / math.sqrt(self.times)))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        said = self.map(x)
-        return said if self.times == 1 else said * math.sqrt(self.times)
+        mapped = self.map(x)
+        return mapped if self.times == 1 else mapped * math.sqrt(self.times)
 
 
 def joint(maps: Sequence[nn.Linear | nn.Conv2d]) -> nn.Linear | nn.Conv2d:
-    """The sum of affine maps of different inputs as one linear map of these inputs side by side, a 1 after each."""
+    """The sum of affine maps of different inputs as one linear map of the joined inputs, each followed by a 1."""
     weights = [w for each in maps for w in (each.weight, each.bias.view(-1, *[1] * (each.weight.dim() - 1)))]
     weight = torch.cat(weights, dim=1)
     n_out, n_in = weight.shape[:2]
@@ -55,9 +56,9 @@ def joint(maps: Sequence[nn.Linear | nn.Conv2d]) -> nn.Linear | nn.Conv2d:
 
 
 def lateral(n_in: int, n_out: int, stride: int | None = None) -> nn.Linear | nn.Conv2d:
-    """A map from an earlier column: weights from the normal of deviation 0.1, cut off at 0.2, and biases 0.1.
+    """A map from an earlier column: normal weights of deviation 0.1, truncated at 0.2, and biases 0.1.
 
-    A 1×1 convolution where there is a stride.
+    With a stride, a 1×1 convolution.
     """
     layer = nn.Linear(n_in, n_out) if stride is None else nn.Conv2d(n_in, n_out, 1, stride)
     nn.init.trunc_normal_(layer.weight, std=0.1, a=-0.2, b=0.2)
@@ -66,9 +67,9 @@ def lateral(n_in: int, n_out: int, stride: int | None = None) -> nn.Linear | nn.
 
 
 class Level(nn.Module):
-    """What a column's own layers make of its input and the laterals of the others' inputs; then the activation.
+    """The activation of a column's own layers plus its laterals from other columns' inputs.
 
-    width: the channels that go in, of one seed. laterals: None in the first column, or where `own` has them already.
+    width: input channels of one seed. laterals: None in the first column, or where `own` includes them.
     """
 
     def __init__(self, width: int, own: nn.Module, laterals: nn.Module | None, activation: nn.Module):
@@ -76,19 +77,19 @@ class Level(nn.Module):
         self.width, self.own, self.laterals, self.activation = width, own, laterals, activation
 
     def forward(self, h: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
-        said = self.own(h)
-        return self.activation(said if self.laterals is None else said + self.laterals(others))
+        own = self.own(h)
+        return self.activation(own if self.laterals is None else own + self.laterals(others))
 
 
 class Column(nn.Module):
-    """A net whose levels look at those of its predecessors."""
+    """A net whose levels also take the inputs of its predecessors' levels."""
 
     def __init__(self, levels: Sequence[Level]):
         super().__init__()
         self.levels = nn.ModuleList(levels)
 
     def climb(self, x: torch.Tensor, before: Heights) -> Heights:
-        """What goes into each level above images x [B, C, H, W]; `before` is that of all predecessors, joined."""
+        """The inputs of all levels above images x [B, C, H, W]; `before` are all predecessors', joined."""
         heights = [x]
         for level, others in zip(self.levels, [x, *before[:-1]]):
             heights.append(level(heights[-1], others))
@@ -99,7 +100,7 @@ class Column(nn.Module):
         return self.levels[-1](heights[-1], before[-1])
 
     def join(self, heights: Heights, before: Heights) -> Heights:
-        """The predecessors' heights with this column's after them, each with a channel of ones for the biases."""
+        """The predecessors' inputs followed by this column's, each with a channel of ones for the biases."""
         joined = []
         for level, h, others in zip(list(self.levels)[1:], heights, before):
             h = h.unflatten(1, (-1, level.width))
@@ -110,14 +111,14 @@ class Column(nn.Module):
         return joined
 
     def count(self) -> int:
-        """Parameters, with all maps of each sum."""
+        """The number of parameters, with all maps of each sum."""
         repeated = [module for module in self.modules() if isinstance(module, Repeated)]
         folded = sum((module.times - 1) * p.numel() for module in repeated for p in module.parameters())
         return folded + sum(p.numel() for p in self.parameters())
 
 
 class Tower(nn.Module):
-    """Stacks of columns, of which one, number `top`, learns. The others are frozen, batch norm in evaluation mode."""
+    """Stacks of columns. Number `top` learns; the others are frozen, with batch norm in evaluation mode."""
 
     def __init__(self, columns: Sequence[Column]):
         super().__init__()
@@ -125,7 +126,7 @@ class Tower(nn.Module):
         self.begin(0)
 
     def begin(self, top: int) -> None:
-        """Let this column learn."""
+        """Make this column the learning one."""
         self.top = top
         for c, column in enumerate(self.columns):
             column.requires_grad_(c == top)
@@ -140,44 +141,34 @@ class Tower(nn.Module):
     def forward(self, x: torch.Tensor, before: Heights) -> torch.Tensor:
         """The learning column's logits [S, B, K] of images x [S, B, C, H, W]."""
         column = self.columns[self.top]
-        return _seeds_first(column.head(column.climb(_packed(x), before), before), len(x))
+        return seedwise(column.head(column.climb(channelwise(x), before), before), len(x))
 
     @torch.no_grad()
     def before(self, x: torch.Tensor) -> Heights:
-        """What the columns before the learning one make of images [S, B, C, H, W], joined: [B, …] each."""
-        x, before = _packed(x), self._nothing()
+        """The levels' inputs in the columns before the learning one, joined, of images [S, B, C, H, W]: [B, …] each."""
+        x, before = channelwise(x), self._nothing()
         for c in range(self.top):
             before = self.columns[c].join(self.columns[c].climb(x, before), before)
         return before
 
     def answers(self, x: torch.Tensor, wanted: Sequence[int]) -> torch.Tensor:
         """The logits [S, B, K, wanted] of some columns, in ascending order, of images x [S, B, C, H, W]."""
-        packed, before, said = _packed(x), self._nothing(), []
+        packed, before, logits = channelwise(x), self._nothing(), []
         for c in range(wanted[-1] + 1):
             heights = self.columns[c].climb(packed, before)
             if c in wanted:
-                said.append(_seeds_first(self.columns[c].head(heights, before), len(x)))
+                logits.append(seedwise(self.columns[c].head(heights, before), len(x)))
             before = self.columns[c].join(heights, before)
-        return torch.stack(said, dim=3)
+        return torch.stack(logits, dim=3)
 
     def _nothing(self) -> Heights:
         return [None] * (len(self.columns[0].levels) - 1)
 
 
-def _packed(x: torch.Tensor) -> torch.Tensor:
-    """[S, B, C, …] → [B, S·C, …]."""
-    return x.transpose(0, 1).flatten(1, 2)
-
-
-def _seeds_first(x: torch.Tensor, s: int) -> torch.Tensor:
-    """[B, S·n] → [S, B, n]."""
-    return x.unflatten(1, (s, -1)).transpose(0, 1)
-
-
 def build(shape: tuple[int, int, int], classes: int, *, net: dict, earlier: int, **given) -> Column:
-    """A column after so many `earlier` ones, initialised as the `net` that a cell names; laterals are drawn after it.
+    """A column after `earlier` others, initialised as the `net` that a cell names; laterals are drawn after it.
 
-    given: what that net may ask for, as in `nets.build`. Raises ValueError for a net without levels.
+    given: further arguments, as of `nets.build`. Raises ValueError for a net without a progressive form.
     """
     levels = {"mlp": _mlp, "resnet18_reduced": _resnet, "resnet18": _resnet}
     if net["name"] not in levels:
@@ -191,7 +182,7 @@ def _mlp(net: nn.Sequential, earlier: int) -> list[Level]:
     for layer in layers:
         n_in, n_out = layer.in_features, layer.out_features
         laterals = [lateral(n_in, n_out) for _ in range(earlier)]
-        if layer is layers[0]:  # of the same pixels as the layer itself
+        if layer is layers[0]:  # all maps take the same pixels
             own, laterals = nn.Sequential(nn.Flatten(), Repeated([layer, *laterals])), []
         else:
             own = layer

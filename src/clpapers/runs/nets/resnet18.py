@@ -1,6 +1,4 @@
-"""The standard ResNet-18 (He et al. 2016), which may start from pre-trained weights; of `agem`."""
-
-from __future__ import annotations
+"""The standard ResNet-18 (He et al. 2016) of `agem`, optionally with pre-trained weights."""
 
 import re
 from collections import OrderedDict
@@ -34,8 +32,7 @@ def build(
     ----------
     width: maps of the stem and the first stage; 64 is the standard.
     head: one of `heads`. attributes: [classes, A], for the head `joint_embedding`.
-    weights: `none`, or the name of those that all layers but the head start from. pretrained: these, as `place` has
-        them.
+    weights: `none`, or the name of initial weights of all layers but the head. pretrained: these, for `place`.
     """
     blocks = stages(width)
     stem = [nn.Conv2d(shape[0], width, 7, 2, padding=3, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
@@ -55,9 +52,9 @@ def build(
 
 @torch.no_grad()
 def place(net: nn.Module, pretrained: Mapping[str, np.ndarray]) -> None:
-    """Let all layers but the head have these parameters and running statistics, by the names that torchvision has.
+    """Set parameters and running statistics of all layers but the head, by torchvision's names.
 
-    Raises ValueError where they are not those of this net.
+    Raises ValueError where they are another net's.
     """
     there = {n: v for n, v in net.state_dict().items() if not n.startswith("head.") and v.is_floating_point()}
     mine = {name: tuple(value.shape) for name, value in there.items()}
@@ -84,7 +81,7 @@ LAYERS = {
 
 
 def _here(name: str) -> str:
-    """What torchvision's `layer2.0.conv1.weight` is called here: `stage2.0.residual.0.weight`."""
+    """The name here, such as `stage2.0.residual.0.weight`, of torchvision's `layer2.0.conv1.weight`."""
     for theirs, ours in LAYERS.items():
         name = re.sub(theirs, ours, name)
     return name

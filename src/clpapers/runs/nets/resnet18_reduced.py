@@ -1,6 +1,4 @@
-"""The reduced ResNet-18 of stf, Table 2 (right), and of the A-GEM and MIR codes it descends from."""
-
-from __future__ import annotations
+"""The reduced ResNet-18 of stf, Table 2 (right), from the codes of A-GEM and MIR."""
 
 from collections import OrderedDict
 
@@ -35,7 +33,7 @@ class BasicBlock(nn.Module):
 
 
 def stages(width: int) -> OrderedDict[str, nn.Module]:
-    """Four stages of two blocks on `width` maps, of width × (1, 2, 4, 8) maps, all but the first halving them."""
+    """Four stages of two blocks, of width × (1, 2, 4, 8) maps; all but the first halve the maps' sides."""
     blocks, n_in = OrderedDict(), width
     for i, stride in enumerate((1, 2, 2, 2)):
         n_out = width * 2**i
@@ -49,8 +47,8 @@ def build(
 ) -> nn.Module:
     """Stem of `width` maps (3×3, stride 1, no pooling), four stages of two blocks, global average, head.
 
-    Stages are width × (1, 2, 4, 8), that is 20/40/80/160 in stf. Pooling is global, so that the printed
-    Linear(160, c) fits 64×64 images too. `head` is one of `heads`, `cosine` for a reading of docs/decisions/stf.md.
+    Stages have width × (1, 2, 4, 8) maps, 20/40/80/160 in stf. Pooling is global, so that the printed Linear(160, c)
+    fits 64×64 images too. `head` is one of `heads`; docs/decisions/stf.md explains `cosine`.
     """
     blocks = stages(width)
     stem = nn.Sequential(nn.Conv2d(shape[0], width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU())

@@ -1,6 +1,4 @@
-"""The reduced ResNet-18 upside down: from a latent to an image."""
-
-from __future__ import annotations
+"""The reduced ResNet-18 reversed: from a latent to an image."""
 
 import math
 from collections import OrderedDict
@@ -13,15 +11,15 @@ from clpapers.runs.nets.resnet18_reduced import BasicBlock
 def build(shape: tuple[int, int, int], classes: int, *, width: int, image: list[int]) -> nn.Module:
     """A linear layer to maps as small as the ResNet's last, four stages of two blocks, a 3×3 convolution.
 
-    Stages are width × (8, 4, 2, 1) and each but the last ends in upsampling (nearest) to the size that the ResNet's
-    maps have there, 4, 8, 16, 32 pixels a side for 32×32 images. After the ResNetVae in the code of Lee et al. 2020,
-    whose decoder upsamples by transposed convolutions and has one more stage.
+    Stages have width × (8, 4, 2, 1) maps; each but the last ends in upsampling (nearest) to the size of the ResNet's
+    maps there, 4, 8, 16, 32 pixels a side for 32×32 images. After the ResNetVae in the code of Lee et al. 2020, whose
+    decoder upsamples by transposed convolutions and has one more stage.
 
     Parameters
     ----------
     shape: of a latent, (z, 1, 1).
     classes: the number of outputs, C·H·W.
-    image: C, H, W of the outputs, logits of pixels [B, C, H, W].
+    image: C, H, W of the outputs, pixels' logits [B, C, H, W].
     """
     c, *size = image
     if c * math.prod(size) != classes:

@@ -1,13 +1,11 @@
 """Seeds as a tensor axis: S ordinary modules packed into one that trains them all. Only this file knows about S.
 
 Inside a stack, activations are `[B, S·C, …]` with the seed outermost in the channel axis, so that every layer without
-parameters (ReLU, pooling, flatten, addition) works as it stands. Layers with parameters are replaced: a convolution
+parameters (ReLU, pooling, flatten, addition) works unchanged. Layers with parameters are replaced: a convolution
 becomes a grouped convolution with S groups, batch norm runs over S·C channels, a linear layer becomes a batched matrix
 product. Every parameter's first axis is the seed. A stack of one keeps its ordinary layers and their parameters, since
 views that drop the axis in every pass would slow a small net down.
 """
-
-from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -24,82 +22,79 @@ from clpapers.runs.nets.upsampling import UpsampledConv2d, upsampled_convolution
 VECTOR = 16
 
 
-def _packed(tensors: Sequence[torch.Tensor | None]) -> nn.Parameter | None:
-    return None if tensors[0] is None else nn.Parameter(torch.stack([t.detach() for t in tensors]))
-
-
-def _seedwise(x: torch.Tensor, s: int) -> torch.Tensor:
+def seedwise(x: torch.Tensor, s: int) -> torch.Tensor:
     """[B, S·n] → [S, B, n], a view."""
     return x.reshape(x.shape[0], s, -1).transpose(0, 1)
 
 
-def _channelwise(x: torch.Tensor) -> torch.Tensor:
-    """[S, B, n] → [B, S·n]."""
-    return x.transpose(0, 1).flatten(1)
+def channelwise(x: torch.Tensor) -> torch.Tensor:
+    """[S, B, n, …] → [B, S·n, …]."""
+    return x.transpose(0, 1).flatten(1, 2)
 
 
-class StackedLinear(nn.Module):
+class Stacked(nn.Module):
+    """S layers as one, with all their parameters `weight` and `bias`; None where layers have none."""
+
+    def __init__(self, layers: Sequence[nn.Module]):
+        super().__init__()
+        for name in ("weight", "bias"):
+            own = [getattr(layer, name) for layer in layers]
+            setattr(self, name, None if own[0] is None else nn.Parameter(torch.stack([p.detach() for p in own])))
+
+
+class StackedLinear(Stacked):
     """S linear layers: weight [S, out, in], bias [S, out]; [B, S·in] → [B, S·out]."""
 
-    def __init__(self, layers: Sequence[nn.Linear]):
-        super().__init__()
-        self.weight = _packed([layer.weight for layer in layers])
-        self.bias = _packed([layer.bias for layer in layers])
-
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x, weight = _seedwise(x, self.weight.shape[0]), self.weight.transpose(1, 2)
-        return _channelwise(torch.bmm(x, weight) if self.bias is None else torch.baddbmm(self.bias[:, None], x, weight))
+        x, weight = seedwise(x, self.weight.shape[0]), self.weight.transpose(1, 2)
+        return channelwise(torch.bmm(x, weight) if self.bias is None else torch.baddbmm(self.bias[:, None], x, weight))
 
 
-class StackedCosineLinear(nn.Module):
+class StackedCosineLinear(Stacked):
     """S cosine classifiers: weight [S, out, in]; [B, S·in] → [B, S·out]."""
 
     def __init__(self, layers: Sequence[CosineLinear]):
-        super().__init__()
+        super().__init__(layers)
         self.scale = layers[0].scale
-        self.weight = _packed([layer.weight for layer in layers])
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = F.normalize(_seedwise(x, self.weight.shape[0]), dim=-1)
-        return _channelwise(self.scale * torch.bmm(x, F.normalize(self.weight, dim=-1).transpose(1, 2)))
+        x = F.normalize(seedwise(x, self.weight.shape[0]), dim=-1)
+        return channelwise(self.scale * torch.bmm(x, F.normalize(self.weight, dim=-1).transpose(1, 2)))
 
 
-class StackedJointEmbedding(nn.Module):
+class StackedJointEmbedding(Stacked):
     """S joint-embedding heads: weight [S, attributes, in], bias [S, out], attributes [S, out, attributes].
 
     [B, S·in] → [B, S·out].
     """
 
     def __init__(self, layers: Sequence[JointEmbedding]):
-        super().__init__()
-        self.weight = _packed([layer.weight for layer in layers])
-        self.bias = _packed([layer.bias for layer in layers])
+        super().__init__(layers)
         self.register_buffer("attributes", torch.stack([layer.attributes for layer in layers]))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        embedded = torch.bmm(_seedwise(x, self.weight.shape[0]), self.weight.transpose(1, 2))
-        return _channelwise(torch.baddbmm(self.bias[:, None], embedded, self.attributes.transpose(1, 2)))
+        embedded = torch.bmm(seedwise(x, self.weight.shape[0]), self.weight.transpose(1, 2))
+        return channelwise(torch.baddbmm(self.bias[:, None], embedded, self.attributes.transpose(1, 2)))
 
 
-class StackedConv2d(nn.Module):
+class StackedConv2d(Stacked):
     """S convolutions as one with S groups: weight [S, out, in, k, k]; [B, S·in, H, W] → [B, S·out, H', W'].
 
-    One that oneDNN would break has the pixels that it skips left out beforehand; it stands in for a single one too.
+    Where oneDNN's strided convolution is unsafe, skipped pixels are dropped beforehand; a single layer is then replaced
+    too.
     """
 
     def __init__(self, layers: Sequence[nn.Conv2d]):
-        super().__init__()
+        super().__init__(layers)
         padded_point = layers[0].kernel_size == (1, 1) and layers[0].padding != (0, 0)
         if layers[0].groups != 1 or layers[0].padding_mode != "zeros" or padded_point:
             raise ValueError(f"no stacked form for {layers[0]}")
-        self.weight = _packed([layer.weight for layer in layers])
-        self.bias = _packed([layer.bias for layer in layers])
         self.stride, self.padding, self.dilation = layers[0].stride, layers[0].padding, layers[0].dilation
         self.mended = self.breaks(layers[0])
 
     @staticmethod
     def breaks(layer: nn.Module) -> bool:
-        """Whether a layer is a convolution that oneDNN would break."""
+        """Whether a layer is a convolution that oneDNN computes unsafely."""
         pointwise = isinstance(layer, nn.Conv2d) and layer.kernel_size == (1, 1)
         return pointwise and layer.stride != (1, 1) and layer.in_channels < VECTOR
 
@@ -112,18 +107,16 @@ class StackedConv2d(nn.Module):
         return F.conv2d(x, self.weight.flatten(0, 1), bias, stride, self.padding, self.dilation, groups)
 
 
-class StackedConvTranspose2d(nn.Module):
+class StackedConvTranspose2d(Stacked):
     """S transposed convolutions as one with S groups: weight [S, in, out, k, k].
 
     [B, S·in, H, W] → [B, S·out, H', W'].
     """
 
     def __init__(self, layers: Sequence[nn.ConvTranspose2d]):
-        super().__init__()
+        super().__init__(layers)
         if layers[0].groups != 1 or layers[0].dilation != (1, 1):
             raise ValueError(f"no stacked form for {layers[0]}")
-        self.weight = _packed([layer.weight for layer in layers])
-        self.bias = _packed([layer.bias for layer in layers])
         self.stride, self.padding, self.output_padding = layers[0].stride, layers[0].padding, layers[0].output_padding
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -132,20 +125,15 @@ class StackedConvTranspose2d(nn.Module):
         return F.conv_transpose2d(x, weight, bias, self.stride, self.padding, self.output_padding, groups)
 
 
-class StackedUpsampledConv2d(nn.Module):
-    """S of them with S groups: weight [S, out, in, 5, 5]; [B, S·in, H, W] → [B, S·out, 2H, 2W]."""
-
-    def __init__(self, layers: Sequence[UpsampledConv2d]):
-        super().__init__()
-        self.weight = _packed([layer.weight for layer in layers])
-        self.bias = _packed([layer.bias for layer in layers])
+class StackedUpsampledConv2d(Stacked):
+    """S upsampled convolutions with S groups: weight [S, out, in, 5, 5]; [B, S·in, H, W] → [B, S·out, 2H, 2W]."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return upsampled_convolution(x, self.weight.flatten(0, 1), self.bias.flatten(), self.weight.shape[0])
 
 
 class StackedDropout(nn.Module):
-    """S dropouts, each with masks from its own generator, which `Stack.drop_by` gives; it stands in for one too."""
+    """S dropouts, each with masks from its own generator (`Stack.drop_by`); it replaces a single one too."""
 
     def __init__(self, layers: Sequence[nn.Dropout]):
         super().__init__()
@@ -159,7 +147,7 @@ class StackedDropout(nn.Module):
         return torch.where(drawn < self.p, 0, x / (1 - self.p))
 
 
-class StackedBatchNorm(nn.Module):
+class StackedBatchNorm(Stacked):
     """S batch norms over S·C channels: weight and bias [S, C], running statistics [S, C].
 
     As in PyTorch's, a forward pass in training mode leaves the running statistics alone while
@@ -167,9 +155,7 @@ class StackedBatchNorm(nn.Module):
     """
 
     def __init__(self, layers: Sequence[nn.BatchNorm1d | nn.BatchNorm2d]):
-        super().__init__()
-        self.weight = _packed([layer.weight for layer in layers])
-        self.bias = _packed([layer.bias for layer in layers])
+        super().__init__(layers)
         self.register_buffer("running_mean", torch.stack([layer.running_mean for layer in layers]))
         self.register_buffer("running_var", torch.stack([layer.running_var for layer in layers]))
         self.momentum, self.eps, self.track_running_stats = layers[0].momentum, layers[0].eps, True
@@ -196,7 +182,7 @@ STACKED = {
 
 
 def _pack(modules: Sequence[nn.Module]) -> nn.Module:
-    """The stacked form of S equal modules; `modules[0]` is taken apart for it. One alone stays as it is."""
+    """The stacked form of S equal modules, made inside `modules[0]`; a single module stays unchanged."""
     template = modules[0]
     if type(template) in STACKED:
         mended = isinstance(template, nn.Dropout) or StackedConv2d.breaks(template)
@@ -220,7 +206,7 @@ class Stack(nn.Module):
         return self._through(self.net, x)
 
     def features(self, x: torch.Tensor) -> torch.Tensor:
-        """What the head, the net's last layer, is given: [S, B, d]."""
+        """The input of the head, the net's last layer: [S, B, d]."""
         return self._through(self.net[:-1], x)
 
     @staticmethod
@@ -228,19 +214,19 @@ class Stack(nn.Module):
         s = x.shape[0]
         if s == 1:
             return net(x.squeeze(0)).flatten(1).unsqueeze(0)
-        return _seedwise(net(x.transpose(0, 1).flatten(1, 2)), s)
+        return seedwise(net(channelwise(x)), s)
 
     def drop_by(self, rngs: Sequence[torch.Generator]) -> None:
-        """Let dropout draw each net's masks from a generator of its own, on the nets' device."""
+        """Give dropout a generator for each net's masks, on the nets' device."""
         for module in self.modules():
             if isinstance(module, StackedDropout):
                 module.rngs = rngs
 
     @contextlib.contextmanager
     def untracked(self) -> Iterator[None]:
-        """Forward passes inside leave the running statistics of batch norm alone.
+        """Inside, forward passes do not update the running statistics of batch norm.
 
-        In training mode they normalise by their batch, as a deep copy of the net, thrown away afterwards, would.
+        In training mode they still normalise by their batch, like a temporary copy of the net.
         """
         norms = [m for m in self.modules() if isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d, StackedBatchNorm))]
         for norm in norms:
@@ -253,9 +239,9 @@ class Stack(nn.Module):
 
 
 def stack(build: Callable[..., nn.Module], seeds: Sequence[int], *given: Sequence) -> Stack:
-    """Build one module a seed, each under its own `torch.manual_seed` and of its own entries of `given`; pack them.
+    """Build one module a seed, each under its own `torch.manual_seed` and from its own entries of `given`; pack them.
 
-    The global random state is left as it was. Raises `ValueError` for a layer that has no stacked form.
+    The global random state is restored. Raises `ValueError` for a layer that has no stacked form.
     """
     modules = []
     with torch.random.fork_rng(devices=[]):

@@ -1,20 +1,18 @@
-"""A convolution of an image twice as large, without making that image."""
-
-from __future__ import annotations
+"""Upsampling by 2 and a convolution in one, without the upsampled image."""
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-# Of a line that repeats each value, outputs 2i and 2i + 1 see the values i - 1, i, i + 1 through sums of the five taps.
+# On a line with each value repeated, outputs 2i and 2i + 1 weigh values i - 1, i, i + 1 by sums of the five taps.
 TAPS = [[[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1]], [[1, 0, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 0, 1, 1]]]
 
 
 def upsampled_convolution(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, groups: int = 1) -> torch.Tensor:
-    """The 5×5 convolution, padded by two, of maps [B, in, H, W] twice enlarged (nearest): [B, out, 2H, 2W].
+    """The 5×5 convolution, padded by two, of maps [B, in, H, W] upsampled by 2 (nearest): [B, out, 2H, 2W].
 
-    weight: [out, in of a group, 5, 5]. Four 3×3 convolutions of the maps as they are, one for each place in a 2×2
-    square: 9/25 of the multiplications.
+    weight: [out, in of a group, 5, 5]. Computed as four 3×3 convolutions of the maps themselves, one for each place in
+    a 2×2 square: 9/25 of the multiplications.
     """
     taps = torch.tensor(TAPS, dtype=x.dtype, device=x.device)
     weight = torch.einsum("oikl,auk,bvl->oabiuv", weight, taps, taps).flatten(0, 2)

@@ -1,4 +1,4 @@
-"""What one seed goes through: its stream cut into batches, the tasks it is told of, and the classes that compete."""
+"""A seed's scenario: its stream cut into batches, the tasks the learner is told of, and the classes that compete."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from clpapers.streams.oracles import Identifiers
 from clpapers.streams.stream import Stream, batches
 
 
-class CourseError(ValueError):
-    """What a cell asks of its data and they cannot give; the text is one line."""
+class ScenarioError(ValueError):
+    """A cell that its data cannot serve; the text is one line."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Course:
-    """One seed's course over n stream items in T steps, as a learner of K outputs sees it.
+class Scenario:
+    """One seed's scenario over n stream items in T steps, as a learner of K outputs sees it.
 
     class_of_output: int64 [K], the data set's class that each output stands for. All labels and classes below are
-    outputs: the data set's classes themselves, but where a class has an output in each task (`split_overlapping`).
-    items: int64 [n], training items; where the stream has pixel permutations, item i through number d is d·N + i.
-    labels: int64 [n]. ends: int64 [T], items seen after each step. tasks: the oracle's identifiers.
-    changes: bool [T], whether the task changes with a step. masks: bool [T, K], the classes that compete in training;
-    None where all do. test_items, test_labels: int64 [m], the test items that are evaluated, each once for every output
-    of its class. transforms: int64 [D, pixels], the pixel permutations; empty where there are none. stream: where all
-    of this comes from.
+        outputs, which differ from classes only where a class has an output in each task (`split_overlapping`).
+    items: int64 [n], training items; item i through pixel permutation number d is d·N + i. labels: int64 [n].
+    ends: int64 [T], items seen after each step.
+    tasks: the oracle's identifiers. changes: bool [T], whether the task changes with a step.
+    masks: bool [T, K], the classes that compete in training; None where all do.
+    test_items, test_labels: int64 [m], the evaluated test items, each once for every output of its class.
+    stream: the stream behind all of this.
     """
 
     seed: int
@@ -49,22 +49,23 @@ class Course:
 
     @property
     def transforms(self) -> np.ndarray:
+        """The pixel permutations, int64 [D, pixels]; empty where there are none."""
         return self.stream.transforms
 
-    def together_with(self, other: Course) -> bool:
-        """Whether two seeds can be one tensor program: the same batches and task changes, as many tests."""
+    def together_with(self, other: Scenario) -> bool:
+        """Whether two seeds can share a stack: the same batches and task changes, as many test items."""
         same = np.array_equal(self.ends, other.ends) and np.array_equal(self.changes, other.changes)
         return same and len(self.test_items) == len(other.test_items)
 
     def repeats(self) -> int:
-        """How often the test split is evaluated: once through each pixel permutation."""
+        """The number of passes over the test split: one for each pixel permutation."""
         return max(len(self.transforms), 1)
 
 
-def course(cell: dict, stream: Stream, train_y: np.ndarray, test_y: np.ndarray, classes: int) -> Course:
-    """The course of a cell along a stream over training items of classes `train_y` [N], of the data set's `classes`.
+def scenario(cell: dict, stream: Stream, train_y: np.ndarray, test_y: np.ndarray, classes: int) -> Scenario:
+    """The scenario of a cell along a stream over training items of classes `train_y` [N], of the data set's `classes`.
 
-    `test_y` are the classes of the test items that are evaluated, in their order.
+    `test_y` [M] are the classes of the evaluated test items.
     """
     order, chunk, domains = cell["order"], stream.chunk, len(stream.transforms)
     class_of = class_of_output(order, classes, stream.seed)
@@ -74,7 +75,7 @@ def course(cell: dict, stream: Stream, train_y: np.ndarray, test_y: np.ndarray, 
     tasks = oracles.identify(cell["oracle"], order, stream, labels, test_labels, len(class_of), stream.seed)
     partitions = {"none": None, "oracle": tasks.of_class, "present": np.arange(len(class_of))}
     partition = partitions[cell["restriction"]["train"]]
-    return Course(
+    return Scenario(
         stream.seed,
         class_of,
         stream.indices + (chunk % domains * len(train_y) if domains else 0),
@@ -89,29 +90,29 @@ def course(cell: dict, stream: Stream, train_y: np.ndarray, test_y: np.ndarray, 
     )
 
 
-def chunk_tasks(cell: dict, c: Course) -> Identifiers:
-    """The tasks that a course goes through, its stream's chunks, whatever its learner is told of them."""
+def chunk_tasks(cell: dict, c: Scenario) -> Identifiers:
+    """The stream's chunks as tasks, whatever the oracle tells the learner."""
     return oracles.identify({"name": "chunks"}, cell["order"], c.stream, c.labels, c.test_labels, c.outputs, c.seed)
 
 
-def views(cell: dict, course: Course) -> dict[str, np.ndarray | None]:
+def restrictions_at_test(cell: dict, scenario: Scenario) -> dict[str, np.ndarray | None]:
     """The restrictions under which a run is evaluated: name → bool [m, K], the classes that compete for each test item.
 
-    `none` lets all compete (None). The others let those compete that share a task with any class of the item's test
-    batch, a task being one of the run's own oracle (`oracle`), a chunk of the data (`data`), or a group of an
-    independent partition (`independent`). A run that looks at no oracle is evaluated under each of
-    `evaluation.oracles`, by name: `sp10/oracle`, `sp10/independent`, ….
+    `none` lets all compete (None). The others admit the classes that share a task with any class of the item's test
+    batch: a task of the run's own oracle (`oracle`), a chunk of the data (`data`), or a group of an independent
+    partition (`independent`). A run without an oracle is evaluated under each of `evaluation.oracles`, by name:
+    `sp10/oracle`, `sp10/independent`, ….
     """
     found: dict[str, np.ndarray | None] = {"none": None}
-    told = {"": cell["oracle"]} | {f"{name}/": oracle for name, oracle in cell["evaluation"]["oracles"].items()}
+    given = {"": cell["oracle"]} | {f"{name}/": oracle for name, oracle in cell["evaluation"]["oracles"].items()}
     order, batch = cell["order"], cell["evaluation"].get("batch", cell["budget"]["batch"])
-    outputs = course.outputs
-    for prefix, oracle in told.items():
-        domains = oracle["name"] == "chunks" and oracles.task_of_class(oracle, order, outputs, course.seed) is None
+    outputs = scenario.outputs
+    for prefix, oracle in given.items():
+        domains = oracle["name"] == "chunks" and oracles.task_of_class(oracle, order, outputs, scenario.seed) is None
         if oracle["name"] in ("none", "mixed") or domains:
             continue
         for view in restrictions.VIEWS:
-            mask = restrictions.view_masks(view, oracle, order, course.test_labels, outputs, batch, course.seed)
+            mask = restrictions.view_masks(view, oracle, order, scenario.test_labels, outputs, batch, scenario.seed)
             if mask is not None or view != "data":
                 found[f"{prefix}{view}"] = mask
     return found

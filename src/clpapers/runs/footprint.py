@@ -1,6 +1,4 @@
-"""What a learner holds between steps, in bytes."""
-
-from __future__ import annotations
+"""A learner's footprint: the bytes that it holds between steps."""
 
 import types
 
@@ -11,18 +9,17 @@ from clpapers.runs.learner import Learner, Setting
 from clpapers.runs.memories import Draws, Memory
 from clpapers.runs.memories.episodic import EpisodicMemory
 
-# A memory is counted by `Learner.memory_use`. It and its draws are planned for the whole stream, which no memory does
-# outside of this house.
+# `Learner.memory_use` counts a memory. Plans and draws for the whole stream are this implementation's, not a method's.
 ELSEWHERE = (Setting, Images, Memory, Draws, EpisodicMemory, type, types.ModuleType)
 
 
 def learner_bytes(learner: Learner, s: int) -> dict[str, int]:
-    """Bytes that the stack's seed number s holds: for `training`, and what `testing` still needs of it.
+    """Bytes that the stack's seed number s holds for `training`, and those that `testing` still needs.
 
-    These are parameters and buffers, gradients, importances, references, copies of nets: all floating-point tensors,
-    once per storage. Training adds the images of the memory as it keeps them, where it keeps indices a byte a colour
-    value, of features four. Not counted: data set and stream, integers (indices into them, counts), numbers that all
-    seeds share, what a learner names `passing`, and whatever lives within a step only.
+    Counted are all floating-point tensors, once per storage: parameters and buffers, gradients, importances,
+    references, copies of nets. Training adds the images of the memory as it keeps them; for indices, a byte a colour
+    value or four a feature. Not counted: data set and stream, integers (indices into them, counts), numbers that all
+    seeds share, attributes in `passing`, and tensors within a step.
     """
     seeds = len(learner.setting.seeds)
     memory = learner.memory_use(s)["bytes"]
@@ -33,9 +30,9 @@ def learner_bytes(learner: Learner, s: int) -> dict[str, int]:
     }
 
 
-def _held(thing: object, *, gradients: bool) -> int:
-    """Bytes of the storages of all floating-point tensors that can be reached from a thing."""
-    storages, met, queue = {}, {}, [thing]
+def _held(root: object, *, gradients: bool) -> int:
+    """Bytes of the storages of all floating-point tensors that can be reached from an object."""
+    storages, met, queue = {}, {}, [root]
     while queue:
         each = queue.pop()
         if id(each) in met or isinstance(each, ELSEWHERE):

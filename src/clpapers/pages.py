@@ -1,4 +1,4 @@
-"""Which files the report shows, and which it consists of. Imports nothing heavy."""
+"""The files that the report shows, and those that it consists of. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parent / "report" / "templates"
 ASSETS = ("report.css", "report.js")
-COPIED = (".csv", ".svg")  # of the rendered files, those that a reader of the report may open or download
+COPIED = (".csv", ".svg")  # rendered files that a reader of the report may open or download
 
 
 def shown(plan: Plan, papers: Collection[str]) -> list[Target]:
-    """The targets that the report is on: those of `papers`, without what is no part of a paper."""
+    """The targets that the report shows: all of `papers` but the extra ones."""
     return [target for target in plan.targets.values() if target.paper in papers and not target.spec.get("extra")]
 
 

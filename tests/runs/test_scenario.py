@@ -1,9 +1,9 @@
-"""What competes on a course, by hand."""
+"""The classes that compete in a scenario, by hand."""
 
 import numpy as np
 import pytest
 
-from clpapers.runs.course import course
+from clpapers.runs.scenario import scenario
 from clpapers.streams.orders import NO_TRANSFORMS
 from clpapers.streams.stream import Stream
 
@@ -24,5 +24,5 @@ def test_what_restricts_training_under_random_tasks(train):
         "budget": {"batch": 3},
     }
     assert TRAIN_Y[items].reshape(3, 3).tolist() == BATCHES
-    masks = course(cell, stream, TRAIN_Y, TRAIN_Y, 4).masks
+    masks = scenario(cell, stream, TRAIN_Y, TRAIN_Y, 4).masks
     assert COMPETING[train] == (None if masks is None else [np.flatnonzero(row).tolist() for row in masks])
