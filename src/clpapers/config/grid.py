@@ -82,8 +82,9 @@ class Grid:
             checks.learner(self.file, place, self.facts, label, changed, self.content["learners"])
         checks.parts(at, self.facts, method, spec)
         spec = self.complete(at, spec)
-        checks.cell(at, self.facts, method.given(spec["learner"]), spec)
-        return Cell.of(self.facts.scale, *self.seen(at, label, spec)[:2])
+        method = method.given(spec["learner"])
+        checks.cell(at, self.facts, method, spec)
+        return Cell.of(self.facts.scale, *self.seen(at, method, spec)[:2])
 
     def written(self, dataset: str, label: str, over: Sequence[Layer]) -> dict:
         """A cell as the files have it."""
@@ -100,13 +101,12 @@ class Grid:
         known = self.facts.datasets[spec["dataset"]]
         return spec | {"order": order} | ({"features": known["features"]} if "features" in known else {})
 
-    def seen(self, at: str, label: str, spec: dict) -> identity.Seen:
-        """A complete cell as its learner sees it."""
+    def seen(self, at: str, method: Method, spec: dict) -> identity.Seen:
+        """A complete cell as its learner sees it, whose `method` is that with its options."""
 
         def resolve(name: object, aligned: bool) -> dict:
             return self.oracle(at, name, spec["dataset"], aligned=aligned)
 
-        method = self.method(label).given(spec["learner"])
         oracle = resolve(spec["oracle"], RESTRICTIONS[spec["restriction"]["name"]].aligned)
         checks.told(at, method, spec, oracle)
         return identity.seen(at, method, spec, oracle, resolve)

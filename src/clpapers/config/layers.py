@@ -30,9 +30,10 @@ def merge(base: dict, over: dict) -> dict:
     for key, value in over.items():
         below = merged.get(key)
         if isinstance(below, dict) and isinstance(value, dict):
-            options = schema("paper")["$defs"].get(f"{key}_options", {}).get("const", {})
-            if value.get("name", below.get("name")) != below.get("name") and value["name"] in options:
-                below = {k: v for k, v in below.items() if k in options[value["name"]]}
+            name = value.get("name", below.get("name"))
+            if name != below.get("name"):
+                options = schema("paper")["$defs"].get(f"{key}_options", {}).get("const", {}).get(name, below)
+                below = {k: v for k, v in below.items() if k in options}
             merged[key] = merge(below, value)
         else:
             merged[key] = value
@@ -57,7 +58,7 @@ def nested(key: str, value: object) -> dict:
 
 def flattened(layers: Iterable[Layer]) -> dict:
     """What layers come to, each laid over those before it."""
-    return functools.reduce(merge, (layer.block for layer in layers), {})
+    return functools.reduce(merge, (layer.block for layer in layers if layer.block), {})
 
 
 def of_dataset(content: dict, dataset: str) -> list[Layer]:

@@ -56,7 +56,8 @@ class _Trace:
 
     def origins(self, cell: Cell) -> Iterator[Origin]:
         """Of each value of the cell in turn."""
-        why = self.grid.seen("", self.label, self.grid.complete("", self.written)).why
+        method = self.grid.method(self.label).given(self.written["learner"])
+        why = self.grid.seen("", method, self.grid.complete("", self.written)).why
         for path, value in _leaves(cell.spec):
             place, layer = self._layer(path)
             said = _at(self.written, path)
