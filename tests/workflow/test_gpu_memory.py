@@ -30,7 +30,7 @@ def train(built, monkeypatch):
     def trained(share):
         device = torch.device("cpu")
         monkeypatch.setattr(Task, "device", lambda task: (device, share))
-        monkeypatch.setattr(loop, "train", lambda *given: [{"seed": 0, "out_of_memory": True}])
+        monkeypatch.setattr(loop, "train", lambda *given, **named: [{"seed": 0, "out_of_memory": True}])
         with contextlib.chdir(built.folder):
             run.unlink()
             code = cli.main(["train", "--out", str(run), "--gpus", "1", "--gpu-mem-mb", "12000"])

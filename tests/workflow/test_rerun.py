@@ -93,9 +93,10 @@ def test_what_finds_and_calls_a_command_reruns_nothing(append, file):
     assert append(f"src/clpapers/{file}", STATEMENT) == []
 
 
-def test_a_reworded_refusal_of_the_configuration_makes_no_number_anew(built):
-    built.edit("src/clpapers/config.py", "is not one of {', '.join(there)}", "is none of {', '.join(there)}")
-    assert {path.split("/")[2] for path in built.plan()} <= {"targets"}
+def test_a_reworded_refusal_of_the_configuration_makes_nothing_anew(built):
+    built.edit("src/clpapers/config/schemas.py", "is not one of {names", "is none of {names")
+    built.edit("src/clpapers/config/checks.py", "draws no {spec['kind']}", "does not draw a {spec['kind']}")
+    assert built.plan() == []
 
 
 def test_the_loop_retrains_all_and_streams_nothing_anew(append):
