@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,14 @@ import pandas as pd
 
 from clpapers.metrics.factors import flat
 from clpapers.provenance import read_record
+from clpapers.targets.names import named
+from clpapers.targets.unrun import Unrun
 
 if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no target stale
     from clpapers.config.model import Target
     from clpapers.config.plan import Plan
 
-STANDIN, REDUCED = "†", "‡"
+STANDIN, REDUCED, NOT_RUN = "†", "‡", "–"
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Notes:
 
     scale: its name. standins: kind of stand-in, by data set. reductions: one text for each departure from the paper's
     settings, such as "order.length 1000 (paper: whole set)". seeds: number of seeds asked for. desiderata: the line on
-    the desiderata that the experiment meets (`desiderata.line`).
+    the desiderata that the experiment meets (`desiderata.line`). unrun: what the build leaves out. command: trains it.
     """
 
     scale: str
@@ -32,6 +35,21 @@ class Notes:
     reductions: list[str] = field(default_factory=list)
     seeds: int = 1
     desiderata: str = ""
+    unrun: Unrun = field(default_factory=Unrun)
+    command: str = ""
+
+    @property
+    def partial(self) -> bool:
+        """Whether runs are left out, so that cells differ in their number."""
+        return self.unrun.runs > 0
+
+    def left_out(self, levels: Mapping[str, object]) -> bool:
+        """Whether a cell that has these levels of factors was not run."""
+        return any(levels.items() <= flat(factors).items() for factors in self.unrun.cells)
+
+    def why_not_run(self, row: str, column: str) -> str:
+        """Why the cell of a printed number, so named, has no run."""
+        return f"not run yet: {self.command}" if self.partial else "not run at this scale"
 
     def mark(self, text: str, dataset: str | None = None) -> str:
         """`text` with † where `dataset` is a stand-in and ‡ where the scale is reduced."""
@@ -40,15 +58,38 @@ class Notes:
 
     def fill(self, caption: str) -> str:
         """A caption with its `{seeds}` and `{scale}` filled in."""
-        return caption.replace("{seeds}", str(self.seeds)).replace("{scale}", self.scale)
+        seeds = f"up to {self.seeds}" if self.partial else str(self.seeds)
+        return caption.replace("{seeds}", seeds).replace("{scale}", self.scale)
 
     def footnotes(self, target: dict, datasets: Iterable[str]) -> list[str]:
-        """The texts behind the marks: for the stand-ins among `datasets`, for the reductions; then the desiderata."""
+        """The texts behind the marks, stand-ins (among `datasets`) and reductions; what is left out; desiderata."""
         standins = [f"{named(target, d)}: {self.standins[d]}" for d in dict.fromkeys(datasets) if d in self.standins]
         notes = [f"{STANDIN} Stand-in data, not the paper's. {'; '.join(standins)}."] if standins else []
         if self.reductions:
             notes.append(f"{REDUCED} Reduced scale ‘{self.scale}’: {'; '.join(self.reductions)}.")
-        return [*notes, *filter(None, [self.desiderata])]
+        return [*notes, *self._left_out(target["kind"]), *filter(None, [self.desiderata])]
+
+    def _left_out(self, kind: str) -> list[str]:
+        """The footnotes on runs that the build leaves out, with their price, and on data that could not be had."""
+        left, notes = self.unrun, []
+        absent = [f"{name}: {remedy}" for name, remedy in left.absent.items()]
+        if left.runs:
+            cells = f" ({NOT_RUN}: {len(left.cells):,} cells)" if left.cells else ""
+            text = f"{left.wanted - left.runs:,} of {left.wanted:,} runs so far{cells}."
+            if kind == "table" and left.runs < left.wanted:
+                text += " In brackets: runs a cell."
+            hours = "a time not measured yet" if left.hours is None else f"{price(left.hours)} of one core"
+            if left.hours is None or left.hours > 0:
+                text += f" The others take {hours}: {self.command}."
+            notes.append(text)
+        return notes + ([f"Not at hand: {'; '.join(absent)}."] if absent else [])
+
+
+def price(hours: float) -> str:
+    """Core-hours, to two digits, as minutes below one hour."""
+    if hours < 1:
+        return f"{math.ceil(60 * hours)} min"
+    return f"{float(f'{hours:.2g}'):,.10g} h"
 
 
 def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str = "") -> Notes:
@@ -71,16 +112,22 @@ def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str 
                 standins[name] = standins[facts["features"]["of"]]
     for name in dict.fromkeys(name for name, weights in weights_of if weights in standins):
         standins[name] = ", ".join(filter(None, [standins.get(name), "random instead of trained weights"]))
-    return Notes(plan.scale, standins, reductions, len(target.seeds), desiderata)
-
-
-def named(target: dict, key: object) -> str:
-    """The display name of a factor, level or metric: the target's `names`, or else the key itself."""
-    return target.get("names", {}).get(key, str(key))
+    command = f"snakemake {target.outputs[0]} --cores"
+    return Notes(plan.scale, standins, reductions, len(target.seeds), desiderata, plan.unrun(target), command)
 
 
 def levels(target: dict, data: pd.DataFrame, factor: str) -> list:
     """The levels in the column `factor` of `data`, in the order of the target's `grid` if the factor is there."""
     present = list(dict.fromkeys(data[factor]))
-    order = flat(dict(enumerate(target.get("grid", {}).get(factor, present)))).values()
-    return [level for level in order if level in present]
+    return [level for level in _of_grid(target, factor, present) if level in present]
+
+
+def all_levels(target: dict, data: pd.DataFrame, factor: str, notes: Notes) -> list:
+    """The same, with levels of which nothing was run."""
+    present = list(dict.fromkeys(data[factor]))
+    order = _of_grid(target, factor, present)
+    return [level for level in order if level in present or notes.left_out({factor: level})]
+
+
+def _of_grid(target: dict, factor: str, present: list) -> list:
+    return list(flat(dict(enumerate(target.get("grid", {}).get(factor, present)))).values())
