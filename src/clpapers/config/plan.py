@@ -88,7 +88,7 @@ class Plan:
         seeds = self.wanted(cell)
         size = self.settings["seeds_per_job"]
         if size == "auto":
-            size = 20 if self.cuda else 1
+            size = 20 if self.cuda else 5 if cell.spec["net"]["name"] == "mlp" else 1
         starts = sorted({seed // size * size for seed in seeds})
         return [range(max(s, seeds[0]), min(s + size, seeds[-1] + 1)) for s in starts]
 
