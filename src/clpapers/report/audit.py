@@ -27,7 +27,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.jobs import Job
-from clpapers.provenance import ProvenanceError, escaped, read_record, record_path
+from clpapers.provenance import ProvenanceError, as_published, escaped, is_imported, read_record, record_path
 from clpapers.targets.notes import notes_on
 
 FAILURE, WARNING = "failure", "warning"
@@ -91,6 +91,33 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
         check.foreign({path for job in expected.values() for path in job.outputs} | expected.keys())
     found = sorted(dict.fromkeys(check.found), key=lambda finding: finding.file)
     return [f._replace(severity=FAILURE) if strict else f for f in found], len(check.digests)
+
+
+def unfit(plan: Plan, results: Iterable[Path]) -> dict[Path, str]:
+    """Those of the result files of runs that are not fit to be shown to others: the first failure of each, or behind it."""
+    check, behind, failing = _Check(plan), dict[Path, Job](), dict[Path, str]()
+    queue = list(results)
+    for path in queue:
+        place = record_path(path)
+        if place in behind or is_imported(path):
+            continue
+        try:
+            behind[place] = jobs.of(plan, place)
+        except ConfigError as error:
+            failing[path] = str(error).partition(": ")[2]
+            continue
+        queue += behind[place].inputs
+    check.hash_all(file for place, job in behind.items() for file in (place, *job.outputs))
+    for place, job in behind.items():
+        check.job(place, job)
+    faults = {Path(finding.file): finding.reason for finding in reversed(check.found) if finding.severity == FAILURE}
+
+    def fault(path: Path) -> str | None:
+        job = behind.get(record_path(path))
+        told = faults.get(path) or faults.get(record_path(path))
+        return told or next(filter(None, map(fault, job.inputs if job else ())), None)
+
+    return failing | {path: told for path in results if path not in failing and (told := fault(path))}
 
 
 def fitting(scale: str) -> Plan:
@@ -163,7 +190,7 @@ class _Check:
             return False
         if path == record_path(path):
             return record.get("seal") == provenance.seal(record)
-        return self.digest(path) == {item["path"]: item["sha256"] for item in record["outputs"]}.get(str(path))
+        return self.digest(path) == {item["path"]: item["sha256"] for item in record["outputs"]}.get(as_published(path))
 
     def job(self, place: Path, job: Job) -> None:
         """Check one job's outputs and record."""

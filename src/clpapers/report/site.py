@@ -187,13 +187,9 @@ def _cost(file: Path) -> dict:
         "seconds": sum(record["wall_seconds"] for record in records),
         "memory": max(record["peak_memory_bytes"] for record in records),
         "device_memory": max((record.get("peak_device_bytes") or 0 for record in runs), default=0),
-        "devices": list(dict.fromkeys(_device(record["hardware"]) for record in runs)),
+        "devices": list(dict.fromkeys(provenance.device_of(record["hardware"]) for record in runs)),
         "runs": len(runs),
     }
-
-
-def _device(hardware: dict) -> str:
-    return hardware["processor"] or "CPU" if hardware["device"] == "cpu" else hardware["device"]
 
 
 # --- a target's tables ---------------------------------------------------------------------------------------
