@@ -1,8 +1,9 @@
 """Runs that were trained elsewhere: which there are, where they came from, and how a crate's are taken in.
 
-They stand at results/<scale>/imported/<dataset>/<order>/<run>/<block>.json, each with its record, the bytes as they were
-published; no rule makes them. Records of what they were made of stand in `records` there, each under its SHA-256. Of each
-crate `crates.json` tells the name and the day, and `crates/<SHA-256>.txt` is its manifest, which its own name proves.
+They stand at results/<scale>/imported/<dataset>/<order>/<run>/<block>.json, each with its record, the bytes as they
+were published; no rule makes them. Records of what they were made of stand in `records` there, each under its SHA-256.
+Of each crate `crates.json` tells the name and the day, and `crates/<SHA-256>.txt` is its manifest, which its own name
+proves.
 """
 
 from __future__ import annotations
@@ -88,12 +89,12 @@ def _sources(scale: str, _: float) -> dict[tuple[str, str], dict]:
         (as_published(name), found): facts | {"manifest": fingerprint}
         for fingerprint, facts in crates(scale).items()
         for name, found in manifest(scale, fingerprint).items()
-        if RUN.fullmatch(name)
+        if RUN.fullmatch(name.replace(".record.json", ".json"))
     }
 
 
 def source_of(path: Path, found: str) -> dict | None:
-    """The crate that an imported file, of this SHA-256, came in: `name`, `imported`, `manifest`; None if in none."""
+    """The crate that a run's file or record, of this SHA-256, came in: `name`, `imported`, `manifest`; or None."""
     scale = Path(path).parts[1]
     with contextlib.suppress(OSError):
         changed = (place_of(scale) / "crates.json").stat().st_mtime_ns
@@ -137,7 +138,7 @@ def hash_of(spec: dict) -> str:
 
 
 def accuracies(entry: dict) -> dict[str, float]:
-    """The share of test items that a seed got right in the end, by restriction at test; none where it did not finish."""
+    """The share of test items that a seed got right at the end, by restriction at test; none if it did not finish."""
     return {
         view: sum(counts["correct"]) / max(sum(counts["total"]), 1)
         for view, counts in (entry.get("test") or {}).items()
@@ -164,11 +165,11 @@ def import_published(scale: str) -> list[str]:
 def import_crate(path: Path) -> list[str]:
     """Take in all runs of a crate, of `clpapers publish` or `clpapers export`, beside those that are there.
 
-    Nothing is overwritten: a run that is there stays, and of one with other results a note tells. A crate that was taken in
-    before costs the reading of its manifest. Returns notes to print, none where there is nothing new.
+    Nothing is overwritten: a run that is there stays, and of one with other results a note tells. A crate that was
+    taken in before costs the reading of its manifest. Returns notes to print, none where there is nothing new.
 
-    Raises `CrateError`, before anything is written, for a crate that is not as its manifest and records have it, for runs
-    under another cell's hash, and for runs on other data than config/ has.
+    Raises `CrateError`, before anything is written, for a crate that is not as its manifest and records have it, for
+    runs under another cell's hash, and for runs on other data than config/ has.
     """
     from clpapers.report.archive import MANIFEST, CrateError, check, opened
 
@@ -181,9 +182,7 @@ def import_crate(path: Path) -> list[str]:
         runs = {name: match for name in sorted(members) if (match := RUN.fullmatch(name))}
         scales = {match["scale"] for match in runs.values()}
         if len(scales) != 1:
-            raise CrateError(
-                f"{path}: runs of {len(scales)} scales ({', '.join(sorted(scales)) or 'none'}); give one with runs of one"
-            )
+            raise CrateError(f"{path}: has runs of {len(scales)} scales; give a crate with runs of one")
         (scale,) = scales
         if not (CONFIG / "scales" / f"{scale}.yaml").is_file():
             raise CrateError(f"{path}: runs of scale {scale!r}, which config/scales/ does not have")

@@ -155,7 +155,9 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("import", "take in the runs of research objects: published ones, or those of other machines")
     sub.add_argument("crates", nargs="+", type=Path, metavar="FILE.zip|FOLDER", help="of `publish` or `export`")
     sub = command("verify", "train a random sample of published runs again, here, and compare")
-    sub.add_argument("crates", nargs="*", type=Path, metavar="FILE.zip", help="crates; the imported runs if left out")
+    sub.add_argument(
+        "crates", nargs="*", type=Path, metavar="FILE.zip", help="of which crates; the project's own if left out"
+    )
     sub.add_argument("--hours", type=float, default=1.0, metavar="H", help="core-hours to spend, by prediction")
     sub.add_argument("--draw", type=int, default=0, metavar="N", help="the seed of the sample; another, other runs")
     sub.add_argument("--within", type=float, default=0.01, metavar="A", help="accuracies no further apart are the same")

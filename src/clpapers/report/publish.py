@@ -1,8 +1,8 @@
 """Publishing: the finished runs of a scale as one research object a paper, which grows with what is trained.
 
 A paper's crate holds the results and records of all runs of its cells, and the records of the streams, data sets and
-selections behind them; these files themselves any clone makes anew. It is laid out as `clpapers import` lays it out. A cell
-that several papers use is in the crate of each, so that every crate is whole by itself.
+selections behind them; these files themselves any clone makes anew. It is laid out as `clpapers import` lays it out. A
+cell that several papers use is in the crate of each, so that every crate is whole by itself.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Seeds = dict[str, dict[int, str]]  # by a run's folder, of each seed the file th
 def publish(plan: Plan, papers: list[str], *, replace: bool = False) -> list[str]:
     """Pack the finished runs of papers, each into its crate (`published`), beside what this holds already.
 
-    plan: of all papers. replace: whether runs of today's code take the place of published ones of the same seeds that have
-    other results; by default the published ones stay, and a line tells.
+    plan: of all papers. replace: whether runs of today's code take the place of published ones of the same seeds that
+    have other results; by default the published ones stay, and a line tells.
 
     Only runs that the audit passes go in, trained by a committed state of the code. Returns lines to print. Raises
     `CrateError` where the working tree has edits or is under no git, and for an existing crate that is damaged.

@@ -19,7 +19,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.imported import FOLDER, RUN, apart_by, published, results
-from clpapers.provenance import PACKAGE, record_path
+from clpapers.provenance import PACKAGE, as_published, record_path
 from clpapers.report import costs
 from clpapers.report.archive import CrateError, check, opened
 
@@ -31,15 +31,14 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # 1, a
 def verify(settings: dict, crates: list[Path], hours: float, draw: int, within: float) -> Iterator[tuple[str, str]]:
     """Train runs of crates again in a scratch folder; a line and a verdict each, as they are done.
 
-    settings: as `check_settings` gives them. crates: none for the project's own. hours: core-hours to spend, by prediction.
-    draw: the seed of the sample. within: how far apart accuracies at the end may be, from 0 to 1, and still be the same.
+    settings: as `check_settings` gives them. crates: none for the project's own. hours: core-hours to spend, by
+    prediction. draw: the seed of the sample. within: how far apart accuracies at the end, shares from 0 to 1, may be
+    and still be the same.
 
     Raises `CrateError` where there is nothing to train or no run could be, `ConfigError` for values that make no sense.
     """
     if not hours > 0 or not 0 <= within < 1:
-        raise ConfigError(
-            f"verify: --hours {hours} --within {within}: give hours above 0, and within from 0 to below 1"
-        )
+        raise ConfigError(f"verify: --hours {hours} --within {within}: give hours above 0, and within from 0 to 1")
     scale = settings["scale"]
     own = published(scale)
     crates = crates or sorted(own.parent.glob(own.name))
@@ -55,10 +54,10 @@ def verify(settings: dict, crates: list[Path], hours: float, draw: int, within: 
         here = _Scratch(plan, settings, Path(scratch))
         for name, seconds in sample.items():
             fault = here.make(Path(name))
-            verdict, told = (
-                (UNTRIED, fault) if fault else _compared((here.folder / name).read_bytes(), runs[name], within)
-            )
-            tried += not fault
+            verdict, told = UNTRIED, fault
+            if not fault:
+                verdict, told = _compared((here.folder / name).read_bytes(), runs[name], within)
+                tried += 1
             yield f"{name}: {verdict}{told and f', {told}'} (predicted {costs.duration(seconds)})", verdict
     if not tried:
         raise CrateError("verify: no run of the sample could be trained; see above, or try another --draw")
@@ -82,14 +81,12 @@ def _runs(plan: Plan, path: Path) -> dict[str, bytes]:
             match = RUN.fullmatch(name)
             if match and match["scale"] == plan.scale and match["hash"] in plan.cells:
                 with members[name]() as stream:
-                    found[str(RESULTS / plan.scale / "runs" / match["place"] / f"{match['block']}.json")] = (
-                        stream.read()
-                    )
+                    found[as_published(name)] = stream.read()
     return found
 
 
 def _sample(plan: Plan, runs: dict[str, bytes], budget: float, draw: int) -> tuple[dict[str, float], dict[str, float]]:
-    """Runs drawn one after the other, each that still fits the budget of seconds; and those left. With each its seconds.
+    """Runs drawn one after the other, each that still fits the budget in seconds, and those left, with their seconds.
 
     One of a kind that nobody rehearsed is never drawn.
     """
@@ -122,7 +119,7 @@ def _compared(here: bytes, there: bytes, within: float) -> tuple[str, str]:
 
 
 class _Scratch:
-    """A folder in which jobs are done by the ordinary commands, from data sets that are there already where they are."""
+    """A folder in which jobs are done by the ordinary commands, from the project's data sets where it has them."""
 
     def __init__(self, plan: Plan, settings: dict, folder: Path):
         self.plan, self.settings, self.folder = plan, settings, folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from clpapers.metrics.factors import flat
-from clpapers.provenance import read_record
+from clpapers.provenance import is_imported, read_record
 
 if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no target stale
     from clpapers.config.model import Target
@@ -24,7 +25,8 @@ class Notes:
 
     scale: its name. standins: kind of stand-in, by data set. reductions: one text for each departure from the paper's
     settings, such as "order.length 1000 (paper: whole set)". seeds: number of seeds asked for. desiderata: the line on
-    the desiderata that the experiment meets (`desiderata.line`).
+    the desiderata that the experiment meets (`desiderata.line`). imported: number of runs that were trained elsewhere,
+    by the commit of the code that trained them.
     """
 
     scale: str
@@ -32,6 +34,7 @@ class Notes:
     reductions: list[str] = field(default_factory=list)
     seeds: int = 1
     desiderata: str = ""
+    imported: dict[str, int] = field(default_factory=dict)
 
     def mark(self, text: str, dataset: str | None = None) -> str:
         """`text` with † where `dataset` is a stand-in and ‡ where the scale is reduced."""
@@ -43,11 +46,15 @@ class Notes:
         return caption.replace("{seeds}", str(self.seeds)).replace("{scale}", self.scale)
 
     def footnotes(self, target: dict, datasets: Iterable[str]) -> list[str]:
-        """The texts behind the marks: for the stand-ins among `datasets`, for the reductions; then the desiderata."""
+        """The texts behind the marks: for the stand-ins among `datasets`, for the reductions; then imports and desiderata."""
         standins = [f"{named(target, d)}: {self.standins[d]}" for d in dict.fromkeys(datasets) if d in self.standins]
         notes = [f"{STANDIN} Stand-in data, not the paper's. {'; '.join(standins)}."] if standins else []
         if self.reductions:
             notes.append(f"{REDUCED} Reduced scale ‘{self.scale}’: {'; '.join(self.reductions)}.")
+        if self.imported:
+            commits = ", ".join(f"{commit[:10]} ({count})" for commit, count in self.imported.items())
+            runs = sum(self.imported.values())
+            notes.append(f"Runs that were imported, not trained here: {runs}; commits of their code: {commits}.")
         return [*notes, *filter(None, [self.desiderata])]
 
 
@@ -71,7 +78,20 @@ def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str 
                 standins[name] = standins[facts["features"]["of"]]
     for name in dict.fromkeys(name for name, weights in weights_of if weights in standins):
         standins[name] = ", ".join(filter(None, [standins.get(name), "random instead of trained weights"]))
-    return Notes(plan.scale, standins, reductions, len(target.seeds), desiderata)
+    return Notes(plan.scale, standins, reductions, len(target.seeds), desiderata, _imported(target))
+
+
+def _imported(target: Target) -> dict[str, int]:
+    """How many runs behind a target's metrics were imported, by the commit of the code that trained them."""
+    files = [item["path"] for item in read_record(target.metrics)["inputs"]]
+    files += [item["path"] for _, search in target.selections for item in read_record(search.file)["inputs"]]
+    wanted = {*target.seeds, *(seed for _, search in target.selections for seed in search.seeds)}
+    found: Counter = Counter()
+    for file in dict.fromkeys(files):
+        if is_imported(file) and not file.endswith(".record.json"):
+            record = read_record(file)
+            found[record["git"]["commit"] or "unknown"] += len(wanted & {*record["seeds"]})
+    return dict(found.most_common())
 
 
 def named(target: dict, key: object) -> str:
