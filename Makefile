@@ -51,5 +51,6 @@ lock:
 
 # What was published stays.
 clean:
-	find results -mindepth 1 -maxdepth 1 ! -name published -exec rm -rf {} + || true
+	mkdir -p results
+	find results -mindepth 1 -maxdepth 1 ! -name published -exec rm -rf {} +
 	rm -rf .snakemake

@@ -43,7 +43,8 @@ def tree(
     `by checksum`, if it is not here but the record that an imported run was trained with; or `no record`, as for a file
     of the configuration. Of an imported run `source`: the crate (`name`, `imported`, `manifest`). With a record: its
     `stage`, `command`, `code`, `commit`, `dirty`, `started`, `wall_seconds`, `cpu_seconds`, `peak_memory_bytes`,
-    `device`, `machine`, `data`, and `inputs`, a list of such dictionaries. A file met before has only the first three and `seen`.
+    `device`, `machine`, `data`, and `inputs`, a list of such dictionaries. A file met before has only the first three
+    and `seen`.
     """
     digest, seen = digest or functools.cache(provenance.sha256), set()
 

@@ -46,7 +46,7 @@ class Notes:
         return caption.replace("{seeds}", str(self.seeds)).replace("{scale}", self.scale)
 
     def footnotes(self, target: dict, datasets: Iterable[str]) -> list[str]:
-        """The texts behind the marks: for the stand-ins among `datasets`, for the reductions; then imports and desiderata."""
+        """The texts behind the marks, on stand-ins among `datasets` and on reductions; on imports; on desiderata."""
         standins = [f"{named(target, d)}: {self.standins[d]}" for d in dict.fromkeys(datasets) if d in self.standins]
         notes = [f"{STANDIN} Stand-in data, not the paper's. {'; '.join(standins)}."] if standins else []
         if self.reductions:
