@@ -192,16 +192,6 @@ def test_one_flipped_byte_is_refused_by_the_name_of_the_file(crate, other, proje
     assert not TOP.exists()
 
 
-def escape(there):
-    there["../outside"] = b""
-
-
-def link(there):
-    entry = zipfile.ZipInfo("results/mini/imported/a")
-    entry.external_attr = 0o120777 << 16
-    there[entry] = b"/etc/passwd"
-
-
 @pytest.mark.parametrize(("name", "mode"), [("../outside", 0o100644), ("results/mini/imported/a", 0o120777)])
 def test_entries_that_lead_out_and_links_are_refused(name, mode, crate, other):
     entry = zipfile.ZipInfo(name)
@@ -232,7 +222,7 @@ def test_results_of_another_cell_are_refused(crate, other):
             record["seal"] = seal(record)
             there |= {name: text, name.replace("seed0.json", "seed0.record.json"): json.dumps(record).encode()}
 
-    with pytest.raises(CrateError, match="is of cell .*, not of the one it is named by"):
+    with pytest.raises(CrateError, match="not of the one it is named by"):
         import_crate(rewritten(crate, swap))
     assert not TOP.exists()
 
@@ -357,6 +347,63 @@ def test_a_job_reads_them_as_it_reads_its_own(crate, other):
         pass
 
 
+# --- what is made of them ------------------------------------------------------------------------------------
+
+BUILT = (
+    ("metrics", "metrics/mini/table1.csv"),
+    ("table", "targets/mini/table1.csv"),
+    ("reported", "targets/mini/table1.reported.csv"),
+    ("paired", "targets/mini/table1.paired.csv"),
+)
+
+
+@pytest.fixture
+def table(crate, other, monkeypatch):
+    """A table made of imported runs alone, by a plan that finds them."""
+    import_crate(crate)
+    own = Plan.results
+
+    def results(plan, cell, seeds=None):
+        places = [place_of(plan.scale) / Path(*path.parts[3:]) for path in own(plan, cell, seeds)]
+        return [place if place.exists() else path for place, path in zip(places, own(plan, cell, seeds))]
+
+    monkeypatch.setattr(Plan, "results", results)
+    for command, out in BUILT:
+        assert cli.main([command, "--out", f"results/mini/{out}"]) == 0
+    return Path("results/mini/targets/mini/table1.csv")
+
+
+def test_a_table_of_them_has_a_footnote_and_passes_the_audit(table):
+    commit = json.loads(record_path(runs(TOP)[0]).read_text())["git"]["commit"]
+    for ending in (".md", ".html", ".tex"):
+        said = table.with_suffix(ending).read_text()
+        assert f"imported, not trained here: 4; commits of their code: {commit[:10]} (4)." in said
+    assert audit(fitting("mini"), ["mini/table1"])[0] == []
+    damaged(runs(TOP)[0])
+    found = audit(fitting("mini"), ["mini/table1"])[0]
+    assert {str(runs(TOP)[0])} <= {finding.file for finding in found if finding.severity == FAILURE}
+
+
+def test_the_lineage_of_one_number_is_its_own_runs(table, capsys):
+    capsys.readouterr()
+    assert cli.main(["lineage", str(table), "--cell", "ER,MNIST"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("imported from mini.zip") == 2
+    assert "/er-" in said
+    assert "/ace-" not in said
+    assert cli.main(["lineage", str(table), "--svg", "lineage.svg"]) == 0
+
+
+def test_an_export_takes_them_along_with_the_records_behind(table):
+    for name in ("README.md", "Snakefile", "rules", "src", "profiles", "envs", "pyproject.toml", "requirements.lock"):
+        os.symlink(Path(__file__).parents[1] / name, name)
+    assert cli.main(["export", "--scale", "mini", "--out", "whole.zip", "mini/table1"]) == 0
+    assert cli.main(["export", "--check", "whole.zip"]) == 0
+    with zipfile.ZipFile("whole.zip") as archive:
+        there = set(archive.namelist())
+    assert {str(path) for path in (*runs(TOP), *(TOP / "records").iterdir())} <= there
+
+
 # --- by hand -------------------------------------------------------------------------------------------------
 
 
@@ -369,11 +416,8 @@ def test_accuracies_and_their_distance_by_hand():
 
 
 def test_the_hash_of_a_cell_is_of_what_was_to_be_selected(project):
-    spec = {
-        "learner": {"name": "er"},
-        "budget": {"learning_rate": "selected"},
-        "selection": {"grid": {"budget.learning_rate": [1, 2]}},
-    }
+    search = {"grid": {"budget.learning_rate": [1, 2]}}
+    spec = {"learner": {"name": "er"}, "budget": {"learning_rate": "selected"}, "selection": search}
     filled = spec | {"budget": {"learning_rate": 2}}
     plain = {key: value for key, value in filled.items() if key != "selection"}
     assert hash_of(filled) == hash_of(spec) != hash_of(plain)

@@ -123,7 +123,8 @@ class _Scratch:
 
     def __init__(self, plan: Plan, settings: dict, folder: Path):
         self.plan, self.settings, self.folder = plan, settings, folder
-        (folder / "config").symlink_to(Path("config").absolute())
+        for part in ("config", "workflow"):
+            (folder / part).symlink_to(Path(part).absolute())
         place = folder / RESULTS / plan.scale
         place.mkdir(parents=True)
         for part in ("datasets", "weights"):  # files, since those that are lacking are made beside them
