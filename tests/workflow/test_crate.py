@@ -19,8 +19,9 @@ from rocrate_validator.models import ValidationSettings
 
 from clpapers import cli
 from clpapers.provenance import record_path, seal, sha256
+from clpapers.report import archive as archive_form
 from clpapers.report import crate
-from clpapers.report.crate import MANIFEST, METADATA, check
+from clpapers.report.archive import MANIFEST, METADATA, check
 
 # What the profile recommends and a project without a public address cannot have: URLs and absolute identifiers.
 ADDRESSES = {
@@ -506,11 +507,11 @@ def test_a_damaged_member_is_found(copy):
 
 def test_what_is_too_large_is_not_read(copy, monkeypatch):
     archive = zipped(copy, copy.parent / "crate.zip")
-    monkeypatch.setattr(crate, "LARGEST", 1000)
+    monkeypatch.setattr(archive_form, "LARGEST", 1000)
     with pytest.raises(crate.CrateError, match="unpacks to over"):
         check(archive)
-    monkeypatch.setattr(crate, "LARGEST", 1 << 36)
-    monkeypatch.setattr(crate, "LARGEST_TEXTS", 1000)
+    monkeypatch.setattr(archive_form, "LARGEST", 1 << 36)
+    monkeypatch.setattr(archive_form, "LARGEST_TEXTS", 1000)
     with pytest.raises(crate.CrateError, match="over 1000 bytes of metadata"):
         check(archive)
 
