@@ -61,7 +61,7 @@ def finished_runs(tmp_path_factory):
 
 
 @pytest.fixture
-def project(finished_runs, tmp_path, monkeypatch):
+def small_project(finished_runs, tmp_path, monkeypatch):
     """A copy of it, results included, as the working folder."""
     monkeypatch.chdir(trained.clone(finished_runs, tmp_path / "here", results=True))
     jobs._at_paper_scale.cache_clear()

@@ -21,15 +21,15 @@ TOP = place_of("mini")
 
 
 @pytest.fixture
-def crate(project):
+def crate(small_project):
     publish(Plan("mini", ["mini"]), ["mini"])
-    return project / CRATE
+    return small_project / CRATE
 
 
 @pytest.fixture
-def other(crate, project, tmp_path, monkeypatch):
+def other(crate, small_project, tmp_path, monkeypatch):
     """Another clone, without results, as the working folder."""
-    place = clone(project, tmp_path / "other")
+    place = clone(small_project, tmp_path / "other")
     monkeypatch.chdir(place)
     return place
 
@@ -59,15 +59,15 @@ def rewritten(crate, change):
 # --- what is taken in ----------------------------------------------------------------------------------------
 
 
-def test_all_runs_come_as_they_were_published(crate, other, project):
+def test_all_runs_come_as_they_were_published(crate, other, small_project):
     (note,) = import_crate(crate)
     assert note.startswith(f"{crate}: 4 runs imported, manifest SHA-256 ")
     found = imported.imported("mini")
     assert {key: [list(seeds) for seeds in blocks] for key, blocks in found.items()} == {
-        path.parent.name[-10:]: [[0], [1]] for path in runs(project / RUNS)
+        path.parent.name[-10:]: [[0], [1]] for path in runs(small_project / RUNS)
     }
-    for path in runs(project / RUNS):
-        place = TOP / path.relative_to(project / RUNS)
+    for path in runs(small_project / RUNS):
+        place = TOP / path.relative_to(small_project / RUNS)
         assert place.read_bytes() == path.read_bytes()
         assert record_path(place).read_bytes() == record_path(path).read_bytes()
         source = source_of(place, digest_of(place))
@@ -98,7 +98,7 @@ def test_the_crates_of_the_paper_scale_come_with_the_project():
     assert imported.published("paper", "rules") == Path("results/published/rules.zip")
 
 
-def test_a_crate_of_an_export_is_one_too(project, tmp_path, monkeypatch):
+def test_a_crate_of_an_export_is_one_too(small_project, tmp_path, monkeypatch):
     make("table1")
     for name in ("README.md", "Snakefile", "rules", "src", "profiles", "envs", "pyproject.toml", "requirements.lock"):
         os.symlink(Path(__file__).parents[1] / name, name)
@@ -106,16 +106,16 @@ def test_a_crate_of_an_export_is_one_too(project, tmp_path, monkeypatch):
         ending = {"reported": ".reported.csv", "paired": ".paired.csv"}.get(command, ".csv")
         assert cli.main([command, "--out", f"results/mini/{out}/mini/table1{ending}"]) == 0
     assert cli.main(["export", "--scale", "mini", "--out", "whole.zip", "mini/table1"]) == 0
-    monkeypatch.chdir(clone(project, tmp_path / "other"))
-    (note,) = import_crate(project / "whole.zip")
+    monkeypatch.chdir(clone(small_project, tmp_path / "other"))
+    (note,) = import_crate(small_project / "whole.zip")
     assert "4 runs imported" in note
     assert {path.parts[2] for path in Path("results").rglob("*") if path.is_file()} == {"imported"}
     assert not any(finding.severity == FAILURE for finding in audit(fitting("mini"))[0])
 
 
-def test_a_crate_that_grew_brings_what_is_new(crate, other, project, monkeypatch):
-    monkeypatch.chdir(project)
-    (project / CRATE).unlink()
+def test_a_crate_that_grew_brings_what_is_new(crate, other, small_project, monkeypatch):
+    monkeypatch.chdir(small_project)
+    (small_project / CRATE).unlink()
     last = runs()[-1]
     kept = {file: file.read_bytes() for file in (last, record_path(last))}
     for file in kept:
@@ -123,7 +123,7 @@ def test_a_crate_that_grew_brings_what_is_new(crate, other, project, monkeypatch
     publish(Plan("mini", ["mini"]), ["mini"])
     monkeypatch.chdir(other)
     assert "3 runs imported" in import_crate(crate)[0]
-    monkeypatch.chdir(project)
+    monkeypatch.chdir(small_project)
     for file, content in kept.items():
         file.write_bytes(content)
     publish(Plan("mini", ["mini"]), ["mini"])
@@ -151,7 +151,7 @@ def test_of_a_seed_that_differs_a_line_tells_and_the_local_one_stays(crate):
     assert contents(RUNS) == before
 
 
-def test_overlapping_blocks_of_seeds_are_both_kept(crate, other, project):
+def test_overlapping_blocks_of_seeds_are_both_kept(crate, other, small_project):
     def together(there):
         names = sorted(name for name in there if name.endswith(".json") and "/imported/mnist/" in name)
         one, _, two, _ = (name for name in names if "/ace-" in name)
@@ -176,11 +176,11 @@ def test_overlapping_blocks_of_seeds_are_both_kept(crate, other, project):
 # --- what is refused -----------------------------------------------------------------------------------------
 
 
-def test_one_flipped_byte_is_refused_by_the_name_of_the_file(crate, other, project, tmp_path, capsys):
+def test_one_flipped_byte_is_refused_by_the_name_of_the_file(crate, other, small_project, tmp_path, capsys):
     folder = tmp_path / "unpacked"
     with zipfile.ZipFile(crate) as archive:
         archive.extractall(folder)
-    path = folder / TOP / runs(project / RUNS)[0].relative_to(project / RUNS)
+    path = folder / TOP / runs(small_project / RUNS)[0].relative_to(small_project / RUNS)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
@@ -415,7 +415,7 @@ def test_accuracies_and_their_distance_by_hand():
     assert apart_by(one, {"test": None}) == float("inf")
 
 
-def test_the_hash_of_a_cell_is_of_what_was_to_be_selected(project):
+def test_the_hash_of_a_cell_is_of_what_was_to_be_selected(small_project):
     search = {"grid": {"budget.learning_rate": [1, 2]}}
     spec = {"learner": {"name": "er"}, "budget": {"learning_rate": "selected"}, "selection": search}
     filled = spec | {"budget": {"learning_rate": 2}}

@@ -17,7 +17,7 @@ AS_IMPORTED = ("runs/", "imported/")
 
 
 @pytest.fixture
-def plan(project):
+def plan(small_project):
     return Plan("mini", ["mini"])
 
 
@@ -187,7 +187,7 @@ def test_a_damaged_crate_is_not_added_to(plan, capsys):
     assert CRATE.read_bytes() == content
 
 
-def test_an_unknown_paper_is_refused(project, capsys):
+def test_an_unknown_paper_is_refused(small_project, capsys):
     assert cli.main(["publish", "--scale", "mini", "nobody"]) == 2
     assert "publish: PAPER: 'nobody' is not one of mini" in capsys.readouterr().err
 

@@ -14,9 +14,9 @@ from clpapers.report.verify import CLOSE, DIFFERS, SAME, UNTRIED, _compared, _sa
 
 
 @pytest.fixture
-def published(project):
+def published(small_project):
     publish(Plan("mini", ["mini"]), ["mini"])
-    return project
+    return small_project
 
 
 def verify(*arguments):
@@ -41,7 +41,7 @@ def test_all_that_is_needed_is_made_where_it_is_not_there(published, capsys):
     assert set(verdicts(capsys.readouterr().out).values()) == {SAME}
 
 
-def test_one_that_differs_is_told_and_fails(project, capsys):
+def test_one_that_differs_is_told_and_fails(small_project, capsys):
     path = runs()[0]
     edit(path, lambda content: fewer_right(content))
     publish(Plan("mini", ["mini"]), ["mini"])
@@ -86,7 +86,7 @@ def test_values_that_make_no_sense_are_refused(arguments, published, capsys):
     assert "give hours above 0, and within from 0 to 1" in capsys.readouterr().err
 
 
-def test_without_a_crate_it_says_so(project, capsys):
+def test_without_a_crate_it_says_so(small_project, capsys):
     assert verify() == 2
     assert "no crate; name one, or publish what is finished" in capsys.readouterr().err
 
