@@ -227,6 +227,34 @@ def test_results_of_another_cell_are_refused(crate, other):
     assert not TOP.exists()
 
 
+FORGED = {
+    "no JSON": b"{",
+    "a list": b"[]",
+    "no seeds": b'{"cell": {}}',
+    "a cell that is a text": b'{"cell": "x", "seeds": []}',
+    "a grid that is none": b'{"cell": {"selection": {"grid": 3}}, "seeds": []}',
+    "a part that is none": b'{"cell": {"selection": {"grid": {"a.b": 3}}, "a": "b"}, "seeds": []}',
+    "seeds that are texts": b'{"cell": {}, "seeds": ["0"]}',
+    "deep": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_what_is_no_result_is_refused_in_one_line(kind, crate, other, capsys):
+    def forge(there):
+        name = min(name for name in there if "/mnist/" in name and name.endswith("seed0.json"))
+        record = json.loads(there[name.replace("seed0.json", "seed0.record.json")])
+        record["outputs"][0]["sha256"] = digest_of(FORGED[kind])
+        record["seal"] = seal(record)
+        there |= {name: FORGED[kind], name.replace("seed0.json", "seed0.record.json"): json.dumps(record).encode()}
+
+    assert cli.main(["import", str(rewritten(crate, forge))]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "seed0.json: is " in said
+    assert not TOP.exists()
+
+
 def test_runs_on_a_stand_in_are_refused_where_the_scale_takes_real_data(crate, other):
     scale = Path("config/scales/mini.yaml")
     text = scale.read_text().replace("sources: stand_in", "sources: real")

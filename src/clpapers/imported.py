@@ -25,9 +25,7 @@ from clpapers.config.refusals import ConfigError
 from clpapers.provenance import (
     ProvenanceError,
     as_published,
-    device_of,
     parse_record,
-    read_record,
     record_apart,
     record_path,
     sha256,
@@ -40,6 +38,9 @@ RUN = re.compile(
     r"results/(?P<scale>[a-z0-9_]+)/(?:runs|imported)/"
     r"(?P<place>[\w-]+/[\w.-]+/[a-z0-9_]+-(?P<hash>[0-9a-f]{10}))/(?P<block>seeds?\d+(?:-\d+)?)\.json"
 )
+
+
+UNFIT = (ValueError, ConfigError, KeyError, TypeError, AttributeError, RecursionError)  # what a forged result may raise
 
 
 def place_of(scale: str) -> Path:
@@ -217,17 +218,18 @@ def _take(path: Path, scale: str, fingerprint: str, listed: bytes, contents: dic
     taken = 0
     for name, match in runs.items():
         record = json.loads(contents[str(record_path(name))])
+        out = place_of(scale) / match["place"] / f"{match['block']}.json"
         try:
             spec, seeds = results(contents[name])
             if hash_of(spec) != match["hash"]:
                 raise ValueError(f"is of cell {hash_of(spec)}, not of the one it is named by")
-            if sorted(seeds) != list(block_seeds(match["block"])):
+            if not sorted(seeds) == record.get("seeds") == list(block_seeds(match["block"])):
                 raise ValueError(f"holds seeds {sorted(seeds)}, not those it is named by")
             _fit(record["data"], facts)
-        except (ValueError, ConfigError) as error:
-            raise CrateError(f"{path}: {name}: {error}; nothing is imported") from None
-        out = place_of(scale) / match["place"] / f"{match['block']}.json"
-        notes += _differences(path, out, seeds)
+            notes += _differences(path, out, seeds)
+        except UNFIT as error:
+            said = error if isinstance(error, ValueError | ConfigError) else f"is no result of runs ({error!r})"
+            raise CrateError(f"{path}: {name}: {said}; nothing is imported") from None
         if out in made or out.exists():
             continue
         taken += len(seeds)
@@ -284,12 +286,3 @@ def _differences(crate: Path, out: Path, seeds: dict[int, dict]) -> Iterator[str
 def _write(path: Path, content: bytes) -> None:
     with write_atomically(path) as temporary:
         temporary.write_bytes(content)
-
-
-# --- who trained them ----------------------------------------------------------------------------------------
-
-
-def trained_by(path: Path) -> str:
-    """`commit 1a2b3c4d5e, on <processor or GPU>`, of a run's file, by its record."""
-    record = read_record(path)
-    return f"commit {(record['git']['commit'] or 'unknown')[:10]}, on {device_of(record['hardware'])}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from clpapers.metrics.factors import flat
-from clpapers.provenance import is_imported, read_record
+from clpapers.provenance import ProvenanceError, is_imported, read_record
 
 if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no target stale
+    from pathlib import Path
+
     from clpapers.config.model import Target
     from clpapers.config.plan import Plan
 
@@ -83,15 +86,26 @@ def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str 
 
 def _imported(target: Target) -> dict[str, int]:
     """How many runs behind a target's metrics were imported, by the commit of the code that trained them."""
-    files = [item["path"] for item in read_record(target.metrics)["inputs"]]
-    files += [item["path"] for _, search in target.selections for item in read_record(search.file)["inputs"]]
-    wanted = {*target.seeds, *(seed for _, search in target.selections for seed in search.seeds)}
+    searches = [search for _, search in target.selections]
+    files = [
+        item["path"] for made in (target.metrics, *(search.file for search in searches)) for item in _read_by(made)
+    ]
+    wanted = [*target.seeds, *(seed for search in searches for seed in search.seeds)]
     found: Counter = Counter()
     for file in dict.fromkeys(files):
         if is_imported(file) and not file.endswith(".record.json"):
-            record = read_record(file)
-            found[record["git"]["commit"] or "unknown"] += len(wanted & {*record["seeds"]})
+            with contextlib.suppress(ProvenanceError):  # as above
+                record = read_record(file)
+                found[record["git"]["commit"] or "unknown"] += sum(seed in wanted for seed in record.get("seeds", ()))
     return dict(found.most_common())
+
+
+def _read_by(file: Path) -> list[dict]:
+    """The inputs of a file by its record; none where that cannot be read, which is for the audit to tell."""
+    try:
+        return read_record(file)["inputs"]
+    except ProvenanceError:
+        return []
 
 
 def named(target: dict, key: object) -> str:
