@@ -49,5 +49,8 @@ lock:
 	$(VENV)-lock/bin/python -m pip freeze --all --exclude-editable --exclude pip | sed 's/+cpu$$//' > requirements.lock
 	rm -r $(VENV)-lock
 
+# What was published stays.
 clean:
-	rm -rf results .snakemake
+	mkdir -p results
+	find results -mindepth 1 -maxdepth 1 ! -name published -exec rm -rf {} +
+	rm -rf .snakemake

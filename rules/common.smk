@@ -15,6 +15,7 @@ from clpapers.config import choice
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers, check_settings
+from clpapers.report.archive import CrateError
 
 try:
     SETTINGS = check_settings(config)
@@ -26,12 +27,12 @@ try:
         jobs.claims_of(PLAN)
         os.environ.pop(choice.VARIABLE, None)
         if build.budgeted(PLAN, SETTINGS.get("hours")):
-            BUDGET, DATA = build.prepare(PLAN, SETTINGS, sys.argv[1:])
-            sys.stderr.writelines(f"clpapers: {line}\n" for line in build.told(PLAN, BUDGET, DATA))
+            NEWS, BUDGET, DATA = build.prepare(PLAN, SETTINGS, sys.argv[1:])
+            sys.stderr.writelines(f"clpapers: {line}\n" for line in [*NEWS, *build.told(PLAN, BUDGET, DATA)])
             os.environ[choice.VARIABLE] = str(BUDGET.choice.write(SCALE))
     if told := os.environ.get(choice.VARIABLE):
         PLAN = Plan(SCALE, all_papers(), cuda=CUDA, choice=choice.read(Path(told)))
-except ConfigError as error:
+except (ConfigError, CrateError) as error:
     sys.exit(f"clpapers: {error}")
 DERIVED = [name for name, facts in PLAN.datasets.items() if "features" in facts]  # data sets of features
 

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import pytest
+import trained
 from hypothesis import settings
+
+from clpapers import jobs
 
 TESTS = Path(__file__).parent
 SLOW = (  # whole files, by pytest's --durations: three quarters of the time of all tests outside workflow/
@@ -49,3 +52,17 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.workflow)
         elif name in SLOW:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def finished_runs(tmp_path_factory):
+    """The folder of a small project whose runs are trained; not to be changed."""
+    return trained.project_in(tmp_path_factory.mktemp("trained"))
+
+
+@pytest.fixture
+def small_project(finished_runs, tmp_path, monkeypatch):
+    """A copy of it, results included, as the working folder."""
+    monkeypatch.chdir(trained.clone(finished_runs, tmp_path / "here", results=True))
+    jobs._at_paper_scale.cache_clear()
+    return tmp_path / "here"

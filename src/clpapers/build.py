@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from clpapers import budget, jobs
@@ -20,6 +20,7 @@ from clpapers.config.facts import TOY
 from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS, dataset_path, weights_path
 from clpapers.config.plan import Plan
+from clpapers.imported import import_published, imported
 from clpapers.provenance import write_text
 from clpapers.report import costs
 
@@ -149,17 +150,12 @@ class Data:
         return text.removeprefix(f"clpapers: {name}: ").removesuffix(". Tried:")
 
 
-def prepare(
-    plan: Plan,
-    settings: dict,
-    arguments: Collection[str],
-    *,
-    imported: Callable[[str], dict] | None = None,
-) -> tuple[Budget, Data]:
-    """The runs of a build, with what can be had of the data that they need.
+def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[list[str], Budget, Data]:
+    """The runs of a build, with what can be had of the data that they need, and news of the results that were imported.
 
     settings: as from `check_settings`. arguments: the command line of Snakemake.
     """
+    news = import_published(plan.scale) if settings["published"] else []
     words, dry = asked(arguments)
     papers, hours = settings["papers"], hours_of(plan, settings.get("hours"))
     named = named_targets(plan, words)
@@ -177,14 +173,14 @@ def prepare(
     shown = dict.fromkeys(s[0] for target in (*due, *named) for s in target.streams if not TOY.match(s[0]))
     data.look([name for cell in plan.cells.values() for name in plan.data_of(cell)] + list(shown))
     data.get(shown)
-    sources = [budget.finished(plan), *([imported(plan.scale)] if imported else [])]
-    there = budget.used(plan, *sources)
+    elsewhere = {key: {path: seeds for seeds, path in blocks.items()} for key, blocks in imported(plan.scale).items()}
+    there = budget.used(plan, budget.finished(plan), elsewhere if settings["published"] else {})
     claims, table = jobs.claims_of(plan), costs.known(plan.scale)
     while True:
         found = budget.choose(plan, papers, claims, hours, there=there, absent=data.absent, named=named, table=table)
         new = (key for key, files in found.choice.runs.items() if files.keys() - there.get(key, {}).keys())
         if not data.get(name for key in new for name in plan.data_of(plan.cells[key])):
-            return found, data
+            return news, found, data
 
 
 def told(plan: Plan, found: Budget, data: Data) -> list[str]:

@@ -20,7 +20,7 @@ from clpapers.config.reductions import reductions
 from clpapers.config.refusals import ConfigError
 from clpapers.desiderata import line
 from clpapers.metrics.inputs import files_beside
-from clpapers.provenance import code_digest, record_path, sha256
+from clpapers.provenance import code_digest, is_imported, record_path, sha256
 from clpapers.targets.claim import Claim
 
 TABLE = (".csv", ".md", ".tex", ".html")  # what a table is written as
@@ -90,7 +90,7 @@ def behind(plan: Plan, targets: Iterable[Target]) -> dict[Path, Job]:
     queue = [path for target in targets for path in target.outputs]
     while queue:
         place = record_path(queue.pop())
-        if place not in found and place.parts[0] != "config" and place.parts[2] != "imported":
+        if place not in found and place.parts[0] != "config" and not is_imported(place):
             found[place] = of(plan, place)
             queue += found[place].inputs
     return found

@@ -211,7 +211,7 @@ def git_state() -> dict:
         except (OSError, subprocess.SubprocessError):
             return None
 
-    status = git("status", "--porcelain", "--untracked-files=no")
+    status = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!results")  # published ones are no code
     return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else bool(status)}
 
 
@@ -224,9 +224,29 @@ def record_path(output: Path | str) -> Path:
     return output.with_name(f"{output.stem.removesuffix('.record')}.record.json")
 
 
+def is_imported(path: Path | str) -> bool:
+    """Whether a file is one that `clpapers import` brought."""
+    return len(parts := Path(path).parts) > 3 and (parts[0], parts[2]) == ("results", "imported")
+
+
+def as_published(path: Path | str) -> str:
+    """The path by which a file's own record knows it: of an imported one, that of the run where it was made."""
+    parts = Path(path).parts
+    return str(Path(*parts[:2], "runs", *parts[3:])) if is_imported(path) else str(path)
+
+
+def record_apart(scale: str, digest: str) -> Path:
+    """Where the record with a SHA-256 stands, of a file that was left where imported runs were made."""
+    return Path("results", scale, "imported", "records", f"{digest}.json")
+
+
 def read_record(output: Path | str) -> dict:
     """The record of `output`, of the form that `recording` gives it; raises `ProvenanceError` where there is none."""
-    path = record_path(output)
+    return parse_record(record_path(output), output)
+
+
+def parse_record(path: Path, output: Path | str) -> dict:
+    """As `read_record`, from the file at `path`."""
     try:
         if not path.is_file() and (path.exists() or path.is_symlink()):
             raise ValueError("no plain file")
@@ -344,7 +364,8 @@ def _believed(entry: dict) -> dict:
     again = "damaged or edited since; delete it and give the same command again"
     if record.get("seal") != seal(record):
         raise ProvenanceError(f"{place}: not what its seal is of: {again}")
-    if path != place and entry["sha256"] not in [e["sha256"] for e in record["outputs"] if e["path"] == path]:
+    known = as_published(path)
+    if path != place and entry["sha256"] not in [e["sha256"] for e in record["outputs"] if e["path"] == known]:
         raise ProvenanceError(f"{path}: not the bytes that its record holds: {again}")
     return record
 
@@ -361,6 +382,12 @@ def hardware() -> dict:
         "cores": os.cpu_count(),
         "system": platform.platform(),
     }
+
+
+def device_of(hardware: dict) -> str:
+    """What a run was trained on, by the `hardware` of its record: the GPU, or the processor."""
+    device = hardware.get("device", "cpu")
+    return hardware.get("processor") or "CPU" if device == "cpu" else device
 
 
 def spent(since: float, earlier: dict) -> dict:

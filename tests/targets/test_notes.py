@@ -30,6 +30,13 @@ def test_the_desiderata_stand_below_what_explains_marks(real, reduced):
         assert declaring.footnotes({}, ["emnist"]) == [*notes.footnotes({}, ["emnist"]), "Desiderata: A yes."]
 
 
+def test_imported_runs_are_told_by_commit(real):
+    (note,) = dataclasses.replace(real, imported={"a" * 40: 30, "b" * 40: 6}).footnotes({}, [])
+    assert note == (
+        "Runs that were imported, not trained here: 36; commits of their code: aaaaaaaaaa (30), bbbbbbbbbb (6)."
+    )
+
+
 def test_captions_name_seeds_and_scale(reduced):
     assert reduced.fill("{seeds} runs ({scale}) of {x}") == "3 runs (laptop) of {x}"
 

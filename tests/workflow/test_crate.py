@@ -16,11 +16,15 @@ from hypothesis import strategies as st
 from project import Project
 from rocrate_validator import services
 from rocrate_validator.models import ValidationSettings
+from trained import CRATE
 
 from clpapers import cli
+from clpapers.config.plan import Plan
 from clpapers.provenance import record_path, seal, sha256
+from clpapers.report import archive as archive_form
 from clpapers.report import crate
-from clpapers.report.crate import MANIFEST, METADATA, check
+from clpapers.report.archive import MANIFEST, METADATA, check
+from clpapers.report.publish import publish
 
 # What the profile recommends and a project without a public address cannot have: URLs and absolute identifiers.
 ADDRESSES = {
@@ -204,10 +208,10 @@ def complaints(monkeypatch):
     """A function: what the profile's validator says of a crate, at a severity."""
     monkeypatch.setattr(requests.Session, "get", Answer)
 
-    def said(folder, severity):
+    def said(folder, severity, profile="provenance-run-crate"):
         options = ValidationSettings(
             rocrate_uri=str(folder),
-            profile_identifier="provenance-run-crate",
+            profile_identifier=profile,
             requirement_severity=severity,
             no_cache=True,
         )
@@ -218,6 +222,13 @@ def complaints(monkeypatch):
 
 def test_it_is_a_provenance_run_crate_and_all_that_is_recommended(original, complaints):
     assert complaints(original, "RECOMMENDED") <= ADDRESSES
+
+
+def test_a_published_crate_is_a_process_run_crate_and_all_that_is_recommended(small_project, tmp_path, complaints):
+    publish(Plan("mini", ["mini"]), ["mini"])
+    with zipfile.ZipFile(CRATE) as archive:
+        archive.extractall(tmp_path / "unpacked")
+    assert complaints(tmp_path / "unpacked", "RECOMMENDED", "process-run-crate") <= ADDRESSES
 
 
 def test_the_validator_would_see_what_is_missing(copy, complaints):
@@ -506,11 +517,11 @@ def test_a_damaged_member_is_found(copy):
 
 def test_what_is_too_large_is_not_read(copy, monkeypatch):
     archive = zipped(copy, copy.parent / "crate.zip")
-    monkeypatch.setattr(crate, "LARGEST", 1000)
+    monkeypatch.setattr(archive_form, "LARGEST", 1000)
     with pytest.raises(crate.CrateError, match="unpacks to over"):
         check(archive)
-    monkeypatch.setattr(crate, "LARGEST", 1 << 36)
-    monkeypatch.setattr(crate, "LARGEST_TEXTS", 1000)
+    monkeypatch.setattr(archive_form, "LARGEST", 1 << 36)
+    monkeypatch.setattr(archive_form, "LARGEST_TEXTS", 1000)
     with pytest.raises(crate.CrateError, match="over 1000 bytes of metadata"):
         check(archive)
 

@@ -153,6 +153,21 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--agent", default=None, metavar="NAME", help="who ran it; the authors in CITATION.cff if left out"
     )
+    sub = command("publish", "pack the finished runs of each paper into its crate, results/published/PAPER.zip")
+    sub.add_argument("names", nargs="*", metavar="PAPER", help="which papers; all if left out")
+    sub.add_argument("--scale", default="paper")
+    sub.add_argument("--replace", action="store_true", help="runs of today's code take the place of differing ones")
+    sub = command("import", "take in the runs of research objects: published ones, or those of other machines")
+    sub.add_argument("crates", nargs="+", type=Path, metavar="FILE.zip|FOLDER", help="of `publish` or `export`")
+    sub.set_defaults(does="take_in")  # `import` is Python's
+    sub = command("verify", "train a random sample of published runs again, here, and compare")
+    sub.add_argument(
+        "crates", nargs="*", type=Path, metavar="FILE.zip", help="of which crates; the project's own if left out"
+    )
+    sub.add_argument("--hours", type=float, default=1.0, metavar="H", help="core-hours to spend, by prediction")
+    sub.add_argument("--draw", type=int, default=0, metavar="N", help="the seed of the sample; another, other runs")
+    sub.add_argument("--within", type=float, default=0.01, metavar="A", help="accuracies no further apart are the same")
+    sub.add_argument("--scale", default="paper")
     sub = command("doctor", "say what stands in the way of a build, and the remedy")
     sub.add_argument("--scale", default=None)
     sub = command("bench", "measure this machine: learners, stacking, overheads, streams, dry runs")

@@ -14,6 +14,7 @@ from clpapers.cards import resolve_device
 from clpapers.cli.task import Refusal, plan_of
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.plan import Plan
+from clpapers.config.refusals import one_of
 from clpapers.config.settings import all_papers, check_settings
 
 
@@ -92,7 +93,7 @@ def upcoming(options: argparse.Namespace) -> None:
 
     settings = _settings(options) | {"hours": options.hours}
     plan = Plan(settings["scale"], all_papers(), cuda=resolve_device(settings["device"]) == "cuda")
-    found, data = build.prepare(plan, settings, ["-n"])
+    _, found, data = build.prepare(plan, settings, ["-n"])
     decided = [question for step in found.steps for question in step.decides]
     for step in found.steps:
         cells = Counter(cell for cell, _ in step.runs)
@@ -161,6 +162,48 @@ def export(options: argparse.Namespace) -> int:
     if missing:
         print(f"not built, so not in it: {', '.join(missing)}")
     return 0
+
+
+def publish(options: argparse.Namespace) -> None:
+    """Pack the finished runs of papers into their crates."""
+    from clpapers.report.archive import CrateError
+    from clpapers.report.audit import fitting
+    from clpapers.report.publish import publish
+
+    plan = fitting(options.scale)
+    for name in options.names:
+        one_of("publish: PAPER", name, plan.titles)
+    try:
+        print("\n".join(publish(plan, options.names or list(plan.titles), replace=options.replace)))
+    except CrateError as error:
+        raise Refusal(str(error)) from None
+
+
+def take_in(options: argparse.Namespace) -> None:
+    """`clpapers import`: take in the runs of crates."""
+    from clpapers.imported import import_crate
+    from clpapers.report.archive import CrateError
+
+    try:
+        for path in options.crates:
+            print("\n".join(import_crate(path) or [f"{path}: imported before, nothing new"]))
+    except CrateError as error:
+        raise Refusal(str(error)) from None
+
+
+def verify(options: argparse.Namespace) -> int:
+    """Train a sample of runs again: 1 where one comes out otherwise."""
+    from clpapers.report.archive import CrateError
+    from clpapers.report.verify import DIFFERS, verify
+
+    settings, verdicts = _settings(options), []
+    try:
+        for line, verdict in verify(settings, options.crates, options.hours, options.draw, options.within):
+            print(line, flush=True)
+            verdicts.append(verdict)
+    except CrateError as error:
+        raise Refusal(str(error)) from None
+    return int(DIFFERS in verdicts)
 
 
 def doctor(options: argparse.Namespace) -> int:

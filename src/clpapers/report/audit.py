@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import json
 import os
 import re
+import subprocess
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -26,12 +28,13 @@ from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
+from clpapers.imported import FOLDER, imported, place_of, source_of
 from clpapers.jobs import Job
-from clpapers.provenance import ProvenanceError, escaped, read_record, record_path
+from clpapers.provenance import ProvenanceError, as_published, escaped, is_imported, read_record, record_path
 from clpapers.targets.notes import notes_on
 
 FAILURE, WARNING = "failure", "warning"
-LEFT_ALONE = ("logs", "benchmarks")  # Snakemake's, below results/<scale>/
+LEFT_ALONE = ("logs", "benchmarks", FOLDER, "published")  # below results/<scale>/: Snakemake's, and what was imported
 REMAINS = re.compile(r"\.(.+)\.[a-z0-9_]{8}(\.[^.]+)?")  # of a file that is being written (`write_atomically`)
 # Made for the papers that were asked for; which these were, their records alone say.
 ON_TOP = ("targets/scorecard.record.json", "report/index.record.json")
@@ -83,14 +86,44 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
         for place, job in progress:
             check.job(place, job)
     if names:
+        for path in {path for job in there.values() for path in job.inputs if is_imported(path) and path.is_file()}:
+            check.imported(path)
         due = {path: target for target in targets for path in target.outputs if not path.exists()}
         for path, target in due.items():
             if not target.spec.get("extra") or f"{target.paper}/{target.name}" in names:
                 check.fail(path, f"not built; snakemake {path} --cores")
     else:
+        check.imported_all()
         check.foreign({path for job in expected.values() for path in job.outputs} | expected.keys())
     found = sorted(dict.fromkeys(check.found), key=lambda finding: finding.file)
     return [f._replace(severity=FAILURE) if strict else f for f in found], len(check.digests)
+
+
+def unfit(plan: Plan, results: Iterable[Path]) -> dict[Path, str]:
+    """Those of the runs' files `results` that are not fit to be published: the first failure of each, or behind it."""
+    check, behind, failing = _Check(plan), dict[Path, Job](), dict[Path, str]()
+    queue = list(results)
+    for path in queue:
+        place = record_path(path)
+        if place in behind or is_imported(path):
+            continue
+        try:
+            behind[place] = jobs.of(plan, place)
+        except ConfigError as error:
+            failing[path] = str(error).partition(": ")[2]
+            continue
+        queue += behind[place].inputs
+    check.hash_all(file for place, job in behind.items() for file in (place, *job.outputs))
+    for place, job in behind.items():
+        check.job(place, job)
+    faults = {Path(finding.file): finding.reason for finding in reversed(check.found) if finding.severity == FAILURE}
+
+    def fault(path: Path) -> str | None:
+        job = behind.get(record_path(path))
+        told = faults.get(path) or faults.get(record_path(path))
+        return told or next(filter(None, map(fault, job.inputs if job else ())), None)
+
+    return failing | {path: told for path in results if path not in failing and (told := fault(path))}
 
 
 def fitting(scale: str) -> Plan:
@@ -163,7 +196,7 @@ class _Check:
             return False
         if path == record_path(path):
             return record.get("seal") == provenance.seal(record)
-        return self.digest(path) == {item["path"]: item["sha256"] for item in record["outputs"]}.get(str(path))
+        return self.digest(path) == {item["path"]: item["sha256"] for item in record["outputs"]}.get(as_published(path))
 
     def job(self, place: Path, job: Job) -> None:
         """Check one job's outputs and record."""
@@ -234,6 +267,61 @@ class _Check:
         in_time = before < started <= now and path.stat().st_mtime >= started.timestamp()
         return in_time and not _contradicting(record["data"], reader["data"])
 
+    def imported(self, path: Path) -> None:
+        """Check a run that was imported; what today's code would do otherwise is no fault of it."""
+        top, again = place_of(self.plan.scale), f"delete {place_of(self.plan.scale)} and import its crates anew"
+        record, place = self.record(path), record_path(path)
+        if path == place:
+            return
+        if record is None:
+            self.fail(path, f"imported without a record {place.name}, or with none that can be read; {again}")
+            return
+        if not self.sound(place):
+            self.fail(place, f"edited: its seal is not the digest of its content; {again}")
+        if not self.sound(path):
+            self.fail(path, f"edited: not the bytes that its record holds; {again}")
+        for file in (path, place):
+            if source_of(file, self.digest(file)) is None:
+                self.fail(file, f"edited, or put there by hand: in no crate that {top / 'crates.json'} has; {again}")
+        if self.plan.settings["sources"] == "real" and any(facts["standin"] for facts in record["data"].values()):
+            self.fail(path, f"trained on a stand-in; {again}")
+        try:
+            job = jobs.of(self.plan, Path(as_published(path)))
+        except ConfigError:
+            return  # of a cell that config/ does not ask for any more: it is used nowhere
+        for item in record["inputs"]:
+            self.published_input(path, record, item, again)
+        commit = record["git"]["commit"] or "unknown"
+        if record["code"] != job.code:
+            self.warn(
+                path, f"trained at commit {commit[:10]}, by other code than there is now; clpapers verify compares"
+            )
+        if not known(commit):
+            self.warn(path, f"trained at commit {commit[:10]}, which is not in this clone; git fetch")
+
+    def published_input(self, run: Path, record: dict, item: dict, again: str) -> None:
+        """Check that what an imported run was made of is what is here, where it is here."""
+        path = Path(item["path"])
+        if not path.is_file() or self.digest(path) == item["sha256"] or not self.sound(path):
+            return
+        if path.parts[2] == "selection":
+            self.warn(run, f"trained with what another {path} selected than is there now; {again}")
+        elif path.parts[2] == "streams" or _contradicting(record["data"], (self.record(path) or {}).get("data", {})):
+            self.fail(run, f"trained on another {path} than is there now; {again}")
+
+    def imported_all(self) -> None:
+        """Check all that was imported, and that nothing else is there."""
+        top = place_of(self.plan.scale)
+        runs = [path for files in imported(self.plan.scale).values() for path in files.values()]
+        self.hash_all(each for path in runs for each in (path, record_path(path)))
+        for path in runs:
+            self.imported(path)
+        ours = {top / "crates.json", *runs, *map(record_path, runs)}
+        for path in sorted(path for path in top.rglob("*") if not path.is_dir() and path not in ours):
+            if path.parent in (top / "records", top / "crates") and self.digest(path) == path.stem:
+                continue
+            self.fail(path, "edited, or put there by hand: no import writes it; delete it, and import its crates anew")
+
     def admitted(self, reader: Path, record: dict, again: str) -> None:
         """Check that a file owns to the stand-ins and reductions behind it."""
         inherited: dict = {}
@@ -278,6 +366,16 @@ class _Check:
 
     def closed(self, error: OSError) -> None:
         self.fail(error.filename, f"cannot be read ({error.strerror}); make it readable")
+
+
+@functools.cache
+def known(commit: str) -> bool:
+    """Whether a commit is one of this clone's; so too where there is no git to ask."""
+    try:
+        asked = subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], capture_output=True, timeout=30)
+    except (OSError, subprocess.SubprocessError):
+        return True
+    return asked.returncode == 0 or provenance.git_state()["commit"] is None
 
 
 def _contradicting(data: dict, others: dict) -> list[str]:

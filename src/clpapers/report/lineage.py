@@ -14,13 +14,15 @@ from clpapers.config.model import Cell, Target
 from clpapers.config.paths import stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
+from clpapers.imported import place_of, source_of
 from clpapers.metrics.factors import flat
-from clpapers.provenance import ProvenanceError, read_record, record_path
+from clpapers.provenance import ProvenanceError, as_published, read_record, record_path
 from clpapers.targets.names import named
 from clpapers.targets.numbers import row_and_column
 
 AS_RECORDED, NOT_AS_RECORDED = "as recorded", "NOT AS RECORDED"
 CHANGED, MISSING, NO_RECORD = "CHANGED since it was read", "MISSING", "no record"
+BY_CHECKSUM = "by checksum"  # of what an imported run was made of, where it was trained
 
 
 # --- the tree ------------------------------------------------------------------------------------------------
@@ -37,16 +39,21 @@ def tree(
     Returns
     -------
     `path`, `sha256` (None if missing), `state`: `as recorded`; `NOT AS RECORDED`, if the bytes differ from its record;
-    `CHANGED since it was read`, if a later job than the one that its descendant read made it anew; `MISSING`; or
-    `no record`, as for a file of the configuration. With a record: its `stage`, `command`, `code`, `commit`, `dirty`,
-    `started`, `wall_seconds`, `cpu_seconds`, `peak_memory_bytes`, `device`, `data`, and `inputs`, a list of such
-    dictionaries. A file met before has only the first three and `seen`.
+    `CHANGED since it was read`, if a later job than the one that its descendant read made it anew; `MISSING`;
+    `by checksum`, if it is not here but the record that an imported run was trained with; or `no record`, as for a file
+    of the configuration. Of an imported run `source`: the crate (`name`, `imported`, `manifest`). With a record: its
+    `stage`, `command`, `code`, `commit`, `dirty`, `started`, `wall_seconds`, `cpu_seconds`, `peak_memory_bytes`,
+    `device`, `machine`, `data`, and `inputs`, a list of such dictionaries. A file met before has only the first three
+    and `seen`.
     """
     digest, seen = digest or functools.cache(provenance.sha256), set()
 
-    def describe(file: str, read: str | None) -> dict:
+    def describe(file: str, read: str | None, with_record: str = "") -> dict:
         if not Path(file).is_file():
-            return {"path": file, "sha256": None, "state": MISSING}
+            place = provenance.record_apart(Path(file).parts[1], with_record) if with_record else None
+            if place is None or not place.is_file():
+                return {"path": file, "sha256": None, "state": MISSING}
+            return told({"path": file, "sha256": read, "state": BY_CHECKSUM}, provenance.parse_record(place, file))
         found = digest(file)
         node = {"path": file, "sha256": found, "state": AS_RECORDED if read in (None, found) else CHANGED}
         if Path(file) == record_path(file):
@@ -58,17 +65,25 @@ def tree(
         own = next((o["sha256"] for o in record["outputs"] if Path(o["path"]).name == Path(file).name), None)
         if own != found:
             node["state"] = NOT_AS_RECORDED
-        if file in seen:
+        if provenance.is_imported(file):
+            node["source"] = source_of(Path(file), found) or {"name": "no crate", "imported": "–", "manifest": "–"}
+        return told(node, record)
+
+    def told(node: dict, record: dict) -> dict:
+        if node["path"] in seen:
             return node | {"seen": True}
-        seen.add(file)
+        seen.add(node["path"])
         return node | {
             **{key: record[key] for key in ("stage", "command", "code")},
             **record["git"],
             **{key: record[key] for key in ("started", "wall_seconds", "cpu_seconds", "peak_memory_bytes")},
             "device": record["hardware"].get("device", "cpu"),
+            "machine": provenance.device_of(record["hardware"]),
             "data": record["data"],
             "inputs": [
-                describe(item["path"], item["sha256"]) for item in record["inputs"] if not keep or keep(item["path"])
+                describe(item["path"], item["sha256"], str(item.get("record", "")))
+                for item in record["inputs"]
+                if not keep or keep(item["path"])
             ],
         }
 
@@ -101,7 +116,7 @@ def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[
             raise ConfigError(f"{file}: no {axis} {given!r}; there are: {known}")
     own = _behind(target, row, column, display=down == "row")
     dropped = set() if own is None else _places(plan, target) - _places(plan, own)
-    node = tree(file, digest, lambda path: not {Path(path), Path(path).parent} & dropped)
+    node = tree(file, digest, lambda path: not {own := Path(as_published(path)), own.parent} & dropped)
     chosen = own or target
     cells = [*chosen.cells, *((values, cell) for _, search in chosen.selections for values, cell in search.points)]
     return node | {
@@ -205,7 +220,8 @@ def _places(plan: Plan, target: Target) -> set[Path]:
 
 def trained(cell: Cell) -> dict:
     """A cell's settings by its runs' records, or else by the plan."""
-    for file in sorted(cell.folder.glob("seed*.record.json")):
+    folders = cell.folder, place_of(cell.scale) / Path(*cell.folder.parts[3:])
+    for file in (file for folder in folders for file in sorted(folder.glob("seed*.record.json"))):
         recorded = read_record(file).get("cell")
         return recorded if isinstance(recorded, dict) else cell.spec
     return cell.spec
@@ -233,6 +249,9 @@ def text(node: dict, depth: int = 0) -> Iterator[str]:
     commit = f"{(node['commit'] or 'no git')[:10]}{'+dirty' if node['dirty'] else ''}"
     yield f"{pad}    {node['command']}"
     yield f"{pad}    code {node['code']} at {commit}, {node['started']}, {node['wall_seconds']} s"
+    if source := node.get("source"):
+        crate = f"{source['name']} on {source['imported']}, manifest {source['manifest'][:12]}"
+        yield f"{pad}    trained at commit {commit}, on {node['machine']}, imported from {crate}"
     if node["stage"] in ("datasets", "weights"):
         for name, facts in node["data"].items():
             sums = ", ".join(f"{split} {digest}" for split, digest in facts["sha256"].items())
@@ -327,7 +346,7 @@ def picture(node: dict, path: Path | str, one_by_one: int = ONE_BY_ONE) -> None:
         axes.axis("off")
         drawn = {}
         for name, box in boxes.items():
-            fine = box["state"] in (AS_RECORDED, NO_RECORD)
+            fine = box["state"] in (AS_RECORDED, NO_RECORD, BY_CHECKSUM)
             style = {"boxstyle": "round,pad=0.5", "fc": COLOURS.get(box["stage"], "white"), "lw": 0.6}
             label = box["label"] if fine else f"{box['label']}\n{box['state']}"
             drawn[name] = axes.text(

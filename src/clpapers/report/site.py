@@ -26,6 +26,7 @@ from clpapers.config.plan import Plan
 from clpapers.desiderata import DESIDERATA, declare
 from clpapers.metrics.factors import flat
 from clpapers.pages import ASSETS, COPIED, TEMPLATES, claims_file, copy_of, shown
+from clpapers.provenance import as_published
 from clpapers.report import lineage
 from clpapers.report.costs import ancestry, duration
 from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE, printed
@@ -170,7 +171,7 @@ def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str
     return Shown(
         target=target,
         notes=notes,
-        node=lineage.tree(file, digest, lambda path: not path.startswith(f"results/{plan.scale}/runs/")),
+        node=lineage.tree(file, digest, lambda path: not as_published(path).startswith(f"results/{plan.scale}/runs/")),
         data=provenance.read_record(file)["data"],
         tables=list(_tables(target, anchors, lines)) if table else [],
         lines=lines,
@@ -188,13 +189,9 @@ def _cost(file: Path) -> dict:
         "seconds": sum(record["wall_seconds"] for record in records),
         "memory": max(record["peak_memory_bytes"] for record in records),
         "device_memory": max((record.get("peak_device_bytes") or 0 for record in runs), default=0),
-        "devices": list(dict.fromkeys(_device(record["hardware"]) for record in runs)),
+        "devices": list(dict.fromkeys(provenance.device_of(record["hardware"]) for record in runs)),
         "runs": len(runs),
     }
-
-
-def _device(hardware: dict) -> str:
-    return hardware["processor"] or "CPU" if hardware["device"] == "cpu" else hardware["device"]
 
 
 # --- a target's tables ---------------------------------------------------------------------------------------
@@ -373,7 +370,7 @@ def _parts(plan: Plan, target: Target, file: Path, digest: Callable[[str], str])
         drawn.setdefault(key, []).append((factors, cell))
     for (row, column), cells in drawn.items():
         others = {cell.folder for _, cell in target.cells} - {cell.folder for _, cell in cells}
-        node = lineage.tree(file, digest, lambda path: Path(path).parent not in others)  # noqa: B023, used at once
+        node = lineage.tree(file, digest, lambda path: Path(as_published(path)).parent not in others)  # noqa: B023, used at once
         described = [
             {"cell": c.hash, "factors": f, "view": c.test_restriction, "settings": lineage.trained(c)} for f, c in cells
         ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,11 +12,13 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from clpapers.metrics.factors import flat
-from clpapers.provenance import read_record
+from clpapers.provenance import ProvenanceError, is_imported, read_record
 from clpapers.targets.names import named
 from clpapers.targets.unrun import Unrun
 
 if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no target stale
+    from pathlib import Path
+
     from clpapers.config.model import Target
     from clpapers.config.plan import Plan
 
@@ -27,7 +31,8 @@ class Notes:
 
     scale: its name. standins: kind of stand-in, by data set. reductions: one text for each departure from the paper's
     settings, such as "order.length 1000 (paper: whole set)". seeds: number of seeds asked for. desiderata: the line on
-    the desiderata that the experiment meets (`desiderata.line`). unrun: what the build leaves out. command: trains it.
+    the desiderata that the experiment meets (`desiderata.line`). imported: number of runs that were trained elsewhere,
+    by the commit of the code that trained them. unrun: what the build leaves out. command: trains it.
     """
 
     scale: str
@@ -35,6 +40,7 @@ class Notes:
     reductions: list[str] = field(default_factory=list)
     seeds: int = 1
     desiderata: str = ""
+    imported: dict[str, int] = field(default_factory=dict)
     unrun: Unrun = field(default_factory=Unrun)
     command: str = ""
 
@@ -62,11 +68,15 @@ class Notes:
         return caption.replace("{seeds}", seeds).replace("{scale}", self.scale)
 
     def footnotes(self, target: dict, datasets: Iterable[str]) -> list[str]:
-        """The texts behind the marks, stand-ins (among `datasets`) and reductions; what is left out; desiderata."""
+        """The texts behind the marks; what is left out; imports; desiderata. datasets: those that it is made of."""
         standins = [f"{named(target, d)}: {self.standins[d]}" for d in dict.fromkeys(datasets) if d in self.standins]
         notes = [f"{STANDIN} Stand-in data, not the paper's. {'; '.join(standins)}."] if standins else []
         if self.reductions:
             notes.append(f"{REDUCED} Reduced scale ‘{self.scale}’: {'; '.join(self.reductions)}.")
+        if self.imported:
+            commits = ", ".join(f"{commit[:10]} ({count})" for commit, count in self.imported.items())
+            runs = sum(self.imported.values())
+            notes.append(f"Runs that were imported, not trained here: {runs}; commits of their code: {commits}.")
         return [*notes, *self._left_out(target["kind"]), *filter(None, [self.desiderata])]
 
     def _left_out(self, kind: str) -> list[str]:
@@ -113,7 +123,32 @@ def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str 
     for name in dict.fromkeys(name for name, weights in weights_of if weights in standins):
         standins[name] = ", ".join(filter(None, [standins.get(name), "random instead of trained weights"]))
     command = f"snakemake {target.outputs[0]} --cores"
-    return Notes(plan.scale, standins, reductions, len(target.seeds), desiderata, plan.unrun(target), command)
+    told = desiderata, _imported(target), plan.unrun(target), command
+    return Notes(plan.scale, standins, reductions, len(target.seeds), *told)
+
+
+def _imported(target: Target) -> dict[str, int]:
+    """How many runs behind a target's metrics were imported, by the commit of the code that trained them."""
+    searches = [search for _, search in target.selections]
+    files = [
+        item["path"] for made in (target.metrics, *(search.file for search in searches)) for item in _read_by(made)
+    ]
+    wanted = [*target.seeds, *(seed for search in searches for seed in search.seeds)]
+    found: Counter = Counter()
+    for file in dict.fromkeys(files):
+        if is_imported(file) and not file.endswith(".record.json"):
+            with contextlib.suppress(ProvenanceError):  # as above
+                record = read_record(file)
+                found[record["git"]["commit"] or "unknown"] += sum(seed in wanted for seed in record.get("seeds", ()))
+    return dict(found.most_common())
+
+
+def _read_by(file: Path) -> list[dict]:
+    """The inputs of a file by its record; none where that cannot be read, which is for the audit to tell."""
+    try:
+        return read_record(file)["inputs"]
+    except ProvenanceError:
+        return []
 
 
 def levels(target: dict, data: pd.DataFrame, factor: str) -> list:

@@ -1,0 +1,254 @@
+"""The form of a research object, zip or folder: how it is written, and how it is read and held against itself.
+
+`ro-crate-metadata.json` describes all other files, `manifest-sha256.txt` lists them as `sha256sum` does, and records
+tell what was made of what. A record of a file that is left out, the stream of an imported run, stands in a folder
+`imported/records` under its own SHA-256, by which the record of the run names it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+import stat
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import IO
+from urllib.parse import unquote
+
+from clpapers.provenance import as_published, escaped, fault_of, is_imported, record_path, seal, write_atomically
+
+METADATA, MANIFEST = "ro-crate-metadata.json", "manifest-sha256.txt"
+LARGEST = 1 << 36  # bytes: more than any crate unpacks to
+LARGEST_TEXTS = 1 << 29  # bytes of all files that are read into memory: metadata and records of some 50,000 runs
+APART = re.compile(r"results/\w+/imported/records/([0-9a-f]{64})\.json")
+EPOCH = (1980, 1, 1, 0, 0, 0)  # of every entry: a zip knows no earlier moment
+Finding = tuple[str, str]  # file, reason
+Members = dict[str, Callable[[], IO[bytes]]]  # by posix path, how to read a file
+
+
+class CrateError(Exception):
+    """A crate cannot be made, or is none; the text is one line: file, what is wrong, remedy."""
+
+
+# --- writing -------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def appearing(out: Path) -> Iterator[Path]:
+    """A temporary file, or folder, that becomes `out` on success and vanishes on failure."""
+    if out.suffix == ".zip":
+        with write_atomically(out) as temporary:
+            yield temporary
+        return
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise CrateError(f"{out}: there is something already; name a new folder or a file that ends in .zip")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as work:
+        temporary = Path(work, out.name)
+        temporary.mkdir()
+        yield temporary
+        temporary.replace(out)
+
+
+def write(place: Path, contents: Mapping[str, Path | bytes]) -> None:
+    """Write files, or bytes, by path into a folder or a zip: the same contents make the same bytes."""
+    if place.is_dir():
+        for name, content in contents.items():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_bytes(content if isinstance(content, bytes) else content.read_bytes())
+        return
+    with zipfile.ZipFile(place, "w") as archive:
+        for name, content in sorted(contents.items()):
+            entry = zipfile.ZipInfo(name, EPOCH)
+            entry.create_system, entry.external_attr = 3, (stat.S_IFREG | 0o644) << 16
+            whole = content if isinstance(content, bytes) else content.read_bytes()
+            archive.writestr(entry, whole, zipfile.ZIP_DEFLATED, compresslevel=9)
+
+
+def manifest_of(digests: Mapping[str, str]) -> str:
+    """The text of a manifest, from each file's SHA-256."""
+    return "".join(f"{digest}  {path}\n" for path, digest in sorted(digests.items()))
+
+
+def by_checksum(path: str) -> bool:
+    """Whether a file is named in a crate by its checksum and not copied: a data set's or weights' arrays."""
+    parts = PurePosixPath(path).parts
+    return len(parts) == 4 and parts[2] in ("datasets", "weights") and path.endswith(".npz")
+
+
+# --- the audit of a crate -----------------------------------------------------------------------------------
+
+
+def check(path: Path) -> tuple[list[Finding], str]:
+    """What is wrong with a crate, zip or folder, by itself; and the SHA-256 of its manifest.
+
+    Every file must be as the manifest and the metadata have it; every result as its record has it; every input that a
+    record names must be there, or be a data set by checksum, with the bytes that were read; or the record that it was
+    read with must be there apart, and say that it was made with these bytes. Nothing else may be there.
+    A zip is read in place: nothing is unpacked. `CrateError` where it is no crate at all.
+    """
+    with opened(path) as (members, wrong):
+        digests, texts, left = {}, {}, LARGEST_TEXTS
+        for name, read in sorted(members.items()):
+            try:
+                with read() as stream:
+                    if name in (METADATA, MANIFEST) or name.endswith(".record.json") or APART.fullmatch(name):
+                        text = stream.read(left + 1)
+                        left -= len(text)
+                        if left < 0:
+                            raise CrateError(
+                                f"{path}: over {LARGEST_TEXTS} bytes of metadata and records; it is forged"
+                            )
+                        texts[name], digests[name] = text, hashlib.sha256(text).hexdigest()
+                    else:
+                        digests[name] = hashlib.file_digest(stream, "sha256").hexdigest()
+            except CrateError:
+                raise
+            except Exception as error:  # a forged zip can break its reader in any way
+                wrong.append((name, f"cannot be read ({error})"))
+    for needed in (METADATA, MANIFEST):
+        if needed not in texts:
+            raise CrateError(f"{path}: has no {needed} that can be read; it is not a crate of `clpapers export`")
+    fingerprint = digests[MANIFEST]
+    wrong += _against_manifest(digests, texts[MANIFEST])
+    wrong += _against_metadata(digests, texts[METADATA])
+    wrong += _against_records(digests, texts)
+    return [(escaped(file), escaped(reason)) for file, reason in dict.fromkeys(wrong)], fingerprint
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[tuple[Members, list[Finding]]]:
+    """How to read each file of a crate, by posix path; and what is wrong with the paths themselves."""
+    if path.is_dir():
+        found, wrong = {}, []
+        for each in path.rglob("*"):
+            if each.is_symlink() or not (each.is_file() or each.is_dir()):
+                wrong.append((each.relative_to(path).as_posix(), "is a link or a device, not a plain file"))
+            elif each.is_file():
+                found[each.relative_to(path).as_posix()] = lambda each=each: each.open("rb")
+        yield found, wrong
+        return
+    if path.exists() and not path.is_file():
+        raise CrateError(f"{path}: no file and no folder; name a crate of `clpapers export`")
+    try:
+        archive = zipfile.ZipFile(path)
+    except Exception as error:  # a forged zip can break its reader in any way
+        raise CrateError(f"{path}: no zip, or damaged ({error}); export it or fetch it anew") from None
+    with archive:
+        entries, found, wrong = archive.infolist(), {}, []
+        if sum(info.file_size for info in entries) > LARGEST:
+            raise CrateError(f"{path}: unpacks to over {LARGEST} bytes; it is not a crate of `clpapers export`")
+        for info in entries:
+            name, folder = info.filename.removesuffix("/"), info.filename.endswith("/")
+            pure, kind = PurePosixPath(name), stat.S_IFMT(info.external_attr >> 16)
+            if pure.is_absolute() or ".." in pure.parts or "\\" in name or name != str(pure) or name == ".":
+                wrong.append((info.filename, "leads out of the crate; do not unpack it"))
+            elif kind not in (0, stat.S_IFDIR if folder else stat.S_IFREG):
+                wrong.append((info.filename, "is a link or a device, not a plain file"))
+            elif folder and info.file_size:
+                wrong.append((info.filename, "is a folder that holds bytes of its own"))
+            elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                wrong.append((info.filename, "is packed in a way that `clpapers export` does not know"))
+            elif info.filename in found:
+                wrong.append((info.filename, "is there twice"))
+            else:
+                found[info.filename] = lambda info=info: archive.open(info)
+        folders = {name for name in found if name.endswith("/")}
+        needed = {f"{parent}/" for name in found.keys() - folders for parent in PurePosixPath(name).parents}
+        wrong += [(name, "is a folder with nothing in it") for name in sorted(folders - needed)]
+        yield {name: read for name, read in found.items() if name not in folders}, wrong
+
+
+def _against_manifest(digests: dict[str, str], text: bytes) -> Iterator[Finding]:
+    listed = {}
+    for line in text.decode(errors="replace").splitlines():
+        digest, _, name = line.partition("  ")
+        listed[name] = digest
+    found = {name: digest for name, digest in digests.items() if name != MANIFEST}
+    yield from _differences(found, listed, MANIFEST)
+    if found == listed and manifest_of(listed).encode() != text:
+        yield MANIFEST, "is not written as `clpapers export` writes it"
+
+
+def _against_metadata(digests: dict[str, str], text: bytes) -> Iterator[Finding]:
+    try:
+        graph = json.loads(text)["@graph"]
+        files = [entity for entity in graph if entity["@type"] == "File" or "File" in list(entity["@type"])]
+        described = {unquote(entity["@id"]): entity.get("sha256") for entity in files}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        yield METADATA, f"is not an RO-Crate's ({error})"
+        return
+    described.pop(MANIFEST, None)
+    found = {name: digest for name, digest in digests.items() if name not in (METADATA, MANIFEST)}
+    yield from _differences(found, described, METADATA)
+
+
+def _differences(found: Mapping[str, str], told: Mapping[str, str], teller: str) -> Iterator[Finding]:
+    for name in sorted({*found, *told}):
+        if name not in told:
+            yield name, f"is not listed in {teller}"
+        elif name not in found:
+            yield name, f"is missing, though {teller} lists it"
+        elif found[name] != told[name]:
+            yield name, f"has SHA-256 {found[name][:12]}…, not {str(told[name])[:12]}… as {teller} says"
+
+
+def _against_records(digests: dict[str, str], texts: dict[str, bytes]) -> Iterator[Finding]:
+    made: dict[str, str] = {}  # by path, the checksums that records have of what they made
+    apart: set[tuple[str, str]] = set()  # the same of records apart, whose files are not here
+    read: list[tuple[str, str, str]] = []
+    for name, text in texts.items():
+        if name in (METADATA, MANIFEST):
+            continue
+        try:
+            record = json.loads(text)
+            if fault := fault_of(record):
+                raise ValueError(fault)
+            if record.get("seal") != seal(record):
+                yield name, "is edited: its seal is not the digest of its content"
+            outputs, inputs = _files_of(record["outputs"]), _files_of(record["inputs"])
+            proven = any(facts["sha256"] for facts in record["data"].values())
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            yield name, f"is not a record ({error!r})"
+            continue
+        if (match := APART.fullmatch(name)) and match[1] != digests[name]:
+            yield name, "is not named by its own SHA-256"
+        for path, digest in outputs.items():
+            if by_checksum(path) and not proven:
+                yield name, f"has no content checksum of {path}"
+            elif match:
+                apart |= {(path, digest), (str(record_path(path)), match[1])}
+            elif str(record_path(path)) != as_published(name):
+                yield name, f"is not the record of {path}, which it names"
+            else:
+                made[str(PurePosixPath(name).parent / PurePosixPath(path).name)] = digest
+        read += [(name, path, digest) for path, digest in inputs.items()]
+        if not match and not is_imported(name):  # else a later record of the same bytes may stand for the one read
+            said = {str(record_path(item["path"])): item["record"] for item in record["inputs"] if "record" in item}
+            read += [(name, path, str(digest)) for path, digest in said.items()]
+    for path, digest in made.items():
+        if not by_checksum(path):
+            yield from _recorded(digests, path, digest, f"its record {record_path(path).name}")
+    for reader, path, digest in read:
+        if (as_published(path), digest) in apart:
+            continue
+        yield from _recorded(made if by_checksum(path) else digests, path, digest, reader)
+    for path in digests:
+        if path.startswith("results/") and path not in made and path not in texts:
+            yield path, "has no record that names it"
+
+
+def _files_of(items: list[dict]) -> dict[str, str]:
+    return {str(item["path"]): str(item["sha256"]) for item in items}
+
+
+def _recorded(found: Mapping[str, str], path: str, digest: str, teller: str) -> Iterable[Finding]:
+    if path not in found:
+        return [(path, f"is missing, though {teller} names it")]
+    if found[path] != digest:
+        return [(path, f"has SHA-256 {found[path][:12]}…, not {digest[:12]}… as {teller} says")]
+    return []

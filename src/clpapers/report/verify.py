@@ -1,0 +1,160 @@
+"""Verifying: a random sample of published runs is trained again here, from their seeds on, and compared."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from clpapers import jobs
+from clpapers.cards import resolve_device
+from clpapers.config.paths import RESULTS, block_seeds
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import all_papers
+from clpapers.imported import FOLDER, RUN, apart_by, published, results
+from clpapers.provenance import PACKAGE, as_published, record_path
+from clpapers.report import costs
+from clpapers.report.archive import CrateError, check, opened
+
+SAME, CLOSE, DIFFERS, UNTRIED = "same bits", "same accuracies", "differs", "not trained"
+MADE_HERE = ("dataset", "weights", "features", "stream", "selection")  # what a run needs, unless it is there
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # 1, as Snakemake sets them for a rule
+
+
+def verify(settings: dict, crates: list[Path], hours: float, draw: int, within: float) -> Iterator[tuple[str, str]]:
+    """Train runs of crates again in a scratch folder; a line and a verdict each, as they are done.
+
+    settings: as `check_settings` gives them. crates: none for the project's own. hours: core-hours to spend, by
+    prediction. draw: the seed of the sample. within: how far apart accuracies at the end, shares from 0 to 1, may be
+    and still be the same.
+
+    Raises `CrateError` where there is nothing to train or no run could be, `ConfigError` for values that make no sense.
+    """
+    if not hours > 0 or not 0 <= within < 1:
+        raise ConfigError(f"verify: --hours {hours} --within {within}: give hours above 0, and within from 0 to 1")
+    scale = settings["scale"]
+    own = published(scale)
+    crates = crates or sorted(own.parent.glob(own.name))
+    if not crates:
+        raise CrateError(f"{own}: no crate; name one, or publish what is finished")
+    plan = Plan(scale, all_papers(), cuda=resolve_device(settings["device"]) == "cuda")
+    runs = {name: content for path in crates for name, content in _runs(plan, path).items()}
+    sample, left = _sample(plan, runs, hours * 3600, draw)
+    if not sample:
+        raise CrateError(f"verify --hours {hours}: {_none_fits(left)}")
+    tried = 0
+    with tempfile.TemporaryDirectory(prefix="clpapers-verify-") as scratch:
+        here = _Scratch(plan, settings, Path(scratch))
+        for name, seconds in sample.items():
+            fault = here.make(Path(name))
+            verdict, told = UNTRIED, fault
+            if not fault:
+                verdict, told = _compared((here.folder / name).read_bytes(), runs[name], within)
+                tried += 1
+            yield f"{name}: {verdict}{told and f', {told}'} (predicted {costs.duration(seconds)})", verdict
+    if not tried:
+        raise CrateError("verify: no run of the sample could be trained; see above, or try another --draw")
+
+
+def _none_fits(left: dict[str, float]) -> str:
+    if not left:
+        return "the crates hold no run of a cell that config/ has now; name others"
+    return f"no run fits; the cheapest takes {min(left.values()) / 3600:.3f} core-hours"
+
+
+def _runs(plan: Plan, path: Path) -> dict[str, bytes]:
+    """A crate's result files of the plan's cells, by the path where they are made."""
+    wrong, _ = check(path)
+    if wrong:
+        file, reason = wrong[0]
+        raise CrateError(f"{path}: {file}: {reason}; fetch or make it anew")
+    found = {}
+    with opened(path) as (members, _):
+        for name in members:
+            match = RUN.fullmatch(name)
+            if match and match["scale"] == plan.scale and match["hash"] in plan.cells:
+                with members[name]() as stream:
+                    found[as_published(name)] = stream.read()
+    return found
+
+
+def _sample(plan: Plan, runs: dict[str, bytes], budget: float, draw: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Runs drawn one after the other, each that still fits the budget in seconds, and those left, with their seconds.
+
+    One of a kind that nobody rehearsed is never drawn.
+    """
+    each = costs.predict(plan)
+    cost = {}
+    for name in sorted(runs):
+        path = Path(name)
+        seconds = each[path.parent.name[-10:]]
+        if seconds is not None:
+            cost[name] = costs.JOBS["train"] + len(block_seeds(path.stem)) * seconds
+    order = list(cost)
+    random.Random(draw).shuffle(order)
+    sample: dict[str, float] = {}
+    for name in order:
+        if sum(sample.values()) + cost[name] <= budget:
+            sample[name] = cost[name]
+    return sample, {name: seconds for name, seconds in cost.items() if name not in sample}
+
+
+def _compared(here: bytes, there: bytes, within: float) -> tuple[str, str]:
+    """The verdict on a run trained here and as it was published, and how far apart both are."""
+    if hashlib.sha256(here).digest() == hashlib.sha256(there).digest():
+        return SAME, ""
+    (_, ours), (_, theirs) = results(here), results(there)
+    unlike = [seed for seed in sorted({*ours, *theirs}) if ours.get(seed) != theirs.get(seed)]
+    if not unlike:
+        return SAME, ""
+    by = max(apart_by(ours.get(seed, {}), theirs.get(seed, {})) for seed in unlike)
+    return (CLOSE if by <= within else DIFFERS), f"{len(unlike)} of {len(theirs)} seeds, by {by:.4f} in accuracy"
+
+
+class _Scratch:
+    """A folder in which jobs are done by the ordinary commands, from the project's data sets where it has them."""
+
+    def __init__(self, plan: Plan, settings: dict, folder: Path):
+        self.plan, self.settings, self.folder = plan, settings, folder
+        for part in ("config", "workflow"):
+            (folder / part).symlink_to(Path(part).absolute())
+        place = folder / RESULTS / plan.scale
+        place.mkdir(parents=True)
+        for part in ("datasets", "weights"):  # files, since those that are lacking are made beside them
+            (place / part).mkdir()
+            for path in (RESULTS / plan.scale / part).glob("*.*"):
+                (place / part / path.name).symlink_to(path.absolute())
+        for part in ("selection", FOLDER):
+            if (RESULTS / plan.scale / part).is_dir():
+                (place / part).symlink_to((RESULTS / plan.scale / part).absolute())
+
+    @functools.cached_property
+    def environment(self) -> dict[str, str]:
+        sources = os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]))
+        return os.environ | {"PYTHONPATH": sources} | dict.fromkeys(THREADS, "1")
+
+    def make(self, path: Path) -> str:
+        """Make a file and what it is made of, as far as that is lacking; the reason where that cannot be."""
+        job = jobs.of(self.plan, path)
+        for each in job.inputs:
+            if not (self.folder / each).exists() or not (self.folder / record_path(each)).exists():
+                maker = jobs.of(self.plan, each).command if each.parts[2] != FOLDER else FOLDER
+                fault = self.make(each) if maker in MADE_HERE else f"it is made of {each}, which is not there"
+                if fault:
+                    return fault
+        asked = []
+        if job.command in ("dataset", "weights"):
+            for key in ("data_folder", "downloads"):
+                asked += [f"--{key.replace('_', '-')}", str(Path(self.settings[key]).absolute())]
+        if job.command in ("train", "features", "selection"):
+            asked = ["--gpus", str(int(self.plan.cuda))]
+        command = [sys.executable, "-m", "clpapers.cli", job.command, "--out", str(path), *asked]
+        done = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True)
+        return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]

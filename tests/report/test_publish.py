@@ -1,0 +1,198 @@
+"""A paper's crate holds its finished runs, grows, and says of each by which commit it was trained."""
+
+import json
+import shutil
+import zipfile
+
+import pytest
+from trained import CRATE, RUNS, edit, fewer_right, git, runs
+
+from clpapers import cli, provenance
+from clpapers.config.plan import Plan
+from clpapers.provenance import record_path
+from clpapers.report.archive import EPOCH, MANIFEST, METADATA, CrateError, check
+from clpapers.report.publish import publish
+
+AS_IMPORTED = ("runs/", "imported/")
+
+
+@pytest.fixture
+def plan(small_project):
+    return Plan("mini", ["mini"])
+
+
+def entries(path=CRATE):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def without(path):
+    """Delete a run; gives back what makes it reappear."""
+    kept = {file: file.read_bytes() for file in (path, record_path(path))}
+    for file in kept:
+        file.unlink()
+    return lambda: [file.write_bytes(content) for file, content in kept.items()]
+
+
+def test_it_holds_results_and_records_and_no_data(plan):
+    (line,) = publish(plan, ["mini"])
+    assert f"{CRATE}: 4 runs of 2 cells, 4 of them new" in line
+    there = entries()
+    for path in runs():
+        for file in (path, record_path(path)):
+            assert there.pop(str(file).replace(*AS_IMPORTED)) == file.read_bytes()
+    apart = {name: text for name, text in there.items() if "/records/" in name}
+    told = {item["path"] for text in apart.values() for item in json.loads(text)["outputs"]}
+    assert told == {"results/mini/datasets/mnist.npz"} | {
+        f"results/mini/streams/mnist/stf-0.05-n30/seed{seed}.npz" for seed in (0, 1)
+    }
+    assert there.keys() - apart.keys() == {METADATA, MANIFEST, "LICENSE", "CITATION.cff"}
+    assert check(CRATE)[0] == []
+
+
+def test_the_same_runs_make_the_same_bytes(plan):
+    publish(plan, ["mini"])
+    first = CRATE.read_bytes()
+    (line,) = publish(plan, ["mini"])
+    assert "0 of them new" in line
+    assert CRATE.read_bytes() == first
+    CRATE.unlink()
+    publish(plan, ["mini"])
+    assert CRATE.read_bytes() == first
+    with zipfile.ZipFile(CRATE) as archive:
+        assert {entry.date_time for entry in archive.infolist()} == {EPOCH}
+        assert archive.namelist() == sorted(archive.namelist())
+
+
+def test_the_metadata_name_the_full_commit_and_an_action_a_run(plan):
+    publish(plan, ["mini"])
+    graph = json.loads(entries()[METADATA])["@graph"]
+    actions = [entity for entity in graph if entity["@type"] == "CreateAction"]
+    assert len(actions) == 4
+    tools = {entity["@id"]: entity for entity in graph if entity["@type"] == "SoftwareApplication"}
+    assert {tools[each["instrument"]["@id"]]["softwareVersion"] for each in actions} == {
+        f"commit {git('rev-parse', 'HEAD')}"
+    }
+    known = {entity["@id"] for entity in graph}
+    named = [link["@id"] for each in actions for key in ("object", "result") for link in _listed(each[key])]
+    assert set(named) <= known
+
+
+def _listed(value):
+    return value if isinstance(value, list) else [value]
+
+
+def test_publishing_again_accumulates(plan):
+    *others, last = runs()
+    back = without(last)
+    assert "3 runs of 2 cells, 3 of them new" in publish(plan, ["mini"])[0]
+    back()
+    for path in others:
+        without(path)
+    assert "4 runs of 2 cells, 1 of them new" in publish(plan, ["mini"])[0]
+    assert check(CRATE)[0] == []
+
+
+def test_what_is_published_stays_unless_it_is_to_be_replaced(plan):
+    publish(plan, ["mini"])
+    first, path = entries(), runs()[0]
+    name = str(path).replace(*AS_IMPORTED)
+    edit(path, fewer_right)
+    note, line = publish(plan, ["mini"])
+    assert note == f"{path}: seed 0 differs from mini.zip's; the published one stays (--replace takes this one)"
+    assert "0 of them new" in line
+    assert entries()[name] == first[name]
+    note, _ = publish(plan, ["mini"], replace=True)
+    assert "this one takes its place" in note
+    assert entries()[name] == path.read_bytes()
+    assert check(CRATE)[0] == []
+
+
+def tampered(path):
+    path.write_bytes(path.read_bytes().replace(b'"steps"', b'"stepz"', 1))
+
+
+def by_other_code(path):
+    _record(path, code="0" * 16)
+
+
+def by_edited_code(path):
+    _record(path, git={"commit": "0" * 40, "dirty": True})
+
+
+def by_no_commit(path):
+    _record(path, git={"commit": None, "dirty": None})
+
+
+def _record(path, **facts):
+    record = json.loads(record_path(path).read_text()) | facts
+    del record["seal"]
+    record_path(path).write_text(json.dumps(record | {"seal": provenance.seal(record)}))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (tampered, "edited: not the bytes that its record holds"),
+        (by_other_code, "made by other code"),
+        (by_edited_code, "trained by a working tree with edits"),
+        (by_no_commit, "under no git"),
+    ],
+)
+def test_a_run_that_the_audit_does_not_pass_is_left_out(spoil, said, plan):
+    path = runs()[0]
+    spoil(path)
+    note, line = publish(plan, ["mini"])
+    assert note.startswith(f"{path}: left out: ")
+    assert said in note
+    assert "3 runs of 2 cells" in line
+    assert str(path).replace(*AS_IMPORTED) not in entries()
+
+
+def test_runs_on_a_stream_that_was_edited_are_left_out(plan):
+    tampered_stream = next((RUNS.parent / "streams").rglob("seed1.npz"))
+    tampered_stream.write_bytes(tampered_stream.read_bytes()[:-1] + b"x")
+    note, line = publish(plan, ["mini"])
+    assert "and 1 more: left out: edited" in note
+    assert "2 runs of 2 cells" in line
+
+
+def test_nothing_is_published_from_edits(plan, capsys):
+    scale = plan.settings["description"]
+    with open("config/scales/mini.yaml", "a") as file:
+        file.write(f"# {scale}\n")
+    assert cli.main(["publish", "--scale", "mini"]) == 2
+    assert "the working tree has edits that no commit has; commit" in capsys.readouterr().err
+    shutil.rmtree(".git")
+    with pytest.raises(CrateError, match="is under no git"):
+        publish(plan, ["mini"])
+    assert not CRATE.exists()
+
+
+def test_published_crates_are_no_edits(plan):
+    publish(plan, ["mini"])
+    git("add", "--force", "results")
+    git("commit", "--quiet", "--message", "Published")
+    CRATE.write_bytes(CRATE.read_bytes() + b" ")
+    assert provenance.git_state()["dirty"] is False
+
+
+def test_a_damaged_crate_is_not_added_to(plan, capsys):
+    publish(plan, ["mini"])
+    content = bytearray(CRATE.read_bytes())
+    content[len(content) // 2] ^= 1
+    CRATE.write_bytes(content)
+    assert cli.main(["publish", "--scale", "mini"]) == 2
+    assert "take it from git again, then publish" in capsys.readouterr().err
+    assert CRATE.read_bytes() == content
+
+
+def test_an_unknown_paper_is_refused(small_project, capsys):
+    assert cli.main(["publish", "--scale", "mini", "nobody"]) == 2
+    assert "publish: PAPER: 'nobody' is not one of mini" in capsys.readouterr().err
+
+
+def test_a_paper_without_runs_makes_no_crate(plan):
+    shutil.rmtree(RUNS)
+    assert publish(plan, ["mini"]) == [f"{CRATE}: nothing to publish; no run of mini is finished at scale mini"]
+    assert not CRATE.exists()

@@ -1,0 +1,98 @@
+"""A sample of published runs is trained again: within the hours, by its draw, and what differs is found."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from trained import CRATE, edit, fewer_right, runs
+
+from clpapers import cli
+from clpapers.config.plan import Plan
+from clpapers.report.publish import publish
+from clpapers.report.verify import CLOSE, DIFFERS, SAME, UNTRIED, _compared, _sample
+
+
+@pytest.fixture
+def published(small_project):
+    publish(Plan("mini", ["mini"]), ["mini"])
+    return small_project
+
+
+def verify(*arguments):
+    return cli.main(["verify", "--scale", "mini", *arguments])
+
+
+def verdicts(said):
+    return dict(re.findall(r"^(\S+): ([a-z ]+?)(?:,| \()", said, re.M))
+
+
+def test_runs_come_out_with_the_same_bits(published, capsys):
+    before = {path: path.read_bytes() for path in Path("results").rglob("*") if path.is_file()}
+    assert verify() == 0
+    assert verdicts(capsys.readouterr().out) == dict.fromkeys(map(str, runs()), SAME)
+    assert {path: path.read_bytes() for path in Path("results").rglob("*") if path.is_file()} == before
+
+
+def test_all_that_is_needed_is_made_where_it_is_not_there(published, capsys):
+    shutil.rmtree("results/mini/datasets")
+    shutil.rmtree("results/mini/streams")
+    assert verify(str(CRATE)) == 0
+    assert set(verdicts(capsys.readouterr().out).values()) == {SAME}
+
+
+def test_one_that_differs_is_told_and_fails(small_project, capsys):
+    path = runs()[0]
+    edit(path, lambda content: fewer_right(content))
+    publish(Plan("mini", ["mini"]), ["mini"])
+    assert verify() == 1
+    said = capsys.readouterr().out
+    assert verdicts(said)[str(path)] == DIFFERS
+    assert "1 of 1 seeds, by 0.0500 in accuracy" in said
+    assert verify("--within", "0.06") == 0
+    assert verdicts(capsys.readouterr().out)[str(path)] == CLOSE
+
+
+def test_what_cannot_be_trained_is_no_success(published, capsys):
+    data = Path("results/mini/datasets/mnist.npz")
+    data.write_bytes(data.read_bytes()[:-1] + b"x")
+    assert verify() == 2
+    said = capsys.readouterr()
+    assert set(verdicts(said.out).values()) == {UNTRIED}
+    assert f"{data}: not the bytes that its record holds" in said.out
+    assert "no run of the sample could be trained" in said.err
+
+
+def test_the_sample_is_within_the_hours_and_of_the_draw(published):
+    plan, crates = Plan("mini", ["mini"]), {str(path): b"" for path in runs()}
+    all_of_them, left = _sample(plan, crates, 3600, 0)
+    assert all_of_them.keys() == crates.keys()
+    assert not left
+    budget = max(all_of_them.values()) * 2.5
+    samples = [tuple(_sample(plan, crates, budget, draw)[0]) for draw in range(20)]
+    assert all(len(sample) == 2 for sample in samples)
+    assert len(set(samples)) > 3
+    assert samples == [tuple(_sample(plan, crates, budget, draw)[0]) for draw in range(20)]
+
+
+def test_hours_that_suffice_for_nothing_say_what_would(published, capsys):
+    assert verify("--hours", "0.0001") == 2
+    assert "no run fits; the cheapest takes 0.00" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [("--hours", "0"), ("--hours", "nan"), ("--within", "-1"), ("--within", "2")])
+def test_values_that_make_no_sense_are_refused(arguments, published, capsys):
+    assert verify(*arguments) == 2
+    assert "give hours above 0, and within from 0 to 1" in capsys.readouterr().err
+
+
+def test_without_a_crate_it_says_so(small_project, capsys):
+    assert verify() == 2
+    assert "no crate; name one, or publish what is finished" in capsys.readouterr().err
+
+
+def test_the_order_of_keys_is_no_difference():
+    one = b'{"cell": {}, "seeds": [{"seed": 0, "steps": 3}]}'
+    other = b'{"seeds": [{"steps": 3, "seed": 0}], "cell": {}}'
+    assert _compared(one, other, 0.0) == (SAME, "")
+    assert _compared(one, other.replace(b"3", b"4"), 0.5)[0] == DIFFERS  # no accuracies to hold against each other

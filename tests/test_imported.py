@@ -1,0 +1,458 @@
+"""Runs of a crate are taken in once, as they are, beside those that are there; and nothing else is."""
+
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+from trained import CRATE, RUNS, clone, edit, fewer_right, make, runs
+
+from clpapers import cli, imported
+from clpapers.config.plan import Plan
+from clpapers.imported import accuracies, apart_by, hash_of, import_crate, import_published, place_of, source_of
+from clpapers.provenance import record_path, seal
+from clpapers.report.archive import MANIFEST, METADATA, CrateError, manifest_of
+from clpapers.report.audit import FAILURE, WARNING, audit, fitting
+from clpapers.report.crate import digest_of
+from clpapers.report.publish import publish
+
+TOP = place_of("mini")
+
+
+@pytest.fixture
+def crate(small_project):
+    publish(Plan("mini", ["mini"]), ["mini"])
+    return small_project / CRATE
+
+
+@pytest.fixture
+def other(crate, small_project, tmp_path, monkeypatch):
+    """Another clone, without results, as the working folder."""
+    place = clone(small_project, tmp_path / "other")
+    monkeypatch.chdir(place)
+    return place
+
+
+def contents(folder=TOP):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def rewritten(crate, change):
+    """A crate with other entries, manifest and metadata made to fit."""
+    with zipfile.ZipFile(crate) as archive:
+        there = {name: archive.read(name) for name in archive.namelist()}
+    change(there)
+    metadata = json.loads(there.pop(METADATA))
+    there.pop(MANIFEST)
+    graph = [each for each in metadata["@graph"] if each["@type"] != "File" or each["@id"] == MANIFEST]
+    graph += [{"@id": name, "@type": "File", "sha256": digest_of(text)} for name, text in there.items()]
+    there[METADATA] = json.dumps(metadata | {"@graph": graph}).encode()
+    there[MANIFEST] = manifest_of({name: digest_of(text) for name, text in there.items()}).encode()
+    path = crate.with_name("rewritten.zip")
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in there.items():
+            archive.writestr(name, text)
+    return path
+
+
+# --- what is taken in ----------------------------------------------------------------------------------------
+
+
+def test_all_runs_come_as_they_were_published(crate, other, small_project):
+    (note,) = import_crate(crate)
+    assert note.startswith(f"{crate}: 4 runs imported, manifest SHA-256 ")
+    found = imported.imported("mini")
+    assert {key: [list(seeds) for seeds in blocks] for key, blocks in found.items()} == {
+        path.parent.name[-10:]: [[0], [1]] for path in runs(small_project / RUNS)
+    }
+    for path in runs(small_project / RUNS):
+        place = TOP / path.relative_to(small_project / RUNS)
+        assert place.read_bytes() == path.read_bytes()
+        assert record_path(place).read_bytes() == record_path(path).read_bytes()
+        source = source_of(place, digest_of(place))
+        assert (source["name"], source["manifest"]) == ("mini.zip", note.rpartition(" ")[2])
+        assert {item["record"] for item in json.loads(record_path(place).read_text())["inputs"]} <= {
+            file.stem for file in (TOP / "records").iterdir()
+        }
+
+
+def test_it_is_imported_once(crate, other, monkeypatch):
+    import_crate(crate)
+    before = contents()
+    monkeypatch.setattr("clpapers.report.archive.check", None)  # which would read it all
+    assert import_crate(crate) == []
+    assert contents() == before
+
+
+def test_the_projects_own_are_imported_where_it_has_them(crate, other):
+    assert import_published("mini") == []
+    CRATE.parent.mkdir(parents=True)
+    CRATE.write_bytes(crate.read_bytes())
+    (note,) = import_published("mini")
+    assert "4 runs imported" in note
+    assert import_published("mini") == []
+
+
+def test_the_crates_of_the_paper_scale_come_with_the_project():
+    assert imported.published("paper", "rules") == Path("results/published/rules.zip")
+
+
+def test_a_crate_of_an_export_is_one_too(small_project, tmp_path, monkeypatch):
+    make("table1")
+    for name in ("README.md", "Snakefile", "rules", "src", "profiles", "envs", "pyproject.toml", "requirements.lock"):
+        os.symlink(Path(__file__).parents[1] / name, name)
+    for command, out in (("metrics", "metrics"), ("table", "targets"), ("reported", "targets"), ("paired", "targets")):
+        ending = {"reported": ".reported.csv", "paired": ".paired.csv"}.get(command, ".csv")
+        assert cli.main([command, "--out", f"results/mini/{out}/mini/table1{ending}"]) == 0
+    assert cli.main(["export", "--scale", "mini", "--out", "whole.zip", "mini/table1"]) == 0
+    monkeypatch.chdir(clone(small_project, tmp_path / "other"))
+    (note,) = import_crate(small_project / "whole.zip")
+    assert "4 runs imported" in note
+    assert {path.parts[2] for path in Path("results").rglob("*") if path.is_file()} == {"imported"}
+    assert not any(finding.severity == FAILURE for finding in audit(fitting("mini"))[0])
+
+
+def test_a_crate_that_grew_brings_what_is_new(crate, other, small_project, monkeypatch):
+    monkeypatch.chdir(small_project)
+    (small_project / CRATE).unlink()
+    last = runs()[-1]
+    kept = {file: file.read_bytes() for file in (last, record_path(last))}
+    for file in kept:
+        file.unlink()
+    publish(Plan("mini", ["mini"]), ["mini"])
+    monkeypatch.chdir(other)
+    assert "3 runs imported" in import_crate(crate)[0]
+    monkeypatch.chdir(small_project)
+    for file, content in kept.items():
+        file.write_bytes(content)
+    publish(Plan("mini", ["mini"]), ["mini"])
+    monkeypatch.chdir(other)
+    (note,) = import_crate(crate)
+    assert "1 runs imported" in note
+    assert len(imported.crates("mini")) == 2
+
+
+# --- beside what is there ------------------------------------------------------------------------------------
+
+
+def test_equal_runs_that_are_there_are_no_news(crate):
+    before = contents(RUNS)
+    assert len(import_crate(crate)) == 1
+    assert contents(RUNS) == before
+
+
+def test_of_a_seed_that_differs_a_line_tells_and_the_local_one_stays(crate):
+    path = runs()[0]
+    edit(path, fewer_right)
+    before = contents(RUNS)
+    _, note = import_crate(crate)
+    assert note == f"{path}: seed 0 differs from mini.zip's, by 0.0500 in accuracy; this one is kept"
+    assert contents(RUNS) == before
+
+
+def test_overlapping_blocks_of_seeds_are_both_kept(crate, other, small_project):
+    def together(there):
+        names = sorted(name for name in there if name.endswith(".json") and "/imported/mnist/" in name)
+        one, _, two, _ = (name for name in names if "/ace-" in name)
+        first, second = (json.loads(there[name]) for name in (one.replace(".record", ""), two.replace(".record", "")))
+        block = one.replace(".record", "").replace("seed0.json", "seeds0-1.json")
+        text = json.dumps(first | {"seeds": first["seeds"] + second["seeds"]}).encode()
+        record = json.loads(there[block.replace("seeds0-1.json", "seed0.record.json")])
+        record["outputs"] = [{"path": block.replace("imported", "runs"), "sha256": digest_of(text)}]
+        record |= {"seeds": [0, 1], "seal": ""}
+        record["seal"] = seal(record)
+        there |= {block: text, block.replace(".json", ".record.json"): json.dumps(record).encode()}
+        for name in names:
+            if "/ace-" in name and "seeds" not in name:
+                del there[name]
+
+    import_crate(rewritten(crate, together))
+    import_crate(crate)
+    of_ace = {key: blocks for key, blocks in imported.imported("mini").items() if len(blocks) == 3}
+    assert [list(map(list, blocks)) for blocks in of_ace.values()] == [[[0], [1], [0, 1]]]
+
+
+# --- what is refused -----------------------------------------------------------------------------------------
+
+
+def test_one_flipped_byte_is_refused_by_the_name_of_the_file(crate, other, small_project, tmp_path, capsys):
+    folder = tmp_path / "unpacked"
+    with zipfile.ZipFile(crate) as archive:
+        archive.extractall(folder)
+    path = folder / TOP / runs(small_project / RUNS)[0].relative_to(small_project / RUNS)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    assert cli.main(["import", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert str(path.relative_to(folder)) in said
+    assert "nothing is imported" in said
+    assert not TOP.exists()
+
+
+@pytest.mark.parametrize(("name", "mode"), [("../outside", 0o100644), ("results/mini/imported/a", 0o120777)])
+def test_entries_that_lead_out_and_links_are_refused(name, mode, crate, other):
+    entry = zipfile.ZipInfo(name)
+    entry.external_attr = mode << 16
+    with zipfile.ZipFile(crate, "a") as archive:
+        archive.writestr(entry, "/etc/passwd")
+    with pytest.raises(CrateError, match=name):
+        import_crate(crate)
+    assert not TOP.exists()
+    assert not Path("../outside").exists()
+
+
+def test_foreign_files_of_a_sound_crate_are_not_taken(crate, other):
+    path = rewritten(crate, lambda there: there.update({"src/clpapers/evil.py": b"", "config/config.yaml": b"x"}))
+    import_crate(path)
+    assert {path.parts[:3] for path in Path().rglob("*") if path.is_file() and path.parts[0] in ("src", "results")} == {
+        ("results", "mini", "imported")
+    }
+    assert Path("config/config.yaml").read_bytes() != b"x"
+
+
+def test_results_of_another_cell_are_refused(crate, other):
+    def swap(there):
+        results = sorted(name for name in there if "/imported/mnist/" in name and name.endswith("seed0.json"))
+        for name, text in zip(results, [there[name] for name in reversed(results)]):
+            record = json.loads(there[name.replace("seed0.json", "seed0.record.json")])
+            record["outputs"][0]["sha256"] = digest_of(text)
+            record["seal"] = seal(record)
+            there |= {name: text, name.replace("seed0.json", "seed0.record.json"): json.dumps(record).encode()}
+
+    with pytest.raises(CrateError, match="not of the one it is named by"):
+        import_crate(rewritten(crate, swap))
+    assert not TOP.exists()
+
+
+FORGED = {
+    "no JSON": b"{",
+    "a list": b"[]",
+    "no seeds": b'{"cell": {}}',
+    "a cell that is a text": b'{"cell": "x", "seeds": []}',
+    "a grid that is none": b'{"cell": {"selection": {"grid": 3}}, "seeds": []}',
+    "a part that is none": b'{"cell": {"selection": {"grid": {"a.b": 3}}, "a": "b"}, "seeds": []}',
+    "seeds that are texts": b'{"cell": {}, "seeds": ["0"]}',
+    "deep": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_what_is_no_result_is_refused_in_one_line(kind, crate, other, capsys):
+    def forge(there):
+        name = min(name for name in there if "/mnist/" in name and name.endswith("seed0.json"))
+        record = json.loads(there[name.replace("seed0.json", "seed0.record.json")])
+        record["outputs"][0]["sha256"] = digest_of(FORGED[kind])
+        record["seal"] = seal(record)
+        there |= {name: FORGED[kind], name.replace("seed0.json", "seed0.record.json"): json.dumps(record).encode()}
+
+    assert cli.main(["import", str(rewritten(crate, forge))]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "seed0.json: is " in said
+    assert not TOP.exists()
+
+
+def test_runs_on_a_stand_in_are_refused_where_the_scale_takes_real_data(crate, other):
+    scale = Path("config/scales/mini.yaml")
+    text = scale.read_text().replace("sources: stand_in", "sources: real")
+    scale.write_text(text[: text.index("stand_ins:")])
+    with pytest.raises(CrateError, match="was trained on a stand-in of mnist"):
+        import_crate(crate)
+
+
+def test_runs_on_other_data_than_config_has_are_refused(crate, other):
+    from clpapers.config.facts import Facts
+
+    facts = Facts("mini")
+    told = {"standin": False, "partial": False, "sha256": {"train": "0" * 64}}
+    with pytest.raises(ValueError, match="another mnist than"):
+        imported._fit({"mnist": told}, facts)
+    imported._fit({"mnist": told | {"sha256": facts.datasets["mnist"]["sha256"]}}, facts)
+
+
+def test_a_scale_that_is_not_there_is_refused(crate, other):
+    Path("config/scales/mini.yaml").unlink()
+    with pytest.raises(CrateError, match="scale 'mini', which config/scales/ does not have"):
+        import_crate(crate)
+
+
+# --- what tells of them --------------------------------------------------------------------------------------
+
+
+def test_the_audit_passes_them(crate, other):
+    import_crate(crate)
+    found, checked = audit(fitting("mini"))
+    assert (found, checked > 8) == ([], True)
+
+
+def damaged(path):
+    path.write_bytes(path.read_bytes()[:-2] + b" \n")
+
+
+def resealed(path):
+    edit(path, fewer_right)
+
+
+def put_there(path):
+    path.with_name("seed7.json").write_bytes(path.read_bytes())
+    record_path(path.with_name("seed7.json")).write_bytes(record_path(path).read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("tamper", "name", "said"),
+    [
+        (damaged, "seed0.json", "not the bytes that its record holds"),
+        (resealed, "seed0.json", "in no crate that"),
+        (resealed, "seed0.record.json", "in no crate that"),
+        (put_there, "seed7.json", "in no crate that"),
+    ],
+)
+def test_the_audit_fails_on_what_was_tampered_with(tamper, name, said, crate, other):
+    import_crate(crate)
+    path = runs(TOP)[0]
+    tamper(path)
+    found = [finding for finding in audit(fitting("mini"))[0] if finding.severity == FAILURE]
+    assert any(finding.file == str(path.with_name(name)) and said in finding.reason for finding in found)
+
+
+def test_the_audit_fails_on_a_forged_manifest_and_on_strangers(crate, other):
+    import_crate(crate)
+    (manifest,) = (TOP / "crates").iterdir()
+    manifest.write_text(manifest.read_text() + "\n")
+    (TOP / "notes.txt").write_text("")
+    found = {finding.file for finding in audit(fitting("mini"))[0] if finding.severity == FAILURE}
+    assert {str(manifest), str(TOP / "notes.txt"), *map(str, runs(TOP))} <= found
+
+
+def test_other_code_and_an_unknown_commit_are_warnings(crate, other, monkeypatch):
+    def of_a_stranger(there):
+        for name in [name for name in there if "/mnist/" in name and name.endswith(".record.json")]:
+            record = json.loads(there[name]) | {"code": "0" * 16, "git": {"commit": "1" * 40, "dirty": False}}
+            record["seal"] = seal(record)
+            there[name] = json.dumps(record).encode()
+
+    import_crate(rewritten(crate, of_a_stranger))
+    found, _ = audit(fitting("mini"))
+    assert {finding.severity for finding in found} == {WARNING}
+    reasons = {finding.reason.rpartition("; ")[0] for finding in found}
+    assert reasons == {
+        "trained at commit 1111111111, by other code than there is now",
+        "trained at commit 1111111111, which is not in this clone",
+    }
+
+
+def test_lineage_tells_who_trained_and_leads_to_the_data(crate, other, capsys):
+    import_crate(crate)
+    capsys.readouterr()
+    assert cli.main(["lineage", str(runs(TOP)[0])]) == 0
+    said = capsys.readouterr().out
+    assert "imported from mini.zip on " in said
+    assert "trained at commit " in said
+    assert "results/mini/streams/mnist/stf-0.05-n30/seed0.npz" in said
+    assert "results/mini/datasets/mnist.npz" in said
+    assert "data mnist from " in said
+    assert "by checksum" in said
+    assert "MISSING" not in said
+
+
+def test_a_job_reads_them_as_it_reads_its_own(crate, other):
+    """What is made of them inherits what their records say of data, and refuses what is not as recorded."""
+    from clpapers.provenance import ProvenanceError, read_record, recording
+
+    import_crate(crate)
+    path, out = runs(TOP)[0], Path("results/mini/metrics/mini/x.csv")
+    out.parent.mkdir(parents=True)
+    with recording("metrics", [out], [path], "0" * 16):
+        out.write_text("")
+    record = read_record(out)
+    assert record["data"]["mnist"]["standin"] is True
+    assert record["inputs"][0]["path"] == str(path)
+    damaged(path)
+    with pytest.raises(ProvenanceError, match="not the bytes that its record holds"), recording("m", [out], [path], ""):
+        pass
+
+
+# --- what is made of them ------------------------------------------------------------------------------------
+
+BUILT = (
+    ("metrics", "metrics/mini/table1.csv"),
+    ("table", "targets/mini/table1.csv"),
+    ("reported", "targets/mini/table1.reported.csv"),
+    ("paired", "targets/mini/table1.paired.csv"),
+)
+
+
+@pytest.fixture
+def table(crate, other, monkeypatch):
+    """A table made of imported runs alone, by a plan that finds them."""
+    import_crate(crate)
+    own = Plan.results
+
+    def results(plan, cell, seeds=None):
+        places = [place_of(plan.scale) / Path(*path.parts[3:]) for path in own(plan, cell, seeds)]
+        return [place if place.exists() else path for place, path in zip(places, own(plan, cell, seeds))]
+
+    monkeypatch.setattr(Plan, "results", results)
+    for command, out in BUILT:
+        assert cli.main([command, "--out", f"results/mini/{out}"]) == 0
+    return Path("results/mini/targets/mini/table1.csv")
+
+
+def test_a_table_of_them_has_a_footnote_and_passes_the_audit(table):
+    commit = json.loads(record_path(runs(TOP)[0]).read_text())["git"]["commit"]
+    for ending in (".md", ".html", ".tex"):
+        said = table.with_suffix(ending).read_text()
+        assert f"imported, not trained here: 4; commits of their code: {commit[:10]} (4)." in said
+    assert audit(fitting("mini"), ["mini/table1"])[0] == []
+    damaged(runs(TOP)[0])
+    found = audit(fitting("mini"), ["mini/table1"])[0]
+    assert {str(runs(TOP)[0])} <= {finding.file for finding in found if finding.severity == FAILURE}
+
+
+def test_the_lineage_of_one_number_is_its_own_runs(table, capsys):
+    capsys.readouterr()
+    assert cli.main(["lineage", str(table), "--cell", "ER,MNIST"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("imported from mini.zip") == 2
+    assert "/er-" in said
+    assert "/ace-" not in said
+    assert cli.main(["lineage", str(table), "--svg", "lineage.svg"]) == 0
+
+
+def test_an_export_takes_them_along_with_the_records_behind(table):
+    for name in ("README.md", "Snakefile", "rules", "src", "profiles", "envs", "pyproject.toml", "requirements.lock"):
+        os.symlink(Path(__file__).parents[1] / name, name)
+    assert cli.main(["export", "--scale", "mini", "--out", "whole.zip", "mini/table1"]) == 0
+    assert cli.main(["export", "--check", "whole.zip"]) == 0
+    with zipfile.ZipFile("whole.zip") as archive:
+        there = set(archive.namelist())
+    assert {str(path) for path in (*runs(TOP), *(TOP / "records").iterdir())} <= there
+
+
+# --- by hand -------------------------------------------------------------------------------------------------
+
+
+def test_accuracies_and_their_distance_by_hand():
+    one = {"test": {"none": {"correct": [3, 1], "total": [4, 4]}, "oracle": {"correct": [4, 4], "total": [4, 4]}}}
+    other = {"test": {"none": {"correct": [3, 3], "total": [4, 4]}, "oracle": {"correct": [4, 3], "total": [4, 4]}}}
+    assert accuracies(one) == {"none": 0.5, "oracle": 1.0}
+    assert apart_by(one, other) == 0.25  # of 0.25 and 0.125
+    assert apart_by(one, {"test": None}) == float("inf")
+
+
+def test_the_hash_of_a_cell_is_of_what_was_to_be_selected(small_project):
+    search = {"grid": {"budget.learning_rate": [1, 2]}}
+    spec = {"learner": {"name": "er"}, "budget": {"learning_rate": "selected"}, "selection": search}
+    filled = spec | {"budget": {"learning_rate": 2}}
+    plain = {key: value for key, value in filled.items() if key != "selection"}
+    assert hash_of(filled) == hash_of(spec) != hash_of(plain)
+
+
+def test_a_list_of_crates_that_cannot_be_read_is_refused(crate, other, capsys):
+    import_crate(crate)
+    (TOP / "crates.json").write_text("{")
+    assert cli.main(["import", str(crate)]) == 2
+    assert "crates.json: not readable" in capsys.readouterr().err

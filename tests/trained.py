@@ -1,0 +1,100 @@
+"""A small project under git, with the finished runs of one table, and what tests do to its crates."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from workflow.project import Project
+
+from clpapers import cli, jobs, provenance
+from clpapers.config.plan import Plan
+
+PARTS = ("config", "workflow", "LICENSE", "CITATION.cff", ".gitignore")
+RUNS = Path("results/mini/runs")
+CRATE = Path("results/mini/published/mini.zip")
+
+
+def git(*arguments):
+    identity = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
+    done = subprocess.run(["git", *identity, *arguments], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def make(*targets):
+    """Make, in the working folder, what runs are made of, and the runs of targets."""
+    plan = Plan("mini", ["mini"])
+    wanted = [plan.targets[f"mini/{name}"] for name in targets]
+    files = [path for target in wanted for _, cell in target.cells for path in plan.results(cell, target.seeds)]
+    for path in dict.fromkeys(files):
+        train(plan, path)
+
+
+def train(plan, path):
+    """Make a file after those that it is made of."""
+    job = jobs.of(plan, path)
+    for each in job.inputs:
+        if not each.exists():
+            train(plan, each)
+    assert cli.main([job.command, "--out", str(path)]) == 0
+
+
+def project_in(place):
+    """The folder of the project, its runs trained at its first commit."""
+    project = Project.create(place / "whole")
+    folder = place / "project"
+    folder.mkdir()
+    for part in PARTS[:-1]:
+        shutil.move(project.folder / part, folder / part)
+    shutil.rmtree(project.folder)
+    for file in (folder / "config/papers").glob("*.yaml"):
+        if file.stem != "mini":  # a plan of one paper is quick
+            file.unlink()
+    paper = folder / "config/scales/paper.yaml"
+    paper.write_text(paper.read_text().partition("papers:")[0])
+    (folder / ".gitignore").write_text("/results/\n")
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        git("init", "--quiet")
+        git("add", ".")
+        git("commit", "--quiet", "--message", "First")
+        jobs._at_paper_scale.cache_clear()
+        make("table1")
+    finally:
+        os.chdir(before)
+    return folder
+
+
+def clone(folder, place, *, results=False):
+    """The project once more, by default without results; of these `published` goes along."""
+    place.mkdir(parents=True, exist_ok=True)
+    for part in (*PARTS, ".git", *(["results"] if results else [])):
+        copy = shutil.copytree if (folder / part).is_dir() else shutil.copy2
+        copy(folder / part, place / part)
+    return place
+
+
+def runs(folder=RUNS):
+    """The result files of runs, sorted."""
+    return sorted(path for path in folder.glob("*/*/*-*/seed*.json") if not path.name.endswith(".record.json"))
+
+
+def edit(path, change):
+    """Change a run's result; its record, sealed anew, holds what it is now."""
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    place = provenance.record_path(path)
+    record = json.loads(place.read_text())
+    record["outputs"][0] |= {"sha256": provenance.sha256(path), "bytes": path.stat().st_size}
+    del record["seal"]
+    place.write_text(json.dumps(record | {"seal": provenance.seal(record)}, indent=1) + "\n")
+
+
+def fewer_right(content, by=1):
+    """Of a result's first seed, fewer items right at the end."""
+    counts = content["seeds"][0]["test"]["none"]
+    most = max(range(len(counts["correct"])), key=counts["correct"].__getitem__)
+    counts["correct"][most] -= by
