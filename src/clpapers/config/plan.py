@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 from collections.abc import Collection
@@ -78,6 +79,12 @@ class Plan:
     def net_file(self, paper: str, dataset: str) -> Path:
         """Where the description of the net that `paper` learns `dataset` with stands."""
         return RESULTS / self.scale / "runs" / "nets" / paper / f"{dataset}.json"
+
+    def using(self, choice: Choice | None) -> Plan:
+        """The same plan for a build that uses other runs."""
+        other = copy.copy(self)
+        other.choice = choice
+        return other
 
     def wanted(self, cell: Cell) -> list[int]:
         """The seeds of a cell, all targets and selections taken together, ascending."""
