@@ -23,7 +23,8 @@ class Metric:
     measure: the one that makes it. unit: of its values; empty for pure numbers. better: `larger`, `smaller` or None.
     competing: the classes among which an item is answered: those of its `task`, those that the restriction at `test`
     leaves, those that compete in `training`, or `all`; `none` if no item is answered. over: the axis of a curve; None
-    for a scalar. needs: keys that a target with this metric must have.
+    for a scalar. sample: what gives one independent value, a `seed`, or a `block` of seeds, which share one clock.
+    needs: keys that a target with this metric must have.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Metric:
     better: str | None = None
     competing: str = "none"
     over: str | None = None
+    sample: str = "seed"
     needs: tuple[str, ...] = ()
 
 

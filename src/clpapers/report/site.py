@@ -134,11 +134,11 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
         if paper in with_claims:
             file = claims_file(plan, paper, "csv")
             provenance.write_text(copy_of(file, folder), file.read_text(encoding="utf-8"))
-        claims, parts = _claims(plan, paper) if paper in with_claims else ([], [])
+        claims, tables = _claims(plan, paper) if paper in with_claims else ([], [])
         claimed[paper] = Counter(claim["verdict"] for claim in claims)
         verdicts[paper] = sum((each.verdicts for each in targets), Counter())
         counts = {"claimed": claimed[paper], "verdicts": verdicts[paper]}
-        content = {"paper": paper, "targets": targets, "claims": claims, "parts_of_claims": parts}
+        content = {"paper": paper, "targets": targets, "claims": claims, "tables_of_claims": tables}
         page(folder / paper / "index.html", "paper.html", "../", **content, **counts)
     data = {name: facts for targets in by_paper.values() for each in targets for name, facts in each.data.items()}
     page(
@@ -312,9 +312,9 @@ def _beside(cell: ElementTree.Element, line: dict | None) -> None:
 
 
 def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
-    """The lines of a paper's `claims.csv`, each with its effect as text, and the tables of parts."""
+    """The lines of a paper's `claims.csv`, each with its effect as text; the table of claims, and that of its parts."""
     claims = pd.read_csv(claims_file(plan, paper, "csv"), keep_default_na=False, na_values=[""])
-    texts = ["claim", "section", "statement", "test", "target", "unit", "verdict", "reason"]
+    texts = ["claim", "section", "statement", "test", "note", "target", "unit", "verdict", "reason"]
     claims[texts] = claims[texts].astype(object).fillna("").astype(str)
     claims["targets"] = [[name.rpartition("/")[2] for name in names.split()] for names in claims["target"]]
     there = {target.name for target in shown(plan, [paper])}
@@ -328,7 +328,7 @@ def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
         for row in part.tree.findall("tbody/tr"):
             if links[_text(row[0])] and NUMBER.match(_text(row[column]).partition(" ")[0]):
                 _linked(row[column], links[_text(row[0])])
-    return [claim | {"shown": effect} for claim, effect in zip(claims.to_dict("records"), effects)], parts
+    return [claim | {"shown": effect} for claim, effect in zip(claims.to_dict("records"), effects)], [table, *parts]
 
 
 # --- the lineage of its numbers ------------------------------------------------------------------------------

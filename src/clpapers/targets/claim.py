@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+from clpapers import catalogue_metrics as catalogue
+
 TRENDS = ("increasing", "decreasing")
 CURVE = ("time", "task")  # columns of a curve: no factors of the grid, so that their levels are known once measured
 SOURCE = ("target", "metric", "take")  # keys of a side that are no factors
@@ -35,9 +37,14 @@ class Part:
     number: float | None = None
 
     @property
+    def timed(self) -> bool:
+        """Whether a value stands for a block of seeds, as of times, not for a seed."""
+        return any(catalogue.metrics()[side.metric].sample == "block" for side in self.sides)
+
+    @property
     def paired(self) -> bool:
-        """Whether both sides were measured on the same streams, so that their seeds are pairs."""
-        return len({side.stream for side in self.sides}) == 1 and self.sides[0].stream is not None
+        """Whether both sides were measured seed by seed on the same streams, so that their seeds are pairs."""
+        return not self.timed and len({side.stream for side in self.sides}) == 1 and self.sides[0].stream is not None
 
 
 @dataclasses.dataclass(frozen=True)

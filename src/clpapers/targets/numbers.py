@@ -102,4 +102,6 @@ def clocks(data: pd.DataFrame) -> list[str]:
     hardware = data["hardware"].dropna().unique() if "hardware" in data else []
     if not len(hardware):
         return []
-    return [f"Times on: {', '.join(hardware)}. Of seeds that train as one stack each has an equal share."]
+    return [
+        f"Times on: {', '.join(hardware)}. Seeds of one job share its clock: a job is one timing, in seconds a seed."
+    ]
