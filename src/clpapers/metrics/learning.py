@@ -132,7 +132,7 @@ LIFELONG: dict[str, Callable[[dict], float]] = {
     "average_accuracy": lambda run: _average_accuracies(run)[-1],
     "forgetting": lambda run: lifelong.forgetting(_after_tasks(run)).mean(),
     "worst_forgetting": lambda run: lifelong.forgetting(_after_tasks(run)).max(),
-    "lca10": lambda run: lifelong.learning_curve_trapezoid(_shots(run).mean(axis=0)),
+    "lca10": lambda run: lifelong.learning_curve_trapezoids(_shots(run).mean(axis=0))[-1],
     "lca10_sum": lambda run: lifelong.learning_curve_areas(_shots(run).mean(axis=0))[-1],
     "zero_shot": lambda run: 100 * _shots(run)[:, 0].mean(),
     "single_head_accuracy": lambda run: _single_head_accuracies(run)[-1],
@@ -159,7 +159,7 @@ LIFELONG_CURVES: dict[str, Callable[[dict, int | None], Curve]] = {
     "violations_by_task": _lifelong_curve(1, lambda run: np.array(run["learner"]["violations"])),
     # Over a task's steps, from 0.
     "learning_curve": _lifelong_curve(0, lambda run: 100 * _shots(run).mean(axis=0)),
-    "lca_by_step": _lifelong_curve(0, lambda run: lifelong.learning_curve_areas(_shots(run).mean(axis=0))),
+    "lca_by_step": _lifelong_curve(0, lambda run: lifelong.learning_curve_trapezoids(_shots(run).mean(axis=0))),
     "roc": _roc,  # over the false positive rate
 }
 GRIDS: dict[str, Callable[[dict], np.ndarray]] = {  # tasks learnt × tasks tested

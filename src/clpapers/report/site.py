@@ -71,12 +71,18 @@ class Shown:
         return Counter(line["verdict"] for line in self.lines)
 
     @property
+    def by_authors(self) -> bool:
+        """Whether the authors' own number is known of any."""
+        return any(pd.notna(line["authors"]) for line in self.lines)
+
+    @property
     def headings(self) -> list[str]:
         """The headings of the table of lines, without a column if the target has none."""
         spec = self.target.spec
         single = not any(line["column"] for line in self.lines)
         beside = [named(spec, "row")] if single else [named(spec, factor) for factor in row_and_column(spec)]
-        return [*beside, "Metric", "Reported", "Reproduced", named(spec, "Runs"), "Difference", "Verdict"]
+        printed = ["Reported", "Authors"] if self.by_authors else ["Reported"]
+        return [*beside, "Metric", *printed, "Reproduced", named(spec, "Runs"), "Difference", "Verdict"]
 
     @property
     def files(self) -> list[Path]:
@@ -206,7 +212,17 @@ def _lines(target: Target, anchors: dict) -> list[dict]:
     file = target.stem.with_name(f"{target.name}.reported.csv")
     lines = pd.read_csv(file, keep_default_na=False, na_values=[""])
     texts = lines.columns.difference(lines.select_dtypes("number").columns).union(
-        ["column", "cause", "reason", "calibrated", "verdict_if_sd", "reported_note", "reproduced_note", "dataset"]
+        [
+            "column",
+            "cause",
+            "reason",
+            "calibrated",
+            "verdict_if_sd",
+            "reported_note",
+            "reproduced_note",
+            "dataset",
+            "source",
+        ]
     )
     lines[texts] = lines[texts].astype(object).fillna("").astype(str)
     return [
