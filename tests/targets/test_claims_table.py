@@ -151,6 +151,10 @@ def test_every_format_is_written_and_breaks_lines(table, tmp_path):
             "Fin. Acc. of ACE more than 2 below every other learner (CIFAR-10)",
         ),
         ({"test": "within", "ratio": True, "by": 10, "margin": 2}, "Fin. Acc. of ACE 5 to 20 times ER (CIFAR-10)"),
+        (
+            {"test": "above", "less": {"ace": "er", "er": "ace"}},
+            "Fin. Acc. of ACE above ER (CIFAR-10; ACE less ER, ER less ACE)",
+        ),
         ({"test": "increasing", "along": "dataset"}, "Fin. Acc. of ACE: increasing along dataset (CIFAR-10)"),
         (
             {"test": "above", "than": {"take": "mean"}},

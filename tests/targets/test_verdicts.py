@@ -1,5 +1,7 @@
 """Verdicts against hand-worked intervals and SciPy's own tests."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -124,6 +126,24 @@ def test_a_trend_is_the_mean_slope_of_the_seeds():
     assert verdict(claim(Part(made.parts[0].sides[:1]), test="increasing", along="k"), steep).reason == (
         "one level of k at this scale"
     )
+
+
+def test_a_claim_on_an_advantage_subtracts_seed_by_seed():
+    """ACE less ER: 10, 11, 8.5; GDUMB less ER: 5, 9, 12.5; the first less the second: 5, 2, −4."""
+    er = side("er")
+    ours, theirs = (dataclasses.replace(side(name), less=er) for name in ("ace", "gdumb"))
+    shown = verdict(claim(Part((ours, theirs)))).shown
+    expected = stats.ttest_1samp([5, 2, -4], 0).confidence_interval()
+    assert (shown.effect, shown.low, shown.high) == pytest.approx((1, expected.low, expected.high))
+
+
+def test_the_trend_of_a_gap_along_time():
+    """Gaps of 0, 1, 3 and of 0, 2, 5: slopes 1.5 and 2.5."""
+    first = curve([1, 3, 6], [2, 5, 9])["stf/table1"]
+    second = curve([1, 2, 3], [2, 3, 4])["stf/table1"].assign(learner="er")
+    gap = dataclasses.replace(side("ace"), less=side("er"))
+    found = verdict(claim(Part((gap,)), test="increasing", along="time"), {"stf/table1": pd.concat([first, second])})
+    assert (found.shown.effect, found.shown.n) == (2.0, 2)
 
 
 def curve(*seeds):

@@ -80,7 +80,7 @@ def learning_curve_areas(z: np.ndarray) -> np.ndarray:
 
 
 def learning_curve_trapezoids(z: np.ndarray) -> np.ndarray:
-    """LCA_β as the authors' notebook has it, for each β: the trapezoid under Z_0 … Z_β over β; Z_0 for β = 0: float [B]."""
+    """LCA_β as the authors' notebook has it, for each β: the trapezoid under Z_0 … Z_β, over β (0: Z_0): float [B]."""
     areas = np.cumsum((z[1:] + z[:-1]) / 2)
     return np.concatenate([z[:1], areas / np.arange(1, len(z))])
 

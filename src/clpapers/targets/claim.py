@@ -17,7 +17,8 @@ class Side:
     """One of the numbers that a claim compares: a metric of one cell, with a value for each seed.
 
     take: how a seed's rows, if several (a curve), become its value. runs: whether the scale has the cell. dataset: the
-    cell's. stream: the cell's data set and order; None if the metric is not measured on runs.
+    cell's. stream: the cell's data set and order; None if the metric is not measured on runs. less: whose values are
+    subtracted, seed by seed, if any.
     """
 
     target: str
@@ -27,6 +28,12 @@ class Side:
     runs: bool
     dataset: str | None
     stream: tuple[str, str] | None
+    less: Side | None = None
+
+    def at(self, key: str, level: object) -> Side:
+        """The same at a level of a curve."""
+        less = self.less and self.less.at(key, level)
+        return dataclasses.replace(self, levels={**self.levels, key: level}, less=less)
 
 
 @dataclasses.dataclass(frozen=True)

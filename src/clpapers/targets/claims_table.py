@@ -46,7 +46,8 @@ def words(claim: Claim, specs: Mapping[str, Mapping]) -> str:
     target, than = specs[claim.targets[0]], spec.get("than")
     measured = _source(spec["of"], spec, specs, claim.paper)
     text = " of ".join(filter(None, [measured, _levels(spec["of"], target)]))
-    given = _levels(spec.get("where", {}), target)
+    less = [f"{_plain(target, one)} less {_plain(target, other)}" for one, other in spec.get("less", {}).items()]
+    given = "; ".join(filter(None, [_levels(spec.get("where", {}), target), ", ".join(less)]))
     given = f" ({given})" if given else ""
     if spec["test"] in TRENDS:
         return f"{text}: {spec['test']} along {_plain(target, spec['along'])}{given}"

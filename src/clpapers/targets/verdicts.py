@@ -81,7 +81,7 @@ class ClaimVerdict(NamedTuple):
 
 
 def sample(frame: pd.DataFrame, side: Side) -> pd.Series:
-    """The values of one side by seed.
+    """The values of one side by seed, less those of `side.less`.
 
     A run that diverged, whose metrics are ∞, is worse than any other: −∞ if larger is better.
 
@@ -103,7 +103,10 @@ def sample(frame: pd.DataFrame, side: Side) -> pd.Series:
         raise Obstacle("not measured")
     if catalogue.metrics()[side.metric].better != "smaller":
         rows = rows.assign(value=rows["value"].replace(np.inf, -np.inf))
-    values = rows.groupby("seed")["value"].agg("std" if side.take == "sd" else side.take).dropna()
+    values = rows.groupby("seed")["value"].agg("std" if side.take == "sd" else side.take)
+    if side.less:
+        values = values - sample(frame, side.less)
+    values = values.dropna()
     if values.empty:
         raise Obstacle("undefined")
     return values
@@ -147,7 +150,7 @@ def _trend(part: Part, frames: Mapping[str, pd.DataFrame], along: str) -> Estima
         (side,) = part.sides
         frame = frames[side.target]
         times = sorted(frame.loc[frame["metric"] == side.metric, along].dropna().unique())
-        sides = [dataclasses.replace(side, levels={**side.levels, along: time}) for time in times]
+        sides = [side.at(along, time) for time in times]
     else:
         sides = part.sides
     if len(sides) < 2:
