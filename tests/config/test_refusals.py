@@ -50,7 +50,8 @@ REFUSED = [
     (PAPER, "  precision: float32\n", "", f"{CELL}: 'precision' is missing"),
     # orders
     (PAPER, "name: stf, mu_sigma: 0.05", "name: stff", "defaults.order.name: 'stff' is not one of stf, split, "
-     "split_two, split_ordered, split_range, split_overlapping, dominant, random, offline, permuted_pixels, instances"),
+     "split_two, split_ordered, split_range, split_overlapping, dominant, dominant_ordered, random, offline, "
+     "permuted_pixels, instances"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances", f"{CELL}: order instances needs a value for 'burst'"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: 0", "defaults.order.burst: 0 must be at least 1"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: null", f"{CELL}: order instances: mnist has none "
