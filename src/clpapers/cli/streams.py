@@ -14,7 +14,7 @@ def stream(task: Task) -> None:
 
     from clpapers.datasets.arrays import instances, labels
     from clpapers.streams import orders
-    from clpapers.streams.stream import canonical_images, save
+    from clpapers.streams.stream import save
 
     name, order, seed = task.job.subject
     with task.recording(dataset=name, order=order, seed=seed):
@@ -22,12 +22,11 @@ def stream(task: Task) -> None:
             (file,) = task.job.inputs
             y, recorded = labels(file, "train"), instances(file)
             pixels = math.prod(task.plan.datasets[name]["shape"])
-            images = canonical_images(name, provenance.read_record(file)["data"])
         else:  # a toy, whose name has the size of each class
             y = np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
-            pixels, recorded, images = 0, None, f"items of {name}, class by class"
+            pixels, recorded = 0, None
         try:
-            save(orders.make(order, y, seed, pixels, recorded), task.out, images)
+            save(orders.make(order, y, seed, pixels, recorded), task.out)
         except ValueError as error:
             raise Refusal(f"{task.out}: {error}") from None
 

@@ -1,6 +1,5 @@
 """A stream, the order in which a learner meets a data set's items, and its file format."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -18,15 +17,13 @@ DTYPES = {
     "transforms": "int64",
     "seed": "int64",
 }
-IMAGES = "images"  # the file's text on what indices point into
 
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """One seed's order of a data set's training items. A stream file holds the same arrays, and `images`.
+    """One seed's order of a data set's training items. A stream file holds the same arrays.
 
-    indices: int64 [n], position in the stream → index in the training split in canonical order (`datasets.arrays`),
-        which is not the order that torchvision or the official files have. A chunk between boundaries may visit its
+    indices: int64 [n], position in the stream → index in the training split. A chunk between boundaries may visit its
         items again, but none of them before it has visited all; two chunks are of the same items, or share none.
     timestamps: float64 [n] in [0, 1], ascending; position/n where the order draws none.
     class_parameters: float64 [c, 4], a class's mu, sigma, alpha and beta; NaN where an order has none.
@@ -66,32 +63,14 @@ def batches(boundaries: np.ndarray, n: int, batch: int | str, epochs: int = 1) -
     )
 
 
-def canonical_images(name: str, data: Mapping[str, Mapping]) -> str:
-    """What the indices of a data set's streams point into, as their files say it.
-
-    data: the key `data` of the data set's record: the images, or, of features, those that they were made of.
-    """
-    (sha256,) = (facts["sha256"]["train"] for facts in data.values() if "train" in facts["sha256"])  # weights have none
-    return (
-        f"training images of {name} in canonical order: by label, then by the SHA-256 of an image's pixels; "
-        f"not torchvision's order; SHA-256 of their content {sha256}"
-    )
-
-
-def save(stream: Stream, path: Path | str, images: str) -> None:
-    """Write `stream` to the .npz file `path`, atomically; equal streams make equal bytes.
-
-    images: what its indices point into, such as `canonical_images`.
-    """
+def save(stream: Stream, path: Path | str) -> None:
+    """Write `stream` to the .npz file `path`, atomically; equal streams make equal bytes."""
     with write_atomically(path) as temporary:
-        np.savez(temporary, **vars(stream) | {"seed": np.int64(stream.seed), IMAGES: np.array(images, np.str_)})
+        np.savez(temporary, **vars(stream) | {"seed": np.int64(stream.seed)})
 
 
-def load(path: Path | str, items: int | None = None, images: str | None = None) -> Stream:
-    """Read a stream file.
-
-    items, images: where given, the size of the training split that its indices must lie in, and what it must say that
-        they point into.
+def load(path: Path | str, items: int | None = None) -> Stream:
+    """Read a stream file; `items`, where given, is the size of the training split that its indices must lie in.
 
     Raises ValueError, naming the file and its fault, for anything that is not a stream, and OSError where the file
     cannot be read.
@@ -103,12 +82,7 @@ def load(path: Path | str, items: int | None = None, images: str | None = None) 
         raise
     except Exception as error:  # zipfile and numpy raise many kinds for bytes that are no archive of arrays
         raise ValueError(f"{path}: not a stream file ({error}); delete it and build it again") from error
-    told = arrays.pop(IMAGES, None)
     fault = _fault(arrays, items)
-    if told is None or told.dtype.kind != "U" or told.ndim:
-        fault = fault or f"does not say of which {IMAGES} it is"
-    elif images not in (None, str(told)):
-        fault = fault or f"{IMAGES}: its indices point into the {told}; here are the {images}"
     if fault:
         raise ValueError(f"{path}: {fault}; delete it and build it again")
     seed = int(arrays.pop("seed"))
