@@ -392,7 +392,7 @@ def test_a_task_without_exemplars_is_answered_by_a_guess_and_then_by_its_means()
 
 
 def test_cross_entropy_of_batch_and_exemplars_by_hand():
-    """Logits 0 of 6 classes but ln 5 for the first: of class 0 ln 2, of another ln 10; 7 items of the batch, 3 drawn."""
+    """Logits 0 of 6 classes but ln 5 for the first: of class 0 ln 2, of another ln 10; a batch of 7, 3 drawn."""
     way = on_its_way(net=LINEAR, learner=ICARL | {"loss": REHEARSED}, batch=7, learning_rate=0.0)
     weight, bias = way.learner.parameters
     with torch.no_grad():
@@ -418,13 +418,11 @@ def test_each_exemplar_is_drawn_equally_often():
     objective, counts = way.learner.objective, np.zeros(5)
     way.learner.exemplars = {0: torch.arange(5)}
     objective.task_change(0)
-    seen, images = [], way.setting.images
+    (x, y), seen, images = way.batch(0), [], way.setting.images
     way.setting.images = lambda items: (seen.append(items), images(items))[1]
     for _ in range(2000):
         with torch.no_grad():
-            objective(
-                0, *(part[:, :1] for part in (images(torch.zeros(1, 1, dtype=torch.long)), torch.zeros(1, 1).long()))
-            )
+            objective(0, x, y)
     for items in seen:
         assert len(items[0].unique()) == 3
         counts[items[0]] += 1
