@@ -52,9 +52,7 @@ class VCLCoreset(VCL):
 
     passing = (*Variational.passing, "copies", "heads")
 
-    def __init__(
-        self, setting: Setting, *, coreset: int, coreset_epochs: int, selection: str, prior: str, **options
-    ):
+    def __init__(self, setting: Setting, *, coreset: int, coreset_epochs: int, selection: str, prior: str, **options):
         super().__init__(setting, **options)
         self.coreset, self.coreset_epochs, self.previous = coreset, coreset_epochs, prior == "previous"
         self.centred = selection == "k_center"

@@ -84,9 +84,7 @@ class VGR(Variational):
 
     passing = (*Variational.passing, "notes")
 
-    def __init__(
-        self, setting: Setting, *, batch_per_task: bool, generated: int, fit_mean: str, gan: dict, **options
-    ):
+    def __init__(self, setting: Setting, *, batch_per_task: bool, generated: int, fit_mean: str, gan: dict, **options):
         super().__init__(setting, **options)
         if setting.images.transforms is not None and gan["name"] != "gan_mlp":
             raise ScenarioError(
