@@ -172,7 +172,7 @@ def test_unseen_tasks_are_told_from_seen_ones_by_hand():
 
 
 def test_the_last_model_can_be_left_out():
-    """Of the 9 pairs of the first two models' 0.1, 0.2, 0.3 and 0.5, 0.4, 0.2, the unseen is larger in 7, once equal."""
+    """Of the 9 pairs of seen 0.1, 0.2, 0.3 and unseen 0.5, 0.4, 0.2, the unseen is larger in 7, and once equal."""
     tasks = RUN["tasks"] | {"mutual_information": INFORMATION.tolist()}
     assert measured("seen_unseen_auc_early", RUN | {"tasks": tasks})["value"].item() == pytest.approx(7.5 / 9)
 

@@ -45,14 +45,15 @@ DECLARATION = {
 class GeppNet(Learner):
     """GeppNet. Gepperth & Karaoguz 2016: a self-organising map whose activity a linear readout classifies.
 
-    A re-implementation from descriptions, since no public code is known (docs/decisions/streaming.md). For each item x, with a unit's prototype w_j,
-    d_j = ‖x - w_j‖ and b the best-matching unit:
+    A re-implementation from descriptions, since no public code is known (docs/decisions/streaming.md). For each item x
+    of the stream, and then for some that it has stored, with a unit's prototype w_j, d_j = ‖x - w_j‖ and b the
+    best-matching unit:
 
         κ ← mean of d_b over all items learnt so far;  z_j = exp(-d_j² / 2κ²);  z_j ← z_b (z_j / z_b)^p
         o = V z;  V ← V + ε_P (t - o) zᵀ
         if o's arg-max is wrong, or its two largest are less than θ apart:  w_j ← w_j + ε exp(-g_j² / 2σ²) (x - w_j)
 
-    and then the same for some stored items, t being one at the item's class and g_j the distance on the grid from the best-matching unit. It needs no net, and
+    t being one at the item's class and g_j the distance on the grid from the best-matching unit. It needs no net, and
     does not predict stream items.
 
     Parameters
