@@ -129,6 +129,7 @@ def test_a_curve_that_was_not_followed_far_enough_is_refused():
         ("average_accuracy", (40 + 90) / 2, 50),
         ("single_head_accuracy", (10 + 80) / 2, 12.5),
         ("seen_unseen_auc", 1, None),
+        ("seen_unseen_auc_early", 1, None),
         ("forgetting", 0.5, None),
         ("worst_forgetting", 0.5, None),
         ("zero_shot", 5, 50),
@@ -170,6 +171,12 @@ def test_unseen_tasks_are_told_from_seen_ones_by_hand():
     assert measured("seen_unseen_auc", RUN | {"tasks": tasks})["value"].item() == pytest.approx(14.5 / 18)
 
 
+def test_the_last_model_can_be_left_out():
+    """Of the 9 pairs of seen 0.1, 0.2, 0.3 and unseen 0.5, 0.4, 0.2, the unseen is larger in 7, and once equal."""
+    tasks = RUN["tasks"] | {"mutual_information": INFORMATION.tolist()}
+    assert measured("seen_unseen_auc_early", RUN | {"tasks": tasks})["value"].item() == pytest.approx(7.5 / 9)
+
+
 @given(arrays(float, st.integers(2, 6).map(lambda n: (n, n)), elements=st.integers(0, 9)))
 def test_the_area_under_the_curve_is_the_rank_statistic(information):
     seen = np.tril(np.ones(information.shape, bool))
@@ -185,7 +192,7 @@ def test_a_grid_has_a_row_for_each_model_and_task():
     assert list(zip(rows["time"], rows["task"])) == [(1, 1), (1, 2), (2, 1), (2, 2)]
 
 
-@pytest.mark.parametrize("metric", ["seen_unseen_auc", "mutual_information_by_task"])
+@pytest.mark.parametrize("metric", ["seen_unseen_auc", "seen_unseen_auc_early", "mutual_information_by_task"])
 def test_what_a_learner_cannot_tell_or_told_no_number_for_is_no_number(metric):
     silent = {key: value for key, value in RUN["tasks"].items() if key != "mutual_information"}
     assert measured(metric, RUN | {"tasks": silent})["value"].isna().all()

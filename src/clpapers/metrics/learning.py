@@ -28,6 +28,7 @@ METRICS = {
     "zero_shot": {"unit": "%", "better": "larger", "competing": "task"},
     "single_head_accuracy": {"unit": "%", "better": "larger", "competing": "all"},
     "seen_unseen_auc": {"bounds": (0, 1), "better": "larger"},
+    "seen_unseen_auc_early": {"bounds": (0, 1), "better": "larger"},
     "memory_accuracy": {"unit": "%", "better": "larger", "competing": "task"},
     "memory_worst_forgetting": {"bounds": (-1, 1), "better": "smaller", "competing": "task"},
     "information_retention": {"unit": "%", "better": "larger", "competing": "all", "over": "time"},
@@ -137,6 +138,8 @@ LIFELONG: dict[str, Callable[[dict], float]] = {
     "zero_shot": lambda run: 100 * _shots(run)[:, 0].mean(),
     "single_head_accuracy": lambda run: _single_head_accuracies(run)[-1],
     "seen_unseen_auc": lambda run: lifelong.roc(lifelong.mutual_information(run["tasks"]))[1][:-1].mean(),
+    # of all models but the last, which has seen every task
+    "seen_unseen_auc_early": lambda run: lifelong.roc(lifelong.mutual_information(run["tasks"])[:-1])[1][:-1].mean(),
     "memory_accuracy": _of_memory(lambda a: 100 * a[-1].mean()),
     "memory_worst_forgetting": _of_memory(lambda a: lifelong.forgetting(a).max()),
 }
