@@ -43,6 +43,23 @@ def test_round_trip(tmp_path, order):
     assert read.seed == 3
 
 
+def test_a_stream_of_other_items_is_refused(tmp_path, split):
+    path, data = tmp_path / "seed2.npz", ("mnist", stream.ITEM_ORDER, "12ae91d263381e92")
+    stream.save(replace(split, data=data), path)
+    assert stream.load(path, 200, "12ae91d263381e92").data == stream.load(path).data == data
+    with pytest.raises(ValueError, match=r"seed2.npz: .* mnist with checksum 12ae91d26338…, .* fa9de5.*; delete"):
+        stream.load(path, 200, "fa9de56e23dfde29")
+
+
+def test_what_indices_point_into_is_told_by_the_record_of_the_job():
+    images = {"data": {"mnist": {"sha256": {"train": "12ae", "test": "1f65"}}}, "inputs": []}
+    assert stream.data_of(images, "mnist") == ("mnist", stream.ITEM_ORDER, "12ae")
+    inputs = [{"path": "results/paper/datasets/cifar100_resnet50.npz", "sha256": "77aa"}]
+    features = {"data": {"cifar100": {"sha256": {"train": "3eca"}}}, "inputs": inputs}
+    assert stream.data_of(features, "cifar100_resnet50") == ("cifar100_resnet50", "as in its file", "77aa")
+    assert stream.data_of({"data": {}, "inputs": []}, "toy-3-2")[2] == ""
+
+
 @pytest.mark.parametrize("sigma", [0.0, 0.5])
 def test_infinite_and_zero_parameters_survive(tmp_path, split, sigma):
     parameters = orders.stf.distributions(np.full(10, sigma), np.random.default_rng(0))
@@ -92,6 +109,8 @@ def changed(array, position, value):
         (lambda s: {"transforms": np.tile([0, 1, 1], (4, 1))}, r"transforms: shape \(4, 3\), not a permutation"),
         (lambda s: {"transforms": np.arange(6)}, r"transforms: shape \(6,\)"),
         (lambda s: {"seed": -1}, "seed"),
+        (lambda s: {"data": ("mnist", "by label")}, r"data: shape \(2,\) instead of \[3\]"),
+        (lambda s: {"data": (0, 1, 2)}, "data: int64 instead of str"),
     ],
 )
 def test_what_is_no_stream_is_refused(tmp_path, split, tamper, complaint):
@@ -128,7 +147,7 @@ def test_other_archives_and_arrays_are_refused(tmp_path, split):
 def test_stream_files_without_transforms_are_refused(tmp_path, split):
     arrays = {name: getattr(split, name) for name in ("indices", "timestamps", "class_parameters", "boundaries")}
     np.savez(tmp_path / "seed2.npz", **arrays, seed=np.int64(2))
-    with pytest.raises(ValueError, match=r"seed2.npz: holds .* boundaries, transforms, seed; delete it"):
+    with pytest.raises(ValueError, match=r"seed2.npz: holds .* boundaries, transforms, seed, data; delete it"):
         stream.load(tmp_path / "seed2.npz")
 
 

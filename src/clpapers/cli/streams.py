@@ -10,14 +10,16 @@ from clpapers.cli.task import Refusal, Task
 
 def stream(task: Task) -> None:
     """results/<scale>/streams/<dataset>/<order>/seed<k>.npz, from data set, order and seed."""
+    import dataclasses
+
     import numpy as np
 
     from clpapers.datasets.arrays import instances, labels
     from clpapers.streams import orders
-    from clpapers.streams.stream import save
+    from clpapers.streams.stream import data_of, save
 
     name, order, seed = task.job.subject
-    with task.recording(dataset=name, order=order, seed=seed):
+    with task.recording(dataset=name, order=order, seed=seed) as record:
         if task.job.inputs:
             (file,) = task.job.inputs
             y, recorded = labels(file, "train"), instances(file)
@@ -26,7 +28,8 @@ def stream(task: Task) -> None:
             y = np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
             pixels, recorded = 0, None
         try:
-            save(orders.make(order, y, seed, pixels, recorded), task.out)
+            made = orders.make(order, y, seed, pixels, recorded)
+            save(dataclasses.replace(made, data=data_of(record, name)), task.out)
         except ValueError as error:
             raise Refusal(f"{task.out}: {error}") from None
 
