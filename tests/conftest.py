@@ -11,6 +11,7 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "datasets/test_weights.py",
     "report/test_audit.py",
     "report/test_lineage.py",
+    "report/test_results.py",
     "report/test_site.py",
     "runs/evaluation/test_tasks.py",
     "runs/test_checkpoint.py",
