@@ -13,6 +13,7 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "report/test_lineage.py",
     "report/test_results.py",
     "report/test_site.py",
+    "report/test_tour.py",
     "runs/evaluation/test_tasks.py",
     "runs/test_checkpoint.py",
     "runs/test_cn_dpm.py",

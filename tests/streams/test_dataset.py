@@ -1,8 +1,10 @@
 """Data sets in the order of a stream file: torchvision's own order mapped, batches, an Avalanche benchmark."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +17,7 @@ from clpapers import streams
 from clpapers.datasets._torchvision import module
 from clpapers.datasets.arrays import Split, canonical, checksum
 from clpapers.streams import orders
-from clpapers.streams.stream import ITEM_ORDER, batches, save
+from clpapers.streams.stream import DTYPES, ITEM_ORDER, batches, save
 
 SPLIT = {"name": "split", "tasks": 3}
 N = 120
@@ -179,6 +181,28 @@ def test_streams_of_features_are_refused(tmp_path, official):
     save(replace(made, data=("cifar100_resnet50", "as in its file", "0" * 64)), file)
     with pytest.raises(ValueError, match="indices point into cifar100_resnet50 as in its file; use them with"):
         streams.StreamDataset(Own(official), file)
+
+
+def test_the_reader_of_the_documents_reads_the_same(tmp_path, official):
+    """The ten lines of plain NumPy in docs/streams.md."""
+    page = (Path(__file__).parents[2] / "docs/streams.md").read_text(encoding="utf-8")
+    (text,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.S) if "def read(" in block)
+    assert len(text.split("def read(")[1].splitlines()) <= 10
+    names: dict = {}
+    exec(text, names)
+    file, made, placed = written(tmp_path, official)
+    indices, chunk, times = names["read"](file, official.x, official.y)
+    np.testing.assert_array_equal(official.x[indices], placed.x[made.indices])
+    np.testing.assert_array_equal(indices, streams.StreamDataset(Own(official), file).indices)
+    np.testing.assert_array_equal(chunk, made.chunk)
+    np.testing.assert_array_equal(times, made.timestamps)
+    with pytest.raises(AssertionError, match="of another data set"):
+        names["read"](file, official.x[1:], official.y[1:])
+
+
+def test_the_documents_name_every_array_of_a_file():
+    page = (Path(__file__).parents[2] / "docs/streams.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(\w+)` \| \w", page, re.M)) == set(DTYPES)
 
 
 def test_torchvisions_own_class(tmp_path, official):
