@@ -1,6 +1,7 @@
 """The console: what `--help` lists, names of targets, where it is run, and streams written to a folder of one's own."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -95,6 +96,27 @@ def test_names_that_are_none_are_refused(project, arguments, line, capsys):
     code, out, err = said_by(capsys, *arguments)
     assert (code, out, len(err)) == (2, "", 1)
     assert err[0].startswith(line)
+
+
+def test_a_training_refuses_a_stream_of_other_items(project, capsys):
+    """The data set was made anew, of other images, after the stream."""
+    Path("config").unlink()
+    shutil.copytree(ROOT / "config", "config")
+    streams = [f"results/smoke/streams/cifar10/stf-0.057735-n60/seed{seed}.npz" for seed in (0, 1)]
+    data, scale = "results/smoke/datasets/cifar10.npz", Path("config/scales/smoke.yaml")
+    assert main(["dataset", "--out", data]) == 0
+    for file in streams:
+        assert main(["stream", "--out", file]) == 0
+    text, old = scale.read_text(), "cifar10: {train_per_class: 12,"
+    assert old in text
+    scale.write_text(text.replace(old, "cifar10: {train_per_class: 13,"))
+    assert main(["dataset", "--out", data]) == 0
+    capsys.readouterr()
+    cell = "results/smoke/runs/cifar10/stf-0.057735-n60/er-3a53be494d/seeds0-1.json"
+    code, _, err = said_by(capsys, "train", "--out", cell)
+    assert (code, len(err)) == (2, 1)
+    assert err[0].startswith(f"clpapers: {streams[0]}: its indices point into cifar10 with checksum ffe3bb009931…, ")
+    assert err[0].endswith("delete it and build it again")
 
 
 # --- streams ---------------------------------------------------------------------------------------------------

@@ -36,25 +36,29 @@ def completed(arguments: list[str]) -> list[str]:
     return [*whole, "--quiet", "rules"] if short else whole
 
 
-def resolved(arguments: list[str]) -> tuple[list[str], Plan, list[Target]]:
+def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]]:
     """The arguments, each name of a paper or target replaced by its files; the plan; the targets that are asked for.
 
     The scale and, of `all`, the papers are those of config.yaml or of `--config`. Files and rules other than `all` ask
-    for no target. Raises `ConfigError` for names and settings that are wrong.
+    for no target. Without names, and where nothing is asked that needs one, there is no plan. Raises `ConfigError` for
+    names and settings that are wrong.
     """
     import yaml
 
     from clpapers.config.plan import Plan
     from clpapers.config.settings import all_papers, check_settings
 
+    papers = "|".join(all_papers())
+    names = [a for a in arguments if re.fullmatch(rf"({papers})(/\w+)?", a) and not Path(a).is_file()]
+    if not names and not DRY & set(arguments):
+        return arguments, None, []
     given = [re.fullmatch(r"(scale|papers)=(.+)", argument) for argument in arguments]
     settings = check_settings({match[1]: yaml.safe_load(match[2]) for match in given if match})
-    names = "|".join(all_papers())
     plan = Plan(settings["scale"], all_papers())
     found: list[str] = []
     wanted: list[Target] = []
     for argument in arguments:
-        if not re.fullmatch(rf"({names})(/\w+)?", argument) or Path(argument).is_file():
+        if argument not in names:
             found.append(argument)
             continue
         targets = [each for each in plan.chosen([argument]) if "/" in argument or not each.spec.get("extra")]

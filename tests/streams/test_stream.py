@@ -1,12 +1,15 @@
 """Stream files: written and read back, and refused once damaged."""
 
+import hashlib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clpapers.provenance import ProvenanceError, recording
 from clpapers.streams import orders, stream
 
 LABELS = np.repeat(np.arange(10), 20)
@@ -51,13 +54,19 @@ def test_a_stream_of_other_items_is_refused(tmp_path, split):
         stream.load(path, 200, "fa9de56e23dfde29")
 
 
-def test_what_indices_point_into_is_told_by_the_record_of_the_job():
-    images = {"data": {"mnist": {"sha256": {"train": "12ae", "test": "1f65"}}}, "inputs": []}
-    assert stream.data_of(images, "mnist") == ("mnist", stream.ITEM_ORDER, "12ae")
-    inputs = [{"path": "results/paper/datasets/cifar100_resnet50.npz", "sha256": "77aa"}]
-    features = {"data": {"cifar100": {"sha256": {"train": "3eca"}}}, "inputs": inputs}
-    assert stream.data_of(features, "cifar100_resnet50") == ("cifar100_resnet50", "as in its file", "77aa")
-    assert stream.data_of({"data": {}, "inputs": []}, "toy-3-2")[2] == ""
+def test_what_indices_point_into_is_told_by_the_record_of_the_data_set(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    facts = {"source": "npm", "proof": "sum", "standin": False, "partial": False, "owner": "a", "licence": "b"}
+    for name, of in (("mnist", "mnist"), ("cifar100_resnet50", "cifar100")):
+        with recording("datasets", [Path(f"{name}.npz")], [], "c0de") as record:
+            Path(f"{name}.npz").write_text(name)
+            record["data"] = {of: facts | {"sha256": {"train": "12ae", "test": "1f65"}}}
+    assert stream.data_of("mnist", Path("mnist.npz")) == ("mnist", stream.ITEM_ORDER, "12ae")
+    own = hashlib.sha256(b"cifar100_resnet50").hexdigest()
+    assert stream.data_of("cifar100_resnet50", Path("cifar100_resnet50.npz"))[1:] == ("as in its file", own)
+    assert stream.data_of("toy-3-2", None)[2] == ""
+    with pytest.raises(ProvenanceError, match="no record"):
+        stream.data_of("mnist", Path("other.npz"))
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.5])

@@ -73,7 +73,7 @@ def stream(options: argparse.Namespace) -> None:
     from clpapers.cli.streams import write
     from clpapers.datasets.build import DatasetError, build
     from clpapers.streams.orders import slug
-    from clpapers.streams.stream import data_of
+    from clpapers.streams.stream import ITEM_ORDER, data_of
 
     facts, settings = Facts(options.scale), _settings(options)
     one_of("--paper", options.paper, all_papers())
@@ -87,10 +87,10 @@ def stream(options: argparse.Namespace) -> None:
     place.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=options.out, prefix=".") as temporary:
         if spec is None:  # a toy
-            file, record = None, {"data": {}, "inputs": []}
+            file, data = None, data_of(name, None)
         elif file.is_file():
-            read = {"path": str(file), "sha256": provenance.sha256(file)}
-            record = {"data": provenance.believed(read)["data"], "inputs": [read]}
+            provenance.believed({"path": str(file), "sha256": provenance.sha256(file)})
+            data = data_of(name, file)
         elif "features" in spec:
             raise Refusal(f"{file}: features are made by the pipeline; snakemake {file} --cores")
         else:
@@ -101,8 +101,8 @@ def stream(options: argparse.Namespace) -> None:
                 told = build(name, permitted(allowed, spec), **where, **substitutes(allowed, name), out=file)
             except DatasetError as error:
                 raise Refusal(str(error)) from None
-            record = {"data": {name: told}, "inputs": []}
-        data, pixels = data_of(record, name), math.prod(spec["shape"]) if spec else 0
+            data = name, ITEM_ORDER, told["sha256"]["train"]
+        pixels = math.prod(spec["shape"]) if spec else 0
         for seed in seeds:
             write(order, seed, file, pixels, data, place / f"seed{seed}.npz")
     print(f"{place}: {len(seeds)} streams, {data[0]} {data[1]}, checksum {data[2] or 'none, a toy'}")

@@ -33,8 +33,11 @@ def train(task: Task) -> None:
         known = arrays.attributes(cell.dataset)
         start = arrays.by_name(cell.weights) if cell.weights else None
         data = loop.Data(train_split.x, train_split.y, test_split.x, test_split.y, classes, known, start)
-        *_, checksum = data_of(record, spec["dataset"])
-        loaded = {seed: load(cell.stream(seed), len(data.train_y), checksum) for seed in seeds}
+        *_, checksum = data_of(spec["dataset"], cell.dataset)
+        try:
+            loaded = {seed: load(cell.stream(seed), len(data.train_y), checksum) for seed in seeds}
+        except ValueError as error:
+            raise Refusal(str(error)) from None
         for file in chosen:
             found = json.loads(file.read_text(encoding="utf-8"))
             if found.get("search") != spec["selection"]:

@@ -14,9 +14,9 @@ def stream(task: Task) -> None:
     from clpapers.streams.stream import data_of
 
     name, order, seed = task.job.subject
-    with task.recording(dataset=name, order=order, seed=seed) as record:
+    with task.recording(dataset=name, order=order, seed=seed):
         file, shape = (*task.job.inputs, None)[0], task.plan.datasets.get(name, {}).get("shape", [0])
-        write(order, seed, file, math.prod(shape), data_of(record, name), task.out)
+        write(order, seed, file, math.prod(shape), data_of(name, file), task.out)
 
 
 def write(order: dict, seed: int, file: Path | None, pixels: int, data: tuple[str, str, str], out: Path) -> None:

@@ -1,13 +1,12 @@
 """A stream, the order in which a learner meets a data set's items, and its file format."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from clpapers.provenance import write_atomically
+from clpapers.provenance import read_record, write_atomically
 
 COLUMNS = ("mu", "sigma", "alpha", "beta")  # of class_parameters
 DTYPES = {
@@ -19,7 +18,7 @@ DTYPES = {
     "seed": "int64",
     "data": "str",
 }
-ITEM_ORDER = "by label, then by SHA-256 of the pixels"  # `datasets.arrays.canonical`
+ITEM_ORDER, IN_FILE = "by label, then by SHA-256 of the pixels", "as in its file"  # `datasets.arrays.canonical`
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +69,20 @@ def batches(boundaries: np.ndarray, n: int, batch: int | str, epochs: int = 1) -
     )
 
 
-def data_of(record: Mapping, name: str) -> tuple[str, str, str]:
-    """What a stream's indices point into, of a job's record so far: of the data set `name`, or of a toy.
+def data_of(name: str, file: Path | None) -> tuple[str, str, str]:
+    """What the indices of a stream point into: of the data set `name` in a `file` with a record; None: of a toy.
 
     The checksum is that of the content of the training split (`datasets.arrays.checksum`), or of features, which a
     machine makes and nobody publishes, the SHA-256 of their file; a toy has no content.
+
+    Raises `ProvenanceError` where there is no record.
     """
+    if file is None:
+        return name, IN_FILE, ""
+    record = read_record(file)
     if name in record["data"]:
         return name, ITEM_ORDER, record["data"][name]["sha256"]["train"]
-    files = {item["path"].rpartition("/")[2]: item["sha256"] for item in record["inputs"]}
-    return name, "as in its file", files.get(f"{name}.npz", "")
+    return name, IN_FILE, next(each["sha256"] for each in record["outputs"] if Path(each["path"]).name == file.name)
 
 
 def save(stream: Stream, path: Path | str) -> None:
