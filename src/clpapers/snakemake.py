@@ -96,7 +96,8 @@ def prepare() -> None:
 
 def main() -> None:
     """Run Snakemake."""
-    arguments, wanted = sys.argv[1:], []
+    arguments, plan = sys.argv[1:], None
+    wanted: list[Target] = []
     if Path("Snakefile").is_file() and not {"--help", "-h", "--version", "-v"} & set(arguments):
         from clpapers.config.refusals import ConfigError
 
@@ -110,7 +111,7 @@ def main() -> None:
     try:
         run(completed(arguments))
     except SystemExit as end:
-        if wanted and not end.code and DRY & set(arguments):
+        if plan and wanted and not end.code and DRY & set(arguments):
             from clpapers.report.costs import due
 
             print(due(plan, wanted))

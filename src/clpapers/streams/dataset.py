@@ -104,10 +104,11 @@ def own_order(split: Split, wanted: str) -> np.ndarray:
     instance, frame = (np.zeros(n, np.int64) if each is None else each for each in split[2:])
     for images in (x, x.swapaxes(1, 2)):
         placed = canonical(Split(images, split.y, instance, frame * n + np.arange(n)))  # carries each item's own index
-        recorded = () if split.instance is None else (placed.instance, placed.frame // n)
+        frames = np.asarray(placed.frame)
+        recorded = () if split.instance is None else (placed.instance, frames // n)
         found = checksum(Split(placed.x, placed.y, *recorded))
         if found == wanted:
-            return placed.frame % n
+            return frames % n
     raise ValueError(
         f"these {n:,} images are others, or their labels are (checksum {found[:12]}…, not {wanted[:12]}…); give the "
         "data set that the stream was made of, or make the stream anew"

@@ -110,13 +110,13 @@ def load(path: Path | str, items: int | None = None, checksum: str | None = None
     fault = _fault(arrays, items)
     if fault:
         raise ValueError(f"{path}: {fault}; delete it and build it again")
-    seed, data = int(arrays.pop("seed")), tuple(map(str, arrays.pop("data")))
-    if checksum not in (None, data[2]):
+    seed, (name, order, made_of) = int(arrays.pop("seed")), map(str, arrays.pop("data"))
+    if checksum is not None and checksum != made_of:
         raise ValueError(
-            f"{path}: its indices point into {data[0]} with checksum {data[2][:12]}…, and this is {checksum[:12]}…; "
+            f"{path}: its indices point into {name} with checksum {made_of[:12]}…, and this is {checksum[:12]}…; "
             "delete it and build it again"
         )
-    return Stream(**arrays, seed=seed, data=data)
+    return Stream(**arrays, seed=seed, data=(name, order, made_of))
 
 
 def _fault(arrays, items):
