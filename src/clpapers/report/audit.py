@@ -24,7 +24,6 @@ from tqdm import tqdm
 
 from clpapers import jobs, provenance
 from clpapers.config import choice
-from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
@@ -70,7 +69,7 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
     The findings, in the order of the files' paths, and the number of files that were hashed. Raises `ConfigError` for
     a name that is none.
     """
-    targets, check = _named(plan, names), _Check(plan)
+    targets, check = plan.chosen(names), _Check(plan)
     expected = jobs.behind(plan, targets, check.plan_of)
     if not names:
         index = record_path(RESULTS / plan.scale / "runs" / "index.csv")
@@ -151,14 +150,6 @@ def fitting(scale: str) -> Plan:
     if plans[0].settings["seeds_per_job"] == "auto":
         plans.append(Plan(scale, all_papers(), cuda=True))
     return max(plans, key=lambda plan: sum(f.is_file() for cell in plan.cells.values() for f in plan.results(cell)))
-
-
-def _named(plan: Plan, names: Iterable[str]) -> list[Target]:
-    """The targets that names are of; all where there are none."""
-    for name in names:
-        if name not in plan.titles and name not in plan.targets:
-            raise ConfigError(f"{name}: no paper or target; there are: {', '.join([*plan.titles, *plan.targets])}")
-    return [t for name, t in plan.targets.items() if not names or {name, t.paper} & set(names)]
 
 
 class _Check:
