@@ -16,6 +16,7 @@ from clpapers.randomness import generator
 from clpapers.runs.images import Images
 from clpapers.runs.losses import cross_entropy, masked
 from clpapers.runs.memories import Memory
+from clpapers.runs.nets.folding import folded
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import OPTIMIZERS, SGD
 
@@ -124,12 +125,14 @@ class Learner:
 
     @contextlib.contextmanager
     def evaluation(self) -> Iterator[None]:
-        """Inside, the nets are in evaluation mode and `scores` answers."""
-        if self.net is not None:
-            self.net.eval()
-        yield
-        if self.net is not None:
-            self.net.train()
+        """Inside, the nets are in evaluation mode, with batch norm folded, and `scores` answers."""
+        if self.net is None:
+            yield
+            return
+        self.net.eval()
+        with folded(self.net):
+            yield
+        self.net.train()
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
         """Scores [S, B, K], largest for the predicted class, of images x with the oracle's tasks [S, B]."""
