@@ -6,7 +6,7 @@ Everything has the seed as its first axis: images x [S, B, C, H, W], labels y [S
 import contextlib
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,7 @@ class Setting:
         task_classes: bool [S, tasks, K], the classes that each task may hold.
     masks: bool [S, T, K], the classes that compete at each training step; None where all do.
     evaluation: the cell's, with the measurements that a learner takes itself.
+    gans: seed → task's classes → generators that runs share (`shared_gans.load`); None where a learner trains its own.
     """
 
     images: Images
@@ -50,6 +51,7 @@ class Setting:
     task_classes: torch.Tensor
     masks: torch.Tensor | None
     evaluation: dict
+    gans: Mapping[int, Mapping[tuple[int, ...], Mapping[str, np.ndarray]]] | None = None
 
     def init(self, purpose: str = "init") -> list[int]:
         """A seed for `torch.manual_seed` for each stream, drawn for a purpose."""
