@@ -12,8 +12,8 @@ from clpapers.cli.task import Refusal, Task
 def train(task: Task) -> None:
     """results/<scale>/runs/<dataset>/<order>/<learner>-<hash>/seed<k>.json or seeds<a>-<b>.json
 
-    From the cell, the seeds, the file of the selection that some of the cell's values are read from, if any are, and the
-    GANs that its learner shares with other runs, if it has any. Their training counts as the run's.
+    From the cell, the seeds, the file of the selection that some of the cell's values are read from, if any are, and
+    the GANs that its learner shares with other runs, if it has any. Their training counts as the run's.
     """
     import torch
 

@@ -20,11 +20,13 @@ class Gans:
 
     spec: all that decides them but the seed: data set, order, scaling, precision, and the option `gan` without epochs.
     epochs: after which they are kept: all that any cell asks for. seeds: that any cell asks for.
+    cell: one of the cells.
     last: whether those of the last task are trained, which no run draws from: where a target shows the time it takes.
     """
 
     scale: str
     spec: dict
+    cell: Cell
     epochs: set[int] = dataclasses.field(default_factory=set)
     seeds: set[int] = dataclasses.field(default_factory=set)
     last: bool = False
@@ -34,6 +36,13 @@ class Gans:
         """The `spec` of the GANs of a cell's description."""
         gan = {key: value for key, value in spec["learner"]["gan"].items() if key != "epochs"}
         return {key: spec[key] for key in ("dataset", "order", "scaling", "precision")} | {"gan": gan}
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks have GANs of their own; where tasks differ in pixel permutations, all have the same."""
+        order = self.spec["order"]
+        once = order["name"] != "permuted_pixels" and order.get("cycles", 1) == 1
+        return order["tasks"] - (once and not self.last)
 
     @property
     def decisive(self) -> list:
@@ -64,7 +73,7 @@ def shared(plan: Plan) -> dict[str, Gans]:
     for cell in plan.cells.values():
         if "gan" in cell.spec["learner"]:
             spec = Gans.key(cell.spec)
-            each = found.setdefault(digest(spec), Gans(plan.scale, spec))
+            each = found.setdefault(digest(spec), Gans(plan.scale, spec, cell))
             each.epochs.add(cell.spec["learner"]["gan"]["epochs"])
             each.seeds.update(seed for block in plan.blocks(cell) for seed in block)
             each.last |= cell.hash in timed

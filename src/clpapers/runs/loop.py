@@ -32,8 +32,8 @@ SMALL_BATCH = 32  # above it a CPU is busy with one seed's arithmetic, and a sta
 class Data:
     """A data set: images [N, H, W, C], uint8 or float32, and int64 labels [N] of both splits; the number of classes.
 
-    Some nets also need attributes, float32 [classes, A], of each class, or pretrained weights, by name. Of some learners
-    the GANs are trained beforehand (`Setting.gans`).
+    Some nets also need attributes, float32 [classes, A], of each class, or pretrained weights, by name; some learners
+    draw from GANs that are trained beforehand (`Setting.gans`).
     """
 
     train_x: np.ndarray
