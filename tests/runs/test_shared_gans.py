@@ -9,6 +9,7 @@ from courses import MLP, cell, images, scenarios, setting
 from tiny import split
 
 from clpapers.runs import learners, shared_gans
+from clpapers.runs.checkpoint import Checkpoint
 from clpapers.runs.gans import GANs
 from clpapers.runs.images import Images
 from clpapers.streams import orders
@@ -137,3 +138,29 @@ def test_what_holds_none_is_refused_by_name(content, tmp_path):
         file.write_bytes(content)
     with pytest.raises(ValueError, match=r"seed0\.npz: holds no GANs .*delete it and build it again"):
         shared_gans.load(file, 4)
+
+
+def test_killed_they_go_on_to_the_same_bits(tmp_path, monkeypatch):
+    """After the first of three tasks was saved."""
+    spec, streams = course(SPLIT)
+    wanted = {key: spec[key] for key in ("order", "scaling", "precision")} | {"gan": GAN}
+    given = (wanted, (1, 2), True, (DATA.train_x, DATA.train_y, DATA.classes), streams[0], torch.device("cpu"))
+    train, begun = GANs.train, []
+
+    def killed(self, *arguments):
+        begun.append(self.members)
+        if len(begun) == 2:
+            raise KeyboardInterrupt
+        train(self, *arguments)
+
+    monkeypatch.setattr(GANs, "train", killed)
+    with pytest.raises(KeyboardInterrupt):
+        shared_gans.train(*given, Checkpoint(tmp_path / "seed0.npz", {}, interval=0))
+    after = Checkpoint(tmp_path / "seed0.npz", {}, interval=0)
+    arrays, seconds = shared_gans.train(*given, after)
+    assert after.resumed == [{"seeds": [0], "step": 1}]
+    assert len(begun) == 4
+    whole = made(SPLIT, epochs=(1, 2))[0]
+    assert arrays.keys() == whole.keys()
+    assert all(np.array_equal(arrays[name], whole[name]) for name in whole)
+    assert 0 < seconds[1] < seconds[2]
