@@ -150,6 +150,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub = command("doctor", "say what stands in the way of a build, and the remedy")
     sub.add_argument("--scale", default=None)
-    sub = command("bench", "measure this machine: learners, stacking, overheads, streams, dry runs")
+    sub = command(
+        "bench", "measure this machine: learners, what changes were worth, stacking, overheads, streams, dry runs"
+    )
     sub.add_argument("--quick", action="store_true", help="fewer repetitions")
     return parser

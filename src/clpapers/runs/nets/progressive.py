@@ -15,7 +15,6 @@ import torch
 from torch import nn
 
 from clpapers.runs import nets
-from clpapers.runs.nets.folding import folded
 from clpapers.runs.nets.stacked import channelwise, seedwise
 
 ASKS = ("attributes", "pretrained")
@@ -163,8 +162,7 @@ class Tower(nn.Module):
         """
         x, before = channelwise(x), self._nothing()
         for c, column in enumerate(list(self.columns)[: self.top]):
-            with folded(column):
-                column.join(column.climb(x, before), before, c, self.top)
+            column.join(column.climb(x, before), before, c, self.top)
         return before
 
     def answers(self, x: torch.Tensor, wanted: Sequence[int]) -> torch.Tensor:
