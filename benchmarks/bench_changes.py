@@ -176,9 +176,10 @@ def _hours(plan: Plan, table: costs.Table, sharing: bool) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
-    rounds = 1 if parser.parse_args().quick else 5
+    quick = parser.parse_args().quick
+    rounds = 3 if quick else 5
     torch.set_num_threads(1)
-    names = [*NETS][: 1 if rounds == 1 else 2]
+    names = [*NETS][: 1 if quick else 2]
     rows = [*(prog_nn(name, rounds) for name in names), *(tests(name, rounds) for name in names), planning(rounds)]
     print("Changes, CPU seconds: as it was, as it is, medians; ratio = before / after, median of turns")
     print(tabulate(rows, ["", "before s", "after s", "ratio"], floatfmt=("", ".3f", ".3f", ".2f")))
