@@ -25,6 +25,7 @@ rule all:
 
 include: "rules/datasets.smk"
 include: "rules/streams.smk"
+include: "rules/gans.smk"
 include: "rules/runs.smk"
 include: "rules/metrics.smk"
 include: "rules/targets.smk"

@@ -93,10 +93,9 @@ def test_the_cheapest_answers_come_first_and_papers_take_turns():
     assert [question.name for question in step.decides] == ["one", "two"]
 
 
-def test_features_count_once():
+def test_what_runs_share_counts_once():
     asked = [Question("p", cell, NUMBER, 1, (Need(cell, 1, (0,)),)) for cell in "ab"]
-    of = {"a": "features", "b": "features"}
-    steps = list(sequence(asked, {}, {"a": 1.0, "b": 1.0}, of, {"features": 50.0}))
+    steps = list(sequence(asked, {}, {"a": 1.0, "b": 1.0}, lambda run: {"features": 50.0}))
     assert [step.seconds for step in steps] == [51.0, 1.0]
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from clpapers import jobs
+from clpapers.config import gans
 from clpapers.config.choice import Choice
 from clpapers.config.model import Cell, Selection, Target
 from clpapers.config.paths import RESULTS, block_name, block_seeds, dataset_path
@@ -160,8 +161,7 @@ def sequence(
     asked: list[Question],
     have: Mapping[str, Collection[int]],
     seconds: Mapping[str, float | None],
-    of: Mapping[str, str] | None = None,
-    beforehand: Mapping[str, float] | None = None,
+    before: Callable[[Run], Mapping[str, float]] = lambda _: {},
 ) -> Iterator[Step]:
     """All that may be trained, in the order in which budgets take it.
 
@@ -169,11 +169,11 @@ def sequence(
     half of all before it, unless no cheaper one is left, so that a budget is used nearly whole.
 
     have: the seeds that are there, by cell. seconds: of a seed's training, by cell; None of one whose data cannot be
-    had, so that no question that waits for it is ever decided. of: each cell's data set.
-    beforehand: seconds that the first run on a data set takes besides, where its features are yet to be made.
+    had, so that no question that waits for it is ever decided. before: what a run needs that is yet to be made, and the
+    seconds which the first run that needs it takes besides: features, GANs.
     """
     there: dict[str, set[int]] = {cell: set(seeds) for cell, seeds in have.items()}
-    of, due = of or {}, dict(beforehand or {})
+    made: set[str] = set()
     waiting: dict[int, tuple[Run, ...]] = {}
     users: dict[str, list[int]] = defaultdict(list)  # by cell, the questions that wait for it
     groups: dict[tuple[Run, ...], dict[str, float]] = {}  # what runs are worth together, by paper
@@ -187,8 +187,8 @@ def sequence(
             del groups[waiting[i]]
 
     def price(runs: tuple[Run, ...]) -> float:
-        first = {of.get(cell, "") for cell, _ in runs}
-        return sum(seconds[cell] or 0.0 for cell, _ in runs) + sum(due.get(dataset, 0.0) for dataset in first)
+        due = {name: took for run in runs for name, took in before(run).items() if name not in made}
+        return sum(seconds[cell] or 0.0 for cell, _ in runs) + sum(due.values())
 
     for i, question in enumerate(asked):
         if (missing := question.missing(there)) and all(seconds.get(cell) is not None for cell, _ in missing):
@@ -209,7 +209,8 @@ def sequence(
         touched = [i for i in dict.fromkeys(i for cell, _ in runs for i in users[cell]) if i in waiting]
         yield Step(paper, runs, prices[runs], tuple(asked[i] for i in touched if set(waiting[i]) <= set(runs)))
         total, spent[paper] = total + prices[runs], spent[paper] + prices[runs]
-        made = [due.pop(of.get(cell, ""), 0.0) for cell, _ in runs]
+        new = {name for run in runs for name in before(run)} - made
+        made |= new
         for cell, seed in runs:
             there.setdefault(cell, set()).add(seed)
         for i in touched:
@@ -219,7 +220,7 @@ def sequence(
                 count(i, 1)
             else:
                 del waiting[i]
-        prices = {runs: price(runs) if any(made) or runs not in prices else prices[runs] for runs in groups}
+        prices = {runs: price(runs) if new or runs not in prices else prices[runs] for runs in groups}
 
 
 def within(steps: Iterable[Step], hours: float) -> list[Step]:
@@ -316,7 +317,7 @@ def choose(
     """
     table = table or costs.known(plan.scale)
     measured = costs.predict(plan, table)
-    seconds = {key: each or table.guess(plan, plan.cells[key]) for key, each in measured.items()}
+    seconds = {key: measured[key] or table.guess(plan, cell) for key, cell in plan.cells.items()}
     have = {cell: {seed for seeds in files.values() for seed in seeds} for cell, files in there.items()}
     possible = {key: None if _lacking(plan, cell, absent) else seconds[key] for key, cell in plan.cells.items()}
     asked = questions(plan, papers, claims)
@@ -329,8 +330,7 @@ def choose(
         for cell in (cell for key, cell in plan.cells.items() if not _lacking(plan, cell, absent)):
             have.setdefault(cell.hash, set()).update(plan.wanted(cell))
     elif hours > 0:
-        of = {key: cell.spec["dataset"] for key, cell in plan.cells.items()}
-        steps = within(sequence(asked, have, possible, of, _features(plan)), hours)
+        steps = within(sequence(asked, have, possible, _Before(plan, measured)), hours)
         for cell, seed in (run for step in steps for run in step.runs):
             have.setdefault(cell, set()).add(seed)
     runs = {key: dict(files) for key, files in there.items()}
@@ -357,10 +357,25 @@ def _lacking(plan: Plan, cell: Cell, absent: Mapping[str, str]) -> str | None:
     return next((name for name in plan.data_of(cell) if name in absent), None)
 
 
-def _features(plan: Plan) -> dict[str, float]:
-    """Seconds that the features take which are not made yet, by data set."""
-    return {
-        name: (facts["train"] + facts["test"]) * SECONDS_A_FEATURE * (facts["features"]["size"] / 224) ** 2
-        for name, facts in plan.datasets.items()
-        if "features" in facts and not dataset_path(plan.scale, name).is_file()
-    }
+class _Before:
+    """What a run needs that is yet to be made, with seconds: its data set's features, its seed's GANs."""
+
+    def __init__(self, plan: Plan, measured: Mapping[str, float | None]):
+        self.plan, self.measured = plan, measured
+        self.features = {
+            name: (facts["train"] + facts["test"]) * SECONDS_A_FEATURE * (facts["features"]["size"] / 224) ** 2
+            for name, facts in plan.datasets.items()
+            if "features" in facts and not dataset_path(plan.scale, name).is_file()
+        }
+        self.gans = {key: gans.of_cell(plan, cell) for key, cell in plan.cells.items()}
+        self.there: dict[Path, bool] = {}
+
+    def __call__(self, run: Run) -> dict[str, float]:
+        key, seed = run
+        dataset = self.plan.cells[key].spec["dataset"]
+        found = {dataset: self.features[dataset]} if dataset in self.features else {}
+        if shared := self.gans[key]:
+            file = shared.file(seed)
+            if not self.there.setdefault(file, file.is_file()):
+                found[str(file)] = self.measured[str(shared.folder)] or 0.0
+        return found

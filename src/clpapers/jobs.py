@@ -12,6 +12,7 @@ from pathlib import Path
 
 from clpapers import claims as claim_grammar
 from clpapers import pages
+from clpapers.config import gans
 from clpapers.config.facts import TOY
 from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS, block_seeds, dataset_path, stream_path
@@ -152,6 +153,17 @@ def _stream(plan: Plan, path: Path, _: object) -> Job:
     return Job("stream", "streams", files, (dataset, order, seed), lambda: read, lambda: [dataset, order, name])
 
 
+def _gans(plan: Plan, path: Path, _: object) -> Job:
+    there = {str(each.folder): each for each in gans.shared(plan).values()}
+    made = there.get(str(path.parent))
+    if made is None:
+        raise _unknown(path, "GANs", str(path.parent), there)
+    (seed,) = block_seeds(_name(path))
+    read = [dataset_path(plan.scale, made.dataset), made.stream(seed)]
+    used = (f"runs.nets.{made.spec['gan']['name']}",)
+    return Job("gans", "gans", [made.file(seed)], (made, seed), lambda: read, lambda: made.decisive, used)
+
+
 def _run(plan: Plan, path: Path, _: object) -> Job:
     name = _name(path)
     if len(path.parts) == 4:
@@ -170,16 +182,22 @@ def _run(plan: Plan, path: Path, _: object) -> Job:
     if cell is None:
         index = _path(plan, "runs", "index.csv")
         raise ConfigError(f"{path}: no cell {path.parent.name!r} in what config/ asks for; {index} lists them")
-    seeds, chosen = block_seeds(name), []
+    seeds, chosen, shared = block_seeds(name), [], gans.of_cell(plan, cell)
     if "selection" in cell.spec:
         chosen = [plan.selections[cell.spec["selection"]["name"]].file]
 
     def read() -> list[Path]:
-        return [cell.dataset, *map(cell.stream, seeds), *chosen, *([cell.weights] if cell.weights else [])]
+        return [
+            cell.dataset,
+            *map(cell.stream, seeds),
+            *chosen,
+            *([cell.weights] if cell.weights else []),
+            *(map(shared.file, seeds) if shared else ()),
+        ]
 
     used = f"runs.learners.{cell.spec['learner']['name']}", f"runs.nets.{cell.spec['net']['name']}"
     files = [cell.folder / f"{name}.json"]
-    return Job("train", "runs", files, (cell, seeds, chosen), read, lambda: [cell.spec, name], used)
+    return Job("train", "runs", files, (cell, seeds, chosen, shared), read, lambda: [cell.spec, name], used)
 
 
 def _selection(plan: Plan, path: Path, _: object) -> Job:
@@ -303,6 +321,7 @@ MAKERS = {
     "datasets": _dataset,
     "weights": _weights,
     "streams": _stream,
+    "gans": _gans,
     "runs": _run,
     "selection": _selection,
     "metrics": _metrics,

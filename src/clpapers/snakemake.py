@@ -106,13 +106,16 @@ def main() -> None:
             arguments, plan, wanted = resolved(arguments)
         except ConfigError as error:
             sys.exit(f"clpapers: {error}")
+        sys.argv[1:] = arguments  # for the Snakefile, which asks what is to be built (clpapers.build)
     from snakemake.cli import main as run
+
+    from clpapers.build import budgeted
 
     try:
         run(completed(arguments))
     except SystemExit as end:
-        if plan and wanted and not end.code and DRY & set(arguments):
-            from clpapers.report.costs import due
+        if plan and wanted and not end.code and DRY & set(arguments) and not budgeted(plan, None):
+            from clpapers.report.costs import due  # a budget has told its hours
 
             print(due(plan, wanted))
         raise

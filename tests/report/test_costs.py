@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import itertools
 import json
 import math
 import subprocess
@@ -9,6 +10,7 @@ import sys
 
 import pytest
 
+from clpapers.config import gans
 from clpapers.config.paths import dataset_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
@@ -191,7 +193,7 @@ def test_committed_costs_cover_all_cells():
     """Nothing of the papers' own settings is without a prediction, but VCL with coresets on the smallest net."""
     plan = Plan("paper", all_papers())
     found = costs.predict(plan, Table(costs.read(), here=0.01))
-    assert found.keys() == plan.cells.keys()
+    assert found.keys() == plan.cells.keys() | {str(each.folder) for each in gans.shared(plan).values()}
     missing = [plan.cells[key].spec for key, seconds in found.items() if seconds is None]
     assert all((spec["learner"]["name"], spec["net"]["hidden"]) == ("vcl_coreset", [100, 100]) for spec in missing)
     assert len(missing) <= 2
@@ -293,6 +295,26 @@ def test_shared_runs_count_once(plan):
     number, unit = costs.table(plan, known).splitlines()[-1].split("|")[5].split()
     whole = float(number) * {"s": 1, "min": 60, "h": 3600}[unit]
     assert 0.95 * max(each) <= whole < 0.95 * sum(each)  # of two digits
+
+
+def test_shared_gans_are_priced_by_hand_and_count_once():
+    """A step takes 0.5 s and 2 s more for each epoch of GANs; five tasks, 50 epochs: 500 s a seed, and no run pays."""
+    plan = Plan("paper", ["desiderata"])
+    table = of_every_kind(plan)
+    for row in itertools.chain(*table.rows.values()):
+        if "gan" in row.kind.options:
+            table.rows[row.kind.learner, row.kind.net, row.kind.shape] = [
+                dataclasses.replace(row, repeated="epochs 0 0; gan.epochs 2 0")
+            ]
+    seconds = costs.predict(plan, table)
+    shared = next(each for each in gans.shared(plan).values() if each.epochs == {10, 30, 50})
+    assert (shared.tasks, seconds[str(shared.folder)]) == (5, 500)
+    users = [cell for cell in plan.cells.values() if gans.of_cell(plan, cell) is shared]
+    alone = of_every_kind(plan)  # where no epoch costs more
+    assert [seconds[cell.hash] for cell in users] == [alone.seconds(plan, cell) for cell in users]
+    jobs = costs.jobs(plan, plan.targets["desiderata/figure9"], seconds)
+    assert [jobs[shared.file(seed)] for seed in range(10)] == [500 + costs.JOBS["train"]] * 10
+    assert len([path for path in jobs if "gans" in path.parts]) == 10
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def same(before, after):
 
 def unfolded(weight, count):
     """The weights and biases of so many earlier columns' maps, as they stand side by side."""
-    return [(w[:, :-1].clone(), w[:, -1].flatten().clone()) for w in weight.detach().chunk(count, dim=1)]
+    return [(w[:, :-1].clone(), w[:, -1].clone()) for w in weight.detach().chunk(count, dim=1)]
 
 
 def linear(weight, bias):
@@ -81,7 +81,7 @@ class PlainColumn(nn.Module):
                 self.laterals.append(nn.ModuleList(linear(*each) for each in extra))
             else:
                 self.layers.append(linear(*level.own.parameters()))
-                maps = unfolded(level.laterals.weight, earlier) if earlier else []
+                maps = unfolded(level.laterals.map.weight, earlier) if earlier else []
                 self.laterals.append(nn.ModuleList(linear(*each) for each in maps))
 
     def forward(self, x, others):
@@ -131,7 +131,7 @@ def test_training_equals_the_explicit_sums_of_maps(order, ahead, monkeypatch):
                     total = sum(getattr(each, name) for each in expected)
                     torch.testing.assert_close(getattr(level.own[1].map, name) * math.sqrt(c + 1), total)
             else:
-                found = [tuple(level.own.parameters())] + (unfolded(level.laterals.weight, c) if c else [])
+                found = [tuple(level.own.parameters())] + (unfolded(level.laterals.map.weight, c) if c else [])
                 for mine, other in zip(found, expected, strict=True):
                     torch.testing.assert_close(mine, tuple(other.parameters()))
         x = way.batch(0)[0]
@@ -153,11 +153,11 @@ def test_resnet_columns_equal_explicit_sums_of_convolutions(net):
             if i == 0 and c:
                 weight, bias = level.laterals.map.parameters()
                 h = h + math.sqrt(c) * F.conv2d(x[..., ::first, ::first], weight.view(-1, 1, 1, 1), bias.flatten())
-            for (weight, bias), other in zip(unfolded(level.laterals.weight.squeeze(0), c) if i and c else [], seen):
+            for (weight, bias), other in zip(unfolded(level.laterals.map.weight, c) if i and c else [], seen):
                 if stride is None:
                     h = h + F.linear(other[i], weight, bias)
                 else:
-                    h = h + F.conv2d(other[i][..., ::stride, ::stride], weight, bias)
+                    h = h + F.conv2d(other[i][..., ::stride, ::stride], weight[..., None, None], bias)
             inputs.append(h if stride is None else h.relu())
             if i == 0 and first == 2:
                 inputs[-1] = F.max_pool2d(inputs[-1], 3, 2, padding=1)
@@ -198,7 +198,7 @@ def test_columns_begin_as_the_cells_net_with_truncated_normal_laterals():
         for level, layer in zip(list(column.levels)[1:], layers[1:], strict=True):
             torch.testing.assert_close(level.own.weight, layer.weight)
             torch.testing.assert_close(level.own.bias, layer.bias)
-            maps = unfolded(level.laterals.weight, c) if c else []
+            maps = unfolded(level.laterals.map.weight, c) if c else []
             for weight, bias in maps:
                 assert weight.abs().max() <= 0.2
                 assert weight.std().item() == pytest.approx(0.088, rel=0.1)

@@ -103,6 +103,7 @@ MAKING = (  # commands that make a file below results/<scale>/
     ("features", "datasets/D.npz", "make features of a data set's images"),
     ("entropy", "streams/entropy/P-T.npz", "simulate stf's appendix E"),
     ("net", "runs/nets/P/D.json", "describe the net a data set is learnt with"),
+    ("gans", "gans/D/ORDER/GAN-HASH/seedK.npz", "train the GANs that runs share"),
     ("train", "runs/D/ORDER/LEARNER-HASH/seedsA-B.json", "train one cell's seeds"),
     ("selection", "selection/P/D-LEARNER.json", "choose hyper-parameters from a grid"),
     ("index", "runs/index.csv", "list the cells, their factors and the targets they serve"),
@@ -139,10 +140,10 @@ def _parser() -> argparse.ArgumentParser:
     for name, folder in (("dataset", "<dataset>"), ("weights", "weights")):
         made[name].add_argument("--data-folder", type=Path, default="data", help=f"your copies, <folder>/{folder}/…")
         made[name].add_argument("--downloads", type=Path, default="downloads", help="where fetched files are kept")
-    for name in ("features", "train", "selection", "index", "metrics", "report"):
+    for name in ("features", "gans", "train", "selection", "index", "metrics", "report"):
         said = "1: on a GPU, 0: on the CPU; where it was trained, if this trains nothing"
         made[name].add_argument("--gpus", type=int, choices=(0, 1), default=0, help=said)
-    for name in ("features", "train"):
+    for name in ("features", "gans", "train"):
         made[name].add_argument("--gpu-mem-mb", type=int, default=0, metavar="MB", help="of its memory; 0: all of it")
     for name in ("scorecard", "report"):
         said = "on which papers; a report, on those of config.yaml by default"
@@ -217,7 +218,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--scale", default="paper")
     sub = command("doctor", "say what stands in the way of a build, and the remedy")
     sub.add_argument("--scale", default=None)
-    sub = command("bench", "measure this machine: learners, stacking, overheads, streams, dry runs")
+    sub = command(
+        "bench", "measure this machine: learners, what changes were worth, stacking, overheads, streams, dry runs"
+    )
     sub.add_argument("--quick", action="store_true", help="fewer repetitions")
     return parser
 

@@ -12,17 +12,18 @@ from clpapers.cli.task import Refusal, Task
 def train(task: Task) -> None:
     """results/<scale>/runs/<dataset>/<order>/<learner>-<hash>/seed<k>.json or seeds<a>-<b>.json
 
-    From the cell, the seeds and the file of the selection that some of the cell's values are read from, if any are.
+    From the cell, the seeds, the file of the selection that some of the cell's values are read from, if any are, and
+    the GANs that its learner shares with other runs, if it has any. Their training counts as the run's.
     """
     import torch
 
     from clpapers.datasets import arrays
-    from clpapers.runs import loop
+    from clpapers.runs import loop, shared_gans
     from clpapers.runs.checkpoint import Checkpoint
     from clpapers.runs.scenario import ScenarioError
     from clpapers.streams.stream import data_of, load
 
-    cell, seeds, chosen = task.job.subject
+    cell, seeds, chosen, shared = task.job.subject
     spec = cell.spec
     device, share = task.device()
     with task.recording(
@@ -45,7 +46,10 @@ def train(task: Task) -> None:
                     f"{file}: is of another search than config/ describes; delete it and let Snakemake make it"
                 )
             spec = record["cell"] = fill(spec, found["selected"])
-        checkpoint = Checkpoint(task.out, _identity(record))
+        if shared:
+            epochs = spec["learner"]["gan"]["epochs"]
+            data.gans = {seed: shared_gans.load(shared.file(seed), epochs) for seed in seeds}
+        checkpoint = Checkpoint(task.out, identity(record, "cell"))
         if not task.options.gpus:  # what did not fit now may: that depends on what else was running
             fitted = {s: done for s, done in checkpoint.finished.items() if done is not None or len(s) > 1}
             checkpoint.finished = fitted
@@ -62,6 +66,9 @@ def train(task: Task) -> None:
                 raise task.too_little(share)
         text = json.dumps({"cell": spec, "seeds": results}, separators=(",", ":"))
         provenance.write_text(task.out, text + "\n")
+        for seed, spent in record["training_seconds"].items() if shared else ():
+            of_gans = provenance.read_record(shared.file(int(seed)))["training_seconds"][str(epochs)]
+            record["training_seconds"][seed] = spent + of_gans
         record["peak_device_bytes"] = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
     checkpoint.remove()
 
@@ -75,14 +82,14 @@ def fill(spec: dict, chosen: dict) -> dict:
     return spec
 
 
-def _identity(record: dict) -> dict:
-    """What a run's bits depend on: two runs may share a checkpoint if they are equal in it."""
+def identity(record: dict, *decisive: str) -> dict:
+    """What a training's bits depend on, these facts among it: two may share a checkpoint if they are equal in it."""
     import numpy as np
     import torch
 
     return {
         "code": record["code"],
-        "cell": record["cell"],
+        **{key: record[key] for key in decisive},
         "seeds": record["seeds"],
         "inputs": {entry["path"]: entry["sha256"] for entry in record["inputs"]},
         "device": record["hardware"]["device"],

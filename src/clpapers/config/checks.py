@@ -107,7 +107,8 @@ def learner(file: Path, at: tuple, facts: Facts, label: str, options: dict, lear
     name = options.get("method", learners[label].get("method", label))
     one_of(f"{file}: {dotted(at)}.method", name, facts.methods)
     properties = facts.methods[name].options | {"method": {}, "cell": {}}
-    validate(options, {"type": "object", "additionalProperties": False, "properties": properties}, file, at)
+    rules = {"type": "object", "additionalProperties": False, "properties": properties}
+    validate(options, rules, file, at, known=f"learner {name}")
 
 
 def takes(method: Method, key: str) -> bool:
@@ -122,7 +123,7 @@ def takes(method: Method, key: str) -> bool:
 
 def piece(at: str, block: dict) -> None:
     """Refuse a piece of a cell that the schema does not allow."""
-    validate(block, {"$defs": schema("paper")["$defs"], "$ref": "#/$defs/cell"}, at)
+    validate(block, {"$defs": schema("paper")["$defs"], "$ref": "#/$defs/cell"}, at, known="cell")
 
 
 # --- cells -----------------------------------------------------------------------------------------------------

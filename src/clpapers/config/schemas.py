@@ -69,9 +69,21 @@ def _complaint(error: jsonschema.ValidationError) -> str:
     return f"{place}: {text} {bounds[rule]} {asked}" if rule in bounds else f"{place}: {error.message}"
 
 
-def validate(content: object, rules: dict, file: str | Path, at: tuple = ()) -> None:
-    """Raise `ConfigError` for the most telling violation of the schema `rules` in `content`, found in `file`."""
+def validate(content: object, rules: dict, file: str | Path, at: tuple = (), *, known: str | None = None) -> None:
+    """Raise `ConfigError` for the most telling violation of the schema `rules` in `content`, found in `file`.
+
+    known: a name of rules that never change. Content that passed them once is not looked at again: grids repeat the
+    same pieces many times.
+    """
+    passed = None if known is None else (known, repr(content))  # which tells 1 from 1.0 and from True
+    if passed in _PASSED:
+        return
     error = jsonschema.exceptions.best_match(_Validator(rules).iter_errors(content))
     if error is not None:
         error.path.extendleft(reversed(at))
         raise ConfigError(f"{file}: {_complaint(error)}")
+    if passed:
+        _PASSED.add(passed)
+
+
+_PASSED: set[tuple[str, str]] = set()

@@ -21,8 +21,10 @@ from pathlib import Path
 import numpy as np
 
 from clpapers import catalogue
+from clpapers.config import gans
 from clpapers.config.facts import TOY
 from clpapers.config.files import CONFIG
+from clpapers.config.gans import Gans
 from clpapers.config.model import Cell, Target
 from clpapers.config.paths import RESULTS, dataset_path, stream_path
 from clpapers.config.plan import Plan
@@ -250,9 +252,8 @@ class Table:
     def seconds(self, plan: Plan, cell: Cell) -> float | None:
         """Seconds a seed on this machine; None of what nobody measured."""
         size = sizes(plan, cell.spec["dataset"])
-        wanted = kind(cell.spec, size.shape, len(plan.blocks(cell)[0]))
-        row = self.row(wanted)
-        return None if row is None else self._scaled(row, cell, size)
+        row = self.row(kind(cell.spec, size.shape, len(plan.blocks(cell)[0])))
+        return None if row is None else self._of_row(row, cell, size)
 
     def guess(self, plan: Plan, cell: Cell) -> float:
         """The same of a cell whose learner, net and shape nobody measured: as long as the slowest of those most alike.
@@ -264,20 +265,41 @@ class Table:
         every = [row for rows in self.rows.values() for row in rows]
         shaped = [row for row in every if row.kind.shape == wanted.shape]
         alike = [row for row in shaped if row.kind.net == wanted.net] or shaped or every
-        return max(self._scaled(dataclasses.replace(row, repeated=""), cell, size) for row in alike)
+        return max(self._of_row(dataclasses.replace(row, repeated=""), cell, size) for row in alike)
 
-    def _scaled(self, row: Row, cell: Cell, size: Sizes) -> float:
+    def _of_row(self, row: Row, cell: Cell, size: Sizes) -> float:
+        options = cell.spec["learner"]
+        if "gan" in options:  # which runs share (`gans`)
+            options = options | {"gan": options["gan"] | {"epochs": 0}}
+        return row.seconds(counts(cell.spec, size), options) * self._speed(row)
+
+    def gans(self, plan: Plan, shared: Gans) -> float | None:
+        """Seconds to train the GANs of a seed, from what an epoch of them lengthens a step by; None if not measured.
+
+        A step of the rehearsal that draws from GANs of earlier tasks trains none, and counts in the mean.
+        """
+        cell = shared.cell
+        row = self.row(kind(cell.spec, sizes(plan, shared.dataset).shape, len(plan.blocks(cell)[0])))
+        each = row and {path: float(step) for path, step, _ in map(str.split, row.repeated.split("; "))}
+        return each and shared.tasks * max(shared.epochs) * each["gan.epochs"] / row.stack * self._speed(row)
+
+    def _speed(self, row: Row) -> float:
+        """How many times as long this machine takes as that of the row."""
         self.here = self.here or calibration()
-        return row.seconds(counts(cell.spec, size), cell.spec["learner"]) * self.here / row.calibration
+        return self.here / row.calibration
 
 
 def predict(plan: Plan, table: Table | None = None) -> dict[str, float | None]:
     """Seconds a seed of each cell of a plan, by hash; None where nothing of its learner, net and shape was rehearsed.
 
-    A cell of which seeds are finished takes what these took, the start of their jobs left out.
+    And those of the GANs that runs share, which the cells' leave out, by their folder. A cell of which seeds are
+    finished takes what these took, the start of their jobs left out.
     """
     table = table or known(plan.scale)
-    return {key: _finished(plan, cell) or table.seconds(plan, cell) for key, cell in plan.cells.items()}
+    found = {key: _finished(plan.results(cell)) or table.seconds(plan, cell) for key, cell in plan.cells.items()}
+    for each in gans.shared(plan).values():
+        found[str(each.folder)] = _finished(map(each.file, sorted(each.seeds))) or table.gans(plan, each)
+    return found
 
 
 def known(scale: str) -> Table:
@@ -297,8 +319,8 @@ def known(scale: str) -> Table:
     return Table(read(RESULTS / scale / "costs.csv"), read(), here=here)
 
 
-def _finished(plan: Plan, cell: Cell) -> float | None:
-    records = [_record(path) for path in plan.results(cell) if path.exists()]
+def _finished(files: Iterable[Path]) -> float | None:
+    records = [_record(path) for path in files if path.exists()]
     trained = [record for record in records if record and record["hardware"]["device"] == "cpu"]
     seconds = sum(max(record["cpu_seconds"] - JOBS["train"], 0.0) for record in trained)
     return seconds / sum(len(record["seeds"]) for record in trained) if trained else None
@@ -335,8 +357,12 @@ def jobs(plan: Plan, target: Target, seconds: Mapping[str, float | None]) -> dic
     streams = {(dataset, stream_path(plan.scale, dataset, order, seed)) for dataset, order, seed in target.streams}
     for cell, seeds in users:
         each = seconds[cell.hash]
+        shared = gans.of_cell(plan, cell)
         for path, block in zip(plan.results(cell), plan.blocks(cell)):
             if set(block) & set(seeds):
+                for seed in block if shared else ():
+                    known = seconds[str(shared.folder)]
+                    found[shared.file(seed)] = None if known is None else JOBS["train"] + known
                 streams |= {(cell.spec["dataset"], cell.stream(seed)) for seed in block}
                 found[path] = None if each is None else JOBS["train"] + len(block) * each
     for dataset, path in streams:

@@ -269,6 +269,7 @@ COLOURS = {  # of the boxes, by stage
     "features": "#cfe3f5",
     "streams": "#d5ecd9",
     "selection": "#f3e2f0",
+    "gans": "#fdebc8",
     "runs": "#fdebc8",
     "metrics": "#f8d7cd",
     "targets": "#e0daf2",
@@ -298,7 +299,7 @@ def graph(node: dict, one_by_one: int = ONE_BY_ONE) -> tuple[dict[str, dict], se
     for path, each in files.items():
         parts = Path(path).parts
         stage = each.get("stage") or (parts[2] if parts[0] == "results" and len(parts) > 3 else "configuration")
-        of = parts[3] if stage in ("streams", "runs") and len(parts) > 4 else ""
+        of = parts[3] if stage in ("streams", "gans", "runs") and len(parts) > 4 else ""
         groups.setdefault((stage, of, each["state"]), []).append(path)
     boxes, box_of = {}, {}
     for (stage, of, state), paths in groups.items():

@@ -2,8 +2,9 @@
 
 import dataclasses
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -53,18 +54,21 @@ class GANs:
         self.recipe = RECIPES[options["name"]]
         self.generator = self._stack("generator", latent=options["latent"]).requires_grad_(False)
 
-    def train(self, items: Sequence[torch.Tensor], iterations: int) -> None:
+    def train(
+        self, items: Sequence[torch.Tensor], iterations: int, after: Callable[[int], None] = lambda iteration: None
+    ) -> None:
         """Train the generators against fresh discriminators on each member's items [n], indices of images.
 
         An iteration draws a batch of images, with replacement as in Keras-MNIST-GAN, and as many latents. The
-        discriminator takes a step, then the generator its own, with the non-saturating loss.
+        discriminator takes a step, then the generator its own, with the non-saturating loss. `after` is called with
+        the number of iterations after each.
         """
         judge, real = self._stack("discriminator"), self.recipe.real
         self.generator.train().requires_grad_(True)
         optimizers = [Adam(net.parameters(), self.options["learning_rate"], BETA1) for net in (judge, self.generator)]
         rngs = self._rngs("GAN training")
         judge.drop_by(rngs)
-        for _ in range(iterations):
+        for iteration in range(1, iterations + 1):
             x = self._real(items, rngs)
             z = self._latents(rngs, self.options["batch"])
             fake = self._generate(z)
@@ -74,8 +78,24 @@ class GANs:
                 fake = self._generate(z) if step else fake
                 optimizers[1].descend(_loss(judge(fake), 1.0))
             judge.requires_grad_(True)
+            after(iteration)
         self.generator.eval().requires_grad_(False)
         optimizers[1].zero_grad()
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The generators' tensors by name, each with the members as its first axis; of batch norm no counts."""
+        found = self._tensors().items()
+        return {name: (value if len(self.members) > 1 else value[None]).cpu().numpy().copy() for name, value in found}
+
+    def restore(self, states: Sequence[Mapping[str, np.ndarray]]) -> None:
+        """Make the generators what they were; the members of the states, in their order, are these ones."""
+        for name, value in self._tensors().items():
+            given = torch.from_numpy(np.concatenate([state[name] for state in states]))
+            value.copy_(given if len(self.members) > 1 else given[0])
+        self.generator.eval()
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        return {k: v.detach() for k, v in self.generator.state_dict().items() if v.is_floating_point()}
 
     @torch.no_grad()
     def draw(self, count: int, purpose: str) -> torch.Tensor:
@@ -116,6 +136,24 @@ class GANs:
     def _generate(self, z: torch.Tensor) -> torch.Tensor:
         """Images of latents, [G, B, C, H, W], in the generator's range."""
         return self.generator(z[..., None, None]).view(*z.shape[:2], *self.images.shape)
+
+
+def of_task(
+    options: dict,
+    images: Images,
+    seeds: Sequence[int],
+    items: torch.Tensor,
+    labels: torch.Tensor,
+    classes: torch.Tensor,
+) -> tuple[GANs, list[torch.Tensor], int]:
+    """The GANs of a task's classes, untrained, each one's items, and the iterations of an epoch.
+
+    items, labels: int64 [S, n], of the task. classes: int64 [S, c]. An epoch has as many batches as the mean class of
+    the task fills.
+    """
+    members = [(seed, str(c)) for seed, own in zip(seeds, classes.tolist()) for c in own]
+    own = [items[s, labels[s] == c] for s, mine in enumerate(classes.tolist()) for c in mine]
+    return GANs(options, images, members), own, max(items.shape[1] // (classes.shape[1] * options["batch"]), 1)
 
 
 def _loss(logits: torch.Tensor, target: float) -> torch.Tensor:

@@ -6,7 +6,7 @@ Everything has the seed as its first axis: images x [S, B, C, H, W], labels y [S
 import contextlib
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from clpapers.randomness import generator
 from clpapers.runs.images import Images
 from clpapers.runs.losses import backward, cross_entropy, masked
 from clpapers.runs.memories import Draw, Memory
+from clpapers.runs.nets.folding import folded
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import OPTIMIZERS, SGD
 
@@ -32,6 +33,7 @@ class Setting:
         task_classes: bool [S, tasks, K], the classes that each task may hold.
     masks: bool [S, T, K], the classes that compete at each training step; None where all do.
     evaluation: the cell's, with the measurements that a learner takes itself.
+    gans: seed → task's classes → generators that runs share (`shared_gans.load`); None where a learner trains its own.
     """
 
     images: Images
@@ -49,6 +51,7 @@ class Setting:
     task_classes: torch.Tensor
     masks: torch.Tensor | None
     evaluation: dict
+    gans: Mapping[int, Mapping[tuple[int, ...], Mapping[str, np.ndarray]]] | None = None
 
     def init(self, purpose: str = "init") -> list[int]:
         """A seed for `torch.manual_seed` for each stream, drawn for a purpose."""
@@ -124,12 +127,14 @@ class Learner:
 
     @contextlib.contextmanager
     def evaluation(self) -> Iterator[None]:
-        """Inside, the nets are in evaluation mode and `scores` answers."""
-        if self.net is not None:
-            self.net.eval()
-        yield
-        if self.net is not None:
-            self.net.train()
+        """Inside, the nets are in evaluation mode, with batch norm folded, and `scores` answers."""
+        if self.net is None:
+            yield
+            return
+        self.net.eval()
+        with folded(self.net):
+            yield
+        self.net.train()
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
         """Scores [S, B, K], largest for the predicted class, of images x with the oracle's tasks [S, B]."""

@@ -32,7 +32,8 @@ SMALL_BATCH = 32  # above it a CPU is busy with one seed's arithmetic, and a sta
 class Data:
     """A data set: images [N, H, W, C], uint8 or float32, and int64 labels [N] of both splits; the number of classes.
 
-    Some nets also need attributes, float32 [classes, A], of each class, or pretrained weights, by name.
+    Some nets also need attributes, float32 [classes, A], of each class, or pretrained weights, by name; some learners
+    draw from GANs that are trained beforehand (`Setting.gans`).
     """
 
     train_x: np.ndarray
@@ -42,6 +43,7 @@ class Data:
     classes: int
     attributes: np.ndarray | None = None
     pretrained: Mapping[str, np.ndarray] | None = None
+    gans: Mapping[int, Mapping[tuple[int, ...], Mapping[str, np.ndarray]]] | None = None
 
 
 def train(
@@ -79,7 +81,7 @@ def train(
 
     A seed that exceeds the memory even alone has only its number and `out_of_memory`: true.
     """
-    _prepare(device, cell["precision"])
+    prepare(device, cell["precision"])
     learner = learners.find(cell["learner"]["name"])
     batch = cell["budget"]["batch"]
     small = cell["net"]["name"] == "mlp" and batch != "task" and batch <= SMALL_BATCH
@@ -101,7 +103,7 @@ def train(
     return sorted(results, key=lambda result: list(streams).index(result["seed"]))
 
 
-def _prepare(device: torch.device, precision: str) -> None:
+def prepare(device: torch.device, precision: str) -> None:
     """Take one CPU thread, as there are as many jobs as cores, and make results reproducible."""
     torch.set_num_threads(1)
     if device.type == "cuda":
@@ -246,4 +248,5 @@ def _setting(cell: dict, data: Data, scenarios: Sequence[Scenario], images: Imag
         task_classes=stacked(c.tasks.task_classes for c in scenarios),
         masks=stacked(masks) if masks else None,
         evaluation=cell["evaluation"],
+        gans=data.gans,
     )

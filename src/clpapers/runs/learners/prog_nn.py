@@ -66,7 +66,7 @@ class ProgNN(Learner):
             slices = [self.setting.step(n) for n in range(t, min(t + self.ahead, len(self.setting.ends)))]
             images = self.setting.images(self.setting.items[:, slices[0].start : slices[-1].stop])
             sizes = [each.stop - each.start for each in slices]
-            levels = [[None] * len(sizes) if h is None else h.split(sizes) for h in self.net.before(images)]
+            levels = [[None] * len(sizes) if h is None else h.split(sizes, dim=1) for h in self.net.before(images)]
             self.known = {t + i: [level[i] for level in levels] for i in range(len(sizes))}
         return self.known[t]
 

@@ -6,7 +6,7 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.evaluation.answers import number
-from clpapers.runs.gans import GANs
+from clpapers.runs.gans import GANs, of_task
 from clpapers.runs.learner import Observed, Setting
 from clpapers.runs.scenario import ScenarioError
 from clpapers.runs.variational import Noise, Variational, kl, likelihood_loss, mutual_information, standard
@@ -160,16 +160,23 @@ class VGR(Variational):
         optimizer.zero_grad()
 
     def gans_of(self, t: int, task: Task, y: torch.Tensor) -> GANs:
-        """GANs of a task's classes: reuse an earlier task's of the same classes, or train new ones."""
+        """GANs of a task's classes: an earlier task's of the same classes, those that runs share, or new ones.
+
+        Runs share none of the last task where nobody draws from them; these stay untrained.
+        """
         for other in self.tasks:
             if torch.equal(other.classes, task.classes):
                 return other.gans
-        setting, classes = self.setting, task.classes.tolist()
-        images, items = setting.images.unpermuted(), setting.items[:, setting.step(t)] % len(setting.images.pixels)
-        members = [(seed, str(c)) for seed, own in zip(setting.seeds, classes) for c in own]
-        gans = GANs(self.gan, images, members)
-        batches = max(y.shape[1] // (task.classes.shape[1] * self.gan["batch"]), 1)
-        gans.train([items[s, y[s] == c] for s, own in enumerate(classes) for c in own], self.gan["epochs"] * batches)
+        setting, images = self.setting, self.setting.images.unpermuted()
+        items = setting.items[:, setting.step(t)] % len(images.pixels)
+        gans, own, batches = of_task(self.gan, images, setting.seeds, items, y, task.classes)
+        if setting.gans is None:
+            gans.train(own, self.gan["epochs"] * batches)
+            return gans
+        shared = [setting.gans[seed] for seed in setting.seeds]
+        keys = [tuple(mine) for mine in task.classes.tolist()]
+        if t + 1 < len(setting.ends) or all(key in each for key, each in zip(keys, shared)):
+            gans.restore([each[key] for key, each in zip(keys, shared)])
         return gans
 
     def traced(self, t: int, x: torch.Tensor) -> torch.Tensor:

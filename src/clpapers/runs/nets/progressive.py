@@ -42,17 +42,24 @@ class Repeated(nn.Module):
         return mapped if self.times == 1 else mapped * math.sqrt(self.times)
 
 
-def joint(maps: Sequence[nn.Linear | nn.Conv2d]) -> nn.Linear | nn.Conv2d:
-    """The sum of affine maps of different inputs as one linear map of the joined inputs, each followed by a 1."""
-    weights = [w for each in maps for w in (each.weight, each.bias.view(-1, *[1] * (each.weight.dim() - 1)))]
-    weight = torch.cat(weights, dim=1)
-    n_out, n_in = weight.shape[:2]
-    if isinstance(maps[0], nn.Conv2d):
-        whole = nn.Conv2d(n_in, n_out, 1, maps[0].stride, bias=False)
-    else:
-        whole = nn.Linear(n_in, n_out, bias=False)
-    whole.weight = nn.Parameter(weight.detach())
-    return whole
+class Joint(nn.Module):
+    """The sum of affine maps of different inputs as one linear map of the joined inputs, each followed by a 1.
+
+    All maps are one product of matrices. Inputs joined are [S, B, …, rows], with further inputs in further rows; the
+    sum is [B, S·n, …], with channels last in memory.
+    """
+
+    def __init__(self, maps: Sequence[nn.Linear | nn.Conv2d]):
+        super().__init__()
+        weight = torch.cat([part for each in maps for part in (each.weight.flatten(1), each.bias[:, None])], dim=1)
+        self.map = nn.Linear(*reversed(weight.shape), bias=False)
+        self.map.weight = nn.Parameter(weight.detach())
+
+    def forward(self, joined: torch.Tensor) -> torch.Tensor:
+        rows = self.map.weight.shape[-1]
+        weight = self.map.weight.view(len(joined), -1, rows).transpose(1, 2)
+        mapped = torch.bmm(joined[..., :rows].flatten(1, -2), weight)
+        return channelwise(mapped.unflatten(1, joined.shape[1:-1]).movedim(-1, 2))
 
 
 def lateral(n_in: int, n_out: int, stride: int | None = None) -> nn.Linear | nn.Conv2d:
@@ -69,12 +76,14 @@ def lateral(n_in: int, n_out: int, stride: int | None = None) -> nn.Linear | nn.
 class Level(nn.Module):
     """The activation of a column's own layers plus its laterals from other columns' inputs.
 
-    width: input channels of one seed. laterals: None in the first column, or where `own` includes them.
+    width: input channels of one seed. laterals: None in the first column, or where `own` includes them. stride: in
+    pixels of the input, of laterals that are convolutions.
     """
 
-    def __init__(self, width: int, own: nn.Module, laterals: nn.Module | None, activation: nn.Module):
+    def __init__(self, width: int, own: nn.Module, laterals: nn.Module | None, activation: nn.Module, stride: int = 1):
         super().__init__()
         self.width, self.own, self.laterals, self.activation = width, own, laterals, activation
+        self.stride = stride
 
     def forward(self, h: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
         own = self.own(h)
@@ -99,16 +108,18 @@ class Column(nn.Module):
         """Logits [B, K]."""
         return self.levels[-1](heights[-1], before[-1])
 
-    def join(self, heights: Heights, before: Heights) -> Heights:
-        """The predecessors' inputs followed by this column's, each with a channel of ones for the biases."""
-        joined = []
-        for level, h, others in zip(list(self.levels)[1:], heights, before):
-            h = h.unflatten(1, (-1, level.width))
-            parts = [h, torch.ones_like(h[:, :, :1])]
-            if others is not None:
-                parts.insert(0, others.unflatten(1, (h.shape[1], -1)))
-            joined.append(torch.cat(parts, dim=2).flatten(1, 2))
-        return joined
+    def join(self, heights: Heights, before: Heights, number: int, columns: int) -> None:
+        """Write this column's inputs, of which laterals see every stride-th pixel, into those joined of all columns.
+
+        They stand after those of the predecessors, of which there are `number`; there is room for so many columns.
+        """
+        for i, (level, h) in enumerate(zip(list(self.levels)[1:], heights)):
+            seen = h[..., :: level.stride, :: level.stride] if level.stride > 1 else h
+            seen = seen.unflatten(1, (-1, level.width)).movedim(2, -1).transpose(0, 1)
+            rows = level.width + 1  # the last one of ones, for the biases
+            if before[i] is None:
+                before[i] = seen.new_ones(*seen.shape[:-1], columns * rows)
+            before[i][..., number * rows : (number + 1) * rows - 1] = seen
 
     def count(self) -> int:
         """The number of parameters, with all maps of each sum."""
@@ -145,20 +156,24 @@ class Tower(nn.Module):
 
     @torch.no_grad()
     def before(self, x: torch.Tensor) -> Heights:
-        """The levels' inputs in the columns before the learning one, joined, of images [S, B, C, H, W]: [B, …] each."""
+        """The levels' inputs in the columns before the learning one, joined, of images [S, B, C, H, W].
+
+        Each is [S, B, …, rows], as `Joint` takes it; None where there are none.
+        """
         x, before = channelwise(x), self._nothing()
-        for c in range(self.top):
-            before = self.columns[c].join(self.columns[c].climb(x, before), before)
+        for c, column in enumerate(list(self.columns)[: self.top]):
+            column.join(column.climb(x, before), before, c, self.top)
         return before
 
     def answers(self, x: torch.Tensor, wanted: Sequence[int]) -> torch.Tensor:
         """The logits [S, B, K, wanted] of some columns, in ascending order, of images x [S, B, C, H, W]."""
         packed, before, logits = channelwise(x), self._nothing(), []
-        for c in range(wanted[-1] + 1):
-            heights = self.columns[c].climb(packed, before)
+        for c, column in enumerate(list(self.columns)[: wanted[-1] + 1]):
+            heights = column.climb(packed, before)
             if c in wanted:
-                logits.append(seedwise(self.columns[c].head(heights, before), len(x)))
-            before = self.columns[c].join(heights, before)
+                logits.append(seedwise(column.head(heights, before), len(x)))
+            if c < wanted[-1]:
+                column.join(heights, before, c, wanted[-1])
         return torch.stack(logits, dim=3)
 
     def _nothing(self) -> Heights:
@@ -187,7 +202,7 @@ def _mlp(net: nn.Sequential, earlier: int) -> list[Level]:
         else:
             own = layer
         activation = nn.Identity() if layer is layers[-1] else nn.ReLU()
-        levels.append(Level(n_in, own, joint(laterals) if laterals else None, activation))
+        levels.append(Level(n_in, own, Joint(laterals) if laterals else None, activation))
     return levels
 
 
@@ -203,7 +218,7 @@ def _resnet(net: nn.Sequential, earlier: int) -> list[Level]:
         activation, last.relu = last.relu, nn.Identity()
         if stage is stages[-1]:
             activation = nn.Sequential(activation, net.pool, net.flatten)
-        levels.append(Level(n_in, stage, joint(laterals) if laterals else None, activation))
+        levels.append(Level(n_in, stage, Joint(laterals) if laterals else None, activation, first.stride[0]))
     laterals = [lateral(net.head.in_features, net.head.out_features) for _ in range(earlier)]
-    levels.append(Level(net.head.in_features, net.head, joint(laterals) if laterals else None, nn.Identity()))
+    levels.append(Level(net.head.in_features, net.head, Joint(laterals) if laterals else None, nn.Identity()))
     return levels

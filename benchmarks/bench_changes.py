@@ -1,0 +1,191 @@
+"""What each change to the speed was worth, before and after in turns: `python benchmarks/bench_changes.py`.
+
+CPU seconds of one thread, as `bench_learners` has them, but for the plan's hours, which are predictions.
+"""
+
+import argparse
+import contextlib
+import statistics
+from collections.abc import Callable, Iterator
+from unittest import mock
+
+import torch
+import torch.nn.functional as F
+from bench_learners import clock
+from tabulate import tabulate
+
+from clpapers.config import checks, gans, schemas
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
+from clpapers.report import costs
+from clpapers.runs import nets
+from clpapers.runs.nets import progressive
+from clpapers.runs.nets.folding import folded
+from clpapers.runs.nets.stacked import stack
+
+CPU = torch.device("cpu")
+REDUCED = {"name": "resnet18_reduced", "width": 20, "head": "linear"}
+STANDARD = {"name": "resnet18", "width": 64, "pool": True, "head": "linear", "weights": "none"}
+NETS = {"reduced ResNet-18, 32 × 32": (REDUCED, 32), "ResNet-18, 224 × 224": (STANDARD, 224)}
+COLUMNS, BATCH, TESTED = 17, 10, 500
+
+
+def images(count: int, side: int) -> torch.Tensor:
+    """Noise [1, count, 3, side, side], in memory as batches come from a data set."""
+    return torch.randn(1, count, side, side, 3).movedim(-1, -3)
+
+
+def turns(before: Callable[[], object], after: Callable[[], object], rounds: int) -> tuple[float, float, float]:
+    """Median seconds of both, which take turns, and the median ratio; the first turn is for caches."""
+    taken = []
+    for _ in range(rounds + 1):
+        pair = []
+        for work in (before, after):
+            began = clock(CPU)
+            work()
+            pair.append(clock(CPU) - began)
+        taken.append(pair)
+    pairs = taken[1:]
+    return *map(statistics.median, zip(*pairs)), statistics.median(old / new for old, new in pairs)
+
+
+# --- PROG-NN -------------------------------------------------------------------------------------------------
+
+
+class Convolved(progressive.Joint):
+    """Laterals as a convolution of all inputs joined, [B, rows, …], which skips pixels itself."""
+
+    stride = 1
+
+    def forward(self, joined: torch.Tensor) -> torch.Tensor:
+        weight = self.map.weight
+        return (
+            F.linear(joined, weight)
+            if joined.dim() == 2
+            else F.conv2d(joined, weight[..., None, None], stride=self.stride)
+        )
+
+
+def join(column, heights, before, number, columns) -> None:
+    """All inputs copied again for each column."""
+    for i, h in enumerate(heights):
+        parts = [h, torch.ones_like(h[:, :1])]
+        before[i] = torch.cat(parts if before[i] is None else [before[i], *parts], dim=1)
+
+
+@contextlib.contextmanager
+def joined_anew(tower: progressive.Tower) -> Iterator[None]:
+    """Inside, a tower works as it did before its columns' inputs were joined once."""
+    joints = [(level, m) for level in tower.modules() for m in level.children() if isinstance(m, progressive.Joint)]
+    for level, joint in joints:
+        joint.__class__, joint.stride = Convolved, level.stride
+    with mock.patch.object(progressive.Column, "join", join):
+        yield
+    for _, joint in joints:
+        joint.__class__ = progressive.Joint
+
+
+def prog_nn(name: str, rounds: int) -> tuple:
+    """A step of the last column."""
+    net, side = NETS[name]
+    built = (progressive.build((3, side, side), 85, net=net, earlier=c) for c in range(COLUMNS))
+    tower, x = progressive.Tower([*built]).train(), images(BATCH, side)
+    tower.begin(COLUMNS - 1)
+
+    def step() -> torch.Tensor:
+        logits = tower(x, tower.before(x))
+        logits.sum().backward()
+        return logits.detach()
+
+    def before() -> torch.Tensor:
+        with joined_anew(tower):
+            return step()
+
+    torch.testing.assert_close(before(), step(), rtol=1e-3, atol=1e-3)
+    return f"PROG-NN, {name}: a step of column {COLUMNS}", *turns(before, step, rounds)
+
+
+# --- tests ---------------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def tests(name: str, rounds: int) -> tuple:
+    """So many items, in one batch and in batches that fit the cache, with batch norm folded."""
+    net, side = NETS[name]
+    made, count = stack(lambda: nets.build(net, (3, side, side), 85), [0]).eval(), TESTED * 32 * 32 // side**2
+    x = images(count, side)
+    size = max(10, min(500, 100 * 32 * 32 // side**2))  # as `evaluation.answers` has it
+
+    def after() -> torch.Tensor:
+        with folded(made):
+            return torch.cat([made(part) for part in x.split(size, dim=1)], dim=1)
+
+    torch.testing.assert_close(made(x), after(), rtol=1e-3, atol=1e-3)
+    return f"{name}: {count} test items", *turns(lambda: made(x), after, rounds)
+
+
+# --- the plan ------------------------------------------------------------------------------------------------
+
+
+def planning(rounds: int) -> tuple:
+    """The plan of the paper scale, each piece checked each time or once."""
+
+    def plan() -> None:
+        schemas._PASSED.clear()
+        Plan("paper", all_papers())
+
+    def before() -> None:
+        def validate(*given, known=None):
+            schemas.validate(*given)
+
+        with mock.patch.object(checks, "validate", validate):
+            plan()
+
+    return "the plan of the scale `paper`", *turns(before, plan, rounds)
+
+
+def hours() -> list[tuple]:
+    """Predicted core-hours of the paper scale, where each run trains its own GANs and where runs share them."""
+    plan, table = Plan("paper", all_papers()), costs.Table(costs.read(), here=costs.calibration())
+    shared, alone = (_hours(plan, table, sharing) for sharing in (True, False))
+    return [(what, alone[what], shared[what], alone[what] / shared[what]) for what in ("desiderata", "all papers")]
+
+
+def _hours(plan: Plan, table: costs.Table, sharing: bool) -> dict[str, float]:
+    seconds = costs.predict(plan, table)
+    whole: dict[str, dict] = {"desiderata": {}, "all papers": {}}
+    for target in plan.targets.values():
+        if not target.spec.get("extra"):
+            jobs = costs.jobs(plan, target, seconds)
+            for of in ("all papers", *(["desiderata"] if target.paper == "desiderata" else [])):
+                whole[of] |= jobs
+    found = {of: {path: spent or 0 for path, spent in jobs.items()} for of, jobs in whole.items()}
+    if not sharing:  # of each run the GANs of its own epochs, those of the last task too
+        for jobs in found.values():
+            for cell in plan.cells.values():
+                each = gans.of_cell(plan, cell)
+                for path, block in zip(plan.results(cell), plan.blocks(cell)) if each else ():
+                    if path in jobs:
+                        epochs = cell.spec["learner"]["gan"]["epochs"] / max(each.epochs)
+                        jobs[path] += len(block) * epochs * seconds[str(each.folder)]
+            for path in [path for path in jobs if "gans" in path.parts]:
+                del jobs[path]
+    return {of: sum(jobs.values()) / 3600 for of, jobs in found.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    quick = parser.parse_args().quick
+    rounds = 3 if quick else 5
+    torch.set_num_threads(1)
+    names = [*NETS][: 1 if quick else 2]
+    rows = [*(prog_nn(name, rounds) for name in names), *(tests(name, rounds) for name in names), planning(rounds)]
+    print("Changes, CPU seconds: as it was, as it is, medians; ratio = before / after, median of turns")
+    print(tabulate(rows, ["", "before s", "after s", "ratio"], floatfmt=("", ".3f", ".3f", ".2f")))
+    print("\nGANs of each run's own and shared by all, predicted core-hours of the scale `paper`")
+    print(tabulate(hours(), ["", "before h", "after h", "ratio"], floatfmt=("", ".0f", ".0f", ".2f")))
+
+
+if __name__ == "__main__":
+    main()

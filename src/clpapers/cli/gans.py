@@ -1,0 +1,35 @@
+"""The command of rules/gans.smk."""
+
+from __future__ import annotations
+
+from clpapers.cli.runs import identity
+from clpapers.cli.task import Task
+
+
+def gans(task: Task) -> None:
+    """results/<scale>/gans/<dataset>/<order>/<gan>-<hash>/seed<k>.npz, from the data set and the seed's stream."""
+    from clpapers.datasets import arrays
+    from clpapers.runs import loop, shared_gans
+    from clpapers.runs.checkpoint import Checkpoint
+    from clpapers.streams.stream import load
+
+    made, seed = task.job.subject
+    spec = made.spec
+    device, _ = task.device()
+    with task.recording(
+        gans=spec,
+        epochs=sorted(made.epochs),
+        seeds=[seed],
+        precision=spec["precision"],
+        hardware=task.hardware(device),
+    ) as record:
+        loop.prepare(device, spec["precision"])
+        split = arrays.load(task.job.inputs[0], "train")
+        stream = load(made.stream(seed), len(split.y))
+        data = (split.x, split.y, len(task.plan.datasets[made.dataset]["classes"]))
+        checkpoint = Checkpoint(task.out, identity(record, "gans", "epochs"))
+        record |= {"resumed": checkpoint.resumed, "earlier": checkpoint.earlier}
+        found, seconds = shared_gans.train(spec, record["epochs"], made.last, data, stream, device, checkpoint)
+        shared_gans.save(found, task.out)
+        record["training_seconds"] = {str(epochs): spent for epochs, spent in seconds.items()}
+    checkpoint.remove()

@@ -1,0 +1,85 @@
+"""The GANs that runs share: which files hold them, and for which cells."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from pathlib import Path
+
+from clpapers.config.model import Cell, digest
+from clpapers.config.paths import RESULTS, block_name, stream_path
+from clpapers.config.plan import Plan
+from clpapers.streams.orders import slug
+
+TIMED = {"training_seconds", "training_minutes"}  # metrics
+
+
+@dataclasses.dataclass
+class Gans:
+    """The GANs of one recipe along the streams of one order, shared by all cells that differ in other things.
+
+    spec: all that decides them but the seed: data set, order, scaling, precision, and the option `gan` without epochs.
+    epochs: after which they are kept: all that any cell asks for. seeds: that any cell asks for.
+    cell: one of the cells.
+    last: whether those of the last task are trained, which no run draws from: where a target shows the time it takes.
+    """
+
+    scale: str
+    spec: dict
+    cell: Cell
+    epochs: set[int] = dataclasses.field(default_factory=set)
+    seeds: set[int] = dataclasses.field(default_factory=set)
+    last: bool = False
+
+    @staticmethod
+    def key(spec: dict) -> dict:
+        """The `spec` of the GANs of a cell's description."""
+        gan = {key: value for key, value in spec["learner"]["gan"].items() if key != "epochs"}
+        return {key: spec[key] for key in ("dataset", "order", "scaling", "precision")} | {"gan": gan}
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks have GANs of their own; where tasks differ in pixel permutations, all have the same."""
+        order = self.spec["order"]
+        once = order["name"] != "permuted_pixels" and order.get("cycles", 1) == 1
+        return order["tasks"] - (once and not self.last)
+
+    @property
+    def decisive(self) -> list:
+        """Everything that decides the files' content."""
+        return [self.spec, sorted(self.epochs), self.last]
+
+    @functools.cached_property
+    def folder(self) -> Path:
+        place = RESULTS / self.scale / "gans" / self.spec["dataset"] / slug(self.spec["order"])
+        return place / f"{self.spec['gan']['name']}-{digest(self.spec)[:10]}"
+
+    @property
+    def dataset(self) -> str:
+        return self.spec["dataset"]
+
+    def file(self, seed: int) -> Path:
+        return self.folder / f"{block_name(range(seed, seed + 1))}.npz"
+
+    def stream(self, seed: int) -> Path:
+        return stream_path(self.scale, self.dataset, self.spec["order"], seed)
+
+
+@functools.lru_cache(maxsize=2)
+def shared(plan: Plan) -> dict[str, Gans]:
+    """All GANs of a plan, by the digest of their `spec`."""
+    found: dict[str, Gans] = {}
+    timed = {c.hash for t in plan.targets.values() if TIMED & {*t.spec.get("metrics", ())} for _, c in t.cells}
+    for cell in plan.cells.values():
+        if "gan" in cell.spec["learner"]:
+            spec = Gans.key(cell.spec)
+            each = found.setdefault(digest(spec), Gans(plan.scale, spec, cell))
+            each.epochs.add(cell.spec["learner"]["gan"]["epochs"])
+            each.seeds.update(seed for block in plan.blocks(cell) for seed in block)
+            each.last |= cell.hash in timed
+    return found
+
+
+def of_cell(plan: Plan, cell: Cell) -> Gans | None:
+    """The GANs that a cell's learner draws from; None for a learner without."""
+    return shared(plan)[digest(Gans.key(cell.spec))] if "gan" in cell.spec["learner"] else None

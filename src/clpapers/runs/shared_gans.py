@@ -1,0 +1,118 @@
+"""GANs that several runs draw from: trained along one seed's stream, task by task, and kept in a file.
+
+The file holds, for each task and each number of epochs asked for, every class's generator: an array a tensor, named
+`task/epochs/tensor`, with the classes as its first axis, and `task/classes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from clpapers.provenance import write_atomically
+from clpapers.runs.checkpoint import Checkpoint
+from clpapers.runs.clock import Clock
+from clpapers.runs.gans import GANs, of_task
+from clpapers.runs.images import Images
+from clpapers.streams.chunks import output_labels
+from clpapers.streams.stream import Stream, batches
+
+Generators = dict[str, np.ndarray]  # of a task's classes: tensor → array [classes, …]
+
+
+def train(
+    spec: dict,
+    epochs: Collection[int],
+    last: bool,
+    data: tuple[np.ndarray, np.ndarray, int],
+    stream: Stream,
+    device: torch.device,
+    checkpoint: Checkpoint | None = None,
+) -> tuple[dict[str, np.ndarray], dict[int, float]]:
+    """Train the GANs of all tasks of a stream, each task's when its first visit ends, as a run of its own would.
+
+    Parameters
+    ----------
+    spec, epochs, last: as of `config.gans.Gans`.
+    data: training images uint8 [N, H, W, C], their classes int64 [N], and the number of classes.
+    stream: the seed's stream.
+    checkpoint: state to resume from, and where to save it between two tasks.
+
+    Returns the arrays of the file, and the seconds that training took by the number of epochs.
+    """
+    train_x, train_y, classes = data
+    checkpoint = Checkpoint() if checkpoint is None else checkpoint
+    dtype = torch.float64 if spec["precision"] == "float64" else torch.float32
+    images = Images(train_x, spec["scaling"], device, dtype)
+    order, seed = spec["order"], stream.seed
+    labels = torch.from_numpy(output_labels(order, train_y[stream.indices], stream.chunk, classes, seed)).to(device)
+    items = torch.from_numpy(stream.indices).to(device)
+    ends = batches(stream.boundaries, len(labels), "task", order.get("epochs", 1)).tolist()
+    state = checkpoint.resume((seed,), {}) or {"step": 0, "kept": [], "seconds": dict.fromkeys(epochs, 0.0)}
+    for t in range(state["step"], len(ends)):
+        now = slice(ends[t - 1] if t else 0, ends[t])
+        own = labels[None, now].unique()[None]
+        met = any(np.array_equal(each["classes"], own[0].cpu()) for each in state["kept"])
+        if not met and (last or t + 1 < len(ends)):
+            clock = Clock(device)
+            task = of_task(spec["gan"], images, [seed], items[None, now], labels[None, now], own)
+            state["kept"].append({"classes": own[0].cpu().numpy()} | _trained(*task, epochs, clock, state["seconds"]))
+        state["step"] = t + 1
+        if checkpoint.due():
+            checkpoint.save((seed,), t + 1, state, {})
+    arrays = {f"{n}/{name}": array for n, task in enumerate(state["kept"]) for name, array in task.items()}
+    return arrays, state["seconds"]
+
+
+def _trained(
+    gans: GANs,
+    items: list[torch.Tensor],
+    iterations: int,
+    epochs: Collection[int],
+    clock: Clock,
+    seconds: dict[int, float],
+) -> Generators:
+    """Train a task's GANs; the generators after each of some epochs, of so many iterations. Adds to the `seconds`."""
+    found = {}
+
+    def keep(iteration: int) -> None:
+        epoch, within = divmod(iteration, iterations)
+        if within == 0 and epoch in epochs:
+            with clock.stopped():
+                found.update({f"{epoch}/{name}": array for name, array in gans.state().items()})
+            seconds[epoch] += clock.seconds
+
+    gans.train(items, max(epochs) * iterations, keep)
+    return found
+
+
+def save(arrays: dict[str, np.ndarray], path: Path) -> None:
+    """Write the file, atomically; equal GANs make equal bytes."""
+    with write_atomically(path) as temporary:
+        np.savez(temporary, **arrays)
+
+
+def load(path: Path, epochs: int) -> dict[tuple[int, ...], Generators]:
+    """The generators after so many epochs by the classes of their task.
+
+    Raises ValueError, naming the file and the remedy, for what holds none.
+    """
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            return dict(_tasks(archive, epochs))
+    except OSError:
+        raise
+    except Exception as error:  # zipfile and numpy raise many kinds for bytes that are no archive of arrays
+        raise ValueError(f"{path}: holds no GANs ({error}); delete it and build it again") from error
+
+
+def _tasks(archive: np.lib.npyio.NpzFile, epochs: int) -> Iterator[tuple[tuple[int, ...], Generators]]:
+    for name in (each for each in archive.files if each.endswith("/classes")):
+        start = f"{name.partition('/')[0]}/{epochs}/"
+        found = {key.removeprefix(start): archive[key] for key in archive.files if key.startswith(start)}
+        if not found:
+            raise ValueError(f"none after {epochs} epochs")
+        yield tuple(archive[name].tolist()), found

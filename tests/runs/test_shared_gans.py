@@ -1,0 +1,166 @@
+"""GANs that runs share: the same bits as a run's own, after any number of epochs; what damaged files say."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from courses import MLP, cell, images, scenarios, setting
+from tiny import split
+
+from clpapers.runs import learners, shared_gans
+from clpapers.runs.checkpoint import Checkpoint
+from clpapers.runs.gans import GANs
+from clpapers.runs.images import Images
+from clpapers.streams import orders
+
+GAN = {"name": "gan_mlp", "latent": 3, "width": 4, "epochs": 2, "batch": 6, "learning_rate": 0.01}
+VGR = {
+    "name": "vgr",
+    "epochs": 2,
+    "batch": 25,
+    "batch_per_task": False,
+    "initial_variance": 0.02,
+    "samples": 3,
+    "prediction_samples": 7,
+    "generated": 4,
+    "gan": GAN,
+}
+DATA = images(classes=6, items=20)  # 4×4 images, of one colour
+SPLIT = {"name": "split", "tasks": 3, "length": None}
+CYCLES = SPLIT | {"cycles": 2}
+DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": 60}
+EVERY_ORDER = pytest.mark.parametrize("order", [SPLIT, CYCLES, DOMAINS], ids=["split", "cycles", "domains"])
+
+
+def course(order, seeds=(0,), options=GAN):
+    spec = cell(VGR | {"gan": options}, MLP, oracle=split(3), order=order, optimizer="adam", batch="task")
+    return spec, {seed: orders.make(order, DATA.train_y, seed, 16) for seed in seeds}
+
+
+def made(order, seed=0, epochs=(2,), last=True, options=GAN):
+    spec, streams = course(order, (seed,), options)
+    wanted = {key: spec[key] for key in ("order", "scaling", "precision")} | {"gan": options}
+    data = (DATA.train_x, DATA.train_y, DATA.classes)
+    return shared_gans.train(wanted, epochs, last, data, streams[seed], torch.device("cpu"))
+
+
+def walked(order, seeds=(0,), given=None, epochs=2):
+    """VGR along a stream; and what it observed."""
+    spec, streams = course(order, seeds, GAN | {"epochs": epochs})
+    made_ = dataclasses.replace(setting(spec, DATA, streams), gans=given)
+    learner, said = learners.create(spec["learner"], made_), []
+    changes = scenarios(spec, DATA, streams)[0].changes
+    for t in range(len(changes)):
+        now = made_.step(t)
+        if changes[t]:
+            learner.task_change(t)
+        said.append(learner.observe(t, made_.images(made_.items[:, now]), made_.labels[:, now]))
+    return learner, said
+
+
+def files(order, tmp_path, seeds, epochs, asked=(1, 2, 3), **given):
+    for seed in seeds:
+        shared_gans.save(made(order, seed, asked, **given)[0], tmp_path / f"seed{seed}.npz")
+    return {seed: shared_gans.load(tmp_path / f"seed{seed}.npz", epochs) for seed in seeds}
+
+
+@EVERY_ORDER
+@pytest.mark.parametrize("epochs", [1, 2, 3])
+@pytest.mark.parametrize("last", [True, False], ids=["last", "not the last"])
+def test_a_run_is_the_same_with_gans_of_its_own(order, epochs, last, tmp_path):
+    """Bit for bit, losses, logits and posterior."""
+    own, said = walked(order, epochs=epochs)
+    other, heard = walked(order, given=files(order, tmp_path, (0,), epochs, last=last), epochs=epochs)
+    for ours, theirs in zip(said, heard, strict=True):
+        assert torch.equal(ours.loss, theirs.loss)
+        assert torch.equal(ours.logits, theirs.logits)
+    assert torch.equal(own.posterior.mean, other.posterior.mean)
+    assert torch.equal(own.posterior.log_variance, other.posterior.log_variance)
+
+
+@EVERY_ORDER
+def test_what_they_draw_are_the_same_images(order, tmp_path):
+    own, other = walked(order)[0], walked(order, given=files(order, tmp_path, (0,), 2))[0]
+    for ours, theirs in zip(own.tasks, other.tasks, strict=True):
+        assert torch.equal(ours.gans.draw(3, "a test"), theirs.gans.draw(3, "a test"))
+        assert torch.equal(ours.classes, theirs.classes)
+
+
+def test_seeds_of_a_stack_have_each_their_own(tmp_path):
+    given = files(SPLIT, tmp_path, (0, 1), 2)
+    together = walked(SPLIT, (0, 1), given)[0]
+    for s, seed in enumerate((0, 1)):
+        alone = walked(SPLIT, (seed,), given)[0]
+        for ours, theirs in zip(together.tasks, alone.tasks):
+            drawn = ours.gans.draw(3, "a test")[2 * s : 2 * s + 2]
+            torch.testing.assert_close(drawn, theirs.gans.draw(3, "a test"))
+
+
+def test_of_the_last_task_none_are_trained_unless_asked_for():
+    every, few = made(SPLIT)[0], made(SPLIT, last=False)[0]
+    assert [name for name in every if name.endswith("classes")] == ["0/classes", "1/classes", "2/classes"]
+    assert few.keys() == {name for name in every if not name.startswith("2/")}
+    assert all(np.array_equal(few[name], every[name]) for name in few)
+    assert made(DOMAINS)[0].keys() == made(DOMAINS, last=False)[0].keys()
+
+
+def test_seconds_grow_with_epochs():
+    seconds = made(SPLIT, epochs=(1, 3))[1]
+    assert 0 < seconds[1] < seconds[3]
+
+
+@pytest.mark.parametrize("name", ["gan_mlp", "gan_conv", "dcgan"])
+@pytest.mark.parametrize("members", [1, 3])
+def test_what_was_kept_is_restored(name, members):
+    options = GAN | {"name": name, "width": 2}
+    real = Images(DATA.train_x, "unit", torch.device("cpu"), torch.float32)
+    gans, others = (GANs(options, real, [(0, str(c)) for c in range(members)]) for _ in range(2))
+    gans.train([torch.arange(20) + 20 * c for c in range(members)], 3)
+    state = gans.state()
+    assert all(len(array) == members for array in state.values())
+    others.restore([state])
+    assert torch.equal(gans.draw(4, "a test"), others.draw(4, "a test"))
+
+
+def test_equal_gans_make_equal_bytes(tmp_path):
+    for name in ("one", "two"):
+        shared_gans.save(made(SPLIT)[0], tmp_path / f"{name}.npz")
+    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", None], ids=["empty", "foreign", "other epochs"])
+def test_what_holds_none_is_refused_by_name(content, tmp_path):
+    file = tmp_path / "seed0.npz"
+    if content is None:
+        shared_gans.save(made(SPLIT)[0], file)
+    else:
+        file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"seed0\.npz: holds no GANs .*delete it and build it again"):
+        shared_gans.load(file, 4)
+
+
+def test_killed_they_go_on_to_the_same_bits(tmp_path, monkeypatch):
+    """After the first of three tasks was saved."""
+    spec, streams = course(SPLIT)
+    wanted = {key: spec[key] for key in ("order", "scaling", "precision")} | {"gan": GAN}
+    given = (wanted, (1, 2), True, (DATA.train_x, DATA.train_y, DATA.classes), streams[0], torch.device("cpu"))
+    train, begun = GANs.train, []
+
+    def killed(self, *arguments):
+        begun.append(self.members)
+        if len(begun) == 2:
+            raise KeyboardInterrupt
+        train(self, *arguments)
+
+    monkeypatch.setattr(GANs, "train", killed)
+    with pytest.raises(KeyboardInterrupt):
+        shared_gans.train(*given, Checkpoint(tmp_path / "seed0.npz", {}, interval=0))
+    after = Checkpoint(tmp_path / "seed0.npz", {}, interval=0)
+    arrays, seconds = shared_gans.train(*given, after)
+    assert after.resumed == [{"seeds": [0], "step": 1}]
+    assert len(begun) == 4
+    whole = made(SPLIT, epochs=(1, 2))[0]
+    assert arrays.keys() == whole.keys()
+    assert all(np.array_equal(arrays[name], whole[name]) for name in whole)
+    assert 0 < seconds[1] < seconds[2]
