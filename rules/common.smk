@@ -8,12 +8,14 @@ import shutil
 import sys
 from pathlib import Path
 
-from clpapers import cards, jobs
+from clpapers import build, cards, jobs
 from clpapers.cards import resolve_device
 from clpapers.claims import claiming
+from clpapers.config import choice
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers, check_settings
+from clpapers.report.archive import CrateError
 
 try:
     SETTINGS = check_settings(config)
@@ -21,9 +23,16 @@ try:
     CUDA = resolve_device(SETTINGS["device"]) == "cuda"
     PLAN = Plan(SCALE, all_papers(), cuda=CUDA)
     CLAIMING = claiming(SETTINGS["papers"])  # configured papers with claims
-    if workflow.is_main_process:  # once: jobs need not check anew what all of them begin with
+    if workflow.is_main_process:  # once: jobs need not check anew what all of them begin with, nor choose
         jobs.claims_of(PLAN)
-except ConfigError as error:
+        os.environ.pop(choice.VARIABLE, None)
+        if build.budgeted(PLAN, SETTINGS.get("hours")):
+            NEWS, BUDGET, DATA = build.prepare(PLAN, SETTINGS, sys.argv[1:])
+            sys.stderr.writelines(f"clpapers: {line}\n" for line in [*NEWS, *build.told(PLAN, BUDGET, DATA)])
+            os.environ[choice.VARIABLE] = str(BUDGET.choice.write(SCALE))
+    if told := os.environ.get(choice.VARIABLE):
+        PLAN = Plan(SCALE, all_papers(), cuda=CUDA, choice=choice.read(Path(told)))
+except (ConfigError, CrateError) as error:
     sys.exit(f"clpapers: {error}")
 DERIVED = [name for name, facts in PLAN.datasets.items() if "features" in facts]  # data sets of features
 
@@ -84,7 +93,10 @@ def untold(logs):
 
 @functools.cache
 def plan(scale):
-    """The plan of a scale, over all papers: any target can be asked for, whatever is configured."""
+    """The plan of a scale, over all papers: any target can be asked for, whatever is configured.
+
+    Of another scale than the configured one it has all runs, whatever they take.
+    """
     try:
         return PLAN if scale == SCALE else Plan(scale, all_papers(), cuda=CUDA)
     except ConfigError as error:

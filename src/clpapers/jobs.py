@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import json
@@ -33,6 +34,7 @@ class Job:
     outputs: files. subject: what the command is told, as its docstring says.
     find: finds the files that it reads. decide: gives all else in the configuration that decides the outputs.
     modules: more code that makes them, which the command imports by a name that `subject` has.
+    chosen: whether it also depends on which runs the build uses.
     """
 
     command: str
@@ -42,6 +44,7 @@ class Job:
     find: Callable[[], Iterable[Path]]
     decide: Callable[[], object]
     modules: tuple[str, ...] = ()
+    chosen: bool = False
 
     @property
     def stage(self) -> str:
@@ -150,7 +153,9 @@ def _run(plan: Plan, path: Path, _: object) -> Job:
     name = _name(path)
     if len(path.parts) == 4:
         folders = (str(cell.folder) for cell in plan.cells.values())
-        return Job("index", "runs", [path.with_name("index.csv")], None, list, lambda: [plan.digest, *folders])
+        uses = plan.choice.digest if plan.choice else None
+        decisive = [plan.digest, uses, *folders]
+        return Job("index", "runs", [path.with_name("index.csv")], None, list, lambda: decisive, chosen=True)
     if path.parts[3] == "nets":
         key = f"{path.parent.name}/{name}"
         if key not in plan.nets:
@@ -195,9 +200,16 @@ def _target(plan: Plan, path: Path) -> Target:
 
 
 def _metrics(plan: Plan, path: Path, _: object) -> Job:
-    target = _target(plan, path)
+    target = plan.present(_target(plan, path))
     read, used = functools.partial(_measured, plan, target), (f"metrics.{target.spec['measure']}",)
-    return Job("metrics", "metrics", [target.metrics], target, read, lambda: target.measured_digest, used)
+
+    def decide() -> object:
+        if plan.choice is None:
+            return target.measured_digest
+        uses = [{str(k): v for k, v in plan.results(cell, target.seeds).items()} for _, cell in target.cells]
+        return [target.measured_digest, uses]
+
+    return Job("metrics", "metrics", [target.metrics], target, read, decide, used, chosen=True)
 
 
 def _measured(plan: Plan, target: Target) -> Iterable[Path]:
@@ -217,6 +229,9 @@ def _measured(plan: Plan, target: Target) -> Iterable[Path]:
         return [plan.net_file(target.paper, name) for name in target.spec["nets"]]
     if "simulations" in target.spec:
         return [_path(plan, "streams", "entropy", f"{target.paper}-{target.name}.npz")]
+    whole = plan.targets[f"{target.paper}/{target.name}"]
+    if whole.cells or whole.selections or whole.streams:  # nothing of it is there
+        return []
     raise ConfigError(
         f"config/papers/{target.paper}.yaml: targets.{target.name}: needs a grid, streams, nets or simulations"
     )
@@ -237,9 +252,15 @@ def _rendering(plan: Plan, path: Path, papers: Collection[str]) -> Job:
     command = kind.removeprefix(".") or target.spec["kind"]
 
     def decide() -> list:  # the line of desiderata, for it speaks of what methods declare, which no code digest follows
-        return [target.digest, reduced(target), *([] if kind else [line(target, plan.datasets)])]
+        told = [] if kind else [line(target, plan.datasets)]
+        return [target.digest, reduced(target), *told, *_left_out(plan, target)]
 
-    return Job(command, "targets", files, target, lambda: read, decide, used)
+    return Job(command, "targets", files, target, lambda: read, decide, used, chosen=True)
+
+
+def _left_out(plan: Plan, target: Target) -> list:
+    """What footnotes say of the runs that a build leaves out."""
+    return [] if plan.choice is None else [dataclasses.asdict(plan.unrun(target))]
 
 
 def _claims(plan: Plan, path: Path) -> Job:
@@ -251,11 +272,12 @@ def _claims(plan: Plan, path: Path) -> Job:
     def decide() -> list:
         return [
             [[claim.name, claim.spec, repr(claim.parts)] for claim in claims],
-            [[each.digest, reduced(each)] for each in targets],
+            [[each.digest, reduced(each), *_left_out(plan, each)] for each in targets],
         ]
 
     files = [path.with_name(f"claims{suffix}") for suffix in TABLE]
-    return Job("claims", "claims", files, (claims, targets), lambda: [each.metrics for each in targets], decide)
+    read = [each.metrics for each in targets]
+    return Job("claims", "claims", files, (claims, targets), lambda: read, decide, chosen=True)
 
 
 def _scorecard(plan: Plan, path: Path, papers: Collection[str]) -> Job:
@@ -267,9 +289,11 @@ def _scorecard(plan: Plan, path: Path, papers: Collection[str]) -> Job:
 
 def _report(plan: Plan, path: Path, papers: Collection[str]) -> Job:
     def decide() -> list:
-        return [list(papers), [sha256(template) for template in sorted(pages.TEMPLATES.iterdir())]]
+        left_out = [each for target in pages.shown(plan, papers) for each in _left_out(plan, target)]
+        return [list(papers), *left_out, [sha256(template) for template in sorted(pages.TEMPLATES.iterdir())]]
 
-    return Job("report", "report", pages.outputs(plan, papers), papers, lambda: pages.inputs(plan, papers), decide)
+    files, read = pages.outputs(plan, papers), functools.partial(pages.inputs, plan, papers)
+    return Job("report", "report", files, papers, read, decide, chosen=True)
 
 
 MAKERS = {

@@ -16,7 +16,7 @@ from clpapers.provenance import ProvenanceError, read_record, record_path, recor
 from clpapers.report import lineage
 from clpapers.report.lineage import graph, of_cell, picture, text, tree
 from clpapers.targets.cost_table import ratio_name
-from clpapers.targets.notes import named
+from clpapers.targets.names import named
 from clpapers.targets.numbers import row_and_column
 
 

@@ -4,7 +4,8 @@ import dataclasses
 
 import pandas as pd
 
-from clpapers.targets.notes import levels, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import levels
 
 
 def test_marks(real, reduced):

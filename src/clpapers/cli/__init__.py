@@ -25,8 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     try:
         if not options.makes:
-            command = options.command if options.command != "import" else "take_in"  # Python keeps the word
-            return getattr(importlib.import_module("clpapers.cli.people"), command)(options) or 0
+            people = importlib.import_module("clpapers.cli.people")
+            return getattr(people, getattr(options, "does", options.command))(options) or 0
         task = Task(options)
         getattr(importlib.import_module(f"clpapers.cli.{task.job.module}"), options.command)(task)
         return 0
@@ -133,6 +133,11 @@ def _parser() -> argparse.ArgumentParser:
         sub = command(name, text)
         sub.add_argument("--scale", default=None)
         sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
+    sub = command("next", "what a build would train next within a budget, and what each step decides")
+    sub.add_argument("--hours", type=float, default=8.0, metavar="H", help="core-hours; 8 if left out")
+    sub.add_argument("--scale", default=None)
+    sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
+    sub.set_defaults(does="upcoming")  # `next` is Python's
     sub = command("rehearse", "measure what each kind of cell costs, by a small part of its run")
     sub.add_argument("names", nargs="*", metavar="PAPER/TARGET", help="cells of these alone; all if left out")
     sub.add_argument("--scale", default=None)
@@ -154,6 +159,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--replace", action="store_true", help="runs of today's code take the place of differing ones")
     sub = command("import", "take in the runs of research objects: published ones, or those of other machines")
     sub.add_argument("crates", nargs="+", type=Path, metavar="FILE.zip|FOLDER", help="of `publish` or `export`")
+    sub.set_defaults(does="take_in")  # `import` is Python's
     sub = command("verify", "train a random sample of published runs again, here, and compare")
     sub.add_argument(
         "crates", nargs="*", type=Path, metavar="FILE.zip", help="of which crates; the project's own if left out"

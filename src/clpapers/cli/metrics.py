@@ -6,6 +6,17 @@ import importlib
 
 from clpapers import provenance
 from clpapers.cli.task import Refusal, Task
+from clpapers.metrics.factors import flat
+
+
+def _nothing(task: Task):
+    """The metrics of a target of which nothing was run yet: its columns, without a line."""
+    import pandas as pd
+
+    target = task.plan.targets[f"{task.job.subject.paper}/{task.job.subject.name}"]
+    factors = dict.fromkeys(key for each, _ in (*target.cells, *target.selections) for key in flat(each))
+    columns = [*factors, "dataset", "learner", "seed", "metric", "time", "value"]
+    return pd.DataFrame(columns=list(dict.fromkeys(columns)))
 
 
 def metrics(task: Task) -> None:
@@ -16,7 +27,8 @@ def metrics(task: Task) -> None:
     measure = importlib.import_module(f"clpapers.metrics.{target.spec['measure']}").measure
     with task.recording(target=target.spec, seeds=list(target.seeds)):
         try:
-            frame = measure(target.measured, read(task.plan, target, task.job.inputs))
+            read_in = task.job.inputs
+            frame = measure(target.measured, read(task.plan, target, read_in)) if read_in else _nothing(task)
         except ValueError as error:
             raise Refusal(f"{task.out}: {error}") from None
         provenance.write_text(task.out, frame.to_csv(index=False, lineterminator="\n"))

@@ -80,7 +80,35 @@ def summary(options: argparse.Namespace) -> None:
     """Print one page on what was built."""
     from clpapers.report.summary import page
 
-    print(page(_configured(options)))
+    plan = _configured(options)
+    print(page(plan, list(plan.titles)))
+
+
+def upcoming(options: argparse.Namespace) -> None:
+    """Print what a build within so many core-hours would train, in its order, and what each step decides."""
+    from collections import Counter
+
+    from clpapers import budget, build
+    from clpapers.report.costs import duration
+
+    settings = _settings(options) | {"hours": options.hours}
+    plan = Plan(settings["scale"], all_papers(), cuda=resolve_device(settings["device"]) == "cuda")
+    _, found, data = build.prepare(plan, settings, ["-n"])
+    decided = [question for step in found.steps for question in step.decides]
+    for step in found.steps:
+        cells = Counter(cell for cell, _ in step.runs)
+        folders = {
+            plan.cells[key].folder.relative_to(Path("results", plan.scale, "runs")): n for key, n in cells.items()
+        }
+        runs = ", ".join(f"{folder} ×{n}" for folder, n in folders.items())
+        names = [q.name for q in step.decides if q.kind != budget.SHOWN]
+        print(f"{duration(step.seconds):>7}  {runs}" + (f"  → {'; '.join(names)}" if names else ""))
+    counts = Counter(question.kind for question in decided)
+    print("\n".join(build.told(plan, found, data)))
+    print(
+        f"decides {counts[budget.NUMBER]} printed numbers and {counts[budget.CLAIM]} claims more, predicted "
+        f"{duration(3600 * found.hours)} of one core"
+    )
 
 
 def targets(options: argparse.Namespace) -> None:

@@ -96,8 +96,8 @@ def selection(task: Task) -> None:
         runs = {}
         for _, cell in search.points:
             files = task.plan.results(cell, search.seeds)
-            entries = [run for path in files for run in json.loads(path.read_text())["seeds"]]
-            runs[cell.hash] = [run for run in entries if run["seed"] in search.seeds]
+            held = [(run, seeds) for path, seeds in files.items() for run in json.loads(path.read_text())["seeds"]]
+            runs[cell.hash] = [run for run, seeds in held if run["seed"] in seeds]
         chosen = choose(search.spec, search.published, [values for values, _ in search.points], runs)
         provenance.write_text(task.out, json.dumps(chosen, indent=1, ensure_ascii=False) + "\n")
 

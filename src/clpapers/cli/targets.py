@@ -38,9 +38,10 @@ def _drawn(task: Task, *printed: object) -> tuple:
     from clpapers.targets.notes import notes_on
 
     target = task.job.subject
-    draw = importlib.import_module(f"clpapers.targets.{target.spec['render']}").render
     notes = notes_on(task.plan, target, task.reduced(target), line(target, task.plan.datasets))
     frame = pd.read_csv(target.metrics)
+    module = target.spec["render"] if len(frame) or target.spec["render"] == "results_table" else "unrun_target"
+    draw = importlib.import_module(f"clpapers.targets.{module}").render
     try:
         return draw(target.spec, frame, notes, *printed), frame, notes
     except ValueError as error:

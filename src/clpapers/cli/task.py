@@ -7,10 +7,12 @@ refused and recorded decides none of its content. What a command imports besides
 from __future__ import annotations
 
 import argparse
+import os
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from clpapers import jobs, provenance
+from clpapers.config import choice
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.model import Target
 from clpapers.config.plan import Plan
@@ -21,11 +23,14 @@ class Refusal(Exception):
     """What a person must be told in one line: what is wrong, and the remedy."""
 
 
-def plan_of(path: Path, *, cuda: bool = False) -> Plan:
-    """The plan of the scale a path lies in, over all papers there are, as the Snakefile makes it."""
+def plan_of(path: Path, *, cuda: bool = False, chosen: Path | None = None) -> Plan:
+    """The plan of the scale a path lies in, over all papers there are, as the Snakefile makes it.
+
+    chosen: the file of the runs that the build uses; it uses all if None.
+    """
     if len(path.parts) < 3 or path.parts[0] != "results":
         raise Refusal(f"{path}: not a path of the pipeline; it begins with results/<scale>/<stage>/")
-    return Plan(path.parts[1], all_papers(), cuda=cuda)
+    return Plan(path.parts[1], all_papers(), cuda=cuda, choice=choice.read(chosen) if chosen else None)
 
 
 class Task:
@@ -38,7 +43,9 @@ class Task:
 
     def __init__(self, options: argparse.Namespace):
         self.options, self.out = options, options.out
-        self.plan = plan_of(self.out, cuda=bool(getattr(options, "gpus", 0)))
+        told = os.environ.get(choice.VARIABLE)
+        self.chosen = Path(told) if told and Path(told).parts[1:2] == self.out.parts[1:2] else None
+        self.plan = plan_of(self.out, cuda=bool(getattr(options, "gpus", 0)), chosen=self.chosen)
         papers = getattr(options, "papers", None)
         if options.command == "report" and not papers:
             papers = check_settings(read_yaml(CONFIG / "config.yaml"))["papers"]
@@ -49,6 +56,8 @@ class Task:
     def recording(self, **facts: object) -> AbstractContextManager[dict]:
         """The record of the job, with further facts."""
         job = self.job
+        if self.chosen and job.chosen:
+            facts["choice"] = str(self.chosen)
         return provenance.recording(job.stage, job.outputs, job.inputs, job.code, settings=job.settings, **facts)
 
     def reduced(self, target: Target) -> list[str]:

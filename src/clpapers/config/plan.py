@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+from collections.abc import Collection
 from pathlib import Path
 
-from clpapers.config.facts import Facts
+from clpapers.config.choice import Choice
+from clpapers.config.facts import TOY, Facts
 from clpapers.config.model import Cell, Selection, Target, digest
 from clpapers.config.paths import RESULTS, block_name
 from clpapers.config.refusals import ConfigError
 from clpapers.config.targets import paper_file, read_paper
 from clpapers.streams.orders import slug
+from clpapers.targets.unrun import Unrun
 
 
 class Plan:
@@ -21,12 +25,13 @@ class Plan:
     scale: a file in config/scales/.
     papers: files in config/papers/.
     cuda: whether runs go to a GPU, which decides how many seeds a job trains where the scale says `auto`.
+    choice: the runs that a build uses; all that targets want if None.
 
     Raises `ConfigError` for anything wrong in any of the files, before any work starts.
     """
 
-    def __init__(self, scale: str, papers: list[str], *, cuda: bool = False):
-        self.scale, self.cuda = scale, cuda
+    def __init__(self, scale: str, papers: list[str], *, cuda: bool = False, choice: Choice | None = None):
+        self.scale, self.cuda, self.choice = scale, cuda, choice
         facts = Facts(scale)
         self.settings, self.datasets, self.weights = facts.settings, facts.datasets, facts.weights
         self.titles: dict[str, str] = {}
@@ -74,16 +79,79 @@ class Plan:
         """Where the description of the net that `paper` learns `dataset` with stands."""
         return RESULTS / self.scale / "runs" / "nets" / paper / f"{dataset}.json"
 
+    def wanted(self, cell: Cell) -> list[int]:
+        """The seeds of a cell, all targets and selections taken together, ascending."""
+        return sorted(self._wanted[cell.hash])
+
     def blocks(self, cell: Cell) -> list[range]:
-        """The seeds of a cell, all targets taken together, in the fixed blocks that jobs train."""
-        seeds = sorted(self._wanted[cell.hash])
+        """The wanted seeds of a cell in the fixed blocks that jobs train."""
+        seeds = self.wanted(cell)
         size = self.settings["seeds_per_job"]
         if size == "auto":
             size = 20 if self.cuda else 5 if cell.spec["net"]["name"] == "mlp" else 1
         starts = sorted({seed // size * size for seed in seeds})
         return [range(max(s, seeds[0]), min(s + size, seeds[-1] + 1)) for s in starts]
 
-    def results(self, cell: Cell, seeds: range | None = None) -> list[Path]:
-        """The result files that hold the given seeds of a cell (all wanted seeds if None)."""
-        blocks = [b for b in self.blocks(cell) if seeds is None or (b[0] <= seeds[-1] and seeds[0] <= b[-1])]
-        return [cell.folder / f"{block_name(block)}.json" for block in blocks]
+    def results(self, cell: Cell, seeds: Collection[int] | None = None) -> dict[Path, list[int]]:
+        """The result files of a cell that hold any of the given seeds (all wanted ones if None): which each gives."""
+        if self.choice is None:
+            files = {cell.folder / f"{block_name(block)}.json": list(block) for block in self.blocks(cell)}
+        else:
+            files = self.choice.runs.get(cell.hash, {})
+        if seeds is None:
+            return dict(files)
+        held = {path: [seed for seed in given if seed in seeds] for path, given in files.items()}
+        return {path: given for path, given in held.items() if given}
+
+    def complete(self, search: Selection) -> bool:
+        """Whether every run that a selection is made of is among those used."""
+        if self.choice is None:
+            return True
+        return all(set(search.seeds) <= self.choice.seeds(cell.hash) for _, cell in search.points)
+
+    def present(self, target: Target) -> Target:
+        """A target with those of its cells, selections and streams alone that the build has."""
+        if self.choice is None:
+            return target
+        cells = tuple((factors, cell) for factors, cell in target.cells if self.results(cell, target.seeds))
+        selections = tuple((factors, search) for factors, search in target.selections if self.complete(search))
+        kept = [i for i, stream in enumerate(target.streams) if not self._absent(stream[0])]
+        streams, spec = tuple(target.streams[i] for i in kept), target.spec
+        if len(kept) < len(target.streams):
+            spec = spec | {"streams": [spec["streams"][i] for i in kept]}
+        return dataclasses.replace(target, cells=cells, selections=selections, streams=streams, spec=spec)
+
+    def unrun(self, target: Target) -> Unrun:
+        """What the build leaves out of a target."""
+        if self.choice is None:
+            return Unrun()
+        users = [(factors, cell, target.seeds) for factors, cell in target.cells]
+        users += [(factors, cell, s.seeds) for factors, s in target.selections for _, cell in s.points]
+        cells, missing, hours, absent = [], 0, 0.0, {}
+        for factors, cell, seeds in users:
+            used, each = self.choice.seeds(cell.hash), self.choice.unrun.get(cell.hash, 0.0)
+            left, due = len(set(seeds) - used), len(set(self.wanted(cell)) - used)
+            if left == len(seeds):
+                cells.append(factors)
+            missing += left
+            lacking = [name for name in self.data_of(cell) if name in self.choice.absent]
+            absent |= {name: self.choice.absent[name] for name in lacking}
+            if left and not lacking:
+                hours = None if each is None or hours is None else hours + each * left / due
+        for dataset in (stream[0] for stream in target.streams):
+            absent |= {name: self.choice.absent[name] for name in [self._absent(dataset)] if name}
+        return Unrun(tuple(cells), missing, sum(len(seeds) for *_, seeds in users), hours, absent)
+
+    def _absent(self, dataset: str) -> str | None:
+        """The data set, or what it is made of, if it cannot be had."""
+        if TOY.match(dataset) or self.choice is None:
+            return None
+        features = self.datasets[dataset].get("features")
+        names = [dataset, *([features["of"], features["weights"]] if features else [])]
+        return next((name for name in names if name in self.choice.absent), None)
+
+    def data_of(self, cell: Cell) -> list[str]:
+        """The data sets and weights that a cell's runs descend from, by name."""
+        features = self.datasets[cell.spec["dataset"]].get("features")
+        images = [features["of"], features["weights"]] if features else []
+        return [cell.spec["dataset"], *images, *([cell.weights.stem] if cell.weights else [])]

@@ -26,7 +26,7 @@ def read(plan: Plan, target: Target, files: list[Path]) -> Iterable:
 
         with np.load(files[0], allow_pickle=False) as archive:
             return [archive["ratios"]]
-    keys = [factors for factors, _ in target.selections] or target.spec["nets"]
+    keys = [factors for factors, _ in target.selections] or target.spec.get("nets", [])
     return [(key, json.loads(file.read_text())) for key, file in zip(keys, files)]
 
 
@@ -38,12 +38,12 @@ def files_beside(plan: Plan, target: Target, factors: dict, path: Path) -> list[
 
 def _runs(plan: Plan, target: Target) -> Iterator[tuple]:
     for factors, cell in target.cells:
-        for path in plan.results(cell, target.seeds):
+        for path, seeds in plan.results(cell, target.seeds).items():
             content = json.loads(path.read_text())
             content["seeds"] = [
                 entry | ({"test": entry["test"][cell.test_restriction]} if "test" in entry else {})
                 for entry in content["seeds"]
-                if entry["seed"] in target.seeds
+                if entry["seed"] in seeds
             ]
             beside = [json.loads(file.read_text()) for file in files_beside(plan, target, factors, path)]
             yield factors, cell.hash, content, *beside

@@ -7,6 +7,7 @@ config/costs.csv; all are scaled by how fast this machine is now. Seconds are th
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import dataclasses
 import functools
@@ -26,7 +27,7 @@ from clpapers.config.model import Cell, Target
 from clpapers.config.paths import RESULTS, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.reported import read_csv
-from clpapers.provenance import ProvenanceError, read_record, record_path
+from clpapers.provenance import ProvenanceError, hardware, read_record, record_path, write_text
 from clpapers.streams import orders
 from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import batches
@@ -249,9 +250,23 @@ class Table:
     def seconds(self, plan: Plan, cell: Cell) -> float | None:
         """Seconds a seed on this machine; None of what nobody measured."""
         size = sizes(plan, cell.spec["dataset"])
-        row = self.row(kind(cell.spec, size.shape, len(plan.blocks(cell)[0])))
-        if row is None:
-            return None
+        wanted = kind(cell.spec, size.shape, len(plan.blocks(cell)[0]))
+        row = self.row(wanted)
+        return None if row is None else self._scaled(row, cell, size)
+
+    def guess(self, plan: Plan, cell: Cell) -> float:
+        """The same of a cell whose learner, net and shape nobody measured: as long as the slowest of those most alike.
+
+        Alike are rows of the same net and shape, else of the same shape, else all.
+        """
+        size = sizes(plan, cell.spec["dataset"])
+        wanted = kind(cell.spec, size.shape, 1)
+        every = [row for rows in self.rows.values() for row in rows]
+        shaped = [row for row in every if row.kind.shape == wanted.shape]
+        alike = [row for row in shaped if row.kind.net == wanted.net] or shaped or every
+        return max(self._scaled(dataclasses.replace(row, repeated=""), cell, size) for row in alike)
+
+    def _scaled(self, row: Row, cell: Cell, size: Sizes) -> float:
         self.here = self.here or calibration()
         return row.seconds(counts(cell.spec, size), cell.spec["learner"]) * self.here / row.calibration
 
@@ -261,8 +276,25 @@ def predict(plan: Plan, table: Table | None = None) -> dict[str, float | None]:
 
     A cell of which seeds are finished takes what these took, the start of their jobs left out.
     """
-    table = table or Table(read(RESULTS / plan.scale / "costs.csv"), read())
+    table = table or known(plan.scale)
     return {key: _finished(plan, cell) or table.seconds(plan, cell) for key, cell in plan.cells.items()}
+
+
+def known(scale: str) -> Table:
+    """What was rehearsed, scaled to this machine by its `calibration`.
+
+    That is taken once and kept in results/<scale>/machine.json, so that the same state gives the same predictions.
+    """
+    file, processor = RESULTS / scale / "machine.json", hardware()["processor"]
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        here = float(kept["calibration"]) if kept["processor"] == processor else calibration()
+    except (OSError, ValueError, TypeError, KeyError):
+        here = calibration()
+        with contextlib.suppress(OSError):  # a folder that cannot be written to is told of elsewhere
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_text(file, json.dumps({"processor": processor, "calibration": here}))
+    return Table(read(RESULTS / scale / "costs.csv"), read(), here=here)
 
 
 def _finished(plan: Plan, cell: Cell) -> float | None:

@@ -30,7 +30,8 @@ from clpapers.provenance import as_published
 from clpapers.report import lineage
 from clpapers.report.costs import ancestry, duration
 from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE, printed
-from clpapers.targets.notes import REDUCED, STANDIN, Notes, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import REDUCED, STANDIN, Notes
 from clpapers.targets.numbers import row_and_column
 from clpapers.targets.verdicts import CONTRADICTED, SUPPORTED, UNDECIDED
 

@@ -1,73 +1,49 @@
-"""The page printed at the end of a build: targets built, their data, the time taken, where to look."""
+"""The page printed at the end of a build: how much is compared and decided, on which data, and where to look."""
 
 from __future__ import annotations
 
-import csv
-from collections import Counter
-from pathlib import Path
+from collections.abc import Collection
 
-from clpapers.config.model import Target
+from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
+from clpapers.pages import shown
 from clpapers.provenance import ProvenanceError, escaped, read_record
+from clpapers.report.coverage import coverage, table
 
 
-def page(plan: Plan) -> str:
-    """The summary of a plan's targets that are built, and of files that could not be read."""
-    lines = [f"clpapers, scale ‘{plan.scale}’: {plan.settings['description']}", ""]
-    data: dict[str, dict] = {}
+def page(plan: Plan, papers: Collection[str]) -> str:
+    """The summary of what is built of some papers, and of files that could not be read."""
     unread: list[str] = []
-    for paper in dict.fromkeys(target.paper for target in plan.targets.values()):
-        lines += [f"{paper}: {plan.titles[paper]}"]
-        for target in plan.targets.values():
-            if target.paper == paper and not target.spec.get("extra"):
-                lines.append(_line(target, unread))
-                data |= _record(target.outputs[0]).get("data", {})
-        lines.append("")
-    lines += ["data sets"]
-    lines += [f"  {name:14} {_origin(facts)}" for name, facts in sorted(data.items())] or ["  none"]
-    lines += ["", *_times(plan, unread), "", "where a number came from: clpapers lineage FILE"]
+    targets = shown(plan, papers)
+    built = [target for target in targets if all(path.is_file() for path in target.outputs)]
+    rows = table(coverage(plan, papers, unread))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [f"clpapers, scale ‘{plan.scale}’: {plan.settings['description']}", ""]
+    lines += ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+    data: dict[str, dict] = {}
+    for target in built:
+        try:
+            data |= read_record(target.outputs[0]).get("data", {})
+        except ProvenanceError as error:
+            unread.append(escaped(error))
+    for kind, names in _by_origin(data).items():
+        lines += ["", f"{kind}: {', '.join(names)}"]
+    top = RESULTS / plan.scale
+    lines += [
+        "",
+        f"{len(built)} of {len(targets)} tables and figures are built, below {top}/targets/<paper>/",
+        f"all of it as pages: snakemake report --cores; then open {top}/report/index.html",
+        "what a budget would decide next: clpapers next --hours 8; where a number came from: clpapers lineage FILE",
+    ]
+    absent = [target for target in targets if target not in built]
+    lines += [f"not built: {', '.join(f'{t.paper}/{t.name}' for t in absent)}"] if absent else []
     return "\n".join([*lines, *(["", "cannot be read"] if unread else []), *(f"  {each}" for each in unread)])
 
 
-def _record(path: Path) -> dict:
-    try:
-        return read_record(path)
-    except ProvenanceError:
-        return {}
-
-
-def _line(target: Target, unread: list[str]) -> str:
-    if not _record(target.outputs[0]):
-        return f"  {target.name:12} not built"
-    shown = next(path for path in target.outputs if path.suffix in (".md", ".png"))
-    text = f"  {target.name:12} {shown}"
-    compared = target.stem.with_name(f"{target.name}.reported.csv")
-    if compared.is_file():
-        try:
-            with compared.open(encoding="utf-8", newline="") as file:
-                verdicts = Counter(row["verdict"] for row in csv.DictReader(file))
-        except (OSError, ValueError, KeyError, csv.Error) as error:
-            unread.append(f"{compared}: {escaped(error)}; snakemake {compared} --cores --force")
-            return text
-        text += "  (" + ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()) + ")"
-    return text
-
-
-def _origin(facts: dict) -> str:
-    if facts["standin"]:
-        return "STAND-IN, synthetic: numbers on it are not the paper's"
-    part = "PART of the real data" if facts["partial"] else "real data"
-    return f"{part}, from {facts['source']}, proven by {facts['proof']}"
-
-
-def _times(plan: Plan, unread: list[str]) -> list[str]:
-    """The seconds of work by stage, from the records."""
-    seconds: Counter[str] = Counter()
-    for path in sorted(Path("results", plan.scale).rglob("[!.]*.record.json")):
-        try:
-            record = read_record(path)
-            seconds[record["stage"]] += record["wall_seconds"]
-        except ProvenanceError as error:
-            unread.append(escaped(error))
-    total = ", ".join(f"{stage} {value:.0f} s" for stage, value in seconds.most_common())
-    return [f"work: {sum(seconds.values()) / 60:.1f} minutes of one process ({total})"]
+def _by_origin(data: dict[str, dict]) -> dict[str, list[str]]:
+    """The data sets by how real they are."""
+    found: dict[str, list[str]] = {}
+    for name, facts in sorted(data.items()):
+        kind = "STAND-INS, synthetic: numbers on them are not the papers'" if facts["standin"] else "real data"
+        found.setdefault("PART of the real data" if facts["partial"] else kind, []).append(name)
+    return found

@@ -11,7 +11,8 @@ from matplotlib.patches import Patch
 from clpapers import catalogue_metrics as catalogue
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import OUT_OF_MEMORY
-from clpapers.targets.notes import Notes, levels, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import Notes, levels
 from clpapers.targets.numbers import failures, without
 from clpapers.targets.style import STYLE, legend_above, panels, variants
 

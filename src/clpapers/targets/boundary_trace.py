@@ -7,7 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-from clpapers.targets.notes import Notes, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import Notes
 from clpapers.targets.style import SERIES, STYLE, panels
 
 RENDERER = {"draws": "figure"}

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from clpapers.streams.chunks import CLASS_CHUNKS
-from clpapers.targets.notes import Notes, levels, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import Notes, levels
 from clpapers.targets.style import STYLE, class_colours, legend_above, panels, stream_title
 
 RENDERER = {"draws": "figure"}

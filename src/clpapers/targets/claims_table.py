@@ -9,7 +9,8 @@ import pandas as pd
 
 from clpapers import catalogue_metrics as catalogue
 from clpapers.targets.claim import SOURCE, TRENDS, Claim, Part, Side
-from clpapers.targets.notes import REDUCED, STANDIN, Notes, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import REDUCED, STANDIN, Notes
 from clpapers.targets.table import Table
 from clpapers.targets.verdicts import CONTRADICTED, VERDICTS, ClaimVerdict, Decided
 

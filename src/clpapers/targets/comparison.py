@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 
 from clpapers.metrics.intervals import Difference, critical, welch_from_summary
-from clpapers.targets.notes import Notes, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import Notes
 from clpapers.targets.numbers import numbers, row_and_column
 from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus
 
 AGREES, DIFFERS, NOT_COMPARABLE = "agrees", "differs", "not comparable"
+WEAK = "one run"  # the cause of a verdict on weak evidence
 KEY = ["row", "column", "metric"]
 SPREAD_KIND = re.compile(r"(ci95_halfwidth|spread|population_sd)_(\d+)_runs")
 EXPLANATION = (
@@ -34,6 +36,10 @@ AMBIGUOUS = (
     "It is read as a standard error, and ‘reported’ shows the 95 % half-width that follows. Read as a standard "
     "deviation, the stricter reading, it gives a narrower interval; a verdict that would change is followed by the "
     "other one."
+)
+SINGLE = (
+    " ‘One run’: weak evidence; a single run agrees where it lies in the interval in which one more run of the paper's "
+    "own would, by the printed spread."
 )
 CALIBRATED = " ‘Calibrated’: a choice that the paper leaves open was read off this number, so it is no check."
 
@@ -80,10 +86,19 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
 
 
 def _difference(cell: pd.Series, half_reported: float) -> Difference:
-    """Reproduced − reported with its 95 % interval, from one merged line (see `compare`); NaN if either is ∞."""
+    """Reproduced − reported with its 95 % interval, from one merged line (see `compare`); NaN if either is ∞.
+
+    Of a single run it is the interval in which one more run of the paper's own would differ from the printed mean: the
+    prediction interval t·s·√(1 + 1/n) that the printed spread gives.
+    """
     if np.isinf([cell["mean"], cell.value]).any():
         return Difference(np.nan, np.nan, np.nan)
-    if pd.notna(half_reported):
+    if cell.n == 1 and pd.notna(half_reported) and cell.n_reported > 1:
+        deviation = half_reported * np.sqrt(cell.n_reported) / float(critical(cell.n_reported - 1))
+        reach = float(critical(cell.n_reported - 1)) * deviation * np.sqrt(1 + 1 / cell.n_reported)
+        difference = cell["mean"] - cell.value
+        low, high = difference - reach, difference + reach
+    elif pd.notna(half_reported):
         printed = cell.value, half_reported, cell.n_reported
         difference, low, high = welch_from_summary(cell["mean"], cell.half_width, cell.n, *printed)
     else:
@@ -109,7 +124,7 @@ def _agreement(cell: pd.Series, difference: Difference, notes: Notes) -> Agreeme
     if pd.isna(cell["mean"]) and not neither_fits:
         if cell.note == OUT_OF_MEMORY:
             return Agreement(NOT_COMPARABLE, "out of memory here", "memory did not suffice here")
-        return Agreement(NOT_COMPARABLE, "not run", "not run at this scale")
+        return Agreement(NOT_COMPARABLE, "not run", notes.why_not_run(cell["row"], cell["column"]))
     obstacles = {"stand-in data": f"{cell.dataset}: {cell.standin}"} if cell.standin else {}
     if notes.reductions:
         obstacles["reduced scale"] = "; ".join(notes.reductions)
@@ -123,8 +138,12 @@ def _agreement(cell: pd.Series, difference: Difference, notes: Notes) -> Agreeme
     if np.isinf([cell["mean"], cell.value]).any():
         return Agreement(AGREES if cell["mean"] == cell.value else DIFFERS)
     if np.isnan(difference.low):
-        return Agreement(NOT_COMPARABLE, "one seed", "one seed gives no interval")
-    return Agreement(AGREES if difference.low <= 0 <= difference.high else DIFFERS)
+        return Agreement(NOT_COMPARABLE, "one run", "one run gives no interval, and none is printed")
+    verdict = AGREES if difference.low <= 0 <= difference.high else DIFFERS
+    if cell.n == 1:
+        inside = "inside" if verdict == AGREES else "outside"
+        return Agreement(verdict, WEAK, f"weak evidence: one run, {inside} the interval of one more run of the paper's")
+    return Agreement(verdict)
 
 
 def _calibrated(target: dict, cell: pd.Series) -> str:
@@ -255,6 +274,7 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
         DEVIATION: any(compared["spread_kind"] == "population_sd"),
         AMBIGUOUS: any(compared["verdict_if_sd"]),
         CALIBRATED: any(compared["calibrated"]),
+        SINGLE: (compared["cause"] == WEAK).any(),
     }
     comparison = Table(
         title=f"{table.title}, reported and reproduced",

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from clpapers.metrics.cost import MB, METRICS
-from clpapers.targets.notes import Notes, levels, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import Notes, levels
 from clpapers.targets.numbers import clocks, failures, numbers
 from clpapers.targets.table import Table, plus_minus
 

@@ -1,4 +1,4 @@
-"""Draws metrics over tasks, steps or a factor's values: one line a method, 95 % intervals or deviations as bands."""
+"""Draws metrics over tasks, steps or a factor's values: one line a method, with a band, or dots for a few runs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from matplotlib.figure import Figure
 
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import CHANCE_PREFIX, OUT_OF_MEMORY
-from clpapers.targets.notes import Notes, levels, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import Notes, levels
 from clpapers.targets.numbers import failures, row_and_column, without
 from clpapers.targets.style import GUESS, STYLE, legend_above, panels, stream_title, variants
 
 RENDERER = {"draws": "figure", "needs": ["metrics", "grid"]}
 
+BANDS_FROM = 5  # runs; fewer are shown one by one
 MARKED_UP_TO = 10  # points of a line
 TOP = {"ha": "center", "va": "top", "size": 5.5, "color": "0.35"}
 
@@ -23,6 +25,8 @@ TOP = {"ha": "center", "va": "top", "size": 5.5, "color": "0.35"}
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw each metric's mean over seeds, with its 95 % interval or ± one standard deviation as a band.
+
+    Below five runs each is a dot instead.
 
     A method of which any seed diverged or ran out of memory has no line, as it has no number in a table. Metrics stand
     down and data sets, or another factor's levels, across; with one level, the metrics stand across. Variants of a
@@ -60,6 +64,10 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
                 few = x != "time" or len(line) <= MARKED_UP_TO
                 marker = {"marker": "o", "markersize": 2.5} if few else {}
                 panel.plot(line[x], line["mean"], **style, **marker, label=named(target, learner))
+                if line["n"].max() < BANDS_FROM:  # an interval of so few runs would fill the panel
+                    runs = fit[(fit["metric"] == metric) & (fit[column] == level) & (fit[row] == learner)]
+                    panel.plot(runs[x], runs["value"], ".", color=colour, markersize=2, alpha=0.5)
+                    continue
                 low, high = (line["mean"] + sign * line[spread] for sign in (-1, 1))
                 panel.fill_between(line[x], low, high, color=colour, alpha=0.15, linewidth=0)
             shown = lines["mean"].tolist()

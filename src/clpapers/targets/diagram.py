@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from clpapers.targets.notes import Notes, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import Notes
 from clpapers.targets.style import STYLE, TEN, WIDTH, panels
 
 RENDERER = {"draws": "figure", "needs": ["nets"], "head": "joint_embedding"}

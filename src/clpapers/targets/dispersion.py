@@ -7,7 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from clpapers.metrics.intervals import summarise
-from clpapers.targets.notes import Notes, levels, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import Notes, levels
 from clpapers.targets.numbers import row_and_column
 from clpapers.targets.style import MARKERS, SERIES, STYLE, panels
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ import pandas as pd
 
 from clpapers.metrics.factors import flat
 from clpapers.provenance import ProvenanceError, is_imported, read_record
+from clpapers.targets.names import named
+from clpapers.targets.unrun import Unrun
 
 if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no target stale
     from pathlib import Path
@@ -19,7 +22,7 @@ if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messag
     from clpapers.config.model import Target
     from clpapers.config.plan import Plan
 
-STANDIN, REDUCED = "†", "‡"
+STANDIN, REDUCED, NOT_RUN = "†", "‡", "–"
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Notes:
     scale: its name. standins: kind of stand-in, by data set. reductions: one text for each departure from the paper's
     settings, such as "order.length 1000 (paper: whole set)". seeds: number of seeds asked for. desiderata: the line on
     the desiderata that the experiment meets (`desiderata.line`). imported: number of runs that were trained elsewhere,
-    by the commit of the code that trained them.
+    by the commit of the code that trained them. unrun: what the build leaves out. command: trains it.
     """
 
     scale: str
@@ -38,6 +41,21 @@ class Notes:
     seeds: int = 1
     desiderata: str = ""
     imported: dict[str, int] = field(default_factory=dict)
+    unrun: Unrun = field(default_factory=Unrun)
+    command: str = ""
+
+    @property
+    def partial(self) -> bool:
+        """Whether runs are left out, so that cells differ in their number."""
+        return self.unrun.runs > 0
+
+    def left_out(self, levels: Mapping[str, object]) -> bool:
+        """Whether a cell that has these levels of factors was not run."""
+        return any(levels.items() <= flat(factors).items() for factors in self.unrun.cells)
+
+    def why_not_run(self, row: str, column: str) -> str:
+        """Why the cell of a printed number, so named, has no run."""
+        return f"not run yet: {self.command}" if self.partial else "not run at this scale"
 
     def mark(self, text: str, dataset: str | None = None) -> str:
         """`text` with † where `dataset` is a stand-in and ‡ where the scale is reduced."""
@@ -46,10 +64,11 @@ class Notes:
 
     def fill(self, caption: str) -> str:
         """A caption with its `{seeds}` and `{scale}` filled in."""
-        return caption.replace("{seeds}", str(self.seeds)).replace("{scale}", self.scale)
+        seeds = f"up to {self.seeds}" if self.partial else str(self.seeds)
+        return caption.replace("{seeds}", seeds).replace("{scale}", self.scale)
 
     def footnotes(self, target: dict, datasets: Iterable[str]) -> list[str]:
-        """The texts behind the marks, on stand-ins among `datasets` and on reductions; on imports; on desiderata."""
+        """The texts behind the marks; what is left out; imports; desiderata. datasets: those that it is made of."""
         standins = [f"{named(target, d)}: {self.standins[d]}" for d in dict.fromkeys(datasets) if d in self.standins]
         notes = [f"{STANDIN} Stand-in data, not the paper's. {'; '.join(standins)}."] if standins else []
         if self.reductions:
@@ -58,7 +77,29 @@ class Notes:
             commits = ", ".join(f"{commit[:10]} ({count})" for commit, count in self.imported.items())
             runs = sum(self.imported.values())
             notes.append(f"Runs that were imported, not trained here: {runs}; commits of their code: {commits}.")
-        return [*notes, *filter(None, [self.desiderata])]
+        return [*notes, *self._left_out(target["kind"]), *filter(None, [self.desiderata])]
+
+    def _left_out(self, kind: str) -> list[str]:
+        """The footnotes on runs that the build leaves out, with their price, and on data that could not be had."""
+        left, notes = self.unrun, []
+        absent = [f"{name}: {remedy}" for name, remedy in left.absent.items()]
+        if left.runs:
+            cells = f" ({NOT_RUN}: {len(left.cells):,} cells)" if left.cells else ""
+            text = f"{left.wanted - left.runs:,} of {left.wanted:,} runs so far{cells}."
+            if kind == "table" and left.runs < left.wanted:
+                text += " In brackets: runs a cell."
+            hours = "a time not measured yet" if left.hours is None else f"{price(left.hours)} of one core"
+            if left.hours is None or left.hours > 0:
+                text += f" The others take {hours}: {self.command}."
+            notes.append(text)
+        return notes + ([f"Not at hand: {'; '.join(absent)}."] if absent else [])
+
+
+def price(hours: float) -> str:
+    """Core-hours, to two digits, as minutes below one hour."""
+    if hours < 1:
+        return f"{math.ceil(60 * hours)} min"
+    return f"{float(f'{hours:.2g}'):,.10g} h"
 
 
 def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str = "") -> Notes:
@@ -81,7 +122,9 @@ def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str 
                 standins[name] = standins[facts["features"]["of"]]
     for name in dict.fromkeys(name for name, weights in weights_of if weights in standins):
         standins[name] = ", ".join(filter(None, [standins.get(name), "random instead of trained weights"]))
-    return Notes(plan.scale, standins, reductions, len(target.seeds), desiderata, _imported(target))
+    command = f"snakemake {target.outputs[0]} --cores"
+    told = desiderata, _imported(target), plan.unrun(target), command
+    return Notes(plan.scale, standins, reductions, len(target.seeds), *told)
 
 
 def _imported(target: Target) -> dict[str, int]:
@@ -108,13 +151,18 @@ def _read_by(file: Path) -> list[dict]:
         return []
 
 
-def named(target: dict, key: object) -> str:
-    """The display name of a factor, level or metric: the target's `names`, or else the key itself."""
-    return target.get("names", {}).get(key, str(key))
-
-
 def levels(target: dict, data: pd.DataFrame, factor: str) -> list:
     """The levels in the column `factor` of `data`, in the order of the target's `grid` if the factor is there."""
     present = list(dict.fromkeys(data[factor]))
-    order = flat(dict(enumerate(target.get("grid", {}).get(factor, present)))).values()
-    return [level for level in order if level in present]
+    return [level for level in _of_grid(target, factor, present) if level in present]
+
+
+def all_levels(target: dict, data: pd.DataFrame, factor: str, notes: Notes) -> list:
+    """The same, with levels of which nothing was run."""
+    present = list(dict.fromkeys(data[factor]))
+    order = _of_grid(target, factor, present)
+    return [level for level in order if level in present or notes.left_out({factor: level})]
+
+
+def _of_grid(target: dict, factor: str, present: list) -> list:
+    return list(flat(dict(enumerate(target.get("grid", {}).get(factor, present)))).values())

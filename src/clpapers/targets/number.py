@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from clpapers.targets.notes import Notes, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import Notes
 from clpapers.targets.numbers import numbers
 from clpapers.targets.table import Table, titled
 

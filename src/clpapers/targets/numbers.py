@@ -8,7 +8,8 @@ import pandas as pd
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import CHANCE_PREFIX, DIVERGED, OUT_OF_MEMORY
 from clpapers.targets import table
-from clpapers.targets.notes import Notes, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import Notes
 
 
 def row_and_column(target: dict) -> tuple[str, str]:

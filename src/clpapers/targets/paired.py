@@ -7,7 +7,8 @@ from itertools import combinations
 import pandas as pd
 
 from clpapers.metrics.intervals import Paired, holm, paired
-from clpapers.targets.notes import levels, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import levels
 from clpapers.targets.numbers import row_and_column
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from clpapers import catalogue_metrics as catalogue
-from clpapers.targets.notes import Notes, levels, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import NOT_RUN, Notes, all_levels
 from clpapers.targets.numbers import chances, clocks, failures, numbers, row_and_column
 from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus, titled
 
@@ -30,22 +31,29 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     measured, guess = numbers(target, data, notes), chances(target, data, notes)
     summary = measured if guess.empty else pd.concat([measured, guess], ignore_index=True)
     cells = summary.set_index(["row", "column", "metric"])
-    methods = [named(target, level) for level in levels(target, data, row)]
+    down = all_levels(target, data, row, notes)
+    methods = [named(target, level) for level in down]
     rows = [*methods, *guess["row"].unique()]
+    numbered = [notes.partial] * len(methods) + [False] * (len(rows) - len(methods))
     unranked = np.array([method == named(target, target.get("ideal")) for method in methods])
     spread = target.get("spread", "half_width")
     decimals, absent = target.get("decimals", 1), target.get("names", {}).get("absent", ABSENT)
     body = {(named(target, row), ""): rows}
     bold = {(named(target, row), ""): [False] * len(rows)}
-    for level in levels(target, data, column):
+    for level in all_levels(target, data, column, notes):
         across = named(target, level)
         for metric in target["metrics"]:
             digits = decimals.get(metric, 1) if isinstance(decimals, dict) else decimals
-            shown = cells.reindex([(down, across, metric) for down in rows])
+            shown = cells.reindex([(name, across, metric) for name in rows])
+            waits = [notes.left_out({row: each, column: level}) for each in down] + [False] * (len(rows) - len(down))
             heading = notes.mark(across, level) if column == "dataset" else across, named(target, metric)
             body[heading] = [
-                absent if pd.isna(mean) and note != OUT_OF_MEMORY else plus_minus(mean, around, digits, note)
-                for mean, around, note in zip(shown["mean"], shown[spread], shown["note"])
+                (NOT_RUN if waiting else absent)
+                if pd.isna(mean) and note != OUT_OF_MEMORY
+                else plus_minus(mean, around, digits, note) + (f" ({n:.0f})" if counted else "")
+                for mean, around, note, n, waiting, counted in zip(
+                    shown["mean"], shown[spread], shown["note"], shown["n"], waits, numbered
+                )
             ]
             mean = shown["mean"].iloc[: len(methods)].replace(np.inf, np.nan)  # a method that diverged is never best
             mean = mean.mask(unranked)

@@ -7,7 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from clpapers.metrics.intervals import summarise
-from clpapers.targets.notes import Notes, levels, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import Notes, levels
 from clpapers.targets.numbers import failures
 from clpapers.targets.style import GUESS, SERIES, STYLE, panels
 from clpapers.targets.table import plus_minus

@@ -10,7 +10,8 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import CHANCE_PREFIX, OUT_OF_MEMORY
-from clpapers.targets.notes import Notes, levels, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import Notes, levels
 from clpapers.targets.numbers import clocks, failures
 from clpapers.targets.style import GUESS, MARKERS, SERIES, STYLE, legend_above, panels
 

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from clpapers.targets.diagram import arrow, box
-from clpapers.targets.notes import Notes, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import Notes
 from clpapers.targets.style import STYLE, TEN, WIDTH, panels
 
 RENDERER = {"draws": "figure"}

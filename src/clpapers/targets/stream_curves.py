@@ -8,7 +8,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from clpapers.metrics.learning import OUT_OF_MEMORY
-from clpapers.targets.notes import Notes, levels, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import Notes, levels
 from clpapers.targets.style import SERIES, STYLE, panels, stream_title
 
 RENDERER = {"draws": "figure"}

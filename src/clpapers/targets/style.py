@@ -10,7 +10,8 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from clpapers.targets.notes import Notes, named
+from clpapers.targets.names import named
+from clpapers.targets.notes import Notes
 
 STYLE = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, has † and ‡

@@ -99,7 +99,7 @@ def sample(frame: pd.DataFrame, side: Side) -> pd.Series:
     if "time" in rows:
         rows = rows.sort_values("time", kind="stable")
     if rows.empty:
-        raise Obstacle("not measured")
+        raise Obstacle("not run yet")
     if catalogue.metrics()[side.metric].better != "smaller":
         rows = rows.assign(value=rows["value"].replace(np.inf, -np.inf))
     values = rows.groupby("seed")["value"].agg("std" if side.take == "sd" else side.take).dropna()

@@ -1,0 +1,366 @@
+"""Chooses the runs of a build: those that are there, and within so many core-hours those that decide most.
+
+What a run is worth are the printed numbers that it makes comparable and the claims that it decides. `sequence` puts all
+missing runs in one order, which no budget changes, and a budget takes a beginning of it: what a smaller one trains, a
+larger one trains too. No torch is imported.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from clpapers import jobs
+from clpapers.config.choice import Choice
+from clpapers.config.model import Cell, Selection, Target
+from clpapers.config.paths import RESULTS, block_name, block_seeds, dataset_path
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.reported import read_csv
+from clpapers.metrics.factors import flat
+from clpapers.provenance import ProvenanceError, read_record
+from clpapers.report import costs
+from clpapers.targets.claim import CURVE, Claim
+from clpapers.targets.names import named
+
+NUMBER, CLAIM, SHOWN = "number", "claim", "shown"
+WORTH_SHOWN = 0.02  # of a cell that a target shows and no number is printed of
+MORE_SEEDS = (2, 3, 5, 10, 20)  # runs a cell, of which the k-th lets a printed number be compared better
+WORTH_MORE = 0.1  # of the first seed's, divided by k
+GROWTH = 0.5  # no run comes into the sequence before those ahead of it take twice as long
+SECONDS_A_FEATURE = 0.11  # CPU seconds that a ResNet-50 takes for an image of 224 × 224 pixels
+
+Run = tuple[str, int]  # a cell's hash, a seed
+
+
+@dataclasses.dataclass(frozen=True)
+class Need:
+    """So many of a cell's seeds."""
+
+    cell: str
+    count: int
+    seeds: tuple[int, ...]
+
+    def missing(self, have: Mapping[str, Collection[int]]) -> list[Run]:
+        """The first of its seeds that are to be trained, where `have` are there."""
+        there = have.get(self.cell, ())
+        lacking = [seed for seed in self.seeds if seed not in there]
+        due = self.count - (len(self.seeds) - len(lacking))
+        return [(self.cell, seed) for seed in lacking[: max(due, 0)]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """What runs decide: a printed number, a claim, or whether a figure shows a cell. `worth`: in numbers decided."""
+
+    paper: str
+    name: str
+    kind: str
+    worth: float
+    needs: tuple[Need, ...]
+
+    def missing(self, have: Mapping[str, Collection[int]]) -> tuple[Run, ...]:
+        """The runs that it waits for, sorted."""
+        return tuple(sorted({run for need in self.needs for run in need.missing(have)}))
+
+
+# --- what there is to decide ---------------------------------------------------------------------------------
+
+
+def questions(plan: Plan, papers: Collection[str], claims: Mapping[str, Iterable[Claim]]) -> list[Question]:
+    """All printed numbers and claims of some papers, and every cell that their targets show."""
+    found: list[Question] = []
+    printed: dict[str, list[dict]] = {}
+    for target in plan.targets.values():
+        if target.paper not in papers or target.spec.get("extra"):
+            continue
+        name = f"{target.paper}/{target.name}"
+        if target.reported:
+            lines = printed.setdefault(target.paper, list(read_csv(target.reported).values()))
+            found += _numbers(plan, target, [line for line in lines if line["target"] == target.name])
+        for _, cell in target.cells:
+            found.append(Question(target.paper, name, SHOWN, WORTH_SHOWN, (_need(cell.hash, 1, target.seeds),)))
+    for paper in papers:
+        found += (_claim(plan, claim) for claim in claims.get(paper, ()))
+    return found
+
+
+def _need(cell: str, count: int, seeds: Iterable[int]) -> Need:
+    seeds = tuple(seeds)
+    return Need(cell, min(count, len(seeds)), seeds)
+
+
+def _numbers(plan: Plan, target: Target, lines: list[dict]) -> Iterator[Question]:
+    """The numbers that a paper prints in a target."""
+    for line in lines:
+        if line["spread_kind"] == "formula" or not line["value"]:
+            continue
+        name = " ".join(filter(None, [f"{target.paper}/{target.name}:", line["row"], line["column"], line["metric"]]))
+        if target.selections:
+            yield Question(target.paper, name, NUMBER, 1, tuple(_of_selections(target.selections)))
+            continue
+        cells = [cell.hash for cell in _behind(target, line)]
+        for count in (1, *(MORE_SEEDS if cells else ())):
+            if count <= len(target.seeds):
+                needs = tuple(_need(cell, count, target.seeds) for cell in cells)
+                worth = 1.0 if count == 1 else WORTH_MORE / count
+                yield Question(target.paper, name, NUMBER if count == 1 else SHOWN, worth, needs)
+
+
+def _of_selections(selections: Iterable[tuple[dict, Selection]]) -> Iterator[Need]:
+    for _, search in selections:
+        yield from (_need(cell.hash, len(search.seeds), search.seeds) for _, cell in search.points)
+
+
+def _behind(target: Target, line: Mapping[str, str]) -> list[Cell]:
+    """The cells that a printed number is measured on: those of its row and column, and of what it is divided by."""
+    spec = target.spec
+    cells = [(flat(factors), cell) for factors, cell in target.cells]
+    for key in (("rows", "row", "learner"), ("columns", "column", "dataset")):
+        factor = spec.get(key[0], key[2])
+        kept = [(levels, cell) for levels, cell in cells if named(spec, levels.get(factor)) == line[key[1]]]
+        cells = kept or cells
+    ideal = spec.get("ideal")
+    alike = {levels.get("dataset") for levels, _ in cells}
+    ideals = [
+        cell for factors, cell in target.cells if factors.get("learner") == ideal and factors.get("dataset") in alike
+    ]
+    return list({cell.hash: cell for cell in (*(cell for _, cell in cells), *ideals)}.values())
+
+
+def _claim(plan: Plan, claim: Claim) -> Question:
+    """A claim, which two runs of every cell on either side may decide."""
+    needs: dict[str, Need] = {}
+    for side in (side for part in claim.parts for side in part.sides if side.runs):
+        target = plan.targets[side.target]
+        levels = {key: level for key, level in side.levels.items() if key not in CURVE}
+        for factors, cell in target.cells:
+            if levels.items() <= flat(factors).items():
+                needs[cell.hash] = _need(cell.hash, 2, target.seeds)
+    return Question(claim.paper, f"{claim.paper}: {claim.name}", CLAIM, 1, tuple(needs.values()))
+
+
+# --- in which order ------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """Runs that are trained together since together they decide something, what they decide, and what they cost."""
+
+    paper: str
+    runs: tuple[Run, ...]
+    seconds: float
+    decides: tuple[Question, ...]
+
+
+def sequence(
+    asked: list[Question],
+    have: Mapping[str, Collection[int]],
+    seconds: Mapping[str, float | None],
+    of: Mapping[str, str] | None = None,
+    beforehand: Mapping[str, float] | None = None,
+) -> Iterator[Step]:
+    """All that may be trained, in the order in which budgets take it.
+
+    Next comes what decides most a second, of the paper that got the least so far; but no step that takes more than
+    half of all before it, unless no cheaper one is left, so that a budget is used nearly whole.
+
+    have: the seeds that are there, by cell. seconds: of a seed's training, by cell; None of one whose data cannot be
+    had, so that no question that waits for it is ever decided. of: each cell's data set.
+    beforehand: seconds that the first run on a data set takes besides, where its features are yet to be made.
+    """
+    there: dict[str, set[int]] = {cell: set(seeds) for cell, seeds in have.items()}
+    of, due = of or {}, dict(beforehand or {})
+    waiting: dict[int, tuple[Run, ...]] = {}
+    users: dict[str, list[int]] = defaultdict(list)  # by cell, the questions that wait for it
+    groups: dict[tuple[Run, ...], dict[str, float]] = {}  # what runs are worth together, by paper
+
+    def count(i: int, sign: int) -> None:
+        papers = groups.setdefault(waiting[i], {})
+        papers[asked[i].paper] = papers.get(asked[i].paper, 0.0) + sign * asked[i].worth
+        if papers[asked[i].paper] < 1e-9:
+            del papers[asked[i].paper]
+        if not papers:
+            del groups[waiting[i]]
+
+    def price(runs: tuple[Run, ...]) -> float:
+        first = {of.get(cell, "") for cell, _ in runs}
+        return sum(seconds[cell] or 0.0 for cell, _ in runs) + sum(due.get(dataset, 0.0) for dataset in first)
+
+    for i, question in enumerate(asked):
+        if (missing := question.missing(there)) and all(seconds.get(cell) is not None for cell, _ in missing):
+            waiting[i] = missing
+            count(i, 1)
+            for need in question.needs:
+                users[need.cell].append(i)
+    spent, total = {question.paper: 0.0 for question in asked}, 0.0
+    prices = {runs: price(runs) for runs in groups}
+    while groups:
+        limit = max(GROWTH * total, min(prices.values()))
+        _, _, runs, paper = min(
+            (spent[paper], -worth / max(prices[runs], 1e-9), runs, paper)
+            for runs, papers in groups.items()
+            if prices[runs] <= limit
+            for paper, worth in papers.items()
+        )
+        touched = [i for i in dict.fromkeys(i for cell, _ in runs for i in users[cell]) if i in waiting]
+        yield Step(paper, runs, prices[runs], tuple(asked[i] for i in touched if set(waiting[i]) <= set(runs)))
+        total, spent[paper] = total + prices[runs], spent[paper] + prices[runs]
+        made = [due.pop(of.get(cell, ""), 0.0) for cell, _ in runs]
+        for cell, seed in runs:
+            there.setdefault(cell, set()).add(seed)
+        for i in touched:
+            count(i, -1)
+            if missing := asked[i].missing(there):
+                waiting[i] = missing
+                count(i, 1)
+            else:
+                del waiting[i]
+        prices = {runs: price(runs) if any(made) or runs not in prices else prices[runs] for runs in groups}
+
+
+def within(steps: Iterable[Step], hours: float) -> list[Step]:
+    """The steps that so many core-hours suffice for."""
+    taken, left = [], hours * 3600
+    for step in steps:
+        if step.seconds > left:
+            break
+        taken.append(step)
+        left -= step.seconds
+    return taken
+
+
+# --- what a build uses ----------------------------------------------------------------------------------------
+
+
+def finished(plan: Plan) -> dict[str, dict[Path, list[int]]]:
+    """The runs that this project trained with the code as it is: by cell, the result files and their seeds.
+
+    What other code trained does not count: a build that wants it trains it anew.
+    """
+    top, found = RESULTS / plan.scale / "runs", {}
+    folders = {cell.folder: cell for cell in plan.cells.values()}
+    for record in sorted(top.glob("*/*/*/[!.]*.record.json")) if top.is_dir() else ():
+        cell, path = folders.get(record.parent), record.with_name(record.name.replace(".record.json", ".json"))
+        if cell is None or not path.is_file():
+            continue
+        try:
+            seeds = block_seeds(path.stem)
+            if read_record(path)["code"] == jobs.of(plan, path).code:
+                found.setdefault(cell.hash, {})[path] = list(seeds)
+        except (ConfigError, ProvenanceError):
+            continue  # the audit tells of it
+    return found
+
+
+def used(plan: Plan, *sources: Mapping[str, Mapping[Path, Iterable[int]]]) -> dict[str, dict[Path, list[int]]]:
+    """Of each wanted seed one file that holds it, from the first source that has any."""
+    found: dict[str, dict[Path, list[int]]] = {}
+    for key, cell in plan.cells.items():
+        left = set(plan.wanted(cell))
+        for source in sources:
+            for path, seeds in source.get(key, {}).items():
+                if given := sorted(left & set(seeds)):
+                    found.setdefault(key, {})[path] = given
+                    left -= set(given)
+    return found
+
+
+def planned(plan: Plan, cell: Cell, seeds: Collection[int]) -> dict[Path, list[int]]:
+    """The files that jobs make of some seeds of a cell: neighbours within one of its blocks share one."""
+    files: dict[Path, list[int]] = {}
+    for block in plan.blocks(cell):
+        due: list[int] = []
+        for seed in [*(s for s in block if s in seeds), None]:
+            if due and (seed is None or seed != due[-1] + 1):
+                files[cell.folder / f"{block_name(range(due[0], due[-1] + 1))}.json"] = due
+                due = []
+            due.append(seed)
+    return files
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """A choice, and how it came about. seconds: predicted of a seed, by cell. here: the seeds there were."""
+
+    choice: Choice
+    steps: list[Step]
+    seconds: Mapping[str, float]
+    here: Mapping[str, Collection[int]]
+    questions: list[Question]
+
+    @property
+    def hours(self) -> float:
+        """The core-hours that its steps are predicted to take."""
+        return sum(step.seconds for step in self.steps) / 3600
+
+
+def choose(
+    plan: Plan,
+    papers: Collection[str],
+    claims: Mapping[str, Iterable[Claim]],
+    hours: float,
+    *,
+    there: Mapping[str, Mapping[Path, Iterable[int]]],
+    absent: Mapping[str, str],
+    named: Collection[Target] = (),
+    table: costs.Table | None = None,
+) -> Budget:
+    """The runs of a build: those that are `there` and what more fits into so many core-hours (∞: all).
+
+    there: as from `used`. absent: data sets and weights that cannot be had, with their remedies. named: targets that
+    were asked for by name, all runs of which are chosen, whatever they take.
+    """
+    table = table or costs.known(plan.scale)
+    measured = costs.predict(plan, table)
+    seconds = {key: each or table.guess(plan, plan.cells[key]) for key, each in measured.items()}
+    have = {cell: {seed for seeds in files.values() for seed in seeds} for cell, files in there.items()}
+    possible = {key: None if _lacking(plan, cell, absent) else seconds[key] for key, cell in plan.cells.items()}
+    asked = questions(plan, papers, claims)
+    for target in named:
+        for cell, seeds in _runs(target):
+            have.setdefault(cell.hash, set()).update(seeds)
+    before = {key: set(seeds) for key, seeds in have.items()}
+    steps: list[Step] = []
+    if math.isinf(hours):
+        for cell in (cell for key, cell in plan.cells.items() if not _lacking(plan, cell, absent)):
+            have.setdefault(cell.hash, set()).update(plan.wanted(cell))
+    elif hours > 0:
+        of = {key: cell.spec["dataset"] for key, cell in plan.cells.items()}
+        steps = within(sequence(asked, have, possible, of, _features(plan)), hours)
+        for cell, seed in (run for step in steps for run in step.runs):
+            have.setdefault(cell, set()).add(seed)
+    runs = {key: dict(files) for key, files in there.items()}
+    for key, seeds in have.items():
+        held = {seed for given in runs.get(key, {}).values() for seed in given}
+        if key in plan.cells and (due := seeds - held):
+            runs.setdefault(key, {}).update(planned(plan, plan.cells[key], due))
+    unrun = {
+        key: None if measured[key] is None else round(seconds[key] * left / 3600, 4)
+        for key, cell in plan.cells.items()
+        if (left := len(set(plan.wanted(cell)) - have.get(key, set())))
+    }
+    return Budget(Choice(runs, unrun, dict(absent)), steps, seconds, before, asked)
+
+
+def _runs(target: Target) -> Iterator[tuple[Cell, range]]:
+    yield from ((cell, target.seeds) for _, cell in target.cells)
+    for _, search in target.selections:
+        yield from ((cell, search.seeds) for _, cell in search.points)
+
+
+def _lacking(plan: Plan, cell: Cell, absent: Mapping[str, str]) -> str | None:
+    """What of a cell's data set, its images and weights cannot be had."""
+    return next((name for name in plan.data_of(cell) if name in absent), None)
+
+
+def _features(plan: Plan) -> dict[str, float]:
+    """Seconds that the features take which are not made yet, by data set."""
+    return {
+        name: (facts["train"] + facts["test"]) * SECONDS_A_FEATURE * (facts["features"]["size"] / 224) ** 2
+        for name, facts in plan.datasets.items()
+        if "features" in facts and not dataset_path(plan.scale, name).is_file()
+    }

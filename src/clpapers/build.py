@@ -1,0 +1,198 @@
+"""What a build begins with: which data can be had, which results there are, and which runs it adds to them.
+
+The Snakefile asks once, before its graph of jobs is made; the jobs are told the choice (`config.choice`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from clpapers import budget, jobs
+from clpapers.budget import Budget
+from clpapers.config.facts import TOY
+from clpapers.config.model import Target
+from clpapers.config.paths import RESULTS, dataset_path, weights_path
+from clpapers.config.plan import Plan
+from clpapers.imported import import_published, imported
+from clpapers.provenance import write_text
+from clpapers.report import costs
+
+AGAIN = 24 * 3600  # seconds after which data that could not be had are asked for once more
+TELLING = re.compile(
+    r"-[a-z]*[nlSD]\b|--(dry-?run|lint|list|dag|rulegraph|filegraph|d3dag|summary|detailed|unlock)", re.ASCII
+)
+WHOLE = ("all", "report", "audit")  # targets of the Snakefile that a budget is for
+
+
+def hours_of(plan: Plan, asked: float | str | None) -> float:
+    """The core-hours that a build may add: as asked for, or as the scale has it; ∞ for all."""
+    hours = plan.settings["hours"] if asked is None else asked
+    return math.inf if hours == "all" else float(hours)
+
+
+def budgeted(plan: Plan, asked: float | str | None) -> bool:
+    """Whether a build chooses among runs. A scale that has all its runs trained does only where hours are asked for."""
+    return asked is not None or plan.settings["hours"] != "all"
+
+
+def named_targets(plan: Plan, words: Iterable[str]) -> list[Target]:
+    """The targets that files below results/ asked for by name are of; a table of claims is of all that it compares."""
+    found: dict[str, Target] = {}
+    for path in map(Path, words):
+        if len(path.parts) < 5 or path.parts[:2] != (str(RESULTS), plan.scale):
+            continue
+        stage, paper, name = path.parts[2], path.parts[3], path.name.partition(".")[0]
+        if stage not in ("targets", "metrics"):
+            continue
+        if name == "claims":
+            found |= {f"{t.paper}/{t.name}": t for t in jobs.claimed_targets(plan, jobs.claims_of(plan).get(paper, []))}
+        elif f"{paper}/{name}" in plan.targets:
+            found[f"{paper}/{name}"] = plan.targets[f"{paper}/{name}"]
+    return list(found.values())
+
+
+def asked(arguments: Iterable[str]) -> tuple[list[str], bool]:
+    """The targets that a command line of Snakemake names, and whether it only tells of a build.
+
+    When the Snakefile is read, Snakemake does not say yet what it was asked for.
+    """
+    words = [word for word in arguments if word in WHOLE or word.startswith(f"{RESULTS}/")]
+    return words, any(TELLING.match(word) for word in arguments)
+
+
+class Data:
+    """Which data sets and weights can be had.
+
+    fetch: large data sets to fetch none the less. obtain: builds the file of one, and returns why it could not; None
+    where nothing is to be fetched, as in a dry run.
+    """
+
+    def __init__(
+        self, plan: Plan, data_folder: Path, downloads: Path, fetch: Collection[str] = (), *, fetching: bool = True
+    ):
+        self.plan, self.data_folder, self.downloads = plan, data_folder, downloads
+        self.fetch, self.fetching = fetch, fetching
+        self.file = RESULTS / plan.scale / "absent.json"
+        self.absent: dict[str, str] = {}
+        self.tried: dict[str, dict] = self._remembered()
+        self.asked: set[str] = set()
+
+    def _remembered(self) -> dict[str, dict]:
+        try:
+            found = json.loads(self.file.read_text(encoding="utf-8"))
+            return {name: each for name, each in found.items() if time.time() - float(each["time"]) < AGAIN}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return {}
+
+    def facts(self, name: str) -> dict:
+        """The entry of a data set or of weights."""
+        return self.plan.datasets.get(name) or self.plan.weights[name]
+
+    def path(self, name: str) -> Path:
+        """The file of a data set or of weights."""
+        return (dataset_path if name in self.plan.datasets else weights_path)(self.plan.scale, name)
+
+    def mine(self, name: str) -> Path:
+        """The folder of the user's in which a data set, or weights, are looked for."""
+        inside = self.facts(name).get("folder", name)
+        return self.data_folder / (inside if name in self.plan.datasets else f"weights/{inside}")
+
+    def look(self, names: Iterable[str]) -> None:
+        """Tell of data sets and weights which cannot be had, without fetching any; a stand-in always can."""
+        if self.plan.settings["sources"] != "real":
+            return
+        for name in dict.fromkeys(names):
+            if "features" in self.facts(name) or self.path(name).is_file() or self.mine(name).is_dir():
+                continue
+            size, kept = self.facts(name).get("gigabytes"), self.downloads / name
+            if size and name not in self.fetch and not (kept.is_dir() and any(kept.iterdir())):
+                remedy = f"--config fetch=[{name}] fetches it, or put it into {self.mine(name)}/"
+                self.absent[name] = f"{size:g} GB: {remedy}"
+            elif name in self.tried and name not in self.fetch:
+                self.absent[name] = self.tried[name]["remedy"]
+
+    def get(self, names: Iterable[str]) -> bool:
+        """Build the files of data sets and weights; returns whether one turned out not to be had."""
+        lost = False
+        for name in dict.fromkeys(names):
+            due = name not in self.absent and name not in self.asked and "features" not in self.facts(name)
+            if not due or self.path(name).is_file() or not self.fetching:
+                continue
+            self.asked.add(name)
+            print(f"clpapers: fetching {name}", file=sys.stderr, flush=True)
+            if remedy := self._fetch(name):
+                lost, self.absent[name] = True, remedy
+                self.tried[name] = {"time": time.time(), "remedy": remedy}
+                self.file.parent.mkdir(parents=True, exist_ok=True)
+                write_text(self.file, json.dumps(self.tried, indent=1))
+        return lost
+
+    def _fetch(self, name: str) -> str:
+        """Build one file by its own job's command; empty on success, else the remedy."""
+        command = "dataset" if name in self.plan.datasets else "weights"
+        folders = ["--data-folder", str(self.data_folder), "--downloads", str(self.downloads)]
+        made = subprocess.run(
+            [sys.executable, "-m", "clpapers.cli", command, "--out", str(self.path(name)), *folders],
+            capture_output=True,
+            text=True,
+        )
+        if not made.returncode:
+            return ""
+        said = [line for line in made.stderr.splitlines() if line.startswith(f"clpapers: {name}: no source serves it")]
+        text = (said or made.stderr.splitlines() or ["it cannot be had"])[-1]
+        return text.removeprefix(f"clpapers: {name}: ").removesuffix(". Tried:")
+
+
+def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[list[str], Budget, Data]:
+    """The runs of a build, with what can be had of the data that they need, and news of the results that were imported.
+
+    settings: as from `check_settings`. arguments: the command line of Snakemake.
+    """
+    news = import_published(plan.scale) if settings["published"] else []
+    words, dry = asked(arguments)
+    papers, hours = settings["papers"], hours_of(plan, settings.get("hours"))
+    named = named_targets(plan, words)
+    if words and not set(words) & set(WHOLE):
+        hours = 0.0
+    data = Data(
+        plan,
+        Path(settings["data_folder"]),
+        Path(settings["downloads"]),
+        settings.get("fetch") or (),
+        fetching=not dry,
+    )
+    wanted = [t for t in plan.targets.values() if t.paper in papers and not t.spec.get("extra")]
+    due = [] if words and not set(words) & set(WHOLE) else wanted
+    shown = dict.fromkeys(s[0] for target in (*due, *named) for s in target.streams if not TOY.match(s[0]))
+    data.look([name for cell in plan.cells.values() for name in plan.data_of(cell)] + list(shown))
+    data.get(shown)
+    elsewhere = {key: {path: seeds for seeds, path in blocks.items()} for key, blocks in imported(plan.scale).items()}
+    there = budget.used(plan, budget.finished(plan), elsewhere if settings["published"] else {})
+    claims, table = jobs.claims_of(plan), costs.known(plan.scale)
+    while True:
+        found = budget.choose(plan, papers, claims, hours, there=there, absent=data.absent, named=named, table=table)
+        new = (key for key, files in found.choice.runs.items() if files.keys() - there.get(key, {}).keys())
+        if not data.get(name for key in new for name in plan.data_of(plan.cells[key])):
+            return news, found, data
+
+
+def told(plan: Plan, found: Budget, data: Data) -> list[str]:
+    """What a build does, in a line or two, and a line for each data set that could not be had."""
+    there = sum(len(seeds) for seeds in found.here.values())
+    new = {key: found.choice.seeds(key) - set(found.here.get(key, ())) for key in found.choice.runs}
+    trains = sum(map(len, new.values()))
+    seconds = sum(len(seeds) * found.seconds[key] for key, seeds in new.items())
+    left = sum(hours or 0 for hours in found.choice.unrun.values())
+    lines = [
+        f"{there:,} runs are there; training {trains:,} more, predicted {costs.duration(seconds)} of one core; "
+        f"{left:,.0f} core-hours remain of the scale ‘{plan.scale}’"
+    ]
+    lines += [f"{name}: not at hand, left out: {remedy}" for name, remedy in sorted(data.absent.items())]
+    return lines

@@ -1,0 +1,111 @@
+"""How much of what papers print was compared, and how many of their claims decided, from the rendered files."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+from clpapers.config.model import Target
+from clpapers.config.plan import Plan
+from clpapers.pages import claims_file, shown
+from clpapers.provenance import ProvenanceError, escaped, read_record
+
+# The verdicts on numbers (targets.comparison) and claims (targets.verdicts), whose modules import pandas.
+AGREES, DIFFERS = "agrees", "differs"
+SUPPORTED, CONTRADICTED = "supported", "contradicted"
+
+
+@dataclasses.dataclass(frozen=True)
+class Coverage:
+    """Of a paper, or of several: verdicts on printed numbers and on claims, and what its runs took.
+
+    hours: core-hours of training, of the runs that its targets are made of. imported: how many of the `runs` were.
+    """
+
+    paper: str
+    numbers: Counter[str]
+    claims: Counter[str]
+    runs: int
+    imported: int
+    hours: float
+
+    @property
+    def compared(self) -> int:
+        """Printed numbers with a verdict."""
+        return self.numbers[AGREES] + self.numbers[DIFFERS]
+
+    @property
+    def decided(self) -> int:
+        """Claims with a verdict."""
+        return self.claims[SUPPORTED] + self.claims[CONTRADICTED]
+
+
+def coverage(plan: Plan, papers: Collection[str], unread: list[str] | None = None) -> list[Coverage]:
+    """The coverage of each paper, and last, if there are several, of `all`; what cannot be read goes to `unread`."""
+    unread = [] if unread is None else unread
+    found, every = [], {}
+    for paper in papers:
+        targets = [target for target in shown(plan, [paper]) if target.metrics.is_file()]
+        files = [t.stem.with_name(f"{t.name}.reported.csv") for t in targets if t.reported]
+        numbers = Counter(line for file in files for line in _verdicts(file, unread))
+        claims = Counter(_verdicts(claims_file(plan, paper, "csv"), unread))
+        runs = {path: hours for target in targets for path, hours in _runs(target)}
+        every |= runs
+        found.append(Coverage(paper, numbers, claims, *_spent(runs)))
+    if len(found) > 1:
+        sums = [sum((getattr(each, kind) for each in found), Counter()) for kind in ("numbers", "claims")]
+        found.append(Coverage("all", *sums, *_spent(every)))
+    return found
+
+
+def _spent(runs: dict[str, float]) -> tuple[int, int, float]:
+    return len(runs), sum("/imported/" in path for path in runs), sum(runs.values())
+
+
+def _verdicts(file: Path, unread: list[str]) -> Iterator[str]:
+    if not file.is_file():
+        return
+    try:
+        with file.open(encoding="utf-8", newline="") as opened:
+            yield from [row["verdict"] for row in csv.DictReader(opened)]
+    except (OSError, ValueError, KeyError, csv.Error) as error:
+        unread.append(f"{file}: {escaped(error)}; snakemake {file} --cores --force")
+
+
+def _runs(target: Target) -> Iterator[tuple[str, float]]:
+    """The results that a target's metrics were made of, with the core-hours of each."""
+    try:
+        inputs: Iterable[dict] = read_record(target.metrics)["inputs"]
+    except (ProvenanceError, KeyError):
+        return
+    for path in (str(item["path"]) for item in inputs):
+        if {"runs", "imported"} & set(Path(path).parts[2:3]) and Path(path).name.startswith("seed"):
+            try:
+                yield path, float(read_record(path)["cpu_seconds"]) / 3600
+            except (ProvenanceError, KeyError, TypeError, ValueError):
+                yield path, 0.0
+
+
+def table(covered: Iterable[Coverage]) -> list[list[str]]:
+    """The coverage as rows of texts, the first one of headings."""
+    heads = ["paper", "numbers compared", "agree", "differ", "claims decided", "supported", "contradicted"]
+    rows = [[*heads, "runs", "imported", "core-hours"]]
+    for each in covered:
+        printed, said = sum(each.numbers.values()), sum(each.claims.values())
+        counts = [each.numbers[AGREES], each.numbers[DIFFERS]], [each.claims[SUPPORTED], each.claims[CONTRADICTED]]
+        rows.append(
+            [
+                each.paper,
+                f"{each.compared} of {printed}",
+                *map(str, counts[0]),
+                f"{each.decided} of {said}",
+                *map(str, counts[1]),
+                f"{each.runs:,}",
+                f"{each.imported:,}",
+                f"{each.hours:,.1f}",
+            ]
+        )
+    return rows

@@ -1,0 +1,27 @@
+"""Renders a target of which nothing was run yet: its title, and what it waits for."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from clpapers.targets.notes import NOT_RUN, Notes, named
+from clpapers.targets.style import panels
+from clpapers.targets.table import Table, titled
+
+WAITS = "not run yet"
+
+
+def render(target: dict, data: pd.DataFrame, notes: Notes, *printed: object) -> Table | Figure:
+    """A table of one dash a metric, or an empty panel that says so; the footnotes say what it takes to fill it.
+
+    target: keys `kind`, `title`, `caption`, `metrics`, `names`. data: without a line.
+    """
+    if target["kind"] == "table":
+        metrics = [named(target, metric) for metric in target.get("metrics", [])]
+        body = pd.DataFrame({"": [WAITS], **{metric: [NOT_RUN] for metric in dict.fromkeys(metrics)}})
+        return titled(target, notes, body, data)
+    figure, grid = panels(target, notes, [], 1, 1, 1.2)
+    grid[0, 0].text(0.5, 0.5, WAITS, ha="center", va="center", transform=grid[0, 0].transAxes)
+    grid[0, 0].set(xticks=[], yticks=[], title=notes.mark(target["title"]))
+    return figure

@@ -1,0 +1,169 @@
+"""The choice of runs: within the budget, the same for the same state, never what is there, and more for more hours."""
+
+import dataclasses
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clpapers import budget, jobs
+from clpapers.budget import CLAIM, NUMBER, SHOWN, Need, Question, sequence, within
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
+from clpapers.report import costs
+
+CELLS = "abcdef"
+
+
+@st.composite
+def states(draw):
+    """Questions on six cells of four seeds, the seeds that are there, and seconds."""
+    asked = []
+    for i in range(draw(st.integers(1, 12))):
+        cells = draw(st.sets(st.sampled_from(CELLS), min_size=1, max_size=3))
+        kind = draw(st.sampled_from([NUMBER, CLAIM, SHOWN]))
+        needs = tuple(Need(cell, draw(st.integers(1, 4)), (0, 1, 2, 3)) for cell in sorted(cells))
+        asked.append(
+            Question(draw(st.sampled_from(["p", "q"])), str(i), kind, draw(st.sampled_from([0.02, 1.0])), needs)
+        )
+    have = {cell: draw(st.sets(st.integers(0, 3))) for cell in CELLS}
+    seconds = {cell: draw(st.one_of(st.none(), st.floats(0.1, 4000))) for cell in CELLS}
+    return asked, have, seconds
+
+
+def answered(asked, have):
+    return {question.name for question in asked if not question.missing(have)}
+
+
+def after(have, steps):
+    found = {cell: set(seeds) for cell, seeds in have.items()}
+    for cell, seed in (run for step in steps for run in step.runs):
+        found[cell].add(seed)
+    return found
+
+
+@given(states(), st.floats(0, 3), st.floats(0, 3))
+@settings(max_examples=300, deadline=None)
+def test_a_larger_budget_trains_what_a_smaller_one_does_and_decides_no_less(state, hours, more):
+    asked, have, seconds = state
+    less, larger = (within(sequence(asked, have, seconds), each) for each in (hours, hours + more))
+    assert larger[: len(less)] == less
+    assert answered(asked, after(have, less)) <= answered(asked, after(have, larger))
+
+
+@given(states(), st.floats(0, 3))
+@settings(max_examples=300, deadline=None)
+def test_a_choice_is_within_its_budget_the_same_each_time_and_never_of_what_is_there(state, hours):
+    asked, have, seconds = state
+    steps = within(sequence(asked, have, seconds), hours)
+    assert steps == within(sequence(list(asked), dict(have), dict(seconds)), hours)
+    assert sum(step.seconds for step in steps) <= hours * 3600 + 1e-6
+    runs = [run for step in steps for run in step.runs]
+    assert len(runs) == len(set(runs))
+    assert not any(seed in have[cell] for cell, seed in runs)
+    assert all(seconds[cell] is not None for cell, _ in runs)
+    for step in steps:
+        assert step.decides
+
+
+@given(states())
+@settings(max_examples=200, deadline=None)
+def test_in_the_end_every_question_that_can_be_answered_is(state):
+    asked, have, seconds = state
+    there = after(have, sequence(asked, have, seconds))
+    for question in asked:
+        waits = question.missing(have)
+        if all(seconds[cell] is not None for cell, _ in waits):
+            assert not question.missing(there)
+
+
+def test_the_cheapest_answers_come_first_and_papers_take_turns():
+    need = {cell: (Need(cell, 1, (0,)),) for cell in "abcd"}
+    asked = [
+        Question("p", "dear", NUMBER, 1, need["a"]),
+        Question("p", "cheap", NUMBER, 1, need["b"]),
+        Question("q", "other paper", NUMBER, 1, need["c"]),
+        Question("p", "as cheap", NUMBER, 1, need["d"]),
+    ]
+    steps = list(sequence(asked, {}, {"a": 100.0, "b": 1.0, "c": 2.0, "d": 1.0}))
+    assert [step.decides[0].name for step in steps] == ["cheap", "as cheap", "other paper", "dear"]
+    together = [Question("p", name, NUMBER, 1, need["a"]) for name in ("one", "two")]
+    (step,) = sequence(together, {}, {"a": 5.0})
+    assert [question.name for question in step.decides] == ["one", "two"]
+
+
+def test_features_count_once():
+    asked = [Question("p", cell, NUMBER, 1, (Need(cell, 1, (0,)),)) for cell in "ab"]
+    of = {"a": "features", "b": "features"}
+    steps = list(sequence(asked, {}, {"a": 1.0, "b": 1.0}, of, {"features": 50.0}))
+    assert [step.seconds for step in steps] == [51.0, 1.0]
+
+
+@pytest.fixture(scope="module")
+def paper_scale():
+    plan = Plan("paper", all_papers())
+    return plan, jobs.claims_of(plan), costs.Table(costs.read(), here=0.016)
+
+
+def test_the_plan_of_the_papers_is_asked_what_they_print_and_claim(paper_scale):
+    plan, claims, _ = paper_scale
+    asked = budget.questions(plan, list(plan.titles), claims)
+    assert sum(question.kind == CLAIM for question in asked) == sum(map(len, claims.values()))
+    assert sum(question.kind == NUMBER for question in asked) > 500
+    table = plan.targets["stf/table1"]
+    (line,) = [q for q in asked if q.name == "stf/table1: ER CIFAR-10 final_accuracy" and q.kind == NUMBER]
+    (er,) = [cell for factors, cell in table.cells if (factors["dataset"], factors["learner"]) == ("cifar10", "er")]
+    assert line.needs == (Need(er.hash, 1, tuple(range(20))),)
+
+
+def test_half_an_hour_from_nothing_decides_much_and_a_file_of_one_cell_is_of_neighbours(paper_scale):
+    plan, claims, table = paper_scale
+    absent = {"cub200": "fetch it"}
+    found = budget.choose(plan, list(plan.titles), claims, 0.5, there={}, absent=absent, table=table)
+    assert 0.3 < found.hours <= 0.5
+    decided = [q for step in found.steps for q in step.decides if q.kind in (NUMBER, CLAIM)]
+    assert len(decided) > 150
+    assert {step.paper for step in found.steps} >= {
+        "rules",
+        "agem",
+        "desiderata",
+        "stf",
+    }  # one of streaming waits for features
+    cells = {cell for step in found.steps for cell, _ in step.runs}
+    assert not any("cub200" in plan.data_of(plan.cells[cell]) for cell in cells)
+    for key, files in found.choice.runs.items():
+        assert sorted(seed for seeds in files.values() for seed in seeds) == sorted(found.choice.seeds(key))
+    chosen = Plan("paper", all_papers(), choice=found.choice)
+    left = chosen.unrun(chosen.targets["stf/table1"])
+    assert (left.runs, left.wanted) == (left.wanted - len(chosen.present(chosen.targets["stf/table1"]).cells), 480)
+
+
+def test_all_hours_choose_all_that_can_be_had(paper_scale):
+    plan, claims, table = paper_scale
+    found = budget.choose(plan, ["stf"], claims, math.inf, there={}, absent={}, table=table)
+    assert not found.choice.unrun
+    assert {key: found.choice.seeds(key) for key in plan.cells} == {
+        key: set(plan.wanted(cell)) for key, cell in plan.cells.items()
+    }
+
+
+def test_of_each_seed_one_file_is_used_the_first_source_first(paper_scale):
+    plan, _, _ = paper_scale
+    key = plan.targets["stf/table1"].cells[0][1].hash
+    mine, theirs = {key: {"seed0": [0], "seeds1-2": [1, 2]}}, {key: {"seeds0-3": [0, 1, 2, 3]}}
+    assert budget.used(plan, mine, theirs) == {key: {"seed0": [0], "seeds1-2": [1, 2], "seeds0-3": [3]}}
+
+
+def test_a_choice_is_read_as_it_was_written(tmp_path, monkeypatch):
+    from clpapers.config import choice
+    from clpapers.config.refusals import ConfigError
+
+    monkeypatch.chdir(tmp_path)
+    made = choice.Choice({"c": {tmp_path / "seed0.json": [0]}}, {"d": 1.5, "e": None}, {"cub200": "fetch it"})
+    path = made.write("paper")
+    assert choice.read(path) == made
+    assert dataclasses.replace(made, absent={}).write("paper") != path
+    path.write_text(path.read_text().replace("1.5", "2.5"))
+    with pytest.raises(ConfigError, match="edited"):
+        choice.read(path)
