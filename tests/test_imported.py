@@ -415,8 +415,9 @@ def table(crate, other, monkeypatch):
     own = Plan.results
 
     def results(plan, cell, seeds=None):
-        places = [place_of(plan.scale) / Path(*path.parts[3:]) for path in own(plan, cell, seeds)]
-        return [place if place.exists() else path for place, path in zip(places, own(plan, cell, seeds))]
+        files = own(plan, cell, seeds)
+        places = {path: place_of(plan.scale) / Path(*path.parts[3:]) for path in files}
+        return {place if (place := places[path]).exists() else path: given for path, given in files.items()}
 
     monkeypatch.setattr(Plan, "results", results)
     for command, out in BUILT:
