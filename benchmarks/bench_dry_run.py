@@ -31,7 +31,7 @@ PAPER = {
         "precision": "float32",
     },
     "datasets": {"mnist": {"net": {"name": "mlp", "hidden": [4]}}},
-    "learners": {"er": {"forward": "separate"}, "ace": {}},
+    "learners": {"er": {"forward": "separate"}, "ace": {"forward": "separate"}},
     "targets": {},
 }
 TARGET = {

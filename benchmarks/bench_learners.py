@@ -27,11 +27,11 @@ from clpapers.streams.stream import Stream
 
 OPTIONS = {
     "er": {"forward": "separate"},
-    "mir": {"candidates": bare.CANDIDATES},
+    "mir": {"candidates": bare.CANDIDATES, "forward": "separate"},
     "cbrs": {"replay": "uniform", "forward": "separate"},
     "gdumb": {"memory_batch": bare.MEMORY_BATCH},
-    "gmed": {"alpha": bare.ALPHA, "beta": bare.BETA, "decay": 0.0, "sign": "paper"},
-    "ace": {},
+    "gmed": {"alpha": bare.ALPHA, "beta": bare.BETA, "decay": 0.0, "sign": "paper", "forward": "separate"},
+    "ace": {"forward": "separate"},
 }
 NETS = {  # name → net, (H, W, C) of the images, classes
     "mlp": ({"name": "mlp", "hidden": [256, 256]}, (28, 28, 1), 10),

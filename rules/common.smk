@@ -31,7 +31,7 @@ try:
             sys.stderr.writelines(f"clpapers: {line}\n" for line in [*NEWS, *build.told(PLAN, BUDGET, DATA)])
             os.environ[choice.VARIABLE] = str(BUDGET.choice.write(SCALE))
     if told := os.environ.get(choice.VARIABLE):
-        PLAN = Plan(SCALE, all_papers(), cuda=CUDA, choice=choice.read(Path(told)))
+        PLAN = PLAN.using(choice.read(Path(told)))
 except (ConfigError, CrateError) as error:
     sys.exit(f"clpapers: {error}")
 DERIVED = [name for name, facts in PLAN.datasets.items() if "features" in facts]  # data sets of features

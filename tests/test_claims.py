@@ -112,6 +112,19 @@ def test_what_only_this_scale_leaves_out_does_not_run(tmp_path, monkeypatch):
     assert runs["sp5"] is True
 
 
+def test_what_is_subtracted_is_a_side_of_its_own(of_file):
+    text = CLAIM.replace("learner: others", "learner: mir").replace(
+        "    of:", "    less: {ace: er, mir: gmed}\n    of:"
+    )
+    (claim,) = of_file(text)
+    first, second = claim.parts[0].sides
+    assert [side.less.levels for side in (first, second)] == [
+        first.levels | {"learner": "er"},
+        second.levels | {"learner": "gmed"},
+    ]
+    assert first.less.less is None
+
+
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
@@ -139,6 +152,8 @@ def test_what_only_this_scale_leaves_out_does_not_run(tmp_path, monkeypatch):
         ('    section: "4.3"\n', "", r"stf\.ours: 'section' is missing"),
         ("learner: ace", "learner: ace, time: last", r"stf\.ours\.of\.time: 'last': write a number, or take"),
         ("{learner: others}", "ten", r"stf\.ours\.than: 'ten' is not of type object or number"),
+        ("    of:", "    less: {ace: er}\n    of:", r"stf\.ours\.less: no learner to subtract .*'er'; add one"),
+        ("    of:", "    less: {ace: ice}\n    of:", r"stf\.ours\.less\.learner: 'ice' is not one of er, mir"),
         ("    of:", "    of: {learner: er}\n    of:", r"line \d+ key 'of' stands twice"),
     ],
 )

@@ -30,6 +30,7 @@ TWICE = {"name": "split_two", "tasks": 2, "length": None}
 DOMAINS = {"name": "permuted_pixels", "tasks": 5, "length": None}
 BURSTS = {"name": "instances", "burst": 20, "length": None}
 DOMINANT = {"name": "dominant", "share": 0.55, "length": None}
+ORDERED = DOMINANT | {"name": "dominant_ordered"}
 RANDOM = {"name": "random", "length": None}
 DRIFT = {"name": "stf", "mu_sigma": 0.1, "length": None}
 
@@ -77,6 +78,7 @@ def verdict(letter, *arguments, view="none", metrics=("final_accuracy",), **opti
         (OVERLAPPING, "yes", "yes", "yes (3 tasks)"),
         (TWICE, "yes", "no (tasks come twice)", "no (2 tasks)"),
         (DOMINANT, "yes", "yes", "yes (4 tasks)"),  # a chunk a class
+        (ORDERED, "yes", "yes", "yes (4 tasks)"),
         (DOMAINS, "no (pixels permuted)", "yes", "yes (5 tasks)"),
         (DRIFT, "yes", "yes", "n/a (no tasks)"),
         (BURSTS, "yes", "yes", "n/a (no tasks)"),
@@ -93,7 +95,7 @@ def test_orders_decide_on_resemblance_retraining_and_the_number_of_tasks(order, 
 
 def test_every_order_has_a_number_of_tasks():
     """Those not tried here say how many themselves."""
-    tried = (SPLIT, RANGE, OVERLAPPING, TWICE, DOMAINS, DOMINANT, DRIFT, BURSTS, RANDOM, offline(1))
+    tried = (SPLIT, RANGE, OVERLAPPING, TWICE, DOMAINS, DOMINANT, ORDERED, DRIFT, BURSTS, RANDOM, offline(1))
     made = {order["name"] for order in tried}
     for name in orders.ORDERS.keys() - made:
         assert "tasks" in schema("paper")["$defs"]["order_options"]["const"][name], name

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clpapers.cli import main
+from clpapers.cli import MAKING, main
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
 
@@ -63,7 +63,7 @@ def test_every_path_of_the_project_exists(page):
 def test_every_command_of_clpapers_is_one_and_has_its_options(page, capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
-    known = re.findall(r"^ {4}(\w+)\b", capsys.readouterr().out, re.M)
+    known = [*re.findall(r"^ {4}(\w+)\b", capsys.readouterr().out, re.M), *(name for name, *_ in MAKING)]
     used = [m.group(1) for span in code(page) if (m := re.match(r"clpapers ((?![A-Z<…])\S.*)", span))]
     wrong = []
     for command, *words in (line.partition("#")[0].split() for line in used):

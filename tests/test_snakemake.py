@@ -1,4 +1,4 @@
-"""The command `snakemake`: a bare `--cores` means all cores, and what cannot be written to is told of in one line."""
+"""The command `snakemake`: a bare `--cores`, targets by name, short dry runs, folders that cannot be written to."""
 
 import errno
 import os
@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from clpapers.snakemake import completed, prepare
+from clpapers import snakemake
+from clpapers.config.refusals import ConfigError
+from clpapers.snakemake import completed, prepare, resolved
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(autouse=True)
@@ -63,13 +67,87 @@ def test_a_home_that_can_is_left_alone():
     [
         ("all --cores", "all --cores=all"),
         ("all -c", "all --cores=all"),
-        ("--cores -n all", "--cores=all -n all"),
-        ("all --cores 4 -n", "all --cores 4 -n"),
+        ("--cores -n all", "--cores=all -n all --quiet rules"),
+        ("all --cores 4 -n", "all --cores 4 -n --quiet rules"),
+        ("all --dry-run", "all --dry-run --quiet rules"),
+        ("all -n -p", "all -n -p"),
+        ("all -n --quiet", "all -n --quiet"),
+        ("--dag -n", "--dag -n"),
         ("all --cores all", "all --cores all"),
         ("all -c2", "all -c2"),
-        ("all -n", "all -n"),
         ("", ""),
     ],
 )
 def test_completed(given, meant):
     assert completed(given.split()) == meant.split()
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project's folder with the real configuration and nothing built."""
+    for part in ("config", "workflow"):
+        (tmp_path / "project" / part).symlink_to(ROOT / part)
+
+
+def files(stem, endings):
+    return [f"results/{stem}.{ending}" for ending in endings]
+
+
+TABLE1 = files("smoke/targets/stf/table1", ["csv", "md", "tex", "html", "reported.csv", "paired.csv"])
+FIGURE3 = files("paper/targets/stf/figure3", ["pdf", "svg", "png"])
+
+
+@pytest.mark.parametrize(
+    ("given", "meant", "wanted"),
+    [
+        ("stf/table1 --config scale=smoke -n", [*TABLE1, "--config", "scale=smoke", "-n"], ["stf/table1"]),
+        ("-n stf/figure3 --config scale=paper", ["-n", *FIGURE3, "--config", "scale=paper"], ["stf/figure3"]),
+        ("audit --config scale=smoke", ["audit", "--config", "scale=smoke"], []),
+        (TABLE1[0], TABLE1[:1], []),
+        ("--until metrics stf.txt", ["--until", "metrics", "stf.txt"], []),
+    ],
+)
+def test_a_targets_name_stands_for_its_files(project, given, meant, wanted):
+    arguments, _, targets = resolved(given.split())
+    assert arguments == meant
+    assert [f"{target.paper}/{target.name}" for target in targets] == wanted
+
+
+def test_a_papers_name_stands_for_what_all_builds_of_it(project):
+    arguments, plan, targets = resolved(["streaming", "--config", "scale=smoke"])
+    mine = [target for target in plan.targets.values() if target.paper == "streaming"]
+    assert targets == [target for target in mine if not target.spec.get("extra")]
+    assert arguments[:-2] == [str(path) for target in targets for path in target.outputs]
+
+
+@pytest.mark.parametrize("given", ["all -n", "-n"])
+def test_all_is_of_the_papers_that_are_configured(project, given):
+    *_, targets = resolved([*given.split(), "--config", "papers=streaming", "scale=smoke"])
+    assert {target.paper for target in targets} == {"streaming"}
+    *_, targets = resolved([*given.split(), "--config", "papers=[stf, rules]", "scale=smoke"])
+    assert {target.paper for target in targets} == {"stf", "rules"}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("stf/tabel1", "stf/tabel1: no paper or target; there are: stf/table1"),
+        ("stf/table1 --config scale=big", "config/config.yaml or --config: scale: 'big' is not one of "),
+    ],
+)
+def test_a_name_that_is_none_is_refused(project, given, said):
+    with pytest.raises(ConfigError) as refusal:
+        resolved(given.split())
+    assert str(refusal.value).startswith(said)
+
+
+@pytest.mark.parametrize(("given", "due"), [("streaming/table1 -n", True), ("streaming/table1 --cores 1", False)])
+def test_a_dry_run_says_how_long(project, given, due, monkeypatch, capsys):
+    Path("Snakefile").touch()
+    monkeypatch.setattr("sys.argv", ["snakemake", *given.split(), "--config", "scale=paper"])
+    monkeypatch.setattr("snakemake.cli.main", lambda arguments: exit(0))
+    with pytest.raises(SystemExit):
+        snakemake.main()
+    said = capsys.readouterr().out
+    assert said.startswith("Predicted for what is not there yet, ") == due
+    assert bool(said) == due

@@ -41,7 +41,7 @@ data = loop.Data(train.x, train.y, test.x, test.y, 10)
 stream = orders.make(cell.spec["order"], train.y, SEED)
 for epochs, batch in SETTINGS:
     spec = copy.deepcopy(cell.spec)
-    spec["learner"] |= {"epochs": epochs, "batch": batch, "samples": 1, "prediction_samples": 20, "trace": 0}
+    spec["learner"] |= {"epochs": epochs, "batch": batch, "samples": 1, "prediction_samples": 20}
     (run,) = loop.train(spec, data, {SEED: stream}, torch.device("cpu"))
     for metric in ("single_head_accuracy", "average_accuracy", "seen_unseen_auc"):
         value = SCALARS[metric](run | {"per_class": False})

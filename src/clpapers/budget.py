@@ -96,7 +96,7 @@ def _need(cell: str, count: int, seeds: Iterable[int]) -> Need:
 def _numbers(plan: Plan, target: Target, lines: list[dict]) -> Iterator[Question]:
     """The numbers that a paper prints in a target."""
     for line in lines:
-        if line["spread_kind"] == "formula" or not line["value"]:
+        if line["spread_kind"] == "formula" or not (line["value"] or line.get("authors")):
             continue
         name = " ".join(filter(None, [f"{target.paper}/{target.name}:", line["row"], line["column"], line["metric"]]))
         if target.selections:

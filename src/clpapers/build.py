@@ -33,13 +33,13 @@ WHOLE = ("all", "report", "audit")  # targets of the Snakefile that a budget is 
 
 def hours_of(plan: Plan, asked: float | str | None) -> float:
     """The core-hours that a build may add: as asked for, or as the scale has it; ∞ for all."""
-    hours = plan.settings["hours"] if asked is None else asked
+    hours = plan.settings.get("hours", "all") if asked is None else asked
     return math.inf if hours == "all" else float(hours)
 
 
 def budgeted(plan: Plan, asked: float | str | None) -> bool:
     """Whether a build chooses among runs. A scale that has all its runs trained does only where hours are asked for."""
-    return asked is not None or plan.settings["hours"] != "all"
+    return asked is not None or plan.settings.get("hours", "all") != "all"
 
 
 def named_targets(plan: Plan, words: Iterable[str]) -> list[Target]:

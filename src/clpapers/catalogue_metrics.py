@@ -23,7 +23,9 @@ class Metric:
     measure: the one that makes it. unit: of its values; empty for pure numbers. better: `larger`, `smaller` or None.
     competing: the classes among which an item is answered: those of its `task`, those that the restriction at `test`
     leaves, those that compete in `training`, or `all`; `none` if no item is answered. over: the axis of a curve; None
-    for a scalar. needs: keys that a target with this metric must have.
+    for a scalar. bounds: the least and the largest value there can be, None where there is no such; of accuracies in %
+    0 and 100. sample: what gives one independent value, a `seed`, or a `block` of seeds, which share one clock.
+    needs: keys that a target with this metric must have.
     """
 
     name: str
@@ -32,6 +34,8 @@ class Metric:
     better: str | None = None
     competing: str = "none"
     over: str | None = None
+    bounds: tuple[float | None, float | None] = (None, None)
+    sample: str = "seed"
     needs: tuple[str, ...] = ()
 
 
@@ -96,7 +100,10 @@ def measures() -> dict[str, Measure]:
     """All measures by name."""
     found = {}
     for name, literals in _declared("metrics", "MEASURE").items():
-        made = {key: Metric(key, name, **facts) for key, facts in literals.get("METRICS", {}).items()}
+        made = {
+            key: Metric(key, name, **({"bounds": (0, 100)} if facts.get("unit") == "%" else {}) | facts)
+            for key, facts in literals.get("METRICS", {}).items()
+        }
         found[name] = Measure(name, made, **literals["MEASURE"])
     return found
 

@@ -126,8 +126,27 @@ class _Reader:
                     f"{self.at}.{key}.metric: '{source['metric']}' is undefined for learner {fixed['learner']}"
                 )
             cell, stream = here[0] if here else (fixed, None)
-            take = source["take"] or "mean"
-            yield Side(name, source["metric"], take, levels, bool(here), cell.get("dataset"), stream)
+            less = self._less(key, levels, cells, originals)
+            runs = bool(here) and (
+                less is None or bool(_matching(cells, {k: v for k, v in less.items() if k not in CURVE}))
+            )
+            side = Side(name, source["metric"], source["take"] or "mean", levels, runs, cell.get("dataset"), stream)
+            yield side if less is None else dataclasses.replace(side, less=dataclasses.replace(side, levels=less))
+
+    def _less(self, key: str, levels: Mapping, *found: list) -> dict | None:
+        """The levels of the side whose values are subtracted from those at `levels`, if any are."""
+        if "less" not in self.spec:
+            return None
+        learner = levels.get("learner")
+        if learner not in self.spec["less"]:
+            raise ConfigError(
+                f"{self.at}.less: no learner to subtract from {self.at}.{key}.learner '{learner}'; add one"
+            )
+        less = levels | {"learner": self.spec["less"][learner]}
+        fixed = {k: v for k, v in less.items() if k not in CURVE}
+        if not any(_matching(cells, fixed) for cells in found):
+            raise ConfigError(f"{self.at}.less{_absent([cell for cells in found for cell in cells], fixed)}")
+        return less
 
     def _determined(self, key: str, along: str | None, fixed: Mapping, *found: list) -> None:
         """Refuse levels that fit several cells."""

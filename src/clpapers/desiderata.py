@@ -80,7 +80,7 @@ def number_of_tasks(order: dict, facts: dict) -> int | None:
         return None
     if order["name"] in ("random", "offline"):
         return 1
-    return len(facts["classes"]) if order["name"] == "dominant" else order["tasks"]
+    return len(facts["classes"]) if order["name"] in ("dominant", "dominant_ordered") else order["tasks"]
 
 
 def _more_than_two(tasks: int | None) -> str:

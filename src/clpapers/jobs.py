@@ -84,14 +84,17 @@ def of(plan: Plan, path: Path, papers: Collection[str] | None = None) -> Job:
     return made
 
 
-def behind(plan: Plan, targets: Iterable[Target]) -> dict[Path, Job]:
-    """All jobs that targets descend from, their own included, by the path of the record of each."""
+def behind(plan: Plan, targets: Iterable[Target], at: Callable[[Path], Plan] | None = None) -> dict[Path, Job]:
+    """All jobs that targets descend from, their own included, by the path of the record of each.
+
+    at: the plan, with the runs that were used, by which a record's job was done; `plan` for all if None.
+    """
     found: dict[Path, Job] = {}
     queue = [path for target in targets for path in target.outputs]
     while queue:
         place = record_path(queue.pop())
         if place not in found and place.parts[0] != "config" and not is_imported(place):
-            found[place] = of(plan, place)
+            found[place] = of(at(place) if at else plan, place)
             queue += found[place].inputs
     return found
 

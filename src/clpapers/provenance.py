@@ -358,7 +358,7 @@ def _date(inputs: Iterable[Path | str]) -> None:
                 os.utime(path)
 
 
-def _believed(entry: dict) -> dict:
+def believed(entry: dict) -> dict:
     """The record of an input, of which these are the facts; `ProvenanceError` unless both are as they were written."""
     path, place, record = entry["path"], str(record_path(entry["path"])), read_record(entry["path"])
     again = "damaged or edited since; delete it and give the same command again"
@@ -425,7 +425,7 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     _date(inputs)
     for item in read:
         if Path(item["path"]).parts[0] != "config":  # what people wrote stands on no data
-            data |= _believed(item).get("data", {})
+            data |= believed(item).get("data", {})
     record = record_path(outputs[0])
     record.unlink(missing_ok=True)
     for path in outputs:

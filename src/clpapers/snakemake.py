@@ -1,27 +1,72 @@
-"""The command `snakemake` of this environment: Snakemake's own, with two things done before it starts.
+"""The command `snakemake` of this environment: Snakemake's own, with a few things done before it starts.
 
 A bare `--cores` means all of them: Snakemake's help promises that, the parser of Snakemake 9 refuses it, and `snakemake
-all --cores` is what people type. And the folders that Snakemake writes to, with a traceback where it cannot, are tried:
-that of the project is told of in one line, that of a home which cannot be written is replaced by one of the project's.
+all --cores` is what people type. A target's or a paper's name stands for its files: `stf/table1`, `stf`. A dry run
+counts jobs by rule, unless more is asked for, and says how long they take: job by job, `all` has a line of 12,000
+characters. And the folders that Snakemake writes to, with a traceback where it cannot, are tried: that of the project
+is told of in one line, that of a home which cannot be written is replaced by one of the project's.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clpapers.config.model import Target
+    from clpapers.config.plan import Plan
 
 OWN = Path(".snakemake")
+DRY = {"-n", "--dry-run", "--dryrun"}
+WORDY = r"-q|--quiet.*|-p|--printshellcmds|--verbose|--summary|--detailed-summary|--dag|--rulegraph|--filegraph|-D"
 
 
 def completed(arguments: list[str]) -> list[str]:
-    """The arguments, with `all` given to a `--cores` or `-c` that has no number."""
+    """The arguments, with `all` given to a `--cores` or `-c` that has no number, and a dry run kept short."""
     following = [*arguments[1:], "--"]
-    return [
+    whole = [
         "--cores=all" if argument in ("--cores", "-c") and after.startswith("-") else argument
         for argument, after in zip(arguments, following)
     ]
+    short = DRY & set(whole) and not any(re.fullmatch(WORDY, argument) for argument in whole)
+    return [*whole, "--quiet", "rules"] if short else whole
+
+
+def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]]:
+    """The arguments, each name of a paper or target replaced by its files; the plan; the targets that are asked for.
+
+    The scale and, of `all`, the papers are those of config.yaml or of `--config`. Files and rules other than `all` ask
+    for no target. Without names, and where nothing is asked that needs one, there is no plan. Raises `ConfigError` for
+    names and settings that are wrong.
+    """
+    import yaml
+
+    from clpapers.config.plan import Plan
+    from clpapers.config.settings import all_papers, check_settings
+
+    papers = "|".join(all_papers())
+    names = [a for a in arguments if re.fullmatch(rf"({papers})(/\w+)?", a) and not Path(a).is_file()]
+    if not names and not DRY & set(arguments):
+        return arguments, None, []
+    given = [re.fullmatch(r"(scale|papers)=(.+)", argument) for argument in arguments]
+    settings = check_settings({match[1]: yaml.safe_load(match[2]) for match in given if match})
+    plan = Plan(settings["scale"], all_papers())
+    found: list[str] = []
+    wanted: list[Target] = []
+    for argument in arguments:
+        if argument not in names:
+            found.append(argument)
+            continue
+        targets = [each for each in plan.chosen([argument]) if "/" in argument or not each.spec.get("extra")]
+        found += [str(path) for target in targets for path in target.outputs]
+        wanted += targets
+    if "all" in arguments or all(argument.startswith("-") or "=" in argument for argument in arguments):
+        wanted += [each for each in plan.chosen(settings["papers"]) if not each.spec.get("extra")]
+    return found, plan, wanted
 
 
 def fault_of(folder: Path) -> str:
@@ -51,8 +96,23 @@ def prepare() -> None:
 
 def main() -> None:
     """Run Snakemake."""
-    if Path("Snakefile").is_file() and not {"--help", "-h", "--version", "-v"} & set(sys.argv[1:]):
+    arguments, plan = sys.argv[1:], None
+    wanted: list[Target] = []
+    if Path("Snakefile").is_file() and not {"--help", "-h", "--version", "-v"} & set(arguments):
+        from clpapers.config.refusals import ConfigError
+
         prepare()
+        try:
+            arguments, plan, wanted = resolved(arguments)
+        except ConfigError as error:
+            sys.exit(f"clpapers: {error}")
     from snakemake.cli import main as run
 
-    run(completed(sys.argv[1:]))
+    try:
+        run(completed(arguments))
+    except SystemExit as end:
+        if plan and wanted and not end.code and DRY & set(arguments):
+            from clpapers.report.costs import due
+
+            print(due(plan, wanted))
+        raise

@@ -32,12 +32,14 @@ def test_a_left_out_cell_may_be_one_that_could_not_be():
 
 def test_a_grid_varies_options_of_the_learners_that_have_them():
     forward = ["separate", "concatenated"]
+    edit(PAPER, "ace: {forward: separate}", "ace: {method: gdumb, memory_batch: 5}")
     edit(PAPER, GRID, f"{GRID[:-1]}, learner.forward: {forward}, budget.memory: [5, 6]}}")
     found = plan().targets["tiny/table1"].cells
     factors = [tuple(each.values())[1:] for each, _ in found if each["dataset"] == "mnist"]
     assert factors == [*(("er", way, m) for way in forward for m in (5, 6)), ("ace", 5), ("ace", 6)]
     for each, cell in found:
-        wanted = {"name": "er", "forward": each["learner.forward"]} if each["learner"] == "er" else {"name": "ace"}
+        other = {"name": "gdumb", "memory_batch": 5}
+        wanted = {"name": "er", "forward": each["learner.forward"]} if each["learner"] == "er" else other
         assert cell.spec["learner"] == wanted
         assert cell.spec["budget"]["memory"] == each["budget.memory"]
     edit(PAPER, "memory: [5, 6]}", "memory: [5, 6]}\n    without: [{learner.forward: [separate]}]")
@@ -47,7 +49,9 @@ def test_a_grid_varies_options_of_the_learners_that_have_them():
 
 def test_a_grid_reaches_into_an_options_parts_and_leaves_the_others():
     loss = {"name": "softmax", "strength": 1}
-    edit(PAPER, "  ace: {}", f"  ace: {{method: icarl, loss: {loss}, space: logits, exemplars: batch}}")
+    edit(
+        PAPER, "  ace: {forward: separate}", f"  ace: {{method: icarl, loss: {loss}, space: logits, exemplars: batch}}"
+    )
     edit(PAPER, "dataset: [mnist, cifar10], " + GRID, "dataset: [mnist], learner: [ace], learner.loss.name: [softmax]}")
     ((factors, cell),) = plan().targets["tiny/table1"].cells
     assert factors["learner.loss.name"] == "softmax"
@@ -133,13 +137,14 @@ def test_a_table_of_selections_needs_a_grid_of_data_sets_and_learners_only(selec
          "as budget.memory"),
         ("[0.1, 0.2]", "[0.1, -2]", "selection.grid.er: budget.learning_rate: -2 must be greater than 0"),
         ("[separate, con", "[sideways, con", "selection.grid.er.forward: 'sideways' is not one of separate, "
-         "concatenated"),
+         "joint, concatenated"),
         ("{mnist: {order: {length: 20}}}", "{cifar10: {}}", "selection.datasets: 'mnist' is missing, which a target "
          "asks for"),
         ("  metric: final_accuracy\n", "", "selection: 'metric' is missing"),
         ("metric: final_accuracy", "metric: forgetting", "selection.metric: 'forgetting' is not one of final_accuracy, "
          "per_class_accuracy, average_information_retention, online_accuracy, unforgettable, average_accuracy, "
-         "lca10, lca10_sum, zero_shot, single_head_accuracy, seen_unseen_auc, memory_accuracy"),
+         "lca10, lca10_sum, zero_shot, single_head_accuracy, seen_unseen_auc, seen_unseen_auc_early, "
+         "memory_accuracy"),
         ("    er: {budget", "    err: {budget", "selection.grid: 'err' is not one of er, ace"),
         ("datasets: {mnist: {", "per_class: [awa]\n  datasets: {mnist: {", "selection.per_class: 'awa' is not one "
          "of mnist, cifar10"),

@@ -38,6 +38,7 @@ def test_a_cell_is_compared_with_its_own_counterpart():
 
 
 def test_a_level_that_the_paper_does_not_have_is_told_and_so_is_what_else_differs():
+    edit(PAPER, "ace: {forward: separate}", "ace: {method: gdumb, memory_batch: 5}")
     edit(PAPER, GRID, f"{GRID[:-1]}, learner.forward: [separate, concatenated], budget.memory: [5, 6]}}")
     edit(
         SCALE,

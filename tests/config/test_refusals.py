@@ -50,7 +50,8 @@ REFUSED = [
     (PAPER, "  precision: float32\n", "", f"{CELL}: 'precision' is missing"),
     # orders
     (PAPER, "name: stf, mu_sigma: 0.05", "name: stff", "defaults.order.name: 'stff' is not one of stf, split, "
-     "split_two, split_ordered, split_range, split_overlapping, dominant, random, offline, permuted_pixels, instances"),
+     "split_two, split_ordered, split_range, split_overlapping, dominant, dominant_ordered, random, offline, "
+     "permuted_pixels, instances"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances", f"{CELL}: order instances needs a value for 'burst'"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: 0", "defaults.order.burst: 0 must be at least 1"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: null", f"{CELL}: order instances: mnist has none "
@@ -116,14 +117,16 @@ REFUSED = [
     (PAPER, "er: {forward: separate}", "er: {method: s_gem, write: ring, cell: {order: {name: split, tasks: 5, "
      "cycles: 2}}}", f"{CELL}: order.cycles: learner s_gem needs tasks that come once; leave it out"),
     (PAPER, "er: {forward: separate}", "er: {}", f"{CELL}: learner er needs a value for 'forward'"),
-    (PAPER, "forward: separate", "forward: twice", "learners.er.forward: 'twice' is not one of separate, concatenated"),
+    (PAPER, "forward: separate", "forward: twice", "learners.er.forward: 'twice' is not one of separate, joint, "
+     "concatenated"),
     (PAPER, "forward: separate", "mask: present", "learners.er: unknown key 'mask'; allowed: cell, forward, method"),
     (PAPER, "learners: {ace: {cell", "learners: {aec: {cell", "datasets.cifar10.learners.aec: 'aec' is not one of er, "
      "ace"),
     (PAPER, "name: mlp, hidden: [4]", "name: mlp", "datasets.mnist: net mlp needs a value for 'hidden'"),
     (PAPER, "name: mlp, hidden: [4]", "name: mpl", "datasets.mnist.net.name: 'mpl' is not one of mlp, cnn, "
      "resnet18_reduced, resnet18, exstream_mlp"),
-    (PAPER, "hidden: [4]", "hidden: [4], width: 2", "datasets.mnist: net mlp takes no 'width'; it takes hidden, init"),
+    (PAPER, "hidden: [4]", "hidden: [4], width: 2", "datasets.mnist: net mlp takes no 'width'; it takes copies, "
+     "hidden, init"),
     (PAPER, "hidden: [4]", "hidden: 4", "datasets.mnist.net.hidden: 4 is not of type array"),
     (PAPER, "name: cnn, width: 2", "name: resnet18_reduced, width: 2, head: joint_embedding", "datasets.cifar10: "
      "net.head joint_embedding: it needs attributes, which only cub200 or awa2 has"),
@@ -158,7 +161,7 @@ REFUSED = [
     (PAPER, GRID, GRID[:-1] + ", learner.cell.net: [1]}", "targets.table1.grid.learner.cell.net: none of er, ace "
      "takes it"),
     (PAPER, GRID, GRID[:-1] + ", learner.forward: [separate, twice]}", "targets.table1.grid.learner.forward: 'twice' "
-     "is not one of separate, concatenated"),
+     "is not one of separate, joint, concatenated"),
     (PAPER, GRID, GRID + "\n    without: [{learner: [mir]}]", "targets.table1.without[0].learner: 'mir' is not in "
      "the grid"),
     (PAPER, GRID, GRID + "\n    without: [{learner: [er]}, {oracle: [sp2]}]", "targets.table1.without[1].oracle: 'sp2' "

@@ -32,6 +32,25 @@ def test_a_wrong_line_of_a_transcription_is_refused_before_anything_starts(lines
     assert str(refusal.value).startswith(f"{PRINTED}: {told}")
 
 
+def test_the_authors_numbers_are_columns_of_their_own_and_checked():
+    header = (
+        "paper,target,row,column,metric,value,spread,spread_kind,note,digits,authors,authors_sd,authors_runs,source"
+    )
+    line = "tiny,table1,ER,MNIST,final_accuracy,80,,,,cut,80.7,0.5,5,cell 3"
+    printed()
+    Path(PRINTED).write_text(f"{header}\n{line}\n")
+    plan()
+    for old, new, told in (
+        ("cut", "cutt", "line 2.digits: 'cutt' must have the form "),
+        ("80.7", "8O.7", "line 2.authors: '8O.7' must have the form "),
+        (",5,", ",0,", "line 2.authors_runs: '0' must have the form "),
+    ):
+        Path(PRINTED).write_text(f"{header}\n{line.replace(old, new)}\n")
+        with pytest.raises(ConfigError) as refusal:
+            plan()
+        assert str(refusal.value).startswith(f"{PRINTED}: {told}")
+
+
 def test_a_transcription_without_its_first_line_is_refused():
     printed()
     Path(PRINTED).write_text("paper,target\n")

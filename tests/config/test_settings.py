@@ -14,7 +14,8 @@ pytestmark = pytest.mark.usefixtures("folder")
         ({"scale": "tyni"}, "scale: 'tyni' is not one of real, tiny"),
         ({"scale": 3}, "scale: 3 is not of type string"),
         ({"papers": ["tyni"]}, "papers: 'tyni' is not one of tiny"),
-        ({"papers": "tiny"}, "papers: 'tiny' is not of type array"),
+        ({"papers": "tyni"}, "papers: 'tyni' is not one of tiny"),
+        ({"papers": 3}, "papers: 3 is not of type array"),
         ({"papers": []}, "papers: [] needs at least this many entries: 1"),
         ({"device": "tpu"}, "device: 'tpu' is not one of auto, cpu, cuda"),
         ({"sclae": "tiny"}, "(top): unknown key 'sclae'; allowed: data_folder, device, downloads, papers, scale"),
@@ -24,6 +25,10 @@ def test_wrong_settings_are_refused_in_one_line(given, line):
     with pytest.raises(ConfigError) as refusal:
         settings(**given)
     assert str(refusal.value) == f"config/config.yaml or --config: {line}"
+
+
+def test_a_paper_alone_is_a_list_of_one():
+    assert settings(papers="tiny")["papers"] == ["tiny"]
 
 
 def test_a_setting_given_twice_is_refused_which_snakemake_would_let_pass():

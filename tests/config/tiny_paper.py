@@ -39,7 +39,7 @@ datasets:
   cifar10: {net: {name: cnn, width: 2}, learners: {ace: {cell: {budget: {memory: 7}}}}}
 learners:
   er: {forward: separate}
-  ace: {}
+  ace: {forward: separate}
 targets:
   table1:
     title: Table 1
@@ -132,7 +132,7 @@ GR = {"latent": 2, "reconstruction": "bce", "generator_learning_rate": 0.1}
 
 METHODS = {
     "er": {"forward": "separate"},
-    "gmed": {"alpha": 1, "beta": 1, "decay": 0, "sign": "paper"},
+    "gmed": {"alpha": 1, "beta": 1, "decay": 0, "sign": "paper", "forward": "joint"},
     "single": {},
     "ewc": {"strength": 10, "gamma": 1, "fisher": "last_batch", "normalise": False, "half": True},
     "si": {"strength": 1, "damping": 1, "gradient": "whole", "clip": False},

@@ -40,6 +40,19 @@ def test_seconds_alone_say_on_what_they_were_taken():
     assert measured(record=gpu)["hardware"].dropna().tolist() == ["NVIDIA H100"]
 
 
+def test_a_block_is_one_timing_of_its_seeds_shares():
+    """Two seeds of one block, 12.5 and 9 seconds: 10.75 a seed, at the first; their footprints stay two."""
+    second = RUN | {"seed": 4}
+    rows = cost.measure({}, [(FACTORS, "abc", {"cell": CELL, "seeds": [RUN, second]}, RECORD, NET)])
+    (timing,) = rows[rows["metric"] == "training_seconds"].to_dict("records")
+    assert (timing["seed"], timing["value"]) == (3, 10.75)
+    assert list(rows.loc[rows["metric"] == "training_memory", "seed"]) == [3, 4]
+    short = cost.measure(
+        {}, [(FACTORS, "abc", {"cell": CELL, "seeds": [{**RUN, "out_of_memory": True}, second]}, RECORD, NET)]
+    )
+    assert short.loc[short["metric"] == "training_seconds", ["seed", "value"]].to_numpy().tolist() == [[4, 9.0]]
+
+
 def test_double_precision_takes_eight_bytes():
     values = measured(cell=CELL | {"precision": "float64"}).set_index("metric")["value"]
     assert values["bytes"] == 8

@@ -94,14 +94,14 @@ def test_tasks_that_recur_by_hand():
 def test_learning_curve_areas_by_hand():
     z = np.array([0.0, 0.6, 0.9])
     assert lifelong.learning_curve_areas(z) == pytest.approx([0, 0.3, 0.5])  # (0 + 0.6 + 0.9) / 3
-    assert lifelong.learning_curve_trapezoid(z) == pytest.approx((0.3 + 0.75) / 2)
+    assert lifelong.learning_curve_trapezoids(z) == pytest.approx([0, 0.3, (0.3 + 0.75) / 2])
 
 
 @given(st.floats(0, 1))
 def test_both_areas_under_a_flat_curve_are_its_height(height):
     z = np.full(11, height)
     assert lifelong.learning_curve_areas(z) == pytest.approx(z)
-    assert lifelong.learning_curve_trapezoid(z) == pytest.approx(height)
+    assert lifelong.learning_curve_trapezoids(z) == pytest.approx(z)
 
 
 def test_a_task_of_unbalanced_classes_by_items_and_by_classes():
@@ -129,6 +129,7 @@ def test_a_curve_that_was_not_followed_far_enough_is_refused():
         ("average_accuracy", (40 + 90) / 2, 50),
         ("single_head_accuracy", (10 + 80) / 2, 12.5),
         ("seen_unseen_auc", 1, None),
+        ("seen_unseen_auc_early", 1, None),
         ("forgetting", 0.5, None),
         ("worst_forgetting", 0.5, None),
         ("zero_shot", 5, 50),
@@ -170,6 +171,12 @@ def test_unseen_tasks_are_told_from_seen_ones_by_hand():
     assert measured("seen_unseen_auc", RUN | {"tasks": tasks})["value"].item() == pytest.approx(14.5 / 18)
 
 
+def test_the_last_model_can_be_left_out():
+    """Of the 9 pairs of seen 0.1, 0.2, 0.3 and unseen 0.5, 0.4, 0.2, the unseen is larger in 7, and once equal."""
+    tasks = RUN["tasks"] | {"mutual_information": INFORMATION.tolist()}
+    assert measured("seen_unseen_auc_early", RUN | {"tasks": tasks})["value"].item() == pytest.approx(7.5 / 9)
+
+
 @given(arrays(float, st.integers(2, 6).map(lambda n: (n, n)), elements=st.integers(0, 9)))
 def test_the_area_under_the_curve_is_the_rank_statistic(information):
     seen = np.tril(np.ones(information.shape, bool))
@@ -185,7 +192,7 @@ def test_a_grid_has_a_row_for_each_model_and_task():
     assert list(zip(rows["time"], rows["task"])) == [(1, 1), (1, 2), (2, 1), (2, 2)]
 
 
-@pytest.mark.parametrize("metric", ["seen_unseen_auc", "mutual_information_by_task"])
+@pytest.mark.parametrize("metric", ["seen_unseen_auc", "seen_unseen_auc_early", "mutual_information_by_task"])
 def test_what_a_learner_cannot_tell_or_told_no_number_for_is_no_number(metric):
     silent = {key: value for key, value in RUN["tasks"].items() if key != "mutual_information"}
     assert measured(metric, RUN | {"tasks": silent})["value"].isna().all()
@@ -229,6 +236,9 @@ def test_what_is_undefined_of_a_learner_is_not_measured(metric):
     assert measured(metric, undefined={metric: ["a_gem", "van"]}).empty
 
 
+Z = [0.05, 0.25, *(0.45 + b / 20 for b in range(2, 9)), 0.85, 0.9]  # the mean of both tasks' curves
+
+
 @pytest.mark.parametrize(
     ("metric", "times", "values"),
     [
@@ -240,12 +250,10 @@ def test_what_is_undefined_of_a_learner_is_not_measured(metric):
         ("zero_shot_by_task", [1, 2], [0, 10]),
         ("violations_by_task", [1, 2], [0, 1]),
         ("learning_curve", range(11), [5, 25, *(50 * (0.9 + b / 10) for b in range(2, 9)), 85, 90]),
-        ("lca_by_step", range(11), np.cumsum([0.05, 0.25, *(0.45 + b / 20 for b in range(2, 9)), 0.85, 0.9])),
+        ("lca_by_step", range(11), [0.05, *(np.trapezoid(Z[: b + 1]) / b for b in range(1, 11))]),
     ],
 )
 def test_curves_by_hand(metric, times, values):
-    if metric == "lca_by_step":
-        values = values / np.arange(1, 12)
     curve = measured(metric).dropna(subset="time")
     assert list(curve["time"]) == list(times)
     assert list(curve["value"]) == pytest.approx(list(values))

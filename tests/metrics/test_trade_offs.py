@@ -1,6 +1,7 @@
 """What was learnt and what it cost, of the same runs."""
 
 import pandas as pd
+import pytest
 
 from clpapers.metrics import cost, learning, trade_offs
 
@@ -37,6 +38,14 @@ def test_metrics_are_those_of_both_measures_and_no_others():
         pd.testing.assert_frame_equal(
             together[key].sort_values(key, ignore_index=True), alone[key].sort_values(key, ignore_index=True)
         )
+
+
+@pytest.mark.parametrize("metric", ["forgetting", "training_seconds", "training_memory"])
+def test_what_is_left_out_of_a_learner_is_not_measured(metric):
+    rows = trade_offs.measure({"metrics": METRICS, "undefined": {metric: ["van"]}}, inputs(RUN))
+    assert set(rows["metric"]) == {*METRICS, "chance_average_accuracy"} - {metric}
+    others = trade_offs.measure({"metrics": METRICS, "undefined": {metric: ["a_gem"]}}, inputs(RUN))
+    assert metric in set(others["metric"])
 
 
 def test_a_run_that_did_not_fit_says_so_once():

@@ -196,7 +196,7 @@ def test_a_seal_that_was_taken_off_or_is_none(here, pattern, seal):
     record.write_text(json.dumps(content))
     assert {(each.severity, each.file) for each in found()} == {(FAILURE, str(record))}
     with pytest.raises(provenance.ProvenanceError, match="not what its seal is of"):
-        provenance._believed({"path": str(record)})
+        provenance.believed({"path": str(record)})
 
 
 def test_a_table_edited_with_its_record_whose_seal_is_null(here):

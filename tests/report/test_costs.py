@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from clpapers.config.paths import dataset_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
@@ -237,6 +238,38 @@ def test_predictions_import_no_torch():
     )
     said = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert said.stdout.split() == [str(len(Plan("paper", ["streaming"]).cells)), "False"]
+
+
+# --- what is due
+
+
+def test_what_is_due_are_the_jobs_whose_files_are_not_there(plan, monkeypatch):
+    known = of_every_kind(plan)
+    target = plan.targets["streaming/table1"]
+    whole = costs.jobs(plan, target, costs.predict(plan, known))
+    said = costs.due(plan, [target], known)
+    assert said == (
+        f"Predicted for what is not there yet, {len(whole)} jobs: {costs.duration(sum(whole.values()))} on one core"
+    )
+    data = [dataset_path("smoke", str(name)) for name in whole if len(name.parts) == 1]
+    runs = [path for path in whole if "runs" in path.parts]
+    there = {*data, *runs}
+    monkeypatch.setattr(type(target.metrics), "exists", lambda path: path in there)
+    left = [seconds for path, seconds in whole.items() if len(path.parts) > 1 and path not in there]
+    assert f"yet, {len(left)} jobs: {costs.duration(sum(left))} " in costs.due(plan, [target], known)
+    there |= set(whole)
+    assert costs.due(plan, [target], known) == "Every file of these targets is there."
+
+
+def test_jobs_of_unknown_cost_are_counted_apart(plan):
+    target = plan.targets["streaming/table1"]
+    runs = [
+        path for path, seconds in costs.jobs(plan, target, costs.predict(plan, Table([]))).items() if seconds is None
+    ]
+    assert runs
+    assert costs.due(plan, [target], Table([])).endswith(
+        f" on one core, and {len(runs)} jobs of unknown cost (clpapers rehearse)"
+    )
 
 
 # --- the table of targets

@@ -47,6 +47,7 @@ mini:
     margin: 5
     of: {learner: [er, ace]}
     than: 10
+    note: "Printed: 9.5 & 10.4."
 """
 PAGES = ("index.html", "mini/index.html", "mini/table1.html", "mini/table2.html", "mini/figure1.html")
 DESKTOP, PHONE = (1200, 900), (390, 844)
@@ -269,7 +270,12 @@ def test_claims_are_quoted_and_counted(show):
     browser = show("mini/index.html")
     assert column(browser, "#claims table", 0) == ["ace_better\nsection 1", "both_guess\nsection 2"]
     assert "ACE is <b>better</b> & simpler" in column(browser, "#claims table", 1)[0]
+    assert column(browser, "#claims table", 2)[1].splitlines()[1] == "Printed: 9.5 & 10.4."
     assert "[" in column(browser, "#claims table", 3)[0]
+    section = browser.find_element(By.ID, "claims").text
+    assert section.splitlines()[0].endswith("†")
+    assert "Holm’s correction" in section
+    assert "† Stand-in data" in section
     browser = show("index.html")
     (counted,) = column(browser, "[aria-label='Papers'] table", 4)
     assert "1 supported" in counted

@@ -12,7 +12,7 @@ from clpapers.randomness import generator
 from clpapers.runs.footprint import learner_bytes
 
 DATA = images(classes=3, items=20, shape=(3, 2, 1), test_items=10)  # D = 6
-GIVEN = OPTIONS["geppnet"]
+GIVEN = OPTIONS["geppnet"] | {"replay": 0}
 
 
 def on_its_way(seeds=(0, 1, 2), batch=1, **options):
@@ -26,9 +26,13 @@ def plain(inputs, labels, seed, o):
     rng = generator(seed, "prototypes")
     born = rng.permutation(units) * o["start"] // units
     noise = (o["noise"] * rng.standard_normal((units, inputs.shape[1]), np.float32)).astype(float)
-    w, V, distances = {}, np.zeros((3, units)), []
-    for i, (x, label) in enumerate(zip(inputs, labels)):
-        for j in np.flatnonzero(born == i):
+    w, V, distances, again = {}, np.zeros((3, units)), [], generator(seed, "replay")
+    presented = []  # position, and that of the item of the stream with which it comes
+    for i in range(n):
+        presented += [(i, i)] + [(int(j), i) for j in (again.integers(i, size=o["replay"]) if i else [])]
+    for here, i in presented:
+        x, label = inputs[here], labels[here]
+        for j in np.flatnonzero(born == i) if here == i else []:
             w[j] = x + math.sqrt((x**2).mean()) * noise[j]
         d = {j: math.dist(x, w[j]) for j in w}
         best = min(d, key=d.get)
@@ -50,7 +54,7 @@ def plain(inputs, labels, seed, o):
 
 @pytest.mark.parametrize("batch", [1, 7])
 @pytest.mark.parametrize(
-    "options", [{}, {"start": 1, "margin": 0, "sharpness": 1}, {"start": 25, "settling": 1, "side": 4}]
+    "options", [{}, {"start": 1, "margin": 0, "sharpness": 1}, {"start": 25, "settling": 1, "side": 4}, {"replay": 3}]
 )
 def test_equals_the_plain_implementation(options, batch):
     """Three seeds; a batch is learnt item by item. And the answers are the readout's."""
@@ -119,6 +123,33 @@ def test_it_learns():
     with learner.evaluation():
         answers = learner.scores(way.setting.images(way.setting.items), None).argmax(dim=2)
     assert (answers == way.setting.labels).double().mean() > 0.6
+
+
+def test_what_is_replayed_has_been_and_is_drawn_uniformly():
+    """Three a step; item i by each later step t with probability 3/t, of three seeds."""
+    way, taken = on_its_way(replay=3), []
+    learner = way.learner
+    replayed = learner.replayed
+    learner.replayed = lambda: (taken.append([x for x, _ in replayed()]), iter(()))[1]
+    way.walk()
+    assert [len(each) for each in taken] == [0] + [3] * 59
+    stream = way.setting.images(way.setting.items).flatten(2)
+    counts = torch.zeros(60)
+    for t, each in enumerate(taken):
+        for x in each:
+            apart = torch.cdist(x[:, None], stream)[:, 0]
+            assert (apart.min(dim=1).values < 1e-6).all()
+            assert (apart.argmin(dim=1) < t).all()
+            counts += torch.bincount(apart.argmin(dim=1), minlength=60)
+    expected = np.array([sum(3 * 3 / t for t in range(i + 1, 60)) for i in range(60)])
+    assert counts.sum() == pytest.approx(expected.sum())
+    assert counts[:20].sum() == pytest.approx(expected[:20].sum(), rel=0.15)
+
+
+def test_all_items_so_far_are_kept_where_some_are_replayed():
+    for replay, items in ((0, 0), (1, 7)):
+        learner = on_its_way(replay=replay).walk(7)
+        assert learner.memory_use(0)["items"] == items
 
 
 def test_it_holds_prototypes_readout_and_scale():

@@ -15,6 +15,7 @@ from clpapers.runs.learners.icarl import herd
 BINARY = {"name": "binary", "temperature": 2.0}
 ICARL = {"name": "icarl", "loss": BINARY, "space": "features", "exemplars": "batch"}
 SOFTMAX = {"name": "softmax", "strength": 0.7}
+REHEARSED = {"name": "cross_entropy", "exemplars": 3}
 BY_TASK = {"name": "icarl", "loss": SOFTMAX, "space": "logits", "exemplars": "task"}
 DATA = images(classes=6, items=7)
 THREE = {"oracle": split(3), "order": {"name": "split", "tasks": 3, "length": None}}
@@ -390,10 +391,48 @@ def test_a_task_without_exemplars_is_answered_by_a_guess_and_then_by_its_means()
     assert result["memory"]["items"] == 12
 
 
+def test_cross_entropy_of_batch_and_exemplars_by_hand():
+    """Logits 0 of 6 classes but ln 5 for the first: of class 0 ln 2, of another ln 10; a batch of 7, 3 drawn."""
+    way = on_its_way(net=LINEAR, learner=ICARL | {"loss": REHEARSED}, batch=7, learning_rate=0.0)
+    weight, bias = way.learner.parameters
+    with torch.no_grad():
+        weight.zero_()
+        bias.zero_()
+        bias[0] = np.log(5)
+    x, y = way.batch(0)
+    nats = torch.where(y == 0, *torch.tensor([2.0, 10.0], dtype=torch.float64).log()).mean(dim=1)
+    torch.testing.assert_close(way.step().loss, nats)
+    learner, first = way.learner, [nats, nats]
+    loss, alone, _ = learner.objective(0, x, y)
+    torch.testing.assert_close([loss, alone], first)  # until the task changes
+    learner.objective.task_change(1)
+    for label, each in ((0, np.log(2)), (5, np.log(10))):
+        learner.exemplars = {label: torch.arange(4)}
+        loss, alone, logits = learner.objective(0, x, y)
+        torch.testing.assert_close([loss, alone], [(7 * nats + 3 * each) / 10, nats])
+        assert logits.shape == (1, 7, 6)
+
+
+def test_each_exemplar_is_drawn_equally_often():
+    way = on_its_way(learner=ICARL | {"loss": REHEARSED})
+    objective, counts = way.learner.objective, np.zeros(5)
+    way.learner.exemplars = {0: torch.arange(5)}
+    objective.task_change(0)
+    (x, y), seen, images = way.batch(0), [], way.setting.images
+    way.setting.images = lambda items: (seen.append(items), images(items))[1]
+    for _ in range(2000):
+        with torch.no_grad():
+            objective(0, x, y)
+    for items in seen:
+        assert len(items[0].unique()) == 3
+        counts[items[0]] += 1
+    assert counts == pytest.approx(np.full(5, 1200), abs=100)
+
+
 @pytest.mark.parametrize("changed", [THREE, RANDOM], ids=["split", "random"])
 @pytest.mark.parametrize("exemplars", ["batch", "task"])
 @pytest.mark.parametrize("space", ["features", "logits"])
-@pytest.mark.parametrize("loss", [BINARY, SOFTMAX], ids=lambda loss: loss["name"])
+@pytest.mark.parametrize("loss", [BINARY, SOFTMAX, REHEARSED], ids=lambda loss: loss["name"])
 def test_every_combination_of_options_learns_within_its_budget(loss, space, exemplars, changed):
     way = on_its_way(learner={"name": "icarl", "loss": loss, "space": space, "exemplars": exemplars}, **changed)
     for t in range(len(way.changes)):

@@ -57,29 +57,38 @@ class Plain:
                 p -= LR * g
 
 
-def er(self, t, slots):
+def passes(self, x, x_r, way="separate"):
+    """Logits of both batches, from one pass or two."""
+    if x_r is None:
+        return self.net(x), None
+    if way == "separate":
+        return self.net(x), self.net(x_r)
+    logits = self.net(torch.cat([x, x_r]))
+    return logits[: len(x)], logits[len(x) :]
+
+
+def er(self, t, slots, way, ours=F.cross_entropy):
     x, y = self.batch(t)
-    losses = [F.cross_entropy(self.net(x), y)]
+    x_r, y_r = self.read(slots) if len(slots) else (None, None)
+    logits, replayed = passes(self, x, x_r, way)
+    losses = [ours(logits, y)]
     if len(slots):
-        x_r, y_r = self.read(slots)
-        losses.append(F.cross_entropy(self.net(x_r), y_r))
+        losses.append(F.cross_entropy(replayed, y_r))
+    if way == "concatenated" and len(slots):
+        losses = [len(each) * loss / (len(y) + len(y_r)) for each, loss in zip((y, y_r), losses)]
     self.descend(self.net, self.gradient(*losses))
     self.write(t)
 
 
-def ace(self, t, slots):
-    x, y = self.batch(t)
-    logits = self.net(x)
-    present = sorted(set(y.tolist()))
-    losses = [F.cross_entropy(logits[:, present], torch.tensor([present.index(c) for c in y.tolist()]))]
-    if len(slots):
-        x_r, y_r = self.read(slots)
-        losses.append(F.cross_entropy(self.net(x_r), y_r))
-    self.descend(self.net, self.gradient(*losses))
-    self.write(t)
+def ace(self, t, slots, way):
+    def present_only(logits, y):
+        present = sorted(set(y.tolist()))
+        return F.cross_entropy(logits[:, present], torch.tensor([present.index(c) for c in y.tolist()]))
+
+    er(self, t, slots, way, present_only)
 
 
-def gdumb(self, t, slots):
+def gdumb(self, t, slots, way):
     self.write(t)
     x, y = self.read(repeated(slots, 8))
     losses = F.cross_entropy(self.net(x), y, reduction="none")
@@ -91,8 +100,9 @@ def repeated(slots, size):
     return [slots[i % len(slots)] for i in range(size)]
 
 
-def mir(self, t, slots):
+def mir(self, t, slots, way):
     x, y = self.batch(t)
+    kept = copy.deepcopy(self.net)
     g = self.gradient(F.cross_entropy(self.net(x), y))
     if len(slots):
         virtual = copy.deepcopy(self.net)
@@ -101,13 +111,18 @@ def mir(self, t, slots):
         with torch.no_grad():
             before, after = (F.cross_entropy(net(x_c), y_c, reduction="none") for net in (self.net, virtual))
         chosen = sorted(range(len(slots)), key=lambda i: before[i] - after[i])[:4]
-        g_r = self.gradient(F.cross_entropy(self.net(x_c[chosen]), y_c[chosen]))
-        g = [a + b for a, b in zip(g, g_r)]
+        if way == "separate":
+            g_r = self.gradient(F.cross_entropy(self.net(x_c[chosen]), y_c[chosen]))
+            g = [a + b for a, b in zip(g, g_r)]
+        else:
+            self.net = kept  # with the running statistics of before
+            logits, replayed = passes(self, x, x_c[chosen], way)
+            g = self.gradient(F.cross_entropy(logits, y), F.cross_entropy(replayed, y_c[chosen]))
     self.descend(self.net, g)
     self.write(t)
 
 
-def gmed(self, t, slots):
+def gmed(self, t, slots, way):
     x, y = self.batch(t)
     kept = copy.deepcopy(self.net)
     edited = None
@@ -125,9 +140,10 @@ def gmed(self, t, slots):
             self.age[int(slot)] = age + 1
             edited.append(moved)
         self.net = kept
-    losses = [F.cross_entropy(self.net(x), y)]
+    logits, replayed = passes(self, x, torch.stack(edited) if edited else None, way)
+    losses = [F.cross_entropy(logits, y)]
     if edited:
-        losses.append(F.cross_entropy(self.net(torch.stack(edited)), y_r))
+        losses.append(F.cross_entropy(replayed, y_r))
     self.descend(self.net, self.gradient(*losses))
     self.write(t)
 
@@ -136,13 +152,16 @@ def draws_of(learner):
     return next(v for v in vars(learner).values() if isinstance(v, Draws))
 
 
-@pytest.mark.parametrize(
-    ("name", "step"), [("er", er), ("cbrs", er), ("ace", ace), ("gdumb", gdumb), ("mir", mir), ("gmed", gmed)]
-)
+PLAIN = {"er": er, "cbrs": er, "ace": ace, "gdumb": gdumb, "mir": mir, "gmed": gmed}
+WAYS = [(name, way) for name in PLAIN for way in METHODS[name].options.get("forward", {"enum": [None]})["enum"]]
+
+
+@pytest.mark.parametrize(("name", "way"), WAYS)
 @pytest.mark.parametrize("net", ["mlp", "cnn"])
-def test_equals_the_plain_implementation(name, step, net, data, streams):
+def test_equals_the_plain_implementation(name, way, net, data, streams):
     """Parameters and running statistics of every seed after eleven steps, one on a chunk's last three items."""
-    spec = cell(name, OPTIONS[name], net)
+    step, options = PLAIN[name], OPTIONS[name] | ({} if way is None else {"forward": way})
+    spec = cell(name, options, net)
     given = setting(spec, data, {seed: stream(s.indices, seed, boundaries=[23]) for seed, s in streams.items()})
     assert np.diff(given.ends, prepend=0).tolist() == [5, 5, 5, 5, 3, 5, 5, 5, 5, 5, 5]
     learner = learners.create(spec["learner"], given)
@@ -152,7 +171,7 @@ def test_equals_the_plain_implementation(name, step, net, data, streams):
         now = given.step(t)
         learner.observe(t, given.images(given.items[:, now]), given.labels[:, now])
         for s, reference in enumerate(plain):
-            step(reference, t, draws.slots[t, s, : draws.counts[s, t]].tolist())
+            step(reference, t, draws.slots[t, s, : draws.counts[s, t]].tolist(), way)
     for s, reference in enumerate(plain):
         for packed, parameter in zip(learner.net.parameters(), reference.net.parameters(), strict=True):
             torch.testing.assert_close(packed[s], parameter, rtol=1e-8, atol=1e-10)
@@ -163,7 +182,7 @@ def test_equals_the_plain_implementation(name, step, net, data, streams):
 
 def test_mir_scores_by_hand(data, streams):
     """The chosen candidates have the largest interference, computed anew from a deep copy of the net."""
-    spec = cell("mir", {"candidates": 12}, "resnet")
+    spec = cell("mir", OPTIONS["mir"], "resnet")
     given = setting(spec, data, streams)
     learner = learners.create(spec["learner"], given)
     for t in range(6):
@@ -190,7 +209,7 @@ def test_mir_scores_by_hand(data, streams):
 
 
 def test_looking_ahead_leaves_no_trace(data, streams):
-    spec = cell("mir", {"candidates": 12}, "resnet")
+    spec = cell("mir", OPTIONS["mir"], "resnet")
     given = setting(spec, data, streams)
     learner = learners.create(spec["learner"], given)
     x, y = given.images(given.items[:, :5]), given.labels[:, :5]
@@ -234,7 +253,7 @@ def test_gmed_edit_on_a_linear_net():
 
 def test_ace_masked_classes_get_no_gradient(data, streams):
     """With an empty memory only the stream's loss acts: the head's rows of absent classes do not move."""
-    spec = cell("ace", {}, "mlp")
+    spec = cell("ace", OPTIONS["ace"], "mlp")
     given = setting(spec, data, streams)
     learner = learners.create(spec["learner"], given)
     head = learner.parameters[-2]
@@ -249,19 +268,25 @@ def test_ace_masked_classes_get_no_gradient(data, streams):
     ]  # one class alone: loss zero
 
 
-def test_er_sums_two_means_and_concatenated_takes_one(data, streams):
-    spec = cell("er", {"forward": "separate"}, "mlp")
-    given = setting(spec, data, streams)
-    learner = learners.create(spec["learner"], given)
-    learner.memory.write(0)
-    x, y, replay = given.images(given.items[:, 5:10]), given.labels[:, 5:10], learner.replay(1)
-    separate, stream_loss, _ = learner.separate(x, y, replay)
-    replay_loss = separate - stream_loss
-    for s in range(3):
-        torch.testing.assert_close(stream_loss[s], F.cross_entropy(learner.net(x)[s], y[s]))
-        torch.testing.assert_close(replay_loss[s], F.cross_entropy(learner.net(replay.x)[s], replay.y[s]))
-    concatenated, *_ = learner.concatenated(x, y, replay)
-    torch.testing.assert_close(concatenated, (5 * stream_loss + 4 * replay_loss) / 9)
+def test_er_sums_two_means_and_concatenated_takes_one():
+    """Means of 2 nats over 5 items and of 3 nats over 4: 5, and (10 + 12)/9."""
+    means, learner = (torch.tensor([2.0]), torch.tensor([3.0])), object.__new__(learners.find("er"))
+    found = []
+    for learner.one_mean in (False, True):
+        found.append(learner.combined(*means, 5, 4).item())
+    assert found == pytest.approx([5, 22 / 9])
+
+
+def test_joint_batches_share_their_statistics():
+    """Batch norm takes 0, 2 and 4, 6 apart by means 1 and 5 and variance 1, together by mean 3 and variance 5."""
+    norm, learner = torch.nn.BatchNorm1d(1, eps=1e-12, affine=False), object.__new__(learners.find("ace"))
+    learner.net = stack(lambda: norm, [0])
+    x, replayed = torch.tensor([[[0.0], [2.0]]]), torch.tensor([[[4.0], [6.0]]])
+    found = {}
+    for learner.one_pass in (False, True):
+        found[learner.one_pass] = torch.cat(learner.logits(x, replayed), dim=1).flatten().tolist()
+    assert found[False] == pytest.approx([-1, 1, -1, 1])
+    assert found[True] == pytest.approx([-3 / 5**0.5, -1 / 5**0.5, 1 / 5**0.5, 3 / 5**0.5])
 
 
 def test_gdumb_retrained_starts_afresh_and_sees_only_the_memory(data, streams):

@@ -107,6 +107,19 @@ def test_its_maps_and_its_size(pool, sides):
     assert ("MaxPooling2D(3, 2)" in [layer["layer"] for layer in described["layers"]]) == pool
 
 
+def test_shortcuts_without_batch_norm_lose_its_parameters_and_nothing_else():
+    """Of three 1×1 shortcuts, to 128, 256 and 512 maps, each map's factor and shift."""
+    spec = SPEC | {"pool": False, "weights": "none"}
+    plain = nets.describe(spec | {"shortcut_norm": False}, (3, 64, 64), 1000)
+    assert plain["parameters"] == 11_689_512 - 2 * (128 + 256 + 512)
+    net = nets.build(spec | {"shortcut_norm": False}, (3, 64, 64), 10)
+    assert [type(layer).__name__ for layer in net.stage2[0].shortcut] == ["Conv2d"]
+    assert len(net.stage2[1].shortcut) == 0
+    x, block = torch.rand(2, 64, 8, 8), net.stage2[0].eval()
+    convolved = F.conv2d(x, block.shortcut[0].weight, stride=2)
+    torch.testing.assert_close(block(x), F.relu(block.residual(x) + convolved))
+
+
 def test_pixels_are_scaled_as_torchvision_does():
     given = np.random.default_rng(0).integers(0, 256, (3, 5, 4, 3), dtype=np.uint8)
     expected = module("models").ResNet18_Weights.IMAGENET1K_V1.transforms()

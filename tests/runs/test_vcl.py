@@ -28,6 +28,7 @@ CORESET = {
     "prior_weight": 1,
     "coreset": 5,
     "coreset_epochs": 2,
+    "selection": "k_center",
     "prior": "previous",
 }
 STANDARD = CORESET | {"prior": "standard"}
@@ -289,6 +290,18 @@ def test_a_coreset_starts_anywhere_and_is_chosen_on_the_pixels():
             assert mine[0] == start
             assert mine == k_center(pixels, 5, start).tolist()
     assert len({places(ours, s)[t][0] for s in range(2) for t in range(3)}) > 2
+
+
+def test_a_random_coreset_is_any_of_a_tasks_items_with_equal_chance():
+    """Of 28 items 5 are drawn, none twice: each by 5/28 of 700 learners, 125 times."""
+    ours, counts = way(CORESET | {"selection": "random"}, seeds=(0,)), torch.zeros(28)
+    x = ours.batch(0)[0]
+    for t in range(700):
+        (chosen,) = ours.learner.choose(t, x)
+        assert len(chosen.unique()) == 5
+        counts[chosen] += 1
+    assert counts.min() > 85
+    assert counts.max() < 165
 
 
 @pytest.mark.parametrize("seeds", [(0,), (0, 1)], ids=len)

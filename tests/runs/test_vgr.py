@@ -27,6 +27,7 @@ VGR = {
     "samples": 3,
     "prediction_samples": 7,
     "generated": 4,
+    "fit_mean": "every_task",
     "gan": GAN,
 }
 DATA = images(classes=6, items=20)  # 4×4 images, of one colour
@@ -80,8 +81,8 @@ class Plain:
                     x += list(drawn.flatten(1)[:, permutation].view(drawn.shape))
                     y += [c] * len(drawn)
                     allowed += [competing] * len(drawn)
-            if t == 0:
-                self.fit_mean(x, y, allowed)
+            if t == 0 or self.options["fit_mean"] == "every_task":
+                self.fit_mean(x, y, allowed, len(others) + 1)
             self.learn(torch.stack(x), torch.tensor(y), allowed, len(others) + 1, [*others, task])
             if task not in self.tasks:
                 self.tasks.append(task)
@@ -118,13 +119,14 @@ class Plain:
         seen = sorted({c for _, _, competing in tasks for c in competing})
         return sum(part.sum() for part in parts[:-2]) + sum(part[seen].sum() for part in parts[-2:])
 
-    def fit_mean(self, x, y, allowed):
+    def fit_mean(self, x, y, allowed, count):
         """Maximum likelihood: no noise, no KL, and the variance stays."""
         optimizer, n = torch.optim.Adam([self.mean], lr=0.02), len(x)
+        batch = self.options["batch"] * (count if self.options["batch_per_task"] else 1)
         for _ in range(self.options["epochs"]):
-            order = self.items.permutation(n).tolist() if self.options["batch"] < n else list(range(n))
-            for start in range(0, n, self.options["batch"]):
-                chosen = order[start : start + self.options["batch"]]
+            order = self.items.permutation(n).tolist() if batch < n else list(range(n))
+            for start in range(0, n, batch):
+                chosen = order[start : start + batch]
                 said = self.logits(self.mean, torch.stack([x[i] for i in chosen]))
                 losses = [row[allowed[i]].logsumexp(0) - row[y[i]] for row, i in zip(said, chosen)]
                 optimizer.zero_grad()
@@ -153,11 +155,12 @@ class Plain:
     [
         ({}, {}),
         ({}, {"train": "oracle"}),
+        ({"fit_mean": "first_task"}, {"train": "oracle"}),
         ({"batch_per_task": True}, {"trace": 5, "order": DOMAINS, "oracle": {"name": "chunks"}}),
         ({"gan": GAN | {"name": "gan_conv"}, "batch": 500}, {"streams": [again(0), again(1)]}),
         ({}, {"streams": [again(0), again(1)], "train": "oracle"}),
     ],
-    ids=["single_head", "multi_head", "permuted", "again", "again, multi_head"],
+    ids=["single_head", "multi_head", "first task", "permuted", "again", "again, multi_head"],
 )
 def test_training_equals_the_plain_implementation(options, changed):
     run = way(options, **{"streams": (0, 1)} | changed)
@@ -280,7 +283,7 @@ def test_the_trace_is_the_mutual_information_before_each_epoch():
     learner = run.walk()
     start = way((), (0, 1), trace=6).learner
     x, y = run.batch(0)
-    start.fit_mean(x, y, None)
+    start.fit_mean(x, y, None, 25)
     for s, seed in enumerate((0, 1)):
         trace = learner.report(s)["trace"]
         assert trace["tasks"] == [0, 2, 4]

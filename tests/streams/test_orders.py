@@ -22,7 +22,13 @@ LABELS = np.repeat(np.arange(10), 100)
 lengths = st.none() | st.integers(1, 10**9)
 valid_orders = st.one_of(
     st.fixed_dictionaries({"name": st.just("stf"), "mu_sigma": st.floats(1e-300, 0.4999), "length": lengths}),
-    st.fixed_dictionaries({"name": st.just("dominant"), "share": st.floats(1e-300, 0.99999), "length": lengths}),
+    st.fixed_dictionaries(
+        {
+            "name": st.sampled_from(["dominant", "dominant_ordered"]),
+            "share": st.floats(1e-300, 0.99999),
+            "length": lengths,
+        }
+    ),
     st.fixed_dictionaries({"name": st.just("offline"), "items": st.integers(1, 10**9), "length": lengths}),
     st.fixed_dictionaries(
         {
@@ -48,6 +54,7 @@ valid_orders = st.one_of(
 KEYS = {
     "stf": ("mu_sigma", float),
     "dominant": ("share", float),
+    "dominant_ordered": ("share", float),
     "offline": ("items", int),
     "instances": ("burst", lambda text: None if text is None else int(text)),
 }  # the others': tasks
@@ -95,6 +102,7 @@ def test_a_slug_holds_the_whole_order(order):
         ({"name": "permuted_pixels", "tasks": 2, "unpermuted_first": True}, "permuted_pixels-2-unpermuted_first"),
         ({"name": "permuted_pixels", "tasks": 2, "unpermuted_first": False}, "permuted_pixels-2"),
         ({"name": "dominant", "share": 0.55}, "dominant-0.55"),
+        ({"name": "dominant_ordered", "share": 0.55}, "dominant_ordered-0.55"),
         ({"name": "permuted_pixels", "tasks": 5}, "permuted_pixels-5"),
         ({"name": "offline", "items": 256000}, "offline-256000"),
         ({"name": "offline", "items": 256000, "length": 500}, "offline-256000-n500"),
@@ -449,6 +457,15 @@ def test_dominant_of_equal_classes_is_55_and_5_percent():
     np.testing.assert_array_equal(stream.boundaries, np.arange(600, 6000, 600))  # the 6k of MNIST
     for dominant, classes in zip(class_order(SPLIT, 10, 1), chunks(stream, labels)):
         np.testing.assert_array_equal(np.bincount(classes), np.where(np.arange(10) == dominant, 330, 30))
+
+
+def test_dominant_ordered_has_its_classes_as_they_are_numbered():
+    """The k-th chunk is that of class k."""
+    labels = np.repeat(np.arange(10), 600)
+    stream = orders.make({"name": "dominant_ordered", "share": 0.55}, labels, 1)
+    for k, classes in enumerate(chunks(stream, labels)):
+        np.testing.assert_array_equal(np.bincount(classes), np.where(np.arange(10) == k, 330, 30))
+    np.testing.assert_array_equal(class_order({"name": "dominant_ordered"}, 10, 1), np.arange(10))
 
 
 @pytest.mark.parametrize("share", [0.3, 0.55, 0.999999])

@@ -1,12 +1,15 @@
 """Stream files: written and read back, and refused once damaged."""
 
+import hashlib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clpapers.provenance import ProvenanceError, recording
 from clpapers.streams import orders, stream
 
 LABELS = np.repeat(np.arange(10), 20)
@@ -41,6 +44,29 @@ def test_round_trip(tmp_path, order):
     for name in ("indices", "timestamps", "class_parameters", "boundaries", "transforms"):
         np.testing.assert_array_equal(getattr(read, name), getattr(made, name))
     assert read.seed == 3
+
+
+def test_a_stream_of_other_items_is_refused(tmp_path, split):
+    path, data = tmp_path / "seed2.npz", ("mnist", stream.ITEM_ORDER, "12ae91d263381e92")
+    stream.save(replace(split, data=data), path)
+    assert stream.load(path, 200, "12ae91d263381e92").data == stream.load(path).data == data
+    with pytest.raises(ValueError, match=r"seed2.npz: .* mnist with checksum 12ae91d26338…, .* fa9de5.*; delete"):
+        stream.load(path, 200, "fa9de56e23dfde29")
+
+
+def test_what_indices_point_into_is_told_by_the_record_of_the_data_set(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    facts = {"source": "npm", "proof": "sum", "standin": False, "partial": False, "owner": "a", "licence": "b"}
+    for name, of in (("mnist", "mnist"), ("cifar100_resnet50", "cifar100")):
+        with recording("datasets", [Path(f"{name}.npz")], [], "c0de") as record:
+            Path(f"{name}.npz").write_text(name)
+            record["data"] = {of: facts | {"sha256": {"train": "12ae", "test": "1f65"}}}
+    assert stream.data_of("mnist", Path("mnist.npz")) == ("mnist", stream.ITEM_ORDER, "12ae")
+    own = hashlib.sha256(b"cifar100_resnet50").hexdigest()
+    assert stream.data_of("cifar100_resnet50", Path("cifar100_resnet50.npz"))[1:] == ("as in its file", own)
+    assert stream.data_of("toy-3-2", None)[2] == ""
+    with pytest.raises(ProvenanceError, match="no record"):
+        stream.data_of("mnist", Path("other.npz"))
 
 
 @pytest.mark.parametrize("sigma", [0.0, 0.5])
@@ -92,6 +118,8 @@ def changed(array, position, value):
         (lambda s: {"transforms": np.tile([0, 1, 1], (4, 1))}, r"transforms: shape \(4, 3\), not a permutation"),
         (lambda s: {"transforms": np.arange(6)}, r"transforms: shape \(6,\)"),
         (lambda s: {"seed": -1}, "seed"),
+        (lambda s: {"data": ("mnist", "by label")}, r"data: shape \(2,\) instead of \[3\]"),
+        (lambda s: {"data": (0, 1, 2)}, "data: int64 instead of str"),
     ],
 )
 def test_what_is_no_stream_is_refused(tmp_path, split, tamper, complaint):
@@ -128,7 +156,7 @@ def test_other_archives_and_arrays_are_refused(tmp_path, split):
 def test_stream_files_without_transforms_are_refused(tmp_path, split):
     arrays = {name: getattr(split, name) for name in ("indices", "timestamps", "class_parameters", "boundaries")}
     np.savez(tmp_path / "seed2.npz", **arrays, seed=np.int64(2))
-    with pytest.raises(ValueError, match=r"seed2.npz: holds .* boundaries, transforms, seed; delete it"):
+    with pytest.raises(ValueError, match=r"seed2.npz: holds .* boundaries, transforms, seed, data; delete it"):
         stream.load(tmp_path / "seed2.npz")
 
 

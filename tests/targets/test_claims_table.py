@@ -36,6 +36,7 @@ COLUMNS = [
     "section",
     "statement",
     "test",
+    "note",
     "target",
     "effect",
     "ci_low",
@@ -72,15 +73,15 @@ def claim(name, datasets, spec):
 
 CLAIMS = [
     claim("better", ["cifar10", "emnist"], {"test": "above"}),
-    claim("twice", ["cifar10"], {"test": "above", "ratio": True, "by": 2}),
+    claim("twice", ["cifar10"], {"test": "above", "ratio": True, "by": 2, "note": "Printed: 1.2 times."}),
     claim("fake", ["emnist"], {"test": "within", "margin": 5}),
 ]
 
 
 @pytest.fixture
 def table():
-    said = {"stf/table1": Notes("laptop", {"emnist": "synthetic"}, ["order.length 9 (paper: all)"], 3)}
-    verdicts = [decide(each, {"stf/table1": FRAME}, {"stf/table1": {"emnist": "synthetic"}}) for each in CLAIMS]
+    said = {"stf/table1": Notes("laptop", {"emnist": "synthetic"}, seeds=3)}
+    verdicts = [decide(each, {"stf/table1": FRAME}, said) for each in CLAIMS]
     return claims_table.render("Streams", CLAIMS, verdicts, SPECS, said)
 
 
@@ -107,10 +108,26 @@ def test_the_page_shows_interval_parts_and_circumstances(table):
         ["better", "CIFAR-10: ACE vs ER", "supported"],
         ["better", "emnist: ACE vs ER", "not comparable"],
     ]
-    assert table.footnotes == [
-        "† Stand-in data, not the paper's: emnist: synthetic.",
-        "‡ Reduced scale ‘laptop’ in stf/table1; how, their own footnotes say.",
-    ]
+    assert table.title == "Claims of “Streams”†"
+    assert table.footnotes == ["† Stand-in data, not the paper's: emnist: synthetic."]
+
+
+def test_a_claims_note_stands_beside_its_test_in_every_format(table, tmp_path):
+    assert list(table.data["note"]) == ["", "Printed: 1.2 times.", ""]
+    files = formats.write_table(table, tmp_path / "claims")
+    for file in files[1:]:
+        assert file.read_text().count("(CIFAR-10). Printed: 1.2 times.") == 1, file
+
+
+def test_at_a_reduced_scale_no_claim_is_decided_and_a_mark_says_so():
+    said = {"stf/table1": Notes("laptop", {}, ["order.length 9 (paper: all)"], 3)}
+    verdicts = [decide(each, {"stf/table1": FRAME}, said) for each in CLAIMS]
+    table = claims_table.render("Streams", CLAIMS, verdicts, SPECS, said)
+    assert set(table.data["verdict"]) == {"not comparable"}
+    assert table.data["reason"].iloc[1] == "reduced scale"
+    assert table.data["effect"].notna().all()
+    assert table.title == "Claims of “Streams”‡"
+    assert table.footnotes == ["‡ Reduced scale ‘laptop’ in stf/table1; how, their own footnotes say."]
 
 
 def test_every_format_is_written_and_breaks_lines(table, tmp_path):
@@ -134,6 +151,10 @@ def test_every_format_is_written_and_breaks_lines(table, tmp_path):
             "Fin. Acc. of ACE more than 2 below every other learner (CIFAR-10)",
         ),
         ({"test": "within", "ratio": True, "by": 10, "margin": 2}, "Fin. Acc. of ACE 5 to 20 times ER (CIFAR-10)"),
+        (
+            {"test": "above", "less": {"ace": "er", "er": "ace"}},
+            "Fin. Acc. of ACE above ER (CIFAR-10; ACE less ER, ER less ACE)",
+        ),
         ({"test": "increasing", "along": "dataset"}, "Fin. Acc. of ACE: increasing along dataset (CIFAR-10)"),
         (
             {"test": "above", "than": {"take": "mean"}},
@@ -197,7 +218,7 @@ def test_every_claim_of_the_papers_can_be_decided_and_shown(monkeypatch, tmp_pat
         used = {f"{paper}/{target.name}": target for target in claimed_targets(plan, claims)}
         frames = {name: invented(target) for name, target in used.items()}
         said = {name: Notes("paper", seeds=2) for name in used}
-        verdicts = [decide(claim, frames, {}) for claim in claims]
+        verdicts = [decide(claim, frames, said) for claim in claims]
         assert all(verdict.parts for verdict in verdicts)
         assert {part.reason for verdict in verdicts for part in verdict.parts if np.isnan(part.effect)} == set(), paper
         specs = {name: target.spec for name, target in used.items()}

@@ -45,6 +45,79 @@ def test_reading_printed_measured(tmp_path):
     assert comparison.read_reported(tmp_path / "reported.csv", "stf", "table9").empty
 
 
+AUTHORS_HEADER = HEADER.strip() + ",digits,authors,authors_sd,authors_runs,source\n"
+
+
+def with_authors(tmp_path, *lines):
+    path = tmp_path / "reported.csv"
+    path.write_text(AUTHORS_HEADER + "".join(f"stf,table1,ER,EMNIST,final_accuracy,{line}\n" for line in lines))
+    return comparison.read_reported(path, "stf", "table1")
+
+
+@pytest.mark.parametrize(
+    ("printed", "authors", "basis"),
+    [
+        ("0.06", "0.0696", 0.0696),  # cut off
+        ("0.06", "0.0551", 0.0551),  # rounded
+        ("0.06", "0.0701", 0.06),  # neither: of other runs
+        ("0.06", "0.0549", 0.06),
+        ("", "0.0701", 0.0701),  # none printed
+    ],
+)
+def test_the_authors_number_is_compared_where_the_printed_one_may_be_it(tmp_path, printed, authors, basis):
+    line = f"{printed},0.001,population_sd_5_runs,,cut,{authors},0.0015,5,cell 11"
+    (cell,) = with_authors(tmp_path, line).to_dict("records")
+    assert (cell["authors"], cell["basis"], cell["source"]) == (float(authors), basis, "cell 11")
+    other = basis == 0.06
+    assert (cell["below"], cell["above"]) == pytest.approx((0.005, 0.01) if other else (0, 0))
+    sd = 0.001 if other else 0.0015
+    assert cell["basis_half_width"] == pytest.approx(critical(4) * sd / 2)  # √(5 − 1)
+
+
+def test_digits_that_may_be_cut_off_allow_a_unit_above_and_half_a_unit_below(tmp_path, real):
+    """0.06 stands for 0.055 to 0.07: of three runs at 0.0695 ± 0.0001 the difference is −0.0006 to 0.0146."""
+
+    def cell(mean, digits):
+        lines = with_authors(tmp_path, f"0.06,,,,{digits},,,,")
+        return comparison.compare({}, measured(mean, 0.0001), lines, real).iloc[0]
+
+    found = cell(0.0695, "cut")
+    assert (found["difference_low"], found["difference_high"]) == pytest.approx((-0.0006, 0.0146))
+    assert found["verdict"] == AGREES
+    assert cell(0.0695, "")["verdict"] == DIFFERS
+    assert cell(0.0702, "cut")["verdict"] == DIFFERS
+    assert cell(0.0551, "cut")["verdict"] == AGREES
+    assert cell(0.0548, "cut")["verdict"] == DIFFERS
+
+
+def test_the_authors_number_has_a_column_and_a_remark(tmp_path, table_target, real):
+    data = measured(0.07, 0.001)
+    lines = with_authors(tmp_path, "0.06,0.001,population_sd_5_runs,,cut,0.0696,0.0015,5,cell 11")
+    compared = comparison.compare({}, data, lines, real)
+    assert compared["difference"].item() == pytest.approx(0.07 - 0.0696)
+    assert compared["authors_high"].item() == pytest.approx(0.0696 + critical(4) * 0.0015 / 2)
+    assert comparison.printed(compared.iloc[0])["authors"] == "0.0696 ± 0.0021"
+    table = comparison.attach(results_table.render(table_target, data, real), {}, compared, real).appended[0]
+    assert table.body["Authors"].tolist() == ["0.0696 ± 0.0021"]
+    assert comparison.CUT in table.caption
+    assert comparison.AUTHORS in table.caption
+    plain = comparison.compare({}, data, reported(tmp_path, "0.07,,"), real)
+    assert "Authors" not in comparison.attach(table, {}, plain, real).appended[0].body
+
+
+def test_a_figures_numbers_stand_at_places_of_its_axis(tmp_path, real):
+    data = pd.concat(
+        [measured(v, 1.0).assign(metric="violations_by_task", time=t) for t, v in ((1.0, 0.0), (2.0, 900))]
+    )
+    path = tmp_path / "reported.csv"
+    path.write_text(HEADER + 'stf,figure6,"ER, task 2",EMNIST,violations_by_task,905,,,\n')
+    target = {"along": "time", "names": {"time": "task"}}
+    (cell,) = comparison.compare(target, data, comparison.read_reported(path, "stf", "figure6"), real).to_dict(
+        "records"
+    )
+    assert (cell["reproduced"], cell["difference"], cell["verdict"]) == (900, -5, DIFFERS)
+
+
 def test_printed_interval_is_compared_by_welch(tmp_path, real):
     line = "80.1,0.5,ci95_halfwidth_20_runs"
     cell = judged(tmp_path, line, measured(80.6, 1.0), real)

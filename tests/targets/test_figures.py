@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from clpapers.metrics.intervals import mean_interval
-from clpapers.targets import bars, bursts, class_frequency, curves, sequence, stream_curves
+from clpapers.targets import bars, bursts, class_frequency, curves, dispersion, sequence, stream_curves
 from clpapers.targets.style import class_colours, legend_above, variants
 
 
@@ -109,6 +109,26 @@ def test_curves_show_means_over_seeds_and_no_run_that_diverged(figure_case, real
     np.testing.assert_allclose(er.get_ydata(), 40 + np.arange(11))
     assert ace.get_ydata().size == 0
     np.testing.assert_allclose(cifar10.lines[1].get_ydata(), 25 + np.arange(11))
+
+
+@pytest.mark.parametrize("figure_case", ["curves"], indirect=True)
+def test_a_band_ends_where_the_metric_can_be_no_higher_or_lower(figure_case, real):
+    """Accuracies of 99 and 49 have a 95 % interval far beyond 0 to 100."""
+    _, target, data = figure_case
+    data["value"] = data["value"].where(data["seed"] > 0, 0.0) + 55 * (data["seed"] == 1)
+    for axes in curves.render(target, data, real).axes:
+        edges = np.concatenate([band.get_paths()[0].vertices[:, 1] for band in axes.collections])
+        assert (edges.min(), edges.max()) == (0, 100)
+
+
+@pytest.mark.parametrize("figure_case", ["dispersion"], indirect=True)
+def test_chance_level_stands_under_the_effect_of_dispersion(figure_case, real):
+    _, target, data = figure_case
+    guesses = data.assign(metric="chance_final_accuracy", value=2.5)
+    target["names"] = target["names"] | {"chance": "Guess"}
+    for axes in dispersion.render(target, pd.concat([data, guesses]), real).axes:
+        (line,) = [line for line in axes.lines if line.get_label() == "Guess"]
+        assert list(line.get_ydata()) == [2.5, 2.5]
 
 
 @pytest.mark.parametrize("figure_case", ["curves"], indirect=True)

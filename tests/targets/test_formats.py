@@ -5,7 +5,6 @@ import re
 from html.parser import HTMLParser
 from importlib import import_module
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -16,13 +15,15 @@ from clpapers.targets.table import Table
 
 
 @pytest.fixture
-def table(table_target, learnt, reduced):
+def table(table_target, learnt, reduced, tmp_path_factory):
     """A results table with its comparison below it."""
     rendered = results_table.render(table_target, learnt, reduced)
-    printed = [{"row": "ER", "column": "EMNIST", "metric": "final_accuracy"}]
-    printed = pd.DataFrame(printed).assign(value=80.1, decimals=1, half_width=0.5, half_width_if_sd=np.nan, n=20)
-    printed = printed.assign(rounding=0.0, spread_kind="ci95_halfwidth", note="")
-    compared = comparison.compare(table_target, learnt, printed, reduced)
+    file = tmp_path_factory.mktemp("printed") / "printed.csv"
+    file.write_text(
+        "paper,target,row,column,metric,value,spread,spread_kind,note\n"
+        "stf,table1,ER,EMNIST,final_accuracy,80.1,0.5,ci95_halfwidth_20_runs,\n"
+    )
+    compared = comparison.compare(table_target, learnt, comparison.read_reported(file, "stf", "table1"), reduced)
     return comparison.attach(rendered, table_target, compared, reduced)
 
 

@@ -239,4 +239,6 @@ def test_an_entropy_is_neither_good_nor_bad_and_time_better_where_short(table_ta
         table_target, pd.concat([learnt.assign(metric="mean_predictive_entropy"), minutes]), real
     )
     assert table.bold.to_numpy().tolist() == [[False, False, True, False, True], [False] * 5]
-    assert table.footnotes == ["Times on: Abacus. Of seeds that train as one stack each has an equal share."]
+    assert table.footnotes == [
+        "Times on: Abacus. Seeds of one job share its clock: a job is one timing, in seconds a seed."
+    ]

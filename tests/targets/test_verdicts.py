@@ -1,11 +1,15 @@
 """Verdicts against hand-worked intervals and SciPy's own tests."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
+from clpapers.metrics import cost
 from clpapers.targets.claim import Claim, Part, Side
+from clpapers.targets.notes import Notes
 from clpapers.targets.verdicts import CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED, decide
 
 ACE, ER, GDUMB = [50.0, 52.0, 51.0], [40.0, 41.0, 42.5], [45.0, 50.0, 55.0]
@@ -32,8 +36,8 @@ def frame(metric="average_accuracy", **values):
 MEASURED = frame(ace=ACE, er=ER, gdumb=GDUMB)
 
 
-def verdict(made, frames=MEASURED, standins=None):
-    return decide(made, frames, {"stf/table1": standins or {}})
+def verdict(made, frames=MEASURED, **circumstances):
+    return decide(made, frames, {"stf/table1": Notes("paper", **circumstances)})
 
 
 def test_paired_by_hand():
@@ -124,6 +128,24 @@ def test_a_trend_is_the_mean_slope_of_the_seeds():
     )
 
 
+def test_a_claim_on_an_advantage_subtracts_seed_by_seed():
+    """ACE less ER: 10, 11, 8.5; GDUMB less ER: 5, 9, 12.5; the first less the second: 5, 2, −4."""
+    er = side("er")
+    ours, theirs = (dataclasses.replace(side(name), less=er) for name in ("ace", "gdumb"))
+    shown = verdict(claim(Part((ours, theirs)))).shown
+    expected = stats.ttest_1samp([5, 2, -4], 0).confidence_interval()
+    assert (shown.effect, shown.low, shown.high) == pytest.approx((1, expected.low, expected.high))
+
+
+def test_the_trend_of_a_gap_along_time():
+    """Gaps of 0, 1, 3 and of 0, 2, 5: slopes 1.5 and 2.5."""
+    first = curve([1, 3, 6], [2, 5, 9])["stf/table1"]
+    second = curve([1, 2, 3], [2, 3, 4])["stf/table1"].assign(learner="er")
+    gap = dataclasses.replace(side("ace"), less=side("er"))
+    found = verdict(claim(Part((gap,)), test="increasing", along="time"), {"stf/table1": pd.concat([first, second])})
+    assert (found.shown.effect, found.shown.n) == (2.0, 2)
+
+
 def curve(*seeds):
     rows = [
         {"learner": "ace", "seed": s, "metric": "average_accuracy", "time": t, "value": v}
@@ -161,7 +183,7 @@ def test_all_parts_must_hold_and_the_weakest_is_shown():
     assert (found.verdict, found.shown.part) == (SUPPORTED, close)
     found = verdict(claim(good, open_, close))
     assert (found.verdict, found.shown.part) == (UNDECIDED, open_)
-    assert found.reason.startswith("3 parts: 2 supported, 1 undecided; at this scale: the interval of 3 runs")
+    assert found.reason.startswith("3 parts: 2 supported, 1 undecided; the interval of 3 runs")
     found = verdict(claim(good, open_, bad))
     assert (found.verdict, found.shown.part) == (CONTRADICTED, bad)
 
@@ -175,12 +197,53 @@ def test_one_part_of_many_contradicts_only_beyond_chance():
     assert found.shown.part is barely
 
 
+def test_what_holms_correction_takes_back_says_so_with_both_p():
+    """(51 − 53.6) / (1/√3) is −4.503: one-sided p .0230 by two degrees, .0459 as the least of two."""
+    barely, open_ = Part((side("ace"),), 53.6), Part((side("ace"),), 50.0)
+    found = verdict(claim(barely, open_)).parts
+    assert stats.t.cdf((51 - 53.6) * np.sqrt(3), 2) == pytest.approx(0.023, abs=1e-4)
+    assert found[0].high < 0
+    assert found[0].reason == ("p 0.023, by Holm’s correction 0.046: contradicted alone, not among the claim’s parts")
+    assert found[1].reason == "the interval of 3 runs allows both"
+
+
+def test_two_seeds_of_one_block_are_one_timing_and_decide_nothing():
+    """ACE takes 9 s and 9 s, ER 1 s and 1 s: four clocks would contradict; the two there are, one a block, do not."""
+    net, cell = {"parameters": 1, "layers": []}, {"order": {"tasks": 1}, "budget": {"batch": 1, "memory": 1}}
+
+    def block(learner, seconds, seeds):
+        runs = [{"seed": seed, "learner_bytes": {}} for seed in seeds]
+        record = {"training_seconds": {str(seed): seconds for seed in seeds}, "hardware": {"device": "a GPU"}}
+        return {"learner": learner}, "abc", {"cell": cell | {"precision": "float32"}, "seeds": runs}, record, net
+
+    def timed(*blocks):
+        return verdict(made, {"stf/table1": cost.measure({}, blocks)})
+
+    made = claim(Part((side("ace", "training_seconds"), side("er", "training_seconds"))), test="below")
+    found = timed(block("ace", 9.0, (0, 1)), block("er", 1.0, (0, 1)))
+    assert (found.verdict, found.reason) == (UNDECIDED, "one timing gives no interval")
+    assert (found.shown.effect, found.shown.n) == (8, 1)
+    three = [block(name, s + k / 8, (2 * k, 2 * k + 1)) for name, s in (("ace", 9.0), ("er", 1.0)) for k in range(3)]
+    found = timed(*three)
+    assert (found.verdict, found.shown.n) == (CONTRADICTED, 3)
+    expected = stats.ttest_ind([9, 9.125, 9.25], [1, 1.125, 1.25], equal_var=False).confidence_interval()
+    assert (found.shown.low, found.shown.high) == pytest.approx((expected.low, expected.high))
+
+
 def test_a_stand_in_is_not_comparable_but_keeps_its_effect():
     found = verdict(claim(Part((side("ace"), side("er")))), standins={"mnist": "synthetic"})
     assert (found.verdict, found.reason) == (NOT_COMPARABLE, "stand-in data: mnist")
     assert found.shown.effect == pytest.approx(59 / 6)
     assert not np.isnan(found.shown.low)
     assert verdict(claim(Part((side("ace"), side("er")))), standins={"cifar10": "synthetic"}).verdict == SUPPORTED
+
+
+def test_a_reduced_scale_is_not_comparable_but_keeps_its_effect():
+    found = verdict(claim(Part((side("er"), side("ace")))), reductions=["order.length 9 (paper: all)"])
+    assert (found.verdict, found.reason) == (NOT_COMPARABLE, "reduced scale")
+    assert found.shown.effect == pytest.approx(-59 / 6)
+    both = verdict(claim(Part((side("ace"), side("er")))), standins={"mnist": "synthetic"}, reductions=["short"])
+    assert both.reason == "stand-in data: mnist; reduced scale"
 
 
 def test_one_seed_decides_nothing():

@@ -54,7 +54,7 @@ datasets:
   cifar10: {net: {name: cnn, width: 2}}
 learners:
   er: {forward: separate}
-  ace: {}
+  ace: {forward: separate}
 targets:
   table1:
     title: Table 1

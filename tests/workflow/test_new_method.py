@@ -55,7 +55,11 @@ CONTRACTS = {
 
 def test_a_method_is_one_file_and_a_line_in_a_papers_file(project):
     project.write("src/clpapers/runs/learners/weighted_replay.py", METHOD)
-    project.edit("config/papers/mini.yaml", "  ace: {}\n", "  ace: {}\n  weighted_replay: {weight: 0.5}\n")
+    project.edit(
+        "config/papers/mini.yaml",
+        "  ace: {forward: separate}\n",
+        "  ace: {forward: separate}\n  weighted_replay: {weight: 0.5}\n",
+    )
     project.edit("config/papers/mini.yaml", "learner: [er, ace]", "learner: [er, ace, weighted_replay]")
     built = project.snakemake("results/mini/targets/mini/table1.csv", "--cores", "2")
     assert built.returncode == 0, built.stdout

@@ -143,7 +143,11 @@ def test_more_seeds_train_only_those(built):
 
 
 def test_a_new_method_trains_only_its_own_runs(built):
-    built.edit("config/papers/mini.yaml", "  ace: {}", "  ace: {}\n  gdumb: {memory_batch: 5}")
+    built.edit(
+        "config/papers/mini.yaml",
+        "  ace: {forward: separate}",
+        "  ace: {forward: separate}\n  gdumb: {memory_batch: 5}",
+    )
     built.edit("config/papers/mini.yaml", "learner: [er, ace]", "learner: [er, ace, gdumb]")
     trained = [path for path in built.plan() if "/runs/mnist/" in path]
     assert len(trained) == 2

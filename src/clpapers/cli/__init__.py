@@ -9,7 +9,10 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import importlib.metadata
 import io
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -18,7 +21,31 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 on success, 1 where an audit fails, 2 where config or data do, with one line on stderr."""
     for stream in (each for each in (sys.stdout, sys.stderr) if isinstance(each, io.TextIOWrapper)):
         stream.reconfigure(errors="backslashreplace")  # a terminal may have no ‘, and a file's name any byte
-    options = _parser().parse_args(arguments)
+    try:
+        try:
+            return _run(_options(arguments))
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    """The command with its options; a command of a rule's `makes` a file of the pipeline."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command == "stream" and (given := [key for key in STREAMS if getattr(options, key) is not None]):
+        if missing := [f"--{key}" for key in STREAMS[:3] if key not in given]:
+            parser.error(f"stream: {', '.join(f'--{key}' for key in given)}: give {', '.join(missing)} too")
+        options.makes, options.scale, options.order = False, options.scale or "paper", options.order or "{}"
+    return options
+
+
+def _run(options: argparse.Namespace) -> int:
+    if not Path("config/config.yaml").is_file() and not getattr(options, "check", None):
+        print(f"clpapers: {ROOTLESS}", file=sys.stderr)
+        return 2
     from clpapers.cli.task import Refusal, Task
     from clpapers.config.refusals import ConfigError
     from clpapers.provenance import ProvenanceError, escaped
@@ -34,6 +61,8 @@ def main(arguments: list[str] | None = None) -> int:
         lines = map(escaped, str(error).split("\n  "))  # of a data set, a line a source
         print("clpapers: " + "\n  ".join(lines), file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        raise
     except OSError as error:  # a full disk, a missing file, a folder without permission
         place = error.filename or getattr(options, "out", None) or options.command
         fault = f"{error.strerror or error}; {REMEDIES.get(error.errno, 'mend that')} and give the same command again"
@@ -50,6 +79,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
 
 
+STREAMS = ("paper", "dataset", "seeds", "order", "scale")  # of `stream`, where it writes to a folder of one's own
+ROOTLESS = "config/config.yaml: not here; go to the project's folder, where the Snakefile is, and try again"
 REMEDIES = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space",
@@ -70,7 +101,6 @@ MAKING = (  # commands that make a file below results/<scale>/
     ("dataset", "datasets/D.npz", "fetch, verify and decode a data set"),
     ("weights", "weights/W.npz", "fetch and verify pre-trained weights"),
     ("features", "datasets/D.npz", "make features of a data set's images"),
-    ("stream", "streams/D/ORDER/seedK.npz", "permute a data set into a stream"),
     ("entropy", "streams/entropy/P-T.npz", "simulate stf's appendix E"),
     ("net", "runs/nets/P/D.json", "describe the net a data set is learnt with"),
     ("train", "runs/D/ORDER/LEARNER-HASH/seedsA-B.json", "train one cell's seeds"),
@@ -88,12 +118,18 @@ MAKING = (  # commands that make a file below results/<scale>/
 
 
 def _parser() -> argparse.ArgumentParser:
-    about = "make one file of the pipeline, exactly as its rule does, or tell of what was made"
-    parser = argparse.ArgumentParser(prog="clpapers", description=about)
+    stages = ", ".join(name for name, *_ in MAKING)
+    parser = argparse.ArgumentParser(
+        prog="clpapers",
+        description="tell of what was made, check it and pack it up; make streams of one's own",
+        epilog=f"and, each for one file of the pipeline, exactly as its rule makes it: {stages}",
+    )
+    parser.add_argument("--version", action="version", version=f"clpapers {_version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
 
     def command(name: str, text: str, *, out: str | None = None) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=text, description=text)
+        shown = {} if out else {"help": text}  # a stage's stands in no list
+        sub = commands.add_parser(name, description=text, **shown)
         if out:
             sub.add_argument("--out", required=True, type=Path, metavar=f"results/S/{out}", help="the file to make")
         sub.set_defaults(makes=out is not None)
@@ -111,8 +147,19 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("scorecard", "report"):
         said = "on which papers; a report, on those of config.yaml by default"
         made[name].add_argument("--papers", nargs="+", required=name == "scorecard", metavar="P", help=said)
-    sub = command("lineage", "tell the ancestry of a file, or of one number of a table")
-    sub.add_argument("file", type=Path)
+    sub = command("stream", "permute a data set into streams of some seeds, or into the one of a path of the pipeline")
+    sub.set_defaults(makes=True)
+    said = "where they go, DIR/<dataset>/<order>/seed<k>.npz; or the one file of the pipeline"
+    sub.add_argument("--out", required=True, type=Path, metavar="DIR|results/S/streams/D/ORDER/seedK.npz", help=said)
+    sub.add_argument("--paper", help="in whose order, with --dataset and --seeds")
+    sub.add_argument("--dataset", metavar="D", help="over which of the paper's data sets")
+    sub.add_argument("--seeds", metavar="FIRST-LAST", help="a stream each")
+    said = "laid over the paper's order, such as '{name: split, tasks: 5}'"
+    sub.add_argument("--order", metavar="YAML", help=said)
+    sub.add_argument("--scale", help="of which settings; by default the paper's own, paper")
+    sub = command("lineage", "tell the ancestry of a paper, a target or a file, or of one number of a table")
+    sub.add_argument("name", metavar="PAPER[/TARGET]|FILE")
+    sub.add_argument("--scale", default=None)
     sub.add_argument("--cell", metavar="ROW,COLUMN", help='of one number, as the CSV names it; quote a comma: "a, b",c')
     form = sub.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="as JSON")
@@ -139,7 +186,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
     sub.set_defaults(does="upcoming")  # `next` is Python's
     sub = command("rehearse", "measure what each kind of cell costs, by a small part of its run")
-    sub.add_argument("names", nargs="*", metavar="PAPER/TARGET", help="cells of these alone; all if left out")
+    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="cells of these alone; all if left out")
     sub.add_argument("--scale", default=None)
     sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
     sub.add_argument("--seconds", type=float, default=1.0, help="of steps in a rehearsal, roughly")
@@ -173,3 +220,10 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("bench", "measure this machine: learners, stacking, overheads, streams, dry runs")
     sub.add_argument("--quick", action="store_true", help="fewer repetitions")
     return parser
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("clpapers")
+    except importlib.metadata.PackageNotFoundError:  # taken from its folder, not installed
+        return "of this folder"

@@ -20,8 +20,7 @@ def claims(task: Task) -> None:
         used = {f"{paper}/{target.name}": target for target in targets}
         notes = {name: notes_on(task.plan, target, task.reduced(target)) for name, target in used.items()}
         frames = {name: pd.read_csv(target.metrics) for name, target in used.items()}
-        standins = {name: note.standins for name, note in notes.items()}
-        verdicts = [decide(claim, frames, standins) for claim in of_paper]
+        verdicts = [decide(claim, frames, notes) for claim in of_paper]
         specs = {name: target.spec for name, target in used.items()}
         title = task.plan.titles[paper]
         write_table(render(title, of_paper, verdicts, specs, notes), task.out.with_suffix(""))

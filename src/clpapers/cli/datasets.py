@@ -11,9 +11,20 @@ def dataset(task: Task) -> None:
     """results/<scale>/datasets/<dataset>.npz, from its name and what config/datasets.yaml says of it."""
     from clpapers.datasets.build import build
 
-    settings = task.plan.settings
-    small = None if settings["sources"] == "real" else settings.get("stand_ins", {}).get(task.out.stem)
-    _fetch(task, build, standin=small, allow_partial=settings.get("partial_data", False))
+    _fetch(task, build, **substitutes(task.plan.settings, task.out.stem))
+
+
+def substitutes(settings: dict, name: str) -> dict:
+    """What may serve in the place of a data set, as a scale's settings say; arguments of `datasets.build.build`."""
+    small = None if settings["sources"] == "real" else settings.get("stand_ins", {}).get(name)
+    return {"standin": small, "allow_partial": settings.get("partial_data", False)}
+
+
+def permitted(settings: dict, spec: dict) -> dict:
+    """What config/ says of a data set or of weights, with those of its sources that a scale's settings allow."""
+    if settings["sources"] != "stand_in":
+        return spec
+    return spec | {"sources": [source for source in spec["sources"] if source["kind"] == "standin"]}
 
 
 def weights(task: Task) -> None:
@@ -28,10 +39,8 @@ def _fetch(task: Task, build: Callable[..., dict], **more: object) -> None:
     from clpapers.datasets.build import DatasetError
 
     name, spec = task.job.subject
-    options, allowed = task.options, task.plan.settings["sources"]
-    if allowed == "stand_in":
-        spec = spec | {"sources": [source for source in spec["sources"] if source["kind"] == "standin"]}
-    with task.recording(sources=allowed) as record:
+    options, spec = task.options, permitted(task.plan.settings, spec)
+    with task.recording(sources=task.plan.settings["sources"]) as record:
         try:
             facts = build(
                 name, spec, data_folder=options.data_folder, downloads=options.downloads, out=options.out, **more

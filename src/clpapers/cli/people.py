@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import csv
+import functools
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,34 +14,98 @@ from pathlib import Path
 from clpapers import jobs, provenance
 from clpapers.cards import resolve_device
 from clpapers.cli.task import Refusal, plan_of
-from clpapers.config.files import CONFIG, read_yaml
+from clpapers.config.facts import Facts
+from clpapers.config.files import CONFIG, read_text, read_yaml
+from clpapers.config.paths import dataset_path, seed_range
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import one_of
 from clpapers.config.settings import all_papers, check_settings
+from clpapers.config.targets import paper_file, read_paper
 
 
 def lineage(options: argparse.Namespace) -> None:
-    """Print or draw a file's ancestry."""
+    """Print or draw the ancestry of a file, of a target or of all that is built of a paper."""
     from clpapers.report import lineage
 
-    if not options.file.is_file():
-        raise Refusal(f"{options.file}: no such file; build it with snakemake")
+    files = [Path(options.name)]
+    if not files[0].is_file():
+        files = _built(options)
     if options.cell is None:
-        node = lineage.tree(options.file)
+        seen = functools.cache(provenance.sha256)
+        nodes = [lineage.tree(file, seen) for file in files]
     else:
         names = next(csv.reader([options.cell]), []) if options.cell.isprintable() else []
-        plan = plan_of(options.file)
-        job = jobs.of(plan, options.file)
-        if len(names) != 2 or job.command != "table" or options.file not in job.outputs:
+        plan = plan_of(files[0])
+        job = jobs.of(plan, files[0])
+        if len(names) != 2 or job.command != "table" or files[0] not in job.outputs or len(files) > 1:
             raise Refusal(
-                f"{options.file}: --cell {options.cell!r}: give a table, and ROW,COLUMN as its CSV names them"
+                f"{options.name}: --cell {options.cell!r}: give a table, and ROW,COLUMN as its CSV names them"
             )
-        node = lineage.of_cell(plan, job.subject, *names)
+        nodes = [lineage.of_cell(plan, job.subject, *names)]
     if options.svg:
-        lineage.picture(node, options.svg, lineage.ONE_BY_ONE if options.cell is None else lineage.OF_A_CELL)
+        if len(nodes) > 1:
+            raise Refusal(f"{options.name}: --svg {options.svg}: give one target of it, such as {files[0]}")
+        lineage.picture(nodes[0], options.svg, lineage.ONE_BY_ONE if options.cell is None else lineage.OF_A_CELL)
+    elif options.json:
+        print(json.dumps(nodes[0] if len(nodes) == 1 else nodes, indent=1))
     else:
-        lines = map(provenance.escaped, lineage.text(node))
-        print(json.dumps(node, indent=1) if options.json else "\n".join(lines))
+        print("\n".join(provenance.escaped(line) for node in nodes for line in lineage.text(node)))
+
+
+def _built(options: argparse.Namespace) -> list[Path]:
+    """The first file of a target, or of each target of a paper that is built."""
+    scale, name = _settings(options)["scale"], options.name
+    if not re.fullmatch(r"\w+(/\w+)?", name):
+        raise Refusal(f"{name}: no such file; build it with snakemake")
+    files = [target.outputs[0] for target in Plan(scale, all_papers()).chosen([name])]
+    built = [file for file in files if file.is_file()]
+    if not built:
+        raise Refusal(f"{name}: nothing of it is built at the scale {scale}; snakemake {files[0]} --cores")
+    return built
+
+
+def stream(options: argparse.Namespace) -> None:
+    """Write the streams of some seeds, over a data set of a paper's, in its order there or in another, to a folder."""
+    import math
+    import tempfile
+
+    from clpapers.cli.datasets import permitted, substitutes
+    from clpapers.cli.streams import write
+    from clpapers.datasets.build import DatasetError, build
+    from clpapers.streams.orders import slug
+    from clpapers.streams.stream import ITEM_ORDER, data_of
+
+    facts, settings = Facts(options.scale), _settings(options)
+    one_of("--paper", options.paper, all_papers())
+    asked = {"dataset": options.dataset, "order": read_text(options.order, "--order"), "seed": 0}
+    name, order, _ = read_paper(facts, options.paper).grid.stream(f"{paper_file(options.paper)} or the options", asked)
+    seeds = seed_range(options.seeds, "--seeds") if re.fullmatch(r"\d{1,9}-\d{1,9}", options.seeds) else None
+    if seeds is None:
+        raise Refusal(f"--seeds {options.seeds}: write first-last, such as 0-19")
+    spec, file = facts.datasets.get(name), dataset_path(options.scale, name)
+    place = options.out / name / slug(order)
+    place.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=options.out, prefix=".") as temporary:
+        if spec is None:  # a toy
+            file, data = None, data_of(name, None)
+        elif file.is_file():
+            provenance.believed({"path": str(file), "sha256": provenance.sha256(file)})
+            data = data_of(name, file)
+        elif "features" in spec:
+            raise Refusal(f"{file}: features are made by the pipeline; snakemake {file} --cores")
+        else:
+            file = Path(temporary, f"{name}.npz")
+            where = {key: Path(settings[key]) for key in ("data_folder", "downloads")}
+            allowed = facts.settings
+            try:
+                told = build(name, permitted(allowed, spec), **where, **substitutes(allowed, name), out=file)
+            except DatasetError as error:
+                raise Refusal(str(error)) from None
+            data = name, ITEM_ORDER, told["sha256"]["train"]
+        pixels = math.prod(spec["shape"]) if spec else 0
+        for seed in seeds:
+            write(order, seed, file, pixels, data, place / f"seed{seed}.npz")
+    print(f"{place}: {len(seeds)} streams, {data[0]} {data[1]}, checksum {data[2] or 'none, a toy'}")
 
 
 def cell(options: argparse.Namespace) -> None:
@@ -123,10 +189,7 @@ def rehearse(options: argparse.Namespace) -> None:
     from clpapers.report import rehearsals
 
     plan = _configured(options)
-    for name in options.names:
-        if name not in plan.targets:
-            raise Refusal(f"{name}: no target of this name; there are: {', '.join(plan.targets)}")
-    wanted = [plan.targets[name] for name in options.names] or plan.targets.values()
+    wanted = plan.chosen(options.names)
     pairs = [pair for target in wanted for pair in target.cells]
     pairs += [pair for target in wanted for _, search in target.selections for pair in search.points]
     cells = list({cell.hash: cell for _, cell in pairs}.values())

@@ -20,7 +20,7 @@ def train(task: Task) -> None:
     from clpapers.runs import loop
     from clpapers.runs.checkpoint import Checkpoint
     from clpapers.runs.scenario import ScenarioError
-    from clpapers.streams.stream import load
+    from clpapers.streams.stream import data_of, load
 
     cell, seeds, chosen = task.job.subject
     spec = cell.spec
@@ -33,7 +33,11 @@ def train(task: Task) -> None:
         known = arrays.attributes(cell.dataset)
         start = arrays.by_name(cell.weights) if cell.weights else None
         data = loop.Data(train_split.x, train_split.y, test_split.x, test_split.y, classes, known, start)
-        loaded = {seed: load(cell.stream(seed), len(data.train_y)) for seed in seeds}
+        *_, checksum = data_of(spec["dataset"], cell.dataset)
+        try:
+            loaded = {seed: load(cell.stream(seed), len(data.train_y), checksum) for seed in seeds}
+        except ValueError as error:
+            raise Refusal(str(error)) from None
         for file in chosen:
             found = json.loads(file.read_text(encoding="utf-8"))
             if found.get("search") != spec["selection"]:

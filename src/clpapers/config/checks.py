@@ -19,7 +19,7 @@ from clpapers.streams.orders import canonical
 from clpapers.streams.restrictions import RESTRICTIONS
 
 # Of orders and nets: without them the hashes of other cells stay as they were.
-OPTIONAL = ("epochs", "cycles", "unpermuted_first", "init", "epsilon")
+OPTIONAL = ("epochs", "cycles", "unpermuted_first", "init", "epsilon", "shortcut_norm", "copies")
 
 
 def _with(facts: Facts, key: str) -> str:

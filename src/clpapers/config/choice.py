@@ -13,6 +13,7 @@ from clpapers.config.paths import RESULTS
 from clpapers.config.refusals import ConfigError
 from clpapers.provenance import write_text
 
+FOLDER = "choices"  # below results/<scale>/
 VARIABLE = "CLPAPERS_CHOICE"  # of the environment: the file of the build's choice, which its jobs are told by it
 
 
@@ -45,7 +46,7 @@ class Choice:
 
     def write(self, scale: str) -> Path:
         """Write it under its digest, so that no other build's choice is ever overwritten; returns the file."""
-        path = RESULTS / scale / "choices" / f"{self.digest}.json"
+        path = RESULTS / scale / FOLDER / f"{self.digest}.json"
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
             write_text(path, self.text)

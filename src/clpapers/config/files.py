@@ -113,20 +113,27 @@ def _check_size(text: str) -> None:
 def read_yaml(path: Path) -> dict:
     """A YAML file as a dictionary; raises `ConfigError` naming file and line."""
     try:
-        text = path.read_text(encoding="utf-8")
-        _check_size(text)
-        content = yaml.load(text, _Loader)
+        return read_text(path.read_text(encoding="utf-8"), path)
     except FileNotFoundError:
         there = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
         raise ConfigError(f"{path}: no such file; there are: {there}") from None
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def read_text(text: str, at: Path | str) -> dict:
+    """YAML as a dictionary; raises `ConfigError` naming where it stands, `at`, and the line."""
+    try:
+        _check_size(text)
+        content = yaml.load(text, _Loader)
+    except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or str(error)
         line = f" line {error.problem_mark.line + 1}" if getattr(error, "problem_mark", None) else ""
-        raise ConfigError(f"{path}:{line} {problem}") from None
+        raise ConfigError(f"{at}:{line} {problem}") from None
     if not isinstance(content, dict):
-        raise ConfigError(f"{path}: holds no keys; expected a mapping")
+        raise ConfigError(f"{at}: holds no keys; expected a mapping")
     return content
 
 

@@ -9,7 +9,12 @@ from clpapers.catalogue import Method
 from clpapers.config.refusals import ConfigError
 from clpapers.streams.restrictions import RESTRICTIONS
 
-MIXING = ("random", "offline", "dominant")  # orders in which a batch holds items of (nearly) every class
+MIXING = (
+    "random",
+    "offline",
+    "dominant",
+    "dominant_ordered",
+)  # orders in which a batch holds items of (nearly) every class
 
 
 class Seen(NamedTuple):

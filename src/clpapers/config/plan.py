@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 from collections.abc import Collection
@@ -11,7 +12,7 @@ from clpapers.config.choice import Choice
 from clpapers.config.facts import TOY, Facts
 from clpapers.config.model import Cell, Selection, Target, digest
 from clpapers.config.paths import RESULTS, block_name
-from clpapers.config.refusals import ConfigError
+from clpapers.config.refusals import ConfigError, names
 from clpapers.config.targets import paper_file, read_paper
 from clpapers.streams.orders import slug
 from clpapers.targets.unrun import Unrun
@@ -75,9 +76,23 @@ class Plan:
         used = {name: sorted(c.hash for _, c in target.cells) for name, target in self.targets.items()}
         return digest([{key: sorted(seeds) for key, seeds in self._wanted.items()}, used])
 
+    def chosen(self, wanted: Collection[str]) -> list[Target]:
+        """The targets of papers and targets by name, `stf` and `stf/table1`; all of the plan's where none are."""
+        known = [*self.titles, *self.targets]
+        for name in wanted:
+            if name not in known:
+                raise ConfigError(f"{name}: no paper or target; there are: {names(known, name)}")
+        return [t for name, t in self.targets.items() if not wanted or {name, t.paper} & set(wanted)]
+
     def net_file(self, paper: str, dataset: str) -> Path:
         """Where the description of the net that `paper` learns `dataset` with stands."""
         return RESULTS / self.scale / "runs" / "nets" / paper / f"{dataset}.json"
+
+    def using(self, choice: Choice | None) -> Plan:
+        """The same plan for a build that uses other runs."""
+        other = copy.copy(self)
+        other.choice = choice
+        return other
 
     def wanted(self, cell: Cell) -> list[int]:
         """The seeds of a cell, all targets and selections taken together, ascending."""

@@ -14,15 +14,19 @@ def read_csv(
 ) -> dict[str, dict[str, str]]:
     """The lines of a CSV file by their place, such as `line 2`, checked by a schema: of a transcription by default.
 
-    rules: the schema's name; its required keys are the columns. unique: columns in which no two lines are the same.
+    rules: the schema's name; its required keys are the columns, and all of its keys if it has more. unique: columns in
+    which no two lines are the same.
 
     Raises `ConfigError` naming file, line and column.
     """
     lines: dict[str, dict[str, str]] = {}
-    columns, seen = schema(rules)["additionalProperties"]["required"], {}
+    of_line, seen = schema(rules)["additionalProperties"], {}
+    columns = of_line["required"]
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)
+            if reader.fieldnames == list(of_line["properties"]):
+                columns = reader.fieldnames
             if reader.fieldnames != columns:
                 raise ConfigError(f"{path}: line 1 is not {','.join(columns)}")
             for line in reader:

@@ -18,7 +18,7 @@ MEASURE = {
     "beside": ["record", "net"],
 }
 METRICS = {
-    "training_seconds": {"unit": "s", "better": "smaller"},
+    "training_seconds": {"unit": "s", "better": "smaller", "sample": "block"},
     "training_memory": {"unit": "MB", "better": "smaller"},
     "testing_memory": {"unit": "MB", "better": "smaller"},
 }
@@ -27,13 +27,14 @@ MB = 1e6
 
 
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) -> pd.DataFrame:
-    """Measure every seed of every run.
+    """Measure every block and every seed of every run.
 
     inputs: (factors, cell hash, parsed run result, the result's record, the description of the data set's net), one a
         result file.
 
     Returns columns: the factors, `cell`, `seed`, `metric`, `value`, and for seconds alone `hardware`, where they were
-    taken. The metrics are `training_seconds` (a seed's share of its stack, without tests); `training_memory` and
+    taken. The metrics are `training_seconds` (a block's seconds without tests, divided by its seeds; a row a block, at
+    its first seed, since seeds that train as one stack share one clock); and of each seed `training_memory` and
     `testing_memory`, the learner's footprint at the end in MB (10⁶ bytes); and the symbols of `agem`'s formulas: `P`,
     parameters of the net; `B`, items a batch (NaN for a whole task); `H`, the summed sizes of all layers' outputs for
     one image; `T`, tasks; `M`, memory items a task; `bytes` a number. A run that exceeded the memory has only
@@ -51,14 +52,17 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) 
             "M": spec["budget"]["memory"] / tasks,
             "bytes": 8 if spec["precision"] == "float64" else 4,
         }
+        of_cell = {**flat(factors), "cell": cell}
+        if trained := [run["seed"] for run in result["seeds"] if not run.get(OUT_OF_MEMORY)]:
+            seconds = float(np.mean([record["training_seconds"][str(seed)] for seed in trained]))
+            timing = {"seed": trained[0], "metric": "training_seconds", "value": seconds}
+            rows.append({**of_cell, **timing, "hardware": _hardware(record)})
         for run in result["seeds"]:
-            key = {**flat(factors), "cell": cell, "seed": run["seed"]}
+            key = {**of_cell, "seed": run["seed"]}
             if run.get(OUT_OF_MEMORY):
                 rows.append({**key, "metric": OUT_OF_MEMORY, "value": 1.0, "hardware": np.nan})
                 continue
             footprints = {f"{phase}_memory": size / MB for phase, size in run["learner_bytes"].items()}
-            seconds = record["training_seconds"][str(run["seed"])]
-            rows.append({**key, "metric": "training_seconds", "value": seconds, "hardware": _hardware(record)})
             rows += [{**key, "metric": k, "value": v, "hardware": np.nan} for k, v in (footprints | symbols).items()]
     return pd.DataFrame(rows)
 

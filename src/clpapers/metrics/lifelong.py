@@ -79,9 +79,10 @@ def learning_curve_areas(z: np.ndarray) -> np.ndarray:
     return z.cumsum() / np.arange(1, len(z) + 1)
 
 
-def learning_curve_trapezoid(z: np.ndarray) -> float:
-    """LCA_β as the authors' code computes it for the tables: the trapezoid under Z_0 … Z_β, divided by β."""
-    return float(np.trapezoid(z) / (len(z) - 1))
+def learning_curve_trapezoids(z: np.ndarray) -> np.ndarray:
+    """LCA_β as the authors' notebook has it, for each β: the trapezoid under Z_0 … Z_β, over β (0: Z_0): float [B]."""
+    areas = np.cumsum((z[1:] + z[:-1]) / 2)
+    return np.concatenate([z[:1], areas / np.arange(1, len(z))])
 
 
 def mutual_information(tasks: dict) -> np.ndarray:

@@ -16,14 +16,14 @@ MEASURE = {
     "cells": ["order.tasks"],
     "beside": ["record", "net"],
 }
-METRICS = {"training_minutes": {"unit": "min", "better": "smaller"}}
+METRICS = {"training_minutes": {"unit": "min", "better": "smaller", "sample": "block"}}
 
 
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) -> pd.DataFrame:
     """Measure every seed of every run (`agem`, Figures 1 and 2; `desiderata`, Figures 9 and 15).
 
-    target: key `metrics`, scalars of `learning`, metrics of `cost` and `training_minutes`; and `per_class`, as for
-        `learning`.
+    target: key `metrics`, scalars of `learning`, metrics of `cost` and `training_minutes`; and `per_class` and
+        `undefined`, as for `learning`.
     inputs: as for `cost`.
 
     Returns the rows of `learning`, followed by those of `cost`.
@@ -35,6 +35,9 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) 
         costs = cost.measure(target, [(factors, cell, result, *beside)])
         seconds = costs[costs["metric"] == "training_seconds"]
         costs = pd.concat([costs, seconds.assign(metric="training_minutes", value=seconds["value"] / 60)])
-        wanted = costs["metric"].isin(set(target["metrics"]) - set(learnt) - {OUT_OF_MEMORY})
+        left_out = {
+            metric for metric, learners in target.get("undefined", {}).items() if factors["learner"] in learners
+        }
+        wanted = costs["metric"].isin(set(target["metrics"]) - set(learnt) - left_out - {OUT_OF_MEMORY})
         frames.append(costs[wanted])
     return pd.concat([frame for frame in frames if not frame.empty], ignore_index=True)

@@ -15,7 +15,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from clpapers import jobs, provenance
-from clpapers.config.model import Target
+from clpapers.config import choice
 from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
@@ -34,6 +34,7 @@ from clpapers.provenance import ProvenanceError, as_published, escaped, is_impor
 from clpapers.targets.notes import notes_on
 
 FAILURE, WARNING = "failure", "warning"
+DECIDE_NOTHING = ("absent.json", "costs.csv", "machine.json")  # there: what cannot be had, and how long things take
 LEFT_ALONE = ("logs", "benchmarks", FOLDER, "published")  # below results/<scale>/: Snakemake's, and what was imported
 REMAINS = re.compile(r"\.(.+)\.[a-z0-9_]{8}(\.[^.]+)?")  # of a file that is being written (`write_atomically`)
 # Made for the papers that were asked for; which these were, their records alone say.
@@ -68,16 +69,21 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
     The findings, in the order of the files' paths, and the number of files that were hashed. Raises `ConfigError` for
     a name that is none.
     """
-    targets, check = _named(plan, names), _Check(plan)
-    expected = jobs.behind(plan, targets)
+    targets, check = plan.chosen(names), _Check(plan)
+    expected = jobs.behind(plan, targets, check.plan_of)
     if not names:
-        index = RESULTS / plan.scale / "runs" / "index.csv"
-        expected[record_path(index)] = jobs.of(plan, index)
+        index = record_path(RESULTS / plan.scale / "runs" / "index.csv")
+        expected[index] = jobs.of(check.plan_of(index), index)
         claims = (RESULTS / plan.scale / "targets").glob("*/claims.record.json")
-        expected |= {place: jobs.of(plan, place) for place in claims if place.parent.name in jobs.claims_of(plan)}
+        claims = [place for place in claims if place.parent.name in jobs.claims_of(plan)]
+        expected |= {place: jobs.of(check.plan_of(place), place) for place in claims}
         for place in (RESULTS / plan.scale / name for name in ON_TOP):
             with contextlib.suppress(ConfigError, TypeError):  # where the papers are not those of config/, or no list
-                expected[place] = jobs.of(plan, place, (check.record(place) or {}).get("papers"))
+                expected[place] = jobs.of(check.plan_of(place), place, (check.record(place) or {}).get("papers"))
+        for place in (RESULTS / plan.scale / "runs").glob("*/*/*/[!.]*.record.json"):
+            with contextlib.suppress(ConfigError):  # runs that no target uses yet, those behind them with them
+                if place not in expected and place.name.startswith("seed"):
+                    expected |= {each: job for each, job in _with_inputs(plan, place) if each not in expected}
     there = {
         place: job for place, job in expected.items() if any(os.path.lexists(path) for path in (place, *job.outputs))
     }
@@ -97,6 +103,15 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
         check.foreign({path for job in expected.values() for path in job.outputs} | expected.keys())
     found = sorted(dict.fromkeys(check.found), key=lambda finding: finding.file)
     return [f._replace(severity=FAILURE) if strict else f for f in found], len(check.digests)
+
+
+def _with_inputs(plan: Plan, place: Path) -> Iterator[tuple[Path, Job]]:
+    """A job by its record's path, and the jobs that it descends from."""
+    queue = [place]
+    for each in queue:
+        job = jobs.of(plan, each)
+        yield each, job
+        queue += [record_path(path) for path in job.inputs]
 
 
 def unfit(plan: Plan, results: Iterable[Path]) -> dict[Path, str]:
@@ -137,22 +152,28 @@ def fitting(scale: str) -> Plan:
     return max(plans, key=lambda plan: sum(f.is_file() for cell in plan.cells.values() for f in plan.results(cell)))
 
 
-def _named(plan: Plan, names: Iterable[str]) -> list[Target]:
-    """The targets that names are of; all where there are none."""
-    for name in names:
-        if name not in plan.titles and name not in plan.targets:
-            raise ConfigError(f"{name}: no paper or target; there are: {', '.join([*plan.titles, *plan.targets])}")
-    return [t for name, t in plan.targets.items() if not names or {name, t.paper} & set(names)]
-
-
 class _Check:
     """What was hashed and read so far, and what was found."""
 
     def __init__(self, plan: Plan):
         self.plan = plan
+        self.plans: dict[str, Plan] = {}  # by the file of a choice
         self.found: list[Finding] = []
         self.digests: dict[Path, str] = {}
         self.records: dict[Path, dict | None] = {}
+
+    def plan_of(self, place: Path) -> Plan:
+        """The plan by which the job of a record was done: with the runs that its build used, where it chose."""
+        told = (self.record(place) or {}).get("choice")
+        if told is None:
+            return self.plan
+        if told not in self.plans:
+            try:
+                self.plans[told] = self.plan.using(choice.read(Path(told)))
+            except ConfigError as error:
+                self.fail(told, str(error).partition(": ")[2])
+                self.plans[told] = self.plan
+        return self.plans[told]
 
     def fail(self, path: Path | str, reason: str) -> None:
         self.found.append(Finding(FAILURE, str(path), reason))
@@ -340,7 +361,7 @@ class _Check:
         target = self.plan.targets.get(f"{reader.parent.name}/{reader.stem}")
         if target is None or reader != target.stem.with_suffix(".csv") or self.record(target.metrics) is None:
             return
-        said = notes_on(self.plan, target, jobs.reduced(target))
+        said = notes_on(self.plan_of(record_path(reader)), target, jobs.reduced(target))
         due = {"Stand-in data": said.standins, "Reduced scale": said.reductions}
         for path in (p for p in target.outputs if p.suffix in (".md", ".tex", ".html") and p.is_file()):
             printed = path.read_text(encoding="utf-8", errors="replace")
@@ -351,18 +372,30 @@ class _Check:
         """Tell of all below results/<scale>/ that is not `made` by a rule. Links to folders are not followed."""
         top = RESULTS / self.plan.scale
         ours = made | {path.with_name(f".{path.stem}.checkpoint") for path in made if path.suffix == ".json"}
+        ours |= {top / name for name in DECIDE_NOTHING}
         for folder, folders, files in os.walk(top, onerror=self.closed) if top.is_dir() else ():
             here = Path(folder)
             if here == top:
                 folders[:] = [name for name in folders if name not in LEFT_ALONE]
             for path in (here / name for name in folders if (here / name).is_symlink()):
                 self.warn(path, "a link to a folder: what it holds and no rule makes is not seen; put the folder here")
+            if here == top / choice.FOLDER:
+                self.choices(here, files)
+                continue
             for path in (here / name for name in files):
                 written = REMAINS.fullmatch(path.name)
                 if path in ours or (written and path.with_name(written[1] + (written[2] or "")) in ours):
                     continue
                 kind = "" if path.is_file() else "a dangling link or a device; "
                 self.fail(path, kind + "no rule makes it with config/ as it is; delete it, or move it out of results/")
+
+    def choices(self, folder: Path, files: Iterable[str]) -> None:
+        """Tell of files that are no choice of a build's runs, as their own names prove them."""
+        for path in (folder / name for name in files):
+            try:
+                choice.read(path)
+            except ConfigError as error:
+                self.fail(path, str(error).partition(": ")[2])
 
     def closed(self, error: OSError) -> None:
         self.fail(error.filename, f"cannot be read ({error.strerror}); make it readable")

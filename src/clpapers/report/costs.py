@@ -24,7 +24,7 @@ from clpapers import catalogue
 from clpapers.config.facts import TOY
 from clpapers.config.files import CONFIG
 from clpapers.config.model import Cell, Target
-from clpapers.config.paths import RESULTS, stream_path
+from clpapers.config.paths import RESULTS, dataset_path, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.reported import read_csv
 from clpapers.provenance import ProvenanceError, hardware, read_record, record_path, write_text
@@ -342,6 +342,26 @@ def jobs(plan: Plan, target: Target, seconds: Mapping[str, float | None]) -> dic
     for dataset, path in streams:
         found |= {path: JOBS["streams"]} | ({} if TOY.match(dataset) else {Path(dataset): JOBS["datasets"]})
     return found
+
+
+def due(plan: Plan, targets: Iterable[Target], rehearsed: Table | None = None) -> str:
+    """A line: how long the jobs behind targets take whose files are not there, predicted; no file is made anew."""
+    seconds = predict(plan, rehearsed)
+    missing: dict[Path, float | None] = {}
+    for target in targets:
+        missing |= {path: cost for path, cost in jobs(plan, target, seconds).items() if not _there(plan, path)}
+    known = [cost for cost in missing.values() if cost is not None]
+    if not missing:
+        return "Every file of these targets is there."
+    more = len(missing) - len(known)
+    return f"Predicted for what is not there yet, {len(missing):,} jobs: {duration(sum(known))} on one core" + (
+        f", and {more:,} jobs of unknown cost (clpapers rehearse)" if more else ""
+    )
+
+
+def _there(plan: Plan, path: Path) -> bool:
+    """Whether a job's file, as `jobs` names it, is there: of a data set its name alone."""
+    return (path if len(path.parts) > 1 else dataset_path(plan.scale, str(path))).exists()
 
 
 def table(plan: Plan, rehearsed: Table | None = None) -> str:

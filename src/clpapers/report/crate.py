@@ -64,7 +64,7 @@ def export(plan: Plan, names: list[str], out: Path, agent: str | None = None) ->
     Returns the SHA-256 of the manifest, which stands for the whole, and the names of targets that are not built.
     Raises `CrateError`, and leaves nothing, where a named target is not built or a file is not as recorded.
     """
-    targets = _chosen(plan, names)
+    targets = plan.chosen(names)
     built = [target for target in targets if all(path.is_file() for path in target.outputs)]
     absent = {f"{target.paper}/{target.name}": target for target in targets if target not in built}
     for name, target in absent.items():
@@ -73,14 +73,6 @@ def export(plan: Plan, names: list[str], out: Path, agent: str | None = None) ->
     shown = [path for target in built for path in target.outputs] + _summaries(plan, targets, names)
     fingerprint = pack(*_described(plan, shown, agent), out, "build it anew with snakemake, then export")
     return fingerprint, [name for name, target in absent.items() if not target.spec.get("extra")]
-
-
-def _chosen(plan: Plan, names: list[str]) -> list[Target]:
-    for name in names:
-        if name not in plan.targets and name not in plan.titles:
-            known = ", ".join([*plan.titles, *plan.targets])
-            raise CrateError(f"{name}: no paper or target; there are: {known}")
-    return [target for name, target in plan.targets.items() if not names or {name, target.paper} & set(names)]
 
 
 def _summaries(plan: Plan, targets: list[Target], names: list[str]) -> list[Path]:

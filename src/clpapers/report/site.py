@@ -73,12 +73,18 @@ class Shown:
         return Counter(line["verdict"] for line in self.lines)
 
     @property
+    def by_authors(self) -> bool:
+        """Whether the authors' own number is known of any."""
+        return any(pd.notna(line["authors"]) for line in self.lines)
+
+    @property
     def headings(self) -> list[str]:
         """The headings of the table of lines, without a column if the target has none."""
         spec = self.target.spec
         single = not any(line["column"] for line in self.lines)
         beside = [named(spec, "row")] if single else [named(spec, factor) for factor in row_and_column(spec)]
-        return [*beside, "Metric", "Reported", "Reproduced", named(spec, "Runs"), "Difference", "Verdict"]
+        printed = ["Reported", "Authors"] if self.by_authors else ["Reported"]
+        return [*beside, "Metric", *printed, "Reproduced", named(spec, "Runs"), "Difference", "Verdict"]
 
     @property
     def files(self) -> list[Path]:
@@ -136,11 +142,11 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
         if paper in with_claims:
             file = claims_file(plan, paper, "csv")
             provenance.write_text(copy_of(file, folder), file.read_text(encoding="utf-8"))
-        claims, parts = _claims(plan, paper) if paper in with_claims else ([], [])
+        claims, tables = _claims(plan, paper) if paper in with_claims else ([], [])
         claimed[paper] = Counter(claim["verdict"] for claim in claims)
         verdicts[paper] = sum((each.verdicts for each in targets), Counter())
         counts = {"claimed": claimed[paper], "verdicts": verdicts[paper]}
-        content = {"paper": paper, "targets": targets, "claims": claims, "parts_of_claims": parts}
+        content = {"paper": paper, "targets": targets, "claims": claims, "tables_of_claims": tables}
         page(folder / paper / "index.html", "paper.html", "../", **content, **counts)
     data = {name: facts for targets in by_paper.values() for each in targets for name, facts in each.data.items()}
     page(
@@ -204,7 +210,17 @@ def _lines(target: Target, anchors: dict) -> list[dict]:
     file = target.stem.with_name(f"{target.name}.reported.csv")
     lines = pd.read_csv(file, keep_default_na=False, na_values=[""])
     texts = lines.columns.difference(lines.select_dtypes("number").columns).union(
-        ["column", "cause", "reason", "calibrated", "verdict_if_sd", "reported_note", "reproduced_note", "dataset"]
+        [
+            "column",
+            "cause",
+            "reason",
+            "calibrated",
+            "verdict_if_sd",
+            "reported_note",
+            "reproduced_note",
+            "dataset",
+            "source",
+        ]
     )
     lines[texts] = lines[texts].astype(object).fillna("").astype(str)
     return [
@@ -310,9 +326,9 @@ def _beside(cell: ElementTree.Element, line: dict | None) -> None:
 
 
 def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
-    """The lines of a paper's `claims.csv`, each with its effect as text, and the tables of parts."""
+    """The lines of a paper's `claims.csv`, each with its effect as text; the table of claims, and that of its parts."""
     claims = pd.read_csv(claims_file(plan, paper, "csv"), keep_default_na=False, na_values=[""])
-    texts = ["claim", "section", "statement", "test", "target", "unit", "verdict", "reason"]
+    texts = ["claim", "section", "statement", "test", "note", "target", "unit", "verdict", "reason"]
     claims[texts] = claims[texts].astype(object).fillna("").astype(str)
     claims["targets"] = [[name.rpartition("/")[2] for name in names.split()] for names in claims["target"]]
     there = {target.name for target in shown(plan, [paper])}
@@ -326,7 +342,7 @@ def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
         for row in part.tree.findall("tbody/tr"):
             if links[_text(row[0])] and NUMBER.match(_text(row[column]).partition(" ")[0]):
                 _linked(row[column], links[_text(row[0])])
-    return [claim | {"shown": effect} for claim, effect in zip(claims.to_dict("records"), effects)], parts
+    return [claim | {"shown": effect} for claim, effect in zip(claims.to_dict("records"), effects)], [table, *parts]
 
 
 # --- the lineage of its numbers ------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.images import Images
-from clpapers.runs.losses import cross_entropy, masked
-from clpapers.runs.memories import Memory
+from clpapers.runs.losses import backward, cross_entropy, masked
+from clpapers.runs.memories import Draw, Memory
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import OPTIMIZERS, SGD
 
@@ -176,10 +176,12 @@ class Replay(Learner):
     """A learner with a memory that `policy` fills.
 
     keep_pixels: whether the memory holds the images themselves, for learners that edit them.
+    one_pass: whether stream and replay batch go through the net as one batch, with batch statistics over both.
     """
 
     policy = "reservoir"
     keep_pixels = False
+    one_pass = False
 
     def __init__(self, setting: Setting):
         super().__init__(setting)
@@ -193,6 +195,38 @@ class Replay(Learner):
             setting.seeds,
             keep_pixels=self.keep_pixels,
         )
+
+    def logits(self, x: torch.Tensor, replayed: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Those of a stream batch [S, B, …] and of a replay batch [S, k, …], None where there is none."""
+        if replayed is None:
+            return self.net(x), None
+        if not self.one_pass:
+            return self.net(x), self.net(replayed)
+        b = x.shape[1]
+        logits = self.net(torch.cat([x, replayed], dim=1))
+        return logits[:, :b], logits[:, b:]
+
+    def look(self, x: torch.Tensor, y: torch.Tensor, *, alone: bool) -> Observed:
+        """Predict a stream batch by itself and take its loss's gradient, to look ahead along it.
+
+        alone: whether the step will be along it too. If it will not, as another pass over both batches follows
+            (`one_pass`), this one leaves batch norm's running statistics as they are.
+        """
+        with self.net.untracked() if self.one_pass and not alone else contextlib.nullcontext():
+            logits = self.net(x)
+        loss = cross_entropy(logits, y)
+        self.optimizer.gradient(loss)
+        return Observed(loss, logits)
+
+    def add_replay(self, looked: Observed, x: torch.Tensor, y: torch.Tensor, replay: Draw) -> Observed:
+        """Make the gradient, so far that of the stream batch (`look`), that of the sum of both batches' losses."""
+        if not self.one_pass:
+            backward(cross_entropy(self.net(replay.x), replay.y, replay.weight))
+            return looked
+        logits, replayed = self.logits(x, replay.x)
+        loss = cross_entropy(logits, y)
+        self.optimizer.gradient(loss + cross_entropy(replayed, replay.y, replay.weight))
+        return Observed(loss, logits)
 
     def memory_use(self, s: int) -> dict:
         count = self.memory.held(s)

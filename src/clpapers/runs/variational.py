@@ -12,7 +12,7 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.learner import Learner, Setting
-from clpapers.runs.losses import cross_entropy, masked
+from clpapers.runs.losses import cross_entropy
 from clpapers.runs.nets.stacked import Stack
 
 BLOCK = 4096  # items that pass the mean net together
@@ -104,12 +104,14 @@ def kl(q: Posterior, p: Gaussian, counted: torch.Tensor | None = None) -> torch.
 def likelihood_loss(logits: torch.Tensor, y: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
     """Each seed's cross-entropy, the mean over K nets and B items: logits [S, K, B, C], labels [S, B] → [S].
 
-    mask: bool [S, C], the classes that compete; None where all do.
+    mask: bool [S, C], the classes that compete; or [S, C, C], those that do for an item of each class; None for all.
     """
-    s, k, b, _ = logits.shape
-    every = None if mask is None else mask.repeat_interleave(k, dim=0)
-    logits = masked(logits.flatten(0, 1), every)
-    return cross_entropy(logits, y[:, None].expand(s, k, b).reshape(s * k, b)).view(s, k).mean(dim=1)
+    s, k, b, c = logits.shape
+    if mask is not None:
+        of_items = mask[:, None] if mask.dim() == 2 else mask.gather(1, y[..., None].expand(s, b, c))
+        logits = logits.masked_fill(~of_items[:, None], -torch.inf)
+    logits, y = logits.flatten(0, 1), y[:, None].expand(s, k, b).reshape(s * k, b)
+    return cross_entropy(logits, y).view(s, k).mean(dim=1)
 
 
 def entropy(p: torch.Tensor) -> torch.Tensor:
@@ -192,11 +194,11 @@ class Variational(Learner):
         self.steps = 0  # steps learnt
         self.drawn: torch.Tensor | None = None  # during a test, [S, K, P]
 
-    def fit_mean(self, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor | None) -> None:
-        """Train the means alone, by maximum likelihood."""
+    def fit_mean(self, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor | None, batch: int | str) -> None:
+        """Train the means alone, by maximum likelihood; `mask` as for `likelihood_loss`."""
         q = self.posterior
         optimizer = self.optimize([q.mean])
-        for x_, y_ in self.randomness.batches(x, y, self.batch, self.epochs):
+        for x_, y_ in self.randomness.batches(x, y, batch, self.epochs):
             optimizer.descend(likelihood_loss(q.logits(q.mean[:, None], x_), y_, mask))
         optimizer.zero_grad()  # the next task does not need the last gradient
 

@@ -11,12 +11,16 @@ from clpapers.randomness import generator
 CLASS_CHUNKS = ("split", "split_two", "split_range", "split_overlapping", "split_ordered")
 
 
+# Orders that take the classes as they are numbered.
+ORDERED = ("split_ordered", "dominant_ordered")
+
+
 def class_order(order: dict, classes: int, seed: int) -> np.ndarray:
     """π, a seed's random permutation of the classes, the same for every order and oracle: int64 [classes].
 
-    For `split_ordered` it is the identity.
+    For an order of `ORDERED` it is the identity.
     """
-    if order["name"] == "split_ordered":
+    if order["name"] in ORDERED:
         return np.arange(classes)
     return generator(seed, "split classes").permutation(classes)
 

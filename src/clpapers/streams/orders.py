@@ -203,17 +203,17 @@ def _split_two(labels, classes, seed, tasks):
     return _in_chunks("split_two", chunk + tasks * half, 2 * tasks, classes, seed)
 
 
-def _dominant(labels, classes, seed, share):
+def _dominant(labels, classes, seed, share, name="dominant"):
     """A chunk for each class, with `share` of its items and an equal part (±1) of the rest of every other class's.
 
     The remainder goes, one item each, to the chunks that follow the class's own.
     """
-    chunk_of = np.argsort(class_order({"name": "dominant"}, classes, seed))
+    chunk_of = np.argsort(class_order({"name": name}, classes, seed))
     own = chunk_of[labels]
     dominant = np.rint(np.bincount(labels, minlength=classes) * (share if classes > 1 else 1)).astype(np.int64)
     past = _ranks(labels, classes, generator(seed, "dominant parts")) - dominant[labels]
     chunk = np.where(past < 0, own, (own + 1 + past % max(classes - 1, 1)) % classes)
-    return _in_chunks("dominant", chunk, classes, classes, seed)
+    return _in_chunks("dominant", chunk, classes, classes, seed)  # the same draws, however the classes come
 
 
 def _permuted_pixels(labels, classes, seed, tasks):
@@ -311,6 +311,7 @@ ORDERS: dict[str, tuple[Callable, dict[str, Callable]]] = {
     "split_range": (_split_range, {"first": _class, "last": _class, "tasks": _count}),
     "split_overlapping": (_split_overlapping, {"first": _class, "last": _class, "tasks": _count, "per_task": _count}),
     "dominant": (_dominant, {"share": _inside(1)}),
+    "dominant_ordered": (partial(_dominant, name="dominant_ordered"), {"share": _inside(1)}),
     "permuted_pixels": (_permuted_pixels, {"tasks": _count}),
     "instances": (_instances, {"burst": _count_or_none}),
     "random": (_random, {}),

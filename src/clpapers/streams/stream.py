@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clpapers.provenance import write_atomically
+from clpapers.provenance import read_record, write_atomically
 
 COLUMNS = ("mu", "sigma", "alpha", "beta")  # of class_parameters
 DTYPES = {
@@ -16,15 +16,18 @@ DTYPES = {
     "boundaries": "int64",
     "transforms": "int64",
     "seed": "int64",
+    "data": "str",
 }
+ITEM_ORDER, IN_FILE = "by label, then by SHA-256 of the pixels", "as in its file"  # `datasets.arrays.canonical`
 
 
 @dataclass(frozen=True, eq=False)
 class Stream:
     """One seed's order of a data set's training items. A stream file holds the same arrays.
 
-    indices: int64 [n], position in the stream → index in the training split. A chunk between boundaries may visit its
-        items again, but none of them before it has visited all; two chunks are of the same items, or share none.
+    indices: int64 [n], position in the stream → index in the training split, in the order that `data` names. A chunk
+        between boundaries may visit its items again, but none of them before it has visited all; two chunks are of the
+        same items, or share none.
     timestamps: float64 [n] in [0, 1], ascending; position/n where the order draws none.
     class_parameters: float64 [c, 4], a class's mu, sigma, alpha and beta; NaN where an order has none.
     boundaries: int64 [k], ascending positions in (0, n) at which another task, or burst of an instance, starts.
@@ -32,6 +35,8 @@ class Stream:
         memory: value j of an image in chunk i is value transforms[i mod d, j] of the data set's image; [0, 0] where
         images stay as they are.
     seed: int.
+    data: what the indices point into (`data_of`): the data set's name, the order of its training split, its checksum in
+        that order; in a file str [3], empty where it is unknown.
     """
 
     indices: np.ndarray
@@ -40,6 +45,7 @@ class Stream:
     boundaries: np.ndarray
     transforms: np.ndarray
     seed: int
+    data: tuple[str, str, str] = ("", "", "")
 
     @property
     def chunk(self) -> np.ndarray:
@@ -63,14 +69,33 @@ def batches(boundaries: np.ndarray, n: int, batch: int | str, epochs: int = 1) -
     )
 
 
+def data_of(name: str, file: Path | None) -> tuple[str, str, str]:
+    """What the indices of a stream point into: of the data set `name` in a `file` with a record; None: of a toy.
+
+    The checksum is that of the content of the training split (`datasets.arrays.checksum`), or of features, which a
+    machine makes and nobody publishes, the SHA-256 of their file; a toy has no content.
+
+    Raises `ProvenanceError` where there is no record.
+    """
+    if file is None:
+        return name, IN_FILE, ""
+    record = read_record(file)
+    if name in record["data"]:
+        return name, ITEM_ORDER, record["data"][name]["sha256"]["train"]
+    return name, IN_FILE, next(each["sha256"] for each in record["outputs"] if Path(each["path"]).name == file.name)
+
+
 def save(stream: Stream, path: Path | str) -> None:
     """Write `stream` to the .npz file `path`, atomically; equal streams make equal bytes."""
     with write_atomically(path) as temporary:
-        np.savez(temporary, **vars(stream) | {"seed": np.int64(stream.seed)})
+        np.savez(temporary, **vars(stream) | {"seed": np.int64(stream.seed), "data": np.array(stream.data)})
 
 
-def load(path: Path | str, items: int | None = None) -> Stream:
-    """Read a stream file; `items`, where given, is the size of the training split that its indices must lie in.
+def load(path: Path | str, items: int | None = None, checksum: str | None = None) -> Stream:
+    """Read a stream file.
+
+    items: where given, the size of the training split that its indices must lie in.
+    checksum: where given, that of the training split, which must be the one that the file's `data` names.
 
     Raises ValueError, naming the file and its fault, for anything that is not a stream, and OSError where the file
     cannot be read.
@@ -85,8 +110,13 @@ def load(path: Path | str, items: int | None = None) -> Stream:
     fault = _fault(arrays, items)
     if fault:
         raise ValueError(f"{path}: {fault}; delete it and build it again")
-    seed = int(arrays.pop("seed"))
-    return Stream(**arrays, seed=seed)
+    seed, (name, order, made_of) = int(arrays.pop("seed")), map(str, arrays.pop("data"))
+    if checksum is not None and checksum != made_of:
+        raise ValueError(
+            f"{path}: its indices point into {name} with checksum {made_of[:12]}…, and this is {checksum[:12]}…; "
+            "delete it and build it again"
+        )
+    return Stream(**arrays, seed=seed, data=(name, order, made_of))
 
 
 def _fault(arrays, items):
@@ -94,9 +124,11 @@ def _fault(arrays, items):
     if set(arrays) != set(DTYPES):
         return f"holds {', '.join(sorted(arrays)) or 'nothing'} instead of {', '.join(DTYPES)}"
     for name, dtype in DTYPES.items():
-        if arrays[name].dtype != dtype:
+        if arrays[name].dtype != dtype and (dtype != "str" or arrays[name].dtype.kind != "U"):
             return f"{name}: {arrays[name].dtype} instead of {dtype}"
-    indices, times, classes, boundaries, transforms, seed = (arrays[name] for name in DTYPES)
+    indices, times, classes, boundaries, transforms, seed, data = (arrays[name] for name in DTYPES)
+    if data.shape != (3,):
+        return f"data: shape {data.shape} instead of [3]"
     if indices.ndim != 1 or not indices.size:
         return f"indices: shape {indices.shape} instead of [n]"
     if times.shape != indices.shape:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+from clpapers import catalogue_metrics as catalogue
+
 TRENDS = ("increasing", "decreasing")
 CURVE = ("time", "task")  # columns of a curve: no factors of the grid, so that their levels are known once measured
 SOURCE = ("target", "metric", "take")  # keys of a side that are no factors
@@ -15,7 +17,8 @@ class Side:
     """One of the numbers that a claim compares: a metric of one cell, with a value for each seed.
 
     take: how a seed's rows, if several (a curve), become its value. runs: whether the scale has the cell. dataset: the
-    cell's. stream: the cell's data set and order; None if the metric is not measured on runs.
+    cell's. stream: the cell's data set and order; None if the metric is not measured on runs. less: whose values are
+    subtracted, seed by seed, if any.
     """
 
     target: str
@@ -25,6 +28,12 @@ class Side:
     runs: bool
     dataset: str | None
     stream: tuple[str, str] | None
+    less: Side | None = None
+
+    def at(self, key: str, level: object) -> Side:
+        """The same at a level of a curve."""
+        less = self.less and self.less.at(key, level)
+        return dataclasses.replace(self, levels={**self.levels, key: level}, less=less)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,9 +44,14 @@ class Part:
     number: float | None = None
 
     @property
+    def timed(self) -> bool:
+        """Whether a value stands for a block of seeds, as of times, not for a seed."""
+        return any(catalogue.metrics()[side.metric].sample == "block" for side in self.sides)
+
+    @property
     def paired(self) -> bool:
-        """Whether both sides were measured on the same streams, so that their seeds are pairs."""
-        return len({side.stream for side in self.sides}) == 1 and self.sides[0].stream is not None
+        """Whether both sides were measured seed by seed on the same streams, so that their seeds are pairs."""
+        return not self.timed and len({side.stream for side in self.sides}) == 1 and self.sides[0].stream is not None
 
 
 @dataclasses.dataclass(frozen=True)

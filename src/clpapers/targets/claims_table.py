@@ -19,7 +19,8 @@ EXPLANATION = (
     "test is on, or the ratio (×), with its Student-t 95 % interval, paired by seed where both sides learnt from the "
     "same streams, Welch’s elsewhere. Supported: the interval lies where the sentence says, for all parts of a claim. "
     "Contradicted: for one part at least it lies elsewhere, by a one-sided test at 2.5 % with Holm’s correction for "
-    "the number of parts. A claim of several parts is shown by the least supported one of those that decide it."
+    "the number of parts; a part that is undecided by this correction alone has both p. Not comparable: stand-in data "
+    "or a reduced scale. A claim of several parts is shown by the least supported one of those that decide it."
 )
 TAKEN = {
     "mean": "mean ",
@@ -46,7 +47,8 @@ def words(claim: Claim, specs: Mapping[str, Mapping]) -> str:
     target, than = specs[claim.targets[0]], spec.get("than")
     measured = _source(spec["of"], spec, specs, claim.paper)
     text = " of ".join(filter(None, [measured, _levels(spec["of"], target)]))
-    given = _levels(spec.get("where", {}), target)
+    less = [f"{_plain(target, one)} less {_plain(target, other)}" for one, other in spec.get("less", {}).items()]
+    given = "; ".join(filter(None, [_levels(spec.get("where", {}), target), ", ".join(less)]))
     given = f" ({given})" if given else ""
     if spec["test"] in TRENDS:
         return f"{text}: {spec['test']} along {_plain(target, spec['along'])}{given}"
@@ -144,6 +146,7 @@ def render(
                 "section": claim.spec["section"],
                 "statement": claim.spec["statement"],
                 "test": words(claim, specs),
+                "note": claim.spec.get("note", ""),
                 "target": " ".join(claim.targets),
                 "effect": shown.effect if shown else np.nan,
                 "ci_low": shown.low if shown else np.nan,
@@ -157,7 +160,7 @@ def render(
             {
                 "Claim": f"{claim.name} ({claim.spec['section']})",
                 "The paper says": f"“{claim.spec['statement']}”",
-                "Test": rows[-1]["test"],
+                "Test": ". ".join(filter(None, [rows[-1]["test"], rows[-1]["note"]])),
                 "Effect": _effect(shown, measure),
                 "Verdict": verdict.verdict,
                 "Why": rows[-1]["reason"],
@@ -174,8 +177,8 @@ def render(
             }
             for each in (verdict.parts if len(verdict.parts) > 1 else [])
         ]
-    mark = REDUCED if any(each.reductions for each in notes.values()) else ""
-    heading = f"Claims of “{title}”{mark}"
+    marks = STANDIN * any(each.standins for each in notes.values()), REDUCED * any(n.reductions for n in notes.values())
+    heading = f"Claims of “{title}”{''.join(marks)}"
     seeds = sorted({each.seeds for each in notes.values()})
     return Table(
         title=heading,

@@ -19,7 +19,13 @@ from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus
 AGREES, DIFFERS, NOT_COMPARABLE = "agrees", "differs", "not comparable"
 WEAK = "one run"  # the cause of a verdict on weak evidence
 KEY = ["row", "column", "metric"]
+COLUMNS = [
+    *("value", "decimals", "spread_kind", "half_width", "half_width_if_sd", "n", "cut", "note"),
+    *("authors", "authors_half_width", "source"),
+    *("basis", "basis_half_width", "basis_n", "below", "above"),
+]
 SPREAD_KIND = re.compile(r"(ci95_halfwidth|spread|population_sd)_(\d+)_runs")
+MOST_DECIMALS = 3  # of numbers that the paper itself does not print
 EXPLANATION = (
     "Reproduced minus reported, with Welch's 95 % interval; ‘agrees’: the interval holds zero. "
     "A number printed without an interval agrees where it lies in the reproduced interval, widened by half a "
@@ -41,6 +47,14 @@ SINGLE = (
     " ‘One run’: weak evidence; a single run agrees where it lies in the interval in which one more run of the paper's "
     "own would, by the printed spread."
 )
+CUT = (
+    " The paper rounds some numbers and cuts others off: one printed stands for all from half a unit of its last digit "
+    "below to a unit above."
+)
+AUTHORS = (
+    " ‘Authors’: the number in a file that the paper's authors published. Difference and verdict are with it if the "
+    "printed number is this one, rounded or cut off, or if none is printed; or else they are of different runs."
+)
 CALIBRATED = " ‘Calibrated’: a choice that the paper leaves open was read off this number, so it is no check."
 
 
@@ -57,11 +71,15 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
     """The numbers that `paper` prints in `target`, from a transcription `config/reported/*.csv`.
 
     Returns the columns `row`, `column`, `metric`, `value` (∞ if the paper says that the method diverged, NaN if it
-    prints none), `decimals` (the most printed for this metric), `rounding` (half a unit of the last digit printed; 0
-    beside a spread of no more digits), `spread_kind` (without the runs), `half_width` (95 %, NaN if none is printed),
-    `half_width_if_sd`, `n` (the paper's runs, 0 if unknown) and `note`. The kind `spread_<n>_runs`, which the paper
-    does not define, is read as a standard error; `half_width_if_sd` follows from reading it as a standard deviation,
-    and is NaN for other kinds. Lines of the kind `formula` are left out; those noted `out of memory` have no number.
+    prints none), `decimals` (the most printed for this metric), `spread_kind` (without the runs), `half_width` (95 %,
+    NaN if none is printed), `half_width_if_sd`, `n` (the paper's runs, 0 if unknown), `cut` (whether the paper may have
+    cut digits off) and `note`; of the authors' own number `authors`, `authors_half_width` (both NaN if there is none)
+    and `source`. What is compared is `basis` with `basis_half_width` and `basis_n`: the authors' number if the printed
+    one is it, cut off or rounded, or if none is printed; or else the printed one. It may be `below` less and `above`
+    more: half a unit of the last digit, 0 beside a spread of no more digits; half a unit and a whole one if `cut`. The
+    kind `spread_<n>_runs`, which the paper does not define, is read as a standard error; `half_width_if_sd` follows
+    from reading it as a standard deviation, and is NaN for other kinds. Lines of the kind `formula` are left out; those
+    noted `out of memory` have no number.
     """
     lines, rows = transcribed(path, paper, target), []
     lines = lines[lines["spread_kind"] != "formula"]
@@ -77,12 +95,34 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
             elif kind == "population_sd":
                 half *= float(critical(n - 1)) / np.sqrt(n - 1)
         digits, spread_digits = (len(line[part].partition(".")[2]) for part in ("value", "spread"))
-        rounding = 0.5 * 10.0**-digits if spread_digits > digits or not line["spread"] else 0.0
-        decimals = max(digits, spread_digits)
-        rows.append([*(line[k] for k in KEY), value, decimals, rounding, kind, half, half_if_sd, n, line["note"]])
-    columns = ["value", "decimals", "rounding", "spread_kind", "half_width", "half_width_if_sd", "n", "note"]
-    reported = pd.DataFrame(rows, columns=[*KEY, *columns])
+        cut, unit = line.get("digits") == "cut", 10.0**-digits
+        half_unit = unit / 2 if spread_digits > digits or not line["spread"] or cut else 0.0
+        basis, authors = (value, half, n, half_unit, unit if cut else half_unit), (np.nan, np.nan)
+        own = line.get("authors", "")
+        if own:
+            finer = _authors(own, line["authors_sd"], line["authors_runs"])
+            authors = finer[:2]
+            if np.isnan(value) or -unit / 2 <= finer[0] - value < unit:
+                basis = (*finer, 0.0, 0.0)
+        decimals = max(digits, spread_digits) if line["value"] else min(len(own.partition(".")[2]), MOST_DECIMALS)
+        rows.append(
+            {
+                **{key: line[key] for key in KEY},
+                **{"value": value, "decimals": decimals, "spread_kind": kind, "half_width": half},
+                **{"half_width_if_sd": half_if_sd, "n": n, "cut": cut, "note": line["note"]},
+                **dict(zip(("authors", "authors_half_width"), authors)),
+                "source": line.get("source", ""),
+                **dict(zip(("basis", "basis_half_width", "basis_n", "below", "above"), basis)),
+            }
+        )
+    reported = pd.DataFrame(rows, columns=[*KEY, *COLUMNS])
     return reported.assign(decimals=reported.groupby("metric")["decimals"].transform("max"))
+
+
+def _authors(value: str, sd: str, runs: str) -> tuple[float, float, int]:
+    """An authors' number, its 95 % half-width (NaN without a population standard deviation), and its runs."""
+    n = int(runs or 0)
+    return float(value), float(sd) * float(critical(n - 1)) / np.sqrt(n - 1) if sd else np.nan, n
 
 
 def _difference(cell: pd.Series, half_reported: float) -> Difference:
@@ -91,20 +131,19 @@ def _difference(cell: pd.Series, half_reported: float) -> Difference:
     Of a single run it is the interval in which one more run of the paper's own would differ from the printed mean: the
     prediction interval t·s·√(1 + 1/n) that the printed spread gives.
     """
-    if np.isinf([cell["mean"], cell.value]).any():
+    if np.isinf([cell["mean"], cell.basis]).any():
         return Difference(np.nan, np.nan, np.nan)
-    if cell.n == 1 and pd.notna(half_reported) and cell.n_reported > 1:
-        deviation = half_reported * np.sqrt(cell.n_reported) / float(critical(cell.n_reported - 1))
-        reach = float(critical(cell.n_reported - 1)) * deviation * np.sqrt(1 + 1 / cell.n_reported)
-        difference = cell["mean"] - cell.value
+    if cell.n == 1 and pd.notna(half_reported) and cell.basis_n > 1:
+        reach = half_reported * np.sqrt(cell.basis_n + 1)  # t·s·√(1 + 1/n), of a half-width t·s/√n
+        difference = cell["mean"] - cell.basis
         low, high = difference - reach, difference + reach
     elif pd.notna(half_reported):
-        printed = cell.value, half_reported, cell.n_reported
+        printed = cell.basis, half_reported, cell.basis_n
         difference, low, high = welch_from_summary(cell["mean"], cell.half_width, cell.n, *printed)
     else:
-        difference = cell["mean"] - cell.value
+        difference = cell["mean"] - cell.basis
         low, high = difference - cell.half_width, difference + cell.half_width
-    return Difference(difference, low - cell.rounding, high + cell.rounding)
+    return Difference(difference, low - cell.above, high + cell.below)
 
 
 class Agreement(NamedTuple):
@@ -117,7 +156,7 @@ class Agreement(NamedTuple):
 
 def _agreement(cell: pd.Series, difference: Difference, notes: Notes) -> Agreement:
     neither_fits = cell.note == cell.note_reported == OUT_OF_MEMORY
-    if pd.isna(cell.value) and not neither_fits:
+    if pd.isna(cell.basis) and not neither_fits:
         cause = "out of memory in the paper" if cell.note_reported == OUT_OF_MEMORY else "not printed"
         reason = ": ".join(filter(None, ["the paper prints no number", cell.note_reported]))
         return Agreement(NOT_COMPARABLE, cause, reason)
@@ -135,8 +174,8 @@ def _agreement(cell: pd.Series, difference: Difference, notes: Notes) -> Agreeme
         return Agreement(NOT_COMPARABLE, ", ".join(obstacles), "; ".join(reasons))
     if neither_fits:
         return Agreement(AGREES)
-    if np.isinf([cell["mean"], cell.value]).any():
-        return Agreement(AGREES if cell["mean"] == cell.value else DIFFERS)
+    if np.isinf([cell["mean"], cell.basis]).any():
+        return Agreement(AGREES if cell["mean"] == cell.basis else DIFFERS)
     if np.isnan(difference.low):
         return Agreement(NOT_COMPARABLE, "one run", "one run gives no interval, and none is printed")
     verdict = AGREES if difference.low <= 0 <= difference.high else DIFFERS
@@ -163,9 +202,10 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
     reported: as from `read_reported`.
 
     Returns columns `row`, `column`, `metric`, `reported`, `reported_low`, `reported_high`, `reproduced`,
-    `reproduced_low`, `reproduced_high`, `sd`, `se` (of the reproduced runs), `n_seeds`, `difference` (reproduced −
-    reported), `difference_low`, `difference_high`, `verdict` (agrees, differs, not comparable), `cause` and `reason`
-    (see `Agreement`), `calibrated` (the choice that was read off the printed number, or empty), `spread_kind` (see
+    `reproduced_low`, `reproduced_high`, `sd`, `se` (of the reproduced runs), `n_seeds`, `authors`, `authors_low`,
+    `authors_high`, `source` (see `read_reported`), `difference` (reproduced − authors' or else reported),
+    `difference_low`, `difference_high`, `verdict` (agrees, differs, not comparable), `cause` and `reason` (see
+    `Agreement`), `calibrated` (the choice that was read off the printed number, or empty), `spread_kind` (see
     `read_reported`), `verdict_if_sd` (if the printed spread were a standard deviation; empty if the paper defines it),
     `reported_note` (as transcribed), `reproduced_note` (see `numbers`).
     """
@@ -177,7 +217,7 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
     cells = cells.assign(hardware=[hardware.get(metric, "") for metric in cells["metric"]])
     lines = []
     for _, cell in cells.iterrows():
-        difference = _difference(cell, cell.half_width_reported)
+        difference = _difference(cell, cell.basis_half_width)
         if_sd = _agreement(cell, _difference(cell, cell.half_width_if_sd), notes)
         lines.append(
             {
@@ -191,6 +231,10 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
                 "sd": cell.sd,
                 "se": cell.se,
                 "n_seeds": cell.n,
+                "authors": cell.authors,
+                "authors_low": cell.authors - cell.authors_half_width,
+                "authors_high": cell.authors + cell.authors_half_width,
+                "source": cell.source,
                 "difference": difference.difference,
                 "difference_low": difference.low,
                 "difference_high": difference.high,
@@ -202,6 +246,7 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
                 "reproduced_note": cell.note,
                 "dataset": cell.dataset,
                 "decimals": cell.decimals,
+                "cut": cell.cut,
             }
         )
     return pd.DataFrame(lines)
@@ -224,14 +269,19 @@ def _verdict(line: dict) -> str:
 
 
 def printed(line: dict) -> dict[str, str]:
-    """One line of `compare` as texts: `reported`, `reproduced`, `runs`, `difference` and `verdict`."""
+    """One line of `compare` as texts: `reported`, `authors`, `reproduced`, `runs`, `difference` and `verdict`.
+
+    The authors' number has one decimal more than the printed one.
+    """
     decimals = line["decimals"]
     difference = Difference(line["difference"], line["difference_low"], line["difference_high"])
     sides = {
         side: plus_minus(line[side], line[f"{side}_high"] - line[side], decimals, line[f"{side}_note"])
         for side in ("reported", "reproduced")
     }
+    finer = decimals + pd.notna(line["reported"])
     return sides | {
+        "authors": plus_minus(line["authors"], line["authors_high"] - line["authors"], finer),
         "runs": f"{line['n_seeds']:,}",
         "difference": _signed(difference, decimals),
         "verdict": _verdict(line),
@@ -257,6 +307,7 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
                 named(target, across): column,
                 "Metric": named(target, line["metric"]),
                 "Reported": texts["reported"],
+                "Authors": texts["authors"],
                 "Reproduced": texts["reproduced"],
                 named(target, "Runs"): texts["runs"],
                 "Difference": texts["difference"],
@@ -266,11 +317,15 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
     body = pd.DataFrame(lines)
     if single:
         body = body.drop(columns=named(target, across))
+    if compared["authors"].isna().all():
+        body = body.drop(columns="Authors")
     bold = body.map(lambda _: False)
     bold["Verdict"] = compared["verdict"] == DIFFERS
     remarks = {
         DIVERGED: np.isinf(compared[["reported", "reproduced"]]).any(axis=None),
         SHORT: (compared[["reported_note", "reproduced_note"]] == OUT_OF_MEMORY).any(axis=None),
+        CUT: any(compared["cut"]),
+        AUTHORS: compared["authors"].notna().any(),
         DEVIATION: any(compared["spread_kind"] == "population_sd"),
         AMBIGUOUS: any(compared["verdict_if_sd"]),
         CALIBRATED: any(compared["calibrated"]),

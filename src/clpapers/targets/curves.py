@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from clpapers import catalogue_metrics as catalogue
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import CHANCE_PREFIX, OUT_OF_MEMORY
 from clpapers.targets.names import named
@@ -24,7 +25,8 @@ TOP = {"ha": "center", "va": "top", "size": 5.5, "color": "0.35"}
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw each metric's mean over seeds, with its 95 % interval or ± one standard deviation as a band.
+    """Draw each metric's mean over seeds, with its 95 % interval or ± one standard deviation as a band, which ends
+    where the metric can be no lower or higher.
 
     Below five runs each is a dot instead.
 
@@ -68,7 +70,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
                     runs = fit[(fit["metric"] == metric) & (fit[column] == level) & (fit[row] == learner)]
                     panel.plot(runs[x], runs["value"], ".", color=colour, markersize=2, alpha=0.5)
                     continue
-                low, high = (line["mean"] + sign * line[spread] for sign in (-1, 1))
+                bounds = catalogue.metrics()[metric].bounds
+                low, high = ((line["mean"] + sign * line[spread]).clip(*bounds) for sign in (-1, 1))
                 panel.fill_between(line[x], low, high, color=colour, alpha=0.15, linewidth=0)
             shown = lines["mean"].tolist()
             guesses = data[(data["metric"] == CHANCE_PREFIX + metric) & (data[column] == level)]

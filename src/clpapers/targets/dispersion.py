@@ -7,10 +7,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from clpapers.metrics.intervals import summarise
+from clpapers.metrics.learning import CHANCE_PREFIX
 from clpapers.targets.names import named
 from clpapers.targets.notes import Notes, levels
 from clpapers.targets.numbers import row_and_column
-from clpapers.targets.style import MARKERS, SERIES, STYLE, panels
+from clpapers.targets.style import GUESS, MARKERS, SERIES, STYLE, panels
 
 RENDERER = {"draws": "figure", "needs": ["metrics", "grid"]}
 
@@ -23,7 +24,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     target: keys `columns` (the panels' factor, default `dataset`), `rows` (the lines' factor, default `learner`),
         `grid` (its third factor runs along the axis), `metrics` (a list of one), `names` (of levels, of the factor
-        along the axis, and of the metric with its unit).
+        along the axis, and of the metric with its unit; chance level is drawn only if "chance" has a name).
     data: columns `dataset`, the three factors, `seed`, `metric`, `value`, as measured by `learning`.
     """
     line, panel_factor = row_and_column(target)
@@ -46,6 +47,9 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
                 elinewidth=0.8,
                 label=named(target, level),
             )
+        guesses = data[(data["metric"] == CHANCE_PREFIX + metric) & (data[panel_factor] == column)]
+        if "chance" in target.get("names", {}) and not guesses.empty:
+            panel.axhline(guesses["value"].mean(), **GUESS, label=named(target, "chance"))
         dataset = data.loc[data[panel_factor] == column, "dataset"].iloc[0]
         panel.set_title(notes.mark(named(target, column), dataset))
         panel.set_xlabel(named(target, x))
@@ -57,5 +61,5 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
         panel.grid(axis="y", linewidth=0.3, color="0.85")
     grid[0, 0].set_ylabel(named(target, metric))
     handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(lines))
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
     return figure

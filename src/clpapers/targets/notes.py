@@ -77,7 +77,7 @@ class Notes:
             commits = ", ".join(f"{commit[:10]} ({count})" for commit, count in self.imported.items())
             runs = sum(self.imported.values())
             notes.append(f"Runs that were imported, not trained here: {runs}; commits of their code: {commits}.")
-        return [*notes, *self._left_out(target["kind"]), *filter(None, [self.desiderata])]
+        return [*notes, *self._left_out(target.get("kind", "table")), *filter(None, [self.desiderata])]
 
     def _left_out(self, kind: str) -> list[str]:
         """The footnotes on runs that the build leaves out, with their price, and on data that could not be had."""

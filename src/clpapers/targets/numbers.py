@@ -20,7 +20,8 @@ def row_and_column(target: dict) -> tuple[str, str]:
 def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     """Summarise measured values, one line a cell and metric; for chance levels and failures see the functions below.
 
-    target: keys `names`, `metrics` and, if other than learners and data sets, `rows` and `columns` (factors).
+    target: keys `names`, `metrics` and, if other than learners and data sets, `rows` and `columns` (factors); of a
+        figure `along`, a column whose values then follow the row's name: `GEM, task 2`.
     data: as measured, either values (columns: the two factors, `dataset`, `metric`, `value`) or a summary already
         (`row`, `metric`, `mean`, `sd`, `se`, `half_width`, `n` and, if there is one, `dataset`, the column).
 
@@ -31,7 +32,8 @@ def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     data = data[~data["metric"].str.startswith(CHANCE_PREFIX) & (data["metric"] != DIVERGED)]
     if "value" in data:
         row, column = row_and_column(target)
-        key = list(dict.fromkeys([row, column, "dataset"]))
+        along = target.get("along")
+        key = list(dict.fromkeys(filter(None, [row, column, "dataset", along])))
         failed = data[data["metric"] == OUT_OF_MEMORY].groupby(key, sort=False).size().reset_index(name="n")
         if failed.empty:
             summary = summarise(data, [*key, "metric"]).assign(note="")
@@ -41,10 +43,14 @@ def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
             summary = pd.concat([summarise(fits, [*key, "metric"]), failed]).fillna({"note": ""})
         columns = [named(target, level) for level in summary[column]]
     else:
-        row, summary = "row", (data if "dataset" in data else data.assign(dataset="")).assign(note="")
+        row, along = "row", None
+        summary = (data if "dataset" in data else data.assign(dataset="")).assign(note="")
         columns = [named(target, dataset) if dataset else "" for dataset in summary["dataset"]]
+    rows = [named(target, level) for level in summary[row]]
+    if along:
+        rows = [f"{name}, {named(target, along)} {value:g}" for name, value in zip(rows, summary[along])]
     summary = summary.assign(
-        row=[named(target, level) for level in summary[row]],
+        row=rows,
         column=columns,
         standin=[notes.standins.get(dataset, "") for dataset in summary["dataset"]],
     )
@@ -103,4 +109,6 @@ def clocks(data: pd.DataFrame) -> list[str]:
     hardware = data["hardware"].dropna().unique() if "hardware" in data else []
     if not len(hardware):
         return []
-    return [f"Times on: {', '.join(hardware)}. Of seeds that train as one stack each has an equal share."]
+    return [
+        f"Times on: {', '.join(hardware)}. Seeds of one job share its clock: a job is one timing, in seconds a seed."
+    ]

@@ -15,6 +15,7 @@ from clpapers.metrics.intervals import CONFIDENCE, critical, holm
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.claim import CURVE, Claim, Part, Side
 from clpapers.targets.comparison import NOT_COMPARABLE
+from clpapers.targets.notes import Notes
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
 VERDICTS = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_COMPARABLE)
@@ -80,7 +81,7 @@ class ClaimVerdict(NamedTuple):
 
 
 def sample(frame: pd.DataFrame, side: Side) -> pd.Series:
-    """The values of one side by seed.
+    """The values of one side by seed, less those of `side.less`.
 
     A run that diverged, whose metrics are ∞, is worse than any other: −∞ if larger is better.
 
@@ -102,7 +103,10 @@ def sample(frame: pd.DataFrame, side: Side) -> pd.Series:
         raise Obstacle("not run yet")
     if catalogue.metrics()[side.metric].better != "smaller":
         rows = rows.assign(value=rows["value"].replace(np.inf, -np.inf))
-    values = rows.groupby("seed")["value"].agg("std" if side.take == "sd" else side.take).dropna()
+    values = rows.groupby("seed")["value"].agg("std" if side.take == "sd" else side.take)
+    if side.less:
+        values = values - sample(frame, side.less)
+    values = values.dropna()
     if values.empty:
         raise Obstacle("undefined")
     return values
@@ -146,7 +150,7 @@ def _trend(part: Part, frames: Mapping[str, pd.DataFrame], along: str) -> Estima
         (side,) = part.sides
         frame = frames[side.target]
         times = sorted(frame.loc[frame["metric"] == side.metric, along].dropna().unique())
-        sides = [dataclasses.replace(side, levels={**side.levels, along: time}) for time in times]
+        sides = [side.at(along, time) for time in times]
     else:
         sides = part.sides
     if len(sides) < 2:
@@ -193,7 +197,7 @@ def _bounds(spec: Mapping) -> tuple[float, float]:
     return -np.inf, np.nextafter(by, -np.inf)
 
 
-def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], standins: Mapping[str, Mapping[str, str]]) -> ClaimVerdict:
+def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], notes: Mapping[str, Notes]) -> ClaimVerdict:
     """The verdict on one claim, which holds if all of its parts hold.
 
     A part is supported if the 95 % interval of its effect lies in the claimed range (`within`: two one-sided tests);
@@ -203,8 +207,8 @@ def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], standins: Mapping[s
     the claim's parts by Holm's method, puts its effect elsewhere; with one part, if the interval lies wholly elsewhere.
     Nothing is corrected over claims, as each is a question of its own.
 
-    frames: measured values, by target. standins: by target, its `Notes.standins`; a part on stand-in data keeps its
-        effect and interval, but is not comparable.
+    frames: measured values, by target. notes: the targets' notes, by target; a part on stand-in data or at a reduced
+        scale keeps its effect and interval, but is not comparable.
     """
     low, high = _bounds(claim.spec)
     estimates, obstacles = [], []
@@ -214,20 +218,44 @@ def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], standins: Mapping[s
         except Obstacle as obstacle:
             found, why = None, str(obstacle)
         else:
-            datasets = sorted({side.dataset for side in part.sides if side.dataset in standins.get(side.target, {})})
-            why = f"stand-in data: {', '.join(datasets)}" if datasets else ""
+            why = _incomparable(part, notes)
         estimates.append(found)
         obstacles.append(why)
     known = [found is not None and not why and found.n > 1 for found, why in zip(estimates, obstacles)]
     p = [min(e.below(low), e.above(high)) if k else np.nan for e, k in zip(estimates, known)]
     decided = [
-        _decided(claim, part, found, why, q, low, high)
-        for part, found, why, q in zip(claim.parts, estimates, obstacles, holm(p))
+        _decided(claim, part, found, why, alone, adjusted, low, high)
+        for part, found, why, alone, adjusted in zip(claim.parts, estimates, obstacles, p, holm(p))
     ]
     return _verdict(decided)
 
 
-def _decided(claim: Claim, part: Part, found: Estimate | None, why: str, p: float, low: float, high: float) -> Decided:
+def _incomparable(part: Part, notes: Mapping[str, Notes]) -> str:
+    """Why a part that was measured cannot be held against the paper; empty if it can."""
+    datasets = sorted({side.dataset for side in part.sides if side.dataset in notes[side.target].standins})
+    reduced = any(notes[side.target].reductions for side in part.sides)
+    texts = [f"stand-in data: {', '.join(datasets)}" if datasets else "", "reduced scale" if reduced else ""]
+    return "; ".join(filter(None, texts))
+
+
+def _undecided(n: int, alone: float, adjusted: float) -> str:
+    """Why `n` runs decide nothing: the interval allows both, or Holm's correction took a contradiction back."""
+    if alone > ONE_SIDED:
+        return f"the interval of {n} runs allows both"
+    return f"p {alone:.2g}, by Holm’s correction {adjusted:.2g}: contradicted alone, not among the claim’s parts"
+
+
+def _decided(
+    claim: Claim,
+    part: Part,
+    found: Estimate | None,
+    why: str,
+    alone: float,
+    adjusted: float,
+    low: float,
+    high: float,
+) -> Decided:
+    """A part's verdict. alone, adjusted: one-sided p of its contradiction, by itself and among the claim's parts."""
     if found is None:
         return Decided(part, np.nan, np.nan, np.nan, 0, NOT_COMPARABLE, why, np.nan)
     ends = found.interval()
@@ -236,13 +264,13 @@ def _decided(claim: Claim, part: Part, found: Estimate | None, why: str, p: floa
     if why:
         verdict = NOT_COMPARABLE
     elif found.n < 2:
-        verdict, why = UNDECIDED, "one run gives no interval"
-    elif p <= ONE_SIDED:
+        verdict, why = UNDECIDED, f"one {'timing' if part.timed else 'run'} gives no interval"
+    elif adjusted <= ONE_SIDED:
         verdict = CONTRADICTED
     elif weakness <= ONE_SIDED:
         verdict = SUPPORTED
     else:
-        verdict, why = UNDECIDED, f"at this scale: the interval of {found.n} runs allows both"
+        verdict, why = UNDECIDED, _undecided(found.n, alone, adjusted)
     return Decided(part, *shown, found.n, verdict, why, weakness)
 
 

@@ -32,6 +32,7 @@ function sort(table, heading) {
 
 for (const table of document.querySelectorAll("table.sortable")) {
   for (const heading of table.querySelectorAll("th[data-column]")) {
+    if (!heading.textContent.trim()) continue; // a button needs a name
     const button = document.createElement("button");
     button.type = "button";
     button.append(...heading.childNodes);

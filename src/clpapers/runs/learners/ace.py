@@ -6,7 +6,7 @@ from clpapers.runs.learner import Observed, Replay, Setting
 from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories import Draws
 
-DECLARATION = {"options": {}}
+DECLARATION = {"options": {"forward": {"enum": ["separate", "joint"], "examples": ["separate", "joint"]}}}
 
 
 class ACE(Replay):
@@ -15,18 +15,23 @@ class ACE(Replay):
     memory: reservoir, written after the step.  replay: uniform, all classes compete. In the stream's loss only the
     batch's own classes compete, so that new classes do not disturb old representations. (The authors' code also admits
     every class above the highest label seen, as unseen; that holds only where classes come in ascending order.)
+
+    Parameters
+    ----------
+    forward: `separate`, as in the authors' code, or `joint`, as for ER.
     """
 
-    def __init__(self, setting: Setting):
+    def __init__(self, setting: Setting, *, forward: str):
         super().__init__(setting)
+        self.one_pass = forward == "joint"
         self.replay = Draws(self.memory, setting.budget["replay_batch"])
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
-        logits = self.net(x)
-        loss = stream_loss = cross_entropy(self.present_only(logits, y), y)
         replay = self.replay(t)
+        logits, replayed = self.logits(x, None if replay is None else replay.x)
+        loss = stream_loss = cross_entropy(self.present_only(logits, y), y)
         if replay is not None:
-            loss = stream_loss + cross_entropy(self.net(replay.x), replay.y, replay.weight)
+            loss = stream_loss + cross_entropy(replayed, replay.y, replay.weight)
         self.step(loss)
         self.memory.write(t)
         return Observed(stream_loss, logits)

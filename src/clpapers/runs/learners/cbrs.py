@@ -5,7 +5,7 @@ from clpapers.runs.learners.er import ER
 
 DECLARATION = {
     "options": {
-        "forward": {"enum": ["separate", "concatenated"], "examples": ["separate", "concatenated"]},
+        "forward": {"enum": ["separate", "joint", "concatenated"], "examples": ["separate", "joint", "concatenated"]},
         "replay": {"enum": ["uniform", "weighted"], "examples": ["uniform", "weighted"]},
     }
 }

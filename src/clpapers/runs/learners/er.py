@@ -6,49 +6,46 @@ from clpapers.runs.learner import Observed, Replay, Setting
 from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories import Draws
 
-DECLARATION = {"options": {"forward": {"enum": ["separate", "concatenated"], "examples": ["separate", "concatenated"]}}}
+DECLARATION = {
+    "options": {
+        "forward": {"enum": ["separate", "joint", "concatenated"], "examples": ["separate", "joint", "concatenated"]}
+    }
+}
 
 
 class ER(Replay):
-    """ER. Isele & Cosgun 2018; Chaudhry et al. 2019, as in the code of MIR and ACE.
+    """ER. Isele & Cosgun 2018; Chaudhry et al. 2019, as in the code of GMED, or in those of MIR and ACE.
 
     memory: reservoir, written after the step.  replay: uniform, as soon as the memory holds an item.
 
     Parameters
     ----------
-    forward: `separate` passes stream and replay batch through the net one after the other and sums their mean losses;
-        `concatenated` passes them as one batch and takes the mean over all items, which halves the step.
+    forward: `separate` (MIR, ACE) passes stream and replay batch through the net one after the other and sums their
+        mean losses; `joint` (GMED) sums them too, but passes both as one batch, with batch statistics over both;
+        `concatenated` (A-GEM) passes them as one batch and takes the mean over all items, which halves the step.
     """
 
     weighted = False
 
     def __init__(self, setting: Setting, *, forward: str):
         super().__init__(setting)
-        self.joined = {"separate": False, "concatenated": True}[forward]
+        self.one_pass, self.one_mean = forward != "separate", forward == "concatenated"
         self.replay = Draws(self.memory, setting.budget["replay_batch"], weighted=self.weighted)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         replay = self.replay(t)
-        loss, stream_loss, logits = (self.concatenated if self.joined else self.separate)(x, y, replay)
+        logits, replayed = self.logits(x, None if replay is None else replay.x)
+        loss = stream_loss = cross_entropy(logits, y)
+        if replay is not None:
+            replay_loss = cross_entropy(replayed, replay.y, replay.weight)
+            loss = self.combined(stream_loss, replay_loss, x.shape[1], replay.x.shape[1])
         self.step(loss)
         self.memory.write(t)
         return Observed(stream_loss, logits)
 
-    def separate(self, x, y, replay):
-        """L_s + L_r, each with its own mean and batch-norm statistics."""
-        logits = self.net(x)
-        loss = stream_loss = cross_entropy(logits, y)
-        if replay is not None:
-            loss = stream_loss + cross_entropy(self.net(replay.x), replay.y, replay.weight)
-        return loss, stream_loss, logits
-
-    def concatenated(self, x, y, replay):
-        """(B·L_s + k·L_r)/(B + k), in one pass."""
-        if replay is None:
-            return self.separate(x, y, None)
-        b = x.shape[1]
-        logits = self.net(torch.cat([x, replay.x], dim=1))
-        stream_loss = cross_entropy(logits[:, :b], y)
-        replay_loss = cross_entropy(logits[:, b:], replay.y, replay.weight)
-        share = b / logits.shape[1]
-        return share * stream_loss + (1 - share) * replay_loss, stream_loss, logits[:, :b]
+    def combined(self, stream_loss: torch.Tensor, replay_loss: torch.Tensor, b: int, k: int) -> torch.Tensor:
+        """L_s + L_r of the mean losses [S], or (b·L_s + k·L_r)/(b + k), of b and k items."""
+        if not self.one_mean:
+            return stream_loss + replay_loss
+        share = b / (b + k)
+        return share * stream_loss + (1 - share) * replay_loss

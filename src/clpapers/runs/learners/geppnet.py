@@ -1,6 +1,6 @@
 """GeppNet, a re-implementation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -33,7 +33,10 @@ DECLARATION = {
         "sharpness": {"type": "number", "minimum": 1, "examples": [4]},
         "margin": {"type": "number", "minimum": 0, "examples": [0.3]},
         "readout_rate": {"type": "number", "exclusiveMinimum": 0, "examples": [0.05]},
+        "replay": {"type": "integer", "minimum": 0, "examples": [2, 0]},
     },
+    "keeps": "all items so far",
+    "where": {"replay": {0: {"keeps": ""}}},
     "own_nets": True,
     "answers_first": False,
 }
@@ -42,11 +45,11 @@ DECLARATION = {
 class GeppNet(Learner):
     """GeppNet. Gepperth & Karaoguz 2016: a self-organising map whose activity a linear readout classifies.
 
-    A re-implementation from descriptions, since no public code is known (docs/decisions/streaming.md); without the
-    replay of its short-term memory, which a streaming learner lacks. For each item x, with a unit's prototype w_j,
-    d_j = ‖x - w_j‖ and b the best-matching unit:
+    A re-implementation from descriptions, since no public code is known (docs/decisions/streaming.md). For each item x
+    of the stream, and then for some that it has stored, with a unit's prototype w_j, d_j = ‖x - w_j‖ and b the
+    best-matching unit:
 
-        κ ← mean of d_b over all items so far;  z_j = exp(-d_j² / 2κ²);  z_j ← z_b (z_j / z_b)^p
+        κ ← mean of d_b over all items learnt so far;  z_j = exp(-d_j² / 2κ²);  z_j ← z_b (z_j / z_b)^p
         o = V z;  V ← V + ε_P (t - o) zᵀ
         if o's arg-max is wrong, or its two largest are less than θ apart:  w_j ← w_j + ε exp(-g_j² / 2σ²) (x - w_j)
 
@@ -64,6 +67,8 @@ class GeppNet(Learner):
     sharpness: p, which keeps the best-matching unit's activity and weakens the others'.
     margin: θ.
     readout_rate: ε_P.
+    replay: stored items that are learnt after each item of the stream, drawn uniformly from all before it, with
+        repetitions. Rates and radii decay with the stream's items alone.
     """
 
     def __init__(
@@ -79,6 +84,7 @@ class GeppNet(Learner):
         sharpness: float,
         margin: float,
         readout_rate: float,
+        replay: int,
     ):
         super().__init__(setting)
         self.rates, self.radii = rates, radii
@@ -94,24 +100,43 @@ class GeppNet(Learner):
         self.grid = torch.cartesian_prod(*2 * [torch.arange(side, device=device)])  # [N, 2]
         self.V = torch.zeros(seeds, self.classes, units, device=device, dtype=dtype)
         self.kappa = torch.zeros(seeds, device=device, dtype=dtype)
-        self.items = 0  # items seen
+        self.replay, self.rngs = replay, [generator(seed, "replay") for seed in setting.seeds]
+        self.items = 0  # of the stream, seen
+        self.learnt = 0  # replayed ones too
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         for item, label in zip(x.flatten(2).unbind(1), y.unbind(1)):
+            self.give_birth(item)
             self.learn(item, label)
+            for stored, known in self.replayed():
+                self.learn(stored, known)
             self.items += 1
         return Observed()
 
+    def replayed(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Stored items, [S, D], and their classes [S]."""
+        if not (self.replay and self.items):
+            return
+        drawn = np.stack([rng.integers(self.items, size=self.replay) for rng in self.rngs])
+        drawn = torch.from_numpy(drawn).to(self.setting.items.device)
+        x, y = (of_stream.gather(1, drawn) for of_stream in (self.setting.items, self.setting.labels))
+        yield from zip(self.setting.images(x).flatten(2).unbind(1), y.unbind(1))
+
     @torch.no_grad()
-    def learn(self, x: torch.Tensor, y: torch.Tensor) -> None:
-        """Learn one item of each seed, [S, D], of class [S]."""
+    def give_birth(self, x: torch.Tensor) -> None:
+        """Place the units that take part from this item on, [S, D]."""
         newborn = (self.born == self.items)[..., None]
         if newborn.any():
             scale = x.square().mean(dim=1).sqrt()[:, None, None]
             self.w = torch.where(newborn, x[:, None] + scale * self.w, self.w)
+
+    @torch.no_grad()
+    def learn(self, x: torch.Tensor, y: torch.Tensor) -> None:
+        """Learn one item of each seed, [S, D], of class [S]."""
         squares = (self.w - x[:, None]).square_().sum(dim=2).masked_fill_(self.born > self.items, torch.inf)
         nearest, unit = squares.min(dim=1)
-        self.kappa += (nearest.sqrt() - self.kappa) / (self.items + 1)
+        self.learnt += 1
+        self.kappa += (nearest.sqrt() - self.kappa) / self.learnt
         z = self.activity(squares)
         o = (self.V * z[:, None]).sum(dim=2)
         self.V += self.readout_rate * (F.one_hot(y, self.classes) - o)[..., None] * z[:, None]
@@ -144,6 +169,9 @@ class GeppNet(Learner):
         """The margin between the two largest outputs, which decides whether the map learns."""
         top, second = scores.topk(2, dim=2).values.unbind(2)
         return top - second
+
+    def memory_use(self, s: int) -> dict:
+        return self.stored(self.setting.labels[s, : self.items if self.replay else 0])
 
     def needed_to_answer(self) -> object:
         return self.w, self.V, self.kappa

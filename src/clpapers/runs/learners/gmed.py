@@ -1,9 +1,11 @@
 """Gradient-based memory editing."""
 
+import dataclasses
+
 import torch
 
 from clpapers.runs.learner import Observed, Replay, Setting
-from clpapers.runs.losses import backward, cross_entropy
+from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories import Draw, Draws
 
 DECLARATION = {
@@ -12,6 +14,7 @@ DECLARATION = {
         "beta": {"type": "number", "minimum": 0, "examples": [0.1]},
         "decay": {"type": "number", "minimum": 0, "maximum": 1, "examples": [0.1, 0.0]},
         "sign": {"enum": ["paper", "code"], "examples": ["paper", "code"]},
+        "forward": {"enum": ["separate", "joint"], "examples": ["separate", "joint"]},
     },
     "needs": {"budget.optimizer": ["sgd"]},
 }
@@ -28,29 +31,29 @@ class GMED(Replay):
     beta: weight of the term that keeps the loss before the step low.
     decay: an item's stride is α·(1-decay)^(times it was edited).
     sign: `paper` edits along (g₂ - g₁) - β·g₁; `code` along (g₂ - g₁) + β·g₁.
+    forward: `joint`, as in the authors' code, or `separate`, as for ER.
     """
 
     keep_pixels = True
 
-    def __init__(self, setting: Setting, *, alpha: float, beta: float, decay: float, sign: str):
+    def __init__(self, setting: Setting, *, alpha: float, beta: float, decay: float, sign: str, forward: str):
         super().__init__(setting)
+        self.one_pass = forward == "joint"
         self.alpha, self.decay = alpha, decay
         self.beta = {"paper": beta, "code": -beta}[sign]
         self.replay = Draws(self.memory, setting.budget["replay_batch"])
         self.age = torch.zeros_like(self.memory.item, dtype=setting.images.dtype)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
-        logits = self.net(x)
-        loss = cross_entropy(logits, y)
-        self.optimizer.gradient(loss)
         replay = self.replay(t)
+        seen = self.look(x, y, alone=replay is None)
         if replay is not None:
-            edited = self.edit(replay)
-            self.memory.replace(replay.slots, edited)
-            backward(cross_entropy(self.net(edited), replay.y, replay.weight))
+            edited = dataclasses.replace(replay, x=self.edit(replay))
+            self.memory.replace(edited.slots, edited.x)
+            seen = self.add_replay(seen, x, y, edited)
         self.optimizer.step()
         self.memory.write(t)
-        return Observed(loss, logits)
+        return seen
 
     def edit(self, replay: Draw) -> torch.Tensor:
         """x + α·[(g₂ - g₁) - β·g₁], towards more interference by the step on the stream batch: [S, k, …]."""

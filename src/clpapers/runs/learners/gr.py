@@ -133,5 +133,5 @@ class VAE:
 def mirrored(spec: dict, image: tuple[int, int, int]) -> dict:
     """The decoder of images (C, H, W) that mirrors the net `spec`, as a cell describes a net."""
     if spec["name"] == "mlp":
-        return spec | {"hidden": spec["hidden"][::-1]}
+        return {key: value for key, value in spec.items() if key != "copies"} | {"hidden": spec["hidden"][::-1]}
     return {"name": resnet_decoder.__name__.rpartition(".")[2], "width": spec["width"], "image": list(image)}

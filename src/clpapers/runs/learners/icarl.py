@@ -10,6 +10,7 @@ import torch.nn.functional as F
 
 from clpapers.randomness import generator
 from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.losses import cross_entropy
 from clpapers.streams.oracles import task_changes
 
 DECLARATION = {
@@ -17,19 +18,38 @@ DECLARATION = {
         "loss": {
             "type": "object",
             "required": ["name"],
-            "properties": {"name": {"enum": ["binary", "softmax"]}},
-            "if": {"properties": {"name": {"const": "binary"}}},
-            "then": {
-                "required": ["temperature"],
-                "additionalProperties": False,
-                "properties": {"name": {}, "temperature": {"type": "number", "exclusiveMinimum": 0}},
-            },
-            "else": {
-                "required": ["strength"],
-                "additionalProperties": False,
-                "properties": {"name": {}, "strength": {"type": "number", "minimum": 0}},
-            },
-            "examples": [{"name": "binary", "temperature": 2.0}, {"name": "softmax", "strength": 1.0}],
+            "properties": {"name": {"enum": ["binary", "softmax", "cross_entropy"]}},
+            "allOf": [
+                {
+                    "if": {"properties": {"name": {"const": "binary"}}},
+                    "then": {
+                        "required": ["temperature"],
+                        "additionalProperties": False,
+                        "properties": {"name": {}, "temperature": {"type": "number", "exclusiveMinimum": 0}},
+                    },
+                },
+                {
+                    "if": {"properties": {"name": {"const": "softmax"}}},
+                    "then": {
+                        "required": ["strength"],
+                        "additionalProperties": False,
+                        "properties": {"name": {}, "strength": {"type": "number", "minimum": 0}},
+                    },
+                },
+                {
+                    "if": {"properties": {"name": {"const": "cross_entropy"}}},
+                    "then": {
+                        "required": ["exemplars"],
+                        "additionalProperties": False,
+                        "properties": {"name": {}, "exemplars": {"type": "integer", "minimum": 1}},
+                    },
+                },
+            ],
+            "examples": [
+                {"name": "binary", "temperature": 2.0},
+                {"name": "softmax", "strength": 1.0},
+                {"name": "cross_entropy", "exemplars": 3},
+            ],
         },
         "space": {"enum": ["features", "logits"], "examples": ["features", "logits"]},
         "exemplars": {"enum": ["batch", "task"], "examples": ["batch", "task"]},
@@ -52,7 +72,8 @@ class ICaRL(Learner):
 
     Parameters
     ----------
-    loss: `{name: binary, temperature}` (`Binary`; `rules`) or `{name: softmax, strength}` (`Softmax`; `agem`).
+    loss: `{name: binary, temperature}` (`Binary`; `rules`), `{name: softmax, strength}` (`Softmax`; `agem`) or
+        `{name: cross_entropy, exemplars}` (`CrossEntropy`; a sensitivity row of `rules`).
     space: the space of herding and of means. `features`: normalised, below the head; means are normalised too
         (`rules`). `logits`: of all classes, but herding uses only those that compete (`agem`).
     exemplars: due after each `batch` (`rules`) or at the end of each `task` (`agem`).
@@ -113,6 +134,12 @@ class ICaRL(Learner):
         """Old and new items together; an item that the stream repeats counts once."""
         both = torch.cat([old, new])
         return both if len(both.unique()) == len(both) else both.unique()
+
+    def labels_of_exemplars(self) -> torch.Tensor:
+        """The class of each exemplar, in the memory's order."""
+        counts = [len(items) for items in self.exemplars.values()]
+        classes, counts = (torch.tensor(each, device=self.setting.items.device) for each in ([*self.exemplars], counts))
+        return classes.repeat_interleave(counts)
 
     def competing(self, t: int) -> torch.Tensor:
         """The classes that compete at step t, bool [K]."""
@@ -185,20 +212,13 @@ class Binary:
         if learner.exemplars:
             stored = torch.cat(list(learner.exemplars.values()))[None]
             all_x = torch.cat([x, learner.setting.images(stored)], dim=1)
-            all_y = torch.cat([y, self.labels_of_exemplars()[None]], dim=1)
+            all_y = torch.cat([y, learner.labels_of_exemplars()[None]], dim=1)
         logits = learner.net(all_x)
         target = self.targets(all_x, all_y, y)
         each = F.binary_cross_entropy_with_logits(logits, target, reduction="none")
         mask = learner.mask(t)
         loss = (each if mask is None else each * mask[:, None]).sum(dim=2)
         return loss.mean(dim=1), loss[:, :b].mean(dim=1), logits[:, :b]
-
-    def labels_of_exemplars(self) -> torch.Tensor:
-        """The class of each exemplar, in the memory's order."""
-        exemplars = self.learner.exemplars
-        classes = torch.tensor(list(exemplars), device=self.known.device)
-        counts = torch.tensor([len(items) for items in exemplars.values()], device=self.known.device)
-        return classes.repeat_interleave(counts)
 
     @torch.no_grad()
     def targets(self, x: torch.Tensor, y: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
@@ -255,7 +275,37 @@ class Softmax:
         return F.kl_div(now, then, log_target=True, reduction="batchmean")
 
 
-LOSSES = {"binary": Binary, "softmax": Softmax}
+class CrossEntropy:
+    """Mean cross-entropy of the batch and, from the first task change on, of some exemplars; nothing is distilled.
+
+    exemplars: how many of all there are are drawn a step, each at most once; all, where there are no more.
+    """
+
+    def __init__(self, learner: ICaRL, *, exemplars: int):
+        self.learner, self.count, self.changed = learner, exemplars, False
+        self.rng = generator(learner.setting.seeds[0], "exemplars")
+
+    def task_change(self, t: int) -> None:
+        self.changed = True
+
+    def __call__(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The loss [1] to descend, that of the stream batch alone, and its logits."""
+        learner, b = self.learner, x.shape[1]
+        if not (self.changed and learner.exemplars):
+            logits = learner.net(x)
+            loss = learner.loss(t, logits, y)
+            return loss, loss, logits
+        labels = learner.labels_of_exemplars()
+        drawn = torch.from_numpy(self.rng.permutation(len(labels))[: self.count]).to(labels.device)
+        stored = torch.cat(list(learner.exemplars.values()))[drawn]
+        logits = learner.net(torch.cat([x, learner.setting.images(stored[None])], dim=1))
+        loss = learner.loss(t, logits[:, :b], y)
+        of_exemplars = cross_entropy(logits[:, b:], labels[None, drawn])  # all classes compete, whatever the batch has
+        share = b / logits.shape[1]
+        return share * loss + (1 - share) * of_exemplars, loss, logits[:, :b]
+
+
+LOSSES = {"binary": Binary, "softmax": Softmax, "cross_entropy": CrossEntropy}
 
 
 def herd(features: np.ndarray, m: int) -> np.ndarray:

@@ -1,14 +1,18 @@
 """Maximally interfered retrieval."""
 
+import contextlib
+
 import torch
 import torch.nn.functional as F
 
 from clpapers.runs.learner import Observed, Replay, Setting
-from clpapers.runs.losses import backward, cross_entropy
 from clpapers.runs.memories import Draw, Draws
 
 DECLARATION = {
-    "options": {"candidates": {"type": "integer", "minimum": 1, "examples": [12]}},
+    "options": {
+        "candidates": {"type": "integer", "minimum": 1, "examples": [12]},
+        "forward": {"enum": ["separate", "joint"], "examples": ["separate", "joint"]},
+    },
     "needs": {"budget.optimizer": ["sgd"]},
 }
 
@@ -21,35 +25,41 @@ class MIR(Replay):
 
     Parameters
     ----------
-    candidates: C. They are scored in training mode and tracked by the net's batch norm, as in the code.
+    candidates: C, scored in training mode.
+    forward: `separate`, as in the authors' code, where the net's batch norm tracks the candidates too; or `joint`, as
+        in the code of GMED, where looking ahead leaves no trace and one pass over stream and replay batch follows.
     """
 
-    def __init__(self, setting: Setting, *, candidates: int):
+    def __init__(self, setting: Setting, *, candidates: int, forward: str):
         super().__init__(setting)
+        self.one_pass = forward == "joint"
         self.size = setting.budget["replay_batch"]
         self.candidates = Draws(self.memory, candidates, purpose="candidates")
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
-        logits = self.net(x)
-        loss = cross_entropy(logits, y)
-        self.optimizer.gradient(loss)
         candidates = self.candidates(t)
+        seen = self.look(x, y, alone=candidates is None)
         if candidates is not None:
-            chosen = self.most_interfered(candidates)
-            x_r, y_r = self.memory.read(candidates.slots.gather(1, chosen))
-            weight = None
-            if candidates.weight is not None:  # fewer candidates than a replay batch: repetitions weigh nothing
-                counted = (candidates.weight.gather(1, chosen) > 0).to(loss.dtype)
-                weight = counted / counted.sum(dim=1, keepdim=True)
-            backward(cross_entropy(self.net(x_r), y_r, weight))
+            seen = self.add_replay(seen, x, y, self.chosen(candidates))
         self.optimizer.step()
         self.memory.write(t)
-        return Observed(loss, logits)
+        return seen
+
+    def chosen(self, candidates: Draw) -> Draw:
+        """The replay batch: the most interfered of the candidates."""
+        positions = self.most_interfered(candidates)
+        slots = candidates.slots.gather(1, positions)
+        weight = None
+        if candidates.weight is not None:  # fewer candidates than a replay batch: repetitions weigh nothing
+            counted = (candidates.weight.gather(1, positions) > 0).to(candidates.weight.dtype)
+            weight = counted / counted.sum(dim=1, keepdim=True)
+        return Draw(*self.memory.read(slots), slots, weight)
 
     @torch.no_grad()
     def most_interfered(self, candidates: Draw) -> torch.Tensor:
         """Positions [S, k] of the candidates with the largest loss(θ - η·g_s) - loss(θ), g_s the stream's gradient."""
-        before = self.each_loss(candidates)
+        with self.net.untracked() if self.one_pass else contextlib.nullcontext():
+            before = self.each_loss(candidates)
         with self.looking_ahead():
             interference = self.each_loss(candidates) - before
         if candidates.weight is not None:

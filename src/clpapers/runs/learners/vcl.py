@@ -53,7 +53,7 @@ class VCL(Variational):
         logits, mask = self.posterior.mean_logits(x), self.mask(t)
         loss = self.loss(t, logits, y)
         if t == 0:
-            self.fit_mean(x, y, mask)
+            self.fit_mean(x, y, mask, self.batch)
         if t == 1 and self.gradients:
             self.measured = early_gradients(self, self.prior, self.prior_weight, x, y, mask, **self.gradients)
         x, y = self.learnt_of(t, x, y)

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 
+import numpy as np
 import torch
 
 from clpapers.randomness import generator
@@ -21,6 +22,7 @@ DECLARATION = {
         "prior_weight": {"type": "number", "minimum": 0, "examples": [1]},
         "coreset": {"type": "integer", "minimum": 1, "examples": [4]},
         "coreset_epochs": {"type": "integer", "minimum": 1, "examples": [2]},
+        "selection": {"enum": ["k_center", "random"], "examples": ["k_center", "random"]},
         "prior": {"enum": ["previous", "standard"], "examples": ["previous", "standard"]},
     },
     "uses": ["competing"],
@@ -33,7 +35,7 @@ DECLARATION = {
 class VCLCoreset(VCL):
     """VCL with coresets. Nguyen et al. 2018, algorithm 1, in their code; coreset-only as `desiderata`, section 6.
 
-    memory: a coreset of each task, chosen by `k_center`, which the posterior never learns (but the maximum-likelihood
+    memory: a coreset of each task, which the posterior never learns (but the maximum-likelihood
     solution of the first task does). For a test a copy of the posterior, with the posterior as its prior, learns all
     coresets, answers, and is discarded. Where training is masked, each head has a copy, which learns its own task's
     coreset; a recurring task brings no new one.
@@ -44,14 +46,16 @@ class VCLCoreset(VCL):
         hold for coresets.
     coreset: items a task.
     coreset_epochs: of a copy's training.
+    selection: how a coreset is chosen, by `k_center` or uniformly at `random`; that code offers both.
     prior: `previous`, or `standard`, N(0, 1) for each task and each copy: coreset-only.
     """
 
     passing = (*Variational.passing, "copies", "heads")
 
-    def __init__(self, setting: Setting, *, coreset: int, coreset_epochs: int, prior: str, **options):
+    def __init__(self, setting: Setting, *, coreset: int, coreset_epochs: int, selection: str, prior: str, **options):
         super().__init__(setting, **options)
         self.coreset, self.coreset_epochs, self.previous = coreset, coreset_epochs, prior == "previous"
+        self.centred = selection == "k_center"
         steps = range(len(setting.ends))
         self.task = [int(setting.tasks[0, setting.step(t).start]) for t in steps]  # by step
         if setting.masks is not None:
@@ -92,7 +96,11 @@ class VCLCoreset(VCL):
             raise ScenarioError(
                 f"learner.coreset: {self.coreset} leaves none of the {n} items of task {t + 1} to learn"
             )
-        starts = [int(generator(seed, f"coreset {t}").integers(n)) for seed in self.setting.seeds]
+        rngs = [generator(seed, f"coreset {t}") for seed in self.setting.seeds]
+        if not self.centred:
+            drawn = np.stack([rng.choice(n, self.coreset, replace=False) for rng in rngs])
+            return torch.from_numpy(drawn).to(x.device)
+        starts = [int(rng.integers(n)) for rng in rngs]
         return torch.stack([k_center(mine, self.coreset, start) for mine, start in zip(x.flatten(2), starts)])
 
     def next_prior(self, mask: torch.Tensor | None) -> Gaussian:

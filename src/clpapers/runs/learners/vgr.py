@@ -20,6 +20,7 @@ DECLARATION = {
         "samples": {"type": "integer", "minimum": 1, "examples": [2]},
         "prediction_samples": {"type": "integer", "minimum": 2, "examples": [4]},
         "generated": {"type": "integer", "minimum": 1, "examples": [6]},
+        "fit_mean": {"enum": ["every_task", "first_task"], "examples": ["every_task", "first_task"]},
         "gan": {
             "type": "object",
             "additionalProperties": False,
@@ -62,9 +63,9 @@ class VGR(Variational):
     """VGR. Farquhar & Gal 2018b, as in `desiderata` (sections 5 and A.4, B.2 to B.4).
 
     The prior is always N(0, 1): earlier tasks are replayed as generated images, from one GAN a class, trained after its
-    task. The first task starts from its maximum-likelihood solution, as in VCL. A task is learnt from the last
-    posterior on N items, its own and those generated for all other tasks: cross-entropy + KL(q‖N(0, 1))/N; for each
-    item the classes of its own task compete. A recurring task needs no new GANs, and its own images are not generated.
+    task. A task is learnt from the last posterior on N items, its own and those generated for all other tasks: first
+    the means by maximum likelihood, then all by cross-entropy + KL(q‖N(0, 1))/N; for each item the classes of its own
+    task compete. A recurring task needs no new GANs, and its own images are not generated.
 
     Tasks that differ in pixel permutations alone share their GANs: these learn unpermuted images, and generated images
     get each task's permutation. For `gan_mlp`, which ignores the places of pixels, this is equivalent.
@@ -74,6 +75,8 @@ class VGR(Variational):
     epochs, batch, initial_variance, samples, prediction_samples: as of `Variational`.
     batch_per_task: whether the batch is multiplied by the number of tasks.
     generated: images of each class of each other task, drawn anew whenever a task is learnt.
+    fit_mean: whether the means are fitted by maximum likelihood before `every_task`, as each is a first task with prior
+        N(0, 1), or before the `first_task` only, as in VCL.
     gan: as of `GANs`, and `epochs`: an epoch has as many batches as the mean class of the task fills.
 
     Measures `trace`: before each epoch, the mutual information of this many items of the task (Figure 8).
@@ -81,13 +84,14 @@ class VGR(Variational):
 
     passing = (*Variational.passing, "notes")
 
-    def __init__(self, setting: Setting, *, batch_per_task: bool, generated: int, gan: dict, **options):
+    def __init__(self, setting: Setting, *, batch_per_task: bool, generated: int, fit_mean: str, gan: dict, **options):
         super().__init__(setting, **options)
         if setting.images.transforms is not None and gan["name"] != "gan_mlp":
             raise ScenarioError(
                 f"learner.gan.name: {gan['name']} cannot learn permuted pixels from unpermuted ones; take gan_mlp"
             )
         self.batch_per_task, self.generated, self.gan = batch_per_task, generated, gan
+        self.always = fit_mean == "every_task"
         self.trace = setting.evaluation.get("trace", 0)
         self.tasks: list[Task] = []
         self.rows = torch.arange(len(setting.seeds), device=setting.items.device)[:, None]
@@ -103,13 +107,13 @@ class VGR(Variational):
         loss = self.loss(t, logits, y)
         task = self.begin(t, y)
         others = [other for other in self.tasks if not self.same(other, task)]
-        if t == 0:
-            self.fit_mean(x, y, self.mask(t))
         if self.heads is not None:
             self.heads[self.rows, task.classes] = self.mask(t)[:, None]
         drawn = [self.replay(t, number, other) for number, other in enumerate(others)]
         all_x, all_y = (torch.cat(parts, dim=1) for parts in zip((x, y), *drawn))
         batch = self.batch * (len(others) + 1) if self.batch_per_task else self.batch
+        if t == 0 or self.always:
+            self.fit_mean(all_x, all_y, self.heads, batch)
         self.learn(all_x, all_y, batch, self.traced(t, x))
         if len(others) == len(self.tasks):
             self.tasks.append(task._replace(gans=self.gans_of(t, task, y)))
@@ -151,9 +155,8 @@ class VGR(Variational):
             self.note(traced)
             for x_, y_ in self.randomness.batches(x, y, batch, epochs=1):
                 logits = q.logits(q.draw(self.randomness.noise(q.mean, self.samples)), x_)
-                if self.heads is not None:
-                    logits = logits.masked_fill(~self.heads[self.rows, y_][:, None], -torch.inf)
-                optimizer.descend(likelihood_loss(logits, y_) + kl(q, prior, counted) / x.shape[1])
+                loss = likelihood_loss(logits, y_, self.heads)
+                optimizer.descend(loss + kl(q, prior, counted) / x.shape[1])
         optimizer.zero_grad()
 
     def gans_of(self, t: int, task: Task, y: torch.Tensor) -> GANs:

@@ -8,7 +8,10 @@ from torch import nn
 
 @torch.no_grad()
 def truncated_normal(layer: nn.Module) -> None:
-    """Linear layers: weights of deviation 0.1, truncated at 0.2, biases 0.1; the MLP in the code of A-GEM's authors."""
+    """Linear layers: weights of deviation 0.1, truncated at 0.2, biases 0.1; the MLP in the code of A-GEM's authors.
+
+    VCL's code draws weights so too, but its biases as well, which are 0.1 here.
+    """
     if isinstance(layer, nn.Linear):
         nn.init.trunc_normal_(layer.weight, std=0.1, a=-0.2, b=0.2)
         if layer.bias is not None:

@@ -3,11 +3,27 @@
 import math
 from itertools import pairwise
 
+import torch
 from torch import nn
 
 
-def build(shape: tuple[int, int, int], classes: int, *, hidden: list[int]) -> nn.Module:
-    """Flattened pixels, hidden layers of the given widths with ReLU, a linear head."""
-    widths = [math.prod(shape), *hidden]
+class Copied(nn.Module):
+    """Every input several times, side by side: [B, n] → [B, copies·n], in a stack too ([B, S·n], seeds outermost)."""
+
+    def __init__(self, copies: int):
+        super().__init__()
+        self.copies = copies
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.repeat_interleave(self.copies, dim=1)
+
+
+def build(shape: tuple[int, int, int], classes: int, *, hidden: list[int], copies: int = 1) -> nn.Module:
+    """Flattened pixels, hidden layers of the given widths with ReLU, a linear head.
+
+    copies: how often each pixel enters, as grey images do that are read as coloured ones.
+    """
+    widths = [copies * math.prod(shape), *hidden]
     layers = [layer for n_in, n_out in pairwise(widths) for layer in (nn.Linear(n_in, n_out), nn.ReLU())]
-    return nn.Sequential(nn.Flatten(), *layers, nn.Linear(widths[-1], classes))
+    inputs = [nn.Flatten(), Copied(copies)] if copies > 1 else [nn.Flatten()]
+    return nn.Sequential(*inputs, *layers, nn.Linear(widths[-1], classes))

@@ -22,6 +22,7 @@ def build(
     pool: bool,
     head: str,
     weights: str,
+    shortcut_norm: bool = True,
     attributes: torch.Tensor | None = None,
     pretrained: Mapping[str, np.ndarray] | None = None,
 ) -> nn.Module:
@@ -32,9 +33,10 @@ def build(
     ----------
     width: maps of the stem and the first stage; 64 is the standard.
     head: one of `heads`. attributes: [classes, A], for the head `joint_embedding`.
+    shortcut_norm: whether batch norm follows the shortcuts' convolutions.
     weights: `none`, or the name of initial weights of all layers but the head. pretrained: these, for `place`.
     """
-    blocks = stages(width)
+    blocks = stages(width, shortcut_norm)
     stem = [nn.Conv2d(shape[0], width, 7, 2, padding=3, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
     net = nn.Sequential(
         OrderedDict(

@@ -11,9 +11,12 @@ ASKS = ("attributes",)
 
 
 class BasicBlock(nn.Module):
-    """Two 3×3 convolutions with batch norm and a shortcut (He et al. 2016); 1×1 convolution where the shape changes."""
+    """Two 3×3 convolutions with batch norm and a shortcut (He et al. 2016); 1×1 convolution where the shape changes.
 
-    def __init__(self, n_in: int, n_out: int, stride: int):
+    shortcut_norm: whether batch norm follows that one.
+    """
+
+    def __init__(self, n_in: int, n_out: int, stride: int, shortcut_norm: bool = True):
         super().__init__()
         self.residual = nn.Sequential(
             nn.Conv2d(n_in, n_out, 3, stride, padding=1, bias=False),
@@ -23,21 +26,21 @@ class BasicBlock(nn.Module):
             nn.BatchNorm2d(n_out),
         )
         changes = stride != 1 or n_in != n_out
-        self.shortcut = nn.Sequential(
-            *([nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out)] if changes else [])
-        )
+        shortcut = [nn.Conv2d(n_in, n_out, 1, stride, bias=False)] if changes else []
+        self.shortcut = nn.Sequential(*shortcut, *[nn.BatchNorm2d(n_out) for _ in shortcut if shortcut_norm])
         self.relu = nn.ReLU()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.relu(self.residual(x) + self.shortcut(x))
 
 
-def stages(width: int) -> OrderedDict[str, nn.Module]:
+def stages(width: int, shortcut_norm: bool = True) -> OrderedDict[str, nn.Module]:
     """Four stages of two blocks, of width × (1, 2, 4, 8) maps; all but the first halve the maps' sides."""
     blocks, n_in = OrderedDict(), width
     for i, stride in enumerate((1, 2, 2, 2)):
         n_out = width * 2**i
-        blocks[f"stage{i + 1}"] = nn.Sequential(BasicBlock(n_in, n_out, stride), BasicBlock(n_out, n_out, 1))
+        first = BasicBlock(n_in, n_out, stride, shortcut_norm)
+        blocks[f"stage{i + 1}"] = nn.Sequential(first, BasicBlock(n_out, n_out, 1))
         n_in = n_out
     return blocks
 

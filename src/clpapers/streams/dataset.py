@@ -1,0 +1,195 @@
+"""A stream file's order for any map-style PyTorch data set: its items, its batches, an Avalanche benchmark of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from PIL import Image
+from torch.utils.data import Dataset, Sampler
+
+from clpapers.datasets.arrays import Split, canonical, checksum
+from clpapers.streams.stream import ITEM_ORDER, batches, load
+
+
+class Item(NamedTuple):
+    """An item of a stream, as torch's `default_collate` makes batches of it.
+
+    image, label: as the data set gives them. task: the chunk that the item is of, from 0 up. timestamp: in [0, 1].
+    boundary: whether the item is the first after a boundary.
+    """
+
+    image: Any
+    label: Any
+    task: int
+    timestamp: float
+    boundary: bool
+
+
+class StreamDataset(Dataset):
+    """The items of `dataset` in the order of a stream file, an `Item` at each position.
+
+    The file's indices point into the training split by label and the pixels' SHA-256, whatever the order of `dataset`:
+    its images are hashed once and proven to be those that the stream was made for. On `permuted_pixels` the values of
+    an image are permuted as they come, after the transforms of `dataset`: a PIL image or an array [H, W, C], a tensor
+    [C, H, W].
+
+    Parameters
+    ----------
+    dataset: the training split, map-style, whose items begin with image and label. Labels count classes from 0 up, as
+        config/datasets.yaml lists them.
+    file: a stream file (docs/streams.md).
+    split: images and labels in the order of `dataset`, for one that neither has them, as torchvision's have, as `data`
+        and `targets`, nor gives images of bytes; with instance and frame where the data set records them.
+
+    Raises ValueError, naming file and remedy, for a damaged file, for images that the stream was not made for, and for
+    streams of features, which are used by their file's own order.
+    """
+
+    def __init__(self, dataset: Dataset, file: Path | str, split: Split | None = None):
+        self.dataset, self.stream = dataset, load(file)
+        self.tasks = self.stream.chunk
+        self._starts = frozenset(self.stream.boundaries.tolist())
+        name, order, _ = self.stream.data
+        if order != ITEM_ORDER:
+            raise ValueError(f"{file}: indices point into {name} {order}; use them with that file's arrays")
+        try:
+            own = own_order(split or held(dataset), self.stream.data[2])
+        except ValueError as error:
+            raise ValueError(f"{file}: is of {name}'s training split, and {error}") from None
+        self.indices = own[self.stream.indices]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, position: int) -> Item:
+        index = range(len(self))[position]  # counts from the end too, and ends a loop
+        image, label, *_ = self.dataset[int(self.indices[index])]
+        task, transforms = int(self.tasks[index]), self.stream.transforms
+        if len(transforms):
+            image = permuted(image, transforms[task % len(transforms)])
+        return Item(image, label, task, float(self.stream.timestamps[index]), index in self._starts)
+
+
+def held(dataset: Any) -> Split:
+    """Images and labels of a data set, in its order: its `data` and `targets`, or else item by item.
+
+    Raises ValueError where images are not bytes, as after most transforms, or not of one shape.
+    """
+    if hasattr(dataset, "data") and hasattr(dataset, "targets"):
+        images, labels = dataset.data, dataset.targets
+    else:
+        items = [dataset[i] for i in range(len(dataset))]
+        images, labels = [item[0] for item in items], [item[1] for item in items]
+        if torch.is_tensor(images[0]) and images[0].ndim == 3:  # [C, H, W]
+            images = [image.movedim(0, -1) for image in images]
+        if len({np.shape(image) for image in images}) > 1:
+            raise ValueError("this has images of several shapes; resize them, or give `split`")
+    found = np.asarray(images) if torch.is_tensor(images) else np.stack([np.asarray(image) for image in images])
+    if found.dtype != np.uint8:
+        raise ValueError(f"this gives images of {found.dtype}, not bytes; leave out its transforms, or give `split`")
+    return Split(found, np.asarray(labels))
+
+
+def own_order(split: Split, wanted: str) -> np.ndarray:
+    """Index in canonical order (`datasets.arrays.canonical`) → index in the order of `split`: int64 [N].
+
+    split: images uint8 [N, H, W, C] or [N, H, W]; EMNIST may lie transposed, as torchvision has it.
+    wanted: the content checksum in canonical order; raises ValueError where neither form has it.
+    """
+    n, x = len(split.y), split.x if split.x.ndim == 4 else split.x[..., None]
+    instance, frame = (np.zeros(n, np.int64) if each is None else each for each in split[2:])
+    for images in (x, x.swapaxes(1, 2)):
+        placed = canonical(Split(images, split.y, instance, frame * n + np.arange(n)))  # carries each item's own index
+        frames = np.asarray(placed.frame)
+        recorded = () if split.instance is None else (placed.instance, frames // n)
+        found = checksum(Split(placed.x, placed.y, *recorded))
+        if found == wanted:
+            return frames % n
+    raise ValueError(
+        f"these {n:,} images are others, or their labels are (checksum {found[:12]}…, not {wanted[:12]}…); give the "
+        "data set that the stream was made of, or make the stream anew"
+    )
+
+
+def permuted(image: Any, permutation: np.ndarray) -> Any:
+    """An image, PIL or [H, W, C] or a tensor [C, H, W], its H·W·C values permuted as they lie in [H, W, C]."""
+    if torch.is_tensor(image):
+        last = image.movedim(0, -1) if image.ndim == 3 else image
+        moved = last.reshape(-1)[torch.from_numpy(permutation)].reshape(last.shape)
+        return moved.movedim(-1, 0) if image.ndim == 3 else moved
+    array = np.asarray(image)
+    moved = array.reshape(-1)[permutation].reshape(array.shape)
+    return Image.fromarray(moved) if isinstance(image, Image.Image) else moved
+
+
+class StreamBatchSampler(Sampler[list[int]]):
+    """Batches of a stream, in its order, as positions: of `size` items, less at the end of a chunk.
+
+    For `DataLoader(dataset, batch_sampler=StreamBatchSampler(dataset, 10))`. No batch crosses a boundary.
+    """
+
+    def __init__(self, dataset: StreamDataset, size: int):
+        self.ends = batches(dataset.stream.boundaries, len(dataset), size).tolist()
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return (list(range(start, end)) for start, end in zip([0, *self.ends], self.ends))
+
+
+class _Pairs(Dataset):
+    """Image and label alone of some positions."""
+
+    def __init__(self, dataset: Dataset, positions: Sequence[int]):
+        self.dataset, self.positions = dataset, positions
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __getitem__(self, i: int) -> tuple:
+        return tuple(self.dataset[self.positions[i]][:2])
+
+
+def to_avalanche(train: StreamDataset, test: Dataset, size: int | None = None, *, tasks: bool = False) -> Any:
+    """An Avalanche benchmark (0.6.0): a `train_stream` in the stream's order, and a `test_stream` of one experience.
+
+    Train with `shuffle=False`, or a strategy shuffles within an experience.
+
+    Parameters
+    ----------
+    test: the test split, map-style.
+    size: items of an experience, as of `StreamBatchSampler`; None: each chunk is one.
+    tasks: whether an experience's task label is its chunk, for learners that are told; 0 otherwise, and always at test.
+
+    Raises ImportError, with the remedy, where Avalanche is not installed.
+    """
+    try:
+        from avalanche.benchmarks import benchmark_from_datasets
+        from avalanche.benchmarks.utils import AvalancheDataset, DataAttribute, TaskLabels
+    except ImportError as error:
+        raise ImportError(f"{error}; install Avalanche: pip install 'clpapers[avalanche]'") from error
+
+    def experience(dataset: Dataset, labels: np.ndarray, positions: range, task: int) -> AvalancheDataset:
+        targets = DataAttribute(labels[positions.start : positions.stop].tolist(), "targets")
+        told = TaskLabels([task] * len(positions))
+        return AvalancheDataset([_Pairs(dataset, positions)], data_attributes=[targets, told])
+
+    labels = labels_of(train.dataset)[train.indices]
+    ends = batches(train.stream.boundaries, len(train), len(train) if size is None else size).tolist()
+    learnt = [
+        experience(train, labels, range(start, end), int(train.tasks[start]) if tasks else 0)
+        for start, end in zip([0, *ends], ends)
+    ]
+    tested = labels_of(test)
+    return benchmark_from_datasets(train=learnt, test=[experience(test, tested, range(len(tested)), 0)])
+
+
+def labels_of(dataset: Any) -> np.ndarray:
+    """The labels of a data set: its `targets`, or else item by item; int64 [N]."""
+    labels = dataset.targets if hasattr(dataset, "targets") else [dataset[i][1] for i in range(len(dataset))]
+    return np.asarray(labels, np.int64)

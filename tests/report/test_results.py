@@ -1,0 +1,122 @@
+"""The numbers as frames: as the pipeline's files have them, with units, and refused where not as recorded."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from clpapers import cli, results
+from clpapers.config.refusals import ConfigError
+from clpapers.provenance import ProvenanceError, read_record, sha256
+
+TABLE1 = "mini/table1"
+
+
+@pytest.fixture(autouse=True)
+def built(here):
+    """The small project, built."""
+
+
+def test_metrics_are_the_files_with_units():
+    found = results.metrics(TABLE1, "mini")
+    pd.testing.assert_frame_equal(found.drop(columns="unit"), pd.read_csv("results/mini/metrics/mini/table1.csv"))
+    assert set(found["unit"]) == {"%"}
+    assert set(found["metric"]) >= {"final_accuracy", "chance_final_accuracy"}
+
+
+def test_their_mean_is_the_reproduced_number():
+    """Through pandas alone here, through the table's own summary there."""
+    (line,) = results.compare(TABLE1, "mini").to_dict("records")
+    measured = results.metrics(TABLE1, "mini")
+    values = measured[(measured["learner"] == "er") & (measured["metric"] == "final_accuracy")]["value"]
+    assert (line["row"], line["column"], line["metric"], line["unit"]) == ("ER", "MNIST", "final_accuracy", "%")
+    assert line["reproduced"] == pytest.approx(values.mean(), rel=1e-9)
+    assert (line["reported"], line["n_seeds"], line["verdict"]) == (80.1, 2, "not comparable")
+    assert line["difference"] == pytest.approx(values.mean() - 80.1)
+
+
+def test_what_is_printed_needs_no_results():
+    (line,) = results.reported(TABLE1, "paper").to_dict("records")
+    assert (line["value"], line["half_width"], line["n"], line["unit"]) == (80.1, 0.5, 20, "%")
+
+
+def test_runs_have_their_settings_and_what_they_took():
+    found = results.runs(TABLE1, "mini")
+    measured = results.metrics(TABLE1, "mini")
+    assert set(zip(found["cell"], found["seed"])) == set(zip(measured["cell"], measured["seed"]))
+    assert len(found) == 4
+    assert set(found["learner.name"]) == {"er", "ace"}
+    assert set(found["budget.memory"]) == {10}
+    for line in found.to_dict("records"):
+        record = read_record(line["file"])
+        assert line["training_seconds"] == record["training_seconds"][str(line["seed"])]
+        assert line["started"] == pd.Timestamp(record["started"])
+        assert TABLE1 in line["targets"]
+    assert len(results.runs("mini", "mini")) == len(results.runs(scale="mini")) >= 4
+
+
+def test_lineage_has_a_line_a_file_down_to_the_data():
+    found = results.lineage(TABLE1, scale="mini").set_index("path")
+    assert found.index.is_unique
+    assert set(found["state"]) == {"as recorded", "no record"}  # config/reported
+    assert list(found[found["depth"] == 0].index) == ["results/mini/targets/mini/table1.csv"]
+    data = found.loc["results/mini/datasets/mnist.npz"]
+    assert json.loads(data["data"]).keys() == {"mnist"}
+    assert data["sha256"] == sha256("results/mini/datasets/mnist.npz")
+    assert data["reader"].startswith("results/mini/runs/mnist/")
+    assert (found["stage"] == "runs").sum() == 6  # with the two of ER's search
+    narrowed = results.lineage(TABLE1, "ACE", "MNIST", "mini")
+    assert (narrowed["stage"] == "runs").sum() == 2
+    assert found["started"].dt.tz is not None
+
+
+def test_what_was_edited_is_refused_or_told():
+    file = Path("results/mini/metrics/mini/table1.csv")
+    file.write_text(file.read_text().replace("10", "99"))
+    with pytest.raises(ProvenanceError, match=r"table1\.csv: not the bytes that its record holds"):
+        results.metrics(TABLE1, "mini")
+    found = results.lineage(TABLE1, scale="mini").set_index("path")
+    assert found.loc[str(file), "state"] != "as recorded"
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "said"),
+    [
+        (lambda: results.metrics("mini", "mini"), ConfigError, "mini: a paper; name one of its targets: mini/table3"),
+        (lambda: results.metrics("mini/tabel1", "mini"), ConfigError, "mini/tabel1: no paper or target; there are: "),
+        (lambda: results.reported("mini/table2", "mini"), ConfigError, "mini/table2: config/reported/mini.csv has no"),
+        (lambda: results.compare("mini/table2", "mini"), ConfigError, "mini/table2: the paper prints no number"),
+        (
+            lambda: results.metrics(TABLE1),
+            ProvenanceError,
+            "results/paper/metrics/mini/table1.csv: not built; snakemake mini/table1 --cores --config scale=paper",
+        ),
+        (lambda: results.runs(TABLE1), ProvenanceError, "results/paper/runs: no finished run of mini/table1; snake"),
+        (lambda: results.lineage(TABLE1), ProvenanceError, "results/paper/targets/mini/table1.csv: not built; "),
+    ],
+)
+def test_what_is_not_there_is_refused_with_the_remedy(ask, error, said):
+    with pytest.raises(error) as refusal:
+        ask()
+    assert str(refusal.value).startswith(said)
+
+
+def test_a_curve_has_its_axis():
+    found = results.metrics("mini/figure1", "mini")
+    assert np.isfinite(found["time"]).any()
+
+
+def test_the_console_takes_the_same_names(capsys):
+    assert cli.main(["lineage", TABLE1, "--scale", "mini"]) == 0
+    by_name = capsys.readouterr().out
+    assert cli.main(["lineage", "results/mini/targets/mini/table1.csv"]) == 0
+    assert capsys.readouterr().out == by_name
+    assert cli.main(["lineage", TABLE1, "--scale", "mini", "--cell", "ER,MNIST"]) == 0
+    assert capsys.readouterr().out.startswith("ER, MNIST\n")
+    assert cli.main(["lineage", "mini", "--scale", "mini", "--json"]) == 0
+    told = [node["path"] for node in json.loads(capsys.readouterr().out)]
+    assert {"results/mini/targets/mini/table1.csv", "results/mini/targets/mini/figure1.pdf"} <= set(told)
+    assert cli.main(["lineage", "mini", "--scale", "mini", "--svg", "a.svg"]) == 2
+    assert "give one target of it" in capsys.readouterr().err

@@ -1,0 +1,52 @@
+"""The multi-layer perceptron: inputs that enter several times."""
+
+import torch
+from torch import nn
+
+from clpapers.runs import nets
+from clpapers.runs.learners.gr import mirrored
+from clpapers.runs.nets.stacked import stack
+
+MLP = {"name": "mlp", "hidden": [5, 4]}
+
+
+def test_a_copied_pixel_counts_by_the_sum_of_its_weights():
+    """By hand: pixels 1 and 2 three times each, weights 1 to 6: 1·(1 + 2 + 3) + 2·(4 + 5 + 6) = 36."""
+    net = nets.build({"name": "mlp", "hidden": [], "copies": 3}, (1, 1, 2), 1)
+    with torch.no_grad():
+        net[-1].weight[:] = torch.arange(1.0, 7.0)
+        net[-1].bias.zero_()
+        assert net(torch.tensor([[[[1.0, 2.0]]]])).item() == 36
+
+
+def test_the_first_layer_is_that_of_an_image_with_as_many_channels():
+    net = nets.build(MLP | {"copies": 3}, (1, 28, 28), 10)
+    grey, coloured = (nets.build(MLP, shape, 10) for shape in ((1, 28, 28), (3, 28, 28)))
+    sizes = [[tuple(p.shape) for p in each.parameters()] for each in (net, grey, coloured)]
+    assert sizes[0] == sizes[2] != sizes[1]
+
+
+def test_seeds_in_a_stack_keep_their_own_pixels():
+    built = stack(lambda: nets.build(MLP | {"copies": 3}, (1, 2, 2), 3), [0, 1, 2]).eval()
+    x = torch.randn(3, 4, 1, 2, 2)
+    found = built(x)
+    for seed in range(3):
+        torch.manual_seed(seed)
+        torch.testing.assert_close(found[seed], nets.build(MLP | {"copies": 3}, (1, 2, 2), 3)(x[seed]))
+
+
+def test_a_decoder_does_not_copy_its_latent():
+    assert mirrored(MLP | {"copies": 3}, (1, 28, 28)) == {"name": "mlp", "hidden": [4, 5]}
+
+
+def test_by_the_printed_widths_images_of_mnist_have_three_channels():
+    """`rules`, A.7: each printed width is the widest with which the small nets together stay below one of 400 units."""
+
+    def size(channels, width, models=1):
+        net = nets.build({"name": "mlp", "hidden": [width, width]}, (channels, 28, 28), 10)
+        return models * sum(p.numel() for p in net.parameters() if isinstance(p, nn.Parameter))
+
+    printed = {2: 214, 3: 146, 5: 90, 15: 30}
+    for channels in (1, 3):
+        fits = {m: size(channels, w, m) <= size(channels, 400) < size(channels, w + 1, m) for m, w in printed.items()}
+        assert set(fits.values()) == {channels == 3}

@@ -1,0 +1,184 @@
+"""The console: what `--help` lists, names of targets, where it is run, and streams written to a folder of one's own."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clpapers.cli import MAKING, main
+from clpapers.streams import orders
+from clpapers.streams.stream import ITEM_ORDER, load
+
+ROOT = Path(__file__).parents[1]
+SMOKE = ["--paper", "stf", "--scale", "smoke"]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project's folder with the real configuration and nothing built."""
+    for part in ("config", "workflow"):
+        (tmp_path / part).symlink_to(ROOT / part)
+    monkeypatch.chdir(tmp_path)
+
+
+def said_by(capsys, *arguments):
+    """Exit status, standard output and the lines of standard error of a command."""
+    try:
+        code = main(list(arguments))
+    except SystemExit as end:
+        code = end.code
+    out, err = capsys.readouterr()
+    return code, out, err.splitlines()
+
+
+def test_the_help_lists_what_people_use_and_names_the_stages_below(capsys):
+    _, text, _ = said_by(capsys, "--help")
+    listed, below = text.split("each for one file of the pipeline")
+    assert {"lineage", "stream", "audit", "export"} <= {line.split()[0] for line in listed.splitlines() if line.strip()}
+    for name, *_ in MAKING:
+        assert f"\n    {name} " not in listed
+        assert name in below.replace(",", " ").split()
+
+
+def test_the_version(capsys):
+    assert said_by(capsys, "--version")[1].startswith("clpapers ")
+
+
+@pytest.mark.parametrize(
+    "command", [["summary"], ["lineage", "stf/table1"], ["train", "--out", "results/a/b/c/d.json"]]
+)
+def test_outside_the_projects_folder_one_line_says_so(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = said_by(capsys, *command)
+    assert (code, out, len(err)) == (2, "", 1)
+    assert err[0].startswith("clpapers: config/config.yaml: not here; go to the project's folder")
+
+
+def test_a_crate_is_checked_anywhere(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    _, _, err = said_by(capsys, "export", "--check", "none.zip")
+    assert "none.zip" in err[0]
+
+
+@pytest.mark.parametrize(("command", "code"), [("targets --scale smoke --papers stf", 141), ("--help", 0)])
+def test_a_reader_that_leaves_early_gets_no_traceback(command, code):
+    """As `| head -0` does: the pipe is closed before anything is written."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "clpapers.cli", *command.split()],
+        cwd=ROOT,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["lineage", "stf/tabel1"], "clpapers: stf/tabel1: no paper or target; there are: stf/table1"),
+        (
+            ["lineage", "stf/table1", "--scale", "smoke"],
+            "clpapers: stf/table1: nothing of it is built at ",
+        ),
+        (["lineage", "a/b.csv"], "clpapers: a/b.csv: no such file; "),
+        (["rehearse", "stf/tabel1"], "clpapers: stf/tabel1: no paper or target; "),
+    ],
+)
+def test_names_that_are_none_are_refused(project, arguments, line, capsys):
+    code, out, err = said_by(capsys, *arguments)
+    assert (code, out, len(err)) == (2, "", 1)
+    assert err[0].startswith(line)
+
+
+def test_a_training_refuses_a_stream_of_other_items(project, capsys):
+    """The data set was made anew, of other images, after the stream."""
+    Path("config").unlink()
+    shutil.copytree(ROOT / "config", "config")
+    streams = [f"results/smoke/streams/cifar10/stf-0.057735-n60/seed{seed}.npz" for seed in (0, 1)]
+    data, scale = "results/smoke/datasets/cifar10.npz", Path("config/scales/smoke.yaml")
+    assert main(["dataset", "--out", data]) == 0
+    for file in streams:
+        assert main(["stream", "--out", file]) == 0
+    text, old = scale.read_text(), "cifar10: {train_per_class: 12,"
+    assert old in text
+    scale.write_text(text.replace(old, "cifar10: {train_per_class: 13,"))
+    assert main(["dataset", "--out", data]) == 0
+    capsys.readouterr()
+    cell = "results/smoke/runs/cifar10/stf-0.057735-n60/er-3a53be494d/seeds0-1.json"
+    code, _, err = said_by(capsys, "train", "--out", cell)
+    assert (code, len(err)) == (2, 1)
+    assert err[0].startswith(f"clpapers: {streams[0]}: its indices point into cifar10 with checksum ffe3bb009931…, ")
+    assert err[0].endswith("delete it and build it again")
+
+
+# --- streams ---------------------------------------------------------------------------------------------------
+
+
+def test_streams_are_written_to_a_folder_of_ones_own(project, capsys):
+    assert main(["stream", *SMOKE, "--dataset", "cifar10", "--seeds", "3-5", "--out", "mine"]) == 0
+    place = Path("mine/cifar10/stf-0.057735-n60")
+    assert capsys.readouterr().out.startswith(f"{place}: 3 streams, cifar10 {ITEM_ORDER}, checksum ffe3bb009931")
+    assert sorted(file.name for file in place.iterdir()) == ["seed3.npz", "seed4.npz", "seed5.npz"]
+    assert os.listdir("mine") == ["cifar10"]  # no data set is left
+    assert not Path("results").exists()
+
+
+def test_they_are_the_pipelines_bytes(project, capsys):
+    path = Path("results/smoke/streams/cifar10/stf-0.057735-n60/seed1.npz")
+    assert main(["dataset", "--out", "results/smoke/datasets/cifar10.npz"]) == 0
+    assert main(["stream", "--out", str(path)]) == 0
+    assert main(["stream", *SMOKE, "--dataset", "cifar10", "--seeds", "1-1", "--out", "mine"]) == 0
+    assert Path("mine", *path.parts[3:]).read_bytes() == path.read_bytes()
+
+
+def test_an_order_is_laid_over_the_papers(project):
+    order = ["--order", "{name: split, tasks: 5, length: 50}"]
+    assert main(["stream", *SMOKE, "--dataset", "cifar10", "--seeds", "0-0", *order, "--out", "mine"]) == 0
+    made = load("mine/cifar10/split-5-n50/seed0.npz")
+    labels = np.repeat(np.arange(10), 12)  # of the stand-in
+    expected = orders.make({"name": "split", "tasks": 5, "length": 50}, labels, 0)
+    np.testing.assert_array_equal(made.indices, expected.indices)
+    np.testing.assert_array_equal(made.boundaries, expected.boundaries)
+
+
+def test_a_toy_needs_no_data(project):
+    arguments = ["stream", *SMOKE, "--dataset", "toy-3-2", "--seeds", "0-0", "--order", "{name: random}"]
+    assert main([*arguments, "--out", "mine"]) == 0
+    assert load("mine/toy-3-2/random/seed0.npz").data == ("toy-3-2", "as in its file", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ("--paper stf --out m", "clpapers: error: stream: --paper: give --dataset, --seeds too"),
+        ("--seeds 0-1 --out m", "clpapers: error: stream: --seeds: give --paper, --dataset too"),
+        ("--paper sft --dataset cifar10 --seeds 0-1 --out m", "clpapers: --paper: 'sft' is not one of agem, "),
+        (
+            "--paper stf --dataset cifr --seeds 0-1 --out m",
+            "clpapers: config/papers/stf.yaml or the options.dataset: 'cifr'",
+        ),
+        ("--paper stf --dataset cifar10 --seeds 3 --out m", "clpapers: --seeds 3: write first-last, such as 0-19"),
+        ("--paper stf --dataset cifar10 --seeds 3-1 --out m", "clpapers: --seeds: '3-1' holds no seed"),
+        ("--paper stf --dataset cifar10 --seeds 0-1 --order [] --out m", "clpapers: --order: holds no keys"),
+        (
+            "--paper stf --dataset cifar10 --seeds 0-1 --order {name:\xa0split} --out m",
+            "clpapers: --order: line 1",
+        ),
+        (
+            "--paper streaming --dataset cifar100_resnet50 --seeds 0-1 --out m",
+            "clpapers: results/paper/datasets/cifar100_resnet50.npz: features are made by the pipeline; snakemake ",
+        ),
+    ],
+)
+def test_streams_that_cannot_be_are_refused_in_one_line(project, arguments, line, capsys):
+    code, out, err = said_by(capsys, "stream", *arguments.split(" "))
+    assert (code, out) == (2, "")
+    assert err[-1].startswith(line), err
