@@ -14,9 +14,11 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "datasets/test_weights.py",
     "report/test_audit.py",
     "report/test_lineage.py",
+    "report/test_publish.py",
     "report/test_results.py",
     "report/test_site.py",
     "report/test_tour.py",
+    "report/test_verify.py",
     "runs/evaluation/test_tasks.py",
     "runs/test_checkpoint.py",
     "runs/test_cn_dpm.py",
@@ -33,6 +35,7 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "targets/test_figures.py",
     "targets/test_formats.py",
     "config/test_config_properties.py",
+    "test_imported.py",
     "test_rules_acceptance.py",
 )
 

@@ -133,6 +133,13 @@ def test_a_crate_that_grew_brings_what_is_new(crate, other, small_project, monke
     assert len(imported.crates("mini")) == 2
 
 
+def test_what_was_imported_can_be_published_again_to_the_same_bytes(crate, other):
+    import_crate(crate)
+    (line,) = publish(Plan("mini", ["mini"]), ["mini"])
+    assert "4 runs of 2 cells" in line
+    assert CRATE.read_bytes() == crate.read_bytes()
+
+
 # --- beside what is there ------------------------------------------------------------------------------------
 
 
@@ -149,6 +156,13 @@ def test_of_a_seed_that_differs_a_line_tells_and_the_local_one_stays(crate):
     _, note = import_crate(crate)
     assert note == f"{path}: seed 0 differs from mini.zip's, by 0.0500 in accuracy; this one is kept"
     assert contents(RUNS) == before
+
+
+def test_a_damaged_result_here_is_told_and_stays(crate):
+    path = runs()[0]
+    path.write_bytes(b"{")
+    assert "is no result of runs" in import_crate(crate)[1]
+    assert path.read_bytes() == b"{"
 
 
 def test_overlapping_blocks_of_seeds_are_both_kept(crate, other, small_project):
@@ -279,6 +293,15 @@ def test_a_scale_that_is_not_there_is_refused(crate, other):
         import_crate(crate)
 
 
+def test_a_crate_that_cannot_be_read_is_refused(crate, other):
+    whole = crate.read_bytes()
+    at = whole.index(MANIFEST.encode()) + len(MANIFEST) + 20
+    crate.write_bytes(whole[:at] + bytes(40) + whole[at + 40 :])
+    with pytest.raises(CrateError, match="nothing is imported"):
+        import_crate(crate)
+    assert not TOP.exists()
+
+
 # --- what tells of them --------------------------------------------------------------------------------------
 
 
@@ -392,8 +415,9 @@ def table(crate, other, monkeypatch):
     own = Plan.results
 
     def results(plan, cell, seeds=None):
-        places = [place_of(plan.scale) / Path(*path.parts[3:]) for path in own(plan, cell, seeds)]
-        return [place if place.exists() else path for place, path in zip(places, own(plan, cell, seeds))]
+        files = own(plan, cell, seeds)
+        places = {path: place_of(plan.scale) / Path(*path.parts[3:]) for path in files}
+        return {place if (place := places[path]).exists() else path: given for path, given in files.items()}
 
     monkeypatch.setattr(Plan, "results", results)
     for command, out in BUILT:

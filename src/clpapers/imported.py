@@ -38,8 +38,6 @@ RUN = re.compile(
     r"results/(?P<scale>[a-z0-9_]+)/(?:runs|imported)/"
     r"(?P<place>[\w-]+/[\w.-]+/[a-z0-9_]+-(?P<hash>[0-9a-f]{10}))/(?P<block>seeds?\d+(?:-\d+)?)\.json"
 )
-
-
 UNFIT = (ValueError, ConfigError, KeyError, TypeError, AttributeError, RecursionError)  # what a forged result may raise
 
 
@@ -172,13 +170,26 @@ def import_crate(path: Path) -> list[str]:
     Raises `CrateError`, before anything is written, for a crate that is not as its manifest and records have it, for
     runs under another cell's hash, and for runs on other data than config/ has.
     """
-    from clpapers.report.archive import MANIFEST, CrateError, check, opened
+    from clpapers.report.archive import LARGEST_TEXTS, MANIFEST, CrateError, check, opened
 
     with opened(path) as (members, wrong):
+        left = LARGEST_TEXTS
+
+        def content(name: str) -> bytes:
+            nonlocal left
+            try:
+                with members[name]() as stream:
+                    text = stream.read(left + 1)
+            except Exception as error:  # a forged zip can break its reader in any way
+                raise CrateError(f"{path}: {name}: cannot be read ({error}); nothing is imported") from None
+            left -= len(text)
+            if left < 0:
+                raise CrateError(f"{path}: over {LARGEST_TEXTS} bytes of results and records; nothing is imported")
+            return text
+
         if MANIFEST not in members:
             raise CrateError(f"{path}: has no {MANIFEST}; it is no crate of `clpapers publish` or `clpapers export`")
-        with members[MANIFEST]() as stream:
-            listed = stream.read()
+        listed = content(MANIFEST)
         fingerprint = hashlib.sha256(listed).hexdigest()
         runs = {name: match for name in sorted(members) if (match := RUN.fullmatch(name))}
         scales = {match["scale"] for match in runs.values()}
@@ -193,10 +204,6 @@ def import_crate(path: Path) -> list[str]:
         if found or wrong or proven != fingerprint:
             file, reason = (found or wrong or [(MANIFEST, "changed while it was read")])[0]
             raise CrateError(f"{path}: {file}: {reason}; nothing is imported, fetch or make it anew")
-
-        def content(name: str) -> bytes:
-            with members[name]() as stream:
-                return stream.read()
 
         return _take(path, scale, fingerprint, listed, {name: content(name) for name in _wanted(members, runs)}, runs)
 
@@ -270,17 +277,22 @@ def _behind(scale: str, record: dict, by_digest: dict[str, bytes]) -> Iterator[t
 
 
 def _differences(crate: Path, out: Path, seeds: dict[int, dict]) -> Iterator[str]:
-    """A note on each seed of a run that is here already, trained here or imported before, with other results."""
+    """A note on each file here, trained here or imported before, that has other results of seeds of a run."""
     trained = RESULTS / out.parts[1] / "runs" / Path(*out.parts[3:-1])
     for folder in (trained, out.parent):
         for path in sorted(folder.glob("seed*.json")):
             if path.name.endswith(".record.json") or not set(block_seeds(path.stem)) & set(seeds):
                 continue
-            _, here = results(path.read_bytes())
-            for seed in sorted(seeds.keys() & here.keys()):
-                if here[seed] != seeds[seed]:
-                    by = apart_by(here[seed], seeds[seed])
-                    yield f"{path}: seed {seed} differs from {crate.name}'s, by {by:.4f} in accuracy; this one is kept"
+            try:
+                _, here = results(path.read_bytes())
+            except ValueError as error:
+                yield f"{path}: {error}; delete it and train it anew, or import its crate"
+                continue
+            unlike = [seed for seed in sorted(seeds.keys() & here.keys()) if here[seed] != seeds[seed]]
+            if unlike:
+                by = max(apart_by(here[seed], seeds[seed]) for seed in unlike)
+                told = f"seed {', '.join(map(str, unlike))} differs from {crate.name}'s, by {by:.4f} in accuracy"
+                yield f"{path}: {told}; this one is kept"
 
 
 def _write(path: Path, content: bytes) -> None:

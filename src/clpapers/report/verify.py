@@ -14,6 +14,7 @@ from pathlib import Path
 
 from clpapers import jobs
 from clpapers.cards import resolve_device
+from clpapers.config import choice
 from clpapers.config.paths import RESULTS, block_seeds
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
@@ -138,7 +139,10 @@ class _Scratch:
     @functools.cached_property
     def environment(self) -> dict[str, str]:
         sources = os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]))
-        return os.environ | {"PYTHONPATH": sources} | dict.fromkeys(THREADS, "1")
+        inherited = {
+            key: value for key, value in os.environ.items() if key != choice.VARIABLE
+        }  # that build's, not ours
+        return inherited | {"PYTHONPATH": sources} | dict.fromkeys(THREADS, "1")
 
     def make(self, path: Path) -> str:
         """Make a file and what it is made of, as far as that is lacking; the reason where that cannot be."""
