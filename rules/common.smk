@@ -15,6 +15,7 @@ from clpapers.config import choice
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers, check_settings
+from clpapers.provenance import ProvenanceError
 from clpapers.report.archive import CrateError
 
 try:
@@ -32,7 +33,7 @@ try:
             os.environ[choice.VARIABLE] = str(BUDGET.choice.write(SCALE))
     if told := os.environ.get(choice.VARIABLE):
         PLAN = PLAN.using(choice.read(Path(told)))
-except (ConfigError, CrateError) as error:
+except (ConfigError, CrateError, ProvenanceError) as error:
     sys.exit(f"clpapers: {error}")
 DERIVED = [name for name, facts in PLAN.datasets.items() if "features" in facts]  # data sets of features
 
