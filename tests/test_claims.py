@@ -48,7 +48,7 @@ def resolved():
     """All papers' claims at each scale."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        return {scale: claims_of(Plan(scale, all_papers())) for scale in ("smoke", "laptop", "paper")}
+        return {scale: claims_of(Plan(scale, all_papers())) for scale in ("smoke", "paper")}
 
 
 def test_every_claim_has_parts_at_the_papers_own_scale_and_all_of_them_run(resolved):
@@ -61,7 +61,7 @@ def test_every_paper_claims_and_other_scales_have_the_same_claims(resolved):
     names = {s: {(p, c.name) for p, of_paper in there.items() for c in of_paper} for s, there in resolved.items()}
     assert set(resolved["paper"]) == {"agem", "desiderata", "rules", "stf", "streaming"}
     assert len(names["paper"]) >= 60
-    assert names["smoke"] == names["laptop"] == names["paper"]
+    assert names["smoke"] == names["paper"]
 
 
 def test_no_two_claims_are_the_same_test():
@@ -106,8 +106,9 @@ def test_words_stand_for_the_scales_own_levels(of_file):
 
 def test_what_only_this_scale_leaves_out_does_not_run(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
-    there = {claim.name: claim for claim in claims_of(Plan("laptop", all_papers()))["rules"]}
+    there = {claim.name: claim for claim in claims_of(Plan("smoke", all_papers()))["rules"]}
     runs = {part.sides[0].levels["oracle"]: part.sides[0].runs for part in there["offline_mm_best"].parts}
+    print(runs)
     assert runs["sp2"] is False
     assert runs["sp5"] is True
 

@@ -14,6 +14,7 @@ CONFIG = [
     "reported",
     "settings",
     "paths",
+    "choice",
     "model",
     "reductions",
     "layers",
@@ -23,6 +24,7 @@ CONFIG = [
     "grid",
     "targets",
     "plan",
+    "gans",
     "origins",
 ]
 

@@ -144,7 +144,7 @@ def test_a_name_that_is_none_is_refused(project, given, said):
 @pytest.mark.parametrize(("given", "due"), [("streaming/table1 -n", True), ("streaming/table1 --cores 1", False)])
 def test_a_dry_run_says_how_long(project, given, due, monkeypatch, capsys):
     Path("Snakefile").touch()
-    monkeypatch.setattr("sys.argv", ["snakemake", *given.split(), "--config", "scale=paper"])
+    monkeypatch.setattr("sys.argv", ["snakemake", *given.split(), "--config", "scale=smoke"])
     monkeypatch.setattr("snakemake.cli.main", lambda arguments: exit(0))
     with pytest.raises(SystemExit):
         snakemake.main()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 OWN = Path(".snakemake")
 DRY = {"-n", "--dry-run", "--dryrun"}
+QUIET = ("-q", "--quiet")
 WORDY = r"-q|--quiet.*|-p|--printshellcmds|--verbose|--summary|--detailed-summary|--dag|--rulegraph|--filegraph|-D"
 
 
@@ -49,7 +50,12 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     from clpapers.config.settings import all_papers, check_settings
 
     papers = "|".join(all_papers())
-    names = [a for a in arguments if re.fullmatch(rf"({papers})(/\w+)?", a) and not Path(a).is_file()]
+    after = ["", *arguments]  # `--quiet rules` is no paper
+    names = {
+        i
+        for i, (before, argument) in enumerate(zip(after, arguments))
+        if re.fullmatch(rf"({papers})(/\w+)?", argument) and before not in QUIET and not Path(argument).is_file()
+    }
     if not names and not DRY & set(arguments):
         return arguments, None, []
     given = [re.fullmatch(r"(scale|papers)=(.+)", argument) for argument in arguments]
@@ -57,8 +63,8 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     plan = Plan(settings["scale"], all_papers())
     found: list[str] = []
     wanted: list[Target] = []
-    for argument in arguments:
-        if argument not in names:
+    for i, argument in enumerate(arguments):
+        if i not in names:
             found.append(argument)
             continue
         targets = [each for each in plan.chosen([argument]) if "/" in argument or not each.spec.get("extra")]

@@ -24,6 +24,7 @@ VGR = {
     "samples": 3,
     "prediction_samples": 7,
     "generated": 4,
+    "fit_mean": "every_task",
     "gan": GAN,
 }
 DATA = images(classes=6, items=20)  # 4×4 images, of one colour

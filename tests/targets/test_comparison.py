@@ -182,8 +182,7 @@ def test_bare_number_allows_half_a_unit_of_its_last_digit(tmp_path, real, mean, 
 @pytest.mark.parametrize(
     ("line", "data", "cause", "reason"),
     [
-        ("80.1,,", measured(80.1), "one seed", "one seed gives no interval"),
-        ("80.1,0.5,ci95_halfwidth_20_runs", measured(80.1), "one seed", "one seed gives no interval"),
+        ("80.1,,", measured(80.1), "one run", "one run gives no interval, and none is printed"),
         ("80.1,,", measured(80.1, 1, "MIR"), "not run", "not run at this scale"),
         (",,", measured(80.1, 1), "not printed", "the paper prints no number"),
     ],

@@ -112,9 +112,21 @@ def test_curves_show_means_over_seeds_and_no_run_that_diverged(figure_case, real
 
 
 @pytest.mark.parametrize("figure_case", ["curves"], indirect=True)
-def test_a_band_ends_where_the_metric_can_be_no_higher_or_lower(figure_case, real):
+def test_below_five_runs_each_is_a_dot_and_there_is_no_band(figure_case, real):
+    _, target, data = figure_case
+    runs = data["seed"].nunique()
+    assert runs < curves.BANDS_FROM
+    for axes in curves.render(target, data, real).axes:
+        dots = [each for each in axes.collections if len(each.get_offsets()) > 1]
+        assert [len(each.get_offsets()) for each in dots] == [11 * runs] * 2
+        assert len(axes.collections) == 2
+
+
+@pytest.mark.parametrize("figure_case", ["curves"], indirect=True)
+def test_a_band_ends_where_the_metric_can_be_no_higher_or_lower(figure_case, real, monkeypatch):
     """Accuracies of 99 and 49 have a 95 % interval far beyond 0 to 100."""
     _, target, data = figure_case
+    monkeypatch.setattr(curves, "BANDS_FROM", 2)
     data["value"] = data["value"].where(data["seed"] > 0, 0.0) + 55 * (data["seed"] == 1)
     for axes in curves.render(target, data, real).axes:
         edges = np.concatenate([band.get_paths()[0].vertices[:, 1] for band in axes.collections])

@@ -169,7 +169,7 @@ def test_a_curve_at_a_time_and_along_it():
     assert verdict(claim(Part((side("ace", time=1),), 0.0)), frames).shown.effect == 3
     trend = claim(Part((side("ace"),)), test="increasing", along="time")
     assert verdict(trend, frames).shown.effect == pytest.approx(1.5)
-    assert verdict(claim(Part((side("ace", time=7),), 0.0)), frames).reason == "not measured"
+    assert verdict(claim(Part((side("ace", time=7),), 0.0)), frames).reason == "not run yet"
 
 
 def test_all_parts_must_hold_and_the_weakest_is_shown():

@@ -21,7 +21,7 @@ def refused(project, *arguments, line):
     ("setting", "problem"),
     [
         ("scale=lptop", "scale: 'lptop' is not one of laptop, mini, paper"),
-        ("sclae=x", "(top): unknown key 'sclae'; allowed: data_folder, device, downloads, papers, scale"),
+        ("sclae=x", "(top): unknown key 'sclae'; allowed: data_folder, device, downloads, fetch, hours, papers, published, scale"),
         ("device=tpu", "device: 'tpu' is not one of auto, cpu, cuda"),
         ("papers=[sft]", "papers: 'sft' is not one of "),
         ("data_folder=-x", "data_folder: '-x' must have the form"),

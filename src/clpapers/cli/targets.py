@@ -36,12 +36,14 @@ def _drawn(task: Task, *printed: object) -> tuple:
 
     from clpapers.desiderata import line
     from clpapers.targets.notes import notes_on
+    from clpapers.targets.unrun_target import waiting
 
     target = task.job.subject
     notes = notes_on(task.plan, target, task.reduced(target), line(target, task.plan.datasets))
     frame = pd.read_csv(target.metrics)
-    module = target.spec["render"] if len(frame) or target.spec["render"] == "results_table" else "unrun_target"
-    draw = importlib.import_module(f"clpapers.targets.{module}").render
+    draw = importlib.import_module(f"clpapers.targets.{target.spec['render']}").render
+    if frame.empty and target.spec["render"] != "results_table":  # which has a dash for each of its cells
+        draw = waiting
     try:
         return draw(target.spec, frame, notes, *printed), frame, notes
     except ValueError as error:

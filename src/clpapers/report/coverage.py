@@ -52,7 +52,7 @@ def coverage(plan: Plan, papers: Collection[str], unread: list[str] | None = Non
         files = [t.stem.with_name(f"{t.name}.reported.csv") for t in targets if t.reported]
         numbers = Counter(line for file in files for line in _verdicts(file, unread))
         claims = Counter(_verdicts(claims_file(plan, paper, "csv"), unread))
-        runs = {path: hours for target in targets for path, hours in _runs(target)}
+        runs = {path: hours for target in targets for path, hours in _runs(target, unread)}
         every |= runs
         found.append(Coverage(paper, numbers, claims, *_spent(runs)))
     if len(found) > 1:
@@ -75,11 +75,12 @@ def _verdicts(file: Path, unread: list[str]) -> Iterator[str]:
         unread.append(f"{file}: {escaped(error)}; snakemake {file} --cores --force")
 
 
-def _runs(target: Target) -> Iterator[tuple[str, float]]:
+def _runs(target: Target, unread: list[str]) -> Iterator[tuple[str, float]]:
     """The results that a target's metrics were made of, with the core-hours of each."""
     try:
         inputs: Iterable[dict] = read_record(target.metrics)["inputs"]
-    except (ProvenanceError, KeyError):
+    except ProvenanceError as error:
+        unread.append(escaped(error))
         return
     for path in (str(item["path"]) for item in inputs):
         if {"runs", "imported"} & set(Path(path).parts[2:3]) and Path(path).name.startswith("seed"):

@@ -292,7 +292,7 @@ def _offer(name: str, offered: list[str], standin: bool, remedy: str) -> Line | 
     if kept:
         return Line(OK, f"{name}: {kept[0]}")
     if not offered:
-        return None if standin else Line(FAULT, f"{name}: no source serves it", remedy)
+        return None if standin else Line(NOTE, f"{name}: no source serves it; a build leaves it out", remedy)
     fetch = f"{name}: to be fetched ({', '.join(offered)})"
     return Line(OK, f"{fetch}, or else a stand-in") if standin else Line(NOTE, fetch, f"or {remedy}")
 

@@ -68,7 +68,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
                 panel.plot(line[x], line["mean"], **style, **marker, label=named(target, learner))
                 if line["n"].max() < BANDS_FROM:  # an interval of so few runs would fill the panel
                     runs = fit[(fit["metric"] == metric) & (fit[column] == level) & (fit[row] == learner)]
-                    panel.plot(runs[x], runs["value"], ".", color=colour, markersize=2, alpha=0.5)
+                    panel.scatter(runs[x], runs["value"], s=2, color=colour, alpha=0.5, linewidths=0)
                     continue
                 bounds = catalogue.metrics()[metric].bounds
                 low, high = ((line["mean"] + sign * line[spread]).clip(*bounds) for sign in (-1, 1))

@@ -13,7 +13,7 @@ from clpapers.targets.table import Table, titled
 WAITS = "not run yet"
 
 
-def render(target: dict, data: pd.DataFrame, notes: Notes, *printed: object) -> Table | Figure:
+def waiting(target: dict, data: pd.DataFrame, notes: Notes, *printed: object) -> Table | Figure:
     """A table of one dash a metric, or an empty panel that says so; the footnotes say what it takes to fill it.
 
     target: keys `kind`, `title`, `caption`, `metrics`, `names`. data: without a line.
