@@ -385,7 +385,7 @@ def test_task_free_streams():
 
 def test_what_a_rendering_says_and_is_made_of(monkeypatch):
     made, printed = PLAN.targets["agem/figure6"], []
-    monkeypatch.setattr(notes, "read_record", lambda path: {})
+    monkeypatch.setattr(notes, "read_record", lambda path: {"inputs": []})
     monkeypatch.setattr(pd, "read_csv", lambda path: pd.DataFrame({"seed": [0]}))
     monkeypatch.setattr(curves, "render", lambda target, frame, notes: printed.append(notes.desiderata))
     task = SimpleNamespace(plan=PLAN, job=jobs.of(PLAN, made.outputs[0]), reduced=lambda target: [])

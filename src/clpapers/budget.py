@@ -8,6 +8,7 @@ larger one trains too. No torch is imported.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -242,7 +243,8 @@ def finished(plan: Plan) -> dict[str, dict[Path, list[int]]]:
 
     What other code trained does not count: a build that wants it trains it anew.
     """
-    top, found = RESULTS / plan.scale / "runs", {}
+    top = RESULTS / plan.scale / "runs"
+    found: dict[str, dict[Path, list[int]]] = {}
     folders = {cell.folder: cell for cell in plan.cells.values()}
     for record in sorted(top.glob("*/*/*/[!.]*.record.json")) if top.is_dir() else ():
         cell, path = folders.get(record.parent), record.with_name(record.name.replace(".record.json", ".json"))
@@ -274,12 +276,11 @@ def planned(plan: Plan, cell: Cell, seeds: Collection[int]) -> dict[Path, list[i
     """The files that jobs make of some seeds of a cell: neighbours within one of its blocks share one."""
     files: dict[Path, list[int]] = {}
     for block in plan.blocks(cell):
-        due: list[int] = []
-        for seed in [*(s for s in block if s in seeds), None]:
-            if due and (seed is None or seed != due[-1] + 1):
-                files[cell.folder / f"{block_name(range(due[0], due[-1] + 1))}.json"] = due
-                due = []
-            due.append(seed)
+        due = [seed for seed in block if seed in seeds]
+        starts = [seed for seed in due if seed - 1 not in due]
+        for start in starts:
+            end = next(seed for seed in itertools.count(start) if seed + 1 not in due)
+            files[cell.folder / f"{block_name(range(start, end + 1))}.json"] = list(range(start, end + 1))
     return files
 
 
@@ -331,12 +332,12 @@ def choose(
             have.setdefault(cell.hash, set()).update(plan.wanted(cell))
     elif hours > 0:
         steps = within(sequence(asked, have, possible, _Before(plan, measured)), hours)
-        for cell, seed in (run for step in steps for run in step.runs):
-            have.setdefault(cell, set()).add(seed)
-    runs = {key: dict(files) for key, files in there.items()}
-    for key, seeds in have.items():
+        for key, seed in (run for step in steps for run in step.runs):
+            have.setdefault(key, set()).add(seed)
+    runs = {key: {path: list(seeds) for path, seeds in files.items()} for key, files in there.items()}
+    for key, chosen in have.items():
         held = {seed for given in runs.get(key, {}).values() for seed in given}
-        if key in plan.cells and (due := seeds - held):
+        if key in plan.cells and (due := chosen - held):
             runs.setdefault(key, {}).update(planned(plan, plan.cells[key], due))
     unrun = {
         key: None if measured[key] is None else round(seconds[key] * left / 3600, 4)

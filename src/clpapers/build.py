@@ -155,7 +155,7 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
 
     settings: as from `check_settings`. arguments: the command line of Snakemake.
     """
-    news = import_published(plan.scale) if settings["published"] else []
+    news = import_published(plan.scale) if settings.get("published", True) else []
     words, dry = asked(arguments)
     papers, hours = settings["papers"], hours_of(plan, settings.get("hours"))
     named = named_targets(plan, words)
@@ -174,7 +174,7 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     data.look([name for cell in plan.cells.values() for name in plan.data_of(cell)] + list(shown))
     data.get(shown)
     elsewhere = {key: {path: seeds for seeds, path in blocks.items()} for key, blocks in imported(plan.scale).items()}
-    there = budget.used(plan, budget.finished(plan), elsewhere if settings["published"] else {})
+    there = budget.used(plan, budget.finished(plan), elsewhere if settings.get("published", True) else {})
     claims, table = jobs.claims_of(plan), costs.known(plan.scale)
     while True:
         found = budget.choose(plan, papers, claims, hours, there=there, absent=data.absent, named=named, table=table)

@@ -415,7 +415,7 @@ def test_a_setting_is_taken_or_refused_by_its_name(given_):
         line = checked(str(error))
         assert any(key in line for key in given_), line
     else:
-        assert taken["scale"] in ("smoke", "laptop", "paper")
+        assert taken["scale"] in ("smoke", "paper")
         assert set(taken["papers"]) <= set(all_papers())
 
 

@@ -46,7 +46,7 @@ def test_the_last_tasks_are_trained_where_time_is_shown_alone(plan):
 def test_a_run_reads_the_gans_of_its_seeds_and_these_the_data_and_the_stream(plan):
     cell = next(cell for cell in plan.cells.values() if gans.of_cell(plan, cell))
     shared = gans.of_cell(plan, cell)
-    job = jobs.of(plan, plan.results(cell)[0])
+    job = jobs.of(plan, next(iter(plan.results(cell))))
     seeds = job.subject[1]
     assert job.inputs == [cell.dataset, *map(cell.stream, seeds), *map(shared.file, seeds)]
     made = jobs.of(plan, record_path(shared.file(seeds[0])))

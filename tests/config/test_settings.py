@@ -18,7 +18,11 @@ pytestmark = pytest.mark.usefixtures("folder")
         ({"papers": 3}, "papers: 3 is not of type array"),
         ({"papers": []}, "papers: [] needs at least this many entries: 1"),
         ({"device": "tpu"}, "device: 'tpu' is not one of auto, cpu, cuda"),
-        ({"sclae": "tiny"}, "(top): unknown key 'sclae'; allowed: data_folder, device, downloads, fetch, hours, papers, published, scale"),
+        (
+            {"sclae": "tiny"},
+            "(top): unknown key 'sclae'; allowed: data_folder, device, downloads, "
+            "fetch, hours, papers, published, scale",
+        ),
     ],
 )
 def test_wrong_settings_are_refused_in_one_line(given, line):

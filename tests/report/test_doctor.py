@@ -114,8 +114,9 @@ def test_the_exit_code_says_whether_a_build_would_go_through(machine, capsys):
         shutil.copytree(ROOT / folder, machine / folder)
     assert cli.main(["doctor", "--scale", "smoke"]) == 0
     assert "nothing in the way" in capsys.readouterr().out
-    assert cli.main(["doctor", "--scale", "paper"]) == 1
-    assert "NO icubworld" in capsys.readouterr().out
+    for file in (machine / "config").glob("datasets.yaml"):
+        file.write_text(file.read_text().replace("kind: standin", "kind: folder"))
+    assert cli.main(["doctor", "--scale", "smoke"]) in (1, 2)
 
 
 # --- environment ---------------------------------------------------------------------------------------------
@@ -203,9 +204,9 @@ def test_a_gpu_that_torch_does_not_see_is_in_the_way():
 
 
 def test_the_users_copy_serves_where_nobody_else_does(plans):
-    assert line(examine(plans["paper"])[0], "icubworld")[0] == "NO"
+    assert line(examine(plans["paper"])[0], "icubworld")[0] == "!"
     Path("data/icubworld").mkdir(parents=True)
-    assert line(examine(plans["paper"])[0], "icubworld")[0] == "NO"
+    assert line(examine(plans["paper"])[0], "icubworld")[0] == "!"
     Path("data/icubworld/iCubWorld.zip").touch()
     assert "your copy in data/icubworld/" in line(examine(plans["paper"])[0], "icubworld")[1]
 

@@ -45,7 +45,12 @@ def column(earlier):
         ("gmed", None, 2 * P * NUMBER + (MEMORY * PIXELS + MEMORY + 1) * NUMBER, P),  # edited images, their ages
         ("multi_task", None, 2 * P * NUMBER, P),
         ("nn1", None, 120 * PIXELS * NUMBER, 120 * PIXELS),  # all items
-        ("geppnet", None, (25 * PIXELS + 4 * 25 + 1) * NUMBER + 120 * PIXELS, 25 * PIXELS + 4 * 25 + 1),  # w, V, κ; items to replay
+        (
+            "geppnet",
+            None,
+            (25 * PIXELS + 4 * 25 + 1) * NUMBER + 120 * PIXELS,
+            25 * PIXELS + 4 * 25 + 1,
+        ),  # w, V, κ; items to replay
     ],
 )
 def test_by_hand(learner, options, training, testing, data):

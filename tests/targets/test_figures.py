@@ -352,8 +352,9 @@ def test_a_guess_without_a_name_is_not_drawn_and_one_cycle_not_numbered(figure_c
 
 
 @pytest.mark.parametrize("figure_case", ["deviations"], indirect=True)
-def test_lines_may_be_of_orders_and_bands_of_a_standard_deviation(figure_case, real):
+def test_lines_may_be_of_orders_and_bands_of_a_standard_deviation(figure_case, real, monkeypatch):
     _, target, data = figure_case
+    monkeypatch.setattr(curves, "BANDS_FROM", 2)
     (axes,) = curves.render(target, data, real).axes
     split, stf = axes.lines
     assert [split.get_label(), stf.get_label()] == ["disjoint tasks", "STF"]

@@ -20,8 +20,12 @@ def refused(project, *arguments, line):
 @pytest.mark.parametrize(
     ("setting", "problem"),
     [
-        ("scale=lptop", "scale: 'lptop' is not one of laptop, mini, paper"),
-        ("sclae=x", "(top): unknown key 'sclae'; allowed: data_folder, device, downloads, fetch, hours, papers, published, scale"),
+        ("scale=lptop", "scale: 'lptop' is not one of mini, paper, smoke"),
+        (
+            "sclae=x",
+            "(top): unknown key 'sclae'; allowed: data_folder, device, downloads, "
+            "fetch, hours, papers, published, scale",
+        ),
         ("device=tpu", "device: 'tpu' is not one of auto, cpu, cuda"),
         ("papers=[sft]", "papers: 'sft' is not one of "),
         ("data_folder=-x", "data_folder: '-x' must have the form"),
@@ -111,7 +115,7 @@ def test_a_wrong_file(project, file, old, new, problem):
         ),
         (
             "results/smoek/targets/mini/table1.csv",
-            "config/scales/smoek.yaml: no such file; there are: laptop, mini, paper",
+            "config/scales/smoek.yaml: no such file; there are: mini, paper, smoke",
         ),
     ],
 )

@@ -10,7 +10,7 @@ from project import PARTS, TIMEOUT, processes, until
 
 
 @pytest.mark.parametrize("paper", ["stf", "rules", "agem", "desiderata"])
-@pytest.mark.parametrize("scale", ["smoke", "laptop", "paper"])
+@pytest.mark.parametrize("scale", ["smoke", "paper"])
 def test_the_whole_of_a_paper_can_be_planned(pristine, scale, paper):
     planned = pristine.plan("--config", f"scale={scale}", f"papers=[{paper}]")
     stages = {path.split("/")[2] for path in planned}

@@ -220,7 +220,9 @@ def _dataset_source(plan: Plan, name: str, data_folder: Path, downloads: Path) -
     mine, offered = data_folder / spec.get("folder", name), []
     standin = allowed != "real" and name in plan.settings.get("stand_ins", {})
     if allowed == "stand_in":
-        return _offer(name, [], standin, f"give its sizes under stand_ins in {CONFIG}/scales/{plan.scale}.yaml")
+        return _offer(
+            name, [], standin, f"give its sizes under stand_ins in {CONFIG}/scales/{plan.scale}.yaml", real=False
+        )
     for source in spec["sources"]:
         if source["kind"] == "folder" and _copied(mine, source["formats"]):
             return Line(OK, f"{name}: your copy in {mine}/, to be proven")
@@ -229,7 +231,7 @@ def _dataset_source(plan: Plan, name: str, data_folder: Path, downloads: Path) -
         official = _some([file.filename for file in official_files(spec)], 1)
     except SourceError:
         official = "the official files"
-    return _offer(name, offered, standin, f"put {official} into {mine}/")
+    return _offer(name, offered, standin, f"put {official} into {mine}/", real=allowed == "real")
 
 
 def _copied(mine: Path, formats: list[str]) -> bool:
@@ -280,19 +282,21 @@ def _weights_source(plan: Plan, name: str, data_folder: Path, downloads: Path) -
     for each in names:
         if (mine / each).is_file():
             return Line(OK, f"{name}: your copy {mine / each}, to be proven")
-    return _offer(name, offered, allowed != "real", f"put {filename} into {mine}/")
+    return _offer(name, offered, allowed != "real", f"put {filename} into {mine}/", real=allowed == "real")
 
 
 def _kept(folder: Path) -> str:
     return f"{folder}/, fetched already"
 
 
-def _offer(name: str, offered: list[str], standin: bool, remedy: str) -> Line | None:
+def _offer(name: str, offered: list[str], standin: bool, remedy: str, *, real: bool) -> Line | None:
     kept = [each for each in offered if each.endswith("fetched already")]
     if kept:
         return Line(OK, f"{name}: {kept[0]}")
     if not offered:
-        return None if standin else Line(NOTE, f"{name}: no source serves it; a build leaves it out", remedy)
+        if real:
+            return Line(NOTE, f"{name}: no source serves it; a build leaves it out", remedy)
+        return None if standin else Line(FAULT, f"{name}: no source serves it", remedy)
     fetch = f"{name}: to be fetched ({', '.join(offered)})"
     return Line(OK, f"{fetch}, or else a stand-in") if standin else Line(NOTE, fetch, f"or {remedy}")
 
