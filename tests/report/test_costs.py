@@ -190,13 +190,14 @@ def test_damage_is_refused_by_file_and_column(tmp_path, old, new, told):
 
 
 def test_committed_costs_cover_all_cells():
-    """Nothing of the papers' own settings is without a prediction, but VCL with coresets on the smallest net."""
+    """Nothing of the papers' own settings is without a prediction, but the nets of split AWA, whose steps take a minute."""
     plan = Plan("paper", all_papers())
-    found = costs.predict(plan, Table(costs.read(), here=0.01))
+    table = Table(costs.read(), here=0.01)
+    found = costs.predict(plan, table)
     assert found.keys() == plan.cells.keys() | {str(each.folder) for each in gans.shared(plan).values()}
     missing = [plan.cells[key].spec for key, seconds in found.items() if seconds is None]
-    assert all((spec["learner"]["name"], spec["net"]["hidden"]) == ("vcl_coreset", [100, 100]) for spec in missing)
-    assert len(missing) <= 2
+    assert {spec["dataset"] for spec in missing} <= {"awa2"}
+    assert all(table.guess(plan, plan.cells[key]) > 0 for key, seconds in found.items() if seconds is None)
     assert all(0 < seconds < math.inf for seconds in found.values() if seconds is not None)
 
 

@@ -29,7 +29,7 @@ def real():
 @pytest.fixture
 def reduced():
     """Everything that must be said: a stand-in and a reduction."""
-    return Notes("laptop", {"emnist": "synthetic glyphs"}, ["order.length 1000 (paper: all)"], 3)
+    return Notes("small", {"emnist": "synthetic glyphs"}, ["order.length 1000 (paper: all)"], 3)
 
 
 @pytest.fixture

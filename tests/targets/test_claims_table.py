@@ -80,7 +80,7 @@ CLAIMS = [
 
 @pytest.fixture
 def table():
-    said = {"stf/table1": Notes("laptop", {"emnist": "synthetic"}, seeds=3)}
+    said = {"stf/table1": Notes("small", {"emnist": "synthetic"}, seeds=3)}
     verdicts = [decide(each, {"stf/table1": FRAME}, said) for each in CLAIMS]
     return claims_table.render("Streams", CLAIMS, verdicts, SPECS, said)
 
@@ -120,14 +120,14 @@ def test_a_claims_note_stands_beside_its_test_in_every_format(table, tmp_path):
 
 
 def test_at_a_reduced_scale_no_claim_is_decided_and_a_mark_says_so():
-    said = {"stf/table1": Notes("laptop", {}, ["order.length 9 (paper: all)"], 3)}
+    said = {"stf/table1": Notes("small", {}, ["order.length 9 (paper: all)"], 3)}
     verdicts = [decide(each, {"stf/table1": FRAME}, said) for each in CLAIMS]
     table = claims_table.render("Streams", CLAIMS, verdicts, SPECS, said)
     assert set(table.data["verdict"]) == {"not comparable"}
     assert table.data["reason"].iloc[1] == "reduced scale"
     assert table.data["effect"].notna().all()
     assert table.title == "Claims of “Streams”‡"
-    assert table.footnotes == ["‡ Reduced scale ‘laptop’ in stf/table1; how, their own footnotes say."]
+    assert table.footnotes == ["‡ Reduced scale ‘small’ in stf/table1; how, their own footnotes say."]
 
 
 def test_every_format_is_written_and_breaks_lines(table, tmp_path):
@@ -175,7 +175,7 @@ def test_the_scorecard_counts():
         "stf": pd.DataFrame({"verdict": ["supported", "supported", "contradicted"]}),
         "agem": pd.DataFrame({"verdict": ["not comparable", "undecided"]}),
     }
-    made = claims_table.scorecard(claims, {"stf": "Streams", "agem": "Lifelong"}, "laptop")
+    made = claims_table.scorecard(claims, {"stf": "Streams", "agem": "Lifelong"}, "small")
     assert made.data.to_dict("list") == {
         "paper": ["stf", "agem"],
         "claims": [3, 2],

@@ -206,7 +206,7 @@ def test_not_comparable(tmp_path, real, line, data, cause, reason):
     ],
 )
 def test_other_data_or_another_scale_is_never_comparable(tmp_path, standins, reductions, cause, reason):
-    cell = judged(tmp_path, "80.1,,", measured(80.1, 1), Notes("laptop", standins, reductions))
+    cell = judged(tmp_path, "80.1,,", measured(80.1, 1), Notes("small", standins, reductions))
     assert (cell["verdict"], cell["cause"], cell["reason"]) == (NOT_COMPARABLE, cause, reason)
 
 
@@ -239,7 +239,7 @@ def test_attached_table_has_a_line_a_printed_number(tmp_path, table_target, lear
 
 @pytest.mark.parametrize(("factor", "heading"), [("dataset", "EMNIST†‡"), ("oracle", "EMNIST")])
 def test_data_sets_are_marked_and_oracles_are_not(tmp_path, table_target, factor, heading):
-    notes = Notes("laptop", {"EMNIST": "glyphs"}, ["a"])
+    notes = Notes("small", {"EMNIST": "glyphs"}, ["a"])
     target = {"title": "T", "caption": "", "metrics": ["final_accuracy"], "columns": factor}
     data = measured(80.0, 1).assign(oracle="EMNIST")
     compared = comparison.compare(target, data, reported(tmp_path, "80.1,,"), notes)

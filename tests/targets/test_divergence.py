@@ -108,7 +108,7 @@ def test_infinity_agrees_with_infinity_alone(tmp_path, line, values, verdict):
 
 def test_infinity_at_another_scale_is_not_compared(tmp_path, data):
     compared = judged(tmp_path, data, "inf,,,")
-    reduced = Notes("laptop", {}, ["fewer steps"], 3)
+    reduced = Notes("small", {}, ["fewer steps"], 3)
     printed = comparison.read_reported(tmp_path / "reported.csv", "agem", "table4")
     assert list(compared["verdict"]) == [AGREES]
     assert list(comparison.compare(TARGET, data, printed, reduced)["verdict"]) == [NOT_COMPARABLE]

@@ -29,7 +29,7 @@ def test_no_stand_in_and_no_reduction_goes_unmarked(figure_case, reduced):
     figure = rendered(figure_case, reduced)
     shown = [text.get_text() for text in texts(figure)]
     notes = "\n".join(shown)
-    assert "‡ Reduced scale ‘laptop’" in notes
+    assert "‡ Reduced scale ‘small’" in notes
     if "dataset" in figure_case[2]:
         titles = [title for axes in figure.axes for title in (axes.get_title(), axes.get_ylabel())]
         assert any("EMNIST†‡" in title for title in titles)

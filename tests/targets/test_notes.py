@@ -19,7 +19,7 @@ def test_footnotes_explain_the_marks_of_the_data_sets_shown(real, reduced):
     standin, reduction = reduced.footnotes(target, ["emnist", "cifar10", "emnist"])
     assert standin.startswith("†")
     assert standin.count("EMNIST: synthetic glyphs") == 1
-    assert reduction == "‡ Reduced scale ‘laptop’: order.length 1000 (paper: all)."
+    assert reduction == "‡ Reduced scale ‘small’: order.length 1000 (paper: all)."
     assert reduced.footnotes(target, ["cifar10"]) == [reduction]
     assert real.footnotes(target, ["emnist"]) == []
 
@@ -38,7 +38,7 @@ def test_imported_runs_are_told_by_commit(real):
 
 
 def test_captions_name_seeds_and_scale(reduced):
-    assert reduced.fill("{seeds} runs ({scale}) of {x}") == "3 runs (laptop) of {x}"
+    assert reduced.fill("{seeds} runs ({scale}) of {x}") == "3 runs (small) of {x}"
 
 
 def test_levels_follow_the_grid_and_skip_what_was_not_run():

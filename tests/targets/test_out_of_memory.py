@@ -107,7 +107,7 @@ def test_oom_is_comparable_with_nothing_else(tmp_path, data, line, learner, caus
 
 
 def test_nor_at_another_scale(tmp_path, data):
-    cell, table = judged(tmp_path, data, "OoM,,,out of memory", Notes("laptop", {}, ["fewer tasks"], 3))
+    cell, table = judged(tmp_path, data, "OoM,,,out of memory", Notes("small", {}, ["fewer tasks"], 3))
     assert (cell["verdict"], cell["cause"]) == (NOT_COMPARABLE, "reduced scale")
     assert tuple(table.body.loc[0, ["Reported", "Reproduced"]]) == ("OoM", "OoM")
 
