@@ -1,5 +1,6 @@
 """What holds for all tests: none fails for being slow; slow ones and those of the workflow carry their marks."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import settings
 
 from clpapers import jobs
 
+sys.argv[1:] = sys.argv[1:] or ["tests"]  # records tell of the command; a worker of pytest-xdist has none
 TESTS = Path(__file__).parent
 SLOW = (  # whole files, by pytest's --durations: three quarters of the time of all tests outside workflow/
     "datasets/test_features.py",

@@ -99,7 +99,6 @@ def test_the_crates_of_the_paper_scale_come_with_the_project():
 
 
 def test_a_crate_of_an_export_is_one_too(small_project, tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["clpapers", "table"])  # which records tell of
     make("table1")
     for name in ("README.md", "Snakefile", "rules", "src", "profiles", "envs", "pyproject.toml", "requirements.lock"):
         os.symlink(Path(__file__).parents[1] / name, name)
@@ -413,7 +412,6 @@ BUILT = (
 def table(crate, other, monkeypatch):
     """A table made of imported runs alone, by a plan that finds them."""
     import_crate(crate)
-    monkeypatch.setattr("sys.argv", ["clpapers", "table"])  # which records tell of
     own = Plan.results
 
     def results(plan, cell, seeds=None):
