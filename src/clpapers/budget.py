@@ -316,19 +316,19 @@ def choose(
     there: as from `used`. absent: data sets and weights that cannot be had, with their remedies. named: targets that
     were asked for by name, all runs of which are chosen, whatever they take.
     """
-    table = table or costs.known(plan.scale)
-    measured = costs.predict(plan, table)
-    seconds = {key: measured[key] or table.guess(plan, cell) for key, cell in plan.cells.items()}
+    table, cells = table or costs.known(plan.scale), relevant(plan, papers, named)
+    measured = costs.predict(plan, table, cells)
+    seconds = {key: measured[key] or table.guess(plan, cell) for key, cell in cells.items()}
     have = {cell: {seed for seeds in files.values() for seed in seeds} for cell, files in there.items()}
-    possible = {key: None if _lacking(plan, cell, absent) else seconds[key] for key, cell in plan.cells.items()}
+    possible = {key: None if _lacking(plan, cell, absent) else seconds[key] for key, cell in cells.items()}
     asked = questions(plan, papers, claims)
+    before = {key: set(seeds) for key, seeds in have.items()}
     for target in named:
         for cell, seeds in _runs(target):
             have.setdefault(cell.hash, set()).update(seeds)
-    before = {key: set(seeds) for key, seeds in have.items()}
     steps: list[Step] = []
     if math.isinf(hours):
-        for cell in (cell for key, cell in plan.cells.items() if not _lacking(plan, cell, absent)):
+        for cell in (cell for cell in cells.values() if not _lacking(plan, cell, absent)):
             have.setdefault(cell.hash, set()).update(plan.wanted(cell))
     elif hours > 0:
         steps = within(sequence(asked, have, possible, _Before(plan, measured)), hours)
@@ -341,10 +341,16 @@ def choose(
             runs.setdefault(key, {}).update(planned(plan, plan.cells[key], due))
     unrun = {
         key: None if measured[key] is None else round(seconds[key] * left / 3600, 4)
-        for key, cell in plan.cells.items()
+        for key, cell in cells.items()
         if (left := len(set(plan.wanted(cell)) - have.get(key, set())))
     }
     return Budget(Choice(runs, unrun, dict(absent)), steps, seconds, before, asked)
+
+
+def relevant(plan: Plan, papers: Collection[str], named: Collection[Target] = ()) -> dict[str, Cell]:
+    """The cells, by hash, of the targets that `all` builds of some papers, and of those that were asked for by name."""
+    wanted = [t for t in plan.targets.values() if t.paper in papers and not t.spec.get("extra")]
+    return {cell.hash: cell for target in (*wanted, *named) for cell, _ in _runs(target)}
 
 
 def _runs(target: Target) -> Iterator[tuple[Cell, range]]:
@@ -368,7 +374,7 @@ class _Before:
             for name, facts in plan.datasets.items()
             if "features" in facts and not dataset_path(plan.scale, name).is_file()
         }
-        self.gans = {key: gans.of_cell(plan, cell) for key, cell in plan.cells.items()}
+        self.gans = {key: gans.of_cell(plan, plan.cells[key]) for key in measured if key in plan.cells}
         self.there: dict[Path, bool] = {}
 
     def __call__(self, run: Run) -> dict[str, float]:

@@ -171,13 +171,16 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     wanted = [t for t in plan.targets.values() if t.paper in papers and not t.spec.get("extra")]
     due = [] if words and not set(words) & set(WHOLE) else wanted
     shown = dict.fromkeys(s[0] for target in (*due, *named) for s in target.streams if not TOY.match(s[0]))
-    data.look([name for cell in plan.cells.values() for name in plan.data_of(cell)] + list(shown))
+    cells = budget.relevant(plan, papers if due else (), named)
+    data.look([name for cell in cells.values() for name in plan.data_of(cell)] + list(shown))
     data.get(shown)
     elsewhere = {key: {path: seeds for seeds, path in blocks.items()} for key, blocks in imported(plan.scale).items()}
     there = budget.used(plan, budget.finished(plan), elsewhere if settings.get("published", True) else {})
     claims, table = jobs.claims_of(plan), costs.known(plan.scale)
     while True:
-        found = budget.choose(plan, papers, claims, hours, there=there, absent=data.absent, named=named, table=table)
+        found = budget.choose(
+            plan, papers if due else (), claims, hours, there=there, absent=data.absent, named=named, table=table
+        )
         new = (key for key, files in found.choice.runs.items() if files.keys() - there.get(key, {}).keys())
         if not data.get(name for key in new for name in plan.data_of(plan.cells[key])):
             return news, found, data

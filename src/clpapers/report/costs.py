@@ -15,7 +15,7 @@ import io
 import json
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -289,15 +289,18 @@ class Table:
         return self.here / row.calibration
 
 
-def predict(plan: Plan, table: Table | None = None) -> dict[str, float | None]:
+def predict(plan: Plan, table: Table | None = None, cells: Collection[str] | None = None) -> dict[str, float | None]:
     """Seconds a seed of each cell of a plan, by hash; None where nothing of its learner, net and shape was rehearsed.
+
+    cells: the hashes of the cells that are asked for; all if None.
 
     And those of the GANs that runs share, which the cells' leave out, by their folder. A cell of which seeds are
     finished takes what these took, the start of their jobs left out.
     """
     table = table or known(plan.scale)
-    found = {key: _finished(plan.results(cell)) or table.seconds(plan, cell) for key, cell in plan.cells.items()}
-    for each in gans.shared(plan).values():
+    asked = {key: cell for key, cell in plan.cells.items() if cells is None or key in cells}
+    found = {key: _finished(plan.results(cell)) or table.seconds(plan, cell) for key, cell in asked.items()}
+    for each in gans.shared(plan).values() if any("gan" in cell.spec["learner"] for cell in asked.values()) else ():
         found[str(each.folder)] = _finished(map(each.file, sorted(each.seeds))) or table.gans(plan, each)
     return found
 

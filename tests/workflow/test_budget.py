@@ -1,0 +1,79 @@
+"""A budget: every target from what is there and what fits; each build goes on where the last one stopped."""
+
+import csv
+
+RUNS = "results/mini/runs/mnist"
+
+
+def trained(project):
+    """The result files of runs, with their times of modification."""
+    files = (project.folder / RUNS).rglob("seed*.json")
+    return {path: path.stat().st_mtime_ns for path in files if not path.name.endswith(".record.json")}
+
+
+def build(project, hours, *arguments):
+    done = project.snakemake("all", "--cores", "2", "--config", f"hours={hours}", *arguments)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def shown(project):
+    return (project.folder / "results/mini/targets/mini/table1.md").read_text(encoding="utf-8")
+
+
+def compared(project):
+    with (project.folder / "results/mini/targets/mini/table1.reported.csv").open(newline="") as file:
+        (line,) = csv.DictReader(file)
+    return line
+
+
+def test_without_hours_every_target_is_rendered_and_nothing_trained(project, finished):
+    said = build(project, 0)
+    assert "training 0 more" in said
+    assert not trained(project)
+    ours, theirs = project.results(), finished.results()
+    made = {name for name in theirs if "/targets/" in name}
+    assert made <= ours.keys()
+    exact = [name for name in made if "table2" in name]  # of what is not trained
+    assert exact
+    assert all(ours[name] == theirs[name] for name in exact)
+    assert "| ER       | –" in shown(project)
+    assert "0 of 4 runs so far (–: 2 cells)." in shown(project)
+    assert "snakemake results/mini/targets/mini/table1.csv --cores" in shown(project)
+    assert compared(project)["cause"] == "not run"
+    audited = project.clpapers("audit", "--scale", "mini")
+    assert audited.returncode == 0, audited.stdout
+
+
+def test_each_build_adds_and_none_repeats_until_all_is_there(project, finished):
+    """With hours=all it comes to the bytes of a build that knows no budget."""
+    before, builds = {}, 0
+    for hours in (0.02, 0.02, 0.02, 0.02):
+        build(project, hours)
+        now = trained(project)
+        assert before.items() <= now.items()  # nothing is trained again
+        builds += len(now) > len(before)
+        before = now
+    assert builds
+    build(project, "all")
+    assert before.items() <= trained(project).items()
+    theirs = {name: content for name, content in finished.results().items() if not name.endswith("runs/index.csv")}
+    assert {name: content for name, content in project.results().items() if name in theirs} == theirs
+    assert project.clpapers("audit", "--scale", "mini").returncode == 0
+
+
+def test_a_target_by_name_trains_all_that_it_needs_and_says_first_what_it_takes(project):
+    done = project.snakemake("results/mini/targets/mini/table1.csv", "--cores", "2", "--config", "hours=0")
+    assert done.returncode == 0, done.stdout
+    assert "training 4 more" in done.stdout
+    assert len(trained(project)) == 4
+    assert "runs so far" not in shown(project)
+
+
+def test_a_choice_that_was_edited_is_found(project):
+    build(project, 0)
+    (file,) = (project.folder / "results/mini/choices").glob("*.json")
+    file.write_text(file.read_text().replace("{", "{ ", 1))
+    found = project.clpapers("audit", "--scale", "mini")
+    assert found.returncode == 1
+    assert "its name is not the digest of its content" in found.stdout
