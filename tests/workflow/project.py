@@ -139,7 +139,9 @@ class Project:
         files = (p for p in (self.folder / "results").rglob("[!.]*") if p.is_file() and not p.match("*.record.json"))
         paths = {str(path.relative_to(self.folder)): path for path in files}
         return {
-            name: p.read_bytes() for name, p in paths.items() if not re.match(r"results/\w+/(logs|benchmarks)/", name)
+            name: p.read_bytes()
+            for name, p in paths.items()
+            if not re.match(r"results/\w+/(logs/|benchmarks/|choices/|machine.json|absent.json)", name)
         }
 
     # commands

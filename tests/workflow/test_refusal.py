@@ -56,7 +56,8 @@ def test_the_file_of_settings_is_read_by_us_alone(project, content, problem):
     file.unlink() if content is None else file.write_bytes(content)
     refused(project, "all", "--cores", "1", line=f"config/config.yaml{problem}")
     assert not (project.folder / "planted").exists()
-    assert project.clpapers("summary").stdout.startswith(f"clpapers: config/config.yaml{problem}")
+    told = ": not here; go to the project's folder" if content is None else problem
+    assert project.clpapers("summary").stdout.startswith(f"clpapers: config/config.yaml{told}")
 
 
 @pytest.mark.parametrize(

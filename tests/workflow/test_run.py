@@ -12,7 +12,7 @@ from project import PARTS, TIMEOUT, processes, until
 @pytest.mark.parametrize("paper", ["stf", "rules", "agem", "desiderata"])
 @pytest.mark.parametrize("scale", ["smoke", "paper"])
 def test_the_whole_of_a_paper_can_be_planned(pristine, scale, paper):
-    planned = pristine.plan("--config", f"scale={scale}", f"papers=[{paper}]")
+    planned = pristine.plan("--config", f"scale={scale}", f"papers=[{paper}]", "hours=all")
     stages = {path.split("/")[2] for path in planned}
     assert ("gans" in stages) == (paper == "desiderata")
     assert stages - {"selection", "weights", "gans"} == {"datasets", "streams", "runs", "metrics", "targets"}
