@@ -30,7 +30,7 @@ targets: $(VENV)/.installed
 
 # docs/rulegraph.svg, the picture of the rules.
 rulegraph: $(VENV)/.installed
-	snakemake all --rulegraph dot | sed 's/fontname=sans/fontname=Helvetica/' | graphviz-pure -Tsvg -o docs/rulegraph.svg
+	snakemake all --rulegraph dot --config hours=all | sed 's/fontname=sans/fontname=Helvetica/' | graphviz-pure -Tsvg -o docs/rulegraph.svg
 
 # Everything comes from the lock file; the project itself is installed in place, so edits take effect.
 $(VENV)/.installed: requirements.lock pyproject.toml
