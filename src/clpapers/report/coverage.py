@@ -52,7 +52,7 @@ def coverage(plan: Plan, papers: Collection[str], unread: list[str] | None = Non
         files = [t.stem.with_name(f"{t.name}.reported.csv") for t in targets if t.reported]
         numbers = Counter(line for file in files for line in _verdicts(file, unread))
         claims = Counter(_verdicts(claims_file(plan, paper, "csv"), unread))
-        runs = {path: hours for target in targets for path, hours in _runs(target, unread)}
+        runs = {path: took for target in targets for path, took in _runs(target, unread)}
         every |= runs
         found.append(Coverage(paper, numbers, claims, *_spent(runs)))
     if len(found) > 1:
@@ -61,8 +61,10 @@ def coverage(plan: Plan, papers: Collection[str], unread: list[str] | None = Non
     return found
 
 
-def _spent(runs: dict[str, float]) -> tuple[int, int, float]:
-    return len(runs), sum("/imported/" in path for path in runs), sum(runs.values())
+def _spent(runs: dict[str, tuple[int, float]]) -> tuple[int, int, float]:
+    seeds = sum(seeds for seeds, _ in runs.values())
+    imported = sum(seeds for path, (seeds, _) in runs.items() if "/imported/" in path)
+    return seeds, imported, sum(hours for _, hours in runs.values())
 
 
 def _verdicts(file: Path, unread: list[str]) -> Iterator[str]:
@@ -75,8 +77,8 @@ def _verdicts(file: Path, unread: list[str]) -> Iterator[str]:
         unread.append(f"{file}: {escaped(error)}; snakemake {file} --cores --force")
 
 
-def _runs(target: Target, unread: list[str]) -> Iterator[tuple[str, float]]:
-    """The results that a target's metrics were made of, with the core-hours of each."""
+def _runs(target: Target, unread: list[str]) -> Iterator[tuple[str, tuple[int, float]]]:
+    """The results that a target's metrics were made of, with the seeds and the core-hours of each."""
     try:
         inputs: Iterable[dict] = read_record(target.metrics)["inputs"]
     except ProvenanceError as error:
@@ -85,9 +87,10 @@ def _runs(target: Target, unread: list[str]) -> Iterator[tuple[str, float]]:
     for path in (str(item["path"]) for item in inputs):
         if {"runs", "imported"} & set(Path(path).parts[2:3]) and Path(path).name.startswith("seed"):
             try:
-                yield path, float(read_record(path)["cpu_seconds"]) / 3600
+                record = read_record(path)
+                yield path, (len(record["seeds"]), float(record["cpu_seconds"]) / 3600)
             except (ProvenanceError, KeyError, TypeError, ValueError):
-                yield path, 0.0
+                yield path, (0, 0.0)
 
 
 def table(covered: Iterable[Coverage]) -> list[list[str]]:
