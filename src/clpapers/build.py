@@ -70,8 +70,8 @@ def asked(arguments: Iterable[str]) -> tuple[list[str], bool]:
 class Data:
     """Which data sets and weights can be had.
 
-    fetch: large data sets to fetch none the less. obtain: builds the file of one, and returns why it could not; None
-    where nothing is to be fetched, as in a dry run.
+    fetch: large data sets to fetch none the less. fetching: whether anything is; nothing in a dry run. absent: what
+    cannot be had, with the remedies.
     """
 
     def __init__(

@@ -115,3 +115,18 @@ def assert_same_net(stacked, ordinary, s=0, rtol=1e-9, atol=1e-11):
         for mine, other in zip(ours, theirs, strict=True):
             mine = (mine if mine.numel() == other.numel() else mine[s]).view(other.shape)
             torch.testing.assert_close(mine, other, rtol=rtol, atol=atol)
+
+
+GAN = {"name": "gan_mlp", "latent": 3, "width": 4, "epochs": 2, "batch": 6, "learning_rate": 0.01}
+VGR = {
+    "name": "vgr",
+    "epochs": 2,
+    "batch": 25,
+    "batch_per_task": False,
+    "initial_variance": 0.02,
+    "samples": 3,
+    "prediction_samples": 7,
+    "generated": 4,
+    "fit_mean": "every_task",
+    "gan": GAN,
+}

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from courses import MLP, cell, images, scenarios, setting
+from courses import GAN, MLP, VGR, cell, images, scenarios, setting
 from tiny import split
 
 from clpapers.runs import learners, shared_gans
@@ -14,19 +14,6 @@ from clpapers.runs.gans import GANs
 from clpapers.runs.images import Images
 from clpapers.streams import orders
 
-GAN = {"name": "gan_mlp", "latent": 3, "width": 4, "epochs": 2, "batch": 6, "learning_rate": 0.01}
-VGR = {
-    "name": "vgr",
-    "epochs": 2,
-    "batch": 25,
-    "batch_per_task": False,
-    "initial_variance": 0.02,
-    "samples": 3,
-    "prediction_samples": 7,
-    "generated": 4,
-    "fit_mean": "every_task",
-    "gan": GAN,
-}
 DATA = images(classes=6, items=20)  # 4×4 images, of one colour
 SPLIT = {"name": "split", "tasks": 3, "length": None}
 CYCLES = SPLIT | {"cycles": 2}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from courses import MLP, Way, cell, images
+from courses import GAN, MLP, VGR, Way, cell, images
 from tiny import split, stream
 from torch.distributions import Categorical, Normal, kl_divergence
 
@@ -17,19 +17,6 @@ from clpapers.runs.images import Images
 from clpapers.runs.scenario import ScenarioError
 from clpapers.streams import orders
 
-GAN = {"name": "gan_mlp", "latent": 3, "width": 4, "epochs": 2, "batch": 6, "learning_rate": 0.01}
-VGR = {
-    "name": "vgr",
-    "epochs": 2,
-    "batch": 25,
-    "batch_per_task": False,
-    "initial_variance": 0.02,
-    "samples": 3,
-    "prediction_samples": 7,
-    "generated": 4,
-    "fit_mean": "every_task",
-    "gan": GAN,
-}
 DATA = images(classes=6, items=20)  # 4×4 images, of one colour
 ORDER = {"name": "split", "tasks": 3, "length": None}
 ITEMS = torch.arange(120).split(40)  # of classes 0 and 1, 2 and 3, 4 and 5

@@ -180,6 +180,17 @@ def test_bare_number_allows_half_a_unit_of_its_last_digit(tmp_path, real, mean, 
 
 
 @pytest.mark.parametrize(
+    ("mean", "verdict"), [(82.3, "agrees"), (82.5, "differs"), (77.9, "agrees"), (77.7, "differs")]
+)
+def test_a_single_run_agrees_where_one_more_of_the_papers_would_lie(mean, verdict, tmp_path, real):
+    """Of 20 runs with the half-width 0.5 = t·s/√20, one more lies within t·s·√(1 + 1/20) = 0.5·√21 = 2.29."""
+    cell = judged(tmp_path, "80.1,0.5,ci95_halfwidth_20_runs", measured(mean), real)
+    assert (cell["verdict"], cell["cause"]) == (verdict, "one run")
+    assert "weak evidence" in cell["reason"]
+    assert cell["difference_high"] - cell["difference"] == pytest.approx(0.5 * np.sqrt(21), abs=0.06)
+
+
+@pytest.mark.parametrize(
     ("line", "data", "cause", "reason"),
     [
         ("80.1,,", measured(80.1), "one run", "one run gives no interval, and none is printed"),

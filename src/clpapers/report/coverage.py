@@ -12,10 +12,7 @@ from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.pages import claims_file, shown
 from clpapers.provenance import ProvenanceError, escaped, read_record
-
-# The verdicts on numbers (targets.comparison) and claims (targets.verdicts), whose modules import pandas.
-AGREES, DIFFERS = "agrees", "differs"
-SUPPORTED, CONTRADICTED = "supported", "contradicted"
+from clpapers.targets.words import AGREES, CONTRADICTED, DIFFERS, SUPPORTED
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,8 +15,8 @@ from clpapers.targets.names import named
 from clpapers.targets.notes import Notes
 from clpapers.targets.numbers import numbers, row_and_column
 from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus
+from clpapers.targets.words import AGREES, DIFFERS, NOT_COMPARABLE
 
-AGREES, DIFFERS, NOT_COMPARABLE = "agrees", "differs", "not comparable"
 WEAK = "one run"  # the cause of a verdict on weak evidence
 KEY = ["row", "column", "metric"]
 COLUMNS = [

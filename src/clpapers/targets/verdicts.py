@@ -14,10 +14,9 @@ from clpapers import catalogue_metrics as catalogue
 from clpapers.metrics.intervals import CONFIDENCE, critical, holm
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.claim import CURVE, Claim, Part, Side
-from clpapers.targets.comparison import NOT_COMPARABLE
 from clpapers.targets.notes import Notes
+from clpapers.targets.words import CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED
 
-SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
 VERDICTS = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_COMPARABLE)
 ONE_SIDED = (1 - CONFIDENCE) / 2
 
