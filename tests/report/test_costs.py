@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -249,6 +250,8 @@ def test_predictions_import_no_torch():
 def test_what_is_due_are_the_jobs_whose_files_are_not_there(plan, monkeypatch):
     known = of_every_kind(plan)
     target = plan.targets["streaming/table1"]
+    there: set[Path] = set()
+    monkeypatch.setattr(Path, "exists", lambda path: path in there)
     whole = costs.jobs(plan, target, costs.predict(plan, known))
     said = costs.due(plan, [target], known)
     assert said == (
@@ -256,15 +259,15 @@ def test_what_is_due_are_the_jobs_whose_files_are_not_there(plan, monkeypatch):
     )
     data = [dataset_path("smoke", str(name)) for name in whole if len(name.parts) == 1]
     runs = [path for path in whole if "runs" in path.parts]
-    there = {*data, *runs}
-    monkeypatch.setattr(type(target.metrics), "exists", lambda path: path in there)
+    there |= {*data, *runs}
     left = [seconds for path, seconds in whole.items() if len(path.parts) > 1 and path not in there]
     assert f"yet, {len(left)} jobs: {costs.duration(sum(left))} " in costs.due(plan, [target], known)
     there |= set(whole)
     assert costs.due(plan, [target], known) == "Every file of these targets is there."
 
 
-def test_jobs_of_unknown_cost_are_counted_apart(plan):
+def test_jobs_of_unknown_cost_are_counted_apart(plan, monkeypatch):
+    monkeypatch.setattr(Path, "exists", lambda path: False)
     target = plan.targets["streaming/table1"]
     runs = [
         path for path, seconds in costs.jobs(plan, target, costs.predict(plan, Table([]))).items() if seconds is None
