@@ -2,12 +2,13 @@
 
 import dataclasses
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clpapers import budget, jobs
+from clpapers import budget, build, jobs
 from clpapers.budget import CLAIM, NUMBER, SHOWN, Need, Question, sequence, within
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
@@ -148,6 +149,19 @@ def test_all_hours_choose_all_that_can_be_had(paper_scale):
         key: set(plan.wanted(cell)) for key, cell in cells.items()
     }
     assert found.choice.runs.keys() == cells.keys()
+
+
+def test_runs_of_papers_that_are_not_asked_for_may_be_there(paper_scale):
+    """As where a single target is built beside all published results."""
+    plan, claims, table = paper_scale
+    other = plan.targets["rules/table1"].cells[0][1]
+    there = {other.hash: budget.planned(plan, other, {0, 1})}
+    target = plan.targets["streaming/table1"]
+    found = budget.choose(plan, (), claims, 0.0, there=there, absent={}, named=[target], table=table)
+    assert other.hash in found.choice.runs and other.hash not in found.seconds
+    runs = sum(len(found.choice.seeds(key)) for key in {cell.hash for _, cell in target.cells})
+    (line,) = build.told(plan, found, build.Data(plan, *[Path("data")] * 2, (), fetching=False))
+    assert f"2 runs are there; training {runs:,} more" in line
 
 
 def test_of_each_seed_one_file_is_used_the_first_source_first(paper_scale):
