@@ -108,12 +108,15 @@ def main() -> None:
         if small and cell.spec["net"].get("width", 0) <= WIDTH:
             of_learner.setdefault(cell.spec["learner"]["name"], []).append(cell)
     lines = []
-    for name, cells in sorted(of_learner.items()):
-        if name in options.learners or not options.learners:
-            rng = generator(options.draw, f"held out {name}")
-            for _ in range(options.each):
-                lines.append(held_out(plan, cells, rng))
-                print(*lines[-1], file=sys.stderr, flush=True)
+    try:
+        for name, cells in sorted(of_learner.items()):
+            if name in options.learners or not options.learners:
+                rng = generator(options.draw, f"held out {name}")
+                for _ in range(options.each):
+                    lines.append(held_out(plan, cells, rng))
+                    print(*lines[-1], file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted: the cells so far", file=sys.stderr)
     print(tabulate(lines, ["held out", "predicted s", "measured s", "ratio"], floatfmt=("", ".2f", ".2f", ".2f")))
     ratios = np.array([ratio for *_, ratio in lines])
     within, off = ((ratios >= 0.75) & (ratios <= 1.25)).sum(), ((ratios < 0.5) | (ratios > 2)).sum()
