@@ -94,7 +94,7 @@ def test_two_steps_by_hand(here):
 @pytest.mark.parametrize(("net", "optimizer"), [(MLP, "sgd"), (MLP, "adam"), (CNN, "sgd")])
 def test_equals_a_plain_loop(net, optimizer, here):
     """Every seed's net, and the logits in its memory, after each step; slots are overwritten, some within a batch."""
-    spec = cell(der_pp(0.3, 0.7), net, batch=3, memory=6, optimizer=optimizer)
+    spec = cell(der_pp(0.3, 0.7), net, batch=3, memory=6, optimizer=optimizer, learning_rate=0.01)
     way = along(spec, images(), seeds=(0, 3))
     learner, setting = way.learner, way.setting
     plain = [way.ordinary(s=s) for s in range(2)]
@@ -125,9 +125,9 @@ def test_equals_a_plain_loop(net, optimizer, here):
                     memory[slot] = (x[i], y[i], outputs[i].detach())
         way.step()
         for s, (each, memory) in enumerate(zip(plain, memories)):
-            assert_same_net(learner.net, each, s, rtol=1e-7, atol=1e-9)
+            assert_same_net(learner.net, each, s, rtol=1e-8, atol=1e-10)
             for slot, (_, _, z) in memory.items():
-                torch.testing.assert_close(learner.remembered[s, slot], z, rtol=1e-7, atol=1e-9)
+                torch.testing.assert_close(learner.remembered[s, slot], z, rtol=1e-8, atol=1e-10)
     assert overwritten > 5
     assert not torch.equal(learner.dark.slots, learner.labelled.slots)
 
