@@ -49,10 +49,13 @@ def test_from_images_in_a_folder_to_a_table_and_a_crate(project, away, tmp_path)
         assert str(away) not in path.read_text(), path  # records tell of no folder outside of the project
     assert project.clpapers("audit", "--strict").returncode == 0
 
+    paper = (away / "mine.yaml").read_text()
+    (away / "private.yaml").write_text(paper.replace("paper: mine", "paper: private"))
+    assert "private/table1" in project.clpapers("targets", "--papers", f"{away}/private.yaml").stdout
     crate = tmp_path / "crate.zip"
     done = project.clpapers("export", "mine", "--out", str(crate))
     assert done.returncode == 0, done.stdout
-    inside = [name for name in zipfile.ZipFile(crate).namelist() if "/outside/" in name]
+    inside = [name for name in zipfile.ZipFile(crate).namelist() if name.startswith("config/outside/")]
     assert sorted(inside) == ["config/outside/datasets/pets.yaml", "config/outside/papers/mine.yaml"]
     assert project.clpapers("export", "--check", str(crate)).returncode == 0
     done = project.clpapers("publish", "mine", "--scale", "mini")

@@ -30,7 +30,8 @@ def copy_of(kind: str, name: str) -> Path:
 
 def files(kind: str) -> dict[str, Path]:
     """The files of a kind from outside, by name: the copies; while originals are tried, these in their place."""
-    found = {path: path for path in sorted((FOLDER / kind).glob(f"[!.]*{KINDS[kind]}"))}
+    copies = sorted((FOLDER / kind).glob(f"[!.]*{KINDS[kind]}"))
+    found: dict[Path, Path | None] = {path: path for path in copies}
     found |= {copy: original for copy, original in _tried.items() if copy.parent.name == kind}
     return {copy.stem: path for copy, path in found.items() if path is not None}
 

@@ -69,11 +69,11 @@ def take_in(at: str, papers: Iterable[str], datasets: Iterable[str], scale: str)
             if kind == "papers" and (printed := path.with_suffix(".csv")).is_file():
                 originals[outside.copy_of("reported", path.stem)] = printed
     texts: dict[Path, str | None] = {copy: _text(path) for copy, path in originals.items()}
-    printed = [outside.copy_of("reported", copy.stem) for copy in texts if copy.parent.name == "papers"]
-    texts |= {copy: None for copy in printed if copy not in texts and copy.is_file()}
-    changed = {copy: text for copy, text in texts.items() if text is None or _text(copy, there=False) != text}
-    moved = {copy: path for copy, path in originals.items() if outside.original(copy) != path}
-    if not changed and not moved:
+    for paper in [copy.stem for copy in texts if copy.parent.name == "papers"]:
+        if (left := outside.copy_of("reported", paper)) not in texts and left.is_file():
+            texts[left] = None
+    kept = all(text is not None and _text(copy, there=False) == text for copy, text in texts.items())
+    if kept and all(outside.original(copy) == path for copy, path in originals.items()):
         return
     with outside.trying({copy: originals.get(copy) for copy in texts}):
         for each in {scale, "paper"} & set(all_scales()):
