@@ -19,7 +19,7 @@ from clpapers.provenance import ProvenanceError
 from clpapers.report.archive import CrateError
 
 try:
-    SETTINGS = check_settings(config)
+    SETTINGS = check_settings(config, take=workflow.is_main_process)  # jobs work with what their build has taken in
     SCALE = SETTINGS["scale"]
     CUDA = resolve_device(SETTINGS["device"]) == "cuda"
     PLAN = Plan(SCALE, all_papers(), cuda=CUDA)

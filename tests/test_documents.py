@@ -8,7 +8,7 @@ import pytest
 
 from clpapers.cli import MAKING, main
 from clpapers.config.plan import Plan
-from clpapers.config.settings import all_papers
+from clpapers.config.settings import own_papers
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -41,7 +41,7 @@ def expanded(word):
 @pytest.fixture(scope="module")
 def plans():
     scales = [file.stem for file in (ROOT / "config/scales").glob("*.yaml")]
-    return {scale: Plan(scale, all_papers()) for scale in scales}
+    return {scale: Plan(scale, own_papers()) for scale in scales}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from clpapers import budget, jobs
 from clpapers.budget import Budget
+from clpapers.config import outside
 from clpapers.config.facts import TOY
 from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS, dataset_path, weights_path
@@ -101,8 +102,10 @@ class Data:
 
     def mine(self, name: str) -> Path:
         """The folder of the user's in which a data set, or weights, are looked for."""
-        inside = self.facts(name).get("folder", name)
-        return self.data_folder / (inside if name in self.plan.datasets else f"weights/{inside}")
+        facts, inside = self.facts(name), self.facts(name).get("folder", name)
+        return outside.data_folder(facts, self.data_folder) / (
+            inside if name in self.plan.datasets else f"weights/{inside}"
+        )
 
     def look(self, names: Iterable[str]) -> None:
         """Tell of data sets and weights which cannot be had, without fetching any; a stand-in always can."""

@@ -19,6 +19,7 @@ from clpapers.config.paths import RESULTS, block_seeds, dataset_path, stream_pat
 from clpapers.config.plan import Plan
 from clpapers.config.reductions import reductions
 from clpapers.config.refusals import ConfigError
+from clpapers.config.targets import paper_file
 from clpapers.desiderata import line
 from clpapers.metrics.inputs import files_beside
 from clpapers.provenance import code_digest, is_imported, record_path, sha256
@@ -253,9 +254,7 @@ def _measured(plan: Plan, target: Target) -> Iterable[Path]:
     whole = plan.targets[f"{target.paper}/{target.name}"]
     if whole.cells or whole.selections or whole.streams:  # nothing of it is there
         return []
-    raise ConfigError(
-        f"config/papers/{target.paper}.yaml: targets.{target.name}: needs a grid, streams, nets or simulations"
-    )
+    raise ConfigError(f"{paper_file(target.paper)}: targets.{target.name}: needs a grid, streams, nets or simulations")
 
 
 def _rendering(plan: Plan, path: Path, papers: Collection[str]) -> Job:

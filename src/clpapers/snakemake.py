@@ -49,6 +49,9 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     from clpapers.config.plan import Plan
     from clpapers.config.settings import all_papers, check_settings
 
+    given = [re.fullmatch(r"(scale|papers|datasets)=(.+)", argument) for argument in arguments]
+    told = {match[1]: yaml.safe_load(match[2]) for match in given if match}
+    settings = check_settings(told) if {"papers", "datasets"} & told.keys() else None  # may take in papers to be named
     papers = "|".join(all_papers())
     after = ["", *arguments]  # `--quiet rules` is no paper
     names = {
@@ -58,8 +61,7 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     }
     if not names and not DRY & set(arguments):
         return arguments, None, []
-    given = [re.fullmatch(r"(scale|papers)=(.+)", argument) for argument in arguments]
-    settings = check_settings({match[1]: yaml.safe_load(match[2]) for match in given if match})
+    settings = settings or check_settings(told)
     plan = Plan(settings["scale"], all_papers())
     found: list[str] = []
     wanted: list[Target] = []

@@ -197,7 +197,7 @@ REFUSED = [
      "first-last, first not above last"),
     # files as such
     (PAPER, "learners:\n", "lerners:\n", "(top): unknown key 'lerners'; allowed: datasets, defaults, learners, "
-     "oracles, paper, seeds, selection, targets, title"),
+     "oracles, paper, scales, seeds, selection, targets, title"),
     (PAPER, "title: Table 1\n", "title: Table 1\n    title: Table I\n", "line 19 key 'title' stands twice"),
     (PAPER, "defaults:\n", "defaults: [\n", "line 4 did not find expected ',' or ']'"),
     (PAPER, "defaults:\n", "defaults:\n\tx: 1\n", "line 3 found character that cannot start any token"),

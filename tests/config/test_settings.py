@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("folder")
         ({"device": "tpu"}, "device: 'tpu' is not one of auto, cpu, cuda"),
         (
             {"sclae": "tiny"},
-            "(top): unknown key 'sclae'; allowed: data_folder, device, downloads, "
+            "(top): unknown key 'sclae'; allowed: data_folder, datasets, device, downloads, "
             "fetch, hours, papers, published, scale",
         ),
     ],

@@ -108,7 +108,9 @@ class Project:
         for part in PARTS:
             source = ROOT / part
             if source.is_dir():
-                shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+                shutil.copytree(
+                    source, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "outside")
+                )
             else:
                 shutil.copy2(source, folder / part)
         project = cls(folder)

@@ -23,7 +23,7 @@ def refused(project, *arguments, line):
         ("scale=lptop", "scale: 'lptop' is not one of mini, paper, smoke"),
         (
             "sclae=x",
-            "(top): unknown key 'sclae'; allowed: data_folder, device, downloads, "
+            "(top): unknown key 'sclae'; allowed: data_folder, datasets, device, downloads, "
             "fetch, hours, papers, published, scale",
         ),
         ("device=tpu", "device: 'tpu' is not one of auto, cpu, cuda"),

@@ -216,6 +216,10 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--draw", type=int, default=0, metavar="N", help="the seed of the sample; another, other runs")
     sub.add_argument("--within", type=float, default=0.01, metavar="A", help="accuracies no further apart are the same")
     sub.add_argument("--scale", default="paper")
+    sub = command("new", "write a commented file to start from, which runs as it is")
+    sub.add_argument("kind", choices=("dataset", "paper"), help="of a data set, or of a paper, of one's own")
+    sub.add_argument("name", metavar="NAME", help="the file's and its own: small letters, digits and _")
+    sub.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help="where it goes; here if left out")
     sub = command("doctor", "say what stands in the way of a build, and the remedy")
     sub.add_argument("--scale", default=None)
     sub = command(

@@ -21,10 +21,14 @@ def substitutes(settings: dict, name: str) -> dict:
 
 
 def permitted(settings: dict, spec: dict) -> dict:
-    """What config/ says of a data set or of weights, with those of its sources that a scale's settings allow."""
+    """What config/ says of a data set or of weights, with those of its sources that a scale's settings allow.
+
+    Where these are stand-ins, that is the user's own folder of a data set from outside, which nobody can stand in for.
+    """
     if settings["sources"] != "stand_in":
         return spec
-    return spec | {"sources": [source for source in spec["sources"] if source["kind"] == "standin"]}
+    kind = "folder" if "declared" in spec else "standin"
+    return spec | {"sources": [source for source in spec["sources"] if source["kind"] == kind]}
 
 
 def weights(task: Task) -> None:
@@ -43,7 +47,7 @@ def _fetch(task: Task, build: Callable[..., dict], **more: object) -> None:
     with task.recording(sources=task.plan.settings["sources"]) as record:
         try:
             facts = build(
-                name, spec, data_folder=options.data_folder, downloads=options.downloads, out=options.out, **more
+                name, spec, data_folder=task.data_folder(spec), downloads=options.downloads, out=options.out, **more
             )
         except DatasetError as error:
             raise Refusal(str(error)) from None

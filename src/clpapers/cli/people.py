@@ -14,12 +14,13 @@ from pathlib import Path
 from clpapers import jobs, provenance
 from clpapers.cards import resolve_device
 from clpapers.cli.task import Refusal, plan_of
+from clpapers.config import outside
 from clpapers.config.facts import Facts
 from clpapers.config.files import CONFIG, read_text, read_yaml
 from clpapers.config.paths import dataset_path, seed_range
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import one_of
-from clpapers.config.settings import all_papers, check_settings
+from clpapers.config.settings import all_papers, check_settings, own_papers
 from clpapers.config.targets import paper_file, read_paper
 
 
@@ -75,7 +76,7 @@ def stream(options: argparse.Namespace) -> None:
     from clpapers.streams.orders import slug
     from clpapers.streams.stream import ITEM_ORDER, data_of
 
-    facts, settings = Facts(options.scale), _settings(options)
+    settings, facts = _settings(options), Facts(options.scale)
     one_of("--paper", options.paper, all_papers())
     asked = {"dataset": options.dataset, "order": read_text(options.order, "--order"), "seed": 0}
     name, order, _ = read_paper(facts, options.paper).grid.stream(f"{paper_file(options.paper)} or the options", asked)
@@ -96,6 +97,7 @@ def stream(options: argparse.Namespace) -> None:
         else:
             file = Path(temporary, f"{name}.npz")
             where = {key: Path(settings[key]) for key in ("data_folder", "downloads")}
+            where["data_folder"] = outside.data_folder(spec, where["data_folder"])
             allowed = facts.settings
             try:
                 told = build(name, permitted(allowed, spec), **where, **substitutes(allowed, name), out=file)
@@ -235,9 +237,9 @@ def publish(options: argparse.Namespace) -> None:
 
     plan = fitting(options.scale)
     for name in options.names:
-        one_of("publish: PAPER", name, plan.titles)
+        one_of("publish: PAPER", name, own_papers())  # one from outside is packed by `export`
     try:
-        print("\n".join(publish(plan, options.names or list(plan.titles), replace=options.replace)))
+        print("\n".join(publish(plan, options.names or own_papers(), replace=options.replace)))
     except CrateError as error:
         raise Refusal(str(error)) from None
 
@@ -267,6 +269,15 @@ def verify(options: argparse.Namespace) -> int:
     except CrateError as error:
         raise Refusal(str(error)) from None
     return int(DIFFERS in verdicts)
+
+
+def new(options: argparse.Namespace) -> None:
+    """Write a file to start from."""
+    from clpapers.cli.new import write
+
+    setting = {"dataset": "datasets", "paper": "papers"}[options.kind]
+    written = write(options.kind, options.name, options.folder)
+    print(f"{', '.join(map(str, written))}: to build with it, --config '{setting}=[{written[0]}]'")
 
 
 def doctor(options: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from clpapers import jobs, provenance
-from clpapers.config import choice
+from clpapers.config import choice, outside
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.model import Target
 from clpapers.config.plan import Plan
@@ -48,7 +48,7 @@ class Task:
         self.plan = plan_of(self.out, cuda=bool(getattr(options, "gpus", 0)), chosen=self.chosen)
         papers = getattr(options, "papers", None)
         if options.command == "report" and not papers:
-            papers = check_settings(read_yaml(CONFIG / "config.yaml"))["papers"]
+            papers = check_settings(read_yaml(CONFIG / "config.yaml"), take=False)["papers"]
         self.job = jobs.of(self.plan, self.out, papers)
         if self.job.command != options.command:
             raise Refusal(f"{self.out}: clpapers {self.job.command} makes it, not {options.command}")
@@ -58,7 +58,13 @@ class Task:
         job = self.job
         if self.chosen and job.chosen:
             facts["choice"] = str(self.chosen)
+        if rested := outside.rested_on(self.out, self.plan.datasets):
+            facts["outside"] = rested
         return provenance.recording(job.stage, job.outputs, job.inputs, job.code, settings=job.settings, **facts)
+
+    def data_folder(self, spec: dict) -> Path:
+        """The folder in which that of a data set's own files stands."""
+        return outside.data_folder(spec, self.options.data_folder)
 
     def reduced(self, target: Target) -> list[str]:
         """How a target departs from the paper's scale, a line a difference."""

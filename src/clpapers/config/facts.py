@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
+from pathlib import Path
 
 from clpapers import catalogue
+from clpapers.config import outside
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.paths import seed_range
 from clpapers.config.refusals import ConfigError, one_of
@@ -18,7 +20,8 @@ FEATURES = 2048  # numbers that a ResNet-50 makes of an image
 class Facts:
     """`settings`, `datasets`, `weights` and `methods` at a scale, by their names in the files that say so.
 
-    measured: of each measurement that only some methods know how to take, one that does.
+    measured: of each measurement that only some methods know how to take, one that does. A data set from outside has
+    under `declared` the copy of the file that declares it.
 
     Raises `ConfigError` for anything wrong in these files.
     """
@@ -31,7 +34,9 @@ class Facts:
         for paper in self.settings.get("papers", {}):
             if not (CONFIG / "papers" / f"{paper}.yaml").is_file():
                 raise ConfigError(f"{self.file}: papers: '{paper}' has no file in {CONFIG}/papers/")
-        self.datasets, self.weights = self._read("datasets"), self._read("weights")
+        self.datasets, self.weights = self._read(CONFIG / "datasets.yaml"), self._read(CONFIG / "weights.yaml")
+        for name, file in outside.files("datasets").items():
+            self._add(file, outside.copy_of("datasets", name))
         try:
             self.methods = catalogue.methods()
         except catalogue.DeclarationError as error:
@@ -42,13 +47,22 @@ class Facts:
             one_of(f"{self.file}: stand_ins", dataset, fetched)
         for name, facts in self.datasets.items():
             if name not in fetched:
-                self.datasets[name] = self._derived(f"{CONFIG}/datasets.yaml: {name}", facts, fetched)
+                at = f"{facts.get('declared', CONFIG / 'datasets.yaml')}: {name}"
+                self.datasets[name] = self._derived(at, facts, fetched)
 
     @staticmethod
-    def _read(name: str) -> dict:
-        content = read_yaml(CONFIG / f"{name}.yaml")
-        validate(content, schema(name), CONFIG / f"{name}.yaml")
+    def _read(file: Path, rules: str = "") -> dict:
+        content = read_yaml(file)
+        validate(content, schema(rules or file.stem), file)
         return content
+
+    def _add(self, file: Path, copy: Path) -> None:
+        """Add the data sets that a file from outside declares; refuse names that there are."""
+        for name, facts in self._read(file, "datasets").items():
+            if name in self.datasets or TOY.match(name):
+                there = self.datasets.get(name, {}).get("declared", CONFIG / "datasets.yaml")
+                raise ConfigError(f"{file}: {name}: {there} has a data set of this name; take another")
+            self.datasets[name] = facts | {"declared": str(copy)}
 
     def _derived(self, at: str, facts: dict, fetched: dict[str, dict]) -> dict:
         """The entry of a data set of features, at the scale's size, with what the entries of others say too."""

@@ -137,6 +137,11 @@ def read_text(text: str, at: Path | str) -> dict:
     return content
 
 
+def all_scales() -> list[str]:
+    """The scales that have a file."""
+    return sorted(path.stem for path in (CONFIG / "scales").glob("*.yaml"))
+
+
 def lines(path: Path) -> dict[tuple[str | int, ...], int]:
     """The line of every key and of every entry of a list in a YAML file that `read_yaml` takes, by its path."""
     loader, found = _Loader(path.read_text(encoding="utf-8")), {}

@@ -80,7 +80,8 @@ class _Trace:
     def _layer(self, path: tuple[str, ...]) -> tuple[str, str]:
         """The file and line that say a value, and the layer; empty where none does."""
         if path[0] == "features":
-            return self._place([(self.grid.facts.file, path), (CONFIG / "datasets.yaml", (self.dataset, *path))])
+            declared = Path(self.grid.facts.datasets[self.dataset].get("declared", CONFIG / "datasets.yaml"))
+            return self._place([(self.grid.facts.file, path), (declared, (self.dataset, *path))])
         if path == ("dataset",):
             at = self.over[0].at
             place = (*at[:2], "grid", "dataset") if at[0] == "targets" else at
@@ -103,7 +104,9 @@ class _Trace:
 
     def _line(self, at: tuple) -> tuple[str, str]:
         """Where the scale's part of the paper says what stands `at` a place, or else the paper's file."""
-        return self._place([(self.grid.facts.file, ("papers", self.grid.paper, *at)), (self.grid.file, at)])
+        of_scale = (self.grid.facts.file, ("papers", self.grid.paper, *at))
+        own = ("scales", self.grid.facts.scale, *at)
+        return self._place([of_scale, (self.grid.file, own), (self.grid.file, at)])
 
     def _place(self, places: Sequence[tuple[Path, tuple]]) -> tuple[str, str]:
         for file, at in places:

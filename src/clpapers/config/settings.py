@@ -1,29 +1,109 @@
-"""Checks the settings: config/config.yaml and what the command line lays over it."""
+"""Checks the settings, config/config.yaml and what the command line lays over it; takes in the files that they name."""
 
 from __future__ import annotations
 
-from clpapers.config.files import CONFIG, read_yaml
-from clpapers.config.refusals import one_of
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from clpapers.config import outside
+from clpapers.config.facts import Facts
+from clpapers.config.files import CONFIG, all_scales, read_yaml
+from clpapers.config.refusals import ConfigError, one_of, shown
 from clpapers.config.schemas import schema, validate
+from clpapers.config.targets import read_paper
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,59}", re.ASCII)  # of a file from outside: it becomes part of paths
+LARGEST = 1 << 20  # bytes of a file from outside
 
 
-def all_papers() -> list[str]:
-    """The papers that have a file."""
+def own_papers() -> list[str]:
+    """The papers that the project itself has a file of."""
     return sorted(path.stem for path in (CONFIG / "papers").glob("*.yaml"))
 
 
-def check_settings(settings: dict) -> dict:
+def all_papers() -> list[str]:
+    """The papers that have a file, those from outside last."""
+    return list(dict.fromkeys([*own_papers(), *outside.files("papers")]))
+
+
+def check_settings(settings: dict, *, take: bool = True) -> dict:
     """Lay `settings`, of the command line, over config/config.yaml and validate both; returns them.
+
+    Files of papers and of data sets that they name are taken in (`config.outside`), unless `take` is false, as in jobs,
+    which work with what the build that they are of has taken in. The papers that are returned are names.
 
     Snakemake does not read the file: its reader runs Python that stands there (`__use_yte__`).
     """
     file = f"{CONFIG}/config.yaml or --config"
     settings = read_yaml(CONFIG / "config.yaml") | settings
-    if isinstance(settings.get("papers"), str):  # `--config papers=stf`
-        settings = settings | {"papers": [settings["papers"]]}
+    for key in ("papers", "datasets"):
+        if isinstance(settings.get(key), str):  # `--config papers=stf`
+            settings = settings | {key: [settings[key]]}
     validate(settings, schema("config"), file)
-    scales = sorted(path.stem for path in (CONFIG / "scales").glob("*.yaml"))
-    one_of(f"{file}: scale", settings["scale"], scales)
+    one_of(f"{file}: scale", settings["scale"], all_scales())
+    named = {paper: Path(paper).stem for paper in settings["papers"] if paper.endswith(".yaml")}
+    if take and (named or settings.get("datasets")):
+        take_in(f"{file}: ", named, settings.get("datasets", ()), settings["scale"])
+    settings = settings | {"papers": list(dict.fromkeys(named.get(paper, paper) for paper in settings["papers"]))}
     for paper in settings["papers"]:
         one_of(f"{file}: papers", paper, all_papers())
     return settings
+
+
+def take_in(at: str, papers: Iterable[str], datasets: Iterable[str], scale: str) -> None:
+    """Copy files from outside below config/outside/, once all papers from outside pass with them at the scale.
+
+    at: what refusals begin with. Raises `ConfigError`, which names the file, and takes in none where one is wrong.
+    """
+    originals: dict[Path, Path] = {}
+    for kind, paths in (("datasets", datasets), ("papers", papers)):
+        for given in paths:
+            path, copy = Path(given).expanduser().absolute(), outside.copy_of(kind, Path(given).stem)
+            if not given.endswith(".yaml") or not NAME.fullmatch(path.stem):
+                raise ConfigError(f"{at}{kind}: {shown(given)}: name it like my_{kind[:-1]}.yaml, in small letters")
+            if kind == "papers" and path.stem in own_papers():
+                raise ConfigError(f"{at}{kind}: {given}: {path.stem} is a paper of the project; give it another name")
+            if originals.setdefault(copy, path) != path:
+                raise ConfigError(f"{at}{kind}: {given}: {originals[copy]} has this name too; give it another")
+            if kind == "papers" and (printed := path.with_suffix(".csv")).is_file():
+                originals[outside.copy_of("reported", path.stem)] = printed
+    texts: dict[Path, str | None] = {copy: _text(path) for copy, path in originals.items()}
+    for paper in [copy.stem for copy in texts if copy.parent.name == "papers"]:
+        if (left := outside.copy_of("reported", paper)) not in texts and left.is_file():
+            texts[left] = None
+    kept = all(text is not None and _text(copy, there=False) == text for copy, text in texts.items())
+    if kept and all(outside.original(copy) == path for copy, path in originals.items()):
+        return
+    with outside.trying({copy: originals.get(copy) for copy in texts}):
+        for each in {scale, "paper"} & set(all_scales()):
+            facts = Facts(each)
+            _folders_there(facts, {str(copy): path for copy, path in originals.items()})
+            for paper in outside.files("papers"):
+                read_paper(facts, paper)
+    outside.keep(originals, texts)
+
+
+def _text(path: Path, *, there: bool = True) -> str | None:
+    """What a file holds; raises `ConfigError` where it cannot be read, or is None where it need not be `there`."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ConfigError(f"{path}: over {LARGEST} bytes; take the YAML of a paper or of a data set")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if not there:
+            return None
+        raise ConfigError(f"{path}: no such file; `clpapers new` writes one to start from") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _folders_there(facts: Facts, originals: dict[str, Path]) -> None:
+    """Refuse data sets from outside whose own folder is not where their file says."""
+    for name, spec in facts.datasets.items():
+        file = originals.get(spec.get("declared", ""))
+        kinds = [source["kind"] for source in spec.get("sources", ())]
+        if file and kinds == ["folder"] and not (folder := file.parent / spec.get("folder", name)).is_dir():
+            raise ConfigError(f"{file}: {name}: no folder {folder}; put its images there, or name another by 'folder'")

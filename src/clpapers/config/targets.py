@@ -6,14 +6,14 @@ import dataclasses
 from pathlib import Path
 
 from clpapers import catalogue_metrics as catalogue
-from clpapers.config import checks
+from clpapers.config import checks, outside
 from clpapers.config.facts import Facts
-from clpapers.config.files import CONFIG, read_yaml
+from clpapers.config.files import CONFIG, all_scales, read_yaml
 from clpapers.config.grid import Grid
 from clpapers.config.layers import merge
 from clpapers.config.model import Target
 from clpapers.config.paths import seed_range
-from clpapers.config.refusals import ConfigError, names, one_of, shown
+from clpapers.config.refusals import ConfigError, dotted, names, one_of, shown
 from clpapers.config.reported import read_csv
 from clpapers.config.schemas import schema, validate
 
@@ -33,25 +33,34 @@ class Paper:
 
 
 def paper_file(paper: str) -> Path:
-    """The file of a paper."""
-    return CONFIG / "papers" / f"{paper}.yaml"
+    """The file of a paper, of the project's own or from outside."""
+    return outside.files("papers").get(paper, CONFIG / "papers" / f"{paper}.yaml")
 
 
 def read_paper(facts: Facts, paper: str) -> Paper:
-    """One paper at a scale; raises `ConfigError` for anything wrong in its file, its transcription or the scale's."""
+    """One paper at a scale; raises `ConfigError` for anything wrong in its file, its transcription or the scale's.
+
+    What the scale lays over it stands in the scale's file or, of a paper that this does not know, in the paper's own.
+    """
     file = paper_file(paper)
-    written, overlay = read_yaml(file), facts.settings.get("papers", {}).get(paper, {})
+    written = read_yaml(file)
     validate(written, schema("paper"), file)
-    validate(overlay, schema("paper"), facts.file, ("papers", paper))
-    for source, at, part in ((file, "paper", written), (facts.file, f"papers.{paper}.paper", overlay)):
+    scales = written.pop("scales", {})
+    for scale in scales:
+        one_of(f"{file}: scales", scale, all_scales())
+    overlay, laid, of_scale = facts.settings.get("papers", {}).get(paper), facts.file, ("papers", paper)
+    if overlay is None:
+        overlay, laid, of_scale = scales.get(facts.scale, {}), file, ("scales", facts.scale)
+    validate(overlay, schema("paper"), laid, of_scale)
+    for source, at, part in ((file, "paper", written), (laid, dotted((*of_scale, "paper")), overlay)):
         if part.get("paper", paper) != paper:
             raise ConfigError(f"{source}: {at}: {shown(part['paper'])} is not the file's name, {paper}")
     for key in ("datasets", "learners", "targets"):
         for name in overlay.get(key, {}):
-            one_of(f"{facts.file}: papers.{paper}.{key}", name, written.get(key, {}))
+            one_of(f"{laid}: {dotted((*of_scale, key))}", name, written.get(key, {}))
     for name in written.get("datasets", {}):
         one_of(f"{file}: datasets", name, facts.datasets)
-    for source, at, part in ((file, (), written), (facts.file, ("papers", paper), overlay)):
+    for source, at, part in ((file, (), written), (laid, of_scale, overlay)):
         blocks = {at: part} | {(*at, "datasets", name): block for name, block in part.get("datasets", {}).items()}
         for place, block in blocks.items():
             for label, options in block.get("learners", {}).items():
@@ -65,12 +74,12 @@ def read_paper(facts: Facts, paper: str) -> Paper:
         except ConfigError:
             raise error from None
         fault = str(error).removeprefix(f"{file}: ")  # what is right without the scale's part is the scale's fault
-        raise ConfigError(f"{facts.file}: papers.{paper}: {fault}") from None
+        raise ConfigError(f"{laid}: {dotted(of_scale)}: {fault}") from None
 
 
 def _numbered(paper: str, written: dict) -> dict[str, Path]:
     """The file of printed numbers, of each target that has any."""
-    transcription = CONFIG / "reported" / f"{paper}.csv"
+    transcription = outside.files("reported").get(paper, CONFIG / "reported" / f"{paper}.csv")
     printed = read_csv(transcription) if transcription.is_file() else {}
     for place, line in printed.items():
         for key, known in (("paper", [paper]), ("target", written.get("targets", {}))):

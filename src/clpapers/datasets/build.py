@@ -67,7 +67,8 @@ def build(
                     splits, attributes, facts = _proven(served, spec, allow_partial)
             except SourceError as error:
                 if kind == "folder" and not isinstance(error, Absent):
-                    raise DatasetError(f"{error}, or move {mine} away") from error
+                    elsewhere = "" if "declared" in spec else f", or move {mine} away"
+                    raise DatasetError(f"{error}{elsewhere}") from error
                 tried.append(f"{kind}: {error}")
                 print(f"clpapers: {name}: {tried[-1]}", file=sys.stderr)
                 continue
@@ -165,6 +166,9 @@ def _said(counts: dict[str, int]) -> str:
 
 def _no_source(name: str, spec: dict, mine: Path, tried: list[str]) -> str:
     """What stood in the way of each source, and which official file to put where."""
+    if "declared" in spec:
+        wanted = " or ".join(dict.fromkeys(form for source in spec["sources"] for form in source.get("formats", ())))
+        return "\n  ".join([f"{name}: no source serves it; put it into {mine}/, laid out as {wanted}. Tried:", *tried])
     try:
         official = [(file, f"MD5 {file.md5 or 'unknown'}") for file in official_files(spec)]
         wanted = [f"{file.filename} ({file.urls[0]}, {md5})" for file, md5 in official]

@@ -69,12 +69,14 @@ def guarded(refusal: Callable[[str], SourceError]) -> Iterator[None]:
 class Files:
     """Files found by the last part of their path, wherever they lie and however deep.
 
-    `where` is how errors name the whole, `paths` maps each file's posix path to whatever `load` reads it by.
+    `where` is how errors name the whole, `paths` maps each file's posix path to whatever `load` reads it by. `remedy`
+    is what to do where something in them is wrong.
     """
 
     where: str
     paths: Mapping[str, object]
     load: Callable[[object], bytes]
+    remedy: str = "fetch the official file again"
 
     def find(self, name: str) -> str | None:
         """The path that ends in `name`, the least deep one if there are several; None if there is none."""
@@ -91,7 +93,7 @@ class Files:
 
     def wrong(self, fault: str) -> SourceError:
         """The error to raise where these files are not what they should be."""
-        return SourceError(f"{self.where}: {fault}; fetch the official file again")
+        return SourceError(f"{self.where}: {fault}; {self.remedy}")
 
 
 def folder(path: Path) -> Files:

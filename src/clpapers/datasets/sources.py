@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -18,8 +18,10 @@ from clpapers.datasets.formats import (
     emnist,
     icubworld,
     idx,
+    image_folders,
     image_rows,
     mosaics,
+    npz,
     tiny_imagenet,
 )
 
@@ -30,8 +32,10 @@ FORMATS = {
     "emnist": emnist,
     "icubworld": icubworld,
     "idx": idx,
+    "image_folders": image_folders,
     "image_rows": image_rows,
     "mosaics": mosaics,
+    "npz": npz,
     "tiny_imagenet": tiny_imagenet,
 }
 
@@ -64,6 +68,8 @@ def folder(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
         held = files.folder(path) if path is mine else files.archive(path)
         for name in source["formats"]:
             if FORMATS[name].present(held):
+                if "declared" in spec:
+                    held = replace(held, remedy="mend it, or correct what the data set's YAML says")
                 return Served(held, FORMATS[name], proven=path is not mine and _is_official(path, spec))
     raise Absent(f"{mine} holds nothing of the form {' or '.join(source['formats'])}")
 

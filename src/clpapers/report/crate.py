@@ -12,15 +12,18 @@ import hashlib
 import importlib.metadata
 import io
 import mimetypes
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
 import yaml
 from rocrate.rocrate import ROCrate
 
+from clpapers.config import outside
+from clpapers.config.files import read_yaml
 from clpapers.config.model import Target
 from clpapers.config.plan import Plan
+from clpapers.config.targets import paper_file
 from clpapers.imported import apart
 from clpapers.provenance import is_imported, read_record, sha256
 from clpapers.report.archive import MANIFEST, METADATA, CrateError, appearing, by_checksum, check, manifest_of, write
@@ -147,7 +150,7 @@ def _described(plan: Plan, shown: list[Path], agent: str | None) -> tuple[ROCrat
     for path in shown:
         read_record(path)  # which says so where there is none
     records = {str(place): record for place, record in ancestry(*shown).items()}
-    files = _project_files()
+    files = _project_files(_from_outside(plan, shown, records))
     for place, record in records.items():
         if not record["command"].startswith("clpapers "):
             raise CrateError(f"{place}: tells of no command of clpapers; delete it and build it anew with snakemake")
@@ -161,20 +164,40 @@ def _described(plan: Plan, shown: list[Path], agent: str | None) -> tuple[ROCrat
         if not Path(path).is_file():
             raise CrateError(f"{path}: no such file, though a record names it; build it anew with snakemake")
     crate = founded(contents)
-    _tell(crate, plan, shown, records, agent)
+    _tell(crate, plan, shown, records, contents, agent)
     return crate, contents
 
 
-def _project_files() -> dict[str, None]:
+def _from_outside(plan: Plan, shown: list[Path], records: dict[str, dict]) -> set[str]:
+    """The files from outside that the crate needs: of its papers, and of all data sets that these or records name."""
+    papers = {path.parts[3] for path in shown if len(path.parts) > 4} & outside.files("papers").keys()
+    names = {name for paper in papers for name in read_yaml(paper_file(paper)).get("datasets", {})}
+    names |= {plan.datasets[name]["features"]["of"] for name in names if "features" in plan.datasets[name]}
+    found = {plan.datasets[name]["declared"] for name in names if "declared" in plan.datasets[name]}
+    found |= {item["path"] for record in records.values() for item in record.get("outside", ())}
+    found |= {str(outside.copy_of(kind, paper)) for kind in ("papers", "reported") for paper in papers}
+    return found
+
+
+def _project_files(from_outside: Collection[str] = ()) -> dict[str, None]:
+    """What of the project goes along, of what is from outside only these."""
     for part in (*PARTS, *FOLDERS):
         if not Path(part).exists():
             raise CrateError(f"{part}: no such file; run `clpapers export` in the project's folder")
     found = [path for folder in FOLDERS for path in Path(folder).rglob("*") if path.is_file()]
     hidden = [path for path in found if any(part.startswith((".", "__pycache__")) for part in path.parts)]
-    return dict.fromkeys([*PARTS, *(str(path) for path in found if path not in hidden)])
+    private = [path for path in found if outside.FOLDER in path.parents and str(path) not in from_outside]
+    return dict.fromkeys([*PARTS, *(str(path) for path in found if path not in (*hidden, *private))])
 
 
-def _tell(crate: ROCrate, plan: Plan, shown: list[Path], records: dict[str, dict], agent: str | None) -> None:
+def _tell(
+    crate: ROCrate,
+    plan: Plan,
+    shown: list[Path],
+    records: dict[str, dict],
+    contents: Collection[str],
+    agent: str | None,
+) -> None:
     """Describe the run: the data, a tool and a step a stage, an action a record, and the workflow that ran them."""
     who = {"agent": {"@id": "#authors"}}
     if agent:
@@ -206,7 +229,7 @@ def _tell(crate: ROCrate, plan: Plan, shown: list[Path], records: dict[str, dict
     workflow["version"] = importlib.metadata.version("clpapers")
     workflow["conformsTo"] = {"@id": "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"}
     workflow["softwareRequirements"] = {"@id": "requirements.lock"}
-    configured = [quote(path) for path in _project_files() if path.startswith("config/")]
+    configured = [quote(path) for path in sorted(contents) if path.startswith("config/")]
     run = {"@type": "CreateAction", "name": f"snakemake, scale {plan.scale}", "instrument": {"@id": WORKFLOW}, **span}
     run |= {"description": "all jobs, from the first to the last; Snakemake may have been started more than once"}
     run |= {"object": links([*configured, *filter(None, data)]), "result": links(quote(str(path)) for path in shown)}

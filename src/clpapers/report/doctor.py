@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from clpapers.config import outside
 from clpapers.config.files import CONFIG
 from clpapers.config.plan import Plan
 from clpapers.datasets import files, packages
@@ -217,9 +218,9 @@ def _built(plan: Plan, stage: str, name: str) -> str | None:
 def _dataset_source(plan: Plan, name: str, data_folder: Path, downloads: Path) -> Line | None:
     """The first source of a data set that seems to serve; None for its stand-in. Opens no archives."""
     spec, allowed = plan.datasets[name], plan.settings["sources"]
-    mine, offered = data_folder / spec.get("folder", name), []
+    mine, offered = outside.data_folder(spec, data_folder) / spec.get("folder", name), []
     standin = allowed != "real" and name in plan.settings.get("stand_ins", {})
-    if allowed == "stand_in":
+    if allowed == "stand_in" and "declared" not in spec:
         return _offer(
             name, [], standin, f"give its sizes under stand_ins in {CONFIG}/scales/{plan.scale}.yaml", real=False
         )

@@ -11,7 +11,7 @@ from clpapers.datasets.arrays import Split
 from clpapers.datasets.files import Files
 
 LARGEST = 1 << 27  # pixels: more than any photograph here has
-FORMATS = {"jpg": "JPEG", "png": "PNG", "ppm": "PPM"}
+FORMATS = {"jpg": "JPEG", "jpeg": "JPEG", "png": "PNG", "ppm": "PPM"}
 
 
 def pixels(files: Files, name: str, format: str, count: int) -> np.ndarray:
@@ -22,16 +22,17 @@ def pixels(files: Files, name: str, format: str, count: int) -> np.ndarray:
 def resized(files: Files, split: str, examples: list[tuple[str, int]], spec: dict) -> Split:
     """Images of any size, a path and a label each, scaled bilinearly to the shape in `spec`, the aspect ignored.
 
-    A path's suffix, one of FORMATS, says how it is stored. There may be no more of them than `spec` says that `split`
-    has.
+    A path's suffix, one of FORMATS, says how it is stored; where the shape has one channel, colours become their grey.
+    There may be no more of them than `spec` says that `split` has.
     """
     if len(examples) > spec[split]:
         raise files.wrong(f"has {len(examples):,} {split} images, over {spec[split]:,}")
     height, width, channels = spec["shape"]
     x = np.empty((len(examples), height, width, channels), np.uint8)
     for row, (path, _) in zip(x, examples, strict=True):
-        stored = _rgb(files, path, FORMATS[path.rpartition(".")[2]], 1, LARGEST)
-        row[:] = stored.resize((width, height), Image.Resampling.BILINEAR)
+        stored = _rgb(files, path, FORMATS[path.rpartition(".")[2].lower()], 1, LARGEST)
+        scaled = stored.resize((width, height), Image.Resampling.BILINEAR)
+        row[:] = scaled if channels == 3 else np.asarray(scaled.convert("L"))[..., None]
     return Split(x, np.array([label for _, label in examples], np.int64))
 
 

@@ -1,0 +1,85 @@
+"""`clpapers new`: commented files to start from, that run as they are."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+from clpapers.cli.task import Refusal
+from clpapers.config.settings import NAME
+from clpapers.provenance import write_text
+
+TEMPLATES = Path("workflow/new")
+SIDE, EACH = 8, {"train": 20, "test": 5}  # of the sample: pixels, images a class
+SAMPLE = ("left", "right")  # its classes: the brighter half
+
+
+def write(kind: str, name: str, folder: Path) -> list[Path]:
+    """Write `name`.yaml, a paper or a dataset, into a folder; returns what was written.
+
+    A data set is of the images in the folder `name` beside it, in folders `train/<class>` and `test/<class>`; where
+    there is none, a sample is written. Raises `Refusal` for a name that is none, and rather than overwrite anything.
+    """
+    if not NAME.fullmatch(name):
+        raise Refusal(f"new: {name!r}: a name has small letters, digits and _, and begins with a letter")
+    file = folder / f"{name}.yaml"
+    if file.exists() or file.is_symlink():
+        raise Refusal(f"{file}: there is such a file already; take another name, or another folder by --folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    text = (TEMPLATES / f"{kind}.yaml").read_text(encoding="utf-8")
+    written = [file]
+    if kind == "dataset":
+        images = folder / name
+        if not images.exists():
+            _sample(images)
+            written.append(images)
+        for word, value in (_described(images) | {"FOLDER": name, "NAME_OF_A_PAPER": "PAPER"}).items():
+            text = text.replace(word, value)
+    write_text(file, text.replace("NAME", name).replace("PATH", str(file.absolute())))
+    return written
+
+
+def _described(folder: Path) -> dict[str, str]:
+    """What a folder of images says of itself, as the template has the words; sizes are those of the first image."""
+    from PIL import Image
+
+    from clpapers.datasets.formats.image_folders import IMAGE
+
+    found: dict[str, dict[str, list[Path]]] = {"train": {}, "test": {}}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and (match := IMAGE.search(path.relative_to(folder).as_posix())):
+            found[match[1].lower()].setdefault(match[2], []).append(path)
+    if not found["train"] or sorted(found["train"]) != sorted(found["test"]):
+        told = {split: ", ".join(classes) or "none" for split, classes in found.items()}
+        raise Refusal(
+            f"{folder}: train/ has images of {told['train']}, test/ of {told['test']}; give both the same folders, "
+            "or move it away for a sample"
+        )
+    first = next(path for paths in found["train"].values() for path in paths)
+    try:
+        with Image.open(first) as image:
+            shape = [image.height, image.width, 1 if image.mode in ("1", "L") else 3]
+    except Exception as error:  # a damaged image can break its decoder in any way
+        raise Refusal(f"{first}: no image that can be read ({type(error).__name__}); mend it or take it away") from None
+    sizes = {split.upper(): str(sum(map(len, classes.values()))) for split, classes in found.items()}
+    return {"SHAPE": str(shape), "CLASSES": json.dumps(sorted(found["train"]), ensure_ascii=False)} | sizes
+
+
+def _sample(folder: Path) -> None:
+    """A few grey images of two classes, with noise, in a folder that appears whole."""
+    import numpy as np
+    from PIL import Image
+
+    from clpapers.randomness import generator
+
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as work:
+        for split, each in EACH.items():
+            rng = generator(0, f"sample {split}")
+            for place, name in enumerate(SAMPLE):
+                (Path(work, "images", split, name)).mkdir(parents=True)
+                for i in range(each):
+                    pixels = rng.integers(0, 120, (SIDE, SIDE), dtype=np.uint8)
+                    pixels[:, place * SIDE // 2 : (place + 1) * SIDE // 2] += 120
+                    Image.fromarray(pixels).save(Path(work, "images", split, name, f"{i}.png"))
+        Path(work, "images").rename(folder)

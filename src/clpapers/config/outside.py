@@ -1,0 +1,93 @@
+"""Papers and data sets from outside of the project: where their files stand here, and where they came from.
+
+The settings `papers` and `datasets` name them (`config.settings`). A file that passes all checks is copied below
+config/outside/, and everything reads the copy, as it reads the rest of config/: every job wherever it runs, the audit,
+crates. So an edit of the original counts from the next build on and never halfway through one, and what was built can
+be told of, checked and packed later. A copy that is deleted is forgotten.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from clpapers.config.files import CONFIG
+from clpapers.provenance import sha256, write_text
+
+FOLDER = CONFIG / "outside"
+WHENCE = FOLDER / ".whence.json"  # hidden: no crate tells of folders of this machine
+KINDS = {"datasets": ".yaml", "reported": ".csv", "papers": ".yaml"}  # in an order in which none waits for another
+
+_tried: dict[Path, Path | None] = {}
+
+
+def copy_of(kind: str, name: str) -> Path:
+    """Where the copy of a file of some kind stands."""
+    return FOLDER / kind / f"{name}{KINDS[kind]}"
+
+
+def files(kind: str) -> dict[str, Path]:
+    """The files of a kind from outside, by name: the copies; while originals are tried, these in their place."""
+    copies = sorted((FOLDER / kind).glob(f"[!.]*{KINDS[kind]}"))
+    found: dict[Path, Path | None] = {path: path for path in copies}
+    found |= {copy: original for copy, original in _tried.items() if copy.parent.name == kind}
+    return {copy.stem: path for copy, path in found.items() if path is not None}
+
+
+@contextlib.contextmanager
+def trying(originals: Mapping[Path, Path | None]) -> Iterator[None]:
+    """Inside, files are read in the place of their copies; None where there shall be no copy any more."""
+    _tried.update(originals)
+    try:
+        yield
+    finally:
+        _tried.clear()
+
+
+def keep(originals: Mapping[Path, Path], texts: Mapping[Path, str | None]) -> None:
+    """Write copies by their `texts`, None for one to remove, and note the `originals` they are of."""
+    for copy, text in texts.items():
+        if text is None:
+            copy.unlink(missing_ok=True)
+        else:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            write_text(copy, text)
+    noted = _whence() | dict(originals)
+    write_text(WHENCE, json.dumps({str(copy): str(path) for copy, path in noted.items() if copy.is_file()}, indent=1))
+
+
+def original(copy: Path) -> Path | None:
+    """The file that a copy is of; None where nobody noted it, as in a crate."""
+    return _tried.get(copy) or _whence().get(copy)
+
+
+def _whence() -> dict[Path, Path]:
+    try:
+        found = json.loads(WHENCE.read_text(encoding="utf-8"))
+        return {Path(copy): Path(path) for copy, path in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def data_folder(spec: Mapping, usual: Path | str) -> Path:
+    """The folder in which the folder of a data set's own files stands: beside the file that declares it, or `usual`."""
+    declared = original(Path(spec["declared"])) if "declared" in spec else None
+    return declared.parent if declared else Path(usual)
+
+
+def rested_on(path: Path, datasets: Mapping[str, Mapping]) -> list[dict]:
+    """The files from outside that say how `path`, results/<scale>/<stage>/…, is made: `path` and `sha256` of each.
+
+    datasets: those of the plan. What it is made of has files of its own, as its records tell.
+    """
+    stage, names = path.parts[2], path.parts[3:]
+    if stage in ("metrics", "targets", "selection"):
+        found = [files("papers").get(names[0])]
+    elif names[0] == "nets":
+        found = [files("papers").get(names[1])]
+    else:
+        declared = datasets.get(names[0].partition(".")[0], {}).get("declared")
+        found = [Path(declared)] if declared else []
+    return [{"path": str(each), "sha256": sha256(each)} for each in found if each]

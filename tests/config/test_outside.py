@@ -1,0 +1,225 @@
+"""Papers and data sets from outside: taken in once they pass, told from the project's own, refused in one line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tiny_paper import PAPER, TEXT, settings
+
+from clpapers.config import outside
+from clpapers.config.facts import Facts
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import all_papers, own_papers
+from clpapers.config.targets import paper_file
+from clpapers.datasets.sources import FORMATS
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+SHAPES = """\
+shapes:
+  title: Shapes
+  citation: none
+  shape: [8, 8, 1]
+  classes: [left, right]
+  train: 40
+  test: 10
+  sha256: {train: null, test: null}
+  sources: [{kind: folder, owner: me, licence: none, formats: [npz]}]
+"""
+MINE = (
+    TEXT[PAPER].replace("paper: tiny", "paper: mine").replace("mnist", "shapes")
+    + """\
+scales:
+  tiny: {defaults: {budget: {memory: 5}}}
+"""
+)
+
+
+@pytest.fixture
+def away(tmp_path_factory):
+    """A folder elsewhere with a paper, a data set and the folder of its images."""
+    place = tmp_path_factory.mktemp("away")
+    (place / "shapes").mkdir()
+    (place / "shapes.yaml").write_text(SHAPES)
+    (place / "mine.yaml").write_text(MINE)
+    return place
+
+
+def taken(away, **more):
+    return settings(**{"papers": ["tiny", f"{away}/mine.yaml"], "datasets": [f"{away}/shapes.yaml"]} | more)
+
+
+def copies():
+    found = Path("config/outside").rglob("*.*")
+    return {str(path.relative_to("config/outside")) for path in found if path.name[0] != "."}
+
+
+def test_a_paper_and_a_data_set_are_known_by_their_names(away):
+    assert taken(away)["papers"] == ["tiny", "mine"]
+    assert copies() == {"papers/mine.yaml", "datasets/shapes.yaml"}
+    assert (own_papers(), all_papers()) == (["tiny"], ["tiny", "mine"])
+    plan = Plan("tiny", all_papers())
+    cells = {cell.spec["dataset"] for _, cell in plan.targets["mine/table1"].cells}
+    assert cells == {"shapes", "cifar10"}
+    assert plan.datasets["shapes"]["declared"] == "config/outside/datasets/shapes.yaml"
+    assert "declared" not in plan.datasets["mnist"]
+    memory = {c.spec["budget"]["memory"] for f, c in plan.targets["mine/table1"].cells if f["dataset"] == "shapes"}
+    assert memory == {5}  # as its file says of the scale
+    assert {c.spec["budget"]["memory"] for _, c in Plan("tiny", ["tiny"]).targets["tiny/table1"].cells} == {10, 7}
+
+
+def test_what_was_taken_in_stays_and_an_edit_counts_once_it_is_named_again(away):
+    taken(away)
+    assert "mine" in all_papers()
+    before = Plan("tiny", ["mine"]).digest
+    (away / "mine.yaml").write_text(MINE.replace("learning_rate: 0.1", "learning_rate: 0.2"))
+    assert Plan("tiny", ["mine"]).digest == before  # in the middle of a build nothing changes
+    assert settings(papers=["mine"])["papers"] == ["mine"]
+    assert Plan("tiny", ["mine"]).digest == before
+    taken(away)
+    assert Plan("tiny", ["mine"]).digest != before
+
+
+def test_own_papers_are_the_same_with_and_without(away):
+    before = Plan("tiny", ["tiny"]).digest
+    taken(away)
+    assert Plan("tiny", ["tiny"]).digest == before
+
+
+def test_printed_numbers_stand_beside_it_and_go_with_it(away):
+    header = "paper,target,row,column,metric,value,spread,spread_kind,note\n"
+    (away / "mine.csv").write_text(f"{header}mine,table1,er,shapes,final_accuracy,80.1,0.5,ci95_halfwidth_20_runs,\n")
+    taken(away)
+    target = Plan("tiny", ["mine"]).targets["mine/table1"]
+    assert target.reported == Path("config/outside/reported/mine.csv")
+    assert any(path.name == "table1.reported.csv" for path in target.outputs)
+    (away / "mine.csv").unlink()
+    taken(away)
+    assert Plan("tiny", ["mine"]).targets["mine/table1"].reported is None
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "line"),
+    [
+        ("mine.yaml", "grid: {dataset", "grad: {dataset", "targets.table1: 'grid' is missing"),
+        ("mine.yaml", "targets:\n", "targets: [\n", " line 18 "),
+        ("mine.yaml", "paper: mine", "paper: yours", "paper: 'yours' is not the file's name, mine"),
+        ("mine.yaml", "shapes: {net", "shops: {net", "datasets: 'shops' is not one of mnist, "),
+        ("mine.yaml", "tiny: {defaults", "tinny: {defaults", "scales: 'tinny' is not one of real, tiny"),
+        ("mine.yaml", "{memory: 5}", "{memory: -5}", "scales.tiny.defaults.budget.memory: -5 must be at least"),
+        ("mine.yaml", "tiny: {def", "tiny: {scales: {}, def", "scales.tiny: {"),
+        ("shapes.yaml", "shapes:", "mnist:", "mnist: config/datasets.yaml has a data set of this name; take another"),
+        ("shapes.yaml", "[npz]", "[pickle]", "shapes.sources[0].formats[0]: 'pickle' is not one of "),
+        ("shapes.yaml", "  train: 40", "  folder: ../up\n  train: 40", "shapes.folder: '../up' must have the form"),
+        ("shapes.yaml", "  train: 40", "  folder: /etc\n  train: 40", "shapes.folder: '/etc' must have the form"),
+        ("shapes.yaml", "  train: 40", "  folder: gone\n  train: 40", "shapes: no folder "),
+        ("shapes.yaml", "title: Shapes", "title: !!python/object/apply:os.getcwd []", " line 2 "),
+    ],
+)
+def test_what_is_wrong_is_refused_in_one_line_and_nothing_is_taken_in(away, file, old, new, line):
+    text = (away / file).read_text()
+    assert old in text
+    (away / file).write_text(text.replace(old, new, 1))
+    with pytest.raises(ConfigError) as refusal:
+        taken(away)
+    assert str(refusal.value).startswith(f"{away}/{file}:{line if line[0] == ' ' else f' {line}'}")
+    assert "\n" not in str(refusal.value)
+    assert copies() == set()
+    Plan("tiny", all_papers())
+
+
+def test_an_edit_that_is_wrong_leaves_what_was_taken_in(away):
+    taken(away)
+    (away / "shapes.yaml").write_text(SHAPES.replace("shape: [8, 8, 1]", "shape: [8, 8, 2]"))
+    with pytest.raises(ConfigError, match=r"shapes\.yaml: shapes\.shape\[2\]: 2 is not one of 1, 3"):
+        taken(away)
+    assert Facts("tiny").datasets["shapes"]["shape"] == [8, 8, 1]
+
+
+def test_an_edit_of_a_data_set_that_another_paper_cannot_have_is_refused(away):
+    (away / "mine.yaml").write_text(MINE.replace("length: null", "length: 30"))
+    taken(away)
+    (away / "shapes.yaml").write_text(SHAPES.replace("train: 40", "train: 20"))
+    with pytest.raises(
+        ConfigError, match=r"^config/outside/papers/mine\.yaml: .*order\.length: 30 is more than the 20"
+    ):
+        taken(away, papers=["tiny"])
+    assert Facts("tiny").datasets["shapes"]["train"] == 40
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"papers": ["{away}/My-Paper.yaml"]}, "papers: '{away}/My-Paper.yaml': name it like my_paper.yaml"),
+        ({"papers": ["{away}/tiny.yaml"]}, "papers: {away}/tiny.yaml: tiny is a paper of the project"),
+        ({"papers": ["{away}/mine.yaml", "{away}/../mine.yaml"]}, "papers: {away}/../mine.yaml: {away}/mine.yaml has"),
+        ({"papers": ["{away}/mine"]}, "papers[0]: '{away}/mine' must have the form"),
+        ({"datasets": ["{away}/shapes"]}, "datasets[0]: '{away}/shapes' must have the form"),
+        ({"datasets": ["shapes"]}, "datasets[0]: 'shapes' must have the form"),
+    ],
+)
+def test_names_that_will_not_do(away, given, line):
+    given = {key: [each.format(away=away) for each in paths] for key, paths in given.items()}
+    with pytest.raises(ConfigError) as refusal:
+        taken(away, **given)
+    assert str(refusal.value).startswith(f"config/config.yaml or --config: {line.format(away=away)}")
+    assert copies() == set()
+
+
+def test_a_file_that_is_not_there_or_no_text(away):
+    (away / "shapes.yaml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match=r"shapes\.yaml: 'utf-8' codec"):
+        taken(away)
+    (away / "shapes.yaml").unlink()
+    with pytest.raises(ConfigError, match=r"shapes\.yaml: no such file; `clpapers new`"):
+        taken(away)
+
+
+def test_a_scale_that_knows_the_paper_goes_first(away):
+    """A paper of the project may be kept in step with its scale's file alone."""
+    taken(away)
+    scale = Path("config/scales/tiny.yaml")
+    scale.write_text(scale.read_text() + "  mine: {defaults: {budget: {memory: 6}}}\n")
+    with pytest.raises(ConfigError, match="'mine' has no file in config/papers/"):
+        Plan("tiny", ["mine"])
+    Path("config/papers/mine.yaml").write_text(MINE)
+    Path("config/outside/papers/mine.yaml").unlink()
+    memory = {c.spec["budget"]["memory"] for _, c in Plan("tiny", ["mine"]).targets["mine/table1"].cells}
+    assert memory == {6, 7}
+
+
+def test_where_its_images_are_is_no_fact_of_a_data_set(away):
+    """The same bytes from another folder are no reason to make anything anew."""
+    taken(away)
+    spec = Facts("tiny").datasets["shapes"]
+    assert str(away) not in json.dumps(spec)
+    assert outside.data_folder(spec, "data") == away
+    assert outside.data_folder(Facts("tiny").datasets["mnist"], "data") == Path("data")
+    outside.WHENCE.unlink()  # as in a crate
+    assert outside.data_folder(spec, "data") == Path("data")
+    outside.WHENCE.write_text("[1")
+    assert outside.data_folder(spec, "data") == Path("data")
+
+
+def test_what_rests_on_a_file_from_outside(away):
+    taken(away)
+    datasets = Plan("tiny", all_papers()).datasets
+
+    def rested(path):
+        return [item["path"] for item in outside.rested_on(Path(path), datasets)]
+
+    paper, data = "config/outside/papers/mine.yaml", "config/outside/datasets/shapes.yaml"
+    assert rested("results/tiny/targets/mine/table1.csv") == [paper]
+    assert rested("results/tiny/metrics/mine/table1.csv") == [paper]
+    assert rested("results/tiny/runs/nets/mine/shapes.json") == [paper]
+    assert rested("results/tiny/datasets/shapes.npz") == [data]
+    assert rested("results/tiny/runs/shapes/random/er-0/seed0.json") == [data]
+    for path in ("targets/tiny/table1.csv", "datasets/mnist.npz", "runs/index.csv", "targets/scorecard.csv"):
+        assert rested(f"results/tiny/{path}") == []
+    assert paper_file("mine") == Path(paper)
+
+
+def test_the_schema_lists_every_format():
+    rules = Path("workflow/schemas/datasets.schema.yaml").read_text()
+    assert all(name in rules for name in FORMATS)
