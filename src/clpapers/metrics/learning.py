@@ -40,7 +40,7 @@ METRICS = {
     "violations_by_task": {"bounds": (0, None), "unit": "steps", "better": "smaller", "over": "tasks"},
     "learning_curve": {"unit": "%", "better": "larger", "competing": "task", "over": "steps"},
     "lca_by_step": {"bounds": (0, 1), "better": "larger", "competing": "task", "over": "steps"},
-    "roc": {"better": "larger", "over": "false positives"},
+    "roc": {"bounds": (0, 1), "better": "larger", "over": "false positives"},
     "mutual_information_by_task": {"over": "models and tasks"},
 }
 

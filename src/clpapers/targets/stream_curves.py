@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.names import named
 from clpapers.targets.notes import Notes, levels
-from clpapers.targets.style import SERIES, STYLE, panels, stream_title
+from clpapers.targets.palette import SERIES
+from clpapers.targets.style import STYLE, panels, stream_title
 
 RENDERER = {"draws": "figure"}
 
