@@ -411,6 +411,26 @@ def test_stream_curves_put_seeds_in_rows_and_orders_in_columns(real):
     figure = stream_curves.render({}, data.assign(dataset="emnist", metric="stream_loss"), real)
     starts = [axes.lines[0].get_ydata()[0] for axes in figure.axes]
     assert starts == [0, 5, 1, 6]
+    assert not figure.texts[0].get_text()
+
+
+def test_what_is_no_curve_stands_below_stream_curves_as_a_mean(real):
+    measured = [("loss", 0.5, 3.0), ("r", np.nan, 1.0)]
+    cells = [(o, s, m, t, s * v) for o in ("split", "stf") for s in (1, 2) for m, t, v in measured]
+    data = pd.DataFrame(cells, columns=["order", "seed", "metric", "time", "value"]).assign(dataset="emnist")
+    data.loc[(data["metric"] == "r") & (data["order"] == "stf"), "value"] *= -1
+    figure = stream_curves.render({"names": {"r": "Correlation", "stf": "STF"}}, data, real)
+    assert figure.texts[0].get_text() == "Correlation: split 1.50; STF −1.50."
+    assert [axes.lines[0].get_ydata().tolist() for axes in figure.axes] == [[3], [3], [6], [6]]
+
+
+def test_a_place_without_a_stream_curve_says_why(real):
+    cells = [("split", 0, "loss", 0.5, 3.0), ("split", 1, "out_of_memory", np.nan, 1.0), ("stf", 0, "loss", 0.5, 3.0)]
+    data = pd.DataFrame(cells, columns=["order", "seed", "metric", "time", "value"]).assign(dataset="emnist")
+    figure = stream_curves.render({}, data, real)
+    said = [[text.get_text() for text in axes.texts] for axes in figure.axes]
+    assert said == [[], [], ["out of memory"], ["not run yet"]]
+    assert figure.axes[0].get_xlim() == (0, 1)
 
 
 @pytest.mark.parametrize("figure_case", ["cycles"], indirect=True)

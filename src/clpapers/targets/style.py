@@ -100,7 +100,7 @@ def legend_of(figure: Figure, axes: Iterable[Axes], last: str = "") -> None:
 def say(panel: Axes, text: str) -> None:
     """Write in an empty panel why it is empty."""
     panel.text(0.5, 0.5, text, ha="center", va="center", color="0.35", size=6, transform=panel.transAxes)
-    panel.set(xticks=[], yticks=[])
+    panel.tick_params(bottom=False, left=False, labelbottom=False, labelleft=False)
 
 
 def stream_title(target: dict, notes: Notes, data: pd.DataFrame, order: str) -> str:
