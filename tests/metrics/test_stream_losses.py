@@ -79,6 +79,12 @@ def test_seeds_of_a_cell_may_come_from_several_files():
     assert measure({"metrics": ["loss_correlation"]}, inputs)["value"].tolist() == pytest.approx([-1])
 
 
+def test_streams_of_unequal_numbers_of_steps_are_compared_over_equal_stretches():
+    """Of two stretches, the means 2 and 4, and 1 and 2."""
+    rows = measured([1, 3, 4, 4, 4], [1, 2], metrics=["loss_correlation"], points=99)
+    assert rows["value"].tolist() == pytest.approx([1])
+
+
 def test_a_run_without_losses_or_out_of_memory_has_no_curve():
     assert measured(None).empty
     inputs = [(FACTORS, "abc", {"seeds": [{"seed": 0, "out_of_memory": True}, *result(None, [0, 1, 2])["seeds"][1:]]})]

@@ -68,17 +68,20 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
             if run.get(OUT_OF_MEMORY):
                 rows.append({**key, "metric": OUT_OF_MEMORY, "time": np.nan, "value": 1.0})
                 continue
-            curve = stretches(run["online"]["loss"] or [], target.get("points"))
-            if len(curve):
-                by_cell.setdefault(cell, []).append((key, curve))
+            losses = np.array(run["online"]["loss"] or [], float)
+            if len(losses):
+                by_cell.setdefault(cell, []).append((key, losses))
             if "stream_loss" in target["metrics"]:
+                curve = stretches(losses, target.get("points"))
                 rows += [
                     {**key, "metric": "stream_loss", "time": float(time), "value": float(value)}
                     for time, value in zip(chunk_times(len(curve)), curve)
                 ]
     if "loss_correlation" in target["metrics"]:
         for measured in by_cell.values():
-            keys, curves = zip(*measured)
+            keys, losses = zip(*measured)
+            points = min([target.get("points") or np.inf, *map(len, losses)])  # those that every curve has
+            curves = [stretches(each, int(points)) for each in losses]
             rows += [
                 {**key, "metric": "loss_correlation", "time": np.nan, "value": float(value)}
                 for key, value in zip(keys, alike(curves))
