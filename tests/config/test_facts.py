@@ -53,7 +53,7 @@ def test_a_data_set_of_features_is_described_by_what_it_is_made_of():
     assert [cell.spec["features"]["size"] for cell in cells] == [40, 40]
     assert not any("features" in cell.spec for cell in mine.cells.values() if cell not in cells)
     told = reductions(mine.targets["tiny/table1"], real.targets["tiny/table1"])
-    assert told == ["order.length 30 (paper: all)", "features.size 40 (paper: 224)"]
+    assert told == ["cifar100_resnet50: order.length 30 (paper: all), features.size 40 (paper: 224)"]
 
 
 def test_features_are_scaled_no_further():

@@ -88,15 +88,11 @@ def test_every_accuracy_comes_with_the_chance_of_a_guess(metric, value):
 def test_curves_by_hand():
     retention = measured("information_retention")
     assert list(zip(retention["time"], retention["value"])) == [(0.5, 100), (1, 50)]
-    loss = measured("stream_loss", points=2)
-    assert list(zip(loss["time"], loss["value"])) == [(0.25, 3), (0.75, 2)]
-    assert list(measured("stream_loss", points=99)["value"]) == RUN["online"]["loss"]
 
 
-def test_a_learner_that_does_not_answer_online_has_neither_accuracy_nor_loss():
+def test_a_learner_that_does_not_answer_online_has_no_online_accuracy():
     silent = RUN | {"online": {"correct": None, "batch": 1, "loss": None}}
     assert np.isnan(measured("online_accuracy", silent)["value"].iloc[0])
-    assert measured("stream_loss", silent, points=2).empty
 
 
 def test_every_metric_has_a_row_for_every_seed():

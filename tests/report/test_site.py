@@ -49,6 +49,7 @@ mini:
     than: 10
     note: "Printed: 9.5 & 10.4."
 """
+LINK = "https://doi.org/10.1000/182"
 PAGES = ("index.html", "mini/index.html", "mini/table1.html", "mini/table2.html", "mini/figure1.html")
 DESKTOP, PHONE = (1200, 900), (390, 844)
 
@@ -58,6 +59,8 @@ def built(tmp_path_factory):
     """The small project with its report, built by the rule; then once more with verdicts that stand-ins cannot have."""
     project = Project.create(tmp_path_factory.mktemp("report") / "project")
     project.write("config/reported/mini.csv", REPORTED + MORE_REPORTED)
+    about = f"authors: A. Author\nyear: 2020\nlink: {LINK}\n"
+    project.edit("config/papers/mini.yaml", "title: A paper", f"{about}title: A paper")
     claims = project.folder / "config/claims.yaml"
     claims.write_text(claims.read_text(encoding="utf-8") + CLAIMS, encoding="utf-8")
     done = project.snakemake("results/mini/report/index.html", "--cores", "2")
@@ -173,7 +176,7 @@ def test_every_link_resolves_within_the_report(folder):
         assert len(page.places) == len(set(page.places)), path
         for address in page.addresses:
             parts = urlsplit(address)
-            if parts.scheme == "data":
+            if parts.scheme == "data" or address == LINK:
                 continue
             assert not parts.scheme, (path, address)
             file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
@@ -212,15 +215,15 @@ def test_headers_sort_up_and_down(show):
     table = "#table1 table.filtered"
     heading = browser.find_element(By.CSS_SELECTOR, f"{table} th[data-column='3']")
     assert heading.text.startswith("Reported")
-    assert column(browser, table, 3) == ["80.1 ± 0.5", "9.5", "10.4 ± 0.5", "–"]
+    assert column(browser, table, 3) == ["80.1 ± 0.5", "9.5", "10.4 ± 0.5"]
     heading.find_element(By.TAG_NAME, "button").click()
-    assert column(browser, table, 3) == ["9.5", "10.4 ± 0.5", "80.1 ± 0.5", "–"]
+    assert column(browser, table, 3) == ["9.5", "10.4 ± 0.5", "80.1 ± 0.5"]
     assert heading.get_attribute("aria-sort") == "ascending"
     heading.find_element(By.TAG_NAME, "button").click()
-    assert column(browser, table, 3) == ["80.1 ± 0.5", "10.4 ± 0.5", "9.5", "–"]
+    assert column(browser, table, 3) == ["80.1 ± 0.5", "10.4 ± 0.5", "9.5"]
     assert heading.get_attribute("aria-sort") == "descending"
     browser.find_element(By.CSS_SELECTOR, f"{table} th[data-column='0'] button").click()
-    assert column(browser, table, 0) == ["ACE", "ACE", "ER", "ER"]
+    assert column(browser, table, 0) == ["ACE", "ER", "ER"]
     assert heading.get_attribute("aria-sort") is None
 
 
@@ -236,8 +239,78 @@ def test_rows_are_filtered_by_text_and_verdict(show):
     assert column(browser, table, 0) == ["ACE"]
     browser.find_element(By.NAME, "text").clear()
     verdict.find_element(By.CSS_SELECTOR, "option[value='']").click()
-    assert len(column(browser, table, 0)) == 4
+    assert len(column(browser, table, 0)) == 3
     assert browser.find_element(By.ID, "figure1").is_displayed()
+
+
+def test_rows_without_a_verdict_are_folded_away_and_counted(show):
+    browser = show("mini/index.html")
+    folded = browser.find_element(By.CSS_SELECTOR, "#table1 details.folded")
+    assert folded.text == "1 not comparable: 1 stand-in data"
+    assert column(browser, "#table1 details.folded table", 0) == []
+    folded.find_element(By.TAG_NAME, "summary").click()
+    assert column(browser, "#table1 details.folded table", 0) == ["ACE"]
+
+
+def test_a_filter_opens_what_is_folded_where_it_fits(show):
+    browser = show("mini/index.html")
+    browser.find_element(By.CSS_SELECTOR, "select option[value='not comparable']").click()
+    assert column(browser, "#table1 details.folded table", 0) == ["ACE"]
+    assert column(browser, "#table1 table.filtered", 0) == ["ACE"]
+    browser.find_element(By.CSS_SELECTOR, "select option[value='agrees']").click()
+    assert not browser.find_element(By.CSS_SELECTOR, "#table1 details.folded").is_displayed()
+    browser.find_element(By.CSS_SELECTOR, "select option[value='']").click()
+    assert browser.find_element(By.CSS_SELECTOR, "#table1 details.folded").is_displayed()
+    assert column(browser, "#table1 details.folded table", 0) == []
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_the_verdict_is_in_sight_however_narrow_the_page(show, size):
+    browser = show("mini/index.html", size)
+    for cell in browser.find_elements(By.CSS_SELECTOR, "table.filtered td:last-child"):
+        if cell.is_displayed():
+            assert cell.rect["x"] >= 0
+            assert cell.rect["x"] + cell.rect["width"] <= size[0]
+
+
+def test_a_figures_footnotes_stand_once_and_can_be_read_on_a_phone(show):
+    for size, seen in ((DESKTOP, False), (PHONE, True)):
+        notes = show("mini/index.html", size).find_elements(By.CSS_SELECTOR, "#figure1 .drawn")
+        assert notes
+        assert all((note.rect["height"] > 5) == seen for note in notes)
+        assert all(note.get_attribute("textContent").strip() for note in notes)  # read aloud in any case
+
+
+def test_the_first_page_says_who_wrote_a_paper_how_much_is_covered_and_what_it_took(show):
+    browser = show("index.html")
+    (row,) = browser.find_elements(By.CSS_SELECTOR, "[aria-label='Papers'] tbody tr")
+    paper, numbers, claims, runs, hours, last = (cell.text for cell in row.find_elements(By.XPATH, "./*"))
+    assert paper == "mini: A paper of two methods\nA. Author, 2020, the paper"
+    assert row.find_element(By.LINK_TEXT, "the paper").get_attribute("href") == LINK
+    assert numbers.splitlines()[0] == "3 of 4 compared"
+    assert claims.splitlines()[0] == "1 of 2 decided"
+    assert int(runs) >= 4
+    assert float(hours) > 0
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", last)
+
+
+def test_a_numbers_page_has_its_runs_one_by_one_and_the_commands(show, folder):
+    browser = show("mini/table1.html")
+    again = browser.find_element(By.CSS_SELECTOR, "main > p .command").text
+    assert again == "snakemake results/mini/targets/mini/table1.csv --cores --force"
+    section = browser.find_element(By.ID, "ACE-MNIST")
+    measured = list(csv.DictReader((folder.parent / "metrics/mini/table1.csv").open(encoding="utf-8")))
+    table = section.find_element(By.CSS_SELECTOR, "[aria-label^='Run by run'] table")
+    rows = [row.find_elements(By.XPATH, "./*") for row in table.find_elements(By.CSS_SELECTOR, "tbody tr")]
+    assert [seed.text for seed, *_ in rows] == ["0", "1"]
+    for seed, *values in rows:
+        mine = [line for line in measured if (line["learner"], line["seed"]) == ("ace", seed.text)]
+        wanted = [float(line["value"]) for line in mine if not line["metric"].startswith("chance_")]
+        assert [float(value.text) for value in values] == pytest.approx(wanted, rel=1e-5)
+    runs = sorted(folder.parent.glob("runs/mnist/*/ace-*/seed?.json"))
+    command = section.find_element(By.CSS_SELECTOR, "details .command").get_attribute("textContent")
+    assert command.split()[0] == "snakemake"
+    assert all(str(run.relative_to(folder.parents[2])) in command for run in runs)
 
 
 def test_without_scripts_all_tables_are_there(show):
@@ -277,7 +350,7 @@ def test_claims_are_quoted_and_counted(show):
     assert "Holm’s correction" in section
     assert "† Stand-in data" in section
     browser = show("index.html")
-    (counted,) = column(browser, "[aria-label='Papers'] table", 4)
+    (counted,) = column(browser, "[aria-label='Papers'] table", 2)
     assert "1 supported" in counted
     assert "1 undecided" in counted
 

@@ -12,8 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from clpapers.metrics.intervals import mean_interval
-from clpapers.targets import bars, bursts, class_frequency, curves, dispersion, sequence, stream_curves
-from clpapers.targets.style import class_colours, legend_above, variants
+from clpapers.targets import bars, bursts, class_frequency, curves, dispersion, roc, scatter, sequence, stream_curves
+from clpapers.targets.notes import BANDS_FROM
+from clpapers.targets.palette import METHODS
+from clpapers.targets.style import class_colours, legend_above
+from clpapers.targets.unrun import Unrun
 
 
 def rendered(case, notes):
@@ -111,11 +114,25 @@ def test_curves_show_means_over_seeds_and_no_run_that_diverged(figure_case, real
     np.testing.assert_allclose(cifar10.lines[1].get_ydata(), 25 + np.arange(11))
 
 
+def with_five_runs(data):
+    """The same with more seeds: 0 and 110 twice, a mean between and an interval beyond what an accuracy can be."""
+    first = data[data["seed"] == data["seed"].min()]
+    more = [first.assign(seed=10 + s, value=v) for s, v in enumerate((0.0, 100.0, 0.0, 100.0, 95.0))]
+    chance = data["metric"].str.startswith("chance_")
+    return pd.concat([data[chance], *(each[~each["metric"].str.startswith("chance_")] for each in more)])
+
+
+def dots(axes):
+    """The places of the small dots, one a run."""
+    found = [each.get_offsets() for each in axes.collections if len(each.get_offsets()) and not each.get_paths()[1:]]
+    return np.concatenate(found) if found else np.empty((0, 2))
+
+
 @pytest.mark.parametrize("figure_case", ["curves"], indirect=True)
 def test_below_five_runs_each_is_a_dot_and_there_is_no_band(figure_case, real):
     _, target, data = figure_case
     runs = data["seed"].nunique()
-    assert runs < curves.BANDS_FROM
+    assert runs < BANDS_FROM
     for axes in curves.render(target, data, real).axes:
         dots = [each for each in axes.collections if len(each.get_offsets()) > 1]
         assert [len(each.get_offsets()) for each in dots] == [11 * runs] * 2
@@ -123,14 +140,82 @@ def test_below_five_runs_each_is_a_dot_and_there_is_no_band(figure_case, real):
 
 
 @pytest.mark.parametrize("figure_case", ["curves"], indirect=True)
-def test_a_band_ends_where_the_metric_can_be_no_higher_or_lower(figure_case, real, monkeypatch):
-    """Accuracies of 99 and 49 have a 95 % interval far beyond 0 to 100."""
+def test_a_band_ends_where_the_metric_can_be_no_higher_or_lower(figure_case, real):
+    """The mean is 59; half the interval of these five runs, 65."""
     _, target, data = figure_case
-    monkeypatch.setattr(curves, "BANDS_FROM", 2)
-    data["value"] = data["value"].where(data["seed"] > 0, 0.0) + 55 * (data["seed"] == 1)
-    for axes in curves.render(target, data, real).axes:
+    for axes in curves.render(target, with_five_runs(data), real).axes:
         edges = np.concatenate([band.get_paths()[0].vertices[:, 1] for band in axes.collections])
         assert (edges.min(), edges.max()) == (0, 100)
+        assert len(axes.collections) == 2  # bands alone
+
+
+@pytest.mark.parametrize("figure_case", ["dispersion"], indirect=True)
+def test_under_dispersion_few_runs_are_dots_and_more_an_interval_within_what_can_be(figure_case, real):
+    _, target, data = figure_case
+    for axes in dispersion.render(target, data, real).axes:
+        assert len(dots(axes)) == 2 * 4 * data["seed"].nunique()
+        assert not axes.containers
+    for axes in dispersion.render(target, with_five_runs(data), real).axes:
+        assert len(dots(axes)) == 0
+        ends = np.concatenate([each.get_segments()[0][:, 1] for each in axes.collections])
+        assert (ends.min(), ends.max()) == (0, 100)
+
+
+@pytest.mark.parametrize("figure_case", ["scatter"], indirect=True)
+def test_of_a_point_few_runs_are_dots_and_more_an_interval_within_what_can_be(figure_case, real):
+    _, target, data = figure_case
+    timed, learnt = data["metric"] == "training_minutes", data["metric"] == "final_accuracy"
+    for axes, dataset in zip(scatter.render(target, data, real).axes, ("emnist", "cifar10")):
+        here = data[(data["dataset"] == dataset) & learnt]
+        assert sorted(dots(axes)[:, 1]) == pytest.approx(sorted(here["value"]))
+    more = [data[learnt & (data["seed"] == s)].assign(seed=3 + s) for s in (0, 1)]
+    emnist, _ = scatter.render(target, pd.concat([data, *more]), real).axes
+    mean, half = mean_interval(np.array([79.0, 80.0, 81.0, 79.0, 80.0]) + 0.1)
+    whiskers = emnist.containers[0].lines[2][0].get_segments()[0][:, 1]
+    np.testing.assert_allclose(np.sort(whiskers), [mean - half, mean + half])
+    for axes in scatter.render(target, pd.concat([data[timed], with_five_runs(data[learnt])]), real).axes:
+        ends = np.concatenate([each.get_segments()[0][:, 1] for each in axes.collections])
+        assert (ends.min(), ends.max()) == (0, 100)
+
+
+@pytest.mark.parametrize("figure_case", ["bars"], indirect=True)
+def test_on_bars_few_runs_are_dots_without_an_interval(figure_case, real):
+    _, target, data = figure_case
+    panels = bars.render(target, data, real).axes
+    for axes, scale in ((panels[0], 1), (panels[1], 90)):
+        assert sorted(dots(axes)[:, 1]) == pytest.approx([v / scale for v in (79, 80, 81, 89, 90, 91)])
+        assert not [each for each in axes.containers if hasattr(each, "has_yerr")]
+
+
+@pytest.mark.parametrize("figure_case", ["bars"], indirect=True)
+def test_a_bar_of_nothing_says_zero(figure_case, real):
+    _, target, data = figure_case
+    axes = bars.render(target, data.assign(value=0.0 * data["value"]), real).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["0", "0"]
+    assert axes.get_ylim() == (0, 1)
+
+
+@pytest.mark.parametrize("figure_case", ["curves", "dispersion", "scatter", "bars", "roc"], indirect=True)
+def test_a_panel_of_which_nothing_was_run_stands_empty_and_says_why(figure_case, real):
+    module, target, data = figure_case
+    factor, level = ("learner", "ace") if module == "roc" else ("dataset", "cifar10")
+    left = dataclasses.replace(real, unrun=Unrun(({factor: level},), 1, 9))
+    figure = rendered((module, target, data[data[factor] != level]), left)
+    said = [[text.get_text() for text in axes.texts if text.get_text() == "not run yet"] for axes in figure.axes]
+    across = 2 if module == "bars" else 1  # metrics
+    assert said == [[]] * across + [["not run yet"]] * across
+    figure.draw_without_rendering()
+
+
+@pytest.mark.parametrize("figure_case", ["curves"], indirect=True)
+@pytest.mark.parametrize(
+    ("metric", "value", "why"), [("learning_curve", np.inf, "diverged"), ("out_of_memory", 1.0, "out of memory")]
+)
+def test_a_panel_without_a_line_says_why(figure_case, real, metric, value, why):
+    _, target, data = figure_case
+    data.loc[data["dataset"] == "cifar10", ["metric", "value"]] = metric, value
+    emnist, cifar10 = curves.render(target, data, real).axes
+    assert [text.get_text() for axes in (emnist, cifar10) for text in axes.texts] == [why]
 
 
 @pytest.mark.parametrize("figure_case", ["dispersion"], indirect=True)
@@ -180,14 +265,18 @@ def test_curves_run_over_the_factor_that_is_left_metrics_side_by_side(figure_cas
         assert list(axes.get_xticks()) == [1, 10, 30]
 
 
-def test_versions_of_a_method_share_its_colour_and_one_is_dashed():
-    pairs = {"van_je": "van", "a_gem_je": "a_gem", "ewc_s": "ewc_b"}
-    looks = variants({"variants": pairs}, ["van", "van_je", "a_gem_je", "a_gem", "s_gem", "ewc_s", "ewc_b"])
-    assert [label for label, (_, dashed) in looks.items() if dashed] == ["van_je", "a_gem_je", "ewc_s"]
-    colours = {label: colour for label, (colour, _) in looks.items()}
-    for one, other in (("van", "van_je"), ("a_gem", "a_gem_je"), ("ewc_s", "ewc_b")):
-        assert colours[one] == colours[other]
-    assert len(set(colours.values())) == 4
+@pytest.mark.parametrize("figure_case", ["curves", "dispersion", "scatter", "bars", "factor_curves"], indirect=True)
+def test_a_method_has_its_colour_in_every_figure(figure_case, real):
+    for axes in rendered(figure_case, real).axes[:1]:
+        drawn = [to_rgb(patch.get_facecolor()) for patch in axes.patches]
+        drawn += [to_rgb(line.get_color()) for line in axes.lines if line.get_marker() in "o^"]
+        assert set(drawn) >= {to_rgb(METHODS[method][0]) for method in ("er", "ace")}
+
+
+@pytest.mark.parametrize("figure_case", ["deviations"], indirect=True)
+def test_lines_that_are_no_methods_have_no_methods_colours(figure_case, real):
+    split, stf = rendered(figure_case, real).axes[0].lines
+    assert not {split.get_color(), stf.get_color()} & {colour for colour, _ in METHODS.values()}
 
 
 @pytest.mark.parametrize(("entries", "columns"), [(1, 1), (6, 6), (7, 4), (8, 4), (13, 5)])
@@ -200,16 +289,18 @@ def test_a_legends_rows_are_of_one_length(entries, columns):
 
 @pytest.mark.parametrize("figure_case", ["bars"], indirect=True)
 def test_bars_show_means_with_intervals_and_costs_as_shares_of_the_highest(figure_case, real):
-    panels = rendered(figure_case, real).axes
+    module, target, data = figure_case
+    more = [data[data["seed"] == s].assign(seed=3 + s) for s in (0, 1)]
+    panels = rendered((module, target, pd.concat([data, *more])), real).axes
     assert [axes.get_xlabel() for axes in panels] == ["Fin. Acc.", "training_seconds"] * 2
     assert [axes.get_ylabel() for axes in panels] == ["EMNIST", "", "CIFAR-10", ""]
-    half = mean_interval([79.0, 80.0, 81.0])[1]
-    for axes, scale in ((panels[0], 1), (panels[1], 90)):
+    mean, half = mean_interval([79.0, 80.0, 81.0, 79.0, 80.0])
+    for axes, scale in ((panels[0], 1), (panels[1], mean + 10)):
         er, ace = (bar.get_height() for bar in axes.patches)
-        assert (er, ace) == pytest.approx((80 / scale, 90 / scale))
+        assert (er, ace) == pytest.approx((mean / scale, (mean + 10) / scale))
         assert [bar.get_x() + bar.get_width() / 2 for bar in axes.patches] == pytest.approx([0, 1])
         whiskers = np.sort(axes.collections[0].get_segments()[0][:, 1])
-        np.testing.assert_allclose(whiskers, [(80 - half) / scale, (80 + half) / scale])
+        np.testing.assert_allclose(whiskers, [(mean - half) / scale, (mean + half) / scale])
 
 
 @pytest.mark.parametrize("figure_case", ["bars"], indirect=True)
@@ -320,6 +411,26 @@ def test_stream_curves_put_seeds_in_rows_and_orders_in_columns(real):
     figure = stream_curves.render({}, data.assign(dataset="emnist", metric="stream_loss"), real)
     starts = [axes.lines[0].get_ydata()[0] for axes in figure.axes]
     assert starts == [0, 5, 1, 6]
+    assert not figure.texts[0].get_text()
+
+
+def test_what_is_no_curve_stands_below_stream_curves_as_a_mean(real):
+    measured = [("loss", 0.5, 3.0), ("r", np.nan, 1.0)]
+    cells = [(o, s, m, t, s * v) for o in ("split", "stf") for s in (1, 2) for m, t, v in measured]
+    data = pd.DataFrame(cells, columns=["order", "seed", "metric", "time", "value"]).assign(dataset="emnist")
+    data.loc[(data["metric"] == "r") & (data["order"] == "stf"), "value"] *= -1
+    figure = stream_curves.render({"names": {"r": "Correlation", "stf": "STF"}}, data, real)
+    assert figure.texts[0].get_text() == "Correlation: split 1.50; STF −1.50."
+    assert [axes.lines[0].get_ydata().tolist() for axes in figure.axes] == [[3], [3], [6], [6]]
+
+
+def test_a_place_without_a_stream_curve_says_why(real):
+    cells = [("split", 0, "loss", 0.5, 3.0), ("split", 1, "out_of_memory", np.nan, 1.0), ("stf", 0, "loss", 0.5, 3.0)]
+    data = pd.DataFrame(cells, columns=["order", "seed", "metric", "time", "value"]).assign(dataset="emnist")
+    figure = stream_curves.render({}, data, real)
+    said = [[text.get_text() for text in axes.texts] for axes in figure.axes]
+    assert said == [[], [], ["out of memory"], ["not run yet"]]
+    assert figure.axes[0].get_xlim() == (0, 1)
 
 
 @pytest.mark.parametrize("figure_case", ["cycles"], indirect=True)
@@ -328,7 +439,6 @@ def test_cycles_are_numbered_between_their_lines_and_a_guess_is_drawn(figure_cas
     (axes,) = figure.axes
     er, ace, guess, *parts = axes.lines
     assert list(er.get_xdata()) == [1, 2, 3, 4, 5, 6]
-    assert er.get_marker() == ace.get_marker() == "o"
     assert set(guess.get_ydata()) == {12.5}
     assert axes.get_ylim()[0] < 12.5
     assert [line.get_xdata()[0] for line in parts] == [2.5, 4.5]
@@ -352,9 +462,11 @@ def test_a_guess_without_a_name_is_not_drawn_and_one_cycle_not_numbered(figure_c
 
 
 @pytest.mark.parametrize("figure_case", ["deviations"], indirect=True)
-def test_lines_may_be_of_orders_and_bands_of_a_standard_deviation(figure_case, real, monkeypatch):
+def test_lines_may_be_of_orders_and_bands_of_a_standard_deviation(figure_case, real):
+    """Of the values 1, 2, 3, 3 and 1 at the first batch, 2 ± 1."""
     _, target, data = figure_case
-    monkeypatch.setattr(curves, "BANDS_FROM", 2)
+    more = [data[data["repetition"] == r].assign(repetition=again) for again, r in ((3, 2), (4, 0))]
+    data = pd.concat([data, *more], ignore_index=True)
     (axes,) = curves.render(target, data, real).axes
     split, stf = axes.lines
     assert [split.get_label(), stf.get_label()] == ["disjoint tasks", "STF"]
@@ -417,9 +529,6 @@ def test_a_configuration_is_one_point_and_its_clock_is_told(figure_case, real):
     assert sorted(zip(ace.get_xdata(), ace.get_ydata())) == [(100, pytest.approx(90.1)), (110, pytest.approx(91))]
     assert set(guess.get_ydata()) == {10}
     assert emnist.get_xscale() == "log"
-    half = mean_interval([79.0, 80.0, 81.0])[1]
-    whiskers = emnist.containers[0].lines[2][0].get_segments()[0][:, 1]
-    np.testing.assert_allclose(np.sort(whiskers), [80.1 - half, 80.1 + half])
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["ER", "ACE", "Guess"]
     assert figure.texts[0].get_text().startswith("Times on: Abacus.")
 
@@ -470,6 +579,21 @@ def test_a_detector_that_no_threshold_makes_right_is_told(figure_case, real):
     assert figure.texts[0].get_text() == told
 
 
+@pytest.mark.parametrize("figure_case", ["boundary_trace"], indirect=True)
+def test_a_trace_of_five_runs_has_a_band_that_ends_at_zero(figure_case, real):
+    """Before the second epoch all five runs have 1; before the fourth, 12 thrice and 9 twice."""
+    module, target, data = figure_case
+    more = [data[data["seed"] == s % 2].assign(seed=s) for s in range(2, 5)]
+    above, below = rendered((module, target, pd.concat([data, *more])), real).axes
+    for axes in (above, below):
+        assert [line.get_linewidth() >= 0.8 for line in axes.lines] == [True] * len(axes.lines)
+        assert min(band.get_paths()[0].vertices[:, 1].min() for band in axes.collections) >= 0
+    edges = above.collections[0].get_paths()[0].vertices
+    mean, half = mean_interval([12, 9, 12, 9, 12])
+    np.testing.assert_allclose(sorted(set(edges[edges[:, 0] == 3, 1])), [mean - half, mean + half])
+    assert set(edges[edges[:, 0] == 1, 1]) == {1}
+
+
 @pytest.mark.parametrize("figure_case", ["uncertainty_grid"], indirect=True)
 def test_an_uncertainty_grid_parts_seen_from_unseen_tasks(figure_case, real):
     axes = rendered(figure_case, real).axes[0]
@@ -483,13 +607,27 @@ def test_an_uncertainty_grid_parts_seen_from_unseen_tasks(figure_case, real):
 
 
 @pytest.mark.parametrize("figure_case", ["roc"], indirect=True)
-def test_a_roc_is_a_mean_of_steps_with_the_mean_area(figure_case, real):
+def test_a_roc_is_a_mean_of_steps_with_the_mean_area_and_that_of_each_of_a_few_runs(figure_case, real):
     er, ace = rendered(figure_case, real).axes
     mean = er.lines[2]
     assert mean.get_drawstyle() == "steps-post"
     assert mean.get_xydata().tolist() == [[0, 0], [0, 0.25], [0.5, 0.75], [1, 1]]
+    assert er.texts[0].get_text() == "AUC 0.50\nruns 0.50, 0.50"
+    assert ace.texts[0].get_text() == "AUC 1.00\nruns 1.00, 1.00"
+
+
+@pytest.mark.parametrize("figure_case", ["roc"], indirect=True)
+def test_a_roc_of_five_runs_has_a_band_between_0_and_1(figure_case, real):
+    """At the first step heights are 0.5 or 0, which five runs have thrice and twice: 0.3 ± 0.34."""
+    _, target, data = figure_case
+    more = [data[data["seed"] == s % 2].assign(seed=s) for s in range(2, 5)]
+    er = roc.render(target, pd.concat([data, *more]), real).axes[0]
+    band = er.collections[0].get_paths()[0].vertices
+    half = mean_interval([0.5, 0, 0.5, 0, 0.5])[1]
+    assert (band[:, 1].min(), band[:, 1].max()) == (0, 1)
+    assert np.isclose(band[:, 1], 0.3 + half).any()
+    assert len(er.lines) == 2  # the mean and chance
     assert er.texts[0].get_text() == "AUC 0.50 ± 0.00"
-    assert ace.texts[0].get_text() == "AUC 1.00 ± 0.00"
 
 
 @pytest.mark.parametrize("figure_case", ["schematic"], indirect=True)

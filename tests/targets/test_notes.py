@@ -3,9 +3,11 @@
 import dataclasses
 
 import pandas as pd
+import pytest
 
 from clpapers.targets.names import named
 from clpapers.targets.notes import levels
+from clpapers.targets.unrun import Unrun
 
 
 def test_marks(real, reduced):
@@ -37,8 +39,23 @@ def test_imported_runs_are_told_by_commit(real):
     )
 
 
-def test_captions_name_seeds_and_scale(reduced):
-    assert reduced.fill("{seeds} runs ({scale}) of {x}") == "3 runs (small) of {x}"
+def test_captions_say_what_the_build_shows(reduced):
+    target = {"caption": "{seeds} runs ({scale}) of {x}, {chunks} parts", "chunks": 50}
+    assert reduced.caption(target) == "3 runs (small) of {x}, 50 parts"
+
+
+@pytest.mark.parametrize(
+    ("seeds", "left_out", "target", "said"),
+    [
+        (4, 0, {}, "4: each run a dot"),
+        (5, 0, {}, "5: 95 % Student-t intervals"),
+        (5, 0, {"spread": "sd"}, "5: ± one standard deviation"),
+        (5, 2, {}, "up to 5: below 5 runs each run a dot, from there on 95 % Student-t intervals"),
+    ],
+)
+def test_a_caption_says_how_runs_are_shown(real, seeds, left_out, target, said):
+    notes = dataclasses.replace(real, seeds=seeds, unrun=Unrun(runs=left_out, wanted=9))
+    assert notes.caption({"caption": "{seeds}: {spread}", **target}) == said
 
 
 def test_levels_follow_the_grid_and_skip_what_was_not_run():

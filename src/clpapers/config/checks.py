@@ -214,7 +214,6 @@ def target(at: str, spec: dict, datasets: Mapping) -> None:
     learners = grid.get("learner", [])
     named = [(f"ratios[{i}]", learner) for i, pair in enumerate(spec.get("ratios", [])) for learner in pair]
     named += [("ideal", spec["ideal"])] if spec.get("ideal") is not None else []
-    named += [("variants", variant) for variant in spec.get("variants", {})]
     for key, learner in named:
         if learner not in learners:
             raise ConfigError(f"{at}.{key}: {learner!r} is not in the grid")

@@ -36,6 +36,7 @@ class Plan:
         facts = Facts(scale)
         self.settings, self.datasets, self.weights = facts.settings, facts.datasets, facts.weights
         self.titles: dict[str, str] = {}
+        self.about: dict[str, dict] = {}  # by paper, who wrote it, when, and where to read it
         # `<paper>/<dataset>` or `<paper>/<dataset>-<learner>` → the net it is learnt with, and its outputs
         self.nets: dict[str, dict] = {}
         self.outputs: dict[str, int] = {}
@@ -43,7 +44,7 @@ class Plan:
         self.targets: dict[str, Target] = {}  # by `<paper>/<name>`
         for name in papers:
             paper = read_paper(facts, name)
-            self.titles[name] = paper.title
+            self.titles[name], self.about[name] = paper.title, paper.about
             self.nets |= {f"{name}/{key}": net for key, net in paper.nets.items()}
             self.outputs |= {f"{name}/{key}": outputs for key, outputs in paper.outputs.items()}
             self.selections |= paper.grid.selections

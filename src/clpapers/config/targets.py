@@ -22,11 +22,13 @@ from clpapers.config.schemas import schema, validate
 class Paper:
     """What a paper asks for at a scale.
 
-    nets, outputs: by data set, or `<data set>-<learner>`, the net it is learnt with and how many outputs that has.
+    about: of its `authors`, `year` and `link` those that its file names. nets, outputs: by data set, or
+    `<data set>-<learner>`, the net it is learnt with and how many outputs that has.
     """
 
     grid: Grid
     title: str
+    about: dict
     targets: list[Target]
     nets: dict[str, dict]
     outputs: dict[str, int]
@@ -90,7 +92,8 @@ def _numbered(paper: str, written: dict) -> dict[str, Path]:
 
 
 def _resolved(grid: Grid, numbered: dict[str, Path]) -> Paper:
-    paper = Paper(grid, grid.content.get("title", grid.paper), [], {}, {})
+    about = {key: grid.content[key] for key in ("authors", "year", "link") if key in grid.content}
+    paper = Paper(grid, grid.content.get("title", grid.paper), about, [], {}, {})
     for dataset in grid.content.get("datasets", {}):
         paper.nets[dataset] = grid.net(f"{grid.file}: datasets.{dataset}", dataset)
         paper.outputs[dataset] = grid.outputs(dataset)

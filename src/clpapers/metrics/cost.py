@@ -18,9 +18,9 @@ MEASURE = {
     "beside": ["record", "net"],
 }
 METRICS = {
-    "training_seconds": {"unit": "s", "better": "smaller", "sample": "block"},
-    "training_memory": {"unit": "MB", "better": "smaller"},
-    "testing_memory": {"unit": "MB", "better": "smaller"},
+    "training_seconds": {"bounds": (0, None), "unit": "s", "better": "smaller", "sample": "block"},
+    "training_memory": {"bounds": (0, None), "unit": "MB", "better": "smaller"},
+    "testing_memory": {"bounds": (0, None), "unit": "MB", "better": "smaller"},
 }
 
 MB = 1e6

@@ -11,9 +11,9 @@ from clpapers.metrics.factors import flat
 
 MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"]}
 METRICS = {
-    "likelihood_gradient": {"over": "batches"},
-    "gradient_ratio": {"over": "batches"},
-    "mean_predictive_entropy": {"unit": "nats"},
+    "likelihood_gradient": {"bounds": (0, None), "over": "batches"},
+    "gradient_ratio": {"bounds": (0, None), "over": "batches"},
+    "mean_predictive_entropy": {"bounds": (0, None), "unit": "nats"},
 }
 
 

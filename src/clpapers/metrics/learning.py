@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from clpapers.metrics import accuracy, forgetting, lifelong
-from clpapers.metrics.class_frequency import chunk_times
 from clpapers.metrics.factors import flat
 
 MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"]}
@@ -32,7 +31,6 @@ METRICS = {
     "memory_accuracy": {"unit": "%", "better": "larger", "competing": "task"},
     "memory_worst_forgetting": {"bounds": (-1, 1), "better": "smaller", "competing": "task"},
     "information_retention": {"unit": "%", "better": "larger", "competing": "all", "over": "time"},
-    "stream_loss": {"bounds": (0, None), "unit": "nats", "better": "smaller", "competing": "training", "over": "time"},
     "average_accuracy_by_task": {"unit": "%", "better": "larger", "competing": "task", "over": "tasks"},
     "single_head_accuracy_by_task": {"unit": "%", "better": "larger", "competing": "all", "over": "tasks"},
     "forgetting_by_task": {"bounds": (-1, 1), "better": "smaller", "competing": "task", "over": "tasks"},
@@ -40,7 +38,7 @@ METRICS = {
     "violations_by_task": {"bounds": (0, None), "unit": "steps", "better": "smaller", "over": "tasks"},
     "learning_curve": {"unit": "%", "better": "larger", "competing": "task", "over": "steps"},
     "lca_by_step": {"bounds": (0, 1), "better": "larger", "competing": "task", "over": "steps"},
-    "roc": {"better": "larger", "over": "false positives"},
+    "roc": {"bounds": (0, 1), "better": "larger", "over": "false positives"},
     "mutual_information_by_task": {"over": "models and tasks"},
 }
 
@@ -64,16 +62,9 @@ def _answers(run: dict) -> tuple[np.ndarray, np.ndarray]:
     return correct, accuracy.seen(position, time)
 
 
-def _information_retention(run: dict, points: int | None) -> Curve:
+def _information_retention(run: dict) -> Curve:
     correct, position, time = _probes(run)
     return time / time[-1], 100 * accuracy.information_retention(correct, position, time)
-
-
-def _stream_loss(run: dict, points: int | None) -> Curve:
-    loss = np.array(run["online"]["loss"] or [], float)
-    bins = min(points or len(loss), len(loss))
-    bin_of_step = np.arange(len(loss)) * bins // max(len(loss), 1)
-    return chunk_times(bins), np.bincount(bin_of_step, loss, bins) / np.bincount(bin_of_step, minlength=bins)
 
 
 def _after_tasks(run: dict) -> np.ndarray:
@@ -89,10 +80,10 @@ def _unless_diverged(scalar: Callable[[dict], float]) -> Callable[[dict], float]
     return lambda run: scalar(run) if run.get(DIVERGED) is None else np.inf
 
 
-def _lifelong_curve(first: int, values: Callable[[dict], np.ndarray]) -> Callable[[dict, int | None], Curve]:
+def _lifelong_curve(first: int, values: Callable[[dict], np.ndarray]) -> Callable[[dict], Curve]:
     """A curve over tasks or steps, numbered from `first`; ∞ throughout for a run that diverged."""
 
-    def measured(run: dict, points: int | None) -> Curve:
+    def measured(run: dict) -> Curve:
         curve = values(run)
         return first + np.arange(len(curve)), curve if run.get(DIVERGED) is None else np.full(len(curve), np.inf)
 
@@ -107,7 +98,7 @@ def _single_head_accuracies(run: dict) -> np.ndarray:
     return 100 * lifelong.average_accuracies(lifelong.accuracies(run["tasks"], run["per_class"], "open"))
 
 
-def _roc(run: dict, points: int | None) -> Curve:
+def _roc(run: dict) -> Curve:
     false, detected = lifelong.roc(lifelong.mutual_information(run["tasks"]))
     return false, detected if run.get(DIVERGED) is None else np.full(len(detected), np.inf)
 
@@ -153,7 +144,7 @@ SCALARS: dict[str, Callable[[dict], float]] = {
     "unforgettable": lambda run: 100 * forgetting.unforgettable_fraction(*_answers(run)),  # of the probes
     **{metric: _unless_diverged(scalar) for metric, scalar in LIFELONG.items()},
 }
-LIFELONG_CURVES: dict[str, Callable[[dict, int | None], Curve]] = {
+LIFELONG_CURVES: dict[str, Callable[[dict], Curve]] = {
     # Over visits to tasks, from 1; forgetting from 2.
     "average_accuracy_by_task": _lifelong_curve(1, _average_accuracies),
     "single_head_accuracy_by_task": _lifelong_curve(1, _single_head_accuracies),
@@ -168,9 +159,8 @@ LIFELONG_CURVES: dict[str, Callable[[dict, int | None], Curve]] = {
 GRIDS: dict[str, Callable[[dict], np.ndarray]] = {  # tasks learnt × tasks tested
     "mutual_information_by_task": _relative_information,  # as a share of the row's largest
 }
-CURVES: dict[str, Callable[[dict, int | None], Curve]] = {
+CURVES: dict[str, Callable[[dict], Curve]] = {
     "information_retention": _information_retention,
-    "stream_loss": _stream_loss,  # mean cross entropy of the stream batches
     **LIFELONG_CURVES,
 }
 
@@ -204,9 +194,8 @@ CHANCES: dict[str, Callable[[dict], float]] = {  # chance level: a uniform guess
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFrame:
     """Measure every seed of every run.
 
-    target: keys `metrics` (names of `SCALARS`, `CURVES` and `GRIDS`); optional `points` (a loss curve is averaged into
-        at most this many near-equal bins of steps; without it every step is a row), `per_class` (data sets on which a
-        task's accuracy is the mean over its classes) and `undefined` (by metric, learners that it is not measured on).
+    target: keys `metrics` (names of `SCALARS`, `CURVES` and `GRIDS`); optional `per_class` (data sets on which a task's
+        accuracy is the mean over its classes) and `undefined` (by metric, learners that it is not measured on).
     inputs: (factors, cell hash, parsed run result), one a result file.
 
     Returns columns: the factors, `cell`, `seed`, `metric`, `time` (fraction of the stream, or number of tasks or of
@@ -237,7 +226,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
                         for (k, j), value in np.ndenumerate(GRIDS[metric](run))
                     ]
                 else:
-                    times, values = CURVES[metric](run, target.get("points"))
+                    times, values = CURVES[metric](run)
                     rows += [
                         {**key, "metric": metric, "time": float(time), "value": float(value)}
                         for time, value in zip(times, values)

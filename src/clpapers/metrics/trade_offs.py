@@ -16,7 +16,7 @@ MEASURE = {
     "cells": ["order.tasks"],
     "beside": ["record", "net"],
 }
-METRICS = {"training_minutes": {"unit": "min", "better": "smaller", "sample": "block"}}
+METRICS = {"training_minutes": {"bounds": (0, None), "unit": "min", "better": "smaller", "sample": "block"}}
 
 
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) -> pd.DataFrame:

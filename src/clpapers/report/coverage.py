@@ -20,6 +20,7 @@ class Coverage:
     """Of a paper, or of several: verdicts on printed numbers and on claims, and what its runs took.
 
     hours: core-hours of training, of the runs that its targets are made of. imported: how many of the `runs` were.
+    latest: the day on which the last of them began; empty without any.
     """
 
     paper: str
@@ -28,6 +29,7 @@ class Coverage:
     runs: int
     imported: int
     hours: float
+    latest: str
 
     @property
     def compared(self) -> int:
@@ -58,10 +60,11 @@ def coverage(plan: Plan, papers: Collection[str], unread: list[str] | None = Non
     return found
 
 
-def _spent(runs: dict[str, tuple[int, float]]) -> tuple[int, int, float]:
-    seeds = sum(seeds for seeds, _ in runs.values())
-    imported = sum(seeds for path, (seeds, _) in runs.items() if "/imported/" in path)
-    return seeds, imported, sum(hours for _, hours in runs.values())
+def _spent(runs: dict[str, tuple[int, float, str]]) -> tuple[int, int, float, str]:
+    seeds = sum(seeds for seeds, _, _ in runs.values())
+    imported = sum(seeds for path, (seeds, _, _) in runs.items() if "/imported/" in path)
+    day = max((started for _, _, started in runs.values()), default="").partition("T")[0]
+    return seeds, imported, sum(hours for _, hours, _ in runs.values()), day
 
 
 def _verdicts(file: Path, unread: list[str]) -> Iterator[str]:
@@ -74,8 +77,8 @@ def _verdicts(file: Path, unread: list[str]) -> Iterator[str]:
         unread.append(f"{file}: {escaped(error)}; snakemake {file} --cores --force")
 
 
-def _runs(target: Target, unread: list[str]) -> Iterator[tuple[str, tuple[int, float]]]:
-    """The results that a target's metrics were made of, with the seeds and the core-hours of each."""
+def _runs(target: Target, unread: list[str]) -> Iterator[tuple[str, tuple[int, float, str]]]:
+    """The results that a target's metrics were made of, with the seeds, the core-hours and the start of each."""
     try:
         inputs: Iterable[dict] = read_record(target.metrics)["inputs"]
     except ProvenanceError as error:
@@ -85,9 +88,9 @@ def _runs(target: Target, unread: list[str]) -> Iterator[tuple[str, tuple[int, f
         if {"runs", "imported"} & set(Path(path).parts[2:3]) and Path(path).name.startswith("seed"):
             try:
                 record = read_record(path)
-                yield path, (len(record["seeds"]), float(record["cpu_seconds"]) / 3600)
+                yield path, (len(record["seeds"]), float(record["cpu_seconds"]) / 3600, str(record["started"]))
             except (ProvenanceError, KeyError, TypeError, ValueError):
-                yield path, (0, 0.0)
+                yield path, (0, 0.0, "")
 
 
 def table(covered: Iterable[Coverage]) -> list[list[str]]:

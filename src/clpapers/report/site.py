@@ -29,6 +29,7 @@ from clpapers.pages import ASSETS, COPIED, TEMPLATES, claims_file, copy_of, show
 from clpapers.provenance import as_published
 from clpapers.report import lineage
 from clpapers.report.costs import ancestry, duration
+from clpapers.report.coverage import coverage
 from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE, printed
 from clpapers.targets.names import named
 from clpapers.targets.notes import REDUCED, STANDIN, Notes
@@ -45,6 +46,7 @@ MEANINGS = {
     UNDECIDED: "its interval allows both",
 }
 NUMBER = re.compile(r"[−+-]?\d[^A-Za-z]*$|∞|OoM")
+REASONS = 3  # that are counted for what is folded away
 ANCESTORS = ("targets", "metrics", "selection", "features", "weights", "datasets")  # stages that many numbers share
 
 
@@ -76,6 +78,12 @@ class Shown:
     def by_authors(self) -> bool:
         """Whether the authors' own number is known of any."""
         return any(pd.notna(line["authors"]) for line in self.lines)
+
+    @property
+    def tables_of_lines(self) -> list[tuple[str, list[dict]]]:
+        """The lines with a verdict under "", and under words that count them those without, which are folded away."""
+        decided = [line for line in self.lines if line["verdict"] != NOT_COMPARABLE]
+        return [each for each in (("", decided), _folded(self.lines, "cause")) if each[1]]
 
     @property
     def headings(self) -> list[str]:
@@ -143,10 +151,12 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
             file = claims_file(plan, paper, "csv")
             provenance.write_text(copy_of(file, folder), file.read_text(encoding="utf-8"))
         claims, tables = _claims(plan, paper) if paper in with_claims else ([], [])
+        decided = [claim for claim in claims if claim["verdict"] != NOT_COMPARABLE]
+        parts = [each for each in (("", decided), _folded(claims, "reason")) if each[1]]
         claimed[paper] = Counter(claim["verdict"] for claim in claims)
         verdicts[paper] = sum((each.verdicts for each in targets), Counter())
         counts = {"claimed": claimed[paper], "verdicts": verdicts[paper]}
-        content = {"paper": paper, "targets": targets, "claims": claims, "tables_of_claims": tables}
+        content = {"paper": paper, "targets": targets, "claims": parts, "tables_of_claims": tables}
         page(folder / paper / "index.html", "paper.html", "../", **content, **counts)
     data = {name: facts for targets in by_paper.values() for each in targets for name, facts in each.data.items()}
     page(
@@ -156,6 +166,7 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
         by_paper=by_paper,
         verdicts=verdicts,
         claimed=claimed,
+        covered={each.paper: each for each in coverage(plan, papers)},
         claims=with_claims,
         data=data,
     )
@@ -165,6 +176,9 @@ def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str
     table = target.spec["kind"] == "table"
     file = target.stem.with_name(f"{target.name}.{'csv' if table else 'svg'}")
     parts = list(_parts(plan, target, file, digest))
+    measured = pd.read_csv(target.metrics)
+    for part in parts:
+        part.metrics, part.seeds = _by_seed(target, measured, part)
     anchors = {}
     for part in parts:
         address, names = f"{target.name}.html#{quote(part.anchor)}", (part.row, part.column)
@@ -185,6 +199,15 @@ def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str
         cost=_cost(file),
         desiderata=declare(target, plan.datasets),
     )
+
+
+def _folded(lines: list[dict], why: str) -> tuple[str, list[dict]]:
+    """The lines that are not comparable, below words that count them by their reason, at `why`."""
+    folded = [line for line in lines if line["verdict"] == NOT_COMPARABLE]
+    reasons = Counter(re.sub(r"^\d+ parts: [^;]*; ", "", line[why]).partition(":")[0] for line in folded)
+    told = [f"{count} {reason or 'without a number'}" for reason, count in reasons.most_common(REASONS)]
+    told += ["…"] if len(reasons) > REASONS else []
+    return f"{len(folded)} not comparable: {', '.join(told)}", folded
 
 
 def _cost(file: Path) -> dict:
@@ -352,7 +375,8 @@ def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
 class Part:
     """The ancestors of one number, or of all that share row and column.
 
-    value: the CSV's lines. cells: its cells, each with the `files` of its runs. files: those of other stages.
+    value: the CSV's lines. metrics: those with values of single runs, and `seeds`, a row of texts a seed. cells: its
+    cells, each with the `files` of its runs and the `command` that trains them again. files: those of other stages.
     """
 
     row: str
@@ -361,6 +385,8 @@ class Part:
     cells: list[dict] = field(default_factory=list)
     files: list[dict] = field(default_factory=list)
     narrowed: bool = True
+    metrics: list[str] = field(default_factory=list)
+    seeds: list[list[str]] = field(default_factory=list)
 
     @property
     def title(self) -> str:
@@ -395,13 +421,34 @@ def _parts(plan: Plan, target: Target, file: Path, digest: Callable[[str], str])
         yield _part(Part("", "", []), lineage.tree(file, digest), [])
 
 
+def _by_seed(target: Target, measured: pd.DataFrame, part: Part) -> tuple[list[str], list[list[str]]]:
+    """The names of the scalars of a part's runs, and of each seed their values: `["0", "38.25", "–"]`."""
+    if not {"seed", "metric", "value"} <= set(measured):
+        return [], []
+    here = measured[measured["metric"].isin(target.spec.get("metrics", []))]
+    here = here[here["time"].isna()] if "time" in here else here
+    for factor, name in zip(row_and_column(target.spec), (part.row, part.column)):
+        if name and factor in here:
+            here = here[[name in (str(level), named(target.spec, level)) for level in here[factor]]]
+    if here.empty or here.duplicated(["seed", "metric"]).any():  # several cells: not one value a seed
+        return [], []
+    table = here.pivot(index="seed", columns="metric", values="value")
+    metrics = [metric for metric in target.spec["metrics"] if metric in table]
+    rows = [[str(seed), *(f"{value:.6g}" for value in values)] for seed, values in table[metrics].iterrows()]
+    return [named(target.spec, metric) for metric in metrics], [
+        [text.replace("nan", "–") for text in row] for row in rows
+    ]
+
+
 def _part(part: Part, node: dict, cells: list[dict]) -> Part:
     """`part` with the files of a tree: those of runs under their cells, or else all that numbers do not share."""
     files = list(_walk(node))
     for cell in cells:
         of_cell = [each for each in files if Path(each["path"]).parent.name.endswith(f"-{cell['cell']}")]
         runs = [each for each in of_cell if not each["path"].endswith(".record.json")]
-        part.cells.append(cell | {"files": runs, "settings": dict(_flattened(cell["settings"]))})
+        again = dict.fromkeys(as_published(each["path"]) for each in runs)
+        command = f"snakemake {' '.join(again)} --cores --force" if again else ""
+        part.cells.append(cell | {"files": runs, "settings": dict(_flattened(cell["settings"])), "command": command})
     if not cells:
         part.files = [each for each in files if each.get("stage") not in ANCESTORS and "stage" in each]
     return part

@@ -7,9 +7,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
+from clpapers.metrics.intervals import mean_interval
 from clpapers.targets.names import named
 from clpapers.targets.notes import Notes
-from clpapers.targets.style import SERIES, STYLE, panels
+from clpapers.targets.palette import SERIES
+from clpapers.targets.spread import ends, few
+from clpapers.targets.style import STYLE, panels
 
 RENDERER = {"draws": "figure"}
 
@@ -31,8 +34,9 @@ def _thresholds(data: pd.DataFrame) -> tuple[str, tuple[float, float] | None]:
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw each seed as a thin line and their mean; dotted lines mark the starts of tasks (`desiderata`, Figure 8).
+    """Draw the mean over seeds; dotted lines mark the starts of tasks (`desiderata`, Figure 8).
 
+    Below five runs each is a thin line; from five on a band is their 95 % interval, which ends at zero.
     Jumps have a logarithmic axis; thresholds that detect every start and nothing else in all runs are shaded and named
     in the footnote.
 
@@ -45,9 +49,13 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     for panel, metric, colour in zip(grid[:, 0], METRICS, SERIES):
         lines = data[data["metric"] == metric].pivot(index="time", columns="seed", values="value")
         marker = {"marker": "o", "markersize": 2} if len(lines) <= 40 else {}
-        if lines.shape[1] > 1:
+        mean = lines.mean(axis=1, skipna=False)
+        if not few(lines.count(axis=1).to_frame("n")):
+            band = ends(metric, mean, mean_interval(lines, axis=1)[1])
+            panel.fill_between(lines.index, *band, color=colour, alpha=0.15, linewidth=0)
+        elif lines.shape[1] > 1:
             panel.plot(lines.index, lines, color=colour, alpha=0.25, linewidth=0.5)
-        panel.plot(lines.index, lines.mean(axis=1, skipna=False), color=colour, **marker)
+        panel.plot(lines.index, mean, color=colour, **marker)
         for start in data.loc[data["metric"] == "task_start", "time"].unique():
             panel.axvline(start, color="black", linestyle=":", linewidth=0.8)
         panel.set_ylabel(named(target, metric))

@@ -337,6 +337,5 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
         body=body,
         bold=bold,
         data=compared,
-        footnotes=table.footnotes,
     )
     return dataclasses.replace(table, appended=[*table.appended, comparison])

@@ -79,7 +79,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame
     title, units = notes.mark(target["title"]), {phase: named(target, phase) for phase in PHASES}
     table = laid_out(
         title,
-        notes.fill(target["caption"]),
+        notes.caption(target),
         learners,
         {(named(target, SECONDS), mark): (across, SECONDS) for mark, across in marked.items()},
         footnotes=[*notes.footnotes(target, data["dataset"]), *clocks(data), *failures(target, data)],
@@ -96,7 +96,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame
             for mark, across in marked.items()
             for whose, metric in (("here", RATIO), ("paper", f"{RATIO}_paper"))
         },
-        footnotes=table.footnotes,
     )
     memory = laid_out(
         f"{title}, memory in MB",
@@ -110,7 +109,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame
             for phase in PHASES
             for whose, metric in (("formula", f"{phase}_formula"), ("held", phase))
         },
-        footnotes=table.footnotes,
     )
     return dataclasses.replace(table, appended=[ratios, memory])
 

@@ -8,18 +8,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from clpapers import catalogue_metrics as catalogue
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import CHANCE_PREFIX, OUT_OF_MEMORY
 from clpapers.targets.names import named
-from clpapers.targets.notes import Notes, levels
-from clpapers.targets.numbers import failures, row_and_column, without
-from clpapers.targets.style import GUESS, STYLE, legend_above, panels, stream_title, variants
+from clpapers.targets.notes import Notes, all_levels, levels
+from clpapers.targets.numbers import failures, row_and_column, why_empty, without
+from clpapers.targets.palette import looks
+from clpapers.targets.spread import dots, ends, few
+from clpapers.targets.style import GUESS, STYLE, legend_of, panels, say, stream_title
 
 RENDERER = {"draws": "figure", "needs": ["metrics", "grid"]}
 
-BANDS_FROM = 5  # runs; fewer are shown one by one
-MARKED_UP_TO = 10  # points of a line
+MARKED = 10  # points of a line, about
 TOP = {"ha": "center", "va": "top", "size": 5.5, "color": "0.35"}
 
 
@@ -31,8 +31,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     Below five runs each is a dot instead.
 
     A method of which any seed diverged or ran out of memory has no line, as it has no number in a table. Metrics stand
-    down and data sets, or another factor's levels, across; with one level, the metrics stand across. Variants of a
-    method share its colour (`style.variants`). Cycles of tasks are numbered, with dotted lines between them.
+    down and data sets, or another factor's levels, across; with one level, the metrics stand across. Methods have the
+    looks of `palette`. A panel without a line says why. Cycles of tasks are numbered, with dotted lines between them.
 
     target: keys `metrics`, `grid` (orders data sets and learners; scalars run along its third factor), `rows` (the
         lines' factor, default `learner`), `columns` (the panels' factor, default `dataset`), `spread` (`sd`: bands of a
@@ -44,7 +44,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     row, column = row_and_column(target)
     spread = target.get("spread", "half_width")
     cycles = target.get("cell", {}).get("order", {}).get("cycles", 1)
-    columns, learners = levels(target, data, column), levels(target, data, row)
+    columns, learners = all_levels(target, data, column, notes), levels(target, data, row)
     metrics = [metric for metric in target["metrics"] if metric in set(data["metric"])]
     timed = data.loc[data["metric"].isin(metrics), "time"].notna().any()
     (x,) = {"time"} if timed else target["grid"].keys() - {"dataset", "learner", row, column}
@@ -60,29 +60,33 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     for axes, metric in zip(grid, metrics):
         for panel, level in zip(axes, columns):
             lines = summary[(summary["metric"] == metric) & (summary[column] == level)]
-            for learner, (colour, dashed) in variants(target, learners).items():
-                line = lines[lines[row] == learner]
-                style = {"color": colour, "linestyle": "--" if dashed else "-"}
-                few = x != "time" or len(line) <= MARKED_UP_TO
-                marker = {"marker": "o", "markersize": 2.5} if few else {}
-                panel.plot(line[x], line["mean"], **style, **marker, label=named(target, learner))
-                if line["n"].max() < BANDS_FROM:  # an interval of so few runs would fill the panel
-                    runs = fit[(fit["metric"] == metric) & (fit[column] == level) & (fit[row] == learner)]
-                    panel.scatter(runs[x], runs["value"], s=2, color=colour, alpha=0.5, linewidths=0)
-                    continue
-                bounds = catalogue.metrics()[metric].bounds
-                low, high = ((line["mean"] + sign * line[spread]).clip(*bounds) for sign in (-1, 1))
-                panel.fill_between(line[x], low, high, color=colour, alpha=0.15, linewidth=0)
             shown = lines["mean"].tolist()
+            for learner, look in looks(learners, row).items():
+                line = lines[lines[row] == learner]
+                style = {"color": look.colour, "linestyle": look.line, "marker": look.marker, "markersize": 2.5}
+                every = max(1, len(line) // MARKED)
+                panel.plot(line[x], line["mean"], **style, markevery=every, label=named(target, learner))
+                if few(line):
+                    runs = fit[(fit["metric"] == metric) & (fit[column] == level) & (fit[row] == learner)]
+                    runs = runs[runs[x].isin(line[x])]
+                    dots(panel, runs[x], runs["value"], look.colour)
+                    shown += runs["value"].tolist()
+                    continue
+                panel.fill_between(
+                    line[x], *ends(metric, line["mean"], line[spread]), color=look.colour, alpha=0.15, linewidth=0
+                )
+            if lines.empty:
+                say(panel, why_empty(data, notes, {column: level}))
+                continue
             guesses = data[(data["metric"] == CHANCE_PREFIX + metric) & (data[column] == level)]
             if "chance" in target.get("names", {}) and not guesses.empty:
                 shown.append(guesses["value"].mean())
                 panel.axhline(shown[-1], **GUESS, label=named(target, "chance"))
-            if not lines.empty and spread == "half_width":  # bands of two seeds would dwarf the lines
+            if spread == "half_width":  # bands of two seeds would dwarf the lines
                 room = np.ptp(shown) or 0.1 * max(shown) or 1
                 low, high = panel.get_ylim()
                 panel.set_ylim(max(low, min(shown) - room), min(high, max(shown) + room))
-            if cycles > 1 and not lines.empty:
+            if cycles > 1:
                 _mark_cycles(panel, cycles, lines[x].max() / cycles)
             panel.set_xlabel(named(target, f"{metric} over"))
             panel.grid(axis="y", linewidth=0.3, color="0.85")
@@ -94,7 +98,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
         for panel, level in zip(axes, columns):
             mark = notes.mark(named(target, level), level)
             panel.set_title(mark if column == "dataset" else stream_title(target, notes, data, level))
-    legend_above(figure, *grid[0, 0].get_legend_handles_labels())
+    legend_of(figure, grid.flat, last=named(target, "chance"))
     return figure
 
 

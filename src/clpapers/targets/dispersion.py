@@ -1,4 +1,4 @@
-"""Draws a metric against a factor's value: one panel a data set, one line a method, 95 % intervals."""
+"""Draws a metric against a factor's value: one panel a data set, one line a method, runs or 95 % intervals."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from matplotlib.figure import Figure
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import CHANCE_PREFIX
 from clpapers.targets.names import named
-from clpapers.targets.notes import Notes, levels
-from clpapers.targets.numbers import row_and_column
-from clpapers.targets.style import GUESS, MARKERS, SERIES, STYLE, panels
+from clpapers.targets.notes import Notes, all_levels, levels
+from clpapers.targets.numbers import failures, row_and_column, why_empty
+from clpapers.targets.palette import looks
+from clpapers.targets.spread import dots, few, whiskers
+from clpapers.targets.style import GUESS, STYLE, legend_of, panels, say
 
 RENDERER = {"draws": "figure", "needs": ["metrics", "grid"]}
 
@@ -22,6 +24,9 @@ SPREAD = 0.05  # octaves between the methods' points, so that their intervals do
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw the target's one metric, a percentage, over a factor on a logarithmic axis.
 
+    Below five runs each is a dot; from five on points have their 95 % intervals, which end where the metric can be no
+    lower or higher. Methods have the looks of `palette`. A panel without a point says why.
+
     target: keys `columns` (the panels' factor, default `dataset`), `rows` (the lines' factor, default `learner`),
         `grid` (its third factor runs along the axis), `metrics` (a list of one), `names` (of levels, of the factor
         along the axis, and of the metric with its unit; chance level is drawn only if "chance" has a name).
@@ -30,29 +35,35 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     line, panel_factor = row_and_column(target)
     (x,) = target["grid"].keys() - {line, panel_factor}
     (metric,) = target["metrics"]
-    summary = summarise(data[data["metric"] == metric], list(dict.fromkeys([panel_factor, "dataset", line, x])))
-    lines, columns = levels(target, data, line), levels(target, data, panel_factor)
-    figure, grid = panels(target, notes, data["dataset"], 1, len(columns), 1.85, sharex=True)
+    measured = data[data["metric"] == metric]
+    summary = summarise(measured, list(dict.fromkeys([panel_factor, "dataset", line, x])))
+    lines, columns = levels(target, data, line), all_levels(target, data, panel_factor, notes)
+    figure, grid = panels(target, notes, data["dataset"], 1, len(columns), 1.85, remarks=failures(target, data))
     ticks = sorted(data[x].unique())
     for panel, column in zip(grid[0], columns):
-        for i, level in enumerate(lines):
+        for i, (level, look) in enumerate(looks(lines, line).items()):
             points = summary[(summary[panel_factor] == column) & (summary[line] == level)].sort_values(x)
+            beside = 2.0 ** (SPREAD * (i - (len(lines) - 1) / 2))
+            style = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
+            label = named(target, level)
+            if few(points):
+                panel.plot(points[x] * beside, points["mean"], **style, label=label)
+                runs = measured[(measured[panel_factor] == column) & (measured[line] == level)]
+                dots(panel, runs[x] * beside, runs["value"], look.colour)
+                continue
+            ends = whiskers(metric, points["mean"], points["half_width"])
             panel.errorbar(
-                points[x] * 2.0 ** (SPREAD * (i - (len(lines) - 1) / 2)),
-                points["mean"],
-                yerr=points["half_width"].fillna(0),
-                color=SERIES[i],
-                marker=MARKERS[i],
-                capsize=1.5,
-                elinewidth=0.8,
-                label=named(target, level),
+                points[x] * beside, points["mean"], yerr=ends, **style, capsize=1.5, elinewidth=0.8, label=label
             )
         guesses = data[(data["metric"] == CHANCE_PREFIX + metric) & (data[panel_factor] == column)]
         if "chance" in target.get("names", {}) and not guesses.empty:
             panel.axhline(guesses["value"].mean(), **GUESS, label=named(target, "chance"))
-        dataset = data.loc[data[panel_factor] == column, "dataset"].iloc[0]
-        panel.set_title(notes.mark(named(target, column), dataset))
+        here = data.loc[data[panel_factor] == column, "dataset"]
+        panel.set_title(notes.mark(named(target, column), here.iloc[0] if len(here) else column))
         panel.set_xlabel(named(target, x))
+        if not (summary[panel_factor] == column).any():
+            say(panel, why_empty(data, notes, {panel_factor: column}))
+            continue
         panel.set_xscale("log", base=2)
         panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         panel.margins(x=0.12)
@@ -60,6 +71,5 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
         panel.set_ylim(max(low, 0), min(high, 100))
         panel.grid(axis="y", linewidth=0.3, color="0.85")
     grid[0, 0].set_ylabel(named(target, metric))
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    legend_of(figure, grid[0], last=named(target, "chance"))
     return figure

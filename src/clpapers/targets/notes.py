@@ -23,6 +23,8 @@ if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messag
     from clpapers.config.plan import Plan
 
 STANDIN, REDUCED, NOT_RUN = "†", "‡", "–"
+BANDS_FROM = 5  # runs; figures show fewer one by one, as their interval would fill the panel
+FILLED = ("chunks", "points")  # keys of a target whose values its caption may name
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,19 @@ class Notes:
         standin = STANDIN if dataset in self.standins else ""
         return f"{text}{standin}{REDUCED if self.reductions else ''}"
 
-    def fill(self, caption: str) -> str:
-        """A caption with its `{seeds}` and `{scale}` filled in."""
-        seeds = f"up to {self.seeds}" if self.partial else str(self.seeds)
-        return caption.replace("{seeds}", seeds).replace("{scale}", self.scale)
+    def caption(self, target: dict) -> str:
+        """The target's caption, filled in: `{seeds}`, `{scale}`, `{spread}` (how a figure shows it) and `FILLED`."""
+        dots = "each run a dot"
+        intervals = "± one standard deviation" if target.get("spread") == "sd" else "95 % Student-t intervals"
+        if self.seeds < BANDS_FROM:
+            spread = dots
+        else:
+            spread = f"below {BANDS_FROM} runs {dots}, from there on {intervals}" if self.partial else intervals
+        told = {"seeds": f"up to {self.seeds}" if self.partial else self.seeds, "scale": self.scale, "spread": spread}
+        text = target["caption"]
+        for key, value in (told | {key: target[key] for key in FILLED if key in target}).items():
+            text = text.replace(f"{{{key}}}", str(value))
+        return text
 
     def footnotes(self, target: dict, datasets: Iterable[str]) -> list[str]:
         """The texts behind the marks; what is left out; imports; desiderata. datasets: those that it is made of."""

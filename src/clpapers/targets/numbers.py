@@ -98,6 +98,18 @@ def failures(target: dict, data: pd.DataFrame) -> list[str]:
     return notes
 
 
+def why_empty(data: pd.DataFrame, notes: Notes, levels: dict) -> str:
+    """Why a panel of the cells with these levels has nothing to show. `data` as measured by `learning`."""
+    here = data
+    for factor, level in levels.items():
+        here = here[here[factor] == level]
+    if here.empty:
+        return "not run yet" if notes.left_out(levels) else "not measured"
+    if (here["metric"] == OUT_OF_MEMORY).any():
+        return "out of memory"
+    return "diverged" if np.isinf(here["value"]).any() else "not measured"
+
+
 def without(failed: pd.DataFrame, data: pd.DataFrame, across: str = "dataset") -> pd.DataFrame:
     """`data` without the methods that `failed` on a data set, or with a level of `across`."""
     keys = [across, "learner"]

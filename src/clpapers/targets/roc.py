@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from clpapers.metrics.intervals import summarise
 from clpapers.targets.names import named
-from clpapers.targets.notes import Notes, levels
-from clpapers.targets.numbers import failures
-from clpapers.targets.style import GUESS, SERIES, STYLE, panels
+from clpapers.targets.notes import Notes, all_levels
+from clpapers.targets.numbers import failures, why_empty
+from clpapers.targets.palette import looks
+from clpapers.targets.spread import ends, few
+from clpapers.targets.style import GUESS, STYLE, panels, say
 from clpapers.targets.table import plus_minus
 
 RENDERER = {"draws": "figure"}
@@ -21,9 +24,10 @@ CURVE, AREA = "roc", "seen_unseen_auc"
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw each seed's curve as a thin line and the mean of their heights (`desiderata`, Figures 18 and 19).
+    """Draw the mean of the seeds' heights (`desiderata`, Figures 18 and 19).
 
-    The area is the mean of the seeds' areas, with its 95 % interval.
+    Below five runs each is a thin line, and its area stands below the mean of all; from five on there are 95 %
+    intervals, which end at 0 and 1: a band, and beside the mean area. A panel without a curve says why.
 
     target: keys `grid` (orders learners, a panel each), `names` (of the data set, learners, `false positives` and
         `true positives`).
@@ -31,19 +35,33 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
         `seen_unseen_auc`, as measured by `learning`.
     """
     (dataset,) = data["dataset"].unique()
-    learners = levels(target, data, "learner")
+    learners = all_levels(target, data, "learner", notes)
     areas = summarise(data[data["metric"] == AREA], ["learner"]).set_index("learner")
     figure, grid = panels(target, notes, [dataset], 1, len(learners), 2.5, remarks=failures(target, data))
-    for panel, learner, colour in zip(grid[0], learners, SERIES):
-        curves = data[(data["metric"] == CURVE) & (data["learner"] == learner)]
-        heights = curves.pivot(index="time", columns="seed", values="value")
-        for curve, look in [*((heights[seed], SEED) for seed in heights), (heights.mean(axis=1), {})]:
-            panel.plot([0, *curve.index], [0, *curve], color=colour, drawstyle="steps-post", **look)
-        panel.plot([0, 1], [0, 1], **GUESS)
-        mean, half = areas.loc[learner, ["mean", "half_width"]]
-        panel.text(0.95, 0.08, f"AUC {plus_minus(mean, half, 2)}", ha="right", size=7)
+    for panel, (learner, look) in zip(grid[0], looks(learners).items()):
         panel.set(aspect="equal", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), xlabel=named(target, "false positives"))
         panel.set_title(f"{named(target, learner)}, {notes.mark(named(target, dataset), dataset)}")
+        curves = data[(data["metric"] == CURVE) & (data["learner"] == learner)]
+        if not np.isfinite(curves["value"]).any():
+            say(panel, why_empty(data, notes, {"learner": learner}))
+            continue
+        runs, steps = curves.pivot(index="time", columns="seed", values="value"), {"drawstyle": "steps-post"}
+        mean, half, n = areas.loc[learner, ["mean", "half_width", "n"]]
+        heights = summarise(curves, ["time"]).sort_values("time")
+        if few(heights):
+            for seed in runs:
+                panel.plot([0, *runs.index], [0, *runs[seed]], color=look.colour, **steps, **SEED)
+            single = data[(data["metric"] == AREA) & (data["learner"] == learner)].sort_values("value")["value"]
+            told = f"AUC {plus_minus(mean, np.nan, 2)}"
+            if n > 1:
+                told += f"\nruns {', '.join(plus_minus(area, np.nan, 2) for area in single)}"
+        else:
+            band = [[0, *edge] for edge in ends(CURVE, heights["mean"], heights["half_width"])]
+            panel.fill_between([0, *heights["time"]], *band, step="post", color=look.colour, alpha=0.15, linewidth=0)
+            told = f"AUC {plus_minus(mean, half, 2)}"
+        panel.plot([0, *heights["time"]], [0, *heights["mean"]], color=look.colour, **steps)
+        panel.plot([0, 1], [0, 1], **GUESS)
+        panel.text(0.95, 0.08, told, ha="right", size=7)
         panel.grid(linewidth=0.3, color="0.85")
     grid[0, 0].set_ylabel(named(target, "true positives"))
     return figure

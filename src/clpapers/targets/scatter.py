@@ -1,4 +1,4 @@
-"""Draws accuracy against training time: one point a configuration, one colour a method."""
+"""Draws accuracy against training time: one point a configuration, one look a method."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import CHANCE_PREFIX, OUT_OF_MEMORY
 from clpapers.targets.names import named
-from clpapers.targets.notes import Notes, levels
-from clpapers.targets.numbers import clocks, failures
-from clpapers.targets.style import GUESS, MARKERS, SERIES, STYLE, legend_above, panels
+from clpapers.targets.notes import Notes, all_levels, levels
+from clpapers.targets.numbers import clocks, failures, why_empty
+from clpapers.targets.palette import looks
+from clpapers.targets.spread import BANDS_FROM, dots, whiskers
+from clpapers.targets.style import GUESS, STYLE, legend_of, panels, say
 
 RENDERER = {"draws": "figure", "needs": ["metrics"]}
 
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw means over seeds, with 95 % intervals of the accuracy, times on a logarithmic axis (`desiderata`, Figure 9).
+    """Draw means over seeds, times on a logarithmic axis (`desiderata`, Figure 9).
 
+    Below five runs the accuracy of each is a dot; from five on a point has its 95 % interval, which ends where the
+    metric can be no lower or higher. Methods have the looks of `palette`. A panel without a point says why.
     A configuration of which any seed ran out of memory or diverged has no point.
 
     target: keys `metrics` (the accuracy and the time), `grid` (orders data sets, a panel each, and learners), `names`
@@ -30,40 +34,46 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
         by `trade_offs`.
     """
     metric, time = target["metrics"]
-    datasets, learners = levels(target, data, "dataset"), levels(target, data, "learner")
-    failed = data.loc[data["metric"] == OUT_OF_MEMORY, "cell"]
-    summary = summarise(data[~data["cell"].isin(failed)], ["dataset", "learner", "cell", "metric"])
-    points = summary.pivot(index=["dataset", "learner", "cell"], columns="metric", values=["mean", "half_width"])
+    datasets, learners = all_levels(target, data, "dataset", notes), levels(target, data, "learner")
+    fit = data[~data["cell"].isin(data.loc[data["metric"] == OUT_OF_MEMORY, "cell"])]
+    summary = summarise(fit[fit["metric"].isin([metric, time])], ["dataset", "learner", "cell", "metric"])
+    points = summary.pivot(index=["dataset", "learner", "cell"], columns="metric", values=["mean", "half_width", "n"])
+    points = points[np.isfinite(points["mean", metric])]
     remarks = [*clocks(data), *failures(target, data)]
     figure, grid = panels(target, notes, data["dataset"], 1, len(datasets), 2.3, remarks=remarks)
     for panel, dataset in zip(grid[0], datasets):
-        handles = []
-        for learner, colour, marker in zip(learners, SERIES, MARKERS):
+        for learner, look in looks(learners).items():
             mine = points[points.index.droplevel("cell") == (dataset, learner)]
-            y = mine["mean", metric]
-            drawn = panel.errorbar(
+            half = mine["half_width", metric].where(mine["n", metric] >= BANDS_FROM)
+            panel.errorbar(
                 mine["mean", time],
-                y.where(np.isfinite(y)),
-                yerr=mine["half_width", metric].fillna(0),
-                color=colour,
-                marker=marker,
+                mine["mean", metric],
+                yerr=whiskers(metric, mine["mean", metric], half),
+                color=look.colour,
+                marker=look.marker,
                 linestyle="",
                 elinewidth=0.5,
                 alpha=0.75,
                 markeredgewidth=0,
                 label=named(target, learner),
             )
-            handles.append(drawn)
+            for (_, _, cell), point in mine.iterrows():
+                if point["n", metric] < BANDS_FROM:
+                    runs = fit.loc[(fit["cell"] == cell) & (fit["metric"] == metric), "value"]
+                    dots(panel, np.full(len(runs), point["mean", time]), runs, look.colour)
         guesses = data[(data["metric"] == CHANCE_PREFIX + metric) & (data["dataset"] == dataset)]
         if "chance" in target.get("names", {}) and not guesses.empty:
-            handles.append(panel.axhline(guesses["value"].mean(), **GUESS, label=named(target, "chance")))
-        panel.set(xscale="log", xlabel=named(target, time), title=notes.mark(named(target, dataset), dataset))
-        panel.set_ylim(0, 102)
+            panel.axhline(guesses["value"].mean(), **GUESS, label=named(target, "chance"))
+        panel.set(ylim=(0, 102), xlabel=named(target, time), title=notes.mark(named(target, dataset), dataset))
+        if dataset not in points.index.get_level_values("dataset"):
+            say(panel, why_empty(data, notes, {"dataset": dataset}))
+            continue
+        panel.set_xscale("log")
         panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         panel.xaxis.set_major_formatter("{x:g}")
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.grid(linewidth=0.3, color="0.85")
         panel.set_axisbelow(True)
     grid[0, 0].set_ylabel(named(target, metric))
-    legend_above(figure, handles, [handle.get_label() for handle in handles])
+    legend_of(figure, grid[0], last=named(target, "chance"))
     return figure

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from clpapers.targets.diagram import arrow, box
 from clpapers.targets.names import named
 from clpapers.targets.notes import Notes
-from clpapers.targets.style import STYLE, TEN, WIDTH, panels
+from clpapers.targets.palette import TEN
+from clpapers.targets.style import STYLE, WIDTH, panels
 
 RENDERER = {"draws": "figure"}
 

@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from clpapers.targets.notes import Notes
-from clpapers.targets.style import SERIES, STYLE, panels, stream_title
+from clpapers.targets.palette import SERIES
+from clpapers.targets.style import STYLE, panels, stream_title
 
 RENDERER = {"draws": "figure", "needs": ["chunks"]}
 

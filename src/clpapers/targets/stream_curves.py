@@ -10,30 +10,42 @@ from matplotlib.figure import Figure
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.names import named
 from clpapers.targets.notes import Notes, levels
-from clpapers.targets.style import SERIES, STYLE, panels, stream_title
+from clpapers.targets.palette import SERIES
+from clpapers.targets.style import STYLE, panels, say, stream_title
+from clpapers.targets.table import plus_minus
 
 RENDERER = {"draws": "figure"}
 
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw the target's one metric; all panels share their axes.
+    """Draw the one metric that is a curve; all panels share their axes. The means of others stand in the footnote.
 
-    target: key `names` (of data sets, orders and the metric, with its unit).
+    target: key `names` (of data sets, orders and the metrics, with their units).
     data: columns `dataset`, `order`, `seed`, `metric`, `time` (fraction of the stream), `value`, as measured
-        by `stream_classes` for the statistic `prevalence` or by `learning` for a curve.
+        by `stream_classes` for the statistic `prevalence` or by `stream_losses`.
     """
     orders = levels(target, data, "order")
     seeds = {order: list(dict.fromkeys(data.loc[data["order"] == order, "seed"])) for order in orders}
     rows = max(map(len, seeds.values()))
-    data = data[data["metric"] != OUT_OF_MEMORY]
-    (metric,) = data["metric"].unique()
-    options = {"y_label": named(target, metric), "sharex": True, "sharey": True}
+    lost, data = data[data["metric"] == OUT_OF_MEMORY], data[data["metric"] != OUT_OF_MEMORY]
+    scalars, data = data[data["time"].isna()], data[data["time"].notna()]
+    metric = next(iter(data["metric"]), "")
+    means = scalars.groupby(["metric", "order"])["value"].mean()
+    remarks = []
+    for scalar in scalars["metric"].unique():
+        each = [f"{named(target, o)} {plus_minus(means[scalar, o], np.nan, 2)}" for o in orders if (scalar, o) in means]
+        remarks.append(f"{named(target, scalar)}: {'; '.join(each)}.")
+    options = {"y_label": named(target, metric), "sharex": True, "sharey": True, "remarks": remarks}
     figure, axes = panels(target, notes, data["dataset"], rows, len(orders), 0.5 + 0.75 * rows, **options)
     for column, order in enumerate(orders):
-        for row, seed in enumerate(seeds[order]):
+        for row, panel in enumerate(axes[:, column]):
+            seed = seeds[order][row] if row < len(seeds[order]) else None
             curve = data[(data["order"] == order) & (data["seed"] == seed)]
-            panel = axes[row, column]
+            if not np.isfinite(curve["value"]).any():
+                short = ((lost["order"] == order) & (lost["seed"] == seed)).any()
+                say(panel, "not run yet" if seed is None else "out of memory" if short else "diverged")
+                continue
             panel.plot(curve["time"], curve["value"], color=SERIES[column], linewidth=0.8)
             panel.grid(axis="y", linewidth=0.3, color="0.85")
         axes[-1, column].set_xlabel("Time (fraction of the stream)")

@@ -1,4 +1,4 @@
-"""The style that all figures share: print size, fonts, palettes, marks and footnotes."""
+"""The style that all figures share: print size, fonts, marks, legends and footnotes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from clpapers.targets.names import named
 from clpapers.targets.notes import Notes
+from clpapers.targets.palette import TEN
 
 STYLE = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, has † and ‡
@@ -34,31 +36,7 @@ STYLE = {
 }
 WIDTH = 5.5  # inches, the papers' text width
 NOTE_SIZE, NOTE_CHARACTERS = 5.5, 120  # footnotes: points, and characters that fit a line
-SERIES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]  # Okabe and Ito (2008)
-MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
-TEN = [  # Petroff (2021), ten colours that colour-blind readers can distinguish
-    "#3f90da",
-    "#ffa90e",
-    "#bd1f01",
-    "#94a4a2",
-    "#832db6",
-    "#a96b59",
-    "#e76300",
-    "#b9ac70",
-    "#717581",
-    "#92dadd",
-]
 GUESS = {"color": "0.45", "linestyle": (0, (1, 1.5)), "linewidth": 0.9}  # the line at chance level
-
-
-def variants(target: dict, learners: Iterable[str]) -> dict[str, tuple[str, bool]]:
-    """The colour of each learner, and whether it is a variant, to be dashed or hatched.
-
-    The target's `variants` map a variant to the learner whose colour it shares.
-    """
-    original = target.get("variants", {})
-    methods = list(dict.fromkeys(original.get(label, label) for label in learners))
-    return {label: (TEN[methods.index(original.get(label, label)) % len(TEN)], label in original) for label in learners}
 
 
 def class_colours(classes: int) -> list:
@@ -108,7 +86,25 @@ def legend_above(figure: Figure, handles: list, labels: list[str], **options) ->
     figure.legend(handles, labels, loc="outside upper center", ncols=-(-len(labels) // rows), **options)
 
 
+def legend_of(figure: Figure, axes: Iterable[Axes], last: str = "") -> None:
+    """One legend for all panels, an entry a label, the label `last` at its end."""
+    entries: dict = {}
+    for panel in axes:
+        for handle, label in zip(*panel.get_legend_handles_labels()):
+            entries.setdefault(label, handle)
+    if entries:
+        labels = sorted(entries, key=lambda label: label == last)
+        legend_above(figure, [entries[label] for label in labels], labels)
+
+
+def say(panel: Axes, text: str) -> None:
+    """Write in an empty panel why it is empty."""
+    panel.text(0.5, 0.5, text, ha="center", va="center", color="0.35", size=6, transform=panel.transAxes)
+    panel.tick_params(bottom=False, left=False, labelbottom=False, labelleft=False)
+
+
 def stream_title(target: dict, notes: Notes, data: pd.DataFrame, order: str) -> str:
     """Data set and kind of stream, marked: `CIFAR-100‡, disjoint tasks`."""
-    dataset = data.loc[data["order"] == order, "dataset"].iloc[0]
+    datasets = data.loc[data["order"] == order, "dataset"]
+    dataset = (datasets if len(datasets) else data["dataset"]).iloc[0]  # an order of which nothing was run yet
     return f"{notes.mark(named(target, dataset), dataset)}, {named(target, order)}"

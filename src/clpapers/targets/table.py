@@ -19,7 +19,7 @@ class Table:
     bold: bool frame of the body's shape.
     data: the numbers, tidy, as written to CSV.
     footnotes: texts of the marks used.
-    appended: tables to show below this one in Markdown and HTML.
+    appended: tables to show below this one in Markdown and HTML; the footnotes explain their marks too.
     prose: columns of sentences, with their widths in LaTeX as shares of the line; the table may then break over pages.
     """
 
@@ -50,7 +50,7 @@ def titled(
     """
     return Table(
         title=notes.mark(target["title"], standin),
-        caption=notes.fill(target["caption"]),
+        caption=notes.caption(target),
         body=body,
         bold=body.map(lambda _: False) if bold is None else bold,
         data=data,

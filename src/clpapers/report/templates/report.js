@@ -53,6 +53,10 @@ if (form && rows.length) {
       const fits = row.textContent.toLowerCase().includes(text) && (!verdict || row.dataset.verdict === verdict);
       row.hidden = !fits;
     }
+    for (const closed of document.querySelectorAll("details.folded")) {
+      closed.open = active && closed.querySelector("tbody tr:not([hidden])") !== null;
+      closed.hidden = active && !closed.open;
+    }
     for (const section of document.querySelectorAll("main > section")) {
       section.hidden = active && !section.querySelector(".filtered tbody tr:not([hidden])");
     }

@@ -1,0 +1,121 @@
+"""The colours of figures: one colour and marker a method in all figures of all papers, and palettes of what is none."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+TEN = [  # Petroff (2021), ten colours that colour-blind readers can distinguish
+    "#3f90da",
+    "#ffa90e",
+    "#bd1f01",
+    "#94a4a2",
+    "#832db6",
+    "#a96b59",
+    "#e76300",
+    "#b9ac70",
+    "#717581",
+    "#92dadd",
+]
+BLUE, YELLOW, RED, GREY, PURPLE, BROWN, ORANGE, KHAKI, SLATE, CYAN = TEN
+SERIES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]  # Okabe and Ito (2008)
+MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
+
+# No two methods have the same colour and marker, and none of a paper's methods the colour of another of its figures'.
+METHODS = {
+    "single": (SLATE, "o"),
+    "random": (SLATE, "X"),
+    "random_multi_model": (GREY, "X"),
+    "multi_model": (ORANGE, "D"),
+    "multi_task": (KHAKI, "X"),
+    "offline": (KHAKI, "P"),
+    "ewc": (BLUE, "s"),
+    "si": (CYAN, "v"),
+    "mas": (BROWN, "^"),
+    "rwalk": (GREY, "D"),
+    "prog_nn": (PURPLE, "X"),
+    "gem": (ORANGE, "s"),
+    "a_gem": (RED, "o"),
+    "icarl": (YELLOW, "P"),
+    "gr": (KHAKI, "v"),
+    "vcl": (PURPLE, "o"),
+    "vcl_coreset": (YELLOW, "^"),
+    "coreset_only": (BROWN, "D"),
+    "vgr": (RED, "v"),
+    "er": (BLUE, "o"),
+    "ace": (ORANGE, "^"),
+    "gdumb": (PURPLE, "s"),
+    "mir": (CYAN, "s"),
+    "cbrs": (BROWN, "P"),
+    "gmed": (YELLOW, "D"),
+    "cn_dpm": (GREY, "v"),
+    "nn1": (YELLOW, "s"),
+    "bartmap": (RED, "D"),
+    "geppnet": (BLUE, "^"),
+}
+ALSO = {  # what papers call a method besides, and methods that are drawn as versions of another
+    "van": "single",
+    "online_mlp": "single",
+    "pi": "si",
+    "mm": "multi_model",
+    "rand": "random",
+    "randmm": "random_multi_model",
+    "s_gem": "a_gem",
+}
+LINES = ["-", "--", "-.", (0, (5, 1, 1, 1, 1, 1))]
+HATCHES = ["", "////", "....", "xxxx"]
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a method is drawn. line, hatch: of its lines and bars, which tell its versions apart."""
+
+    colour: str
+    marker: str
+    line: str | tuple = LINES[0]
+    hatch: str = HATCHES[0]
+
+
+def looks(labels: Iterable[object], factor: str = "learner") -> dict:
+    """The look of each of a figure's lines, bars or points, by its level of `factor`.
+
+    Learners have their method's: a label belongs to the method that its beginning names, so that `ewc_je` and `van_s`
+    are versions of EWC and of plain training. The version that is named like the method has the full line, or else the
+    first. A method that is not in `METHODS` has a colour that its name decides, and that no other has here. Levels of
+    any other factor follow each other through a palette of their own.
+    """
+    levels = list(labels)
+    if factor != "learner":
+        return {level: Look(SERIES[i % len(SERIES)], MARKERS[i % len(MARKERS)]) for i, level in enumerate(levels)}
+    named = [str(level) for level in levels]
+    methods = {label: _method(label, named) for label in named}
+    pairs = dict(METHODS)
+    taken = {pairs[method][0] for method in methods.values() if method in pairs}
+    for method in dict.fromkeys(methods.values()):
+        if method not in pairs:
+            pairs[method] = _free(method, taken)
+            taken.add(pairs[method][0])
+    found = {}
+    for level, label in zip(levels, named):
+        method = methods[label]
+        versions = sorted((each for each in named if methods[each] == method), key=lambda each: each != method)
+        version = versions.index(label) % len(LINES)
+        found[level] = Look(*pairs[method], LINES[version], HATCHES[version])
+    return found
+
+
+def _method(label: str, others: Sequence[str]) -> str:
+    """The method that a label belongs to: the longest known name, or else the shortest label, that it begins with."""
+    for names, choose in (([*METHODS, *ALSO], max), (others, min)):
+        if fitting := [name for name in names if f"{label}_".startswith(f"{name}_")]:
+            name = choose(fitting, key=len)
+            return ALSO.get(name, name)
+    return label
+
+
+def _free(method: str, taken: set[str]) -> tuple[str, str]:
+    """A colour and a marker for a method that has none; the colour is not among those `taken`, unless all are."""
+    start = zlib.crc32(method.encode())
+    colours = [TEN[(start + i) % len(TEN)] for i in range(len(TEN))]
+    return next((colour for colour in colours if colour not in taken), colours[0]), MARKERS[start % len(MARKERS)]
