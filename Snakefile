@@ -40,7 +40,9 @@ onstart:
 
 onsuccess:
     progress.end(workflow.logger_manager.get_log_handlers())
-    shell(f"clpapers summary --scale {SCALE} --papers {' '.join(SETTINGS['papers'])} || true")  # what is built is built
+    shell(
+        f"clpapers summary --scale {SCALE} --papers {' '.join(SETTINGS['papers'])} || true"
+    )  # what is built is built
 
 
 onerror:
