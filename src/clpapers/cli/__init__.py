@@ -182,7 +182,7 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--scale", default=None)
         sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
     sub = command("next", "what a build would train next within a budget, and what each step decides")
-    sub.add_argument("--hours", type=float, default=8.0, metavar="H", help="core-hours; 8 if left out")
+    sub.add_argument("--hours", type=float, metavar="H", help="core-hours; those of a build if left out")
     sub.add_argument("--scale", default=None)
     sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
     sub.set_defaults(does="upcoming")  # `next` is Python's
