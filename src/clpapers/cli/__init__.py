@@ -205,6 +205,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("names", nargs="*", metavar="PAPER", help="which papers; all if left out")
     sub.add_argument("--scale", default="paper")
     sub.add_argument("--replace", action="store_true", help="runs of today's code take the place of differing ones")
+    command("reproduction", "write docs/reproduction and README's tables from what is published")
     sub = command("import", "take in the runs of research objects: published ones, or those of other machines")
     sub.add_argument("crates", nargs="+", type=Path, metavar="FILE.zip|FOLDER", help="of `publish` or `export`")
     sub.set_defaults(does="take_in")  # `import` is Python's

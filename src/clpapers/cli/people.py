@@ -251,6 +251,17 @@ def publish(options: argparse.Namespace) -> None:
         raise Refusal(str(error)) from None
 
 
+def reproduction(options: argparse.Namespace) -> None:
+    """Write the pages on what the published runs reproduce."""
+    from clpapers.report.archive import CrateError
+    from clpapers.report.reproduction import write
+
+    try:
+        print("\n".join(map(str, write())))
+    except (CrateError, ValueError) as error:
+        raise Refusal(str(error)) from None
+
+
 def take_in(options: argparse.Namespace) -> None:
     """`clpapers import`: take in the runs of crates."""
     from clpapers.imported import import_crate
