@@ -64,10 +64,10 @@ def filled(text: str, blocks: dict[str, str]) -> str:
     """A document with its marked blocks replaced; `ValueError` where it has not one of each."""
     for name, content in blocks.items():
         begin, end = BLOCK.format(name=name, text="\0").split("\0")
-        before, *found, after = re.split(f"{re.escape(begin)}|{re.escape(end)}", text)
-        if len(found) != 1:
+        parts = re.split(f"{re.escape(begin)}|{re.escape(end)}", text)
+        if len(parts) != 3:
             raise ValueError(f"{README}: {begin.strip()}: not there once, with its end; put both lines back")
-        text = f"{before}{begin}{content}{end}{after}"
+        text = f"{parts[0]}{begin}{content}{end}{parts[2]}"
     return text
 
 
