@@ -44,7 +44,7 @@ def test_a_readme_without_its_marks_is_refused():
 
 
 def test_only_what_is_marked_is_replaced():
-    marks = "<!-- a: `make reproduction` writes this -->\n{}<!-- a ends -->\n"
+    marks = "<!-- a: `make reproduction` writes this -->\n\n{}\n<!-- a ends -->\n"
     assert filled("x\n" + marks.format("old\n") + "y\n", {"a": "new\n"}) == "x\n" + marks.format("new\n") + "y\n"
 
 

@@ -35,7 +35,7 @@ from clpapers.targets.words import AGREES, CONTRADICTED, DIFFERS, NOT_COMPARABLE
 
 SCALE = "paper"
 FOLDER, README, FIGURE = Path("docs/reproduction"), Path("README.md"), Path("docs/figures/published.svg")
-BLOCK = "<!-- {name}: `make reproduction` writes this -->\n{text}<!-- {name} ends -->\n"
+BLOCK = "<!-- {name}: `make reproduction` writes this -->\n\n{text}\n<!-- {name} ends -->\n"
 VERDICTS = ((AGREES, "#0072b2", "o"), (DIFFERS, "#d55e00", "s"))
 
 
