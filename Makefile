@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: all test quick check targets rulegraph lock clean
+.PHONY: all test quick check targets reproduction rulegraph lock clean
 .DELETE_ON_ERROR:
 
 all: $(VENV)/.installed
@@ -27,6 +27,10 @@ check: $(VENV)/.installed
 # docs/targets.md: all targets with command, runs and cost at the papers' settings.
 targets: $(VENV)/.installed
 	python docs/targets.py
+
+# docs/reproduction, README's tables and its figure, from results/published.
+reproduction: $(VENV)/.installed
+	clpapers reproduction
 
 # docs/rulegraph.svg, the picture of the rules.
 rulegraph: $(VENV)/.installed

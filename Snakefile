@@ -39,8 +39,12 @@ onstart:
 
 
 onsuccess:
-    shell(f"clpapers summary --scale {SCALE} --papers {' '.join(SETTINGS['papers'])} || true")  # what is built is built
+    progress.end(workflow.logger_manager.get_log_handlers())
+    shell(
+        f"clpapers summary --scale {SCALE} --papers {' '.join(SETTINGS['papers'])} || true"
+    )  # what is built is built
 
 
 onerror:
+    progress.end(workflow.logger_manager.get_log_handlers())
     sys.stderr.write(untold(log))

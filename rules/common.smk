@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from clpapers import build, cards, jobs
+from clpapers import build, cards, jobs, progress
 from clpapers.cards import resolve_device
 from clpapers.claims import claiming
 from clpapers.config import choice
@@ -30,6 +30,7 @@ try:
         if build.budgeted(PLAN, SETTINGS.get("hours")):
             NEWS, BUDGET, DATA = build.prepare(PLAN, SETTINGS, sys.argv[1:])
             sys.stderr.writelines(f"clpapers: {line}\n" for line in [*NEWS, *build.told(PLAN, BUDGET, DATA)])
+            progress.PREDICTED.update(BUDGET.due)
             os.environ[choice.VARIABLE] = str(BUDGET.choice.write(SCALE))
     if told := os.environ.get(choice.VARIABLE):
         PLAN = PLAN.using(choice.read(Path(told)))

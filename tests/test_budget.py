@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from clpapers import budget, build, jobs
 from clpapers.budget import CLAIM, NUMBER, SHOWN, Need, Question, sequence, within
+from clpapers.config import gans
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
 from clpapers.report import costs
@@ -184,3 +185,24 @@ def test_a_choice_is_read_as_it_was_written(tmp_path, monkeypatch):
     path.write_text(path.read_text().replace("1.5", "2.5"))
     with pytest.raises(ConfigError, match="edited"):
         choice.read(path)
+
+
+def test_what_a_target_by_name_takes_counts_shared_gans_and_features_once(paper_scale):
+    plan, claims, table = paper_scale
+    names = ("desiderata/figure9", "streaming/table1_cifar100")
+    named = [plan.targets[name] for name in names]
+    found = budget.choose(plan, (), claims, 0.0, there={}, absent={}, named=named, table=table)
+    cells = {cell.hash: cell for target in named for _, cell in target.cells}
+    pairs = ((gans.of_cell(plan, cell), seed) for cell in cells.values() for seed in cell_seeds(named, cell))
+    generators = {str(shared.file(seed)) for shared, seed in pairs if shared}
+    runs = {str(path) for files in found.choice.runs.values() for path in files}
+    assert generators
+    assert found.due.keys() == runs | generators | {"results/paper/datasets/cifar100_resnet50.npz"}
+    assert found.due["results/paper/datasets/cifar100_resnet50.npz"] == costs.features(plan, "cifar100_resnet50")
+    users = [cell for cell in cells.values() if gans.of_cell(plan, cell)]
+    assert len(users) > 1
+    assert len(generators) == 10  # one of each seed
+
+
+def cell_seeds(named, cell):
+    return next(target.seeds for target in named for _, each in target.cells if each == cell)

@@ -182,3 +182,18 @@ def test_streams_that_cannot_be_are_refused_in_one_line(project, arguments, line
     code, out, err = said_by(capsys, "stream", *arguments.split(" "))
     assert (code, out) == (2, "")
     assert err[-1].startswith(line), err
+
+
+def test_next_says_what_a_build_would_train_and_what_that_decides(tmp_path, monkeypatch, capsys):
+    for part in ("config", "workflow"):
+        (tmp_path / part).symlink_to(ROOT / part)
+    monkeypatch.chdir(tmp_path)
+    assert main(["next", "--scale", "smoke", "--hours", "0.01", "--papers", "stf"]) == 0
+    heads, *steps, empty, told, decides = capsys.readouterr().out.splitlines()
+    assert heads.split() == ["takes", "so", "far", "paper", "runs", "→", "what", "they", "decide"]
+    assert steps
+    assert all(" stf " in step for step in steps)
+    assert any("→ stf/table1: " in step for step in steps)
+    assert empty == ""
+    assert told.startswith("0 runs are there; training ")
+    assert decides.startswith("decides ")

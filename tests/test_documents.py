@@ -87,7 +87,7 @@ def test_every_goal_of_make_is_one(page):
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_every_result_is_one_that_is_planned(page, plans):
     words = {word.strip("`,;:()\"'") for span in code(page) for word in span.split()}
-    paths = [path for word in words if re.match(r"results/\w+/\w", word) for path in expanded(word)]
+    paths = [path for word in words if re.match(r"results/(?!published/)\w+/\w", word) for path in expanded(word)]
     wrong = []
     for path in (path for path in paths if not PLACEHOLDER.search(path)):
         scale, stage, *parts = Path(path).parts[1:]

@@ -33,7 +33,6 @@ WORTH_SHOWN = 0.02  # of a cell that a target shows and no number is printed of
 MORE_SEEDS = (2, 3, 5, 10, 20)  # runs a cell, of which the k-th lets a printed number be compared better
 WORTH_MORE = 0.1  # of the first seed's, divided by k
 GROWTH = 0.5  # no run comes into the sequence before those ahead of it take twice as long
-SECONDS_A_FEATURE = 0.11  # CPU seconds that a ResNet-50 takes for an image of 224 × 224 pixels
 
 Run = tuple[str, int]  # a cell's hash, a seed
 
@@ -286,11 +285,15 @@ def planned(plan: Plan, cell: Cell, seeds: Collection[int]) -> dict[Path, list[i
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """A choice, and how it came about. seconds: predicted of a seed, by cell. here: the seeds there were."""
+    """A choice, and how it came about.
+
+    due: core-seconds that what is to be made is predicted to take, by file: runs, and once each the features and GANs
+    that they share. here: the seeds there were, by cell.
+    """
 
     choice: Choice
     steps: list[Step]
-    seconds: Mapping[str, float]
+    due: Mapping[str, float]
     here: Mapping[str, Collection[int]]
     questions: list[Question]
 
@@ -327,24 +330,30 @@ def choose(
         for cell, seeds in _runs(target):
             have.setdefault(cell.hash, set()).update(seeds)
     steps: list[Step] = []
+    shared = _Before(plan, measured)
     if math.isinf(hours):
         for cell in (cell for cell in cells.values() if not _lacking(plan, cell, absent)):
             have.setdefault(cell.hash, set()).update(plan.wanted(cell))
     elif hours > 0:
-        steps = within(sequence(asked, have, possible, _Before(plan, measured)), hours)
+        steps = within(sequence(asked, have, possible, shared), hours)
         for key, seed in (run for step in steps for run in step.runs):
             have.setdefault(key, set()).add(seed)
     runs = {key: {path: list(seeds) for path, seeds in files.items()} for key, files in there.items()}
+    costly: dict[str, float] = {}
     for key, chosen in have.items():
         held = {seed for given in runs.get(key, {}).values() for seed in given}
         if key in plan.cells and (due := chosen - held):
-            runs.setdefault(key, {}).update(planned(plan, plan.cells[key], due))
+            files = planned(plan, plan.cells[key], due)
+            runs.setdefault(key, {}).update(files)
+            costly |= {str(path): len(seeds) * seconds[key] for path, seeds in files.items()}
+            for seed in due:
+                costly |= shared((key, seed))
     unrun = {
         key: None if measured[key] is None else round(seconds[key] * left / 3600, 4)
         for key, cell in cells.items()
         if (left := len(set(plan.wanted(cell)) - have.get(key, set())))
     }
-    return Budget(Choice(runs, unrun, dict(absent)), steps, seconds, before, asked)
+    return Budget(Choice(runs, unrun, dict(absent)), steps, costly, before, asked)
 
 
 def relevant(plan: Plan, papers: Collection[str], named: Collection[Target] = ()) -> dict[str, Cell]:
@@ -365,12 +374,12 @@ def _lacking(plan: Plan, cell: Cell, absent: Mapping[str, str]) -> str | None:
 
 
 class _Before:
-    """What a run needs that is yet to be made, with seconds: its data set's features, its seed's GANs."""
+    """What a run needs that is yet to be made, by file, with seconds: its data set's features, its seed's GANs."""
 
     def __init__(self, plan: Plan, measured: Mapping[str, float | None]):
         self.plan, self.measured = plan, measured
         self.features = {
-            name: (facts["train"] + facts["test"]) * SECONDS_A_FEATURE * (facts["features"]["size"] / 224) ** 2
+            name: costs.features(plan, name)
             for name, facts in plan.datasets.items()
             if "features" in facts and not dataset_path(plan.scale, name).is_file()
         }
@@ -380,7 +389,8 @@ class _Before:
     def __call__(self, run: Run) -> dict[str, float]:
         key, seed = run
         dataset = self.plan.cells[key].spec["dataset"]
-        found = {dataset: self.features[dataset]} if dataset in self.features else {}
+        made = str(dataset_path(self.plan.scale, dataset))
+        found = {made: self.features[dataset]} if dataset in self.features else {}
         if shared := self.gans[key]:
             file = shared.file(seed)
             if not self.there.setdefault(file, file.is_file()):

@@ -195,7 +195,7 @@ def told(plan: Plan, found: Budget, data: Data) -> list[str]:
     new = {key: found.choice.seeds(key) - set(found.here.get(key, ())) for key in found.choice.runs}
     new = {key: seeds for key, seeds in new.items() if seeds}  # what is there may be of papers that are not asked for
     trains = sum(map(len, new.values()))
-    seconds = sum(len(seeds) * found.seconds[key] for key, seeds in new.items())
+    seconds = sum(found.due.values())
     left = sum(hours or 0 for hours in found.choice.unrun.values())
     lines = [
         f"{there:,} runs are there; training {trains:,} more, predicted {costs.duration(seconds)} of one core; "

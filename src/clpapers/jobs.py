@@ -210,7 +210,10 @@ def _selection(plan: Plan, path: Path, _: object) -> Job:
     def read() -> Iterable[Path]:
         return dict.fromkeys(file for _, cell in search.points for file in plan.results(cell, search.seeds))
 
-    return Job("selection", "runs", [search.file], search, read, lambda: repr((search.spec, search.published)))
+    def decide() -> str:
+        return repr((search.spec, search.published))
+
+    return Job("selection", "runs", [search.file], search, read, decide, chosen=True)
 
 
 def _target(plan: Plan, path: Path) -> Target:

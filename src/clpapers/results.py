@@ -54,15 +54,20 @@ def compare(name: str, scale: str = "paper") -> pd.DataFrame:
     """Reproduced beside reported numbers, one line a printed number, as built beside a target.
 
     Returns the columns of `targets.comparison.compare`: `row`, `column`, `metric`; `reported`, `reproduced`, their 95 %
-    limits (`…_low`, `…_high`), `sd`, `se` and `difference` with its limits, in `unit`; `n_seeds`; `verdict` with its
-    `cause` and `reason`, and more. Text is empty where there is nothing to say.
+    limits (`…_low`, `…_high`), `sd`, `se` and `difference` with its limits, in `unit`; `authors` (NaN where they
+    published none); `n_seeds`; `verdict` with its `cause` and `reason`, and more. Text is empty where there is nothing
+    to say.
     """
     target = _target(name, scale)
     file = next((path for path in target.outputs if path.name.endswith(".reported.csv")), None)
     if file is None:
         raise ConfigError(f"{name}: the paper prints no number there; metrics({name!r}) has what was measured")
     frame = pd.read_csv(_built(file, target), keep_default_na=False)
-    numbers = [key for key in frame if key.startswith(("reported", "reproduced", "difference")) and "note" not in key]
+    numbers = [
+        key
+        for key in frame
+        if key.startswith(("reported", "authors", "reproduced", "difference")) and "note" not in key
+    ]
     frame[[*numbers, "sd", "se"]] = frame[[*numbers, "sd", "se"]].apply(pd.to_numeric)
     return _with_units(frame)
 

@@ -3,8 +3,9 @@
 A bare `--cores` means all of them: Snakemake's help promises that, the parser of Snakemake 9 refuses it, and `snakemake
 all --cores` is what people type. A target's or a paper's name stands for its files: `stf/table1`, `stf`. A dry run
 counts jobs by rule, unless more is asked for, and says how long they take: job by job, `all` has a line of 12,000
-characters. And the folders that Snakemake writes to, with a traceback where it cannot, are tried: that of the project
-is told of in one line, that of a home which cannot be written is replaced by one of the project's.
+characters. A build shows one line of progress (`clpapers.progress`). And the folders that Snakemake writes to, with a
+traceback where it cannot, are tried: that of the project is told of in one line, that of a home which cannot be written
+is replaced by one of the project's.
 """
 
 from __future__ import annotations
@@ -23,18 +24,29 @@ if TYPE_CHECKING:
 OWN = Path(".snakemake")
 DRY = {"-n", "--dry-run", "--dryrun"}
 QUIET = ("-q", "--quiet")
-WORDY = r"-q|--quiet.*|-p|--printshellcmds|--verbose|--summary|--detailed-summary|--dag|--rulegraph|--filegraph|-D"
+WORDY = r"-q|--quiet.*|-p|--printshellcmds|--verbose|--logger.*|--debug-dag|--summary|--detailed-summary|--dag"
+WORDY += "|--rulegraph|--filegraph|-D"
 
 
 def completed(arguments: list[str]) -> list[str]:
-    """The arguments, with `all` given to a `--cores` or `-c` that has no number, and a dry run kept short."""
+    """The arguments, with `all` given to a `--cores` or `-c` that has no number.
+
+    A dry run is kept short and a build to its line, unless the arguments say how much is to be told.
+    """
+    from clpapers.build import TELLING
+    from clpapers.progress import NAME
+
     following = [*arguments[1:], "--"]
     whole = [
         "--cores=all" if argument in ("--cores", "-c") and after.startswith("-") else argument
         for argument, after in zip(arguments, following)
     ]
-    short = DRY & set(whole) and not any(re.fullmatch(WORDY, argument) for argument in whole)
-    return [*whole, "--quiet", "rules"] if short else whole
+    if any(re.fullmatch(WORDY, argument) for argument in whole):
+        return whole
+    if DRY & set(whole):
+        return [*whole, "--quiet", "rules"]
+    prints = "audit" in whole or any(TELLING.match(argument) for argument in whole)  # by itself
+    return whole if prints or not whole else [*whole, "--logger", NAME]
 
 
 def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]]:
@@ -116,8 +128,12 @@ def main() -> None:
             sys.exit(f"clpapers: {error}")
         sys.argv[1:] = arguments  # for the Snakefile, which asks what is to be built (clpapers.build)
     from snakemake.cli import main as run
+    from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
+    from clpapers import progress
     from clpapers.build import budgeted
+
+    LoggerPluginRegistry().register_plugin(f"snakemake_logger_plugin_{progress.NAME}", progress)
 
     try:
         run(completed(arguments))

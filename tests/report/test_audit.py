@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 
 from clpapers import cli, jobs, provenance
+from clpapers.config.choice import VARIABLE, Choice
+from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
-from clpapers.report.audit import FAILURE, WARNING, Finding, as_json, audit, findings, fitting, text
+from clpapers.config.settings import all_papers
+from clpapers.provenance import record_path
+from clpapers.report.audit import FAILURE, WARNING, Finding, as_json, audit, findings, fitting, text, unfit
 
 MINI = Path("results/mini")
 RESULTS = (
@@ -351,3 +355,26 @@ def test_what_is_made_of_targets_is_held_against_its_record(here):
 
 def test_the_number_of_files(here):
     assert audit(fitting("mini"), ["mini/table2"])[1] == 9  # four files, metrics, a net, and three records
+
+
+def test_a_selection_is_audited_with_the_runs_that_its_build_chose(here, monkeypatch):
+    """Runs of the points stand in other files than all runs would: fit to be published none the less."""
+    plan = Plan("mini", all_papers())
+    (search,) = plan.selections.values()
+    runs = {cell.hash: {cell.folder / "seeds70-71.json": [70]} for _, cell in search.points}
+    for cell in (cell for _, cell in search.points):
+        for path in plan.results(cell, search.seeds):
+            path.unlink()
+            record_path(path).unlink()
+    learners = [cell for _, cell in plan.targets["mini/table1"].cells]
+    runs |= {cell.hash: {path: list(seeds) for path, seeds in plan.results(cell).items()} for cell in learners}
+    file = Choice(runs).write("mini")
+    monkeypatch.setenv(VARIABLE, str(file))
+    stream = search.points[0][1].stream(71)
+    for made in (stream, *(path for each in runs.values() for path in each if "seeds70" in path.name), search.file):
+        assert cli.main([jobs.of(plan, made).command, "--out", str(made)]) == 0
+    monkeypatch.delenv(VARIABLE)
+    assert json.loads(record_path(search.file).read_text())["choice"] == str(file)
+    assert unfit(plan, [search.file]) == {}
+    file.unlink()
+    assert list(unfit(plan, [search.file])) == [search.file]

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import signal
 import subprocess
 
 import pytest
@@ -45,6 +46,24 @@ def project(pristine, tmp_path):
 def built(finished, tmp_path):
     """A fresh copy with everything built."""
     return finished.copy(tmp_path / "project")
+
+
+@pytest.fixture
+def running():
+    """Start a project's build in the background; what is left of it at the test's end is killed."""
+    started = []
+
+    def start(project, *arguments, **options):
+        started.append(project.start(*arguments, **options))
+        return started[-1]
+
+    yield start
+    for leader in started:
+        try:
+            os.killpg(leader.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+        leader.wait()
 
 
 @pytest.fixture(scope="session")

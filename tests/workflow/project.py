@@ -188,11 +188,11 @@ class Project:
         """How many jobs of each stage Snakemake would run: stage is the third part of a result's path."""
         return dict(Counter(path.split("/")[2] for path in self.plan(*arguments)))
 
-    def start(self, target: str = "all", said: Path | str = os.devnull) -> subprocess.Popen:
-        """`snakemake <target>` in the background, as the leader of a process group; the file `said` takes its words."""
+    def start(self, *arguments: str, said: Path | str = os.devnull) -> subprocess.Popen:
+        """`snakemake …`, by default `all`, in the background, leading a process group; `said` has its words."""
         with open(said, "w") as output:
             return subprocess.Popen(
-                [sys.executable, "-m", "snakemake", target, "--cores", "2"],
+                [sys.executable, "-m", "snakemake", *(arguments or ["all"]), "--cores", "2"],
                 cwd=self.folder,
                 env=self.environment(),
                 stdout=output,

@@ -1,6 +1,13 @@
 """A budget: every target from what is there and what fits; each build goes on where the last one stopped."""
 
 import csv
+import json
+import random
+import time
+
+from project import kill_group, processes, until
+
+from clpapers.provenance import hardware
 
 RUNS = "results/mini/runs/mnist"
 
@@ -45,20 +52,52 @@ def test_without_hours_every_target_is_rendered_and_nothing_trained(project, fin
     assert audited.returncode == 0, audited.stdout
 
 
+def steady(project):
+    """Have a project's costs predicted for a machine of one speed, whatever else this one does."""
+    folder = project.folder / "results/mini"
+    folder.mkdir(parents=True)
+    (folder / "machine.json").write_text(json.dumps({"processor": hardware()["processor"], "calibration": 0.01}))
+
+
+def bytes_of(project):
+    """All results but the index, whose lines name the runs that builds chose."""
+    return {name: content for name, content in project.results().items() if not name.endswith("runs/index.csv")}
+
+
 def test_each_build_adds_and_none_repeats_until_all_is_there(project, finished):
-    """With hours=all it comes to the bytes of a build that knows no budget."""
-    before, builds = {}, 0
-    for hours in (0.02, 0.02, 0.02, 0.02):
-        build(project, hours)
+    """The same small budget three times; then with hours=all it comes to the bytes of a build that knows no budget."""
+    steady(project)
+    before = {}
+    for _ in range(3):
+        build(project, 0.015)
         now = trained(project)
         assert before.items() <= now.items()  # nothing is trained again
-        builds += len(now) > len(before)
+        assert len(now) > len(before) or len(now) == 4
         before = now
-    assert builds
     build(project, "all")
     assert before.items() <= trained(project).items()
-    theirs = {name: content for name, content in finished.results().items() if not name.endswith("runs/index.csv")}
+    theirs = bytes_of(finished)
     assert {name: content for name, content in project.results().items() if name in theirs} == theirs
+    assert project.clpapers("audit", "--scale", "mini").returncode == 0
+
+
+def test_killed_at_a_random_moment_and_continued_nothing_is_lost(project, finished, running):
+    """SIGKILL for all of a build that has a budget: what was finished stays, and the bytes are of one undisturbed."""
+    steady(project)
+    moment = random.uniform(0, 4)  # seconds into the trainings
+    leader = running(project, "all", "--config", "hours=0.06")
+    until(lambda: processes(leader, "train"), leader)
+    time.sleep(moment)
+    kill_group(leader)
+    there = trained(project)
+    theirs = bytes_of(finished)
+    runs = {name: content for name, content in project.results().items() if name.startswith(RUNS)}
+    assert runs.items() <= theirs.items(), moment  # whole, or not there
+    build(project, 0.06)
+    assert there.items() <= trained(project).items(), moment  # none is trained again
+    build(project, "all")
+    assert there.items() <= trained(project).items(), moment
+    assert {name: content for name, content in project.results().items() if name in theirs} == theirs, moment
     assert project.clpapers("audit", "--scale", "mini").returncode == 0
 
 

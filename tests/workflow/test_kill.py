@@ -11,24 +11,6 @@ from project import kill_group, processes, until
 from clpapers.provenance import record_path
 
 
-@pytest.fixture
-def running():
-    """Start a project's build in the background; what is left of it at the test's end is killed."""
-    started = []
-
-    def start(project, *arguments):
-        started.append(project.start(*arguments))
-        return started[-1]
-
-    yield start
-    for leader in started:
-        try:
-            os.killpg(leader.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-        leader.wait()
-
-
 def check_nothing_half_written(project, finished):
     """A file under a final name has all its bytes, and a record stands only where all that it speaks of does."""
     theirs = finished.results()
@@ -70,7 +52,7 @@ def test_snakemake_alone_killed_and_started_again_beside_its_orphans(project, fi
 
 def test_a_training_job_killed_fails_alone_and_is_trained_again(project, finished, running, tmp_path):
     """As the kernel kills it where memory runs out: Snakemake says for the job what this can say no more."""
-    leader = running(project, "all", tmp_path / "said")
+    leader = running(project, said=tmp_path / "said")
     victim = until(lambda: processes(leader, "train"), leader)[0]
     victim.kill()
     assert leader.wait(300) == 1

@@ -182,7 +182,7 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--scale", default=None)
         sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
     sub = command("next", "what a build would train next within a budget, and what each step decides")
-    sub.add_argument("--hours", type=float, default=8.0, metavar="H", help="core-hours; 8 if left out")
+    sub.add_argument("--hours", type=float, metavar="H", help="core-hours; those of a build if left out")
     sub.add_argument("--scale", default=None)
     sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
     sub.set_defaults(does="upcoming")  # `next` is Python's
@@ -205,6 +205,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("names", nargs="*", metavar="PAPER", help="which papers; all if left out")
     sub.add_argument("--scale", default="paper")
     sub.add_argument("--replace", action="store_true", help="runs of today's code take the place of differing ones")
+    command("reproduction", "write docs/reproduction and README's tables from what is published")
     sub = command("import", "take in the runs of research objects: published ones, or those of other machines")
     sub.add_argument("crates", nargs="+", type=Path, metavar="FILE.zip|FOLDER", help="of `publish` or `export`")
     sub.set_defaults(does="take_in")  # `import` is Python's

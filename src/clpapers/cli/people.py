@@ -23,6 +23,8 @@ from clpapers.config.refusals import one_of
 from clpapers.config.settings import all_papers, check_settings, own_papers
 from clpapers.config.targets import paper_file, read_paper
 
+NAMED = 3  # of what a step decides, by `clpapers next`
+
 
 def lineage(options: argparse.Namespace) -> None:
     """Print or draw the ancestry of a file, of a target or of all that is built of a paper."""
@@ -159,20 +161,27 @@ def upcoming(options: argparse.Namespace) -> None:
     from clpapers import budget, build
     from clpapers.report.costs import duration
 
-    settings = _settings(options) | {"hours": options.hours}
+    settings = _settings(options)
+    if options.hours is not None:
+        settings["hours"] = options.hours
     plan = Plan(settings["scale"], all_papers(), cuda=resolve_device(settings["device"]) == "cuda")
     _, found, data = build.prepare(plan, settings, ["-n"])
     decided = [question for step in found.steps for question in step.decides]
+    print(f"{'takes':>7}  {'so far':>7}  {'paper':10}  runs → what they decide" if found.steps else "no step fits")
+    so_far = 0.0
     for step in found.steps:
+        so_far += step.seconds
         cells = Counter(cell for cell, _ in step.runs)
-        folders = {
-            plan.cells[key].folder.relative_to(Path("results", plan.scale, "runs")): n for key, n in cells.items()
-        }
-        runs = ", ".join(f"{folder} ×{n}" for folder, n in folders.items())
-        names = [q.name for q in step.decides if q.kind != budget.SHOWN]
-        print(f"{duration(step.seconds):>7}  {runs}" + (f"  → {'; '.join(names)}" if names else ""))
+        runs = ", ".join(
+            f"{each.spec['dataset']}/{each.slug}/{each.folder.name}{f' ×{n}' if n > 1 else ''}"
+            for each, n in ((plan.cells[key], n) for key, n in cells.items())
+        )
+        names = [q.name.replace(f"{q.paper}: ", "claim ") for q in step.decides if q.kind != budget.SHOWN]
+        more = f", and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        told = f" → {'; '.join(names[:NAMED])}{more}" if names else ""
+        print(f"{duration(step.seconds):>7}  {duration(so_far):>7}  {step.paper:10}  {runs}{told}")
     counts = Counter(question.kind for question in decided)
-    print("\n".join(build.told(plan, found, data)))
+    print("\n".join(["", *build.told(plan, found, data)]))
     print(
         f"decides {counts[budget.NUMBER]} printed numbers and {counts[budget.CLAIM]} claims more, predicted "
         f"{duration(3600 * found.hours)} of one core"
@@ -241,6 +250,17 @@ def publish(options: argparse.Namespace) -> None:
     try:
         print("\n".join(publish(plan, options.names or own_papers(), replace=options.replace)))
     except CrateError as error:
+        raise Refusal(str(error)) from None
+
+
+def reproduction(options: argparse.Namespace) -> None:
+    """Write the pages on what the published runs reproduce."""
+    from clpapers.report.archive import CrateError
+    from clpapers.report.reproduction import write
+
+    try:
+        print("\n".join(map(str, write())))
+    except (CrateError, ValueError) as error:
         raise Refusal(str(error)) from None
 
 

@@ -83,7 +83,7 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
         for place in (RESULTS / plan.scale / "runs").glob("*/*/*/[!.]*.record.json"):
             with contextlib.suppress(ConfigError):  # runs that no target uses yet, those behind them with them
                 if place not in expected and place.name.startswith("seed"):
-                    expected |= {each: job for each, job in _with_inputs(plan, place) if each not in expected}
+                    expected |= {each: job for each, job in _with_inputs(check, place) if each not in expected}
     there = {
         place: job for place, job in expected.items() if any(os.path.lexists(path) for path in (place, *job.outputs))
     }
@@ -105,11 +105,11 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
     return [f._replace(severity=FAILURE) if strict else f for f in found], len(check.digests)
 
 
-def _with_inputs(plan: Plan, place: Path) -> Iterator[tuple[Path, Job]]:
+def _with_inputs(check: _Check, place: Path) -> Iterator[tuple[Path, Job]]:
     """A job by its record's path, and the jobs that it descends from."""
     queue = [place]
     for each in queue:
-        job = jobs.of(plan, each)
+        job = jobs.of(check.plan_of(each), each)
         yield each, job
         queue += [record_path(path) for path in job.inputs]
 
@@ -123,7 +123,7 @@ def unfit(plan: Plan, results: Iterable[Path]) -> dict[Path, str]:
         if place in behind or is_imported(path):
             continue
         try:
-            behind[place] = jobs.of(plan, place)
+            behind[place] = jobs.of(check.plan_of(place), place)
         except ConfigError as error:
             failing[path] = str(error).partition(": ")[2]
             continue

@@ -39,6 +39,7 @@ NOT_MEASURED = "not measured"
 # Seconds of a job beside its work, most of it Python's start (benchmarks/bench_jobs.py).
 JOBS = {"train": 2.2, "datasets": 0.7, "streams": 0.8, "metrics": 0.8, "targets": 3.0}
 FREE = ("init", "epsilon", "weights", "head")  # of a net, what no pass takes longer for
+SECONDS_A_FEATURE = 0.11  # CPU seconds that a ResNet-50 takes for an image of 224 × 224 pixels
 FRAMES = 10  # of a recording, where only their number counts
 
 
@@ -218,6 +219,12 @@ def stream_of(order: dict, size: Sizes, seed: int = 0, classes: np.ndarray | Non
     return orders.make(order, of_items, seed, math.prod(size.shape), recorded)
 
 
+def features(plan: Plan, dataset: str) -> float:
+    """CPU seconds that making a data set of features takes."""
+    facts, size = plan.datasets[dataset], sizes(plan, dataset)
+    return (size.train + size.test) * SECONDS_A_FEATURE * (facts["features"]["size"] / 224) ** 2
+
+
 # --- predictions ----------------------------------------------------------------------------------------------
 
 
@@ -370,6 +377,8 @@ def jobs(plan: Plan, target: Target, seconds: Mapping[str, float | None]) -> dic
                 found[path] = None if each is None else JOBS["train"] + len(block) * each
     for dataset, path in streams:
         found |= {path: JOBS["streams"]} | ({} if TOY.match(dataset) else {Path(dataset): JOBS["datasets"]})
+        if "features" in plan.datasets.get(dataset, {}):
+            found[Path(dataset)] = JOBS["datasets"] + features(plan, dataset)
     return found
 
 

@@ -2,7 +2,7 @@
 
 What is missing to the paper's accuracy with them is not the GANs' doing. One sample of the posterior a step instead of
 ten, and a seed that no table reports. In the project's folder, after results/paper/datasets/mnist.npz is built:
-python docs/reproduction/desiderata_replay.py
+python docs/findings/desiderata_replay.py
 """
 
 import copy

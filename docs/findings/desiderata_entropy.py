@@ -1,6 +1,6 @@
 """Figure 10 of `desiderata` for a plain net: how sure it is of Task B after one batch, by how long it learnt Task A.
 
-In the project's folder: python docs/reproduction/desiderata_entropy.py results/paper/datasets/mnist.npz
+In the project's folder: python docs/findings/desiderata_entropy.py results/paper/datasets/mnist.npz
 """
 
 import copy

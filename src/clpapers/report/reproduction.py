@@ -1,0 +1,307 @@
+"""What the published runs reproduce: a page a paper in docs/reproduction, README's tables of it, and its figure.
+
+All of it is made from results/published and config/ alone, in a folder of its own, whatever else is built here: the
+same crates and the same code give the same bytes on every machine. Seconds that are measured come from records.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from clpapers import budget, cli, jobs, results
+from clpapers.config import choice
+from clpapers.config.choice import Choice
+from clpapers.config.model import Target
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
+from clpapers.imported import import_published, imported, published
+from clpapers.pages import claims_file, shown
+from clpapers.provenance import read_record, write_atomically, write_text
+from clpapers.report.archive import MANIFEST, opened
+from clpapers.report.coverage import Coverage, coverage, table
+from clpapers.targets.comparison import KEY, printed, read_reported
+from clpapers.targets.names import named
+from clpapers.targets.words import AGREES, CONTRADICTED, DIFFERS, NOT_COMPARABLE, SUPPORTED
+
+SCALE = "paper"
+FOLDER, README, FIGURE = Path("docs/reproduction"), Path("README.md"), Path("docs/figures/published.svg")
+BLOCK = "<!-- {name}: `make reproduction` writes this -->\n\n{text}\n<!-- {name} ends -->\n"
+VERDICTS = ((AGREES, "#0072b2", "o"), (DIFFERS, "#d55e00", "s"))
+
+
+def write() -> list[Path]:
+    """Write all pages, README's blocks and the figure, in the project's folder; returns the files."""
+    root = Path.cwd()
+    readme = README.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory(prefix="clpapers-reproduction-") as scratch, contextlib.chdir(scratch):
+        for part in ("config", "workflow"):
+            Path(part).symlink_to(root / part)
+        place = published(SCALE).parent
+        place.parent.mkdir(parents=True)
+        place.symlink_to(root / place)
+        made = _Reproduction()
+        files = {FOLDER / f"{paper}.md": made.page(paper) for paper in made.plan.titles}
+        files[README] = filled(readme, {"example": made.example(), "status": made.status()})
+        drawn = made.figure().read_bytes()
+    for path, text in files.items():
+        write_text(path, text)
+    with write_atomically(FIGURE) as temporary:
+        temporary.write_bytes(drawn)
+    return [*files, FIGURE]
+
+
+def filled(text: str, blocks: dict[str, str]) -> str:
+    """A document with its marked blocks replaced; `ValueError` where it has not one of each."""
+    for name, content in blocks.items():
+        begin, end = BLOCK.format(name=name, text="\0").split("\0")
+        parts = re.split(f"{re.escape(begin)}|{re.escape(end)}", text)
+        if len(parts) != 3:
+            raise ValueError(f"{README}: {begin.strip()}: not there once, with its end; put both lines back")
+        text = f"{parts[0]}{begin}{content}{end}{parts[2]}"
+    return text
+
+
+def fingerprint(paper: str) -> str:
+    """The SHA-256 of the manifest of a paper's crate, which names all that is in it; empty where there is no crate."""
+    if not published(SCALE, paper).is_file():
+        return ""
+    with opened(published(SCALE, paper)) as (members, _), members[MANIFEST]() as stream:
+        return hashlib.sha256(stream.read()).hexdigest()
+
+
+class _Reproduction:
+    """What the crates reproduce, computed in the working folder, which has nothing else."""
+
+    def __init__(self) -> None:
+        import_published(SCALE)
+        whole = Plan(SCALE, all_papers())
+        self.there = budget.used(whole, {k: {p: s for s, p in v.items()} for k, v in imported(SCALE).items()})
+        nothing = dict.fromkeys([*whole.datasets, *whole.weights], "not asked for")  # streams are drawn from data
+        chosen = Choice(self.there, {}, nothing)
+        self.plan = whole.using(chosen)
+        self.crates = {paper: fingerprint(paper) for paper in whole.titles}
+        before = os.environ.get(choice.VARIABLE)
+        os.environ[choice.VARIABLE] = str(chosen.write(SCALE))
+        try:
+            for paper in (paper for paper in whole.titles if self.crates[paper]):
+                self._measure(paper)
+        finally:
+            os.environ.pop(choice.VARIABLE)
+            if before is not None:
+                os.environ[choice.VARIABLE] = before
+
+    def _measure(self, paper: str) -> None:
+        for target in self.targets(paper):
+            self._make(target.metrics)
+            if target.reported:
+                self._make(target.stem.with_name(f"{target.name}.reported.csv"))
+        if paper in jobs.claims_of(self.plan):
+            self._make(claims_file(self.plan, paper, "csv"))
+
+    def _make(self, path: Path) -> None:
+        """Make a file, and before it those that it is made of, by their jobs' commands."""
+        if path.exists():
+            return
+        job = jobs.of(self.plan, path)
+        for each in job.inputs:
+            self._make(each)
+        if cli.main([job.command, "--out", str(path)]):
+            raise RuntimeError(f"{path}: could not be made; see above")
+
+    def targets(self, paper: str) -> list[Target]:
+        """The targets of a paper of which a run was published."""
+        return [each for each in shown(self.plan, [paper]) if self.plan.present(each).cells]
+
+    @functools.cache  # noqa: B019, lives as long as its object
+    def coverage(self, paper: str) -> Coverage:
+        """What was compared and decided of a paper, of all that it prints and claims."""
+        (found,) = coverage(self.plan, [paper])
+        every = (each for each in shown(self.plan, [paper]) if each.reported)
+        lines = sum(len(read_reported(each.reported, paper, each.name)) for each in every)
+        found.numbers[NOT_COMPARABLE] += lines - sum(found.numbers.values())
+        found.claims[NOT_COMPARABLE] += len(jobs.claims_of(self.plan).get(paper, [])) - sum(found.claims.values())
+        return found
+
+    @functools.cache  # noqa: B019
+    def compared(self, name: str) -> pd.DataFrame:
+        """The printed numbers of a target that have a verdict, with their texts in `told`."""
+        target = self.plan.targets[name]
+        if target not in self.targets(target.paper) or not target.reported:
+            return pd.DataFrame(columns=["told"])
+        frame = results.compare(name, SCALE)
+        frame = frame[frame["verdict"].isin([AGREES, DIFFERS])]
+        return frame.assign(told=[printed(line) for line in frame.to_dict("records")])
+
+    # pages
+
+    def page(self, paper: str) -> str:
+        """docs/reproduction/<paper>.md."""
+        crate = published(SCALE, paper)
+        lines = [f"# `{paper}`: what its published runs reproduce", "", f"{self.plan.titles[paper]}.", ""]
+        said = f"What follows from it, and what was tried, is in [findings](../findings/{paper}.md)."
+        if not self.crates[paper]:
+            lines += [f"No run of it is published yet: there is no `{crate}`. {said}", "", WRITTEN]
+            return "\n".join(lines) + "\n"
+        lines += [f"From `{crate}`, manifest SHA-256 `{self.crates[paper]}`. {said}", "", WRITTEN, ""]
+        heads, row = table([self.coverage(paper)])
+        hidden = ("paper", "imported")
+        kept = [i for i, head in enumerate(heads) if head not in hidden]
+        lines += [*_table([heads[i] for i in kept], [[row[i] for i in kept]]), ""]
+        lines += [*self._trained(paper), "", "## Targets", ""]
+        rows = []
+        for target in self.targets(paper):
+            name = f"{paper}/{target.name}"
+            counts = Counter(self.compared(name).get("verdict", ()))
+            cells = {cell.hash: cell for _, cell in target.cells}.values()
+            there = sum(len(seeds) for cell in cells for seeds in self.plan.results(cell, target.seeds).values())
+            wanted = len(cells) * len(target.seeds)
+            of = len(read_reported(target.reported, paper, target.name)) if target.reported else 0
+            total = f"{sum(counts.values())} of {of}" if of else "none printed"
+            rows.append([f"`{name}`", f"{there} of {wanted}", total, str(counts[AGREES]), str(counts[DIFFERS])])
+        lines += _table(["target", "runs", "numbers compared", "agree", "differ"], rows)
+        for target in self.targets(paper):
+            lines += self._section(target)
+        return "\n".join([*lines, *self._claims(paper)]) + "\n"
+
+    def _trained(self, paper: str) -> list[str]:
+        """The runs by commit and machine."""
+        cells = {cell.hash: cell for target in self.targets(paper) for _, cell in target.cells}
+        runs: Counter = Counter()
+        hours: Counter = Counter()
+        for path in {path for cell in cells.values() for path in self.plan.results(cell)}:
+            record = read_record(path)
+            hardware = record["hardware"]
+            machine = f"{hardware['processor']}, {hardware['cores']} cores, {hardware['system'].split('-')[0]}"
+            key = record["git"]["commit"][:10], machine, hardware["device"], record["packages"]["torch"]
+            runs[key] += len(record["seeds"])
+            hours[key] += record["cpu_seconds"] / 3600
+        rows = [[f"`{key[0]}`", *key[1:], f"{runs[key]:,}", f"{hours[key]:,.2f}"] for key in sorted(runs)]
+        return _table(["commit", "machine", "device", "torch", "runs", "core-hours"], rows)
+
+    def _section(self, target: Target) -> Iterator[str]:
+        """The compared numbers of a target."""
+        name, spec = f"{target.paper}/{target.name}", target.spec
+        lines = self.compared(name)
+        if lines.empty:
+            return
+        yield from ("", f"## `{name}`", "", f"{spec['title']}. `snakemake {name} --cores`", "")
+        keys = [key for key in KEY if key != "metric" or lines["metric"].nunique() > 1]
+        keys = [key for key in keys if key != "column" or lines["column"].any()]
+        texts = ["reported", "authors", "reproduced", "runs", "difference", "verdict"]
+        texts = [text for text in texts if text != "authors" or lines["authors"].notna().any()]
+        rows = []
+        for line in lines.to_dict("records"):
+            told = line["told"] | {"verdict": _bold(line)}
+            place = [named(spec, line[key]) if key == "metric" else line[key] for key in keys]
+            rows.append([*place, *(told[text] for text in texts)])
+        yield from _table([*keys, *texts], rows)
+
+    def _claims(self, paper: str) -> Iterator[str]:
+        file = claims_file(self.plan, paper, "csv")
+        if not file.is_file():
+            return
+        frame = pd.read_csv(file, keep_default_na=False)
+        frame = frame[frame["verdict"].isin([SUPPORTED, CONTRADICTED])]
+        if frame.empty:
+            return
+        yield from ("", "## Claims", "", "Those that the published runs decide.", "")
+        rows = [[each["statement"], each["test"], each["verdict"]] for each in frame.to_dict("records")]
+        yield from _table(["the paper says", "tested as", "verdict"], rows)
+
+    # README
+
+    def status(self) -> str:
+        """README's table of papers."""
+        rows = []
+        for paper, title in self.plan.titles.items():
+            each = self.coverage(paper)
+            numbers = f"{each.compared} of {sum(each.numbers.values())}"
+            claims = f"{each.decided} of {sum(each.claims.values())}"
+            link = f"[`{paper}`]({FOLDER / paper}.md)"
+            rows.append([link, title, numbers, str(each.numbers[AGREES]), claims, f"{each.hours:,.1f}"])
+        heads = ["name", "paper", "numbers compared", "agree", "claims decided", "core-hours"]
+        return "\n".join(_table(heads, rows)) + "\n"
+
+    def example(self) -> str:
+        """README's table: of the target and column with most numbers compared, the first among equals."""
+        frames = {name: self.compared(name) for name in self.plan.targets}
+        found = [
+            (len(lines), name, column)
+            for name, frame in frames.items()
+            for column, lines in (frame.groupby("column", sort=False) if len(frame) else ())
+        ]
+        if not found:
+            return "Nothing is published yet.\n"
+        _, name, column = max(found, key=lambda each: each[0])
+        target, lines = self.plan.targets[name], frames[name]
+        lines = lines[lines["column"] == column]
+        where = f", column {column}" if column else ""
+        said = f"{target.spec['title']} of [{target.paper}]({FOLDER / target.paper}.md){where}:"
+        texts = ("reported", "reproduced", "runs", "difference")
+        rows = [
+            [each["row"], *(each["told"][text] for text in texts), _bold(each)] for each in lines.to_dict("records")
+        ]
+        return (
+            "\n".join(
+                [said, "", *_table([named(target.spec, target.spec.get("rows", "learner")), *texts, "verdict"], rows)]
+            )
+            + "\n"
+        )
+
+    def figure(self) -> Path:
+        """Every compared number in percent, reproduced against reported, by verdict; an SVG in this folder."""
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+
+        from clpapers.targets.figure import write_figure
+        from clpapers.targets.style import STYLE, WIDTH
+
+        frames = [frame for name in self.plan.targets if len(frame := self.compared(name))]
+        lines = pd.concat(frames) if frames else pd.DataFrame(columns=["unit", "verdict", "reported", "reproduced"])
+        lines = lines[lines["unit"] == "%"]
+        with mpl.rc_context(STYLE):
+            drawn = Figure(figsize=(WIDTH * 0.6, WIDTH * 0.55), layout="constrained")
+            axes = drawn.subplots()
+            axes.plot([0, 100], [0, 100], color="0.7", linewidth=0.6, zorder=0)
+            for verdict, colour, marker in VERDICTS:
+                each = lines[lines["verdict"] == verdict]
+                label = f"{verdict} ({len(each)})"
+                axes.scatter(
+                    each["reported"],
+                    each["reproduced"],
+                    s=8,
+                    c=colour,
+                    marker=marker,
+                    alpha=0.6,
+                    label=label,
+                    clip_on=False,
+                )
+            axes.set(xlabel="reported, %", ylabel="reproduced, %", xlim=(0, 100), ylim=(0, 100), aspect="equal")
+            axes.legend(loc="upper left")
+            return next(path for path in write_figure(drawn, FIGURE.stem) if path.suffix == FIGURE.suffix)
+
+
+WRITTEN = "`make reproduction` writes this page."
+
+
+def _bold(line: dict) -> str:
+    """The verdict of a compared number, one that differs in bold."""
+    verdict = line["told"]["verdict"]
+    return f"**{verdict}**" if line["verdict"] == DIFFERS else verdict
+
+
+def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """The lines of a Markdown table."""
+    heads = list(heads)
+    lines = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
+    return [f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *lines)]

@@ -1,0 +1,61 @@
+"""The pages on what the published runs reproduce, README's blocks and the figure are what the crates give today."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from clpapers.config.settings import all_papers
+from clpapers.report.reproduction import FIGURE, FOLDER, README, filled, fingerprint, write
+
+ROOT = Path(__file__).parents[2]
+AGAIN = "`make reproduction` writes docs/reproduction anew, and README's tables"
+
+
+@pytest.fixture
+def project(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    return ROOT
+
+
+def test_every_paper_has_a_page_that_names_its_crate_as_it_is(project):
+    pages = {page.stem: page.read_text(encoding="utf-8") for page in FOLDER.glob("*.md")}
+    assert sorted(pages) == sorted(all_papers())
+    for paper, text in pages.items():
+        named = re.findall(r"manifest SHA-256 `([0-9a-f]{64})`", text)
+        assert named == list(filter(None, [fingerprint(paper)])), AGAIN
+        assert (len(named) == 1) != ("No run of it is published yet" in text), AGAIN
+
+
+def test_the_readme_and_the_pages_give_the_same_counts(project):
+    rows = re.findall(r"^\| \[`(\w+)`\]\(\S+\) \|.*?\| (\d+ of \d+) \| (\d+) \|", README.read_text(), re.MULTILINE)
+    assert [paper for paper, *_ in rows] == all_papers()
+    for paper, compared, agree in rows:
+        text = (FOLDER / f"{paper}.md").read_text(encoding="utf-8")
+        told = re.findall(r"^\| (\d+ of \d+) \| (\d+) \| \d+ \| \d+ of \d+ \|", text, re.MULTILINE)
+        assert told in ([(compared, agree)], [])
+        assert bool(told) == (not compared.startswith("0 of"))
+
+
+def test_a_readme_without_its_marks_is_refused():
+    with pytest.raises(ValueError, match="status: `make reproduction` writes this -->: not there once"):
+        filled("# clpapers\n", {"status": "| a |\n"})
+
+
+def test_only_what_is_marked_is_replaced():
+    marks = "<!-- a: `make reproduction` writes this -->\n\n{}\n<!-- a ends -->\n"
+    assert filled("x\n" + marks.format("old\n") + "y\n", {"a": "new\n"}) == "x\n" + marks.format("new\n") + "y\n"
+
+
+@pytest.mark.slow
+def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
+    """In a project that has nothing but its configuration and what is published."""
+    for part in ("config", "workflow"):
+        (tmp_path / part).symlink_to(ROOT / part)
+    shutil.copytree(ROOT / "results/published", tmp_path / "results/published")
+    shutil.copy(ROOT / README, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    made = write()
+    assert {*made} == {README, FIGURE, *(FOLDER / f"{paper}.md" for paper in all_papers())}
+    assert {path for path in made if path.read_bytes() != (ROOT / path).read_bytes()} == set(), AGAIN
