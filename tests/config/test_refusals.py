@@ -197,7 +197,7 @@ REFUSED = [
      "first-last, first not above last"),
     # files as such
     (PAPER, "learners:\n", "lerners:\n", "(top): unknown key 'lerners'; allowed: authors, datasets, defaults, "
-     "learners, link, oracles, paper, seeds, selection, targets, title, year"),
+     "learners, link, oracles, paper, scales, seeds, selection, targets, title, year"),
     (PAPER, "paper: tiny\n", "paper: tiny\nlink: http://paper.pdf\n",
      "link: 'http://paper.pdf' must have the form ^https://\\S+$"),
     (PAPER, "title: Table 1\n", "title: Table 1\n    title: Table I\n", "line 19 key 'title' stands twice"),
