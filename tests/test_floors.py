@@ -10,9 +10,9 @@ STAGES = ["datasets", "streams", "runs", "metrics", "targets", "report", "cli"]
 CONFIG = [
     "refusals",
     "files",
+    "outside",
     "schemas",
     "reported",
-    "settings",
     "paths",
     "choice",
     "model",
@@ -23,6 +23,7 @@ CONFIG = [
     "checks",
     "grid",
     "targets",
+    "settings",
     "plan",
     "gans",
     "origins",
