@@ -8,9 +8,9 @@ from clpapers.config.model import Target
 
 
 def reductions(target: Target, paper_scale: Target) -> list[str]:
-    """How a target departs from the same target at the paper's scale: one line a difference, none where none.
+    """List how a target departs from the same target at the paper's scale: one line a difference.
 
-    The number of seeds is none of them: it stands beside every interval, and intervals account for it.
+    The number of seeds is not listed: it stands beside every interval, and intervals account for it.
     """
     lines: dict[str, None] = {}
 
@@ -20,7 +20,7 @@ def reductions(target: Target, paper_scale: Target) -> list[str]:
         if isinstance(mine, dict) and isinstance(theirs, dict):
             for key in {**theirs, **mine}:
                 differ(f"{at}.{key}".lstrip("."), mine.get(key, "unset"), theirs.get(key, "unset"), told)
-        elif mine != theirs and at != "selection.points":  # hashes of what differs otherwise too
+        elif mine != theirs and at != "selection.points":  # hashes; the values differ too and are listed
             shown = ["all" if value is None else str(value) for value in (mine, theirs)]
             lines.setdefault(f"{at} {shown[0]} (paper: {shown[1]})")
 
@@ -29,7 +29,7 @@ def reductions(target: Target, paper_scale: Target) -> list[str]:
         lines[f"{len(target.cells)} cells (paper: {len(originals)})"] = None
     levels = paper_scale.spec.get("grid", {})
     for factors, cell in target.cells:
-        # Levels that the paper's grid lacks are told; the rest is compared with any cell that shares the others.
+        # Levels that the paper's grid lacks are listed; the rest is compared with any cell that shares the others.
         new = [key for key, value in factors.items() if value not in levels.get(key, [])]
         for key in new:
             lines[f"{key} {factors[key]} (paper: {', '.join(map(str, levels.get(key, ['unset'])))})"] = None

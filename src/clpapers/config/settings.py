@@ -1,4 +1,4 @@
-"""Checks the settings: config/config.yaml and what the command line lays over it."""
+"""Check the settings: config/config.yaml and the command line's, laid over it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def all_papers() -> list[str]:
 
 
 def check_settings(settings: dict) -> dict:
-    """Lay `settings`, of the command line, over config/config.yaml and validate both; returns them.
+    """Lay `settings`, from the command line, over config/config.yaml and validate the result; returns it.
 
-    Snakemake does not read the file: its reader runs Python that stands there (`__use_yte__`).
+    Snakemake does not read the file itself, since its reader would run Python in it (`__use_yte__`).
     """
     file = f"{CONFIG}/config.yaml or --config"
     settings = read_yaml(CONFIG / "config.yaml") | settings
