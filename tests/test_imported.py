@@ -236,7 +236,7 @@ def test_results_of_another_cell_are_refused(crate, other):
             record["seal"] = seal(record)
             there |= {name: text, name.replace("seed0.json", "seed0.record.json"): json.dumps(record).encode()}
 
-    with pytest.raises(CrateError, match="not of the one it is named by"):
+    with pytest.raises(CrateError, match="not of the cell in its name"):
         import_crate(rewritten(crate, swap))
     assert not TOP.exists()
 

@@ -228,7 +228,7 @@ def test_what_is_no_record_is_none(chain, text):
     ("file", "said"),
     [
         ("results/mnist-run.json", "not the bytes that its record holds"),
-        ("results/mnist-run.record.json", "not what its seal is of"),
+        ("results/mnist-run.record.json", "its seal is not the digest of its content"),
     ],
 )
 def test_an_input_that_is_not_as_it_was_recorded_is_refused_and_nothing_is_touched(chain, file, said):

@@ -81,7 +81,7 @@ def questions(plan: Plan, papers: Collection[str], claims: Mapping[str, Iterable
         name = f"{target.paper}/{target.name}"
         if target.reported:
             lines = printed.setdefault(target.paper, list(read_csv(target.reported).values()))
-            found += _numbers(plan, target, [line for line in lines if line["target"] == target.name])
+            found += _numbers(target, [line for line in lines if line["target"] == target.name])
         for _, cell in target.cells:
             found.append(Question(target.paper, name, SHOWN, WORTH_SHOWN, (_need(cell.hash, 1, target.seeds),)))
     for paper in papers:
@@ -94,7 +94,7 @@ def _need(cell: str, count: int, seeds: Iterable[int]) -> Need:
     return Need(cell, min(count, len(seeds)), seeds)
 
 
-def _numbers(plan: Plan, target: Target, lines: list[dict]) -> Iterator[Question]:
+def _numbers(target: Target, lines: list[dict]) -> Iterator[Question]:
     """The numbers that a paper prints in a target."""
     for line in lines:
         if line["spread_kind"] == "formula" or not (line["value"] or line.get("authors")):

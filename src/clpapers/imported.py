@@ -1,9 +1,8 @@
-"""Runs that were trained elsewhere: which there are, where they came from, and how a crate's are taken in.
+"""Imported runs: find those that are there and the crates they came from, and import a crate.
 
-They stand at results/<scale>/imported/<dataset>/<order>/<run>/<block>.json, each with its record, the bytes as they
-were published; no rule makes them. Records of what they were made of stand in `records` there, each under its SHA-256.
-Of each crate `crates.json` tells the name and the day, and `crates/<SHA-256>.txt` is its manifest, which its own name
-proves.
+They stand at results/<scale>/imported/<dataset>/<order>/<run>/<block>.json, each with its record, byte for byte as they
+were published; no rule makes them. The records of their inputs stand in `records` there, each under its SHA-256.
+`crates.json` holds each crate's name and day of import; `crates/<SHA-256>.txt` is its manifest, which its name proves.
 """
 
 from __future__ import annotations
@@ -38,7 +37,8 @@ RUN = re.compile(
     r"results/(?P<scale>[a-z0-9_]+)/(?:runs|imported)/"
     r"(?P<place>[\w-]+/[\w.-]+/[a-z0-9_]+-(?P<hash>[0-9a-f]{10}))/(?P<block>seeds?\d+(?:-\d+)?)\.json"
 )
-UNFIT = (ValueError, ConfigError, KeyError, TypeError, AttributeError, RecursionError)  # what a forged result may raise
+# Errors that a forged result may raise.
+UNFIT = (ValueError, ConfigError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 def place_of(scale: str) -> Path:
@@ -47,12 +47,12 @@ def place_of(scale: str) -> Path:
 
 
 def published(scale: str, paper: str = "*") -> Path:
-    """Where a paper's own crate stands: of the paper scale with the project, of others with their results."""
+    """The path of a paper's own crate: beside all results for the paper scale, among the scale's results for others."""
     return (RESULTS if scale == "paper" else RESULTS / scale) / "published" / f"{paper}.zip"
 
 
 def imported(scale: str) -> dict[str, dict[range, Path]]:
-    """The imported results of a scale: by the cell's hash, by the seeds of the file, the file."""
+    """The imported results of a scale: a cell's hash → the seeds of a file → the file."""
     found: dict[str, dict[range, Path]] = {}
     for path in sorted(place_of(scale).glob("*/*/*-*/seed*.json")):
         if not path.name.endswith(".record.json"):
@@ -61,7 +61,7 @@ def imported(scale: str) -> dict[str, dict[range, Path]]:
 
 
 def crates(scale: str) -> dict[str, dict]:
-    """The crates that a scale's runs were imported from: by the manifest's SHA-256 `name` and `imported`, the day."""
+    """The crates of a scale's imported runs: the manifest's SHA-256 → `name`, and `imported`, the day."""
     file = place_of(scale) / "crates.json"
     try:
         return json.loads(file.read_text(encoding="utf-8"))
@@ -74,7 +74,7 @@ def crates(scale: str) -> dict[str, dict]:
 
 
 def manifest(scale: str, fingerprint: str) -> dict[str, str]:
-    """The files of an imported crate with their SHA-256; none where the manifest is not the one that was imported."""
+    """The files of an imported crate with their SHA-256; none where its manifest has changed since the import."""
     file = place_of(scale) / "crates" / f"{fingerprint}.txt"
     if not file.is_file() or sha256(file) != fingerprint:
         return {}
@@ -93,7 +93,7 @@ def _sources(scale: str, _: float) -> dict[tuple[str, str], dict]:
 
 
 def source_of(path: Path, found: str) -> dict | None:
-    """The crate that a run's file or record, of this SHA-256, came in: `name`, `imported`, `manifest`; or None."""
+    """The crate that brought a run's file or record of this SHA-256: `name`, `imported`, `manifest`; or None."""
     scale = Path(path).parts[1]
     with contextlib.suppress(OSError):
         changed = (place_of(scale) / "crates.json").stat().st_mtime_ns
@@ -102,7 +102,7 @@ def source_of(path: Path, found: str) -> dict | None:
 
 
 def apart(scale: str, record: dict) -> dict[Path, dict]:
-    """The records, as far as they are here, of all that an imported run was made of: where they stand → record."""
+    """The records, as far as they are here, of an imported run's inputs and of theirs: path → record."""
     found: dict[Path, dict] = {}
     queue = [record]
     while queue:
@@ -118,7 +118,7 @@ def apart(scale: str, record: dict) -> dict[Path, dict]:
 
 
 def results(content: bytes) -> tuple[dict, dict[int, dict]]:
-    """A result file's cell, and what it holds of each seed. Raises `ValueError` for what is no such file."""
+    """A result file's cell, and its entry for each seed. Raises `ValueError` for another file's content."""
     try:
         whole = json.loads(content)
         return dict(whole["cell"]), {int(entry["seed"]): entry for entry in whole["seeds"]}
@@ -127,7 +127,7 @@ def results(content: bytes) -> tuple[dict, dict[int, dict]]:
 
 
 def hash_of(spec: dict) -> str:
-    """The hash of a cell as its result tells it, where values that were selected are filled in."""
+    """The hash of a cell by its description in a result, which has the selected values filled in."""
     search = spec.get("selection")
     for key in search["grid"] if isinstance(search, dict) else ():
         part, option = key.split(".")
@@ -137,7 +137,7 @@ def hash_of(spec: dict) -> str:
 
 
 def accuracies(entry: dict) -> dict[str, float]:
-    """The share of test items that a seed got right at the end, by restriction at test; none if it did not finish."""
+    """A seed's accuracy at the end by restriction at test; empty if it did not finish."""
     return {
         view: sum(counts["correct"]) / max(sum(counts["total"]), 1)
         for view, counts in (entry.get("test") or {}).items()
@@ -156,19 +156,19 @@ def apart_by(one: dict, other: dict) -> float:
 
 
 def import_published(scale: str) -> list[str]:
-    """Take in the crates that come with the project, those that were not yet; notes to print."""
+    """Import the crates that come with the project and are not imported yet; returns notes to print."""
     pattern = published(scale)
     return [note for path in sorted(pattern.parent.glob(pattern.name)) for note in import_crate(path)]
 
 
 def import_crate(path: Path) -> list[str]:
-    """Take in all runs of a crate, of `clpapers publish` or `clpapers export`, beside those that are there.
+    """Import all runs of a crate, made by `clpapers publish` or `clpapers export`, beside the runs that are there.
 
-    Nothing is overwritten: a run that is there stays, and of one with other results a note tells. A crate that was
-    taken in before costs the reading of its manifest. Returns notes to print, none where there is nothing new.
+    Nothing is overwritten: a run that is there stays, and a note reports different results. For a crate that was
+    imported before, only its manifest is read. Returns notes to print, none where there is nothing new.
 
-    Raises `CrateError`, before anything is written, for a crate that is not as its manifest and records have it, for
-    runs under another cell's hash, and for runs on other data than config/ has.
+    Raises `CrateError`, before anything is written, for a crate that does not match its manifest and records, for runs
+    under another cell's hash, and for runs on other data than config/ has.
     """
     from clpapers.report.archive import LARGEST_TEXTS, MANIFEST, CrateError, check, opened
 
@@ -209,7 +209,7 @@ def import_crate(path: Path) -> list[str]:
 
 
 def _wanted(members: Iterable[str], runs: Iterable[str]) -> Iterator[str]:
-    """The files of a crate that are taken: runs with their records, and all records that these may need."""
+    """The files of a crate to import: runs with their records, and all records that these may name."""
     for name in members:
         if name in runs or name.endswith(".record.json") or "/imported/records/" in name:
             yield name
@@ -229,9 +229,9 @@ def _take(path: Path, scale: str, fingerprint: str, listed: bytes, contents: dic
         try:
             spec, seeds = results(contents[name])
             if hash_of(spec) != match["hash"]:
-                raise ValueError(f"is of cell {hash_of(spec)}, not of the one it is named by")
+                raise ValueError(f"is of cell {hash_of(spec)}, not of the cell in its name")
             if not sorted(seeds) == record.get("seeds") == list(block_seeds(match["block"])):
-                raise ValueError(f"holds seeds {sorted(seeds)}, not those it is named by")
+                raise ValueError(f"holds seeds {sorted(seeds)}, not the ones in its name")
             _fit(record["data"], facts)
             notes += _differences(path, out, seeds)
         except UNFIT as error:
@@ -252,7 +252,7 @@ def _take(path: Path, scale: str, fingerprint: str, listed: bytes, contents: dic
 
 
 def _fit(data: dict, facts: Facts) -> None:
-    """Refuse, by `ValueError`, what was trained on other data than the scale allows and config/datasets.yaml has."""
+    """Refuse, by `ValueError`, a run on other data than the scale allows and config/datasets.yaml has."""
     for name, told in data.items():
         if told["standin"] and facts.settings["sources"] == "real":
             raise ValueError(f"was trained on a stand-in of {name}")
@@ -266,7 +266,7 @@ def _fit(data: dict, facts: Facts) -> None:
 
 
 def _behind(scale: str, record: dict, by_digest: dict[str, bytes]) -> Iterator[tuple[Path, bytes]]:
-    """The records of all that a run was made of: where they are to stand, and their texts."""
+    """The records of a run's inputs and of theirs, from the crate: the path to write each to, and its text."""
     queue, seen = [record], set()
     while queue:
         for item in queue.pop()["inputs"]:
@@ -277,7 +277,7 @@ def _behind(scale: str, record: dict, by_digest: dict[str, bytes]) -> Iterator[t
 
 
 def _differences(crate: Path, out: Path, seeds: dict[int, dict]) -> Iterator[str]:
-    """A note on each file here, trained here or imported before, that has other results of seeds of a run."""
+    """A note for each file, trained here or imported before, that has other results for seeds of a run."""
     trained = RESULTS / out.parts[1] / "runs" / Path(*out.parts[3:-1])
     for folder in (trained, out.parent):
         for path in sorted(folder.glob("seed*.json")):

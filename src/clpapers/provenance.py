@@ -1,4 +1,4 @@
-"""The record beside every output: what ran, on what, and how it went."""
+"""Records: the JSON beside every output that says how it was made; atomic writes and digests of code."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 PACKAGE = Path(__file__).parent
-UNCOUNTED = (Path(__file__), PACKAGE / "cli" / "task.py")  # in no code digest
-RANDOM = "????????"  # mkstemp's part of a name, as a pattern: so `.table1.reported.…` is none of `.table1.…`
+UNCOUNTED = (Path(__file__), PACKAGE / "cli" / "task.py")  # excluded from code digests
+RANDOM = "????????"  # mkstemp's part of a name, as a pattern: `.table1.…` must not match `.table1.reported.…`
 LARGEST_RECORD = 1 << 26  # bytes
 RECORDED_PACKAGES = (
     "numpy",
@@ -39,12 +39,12 @@ RECORDED_PACKAGES = (
 
 
 def escaped(text: object) -> str:
-    """A text as one line: characters that are not printable, such as those of terminal control, as Python has them."""
+    """A text as one printable line: other characters, such as terminal control, become Python escapes."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
 
 
 class ProvenanceError(Exception):
-    """A record is missing or unreadable; the text is one line naming the file and the remedy."""
+    """A record is missing or unreadable; the text is one line that names the file and the remedy."""
 
     def __init__(self, text: str):
         super().__init__(escaped(text))
@@ -65,7 +65,7 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
     except OSError as error:
-        error.filename = str(path)  # which says more than the temporary's
+        error.filename = str(path)  # names the result, not the temporary file
         raise
     os.close(handle)
     temporary = Path(name)
@@ -82,7 +82,7 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
 
 
 def sweep(path: Path | str) -> None:
-    """Remove what a killed job left half-written of `path`."""
+    """Remove the temporary files that a killed job left of `path`."""
     path = Path(path)
     for remains in path.parent.glob(f".{path.stem}.{RANDOM}{path.suffix}"):
         remains.unlink()
@@ -105,9 +105,9 @@ def sha256(path: Path | str) -> str:
 
 @functools.cache
 def _parsed(path: Path, function: str) -> tuple[str, frozenset[str], frozenset[str]]:
-    """The digest of one module's meaning (docstrings and comments apart), what of ours it imports, and its texts.
+    """A module's digest (without docstrings and comments), the names of this package that it imports, and its texts.
 
-    function: the one of its functions that counts, with what that uses of the module; all of the module if empty.
+    function: counts only this function and what it uses of the module; empty for the whole module.
     """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     tree.body = [each for each in tree.body if not _for_annotations(each)]
@@ -128,14 +128,14 @@ def _parsed(path: Path, function: str) -> tuple[str, frozenset[str], frozenset[s
 
 
 def _for_annotations(statement: ast.stmt) -> bool:
-    """Whether a statement imports what only annotations name, and so never runs."""
+    """Whether a statement imports names for annotations alone, and so never runs."""
     return isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING"
 
 
 def _used(body: list[ast.stmt], function: str) -> list[ast.stmt]:
-    """Those of a module's statements that `function` runs: its own, and what defines the names that it uses.
+    """The statements of a module that `function` depends on: its own, and the definitions of the names that it uses.
 
-    A statement that defines nothing, such as `if`, counts always.
+    A statement that defines nothing, such as `if`, always counts.
     """
     defined = {each: _defined(each) for each in body}
     if not any(function in names for names in defined.values()):
@@ -166,12 +166,12 @@ def _module_file(name: str) -> Path | None:
 
 @functools.cache
 def code_digest(*modules: str) -> str:
-    """Digest (16 hexadecimal digits) of the named modules and of all of this package they import, transitively.
+    """Digest (16 hexadecimal digits) of the named modules and of all modules of this package that they import.
 
-    `module:function` names a function with what it uses of its module, and not the functions beside it.
-    Snakemake does not see an edit inside an imported package; each rule carries this digest among its params
-    instead. Comments and docstrings do not count, so that explaining the code never retrains anything. Nor do
-    `UNCOUNTED` modules and what they import: how files are found, written and recorded decides none of their content.
+    `module:function` names a function with the definitions that it uses of its module, without the functions beside it.
+    Snakemake does not see an edit inside an imported package, so each rule carries this digest among its params.
+    Comments and docstrings do not count, so that explaining the code never retrains anything. Nor do `UNCOUNTED`
+    modules and their imports: finding, writing and recording files decides nothing of their content.
     """
     parts = ((path.relative_to(PACKAGE), function, _parsed(path, function)[0]) for path, function in imported(*modules))
     lines = sorted(f"{path} {function} {digest}" for path, function, digest in parts)
@@ -179,9 +179,9 @@ def code_digest(*modules: str) -> str:
 
 
 def imported(*modules: str) -> set[tuple[Path, str]]:
-    """What `code_digest` is of: the files of the named modules and of all of this package they import, transitively.
+    """The files that `code_digest` covers: the named modules and all modules of this package that they import.
 
-    With each the function of it that counts, empty where all of it does.
+    Each comes with the function of it that counts, empty where the whole module counts.
     """
     queue, seen = list(modules), set()
     while queue:
@@ -195,7 +195,7 @@ def imported(*modules: str) -> set[tuple[Path, str]]:
 
 @functools.cache
 def texts(module: str, *, alone: bool = False) -> frozenset[str]:
-    """The texts that stand in a module and in all that it imports, or in it alone: so the keys that it can look up."""
+    """The string constants of a module and of all its imports, or of it `alone`: so the keys that it can look up."""
     files = [(_module_file(module), "")] if alone else imported(module)
     return frozenset().union(*(_parsed(*file)[2] for file in files))
 
@@ -219,34 +219,34 @@ def git_state() -> dict:
 
 
 def record_path(output: Path | str) -> Path:
-    """Where the record of `output` stands; files that differ in their last suffix only share it, and it is its own."""
+    """The path of the record of `output`; files that differ in the last suffix alone share one, a record is its own."""
     output = Path(output)
     return output.with_name(f"{output.stem.removesuffix('.record')}.record.json")
 
 
 def is_imported(path: Path | str) -> bool:
-    """Whether a file is one that `clpapers import` brought."""
+    """Whether `clpapers import` brought a file."""
     return len(parts := Path(path).parts) > 3 and (parts[0], parts[2]) == ("results", "imported")
 
 
 def as_published(path: Path | str) -> str:
-    """The path by which a file's own record knows it: of an imported one, that of the run where it was made."""
+    """The path under which a file's own record lists it; an imported file's is the path where it was made."""
     parts = Path(path).parts
     return str(Path(*parts[:2], "runs", *parts[3:])) if is_imported(path) else str(path)
 
 
 def record_apart(scale: str, digest: str) -> Path:
-    """Where the record with a SHA-256 stands, of a file that was left where imported runs were made."""
+    """The path of the record with SHA-256 `digest`, of a file that was not imported along with its runs."""
     return Path("results", scale, "imported", "records", f"{digest}.json")
 
 
 def read_record(output: Path | str) -> dict:
-    """The record of `output`, of the form that `recording` gives it; raises `ProvenanceError` where there is none."""
+    """Read the record of `output` and check its form; raises `ProvenanceError` where it is missing or malformed."""
     return parse_record(record_path(output), output)
 
 
 def parse_record(path: Path, output: Path | str) -> dict:
-    """As `read_record`, from the file at `path`."""
+    """Read a record of `output`, as `read_record` does, from the file at `path`."""
     try:
         if not path.is_file() and (path.exists() or path.is_symlink()):
             raise ValueError("no plain file")
@@ -264,7 +264,7 @@ def parse_record(path: Path, output: Path | str) -> dict:
 
 
 def fault_of(record: object) -> str:
-    """What of a record is not as `recording` writes it; empty where all is."""
+    """How a record departs from the form that `recording` writes; empty where it does not."""
     if not isinstance(record, dict):
         return "JSON, but no object"
     for key, check in FORM.items():
@@ -276,7 +276,7 @@ def fault_of(record: object) -> str:
 
 
 def is_path(text: object) -> bool:
-    """Whether a text is a path as records have them: inside the project, in its plain form, printable."""
+    """Whether a text is a path that a record may hold: inside the project, normalised, printable."""
     if not isinstance(text, str) or not text.isprintable() or len(encoded := text.encode()) > 4000:
         return False
     within = not text.startswith(("/", "../")) and text not in ("", ".", "..") and "/../" not in text
@@ -308,7 +308,7 @@ def _is_data(data: object) -> bool:
     )
 
 
-FORM = {  # of a record: what it must have, and of which kind
+FORM = {  # of a record: its keys, each with the check of its value
     **dict.fromkeys(("stage", "command", "code"), lambda value: isinstance(value, str)),
     **dict.fromkeys(
         ("wall_seconds", "cpu_seconds", "peak_memory_bytes"),
@@ -328,7 +328,7 @@ FORM = {  # of a record: what it must have, and of which kind
 
 
 def seal(record: dict) -> str:
-    """SHA-256 over a record's own content, its `seal` left out: whoever edits a record must forge that too."""
+    """SHA-256 of a record's content without its `seal`: whoever edits a record must forge the seal too."""
     content = {key: value for key, value in record.items() if key != "seal"}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -338,7 +338,7 @@ def _facts(paths: Iterable[Path | str]) -> list[dict]:
 
 
 def _chained(paths: Iterable[Path | str]) -> list[dict]:
-    """The facts of inputs, each with the SHA-256 of its record, where it has one that is not the input itself."""
+    """The facts of inputs, each with the SHA-256 of its record, unless the input has none or is a record itself."""
     beside = [record_path(path) for path in paths]
     return [
         fact | ({"record": sha256(record)} if record.is_file() and str(record) != fact["path"] else {})
@@ -347,23 +347,23 @@ def _chained(paths: Iterable[Path | str]) -> list[dict]:
 
 
 def _date(inputs: Iterable[Path | str]) -> None:
-    """Date inputs that are of the future, since the clock was set back, as of now.
+    """Set the times of inputs that lie in the future, since the clock was set back, to now.
 
-    Snakemake would throw away what is made of them, for being older than they are, whatever it took to make it.
+    Snakemake would discard outputs that are older than their inputs, whatever they cost.
     """
     now = time.time()
     for path in inputs:
         if os.stat(path).st_mtime > now:
-            with contextlib.suppress(OSError):  # of a file that is not ours Snakemake will speak
+            with contextlib.suppress(OSError):  # another user's file; Snakemake will report it
                 os.utime(path)
 
 
 def believed(entry: dict) -> dict:
-    """The record of an input, of which these are the facts; `ProvenanceError` unless both are as they were written."""
+    """The record of the input with these facts; `ProvenanceError` unless file and record are as they were written."""
     path, place, record = entry["path"], str(record_path(entry["path"])), read_record(entry["path"])
     again = "damaged or edited since; delete it and give the same command again"
     if record.get("seal") != seal(record):
-        raise ProvenanceError(f"{place}: not what its seal is of: {again}")
+        raise ProvenanceError(f"{place}: its seal is not the digest of its content: {again}")
     known = as_published(path)
     if path != place and entry["sha256"] not in [e["sha256"] for e in record["outputs"] if e["path"] == known]:
         raise ProvenanceError(f"{path}: not the bytes that its record holds: {again}")
@@ -385,15 +385,15 @@ def hardware() -> dict:
 
 
 def device_of(hardware: dict) -> str:
-    """What a run was trained on, by the `hardware` of its record: the GPU, or the processor."""
+    """The device that trained a run, by the `hardware` of its record: the GPU or the processor."""
     device = hardware.get("device", "cpu")
     return hardware.get("processor") or "CPU" if device == "cpu" else device
 
 
 def spent(since: float, earlier: dict) -> dict:
-    """What this process took since a moment of `time.monotonic`, and `earlier` ones that this function told of.
+    """Time and memory that this process took since `since` (`time.monotonic`), added to those of `earlier` processes.
 
-    `wall_seconds`, `cpu_seconds` and `peak_memory_bytes`; earlier ones may have taken nothing, `{}`.
+    Returns `wall_seconds`, `cpu_seconds` and `peak_memory_bytes`. earlier: an earlier return value, or `{}`.
     """
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return {
@@ -407,24 +407,24 @@ def spent(since: float, earlier: dict) -> dict:
 def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code: str, **facts) -> Iterator[dict]:
     """Run a stage and write its record last: the record's presence says that all outputs are whole.
 
-    The yielded dictionary takes further facts while the stage runs; one named `earlier`, what processes before this one
-    `spent` on the same outputs, is added to what this one does. `data`, the data sets an output descends from and
-    whether they are real, is inherited from the inputs' records, so that no stand-in is ever lost: an input without
-    one, or that is not as it was recorded, is refused (`ProvenanceError`) before anything is touched, unless it is part
-    of the configuration. A record names its inputs' records by SHA-256 and ends with its own `seal`.
+    The yielded dictionary takes further facts while the stage runs. The fact `earlier`, which earlier processes `spent`
+    on the same outputs, is added to the time and memory of this process. `data`, the data sets that an output descends
+    from and whether they are real, is inherited from the inputs' records, so that no stand-in is ever lost. An input
+    without a record, or changed since it was recorded, is refused (`ProvenanceError`) before anything is touched,
+    unless it is part of the configuration. A record names its inputs' records by SHA-256 and ends with its own `seal`.
 
     Parameters
     ----------
     stage: name of the stage (`datasets`, `streams`, …).
     outputs, inputs: files written and read. All outputs share one record (`record_path`).
-    code: the `code_digest` of what ran.
+    code: the `code_digest` of the code that ran.
     facts: anything else the record must hold, JSON-serialisable (cell, seeds, target, …).
     """
     outputs, inputs = list(outputs), list(inputs)
     read, data = _chained(inputs), dict[str, dict]()
     _date(inputs)
     for item in read:
-        if Path(item["path"]).parts[0] != "config":  # what people wrote stands on no data
+        if Path(item["path"]).parts[0] != "config":  # written by people: descends from no data
             data |= believed(item).get("data", {})
     record = record_path(outputs[0])
     record.unlink(missing_ok=True)
@@ -453,5 +453,5 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
         "started": started.isoformat(timespec="seconds"),
         **spent(clock, entry.pop("earlier", {})),
     }
-    entry = json.loads(json.dumps(entry))  # as it will be read: a number's key is a text
+    entry = json.loads(json.dumps(entry))  # as it will be read: JSON makes keys text
     write_text(record, json.dumps(entry | {"seal": seal(entry)}, indent=1) + "\n")

@@ -63,8 +63,8 @@ def test_a_targets_declaration_stands_above_its_data_sets():
          "not of type boolean"),
         ("hidden: [4]}}", "hidden: [4]}, desiderata: {B: {met: true, because: x}}}", "datasets.mnist.desiderata: "
          "unknown key 'B'; allowed: A"),
-        ("nets: [mnist]}", f"nets: [mnist], desiderata: {{{DECLARED}}}}}", "targets.table2.desiderata: it has no runs "
-         "to declare them of; leave it out"),
+        ("nets: [mnist]}", f"nets: [mnist], desiderata: {{{DECLARED}}}}}", "targets.table2.desiderata: the target "
+         "has no runs to declare them for; leave it out"),
     ],
 )  # fmt: skip
 def test_a_bad_declaration_is_refused_in_one_line(old, new, line):

@@ -54,10 +54,10 @@ REFUSED = [
      "permuted_pixels, instances"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances", f"{CELL}: order instances needs a value for 'burst'"),
     (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: 0", "defaults.order.burst: 0 must be at least 1"),
-    (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: null", f"{CELL}: order instances: mnist has none "
-     "recorded, as icubworld or icubworld_demonstrator or "),
+    (PAPER, "name: stf, mu_sigma: 0.05", "name: instances, burst: null", f"{CELL}: order instances: mnist has no "
+     "instances; take icubworld or icubworld_demonstrator or "),
     (PAPER, "{name: split, tasks: 2}", "{name: instances, burst: null}", "targets.figure1.streams[0]: order instances: "
-     "toy-3-2 has none recorded, as icubworld or icubworld_demonstrator or "),
+     "toy-3-2 has no instances; take icubworld or icubworld_demonstrator or "),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0.5", "defaults.order.mu_sigma: 0.5 must be less than 0.5"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: 0", "defaults.order.mu_sigma: 0 must be greater than 0"),
     (PAPER, "mu_sigma: 0.05", "mu_sigma: -0.1", "defaults.order.mu_sigma: -0.1 must be greater than 0"),
@@ -295,7 +295,7 @@ REFUSED = [
     (PAPER, "paper: tiny\n", "paper: &a [*a]\n", "line 1 found unconstructable recursive node"),
     (PAPER, "paper: tiny\n", f"paper: {'[' * 100}\n", "line 1 nests deeper than 30 levels"),
     (PAPER, "paper: tiny\n", "".join(f"a{i}: &a{i} [{f'*a{i - 1},' * 9 * (i > 0)} 1]\n" for i in range(7)), "line 6 "
-     "holds more than 50000 values, aliases counted as what they stand for"),
+     "holds more than 50000 values, each alias counted with its content"),
     # pre-trained weights
     (WEIGHTS, "width: 64", "width: 0", "resnet18_imagenet.width: 0 must be at least 1"),
     (WEIGHTS, "kind: standin", "kind: stand_in", "resnet18_imagenet.sources[2].kind: 'stand_in' is not one of folder, "

@@ -222,7 +222,7 @@ def test_a_known_part_serves_only_where_allowed_and_is_called_one(run, tmp_path)
     assert (info["partial"], info["standin"], info["train"]) == (True, False, 6)
     assert info["sha256"] == known["sha256"]
     assert run(spec, standin=SIZES)["source"] == "standin"
-    with pytest.raises(DatasetError, match=r"is but a part, 6 \+ 4 images of 12 \+ 4 images"):
+    with pytest.raises(DatasetError, match=r"has only a part, 6 \+ 4 images of 12 \+ 4 images"):
         run(spec)
 
     other = {**splits, "train": (x[6:], y[6:])}

@@ -246,8 +246,8 @@ def test_other_classes_are_refused(case, wrong):
 @pytest.mark.parametrize(
     ("name", "old", "new", "fault"),
     [
-        ("images", b"1 001.", b"1 ../001.", "which is not as it should be"),
-        ("images", b"1 001.", b"1 002.", "which is not as it should be"),
+        ("images", b"1 001.", b"1 ../001.", "which do not fit its folder"),
+        ("images", b"1 001.", b"1 002.", "which do not fit its folder"),
         ("images", b"1 001.", b"7 001.", "no list of numbered words"),
         ("image_class_labels", b"1 1\n", b"1 2\n", "has class 2"),
         ("image_class_labels", b"1 1\n", b"1 0\n", "has class 0"),

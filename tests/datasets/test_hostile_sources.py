@@ -226,7 +226,7 @@ def test_names_in_zips_that_are_no_utf8(tmp_path):
 def test_zips_packed_in_other_ways(method, tmp_path, memory):
     with zipfile.ZipFile(tmp_path / "x.zip", "w", method) as archive:
         archive.writestr("a", bytes(1 << 20))
-    assert "packed in a way" in refused(tmp_path / "x.zip")
+    assert "another method than deflate" in refused(tmp_path / "x.zip")
 
 
 def test_a_zip_bomb(tmp_path, memory):

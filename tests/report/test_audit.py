@@ -199,7 +199,7 @@ def test_a_seal_that_was_taken_off_or_is_none(here, pattern, seal):
         del content["seal"]
     record.write_text(json.dumps(content))
     assert {(each.severity, each.file) for each in found()} == {(FAILURE, str(record))}
-    with pytest.raises(provenance.ProvenanceError, match="not what its seal is of"):
+    with pytest.raises(provenance.ProvenanceError, match="its seal is not the digest of its content"):
         provenance.believed({"path": str(record)})
 
 

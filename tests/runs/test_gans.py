@@ -197,7 +197,7 @@ def test_layers_for_mnist_are_those_of_paper_and_codes(name, width, generator_la
 
 @pytest.mark.parametrize("name", ["gan_conv", "dcgan"])
 def test_sides_that_cannot_be_halved_twice_are_refused(name):
-    with pytest.raises(ValueError, match="multiples of 4 pixels, and not 8×6; take gan_mlp"):
+    with pytest.raises(ValueError, match="multiples of 4 pixels, not 8×6; take gan_mlp"):
         GANs(options(name), images(shape=(8, 6, 1)), MEMBERS)
 
 

@@ -149,7 +149,7 @@ def test_frames_of_instances_are_told_apart_by_what_was_recorded(tmp_path, offic
     file, made, placed = written(tmp_path, recorded, {"name": "instances", "burst": 4})
     found = streams.StreamDataset(Own(official), file, recorded)
     np.testing.assert_array_equal(frame[found.indices], placed.frame[made.indices])
-    with pytest.raises(ValueError, match="these 120 images are others"):
+    with pytest.raises(ValueError, match="these 120 images or their labels are others"):
         streams.StreamDataset(Own(official), file)
 
 
@@ -162,7 +162,7 @@ def test_another_data_set_is_refused(tmp_path, official, what):
     elif what == "label":
         y[50] = (y[50] + 1) % 6
     kept = slice(1 if what == "fewer" else 0, None)
-    with pytest.raises(ValueError, match=r"seed1.npz: is of mine's training split, and these 1\d\d images are others"):
+    with pytest.raises(ValueError, match=r"seed1.npz: is of mine's training split, and these 1\d\d images or their labels are others"):
         streams.StreamDataset(Own(Split(x[kept], y[kept])), file)
 
 

@@ -1,1 +1,1 @@
-"""What the files in config/ say: files → refusals → model → layers → identity → checks → grid → plan."""
+"""Read the files in config/ and plan a build: files → refusals → model → layers → identity → checks → grid → plan."""

@@ -1,4 +1,4 @@
-"""Refuses what does not fit: an incomplete block, or a value that the data set, the net or the learner cannot have."""
+"""Refuse incomplete blocks, and values that do not fit the data set, the net or the learner."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from clpapers.streams.oracles import shared_out
 from clpapers.streams.orders import canonical
 from clpapers.streams.restrictions import RESTRICTIONS
 
-# Of orders and nets: without them the hashes of other cells stay as they were.
+# Options of orders and nets that may be missing, so that cells without them keep their hashes.
 OPTIONAL = ("epochs", "cycles", "unpermuted_first", "init", "epsilon", "shortcut_norm", "copies")
 
 
 def _with(facts: Facts, key: str) -> str:
-    """The data sets that have something, `cub200 or awa2`."""
+    """The data sets that have `key` in their entry: `cub200 or awa2`."""
     return " or ".join(name for name, each in facts.datasets.items() if key in each)
 
 
@@ -31,7 +31,7 @@ def _with(facts: Facts, key: str) -> str:
 
 
 def complete(at: str, part: str, block: dict) -> None:
-    """Refuse an order, oracle or net without one of its options, or with one of another's."""
+    """Refuse an order, oracle or net that lacks one of its options, or has an option of another."""
     options, name = schema("paper")["$defs"][f"{part}_options"]["const"], block.get("name")
     one_of(f"{at}: {part}.name", name, options)
     for option in options[name]:
@@ -43,7 +43,7 @@ def complete(at: str, part: str, block: dict) -> None:
 
 
 def order(at: str, facts: Facts, written: dict, dataset: str) -> dict:
-    """An order in its one form; refused where it is incomplete or does not fit the data set."""
+    """The canonical form of an order; refuses one that is incomplete or does not fit the data set."""
     order = dict(written)
     factor = order.pop("mu_sigma_factor", None)
     if factor is not None and "mu_sigma" in order:
@@ -54,7 +54,7 @@ def order(at: str, facts: Facts, written: dict, dataset: str) -> dict:
             )
     complete(at, "order", order)
     if order["name"] == "instances" and "instances" not in facts.datasets.get(dataset, {}):
-        raise ConfigError(f"{at}: order instances: {dataset} has none recorded, as {_with(facts, 'instances')} has")
+        raise ConfigError(f"{at}: order instances: {dataset} has no instances; take {_with(facts, 'instances')}")
     try:
         order = canonical(order)
         chunks_of_classes(order, facts.classes(dataset), seed=0)
@@ -82,7 +82,7 @@ def oracle(at: str, facts: Facts, oracle: dict, dataset: str) -> None:
 
 
 def net(at: str, facts: Facts, net: dict, dataset: str) -> None:
-    """Refuse a net that is incomplete, or that wants of a data set or of its weights what these do not have."""
+    """Refuse a net that is incomplete, or that does not fit the data set or its pre-trained weights."""
     complete(at, "net", net)
     known, weights = facts.datasets[dataset], pretrained(net)
     if "features" in known and net["name"] not in ("mlp", "exstream_mlp"):
@@ -144,7 +144,7 @@ def parts(at: str, facts: Facts, method: Method, spec: dict) -> None:
 
 
 def cell(at: str, facts: Facts, method: Method, spec: dict) -> None:
-    """Refuse a cell, its order in its one form, whose parts do not fit each other or the data set."""
+    """Refuse a cell, with its order in canonical form, whose parts do not fit each other or the data set."""
     dataset, order, multiple = spec["dataset"], spec["order"], method.image_sides
     net(at, facts, spec["net"], dataset)
     _scaling(at, facts, spec)
@@ -177,7 +177,7 @@ def cell(at: str, facts: Facts, method: Method, spec: dict) -> None:
 
 
 def told(at: str, method: Method, spec: dict, oracle: dict) -> None:
-    """Refuse an oracle, in full, or a restriction that the learner or the order cannot have."""
+    """Refuse a complete oracle, or a restriction, that the learner or the order cannot have."""
     learner, name = spec["learner"], spec["restriction"]["name"]
     if RESTRICTIONS[name].test == "data" and spec["order"]["name"] not in CLASS_CHUNKS:
         raise ConfigError(f"{at}: restriction {name} needs an order of {' or '.join(CLASS_CHUNKS)}")
@@ -204,7 +204,7 @@ def _scaling(at: str, facts: Facts, spec: dict) -> None:
 
 
 def target(at: str, spec: dict, datasets: Mapping) -> None:
-    """Refuse a target that lacks a key or names what there is not; `datasets` are those of the paper."""
+    """Refuse a target that lacks a key, or a name in it that is not known; `datasets` are the paper's."""
     required(at, spec, ("title", "caption", "section", "kind", "measure", "render"))
     for key, there in (("measure", catalogue.measures()), ("render", catalogue.renderers())):
         one_of(f"{at}.{key}", spec[key], there)
@@ -224,11 +224,11 @@ def target(at: str, spec: dict, datasets: Mapping) -> None:
     for dataset in spec.get("per_class", []):
         one_of(f"{at}.per_class", dataset, datasets)
     if "desiderata" in spec and not grid.get("dataset"):
-        raise ConfigError(f"{at}.desiderata: it has no runs to declare them of; leave it out")
+        raise ConfigError(f"{at}.desiderata: the target has no runs to declare them for; leave it out")
 
 
 def grid(at: str, facts: Facts, spec: dict, content: dict) -> None:
-    """Refuse a target's grid that names what the paper's `content` does not have, or leaves out what it does not."""
+    """Refuse a target's grid with names that `content`, the paper's, lacks, or with exceptions for values it lacks."""
     grid = spec["grid"]
     for key in ("dataset", "learner"):
         if key not in grid:
@@ -255,7 +255,7 @@ def grid(at: str, facts: Facts, spec: dict, content: dict) -> None:
 
 
 def measured(at: str, measure: catalogue.Measure, spec: dict, usual: dict) -> None:
-    """Refuse a cell that lacks a number its measure needs, or whose costs its data set's `usual` net cannot explain."""
+    """Refuse a cell without a number that its measure needs, or, for costs, with another net than the `usual` one."""
     for key in measure.cells:
         part, option = key.split(".")
         found = spec[part].get(option)

@@ -1,4 +1,4 @@
-"""The runs that a build uses, of all that a plan wants: what is there, and what it may train."""
+"""The choice of a build: which of a plan's runs it uses, as they are there or may be trained."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from clpapers.config.refusals import ConfigError
 from clpapers.provenance import write_text
 
 FOLDER = "choices"  # below results/<scale>/
-VARIABLE = "CLPAPERS_CHOICE"  # of the environment: the file of the build's choice, which its jobs are told by it
+VARIABLE = "CLPAPERS_CHOICE"  # of the environment: tells a build's jobs the file of its choice
 
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
     """The runs that a build uses.
 
-    runs: by a cell's hash, the result files and which of each one's seeds are read.
-    unrun: by the hash of a cell, the core-hours that its seeds which are not chosen take; None where nobody measured.
-    absent: by data set or weights that cannot be had, the remedy.
+    runs: a cell's hash → result file → the seeds to read from it.
+    unrun: a cell's hash → the core-hours of its seeds that are not chosen; None where nobody measured.
+    absent: a data set or weights that cannot be had → the remedy.
     """
 
     runs: Mapping[str, Mapping[Path, list[int]]] = dataclasses.field(default_factory=dict)
@@ -31,12 +31,12 @@ class Choice:
     absent: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def seeds(self, cell: str) -> set[int]:
-        """The seeds of a cell that it uses."""
+        """The chosen seeds of a cell."""
         return {seed for seeds in self.runs.get(cell, {}).values() for seed in seeds}
 
     @functools.cached_property
     def text(self) -> str:
-        """As its file has it."""
+        """The content of its file."""
         runs = {cell: {str(path): seeds for path, seeds in files.items()} for cell, files in self.runs.items()}
         return json.dumps({"runs": runs, "unrun": self.unrun, "absent": self.absent}, indent=0, sort_keys=True)
 
@@ -45,7 +45,7 @@ class Choice:
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
     def write(self, scale: str) -> Path:
-        """Write it under its digest, so that no other build's choice is ever overwritten; returns the file."""
+        """Write it under its digest, so that it overwrites no other build's choice; returns the file."""
         path = RESULTS / scale / FOLDER / f"{self.digest}.json"
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ class Choice:
 
 
 def read(path: Path) -> Choice:
-    """A choice from its file, which its name is the digest of; raises `ConfigError` for what is none."""
+    """Read a choice from its file, whose name is the digest of its content; raises `ConfigError` for any other file."""
     try:
         text = path.read_text(encoding="utf-8")
         if not hashlib.sha256(text.encode()).hexdigest().startswith(path.stem):

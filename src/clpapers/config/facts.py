@@ -1,4 +1,4 @@
-"""What a scale has to work with: its settings, and what is known of data sets, pre-trained weights and methods."""
+"""The facts at a scale: its settings, and the known data sets, pre-trained weights and methods."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from clpapers.config.paths import seed_range
 from clpapers.config.refusals import ConfigError, one_of
 from clpapers.config.schemas import schema, validate
 
-TOY = re.compile(r"toy(-[1-9]\d{0,5})+$", re.ASCII)  # `toy-13-17-10`: no images, just so many items of each class
-FEATURES = 2048  # numbers that a ResNet-50 makes of an image
+TOY = re.compile(r"toy(-[1-9]\d{0,5})+$", re.ASCII)  # `toy-13-17-10`: no images, but 13, 17 and 10 items of classes
+FEATURES = 2048  # the features of an image by a ResNet-50
 
 
 class Facts:
-    """`settings`, `datasets`, `weights` and `methods` at a scale, by their names in the files that say so.
+    """`settings`, `datasets`, `weights` and `methods` at a scale, by their names in their files.
 
-    measured: of each measurement that only some methods know how to take, one that does. A data set from outside has
-    under `declared` the copy of the file that declares it.
+    measured: a measurement that only some methods take → one of them. A data set from outside has under `declared`
+    the copy of the file that declares it.
 
-    Raises `ConfigError` for anything wrong in these files.
+    Raises `ConfigError` for any fault in these files.
     """
 
     def __init__(self, scale: str):
@@ -65,7 +65,7 @@ class Facts:
             self.datasets[name] = facts | {"declared": str(copy)}
 
     def _derived(self, at: str, facts: dict, fetched: dict[str, dict]) -> dict:
-        """The entry of a data set of features, at the scale's size, with what the entries of others say too."""
+        """The complete entry of a data set of features at a scale, from its own and that of the images."""
         features = facts["features"] | self.settings.get("features", {})
         one_of(f"{at}.features.of", features["of"], fetched)
         one_of(f"{at}.features.weights", features["weights"], self.weights)
@@ -92,7 +92,7 @@ class Facts:
         return facts | carried | {"features": features, "shape": [1, 1, FEATURES]}
 
     def classes(self, dataset: str) -> int:
-        """How many classes a data set has, or a toy."""
+        """How many classes a data set, or a toy, has."""
         return dataset.count("-") if TOY.match(dataset) else len(self.datasets[dataset]["classes"])
 
     def most_items(self, dataset: str) -> int:

@@ -1,4 +1,4 @@
-"""Reads the YAML files of config/: only what JSON has too, no key twice, nothing too deep or too large."""
+"""Read the YAML files of config/: JSON's types alone, no key twice, nothing too deep or too large."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import yaml
 from clpapers.config.refusals import ConfigError, shown
 
 CONFIG = Path("config")
-DEEPEST, LARGEST = 30, 50_000  # levels of a YAML file; its values, an alias counted as all that it stands for
+DEEPEST, LARGEST = 30, 50_000  # levels of a YAML file; its values, each alias counted with its content
 HIGHEST = 1e30  # of numbers in YAML files
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML of what JSON has: mappings by text, lists, text, numbers, true, false and null.
+    """YAML with the types of JSON: mappings by text, lists, text, numbers, true, false and null. A date is text.
 
-    Refuses what the plain loader takes: a key given twice, of which it would silently drop the first, a key that is no
-    text or not printable, ±∞, NaN and whole numbers that no count can be. A date is text.
+    Unlike the plain loader, it refuses a key given twice (the plain loader drops the first), a key that is not
+    printable text, ±∞, NaN, and whole numbers too large for any count.
     """
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
@@ -92,7 +92,7 @@ _Loader.yaml_constructors = {
 
 
 def _check_size(text: str) -> None:
-    """Refuse YAML that nests too deep or whose aliases stand for too much; read event by event, nothing is built."""
+    """Refuse YAML that nests too deep or holds too much behind aliases, event by event, before anything is built."""
     inside, sizes, anchored = [], [0], {}
     for event in yaml.parse(text, _Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -106,12 +106,12 @@ def _check_size(text: str) -> None:
         if len(inside) > DEEPEST:
             raise yaml.composer.ComposerError(None, None, f"nests deeper than {DEEPEST} levels", event.start_mark)
         if sizes[-1] > LARGEST:
-            problem = f"holds more than {LARGEST} values, aliases counted as what they stand for"
+            problem = f"holds more than {LARGEST} values, each alias counted with its content"
             raise yaml.composer.ComposerError(None, None, problem, event.start_mark)
 
 
 def read_yaml(path: Path) -> dict:
-    """A YAML file as a dictionary; raises `ConfigError` naming file and line."""
+    """Read a YAML file as a dictionary; raises `ConfigError` that names file and line."""
     try:
         return read_text(path.read_text(encoding="utf-8"), path)
     except FileNotFoundError:
@@ -124,7 +124,7 @@ def read_yaml(path: Path) -> dict:
 
 
 def read_text(text: str, at: Path | str) -> dict:
-    """YAML as a dictionary; raises `ConfigError` naming where it stands, `at`, and the line."""
+    """Read YAML as a dictionary; raises `ConfigError` that names its place, `at`, and the line."""
     try:
         _check_size(text)
         content = yaml.load(text, _Loader)

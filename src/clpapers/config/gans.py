@@ -18,10 +18,11 @@ TIMED = {"training_seconds", "training_minutes"}  # metrics
 class Gans:
     """The GANs of one recipe along the streams of one order, shared by all cells that differ in other things.
 
-    spec: all that decides them but the seed: data set, order, scaling, precision, and the option `gan` without epochs.
-    epochs: after which they are kept: all that any cell asks for. seeds: that any cell asks for.
+    spec: everything that decides them except the seed: data set, order, scaling, precision, and the option `gan`
+        without epochs.
+    epochs: the numbers of epochs after which they are kept, for all cells. seeds: the seeds of all cells.
     cell: one of the cells.
-    last: whether those of the last task are trained, which no run draws from: where a target shows the time it takes.
+    last: whether the GANs of the last task are trained too, from which no run draws: where a target shows the time.
     """
 
     scale: str
@@ -33,13 +34,13 @@ class Gans:
 
     @staticmethod
     def key(spec: dict) -> dict:
-        """The `spec` of the GANs of a cell's description."""
+        """The `spec` of the GANs that a cell, by its description, draws from."""
         gan = {key: value for key, value in spec["learner"]["gan"].items() if key != "epochs"}
         return {key: spec[key] for key in ("dataset", "order", "scaling", "precision")} | {"gan": gan}
 
     @property
     def tasks(self) -> int:
-        """How many tasks have GANs of their own; where tasks differ in pixel permutations, all have the same."""
+        """How many tasks have GANs of their own; tasks that differ in pixel permutations share theirs."""
         order = self.spec["order"]
         once = order["name"] != "permuted_pixels" and order.get("cycles", 1) == 1
         return order["tasks"] - (once and not self.last)

@@ -17,9 +17,9 @@ from clpapers.streams.restrictions import RESTRICTIONS
 
 
 class Grid:
-    """What one paper's `content`, complete with what the scale says, makes of data sets, learners and grids.
+    """Makes the cells of one paper from its `content`, the paper's file with the scale's part laid over it.
 
-    file: what refusals name. selections: those that its cells wait for, by name, as far as cells were made.
+    file: named in refusals. selections: by name, the selections that the cells made so far wait for.
     """
 
     def __init__(self, facts: Facts, paper: str, file: Path, content: dict):
@@ -59,23 +59,23 @@ class Grid:
             yield factors, cell
 
     def of_target(self, spec: dict, factors: dict) -> list[Layer]:
-        """What a target and the levels of its grid lay over a cell."""
+        """The layers that a target and the levels of its grid lay over a cell."""
         name = spec["name"]
         own = Layer(("targets", name, "cell"), spec.get("cell", {}))
         return [own, *levels(("targets", name, "grid"), factors, spec["grid"])]
 
     def of_point(self, dataset: str, label: str, values: dict) -> list[Layer]:
-        """What the selection of a learner and the values at a point of its grid lay over a cell."""
+        """The layers that a learner's selection and the values at a point of its grid lay over a cell."""
         search = self.content["selection"]
         own = Layer(("selection", "datasets", dataset), search["datasets"][dataset])
         return [own, *levels(("selection", "grid", label), values, search["grid"][label])]
 
     def method(self, label: str) -> Method:
-        """The method that a learner of the paper is."""
+        """The method of a learner of the paper."""
         return self.facts.methods[self.content["learners"][label].get("method", label)]
 
     def cell(self, at: str, dataset: str, label: str, over: Sequence[Layer] = (), place: tuple = ()) -> Cell:
-        """One complete cell; `over` is laid over what data set and learner say, the learner's options at `place`."""
+        """One complete cell: `over` laid over the values of data set and learner; refusals name `place` for options."""
         spec, method = self.written(dataset, label, over), self.method(label)
         changed = {option: spec["learner"][option] for option in flattened(within(over, "learner"))}
         if changed:
@@ -87,7 +87,7 @@ class Grid:
         return Cell.of(self.facts.scale, *self.seen(at, method, spec)[:2])
 
     def written(self, dataset: str, label: str, over: Sequence[Layer]) -> dict:
-        """A cell as the files have it."""
+        """A cell's values as they are in the files."""
         own = of_learner(self.content, dataset, label)
         spec = flattened([*of_dataset(self.content, dataset), *within(own, "cell"), *over])
         options = flattened([*own, *within(over, "learner")])
@@ -96,13 +96,13 @@ class Grid:
         return spec | {"dataset": dataset, "learner": {"name": self.method(label).name} | given}
 
     def complete(self, at: str, spec: dict) -> dict:
-        """A cell with its order in its one form, and with what its features are made of."""
+        """A cell with its order in canonical form, and with the recipe of its features."""
         order = checks.order(at, self.facts, spec["order"], spec["dataset"])
         known = self.facts.datasets[spec["dataset"]]
         return spec | {"order": order} | ({"features": known["features"]} if "features" in known else {})
 
     def seen(self, at: str, method: Method, spec: dict) -> identity.Seen:
-        """A complete cell as its learner sees it, whose `method` is that with its options."""
+        """A complete cell as its learner sees it; `method` has the learner's options."""
 
         def resolve(name: object, aligned: bool) -> dict:
             return self.oracle(at, name, spec["dataset"], aligned=aligned)
@@ -126,7 +126,7 @@ class Grid:
         required(at, search, ("metric", "seeds", "datasets", "grid"))
         for key, wanted in (("datasets", dataset), ("grid", label)):
             if wanted not in search[key]:
-                raise ConfigError(f"{at}.{key}: '{wanted}' is missing, which a target asks for")
+                raise ConfigError(f"{at}.{key}: '{wanted}' is missing; a target asks for it")
         grid, points, at = search["grid"][label], [], f"{at}.grid.{label}"
         published, usual = {}, self.cell(at, dataset, label).spec
         for key in grid:
@@ -144,10 +144,10 @@ class Grid:
         made = Selection(self.facts.scale, self.paper, dataset, label, *chosen, tuple(points), published)
         return self.selections.setdefault(made.name, made)
 
-    # what targets are made of besides runs
+    # nets and streams that targets show
 
     def net(self, at: str, name: str) -> dict:
-        """The net that a data set is learnt with, or, as `<data set>-<learner>`, that learner there."""
+        """The net of a data set or, for `<data set>-<learner>`, of that learner there."""
         dataset, dash, label = name.partition("-")
         one_of(at, dataset, self.content.get("datasets", {}))
         own = []
@@ -161,7 +161,7 @@ class Grid:
     def outputs(self, dataset: str) -> int:
         """How many outputs a data set's nets have."""
         order = flattened(of_dataset(self.content, dataset)).get("order", {})
-        if order.keys() >= {"tasks", "per_task"}:  # split_overlapping, unless it is refused where a cell is made of it
+        if order.keys() >= {"tasks", "per_task"}:  # split_overlapping; a cell refuses others
             return order["tasks"] * order["per_task"]
         return self.facts.classes(dataset)
 

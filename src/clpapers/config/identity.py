@@ -1,4 +1,4 @@
-"""What decides a run, and so is hashed: a cell's description without what its learner does not look at."""
+"""The identity of a run, which is hashed: a cell's description without the parts that its learner ignores."""
 
 from __future__ import annotations
 
@@ -9,18 +9,14 @@ from clpapers.catalogue import Method
 from clpapers.config.refusals import ConfigError
 from clpapers.streams.restrictions import RESTRICTIONS
 
-MIXING = (
-    "random",
-    "offline",
-    "dominant",
-    "dominant_ordered",
-)  # orders in which a batch holds items of (nearly) every class
+# Orders in which a batch holds items of (nearly) every class.
+MIXING = ("random", "offline", "dominant", "dominant_ordered")
 
 
 class Seen(NamedTuple):
-    """A cell as its learner sees it: its description, its results' restriction at test, and why it is not as written.
+    """A cell as its learner sees it: its description, its results' restriction at test, and why it differs.
 
-    why: by part of the description one reason.
+    why: a part of the description that differs from the files → the reason.
     """
 
     spec: dict
@@ -29,19 +25,19 @@ class Seen(NamedTuple):
 
 
 def seen(at: str, method: Method, spec: dict, oracle: dict, resolve: Callable[..., dict]) -> Seen:
-    """A cell's complete description `spec`, without what its learner does not look at.
+    """A cell's complete description `spec`, without the parts that its learner ignores.
 
-    The restriction at test decides only how a run is read, so that it is kept beside the description. A learner that
-    looks at no oracle is the same run under every oracle, and is evaluated under those of `evaluation.oracles`.
+    The restriction at test only decides how a run is read, so it is kept beside the description. A learner that ignores
+    the oracle makes the same run under every oracle; the run is evaluated under all of `evaluation.oracles`.
 
-    method: with the learner's options. oracle: the cell's in full. resolve: `(name, aligned)` → one of the paper's
-    oracles in full.
+    method: with the learner's options. oracle: the cell's, complete. resolve: `(name, aligned)` → a complete oracle of
+    the paper.
     """
     learner, restriction, uses = spec["learner"], RESTRICTIONS[spec["restriction"]["name"]], method.uses
     one_task = oracle["name"] == "none" or oracle.get("tasks") == 1
-    present = spec["restriction"].get("train") == "present"  # which are known without an oracle
+    present = spec["restriction"].get("train") == "present"  # classes, known without an oracle
     train, test_restriction, evaluated = restriction.train, restriction.test, {}
-    why = {"restriction": f"of restriction {spec['restriction']['name']}; what it says of the test decides no run"}
+    why = {"restriction": f"of restriction {spec['restriction']['name']}; its part for the test decides no run"}
     if one_task or "competing" not in uses or (oracle["name"] == "random_tasks" and not present):
         train = "none"
         cause = f"{method.name} looks at no competing classes" if "competing" not in uses else "no task restricts"

@@ -1,4 +1,4 @@
-"""How a cell's values lie over each other: defaults, then a data set's, a learner's, a target's and a factor's."""
+"""Lay a cell's values over each other: defaults, then the data set's, the learner's, the target's and the factors'."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clpapers.config.schemas import schema
 
 
 class Layer(NamedTuple):
-    """Some of a cell's values: the `block` that a place `at` in a paper's content says.
+    """Some of a cell's values: the `block` at a place `at` in a paper's content.
 
     named: how many of the block's outer keys the place itself names, as `budget.memory` does in a grid.
     """
@@ -23,8 +23,8 @@ class Layer(NamedTuple):
 def merge(base: dict, over: dict) -> dict:
     """`over` laid over `base`, mapping by mapping; lists and scalars are replaced. Neither argument changes.
 
-    A block that changes its `name` keeps of the base only what the new name takes too: `{name: split, tasks: 5}`
-    over an `stf` order keeps the length and drops μ_σ.
+    A block that changes its `name` keeps only the options of the base that the new name takes too: `{name: split,
+    tasks: 5}` over an `stf` order keeps the length and drops μ_σ.
     """
     merged = dict(base)
     for key, value in over.items():
@@ -41,7 +41,7 @@ def merge(base: dict, over: dict) -> dict:
 
 
 def levels(at: tuple, values: dict, there: dict[str, list]) -> list[Layer]:
-    """What the `values` of a grid say, by dotted key, of those that are `there`: `budget.memory`, 5 and the like."""
+    """The layers of `values`, by dotted key such as `budget.memory`; `there` lists each key's values in the grid."""
     return [
         Layer((*at, key, there[key].index(value)), nested(key, value), key.count(".") + 1)
         for key, value in values.items()
@@ -57,18 +57,18 @@ def nested(key: str, value: object) -> dict:
 
 
 def flattened(layers: Iterable[Layer]) -> dict:
-    """What layers come to, each laid over those before it."""
+    """The values of layers, each laid over the layers before it."""
     return functools.reduce(merge, (layer.block for layer in layers if layer.block), {})
 
 
 def of_dataset(content: dict, dataset: str) -> list[Layer]:
-    """What a paper's content says of every cell on a data set."""
+    """The layers of a paper's content for every cell on a data set."""
     block = {k: v for k, v in content["datasets"][dataset].items() if k not in ("learners", "desiderata")}
     return [Layer(("defaults",), content.get("defaults", {})), Layer(("datasets", dataset), block)]
 
 
 def of_learner(content: dict, dataset: str, learner: str) -> list[Layer]:
-    """What it says of a learner there: the options, `method`, and under `cell` what the learner changes of a cell."""
+    """The layers for a learner there: its options, `method`, and under `cell` the values of a cell that it changes."""
     there = content["datasets"][dataset].get("learners", {}).get(learner, {})
     return [
         Layer(("learners", learner), content["learners"][learner]),

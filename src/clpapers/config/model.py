@@ -1,4 +1,4 @@
-"""What a plan is made of: cells, selections of hyper-parameters, and targets, each with its files."""
+"""The parts of a plan: cells, selections of hyper-parameters, and targets, each with its files."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from clpapers.config.paths import RESULTS, dataset_path, stream_path, weights_pa
 from clpapers.provenance import texts
 from clpapers.streams.orders import slug
 
-SELECTED = "selected"  # stands in a cell's description for a value that is read from a selection's file
+SELECTED = "selected"  # in a cell's description: the value is read from a selection's file
 
 
 def digest(content: object) -> str:
-    """16 hexadecimal digits of the SHA-256 of the JSON form, keys sorted."""
+    """16 hexadecimal digits of the SHA-256 of the content's JSON, keys sorted."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """Everything that decides a result except the seed; and under which restriction a target looks at the result.
+    """Everything that decides a result except the seed, and the restriction at test under which a target reads it.
 
-    test_restriction: one of the restrictions that the run is evaluated under (`runs.scenario.restrictions_at_test`). No
-    part of the hash: targets that differ in it alone share their runs.
+    test_restriction: one under which the run is evaluated (`runs.scenario.restrictions_at_test`). It is no part of the
+    hash: targets that differ in it alone share their runs.
     """
 
     scale: str
@@ -36,7 +36,7 @@ class Cell:
 
     @classmethod
     def of(cls, scale: str, spec: dict, test_restriction: str = "none") -> Cell:
-        """A cell from its complete description; its hash is that of its JSON form with sorted keys."""
+        """Make a cell from its complete description, whose `digest` begins with the cell's hash."""
         return cls(scale, spec, digest(spec)[:10], test_restriction)
 
     @property
@@ -45,11 +45,11 @@ class Cell:
 
     @property
     def weights(self) -> Path | None:
-        """The file of the weights that its net starts from; None where there are none."""
+        """The file of its net's pre-trained weights; None for a net without."""
         name = pretrained(self.spec["net"])
         return weights_path(self.scale, name) if name else None
 
-    @functools.cached_property  # a job asks for it, and there may be very many
+    @functools.cached_property  # every job asks for it, and there may be very many
     def slug(self) -> str:
         """Its order's part of a path."""
         return slug(self.spec["order"])
@@ -64,17 +64,17 @@ class Cell:
 
 
 def pretrained(net: dict) -> str | None:
-    """Which weights of config/weights.yaml a net starts from; None where it starts from none."""
+    """The name in config/weights.yaml of a net's pre-trained weights; None for a net without."""
     return None if net.get("weights", "none") == "none" else f"{net['name']}_{net['weights']}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Selection:
-    """The choice of a learner's hyper-parameters, on tasks and seeds that nothing else is reported of.
+    """The choice of a learner's hyper-parameters, on tasks and seeds of which nothing is reported.
 
     learner: the label that the paper's file gives it.
-    points: of the whole grid, its values by dotted key and the cell that is trained with them.
-    published: by dotted key, the values that the paper's file has.
+    points: for each point of the grid, its values by dotted key and the cell that is trained with them.
+    published: dotted key → the value in the paper's file.
     per_class: whether a task's accuracy is the mean over its classes.
     """
 
@@ -109,7 +109,7 @@ class Selection:
         }
 
     def to_fill(self, cell: Cell) -> Cell:
-        """A cell whose values on the grid are those that the file will hold."""
+        """A cell with its searched values replaced by `SELECTED`, to be read from the selection's file."""
         spec = cell.spec
         for key in self.published:
             part, option = key.split(".")
@@ -131,7 +131,7 @@ class Target:
     streams: tuple[tuple[str, dict, int], ...] = dataclasses.field(hash=False, default=())  # (dataset, order, seed)
     nets: tuple[dict, ...] = dataclasses.field(hash=False, default=())
     selections: tuple[tuple[dict, Selection], ...] = dataclasses.field(hash=False, default=())  # (factors, selection)
-    reported: Path | None = None  # the file of printed numbers, where the paper prints any for this target
+    reported: Path | None = None  # the file of printed numbers; None where the paper prints none
 
     @property
     def metrics(self) -> Path:
@@ -139,7 +139,7 @@ class Target:
 
     @property
     def stem(self) -> Path:
-        """The rendered files' path without its suffix."""
+        """The path of the rendered files without suffix."""
         return RESULTS / self.scale / "targets" / self.paper / self.name
 
     @property
@@ -152,19 +152,19 @@ class Target:
 
     @property
     def digest(self) -> str:
-        """Of all in the config that decides the rendered files; a rule's param, so that an edit there rebuilds them."""
+        """The digest of all settings that decide the rendered files; as a rule's param, it rebuilds them on an edit."""
         facts = [repr(catalogue.metrics()[metric]) for metric in catalogue.metrics_of(self.spec)]
         return digest([self.spec, facts, self._made_of])
 
     @property
     def measured(self) -> dict:
-        """The keys that its metrics are made from: those that the code which measures it mentions, and no others."""
+        """The keys that decide its metrics: the keys that its measure's code mentions."""
         mentioned = texts(f"clpapers.metrics.{self.spec['measure']}") | texts("clpapers.metrics.inputs", alone=True)
         return {key: value for key, value in self.spec.items() if key in mentioned}
 
     @property
     def measured_digest(self) -> str:
-        """Of all in the config that decides its metrics: a caption's edit measures nothing anew."""
+        """The digest of all settings that decide its metrics: a caption's edit measures nothing anew."""
         return digest([self.measured, self._made_of])
 
     @property

@@ -1,4 +1,4 @@
-"""Where each value of a cell comes from: the file, the line and the layer that say it, or why it is as it is."""
+"""Trace each value of a cell to its file, line and layer, or to the reason for which it is derived."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clpapers.config.targets import Paper, read_paper
 
 
 class Origin(NamedTuple):
-    """A value of a cell by its dotted key, the `file:line` that says it, and the layer; or, of a derived one, why."""
+    """A value of a cell by its dotted key, its `file:line` and its layer or, for a derived value, the reason."""
 
     key: str
     value: object
@@ -37,7 +37,7 @@ def origins(scale: str, wanted: str) -> list[Origin]:
 
 
 def _cells(paper: Paper) -> Iterator[tuple[Cell, str, str, list[Layer]]]:
-    """The cells of a paper, each with its data set, its learner and what is laid over what these say."""
+    """The cells of a paper, each with its data set, its learner and the layers over the values of these."""
     for target in paper.targets:
         for factors, cell in target.cells:
             yield cell, factors["dataset"], factors["learner"], paper.grid.of_target(target.spec, factors)
@@ -47,7 +47,7 @@ def _cells(paper: Paper) -> Iterator[tuple[Cell, str, str, list[Layer]]]:
 
 
 class _Trace:
-    """Finds what of a paper's and a scale's file says the values of one cell."""
+    """Finds the lines of a paper's and a scale's file that set the values of one cell."""
 
     def __init__(self, grid: Grid, dataset: str, label: str, over: Sequence[Layer], lines: dict[Path, dict]):
         self.grid, self.dataset, self.label, self.over, self.lines = grid, dataset, label, over, lines
@@ -55,7 +55,7 @@ class _Trace:
         self.written = grid.written(dataset, label, over)
 
     def origins(self, cell: Cell) -> Iterator[Origin]:
-        """Of each value of the cell in turn."""
+        """The origin of each value of the cell in turn."""
         method = self.grid.method(self.label).given(self.written["learner"])
         why = self.grid.seen("", method, self.grid.complete("", self.written)).why
         for path, value in _leaves(cell.spec):
@@ -65,20 +65,20 @@ class _Trace:
                 chosen = self.grid.selections[cell.spec["selection"]["name"]]
                 place, layer = "derived", f"read from {chosen.file}"
             elif path[0] == "selection":
-                place, layer = "derived", "the search that chooses what is selected"
+                place, layer = "derived", "the search that chooses the selected values"
             elif path[0] in why and value != said:
                 place, layer = "derived", why[path[0]]
             elif path[-1] == "aligned":
                 place, layer = "derived", "whether its partition of the classes is the data's own"
             elif path == ("evaluation", "oracles"):
-                place, layer = "derived", "none is needed to test it under"
+                place, layer = "derived", "its test needs no other oracle"
             elif path == ("order", "mu_sigma") and value != said:
                 factor = ("order", "mu_sigma_factor")
                 layer += f": {said}, times {_at(self.written, factor)} of {' '.join(self._layer(factor))}"
             yield Origin(".".join(path), value, place or "derived", layer)
 
     def _layer(self, path: tuple[str, ...]) -> tuple[str, str]:
-        """The file and line that say a value, and the layer; empty where none does."""
+        """The file and line that set a value, and the layer; empty where no line does."""
         if path[0] == "features":
             declared = Path(self.grid.facts.datasets[self.dataset].get("declared", CONFIG / "datasets.yaml"))
             return self._place([(self.grid.facts.file, path), (declared, (self.dataset, *path))])
@@ -103,7 +103,7 @@ class _Trace:
         return "", ""
 
     def _line(self, at: tuple) -> tuple[str, str]:
-        """Where the scale's part of the paper says what stands `at` a place, or else the paper's file."""
+        """The file and line that set the value `at` a place: the scale's part of the paper, or else its file."""
         of_scale = (self.grid.facts.file, ("papers", self.grid.paper, *at))
         own = ("scales", self.grid.facts.scale, *at)
         return self._place([of_scale, (self.grid.file, own), (self.grid.file, at)])
@@ -127,7 +127,7 @@ def _leaves(block: dict, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 
 
 def _at(block: object, path: Sequence[str]) -> object:
-    """What stands at a path in nested mappings; None where nothing does."""
+    """The value at a path in nested mappings; None where there is none."""
     for key in path:
         block = block.get(key) if isinstance(block, dict) else None
     return block

@@ -1,4 +1,4 @@
-"""Where things stand below results/, and which seeds a file or a setting names."""
+"""Paths below results/, and the seeds that a file's name or a setting gives."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ MOST = 1000  # seeds
 
 
 def dataset_path(scale: str, dataset: str) -> Path:
-    """Where a data set stands."""
+    """The path of a data set."""
     return RESULTS / scale / "datasets" / f"{dataset}.npz"
 
 
 def weights_path(scale: str, weights: str) -> Path:
-    """Where pre-trained weights stand."""
+    """The path of pre-trained weights."""
     return RESULTS / scale / "weights" / f"{weights}.npz"
 
 
 def stream_path(scale: str, dataset: str, order: dict | str, seed: int) -> Path:
-    """Where the permutation-index file of one stream stands; the order may be given by its part of the path."""
-    return (
-        RESULTS / scale / "streams" / dataset / (order if isinstance(order, str) else slug(order)) / f"seed{seed}.npz"
-    )
+    """The path of one stream's file; `order` may also be its part of the path."""
+    folder = order if isinstance(order, str) else slug(order)
+    return RESULTS / scale / "streams" / dataset / folder / f"seed{seed}.npz"
 
 
 def seed_range(text: str, at: str) -> range:
@@ -46,7 +45,7 @@ def block_name(seeds: range) -> str:
 
 
 def block_seeds(name: str) -> range:
-    """The inverse of `block_name`; raises `ConfigError` for what is no such name."""
+    """The inverse of `block_name`; raises `ConfigError` for any other text."""
     match = re.fullmatch(r"seeds?(\d{1,9})(?:-(\d{1,9}))?", name, re.ASCII)
     if not match:
         raise ConfigError(f"{name}: not the seeds of a file; a file is named like seed3 or seeds0-19")

@@ -9,10 +9,10 @@ from clpapers.targets.names import named
 
 
 def reductions(target: Target, paper_scale: Target) -> list[str]:
-    """How a target departs from the same target at the paper's scale: one line a difference, none where none.
+    """List how a target departs from the same target at the paper's scale: one line a difference.
 
-    What does not hold of all data sets stands in one line for those that it holds of, under their names. The number of
-    seeds is no departure: it stands beside every interval, and intervals account for it.
+    A departure of some data sets stands in one line, under their names. The number of seeds is not listed: it stands
+    beside every interval, and intervals account for it.
     """
     lines: dict[str, dict[str, None]] = {}  # by difference, the data sets that it holds of; none if it is of all
     datasets = dict.fromkeys(cell.spec["dataset"] for _, cell in target.cells)
@@ -23,7 +23,7 @@ def reductions(target: Target, paper_scale: Target) -> list[str]:
         if isinstance(mine, dict) and isinstance(theirs, dict):
             for key in {**theirs, **mine}:
                 differ(f"{at}.{key}".lstrip("."), mine.get(key, "unset"), theirs.get(key, "unset"), told, of)
-        elif mine != theirs and at != "selection.points":  # hashes of what differs otherwise too
+        elif mine != theirs and at != "selection.points":  # hashes; the values differ too and are listed
             shown = ["all" if value is None else str(value) for value in (mine, theirs)]
             line = lines.setdefault(f"{at} {shown[0]} (paper: {shown[1]})", {})
             line.update({of: None} if of else {})
@@ -33,7 +33,7 @@ def reductions(target: Target, paper_scale: Target) -> list[str]:
         lines[f"{len(target.cells)} cells (paper: {len(originals)})"] = {}
     levels = paper_scale.spec.get("grid", {})
     for factors, cell in target.cells:
-        # Levels that the paper's grid lacks are told; the rest is compared with any cell that shares the others.
+        # Levels that the paper's grid lacks are listed; the rest is compared with any cell that shares the others.
         new = [key for key, value in factors.items() if value not in levels.get(key, [])]
         for key in new:
             lines[f"{key} {factors[key]} (paper: {', '.join(map(str, levels.get(key, ['unset'])))})"] = {}

@@ -1,4 +1,4 @@
-"""What a refusal of bad configuration says: one line that names the file, the key, the value and the remedy."""
+"""Refuse bad configuration in one line that names the file, the key, the value and the remedy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONGEST = 400  # characters of a refusal
 class ConfigError(Exception):
     """Bad configuration; the text is one line: file, key, value, remedy.
 
-    One line of printable characters, not longer than `LONGEST`, whatever stands in the files it speaks of.
+    The line has printable characters alone, at most `LONGEST` of them, whatever the files hold.
     """
 
     def __init__(self, text: str):
@@ -35,7 +35,7 @@ def shown(value: object) -> str:
 
 
 def names(known: Iterable, wanted: object) -> str:
-    """What is allowed: all of it, or of a long list what is most like what was `wanted`."""
+    """The allowed names: all of them, or from a long list the ones closest to the name `wanted`."""
     known = [str(name) for name in known]
     if len(", ".join(known)) <= 240:
         return ", ".join(known)
@@ -51,6 +51,6 @@ def required(at: str, block: Collection, keys: Iterable[str]) -> None:
 
 
 def one_of(at: str, value: object, there: Collection) -> None:
-    """Refuse a `value`, standing at `at`, that is none of those that are `there`."""
+    """Refuse a `value`, standing at `at`, that is not among those `there`."""
     if value not in list(there):
         raise ConfigError(f"{at}: {shown(value)} is not one of {', '.join(map(str, there)) or 'none'}")

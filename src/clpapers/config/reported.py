@@ -1,4 +1,4 @@
-"""Reads the transcriptions config/reported/*.csv of the numbers that papers print, and checks them."""
+"""Read and check config/reported/*.csv, the transcriptions of the numbers that papers print."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from clpapers.config.schemas import schema, validate
 def read_csv(
     path: Path, rules: str = "reported", unique: tuple[str, ...] = ("target", "row", "column", "metric")
 ) -> dict[str, dict[str, str]]:
-    """The lines of a CSV file by their place, such as `line 2`, checked by a schema: of a transcription by default.
+    """Read a CSV file's lines, by place, such as `line 2`, and check them by a schema: by default a transcription's.
 
     rules: the schema's name; its required keys are the columns, and all of its keys if it has more. unique: columns in
     which no two lines are the same.
 
-    Raises `ConfigError` naming file, line and column.
+    Raises `ConfigError` that names file, line and column.
     """
     lines: dict[str, dict[str, str]] = {}
     of_line, seen = schema(rules)["additionalProperties"], {}

@@ -1,4 +1,4 @@
-"""The JSON Schemas of the files in config/, and what a violation of one is called."""
+"""The JSON Schemas of the files in config/, and the refusal of a violation."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SCHEMAS = Path("workflow/schemas")
 
 @functools.cache
 def schema(name: str) -> dict:
-    """The JSON Schema of one kind of config file; of a paper's, with what metrics, measures and renderers declare."""
+    """The JSON Schema of one kind of config file; a paper's includes all declared metrics, measures and renderers."""
     rules = yaml.load((SCHEMAS / f"{name}.schema.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
     if name == "paper":
         catalogue.complete(rules)
     return rules
 
 
-# To which 10.0 is no integer: as a count it would not do.
+# Takes 10.0 for no integer, since it fails as a count.
 _Validator = jsonschema.validators.extend(
     jsonschema.Draft202012Validator,
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
@@ -72,10 +72,10 @@ def _complaint(error: jsonschema.ValidationError) -> str:
 def validate(content: object, rules: dict, file: str | Path, at: tuple = (), *, known: str | None = None) -> None:
     """Raise `ConfigError` for the most telling violation of the schema `rules` in `content`, found in `file`.
 
-    known: a name of rules that never change. Content that passed them once is not looked at again: grids repeat the
-    same pieces many times.
+    known: a name for rules that never change. Content that passed them once is not checked again: grids repeat the same
+    pieces many times.
     """
-    passed = None if known is None else (known, repr(content))  # which tells 1 from 1.0 and from True
+    passed = None if known is None else (known, repr(content))  # `repr` tells 1 from 1.0 and from True
     if passed in _PASSED:
         return
     error = jsonschema.exceptions.best_match(_Validator(rules).iter_errors(content))

@@ -1,4 +1,4 @@
-"""Checks the settings, config/config.yaml and what the command line lays over it; takes in the files that they name."""
+"""Check the settings: config/config.yaml and the command line's, laid over it; take in the files that they name."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def all_papers() -> list[str]:
 
 
 def check_settings(settings: dict, *, take: bool = True) -> dict:
-    """Lay `settings`, of the command line, over config/config.yaml and validate both; returns them.
+    """Lay `settings`, from the command line, over config/config.yaml and validate the result; returns it.
 
     Files of papers and of data sets that they name are taken in (`config.outside`), unless `take` is false, as in jobs,
-    which work with what the build that they are of has taken in. The papers that are returned are names.
+    which work with the files that their build has taken in. The papers that are returned are names.
 
-    Snakemake does not read the file: its reader runs Python that stands there (`__use_yte__`).
+    Snakemake does not read the file itself, since its reader would run Python in it (`__use_yte__`).
     """
     file = f"{CONFIG}/config.yaml or --config"
     settings = read_yaml(CONFIG / "config.yaml") | settings

@@ -1,4 +1,4 @@
-"""A paper's file, read and laid under what the scale says of it; its targets, resolved."""
+"""Read a paper's file, lay the scale's part over it, and resolve its targets."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from clpapers.config.schemas import schema, validate
 
 @dataclasses.dataclass
 class Paper:
-    """What a paper asks for at a scale.
+    """A paper at a scale.
 
-    about: of its `authors`, `year` and `link` those that its file names. nets, outputs: by data set, or
-    `<data set>-<learner>`, the net it is learnt with and how many outputs that has.
+    about: those of its `authors`, `year` and `link` that its file names. nets, outputs: by data set, or
+    `<data set>-<learner>`, its net and that net's number of outputs.
     """
 
     grid: Grid
@@ -40,9 +40,9 @@ def paper_file(paper: str) -> Path:
 
 
 def read_paper(facts: Facts, paper: str) -> Paper:
-    """One paper at a scale; raises `ConfigError` for anything wrong in its file, its transcription or the scale's.
+    """Read one paper at a scale; raises `ConfigError` for a fault in its file, its transcription or the scale's.
 
-    What the scale lays over it stands in the scale's file or, of a paper that this does not know, in the paper's own.
+    The scale's part stands in the scale's file or, of a paper that this does not know, in the paper's own.
     """
     file = paper_file(paper)
     written = read_yaml(file)
@@ -75,12 +75,12 @@ def read_paper(facts: Facts, paper: str) -> Paper:
             _resolved(Grid(facts, paper, file, written), numbered)
         except ConfigError:
             raise error from None
-        fault = str(error).removeprefix(f"{file}: ")  # what is right without the scale's part is the scale's fault
+        fault = str(error).removeprefix(f"{file}: ")  # right without the scale's part, so the scale is at fault
         raise ConfigError(f"{laid}: {dotted(of_scale)}: {fault}") from None
 
 
 def _numbered(paper: str, written: dict) -> dict[str, Path]:
-    """The file of printed numbers, of each target that has any."""
+    """The file of printed numbers of each target that has one."""
     transcription = outside.files("reported").get(paper, CONFIG / "reported" / f"{paper}.csv")
     printed = read_csv(transcription) if transcription.is_file() else {}
     for place, line in printed.items():
@@ -103,7 +103,7 @@ def _resolved(grid: Grid, numbered: dict[str, Path]) -> Paper:
 
 
 def _target(grid: Grid, paper: Paper, spec: dict, reported: Path | None) -> Target:
-    """A target of the paper, whose nets are added to the paper's."""
+    """Resolve a target of the paper, and add its nets to the paper's."""
     content, at = grid.content, f"{grid.file}: targets.{spec['name']}"
     checks.target(at, spec, content.get("datasets", {}))
     seeds = spec.get("seeds", content.get("seeds", grid.facts.settings["seeds"]))

@@ -1,1 +1,1 @@
-"""Data sets: ordered sources, checked bytes, canonical arrays on disk, stand-ins where none can be had."""
+"""Data sets: fetched from the first source that serves, checked, stored in canonical order; or stand-ins."""

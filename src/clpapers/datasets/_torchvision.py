@@ -1,4 +1,4 @@
-"""What torchvision knows of the official files, and the one workaround that lets it import everywhere."""
+"""Torchvision's URLs and MD5s of the official files, and a workaround for importing it beside any torch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Official(NamedTuple):
 
     urls: list[str]
     filename: str
-    md5: str | None  # where nobody publishes it
+    md5: str | None  # None where nobody publishes it
 
 
 @functools.cache
@@ -31,7 +31,7 @@ def official(name: str) -> list[Official]:
 
 
 def weights_url(model: str, weights: str) -> str:
-    """Where the official weights of a model are, such as IMAGENET1K_V1 of resnet18.
+    """The URL of the official weights of a model, for example IMAGENET1K_V1 of resnet18.
 
     The file's name ends in the first eight digits of its SHA-256: `resnet18-f37072fd.pth`.
     """
@@ -40,12 +40,12 @@ def weights_url(model: str, weights: str) -> str:
 
 @functools.cache
 def module(name: str) -> ModuleType:
-    """A module of torchvision's; beside a torch of another build it only imports after a little help.
+    """Import a module of torchvision, by a workaround where torch is of another build.
 
     torchvision's compiled operators do not load beside, say, a CPU-only torch of another build; its import
     then fails with "operator torchvision::nms does not exist", on registering fakes for two operators that
     were never declared. Declaring their schemas first is enough: nothing here calls them. Where torchvision
-    imports by itself none of this happens.
+    imports by itself the workaround is not used.
     """
     try:
         import torchvision
@@ -60,7 +60,7 @@ def module(name: str) -> ModuleType:
         library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         library.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         for module in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
-            del sys.modules[module]  # what the failed import left
+            del sys.modules[module]  # left by the failed import
         import torchvision
 
         torchvision.declared_operators = library  # the schemas live as long as this object

@@ -15,8 +15,9 @@ from clpapers.provenance import write_atomically
 class Split(NamedTuple):
     """Images `x`, uint8 [N, H, W, C] with C = 1 or 3, and their labels `y`, int64 [N].
 
-    Where images are frames of recordings, `instance`, int64 [N], numbers what each shows, from 0 up over all classes
-    (an instance belongs to one class), and `frame`, int64 [N], is its place among its instance's: both or neither.
+    Where images are frames of recordings, `instance`, int64 [N], is the number of the instance that an image shows,
+    from 0 up over all classes (an instance belongs to one class), and `frame`, int64 [N], the image's place among the
+    frames of its instance. A split has both or neither.
     """
 
     x: np.ndarray
@@ -29,9 +30,9 @@ Splits = dict[str, Split]  # keys "train" and "test"
 
 
 def canonical(split: Split) -> Split:
-    """The same examples ordered by label, then by the SHA-256 of the pixels' bytes, then by instance and frame.
+    """Order examples by label, then by the SHA-256 of the pixels' bytes, then by instance and frame.
 
-    Mirrors need not keep the official order; in this one an index means the same image whoever served it.
+    Mirrors need not keep the official order; in this one an index means the same image, whichever mirror served it.
     Examples that tie are identical, so the order is unique.
     """
     x = np.ascontiguousarray(split.x, np.uint8)
@@ -81,8 +82,9 @@ def table_checksum(table: np.ndarray) -> str:
 def save(path: Path, splits: Splits, classes: list[str], attributes: np.ndarray | None = None) -> None:
     """Write `train_x`, `train_y`, `test_x`, `test_y` and `classes` (unicode [C]) to an .npz, atomically.
 
-    `train_instance` and `train_frame` (and test's), and `attributes` (float32 [C, A]), are more arrays, of the data
-    sets that have them. Equal arrays give equal bytes: `np.savez` stores members uncompressed under a fixed date.
+    A data set with instances adds `train_instance`, `train_frame`, `test_instance` and `test_frame`, one with class
+    attributes `attributes` (float32 [C, A]). Equal arrays give equal bytes: `np.savez` stores members uncompressed
+    under a fixed date.
     """
     fields = {f"{name}_{field}": array for name, split in splits.items() for field, array in split._asdict().items()}
     named = {key: array for key, array in fields.items() if array is not None}
@@ -114,7 +116,7 @@ def instances(path: Path | str) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def attributes(path: Path | str) -> np.ndarray | None:
-    """What is known of each class, float32 [C, A], each row of length 1; None where the data set has nothing."""
+    """The attributes of each class, float32 [C, A], each row of length 1; None where the data set has none."""
     with np.load(path, allow_pickle=False) as stored:
         return stored.get("attributes")
 

@@ -1,4 +1,4 @@
-"""One data set from the first source that serves it, proven, in canonical order, in one file."""
+"""Build one data set: take it from the first source that serves it, prove it, write it in canonical order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def build(
     allow_partial: bool,
     out: Path,
 ) -> dict:
-    """Write data set `name` to the .npz `out` (layout: `arrays.save`) and say where it came from.
+    """Write data set `name` to the .npz `out` (layout: `arrays.save`) and return where it came from.
 
     The sources are tried in the order `spec` gives; since each must prove to hold the same bytes, the order
     decides only the cost. A source that does not serve is reported on stderr and the next one tried; a
@@ -37,8 +37,8 @@ def build(
     Parameters
     ----------
     spec: the entry of config/datasets.yaml.
-    data_folder: the user's own files stand in `data_folder/name/`, or under the name that `spec` gives as `folder`.
-    downloads: what is fetched is kept in `downloads/name/`, for other scales.
+    data_folder: holds the user's own files in `data_folder/name/`, or under the name that `spec` gives as `folder`.
+    downloads: keeps fetched files in `downloads/name/`, for other scales.
     standin: `{"train_per_class": int, "test_per_class": int}` where a stand-in is allowed, else None.
     allow_partial: whether the known part of a set (`spec["partial"]`) may serve for the whole.
 
@@ -87,12 +87,12 @@ def build(
 
 
 def _proven(served: Served, spec: dict, allow_partial: bool) -> tuple[Splits, np.ndarray | None, dict]:
-    """The decoded splits in canonical order, the classes' attributes if the set has any, and what proves them.
+    """Decode and prove the files: splits in canonical order, class attributes if there are any, and `build`'s facts.
 
-    A download of ours that is wrong goes.
+    Deletes a download that turns out wrong.
     """
     try:
-        with guarded(lambda fault: served.files.wrong(f"what it holds {fault}")):
+        with guarded(lambda fault: served.files.wrong(f"its content {fault}")):
             decoded = served.format.decode(served.files, spec)
             attributes = served.format.attributes(served.files, spec) if "attributes" in spec else None
             return _check(decoded, attributes, served, spec, allow_partial)
@@ -117,7 +117,7 @@ def _check(
             raise wrong(f"has {_said(counts)}, not {_said(_counts(spec))}")
         if not allow_partial:
             part = f"{_said(counts)} of {_said(_counts(spec))}"
-            raise Absent(f"{served.files.where}: is but a part, {part}, which this scale does not allow")
+            raise Absent(f"{served.files.where}: has only a part, {part}, and this scale wants the whole")
     for split, (x, y, *_) in decoded.items():
         if list(x.shape[1:]) != spec["shape"] or y.shape != x.shape[:1]:
             raise wrong(f"{split} has images {x.shape} and labels {y.shape}")
@@ -136,7 +136,7 @@ def _check(
     elif served.downloads:
         raise wrong("no checksum is known to prove it")
     else:
-        proof = "counts only"  # the user's own folder, unpacked, or an archive that nobody publishes the MD5 of
+        proof = "counts only"  # unpacked files of the user's, or an archive whose MD5 nobody publishes
     facts = {"standin": False, "partial": expected is not spec, "sha256": found, "proof": proof}
     return splits, attributes, facts
 
@@ -165,7 +165,7 @@ def _said(counts: dict[str, int]) -> str:
 
 
 def _no_source(name: str, spec: dict, mine: Path, tried: list[str]) -> str:
-    """What stood in the way of each source, and which official file to put where."""
+    """The error where no source serves: the official files to fetch, where to put them, and why each source failed."""
     if "declared" in spec:
         wanted = " or ".join(dict.fromkeys(form for source in spec["sources"] for form in source.get("formats", ())))
         return "\n  ".join([f"{name}: no source serves it; put it into {mine}/, laid out as {wanted}. Tried:", *tried])

@@ -1,4 +1,4 @@
-"""One file over HTTP, proven by its checksum before it stands under its own name."""
+"""Download one file over HTTP; it gets its name only after its checksum is proven."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ TIMEOUT = (10.0, 30.0)  # seconds: to connect, and between two pieces of the ans
 
 
 def download(urls: list[str], filename: str, digest: str, folder: Path, algorithm: str = "md5") -> Path:
-    """`folder/filename` with this checksum, fetched from the first of `urls` that serves it unless already there.
+    """Fetch `folder/filename` from the first of `urls` that serves it, unless it is there; returns its path.
 
-    A file that is there but wrong is fetched anew. Until its checksum is proven, which must begin with `digest`, a
-    download stands in a temporary folder, removed on any failure. SourceError, with every URL's fault, where none
+    The file's checksum must begin with `digest`. A file that is there but wrong is fetched anew. A download stays in a
+    temporary folder, removed on any failure, until it is proven. Raises SourceError, with every URL's fault, where none
     serves; OSError where the disk does not take the file.
     """
     kept, faults = folder / filename, []
@@ -38,16 +38,16 @@ def download(urls: list[str], filename: str, digest: str, folder: Path, algorith
             faults.append(f"{url} serves other bytes than the official file ({official}); they were not kept")
         except SourceError as error:
             faults.append(str(error))
-        except requests.exceptions.RequestException as error:  # an OSError, so it stands before any other
+        except requests.exceptions.RequestException as error:  # an OSError too, which callers would take for the disk's
             faults.append(f"{url} {_reason(error)}")
     raise SourceError("; ".join(faults))
 
 
 @contextlib.contextmanager
 def workplace(folder: Path) -> Iterator[Path]:
-    """An empty folder inside `folder`, gone afterwards: on the same disk, so moving a file out is a rename.
+    """Make a folder inside `folder`, on the same disk, so that moving a file out is a rename; remove it at the end.
 
-    What a killed process left is cleared away too, once it is a day old: no fetch takes that long.
+    Folders that killed processes left are removed too, once they are a day old: no fetch takes that long.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob(".fetching-*"):

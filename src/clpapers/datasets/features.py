@@ -1,4 +1,4 @@
-"""A data set of features in the place of images: what a pre-trained ResNet-50 makes of another data set's images."""
+"""Build a data set of features: the outputs of a pre-trained ResNet-50 for the images of another data set."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from clpapers.datasets._torchvision import module
 from clpapers.datasets.arrays import Split
 from clpapers.datasets.imagenet import NORMALISATION
 
-BATCH = 32  # images at a time; part of the result, in its last bits
+BATCH = 32  # images at a time; another number changes the last bits of the features
 
 
 def build(spec: dict, images: Path, weights: Path, device: torch.device, out: Path) -> None:
     """Write the features of the data set in the file `images` to the .npz `out`, laid out as a data set's.
 
-    Images x are float32 [N, 1, 1, 2048]; labels, instances and frames are carried along. Where there are categories,
-    those are the classes, and the images' classes become instances (`categorised`).
+    Features x are float32 [N, 1, 1, 2048]; labels, instances and frames are copied. Where `spec` has categories, they
+    become the classes, and the images' classes become instances (`categorised`).
 
     Parameters
     ----------
-    spec: the entry of config/datasets.yaml: `features`, `classes` and, if there are any, `categories`. Of `features`,
-        `train_per_instance` and `test_per_class` keep so many (`thinned`), all where they are not given.
+    spec: the entry of config/datasets.yaml: `features`, `classes` and, if there are any, `categories`. In `features`,
+        `train_per_instance` and `test_per_class` limit the items (`thinned`); without them all are kept.
     weights: a file that `datasets.weights` wrote.
     """
     _prepare(device)
@@ -50,10 +50,10 @@ def build(spec: dict, images: Path, weights: Path, device: torch.device, out: Pa
 
 
 def features(net: nn.Module, x: np.ndarray, size: int, title: str | None = None) -> np.ndarray:
-    """What `net` makes of images, uint8 [N, H, W, 3] → float32 [N, 1, 1, D], each of Euclidean length 1.
+    """Features of images: uint8 [N, H, W, 3] → float32 [N, 1, 1, D], the outputs of `net` scaled to Euclidean length 1.
 
     Images are resized to size × size, bilinearly with antialiasing and the aspect ignored, and normalised as
-    torchvision does for ImageNet. title: what the progress on stderr is headed by; None shows none.
+    torchvision does for ImageNet. title: heads the progress bar on stderr; None shows no bar.
     """
     device = next(net.parameters()).device
     mean, deviation = (torch.tensor(each, device=device)[:, None, None] for each in NORMALISATION)
@@ -71,8 +71,8 @@ def features(net: nn.Module, x: np.ndarray, size: int, title: str | None = None)
 def resnet50(stored: Mapping[str, np.ndarray]) -> nn.Module:
     """torchvision's ResNet-50 with these weights (`datasets.weights`), without its last layer, for evaluation.
 
-    Where the weights say that they were `strided` in conv1, so is this net: stages 2 to 4 begin with a stride there
-    and not in conv2. The parameters are the same.
+    Weights with the key `strided` belong to a net whose stages 2 to 4 begin with a stride in conv1, not in conv2; the
+    net returned then does so too. The parameters are the same.
     """
     net = module("models").resnet50(weights=None)
     net.fc = nn.Identity()
@@ -85,9 +85,9 @@ def resnet50(stored: Mapping[str, np.ndarray]) -> nn.Module:
 
 
 def categorised(split: Split, classes: list[str], categories: Mapping[str, list[str]]) -> Split:
-    """The same items with the categories as classes and their classes, by number, as instances; labels ascending.
+    """Make categories the classes, and the former classes, by number, the instances; labels ascend.
 
-    Frames are numbered in the order in which a class's items stand.
+    Frames number the items of a former class in their order.
     """
     category = {name: number for number, names in enumerate(categories.values()) for name in names}
     y = np.array([category[name] for name in classes])[split.y]
@@ -100,7 +100,7 @@ def categorised(split: Split, classes: list[str], categories: Mapping[str, list[
 
 
 def thinned(split: Split, group: np.ndarray, place: np.ndarray, count: int | None) -> Split:
-    """At most `count` items of each group [N], evenly spaced by their place [N] in it, as they stood; None: all."""
+    """Keep at most `count` items of each group [N], evenly spaced by their place [N] in it; None keeps all."""
     if count is None:
         return split
     order = np.lexsort((place, group))
@@ -110,7 +110,7 @@ def thinned(split: Split, group: np.ndarray, place: np.ndarray, count: int | Non
 
 
 def _prepare(device: torch.device) -> None:
-    """One CPU thread a process, as for runs, and results that are the same every time."""
+    """Use one CPU thread, as runs do, and deterministic algorithms."""
     torch.set_num_threads(1)
     if device.type == "cuda":
         torch.use_deterministic_algorithms(True)

@@ -1,4 +1,4 @@
-"""Named files in a folder, a zip, a tar or a .deb, read into memory: nothing is ever unpacked to disk."""
+"""Read named files in a folder, a zip, a tar or a .deb into memory; nothing is unpacked to disk."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from typing import IO
 from clpapers.provenance import escaped
 
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar", ".deb")
-LARGEST = 1 << 31  # bytes: more than any archive here unpacks to (a zip: any member), less than a bomb
-RATIO, SLACK = 200, 1 << 26  # nor does any unpack to so many times its size and so many bytes
-LARGEST_HEADER = 1 << 20  # bytes of a tar's member that only says something of the next one
+LARGEST = 1 << 31  # bytes that an archive (of a zip: a member) may unpack to: more than any here, less than a bomb
+RATIO, SLACK = 200, 1 << 26  # it may also unpack to at most RATIO times its size plus SLACK bytes
+LARGEST_HEADER = 1 << 20  # bytes of a tar's header member, which describes the next member
 HEADERS = (
     tarfile.GNUTYPE_LONGNAME,
     tarfile.GNUTYPE_LONGLINK,
@@ -31,9 +31,9 @@ MEMORY = 1 << 31  # bytes that dpkg-deb may take
 
 
 class SourceError(Exception):
-    """A source does not serve, or serves wrong bytes; the text is one line: file, what is wrong, remedy.
+    """A source does not serve, or serves wrong bytes; the text names file, fault and remedy.
 
-    One line of printable characters, whatever names the source came with.
+    It is one line of printable characters, whatever the names in the source hold.
     """
 
     def __init__(self, text: str):
@@ -46,31 +46,28 @@ class Absent(SourceError):
 
 @contextlib.contextmanager
 def guarded(refusal: Callable[[str], SourceError]) -> Iterator[None]:
-    """Raise the `refusal` of what is wrong for any error inside: hostile bytes can break a reader in any way.
+    """Raise a `refusal` that names the fault for any error inside: hostile bytes can break a reader in any way.
 
-    But for what is no fault of theirs: the disk's errors, and memory that does not suffice.
+    Errors of the disk and of memory pass through, since the bytes did not cause them.
     """
     try:
         yield
     except (SourceError, MemoryError):
         raise
     except Exception as error:
-        if isinstance(error, OSError) and error.errno not in (
-            None,
-            errno.EINVAL,
-            errno.EOVERFLOW,
-        ):  # of impossible seeks
+        of_bytes = (None, errno.EINVAL, errno.EOVERFLOW)  # raised by readers, and for impossible seeks
+        if isinstance(error, OSError) and error.errno not in of_bytes:
             raise
-        said = str(error).partition("\n")[0][:200] or type(error).__name__
-        raise refusal(f"is damaged or cut short ({said})") from error
+        reason = str(error).partition("\n")[0][:200] or type(error).__name__
+        raise refusal(f"is damaged or cut short ({reason})") from error
 
 
 @dataclass(frozen=True)
 class Files:
     """Files found by the last part of their path, wherever they lie and however deep.
 
-    `where` is how errors name the whole, `paths` maps each file's posix path to whatever `load` reads it by. `remedy`
-    is what to do where something in them is wrong.
+    `where` names them all in errors; `paths` maps each file's posix path to the argument with which `load` reads it.
+    `remedy` is the advice where a file is at fault.
     """
 
     where: str
@@ -79,7 +76,7 @@ class Files:
     remedy: str = "fetch the official file again"
 
     def find(self, name: str) -> str | None:
-        """The path that ends in `name`, the least deep one if there are several; None if there is none."""
+        """The path that ends in `name`, the shallowest if there are several; None if there is none."""
         found = [path for path in self.paths if path == name or path.endswith("/" + name)]
         return min(found, key=lambda path: (path.count("/"), path), default=None)
 
@@ -109,9 +106,9 @@ def plain(where: str, paths: Mapping[str, Path]) -> Files:
 def archive(path: Path) -> Files:
     """The members of an archive, told apart by the suffix of its name.
 
-    A tar is read once, front to back, into memory; a zip member by member. SourceError where the archive is
-    damaged, is a web page, unpacks to more than LARGEST or to far more than its size lets expect, headers counted, or
-    holds a path that leads out of its folder.
+    A tar is read once, front to back, into memory; a zip member by member. Raises SourceError where the archive
+    is damaged, is a web page, holds a path that leads out of its folder, or unpacks to too many bytes, headers counted
+    (LARGEST, RATIO, SLACK).
     """
 
     def refusal(fault: str) -> SourceError:
@@ -132,7 +129,7 @@ def archive(path: Path) -> Files:
 
 
 def looks_like_html(start: bytes) -> bool:
-    """Whether a file that starts so is a web page, such as a login form served in an archive's place."""
+    """Whether a file with this start is a web page, for example a login form served in an archive's place."""
     return start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
 
 
@@ -141,19 +138,19 @@ def _zip(path: Path) -> Files:
     members = {_inside(path, info.filename): info for info in opened.infolist() if not info.is_dir()}
     for name, info in members.items():
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise SourceError(f"{path}: {name} is packed in a way that no file of ours is; fetch the official file")
+            raise SourceError(f"{path}: {name} is compressed by another method than deflate; fetch the official file")
         if info.file_size > (most := _most(info.compress_size)):
             raise SourceError(f"{path}: {name} unpacks to over {most} bytes; fetch the official file")
     return Files(str(path), members, opened.read)
 
 
 def _most(size: int) -> int:
-    """The bytes that so many packed ones may unpack to."""
+    """How many bytes an archive or member of `size` packed bytes may unpack to."""
     return min(LARGEST, RATIO * size + SLACK)
 
 
 class _Counted:
-    """A stream of a tar's bytes, of which there may not be too many."""
+    """A stream of a tar's bytes; refuses to read more than the archive may unpack to."""
 
     def __init__(self, path: Path, stream: IO[bytes]):
         self.path, self.stream, self.most = path, stream, _most(path.stat().st_size)
@@ -168,7 +165,7 @@ class _Counted:
 
 
 class _Member(tarfile.TarInfo):
-    """A tar's member, whose size is looked at before anything is read for it."""
+    """A tar's member; checks its size before anything is read for it."""
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         if self.size < 0 or (self.type in HEADERS and self.size > LARGEST_HEADER):
@@ -187,12 +184,12 @@ def _tar(path: Path, stream: IO[bytes]) -> Files:
                 raise SourceError(f"{path}: unpacks to over {counted.most} bytes; fetch the official file")
             if info.isfile():  # links and devices have no bytes of their own
                 members[name] = opened.extractfile(info).read()
-            opened.members.clear()  # which holds on to every header
+            opened.members.clear()  # the list would keep every header in memory
     return Files(str(path), members, bytes)
 
 
 def _inside(path: Path, name: str) -> str:
-    """`name` if it stays inside the archive; though nothing is unpacked, one that does not is forged."""
+    """Return `name` in its plain form; refuse one that leads out of the archive, since it is forged."""
     pure = PurePosixPath(name.replace("\\", "/"))
     if pure.is_absolute() or ".." in pure.parts:
         raise SourceError(f"{path}: its member {name!r} leads out of the archive; delete it, it is forged")
@@ -200,7 +197,7 @@ def _inside(path: Path, name: str) -> str:
 
 
 def _deb(path: Path) -> Files:
-    """The files inside a Debian package, of which dpkg-deb makes a tar."""
+    """The files inside a Debian package, which dpkg-deb converts to a tar."""
     command = ["dpkg-deb", "--fsys-tarfile", str(path)]
     try:
         client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -211,7 +208,7 @@ def _deb(path: Path) -> Files:
             with contextlib.suppress(ProcessLookupError):  # it has failed already
                 resource.prlimit(client.pid, resource.RLIMIT_AS, (MEMORY, MEMORY))
             held = _tar(path, client.stdout)
-            while client.stdout.read(1 << 16):  # what is behind a tar's end
+            while client.stdout.read(1 << 16):  # dpkg-deb fails unless all is read, beyond the tar's end too
                 pass
         except BaseException:
             client.kill()

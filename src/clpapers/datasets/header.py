@@ -1,4 +1,4 @@
-"""What a data set's file says of its images before their pixels: a file of its own, which no run depends on."""
+"""Read the header of a data set's file; in a module of its own, so that its edits retrain nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ResNet-50 that Keras trained, stored as TensorFlow.js does, as the arrays that torchvision's would take."""
+"""Convert a ResNet-50 that was trained in Keras and stored by TensorFlow.js to the arrays of torchvision's."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ import numpy as np
 from clpapers.datasets.files import Files
 from clpapers.datasets.imagenet import NORMALISATION
 
-MEANS = 123.68, 116.779, 103.939  # of red, green and blue, in 0…255: what these weights' images are to be less
+MEANS = 123.68, 116.779, 103.939  # of red, green and blue, in 0…255: subtracted from the images of these weights
 EPSILONS = 1e-3, 1e-5  # of batch norm: Keras's and PyTorch's
 LAYER = re.compile(r"res(\d)([a-z])_branch(1|2[a-c])")
 PLACES = {"1": ("downsample.0", "downsample.1"), "2a": ("conv1", "bn1"), "2b": ("conv2", "bn2"), "2c": ("conv3", "bn3")}
 
 
 def resnet50(held: Files, sha256: Mapping[str, str]) -> dict[str, np.ndarray]:
-    """The arrays of `converted`, read from files whose SHA-256 are as `sha256` says: of the `manifest`, and of the
-    `shards` strung together in its order. SourceError where they are not.
+    """Read, prove and convert (`converted`) the files of TensorFlow.js.
+
+    sha256: of the `manifest`, and of the `shards` joined in its order. Raises SourceError where one differs.
     """
     manifest = held.read("model.json")
     _prove(held, "model.json", manifest, sha256["manifest"])
@@ -32,7 +33,7 @@ def resnet50(held: Files, sha256: Mapping[str, str]) -> dict[str, np.ndarray]:
 
 
 def tensors(groups: list[dict], shards: bytes) -> dict[str, np.ndarray]:
-    """A manifest's float32 tensors by name: they lie in `shards` one behind the other."""
+    """The float32 tensors of a manifest by name; `shards` holds their bytes one after the other."""
     found, at = {}, 0
     for entry in (entry for group in groups for entry in group["weights"]):
         size = math.prod(entry["shape"])
@@ -47,10 +48,10 @@ def converted(stored: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     The last layer is left out. `strided` says that a stage's stride is in the 1×1 convolution `conv1` of its first
     block (He et al. 2016), not in the 3×3 as in torchvision's own.
 
-    Keras's convolutions have biases, which go into the running means; the epsilons' difference goes into the running
-    variances. The first convolution took blue, green and red in 0…255 less `MEANS`. Its kernel takes in the order of
-    the channels and the scale, its running mean what these means differ from torchvision's, below half a grey level.
-    That is exact but where it reaches over the border, since what is padded with zeros is less another mean.
+    Keras's convolutions have biases, which are folded into the running means; the epsilons' difference is folded into
+    the running variances. The first convolution took blue, green and red in 0…255 less `MEANS`: the order of the
+    channels and the scale are folded into its kernel, the difference of these means from torchvision's, below half a
+    grey level, into its running mean. This is exact except at the border, where the padding's zeros mean another grey.
     """
     arrays = {"strided": np.array("conv1")}
     for layer in (name.removesuffix("/kernel") for name in stored if name.endswith("/kernel")):
@@ -80,7 +81,7 @@ def converted(stored: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {k: v if k == "strided" else np.ascontiguousarray(v, np.float32) for k, v in arrays.items()}
 
 
-def _prove(held: Files, what: str, content: bytes, digest: str) -> None:
+def _prove(held: Files, name: str, content: bytes, digest: str) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found != digest:
-        raise held.wrong(f"{what}: SHA-256 {found[:12]}…, not {digest[:12]}…")
+        raise held.wrong(f"{name}: SHA-256 {found[:12]}…, not {digest[:12]}…")

@@ -1,4 +1,4 @@
-"""npm and Debian packages, fetched by name with their own clients; their content is proven elsewhere."""
+"""Fetch npm and Debian packages by name with their own clients; callers prove the content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECONDS = 900  # a client may take this long; the largest package has 139 MB
 
 
 def npm(package: str, version: str, folder: Path) -> Path:
-    """The package's tarball in `folder`; its scripts are not run and npm's own cache is left alone."""
+    """Fetch the package's tarball to `folder` unless it is there; run no scripts, leave npm's own cache alone."""
     kept = folder / tarball(package, version)
     if not kept.exists():
         with workplace(folder) as work:
@@ -34,7 +34,7 @@ def tarball(package: str, version: str) -> str:
 
 
 def apt(package: str, folder: Path) -> Path:
-    """The package's .deb in `folder`, of whatever release this machine's sources offer.
+    """Fetch the package's .deb to `folder` unless it is there, of the release that this machine's sources offer.
 
     Lists, cache and state are private, so neither root nor an earlier `apt-get update` is needed; only the
     configured sources and their keys are the system's.

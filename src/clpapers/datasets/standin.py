@@ -1,4 +1,4 @@
-"""Synthetic data in a real set's shape, for where the real one cannot be had: honest about being neither."""
+"""Stand-ins: synthetic images with the shape and the classes of a real data set."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ import numpy as np
 from clpapers.datasets.arrays import Split, Splits, unit_rows
 from clpapers.randomness import generator
 
-MODES = 3  # ways a class can look
+MODES = 3  # prototypes of a class
 RADIUS = 3  # highest spatial frequency of the shared structure, in cycles an image
-OWN = 0.8  # how much of a prototype is its class's own and not shared by all classes
-JITTER = 0.5  # how far an image strays from its prototype; more with colour, whose channels tell more
+OWN = 0.8  # share of a prototype that is its class's own and not common to all classes
+JITTER = 0.5  # deviation of an image from its prototype; larger with colour, whose channels tell more
 SHIFT = 0.12  # largest translation, as a part of the image's side
 NOISE = 22.0  # standard deviation of the pixel noise, in grey levels
 CONTRAST = 45.0  # standard deviation of the structure, in grey levels
-INSTANCE = 0.7  # how much of an object, where images are frames of recordings, is its own and not its class's
-DENSITY = 0.15  # how much of the attributes a class has
+INSTANCE = 0.7  # share of an object, where images are frames of recordings, that is its own and not its class's
+DENSITY = 0.15  # share of the attributes that a class has
 
 
 def make(name: str, spec: dict, train_per_class: int, test_per_class: int) -> Splits:
     """A stand-in for data set `name`: balanced, deterministic, with the shape and classes of `spec`.
 
     Each class has MODES prototypes: low-frequency waves whose amplitudes are partly common to all classes,
-    partly the mode's own: a linear map of the class's attributes where the set has any, so that what is learnt
-    of some classes tells of others. An image is a prototype with its amplitudes jittered, shifted (a phase for each
-    wave), its gain and brightness varied, and noise added. Equal arguments give equal bytes on one machine;
-    on another a pixel may round otherwise, so a stand-in claims no checksum.
+    partly the mode's own. Where the set has attributes, the own part is a linear map of the class's attributes, so
+    that learning some classes helps with others. An image is a prototype with jittered amplitudes, shifted (a phase
+    for each wave), of varied gain and brightness, with noise. Equal arguments give equal bytes on one machine; another
+    machine may round a pixel differently, so no checksum of a stand-in is published.
 
-    Where the set has `instances`, a class has one prototype and so many objects in training, each the prototype and
-    something of its own, filmed in as many frames as can be equally (earlier objects in more). Jitter, shift, gain and
-    brightness then move along half a turn from the first frame of an object to its last. The test shows one object of
-    each class: a new one, or, if that is the `demonstrator` set, the first one, moved otherwise.
+    Where the set has `instances`, a class has one prototype and that many objects in training. Each object is the
+    prototype with a part of its own, and the frames are shared out equally (earlier objects get one more). Jitter,
+    shift, gain and brightness move along half a turn from the first frame of an object to its last. The test split
+    shows one object of each class: a new one or, if it is the `demonstrator` set, the first one in another movement.
     """
     height, width, channels = spec["shape"]
     classes, objects = len(spec["classes"]), spec.get("instances", 0)
     side = range(-RADIUS, RADIUS + 1)
-    waves = np.array([(u, v) for u in side for v in side if (u, v) > (0, 0)])  # of ±(u, v), the same wave, one
+    waves = np.array([(u, v) for u in side for v in side if (u, v) > (0, 0)])  # one of ±(u, v), which are the same wave
     waves = waves[np.hypot(*waves.T) <= RADIUS]
     decay = 1 / np.hypot(*waves.T)
     rng = generator(0, f"stand-in {name} prototypes")
     common = _amplitudes(rng, (1, 1, channels, len(waves)))
     known = attributes(name, spec)
-    modes = objects + 1 if objects else MODES  # of objects, the last is new in the test
+    modes = objects + 1 if objects else MODES  # the last object is new in the test
     own = _amplitudes(rng, (classes if known is None else spec["attributes"], modes, channels, len(waves)))
     if known is not None:
-        own = np.tensordot(known, own, 1)  # of unit variance still, since the rows have length 1
+        own = np.tensordot(known, own, 1)  # the variance stays 1, since the rows have length 1
     if objects:
         own = np.sqrt(1 - INSTANCE**2) * _amplitudes(rng, own[:, :1].shape) + INSTANCE * own
     prototypes = decay * (np.sqrt(1 - OWN**2) * common + OWN * own)
@@ -67,7 +67,7 @@ def make(name: str, spec: dict, train_per_class: int, test_per_class: int) -> Sp
             turn = np.pi * frame / np.tile(frames, classes)
 
         def drawn(*shape: int) -> np.ndarray:
-            """Standard normal for each image, [n, *shape]; from frame to frame of an instance it changes little."""
+            """Standard normal draws for each image, [n, *shape]; between frames of an instance they change little."""
             if not objects:
                 return rng.standard_normal((n, *shape))
             start, side = rng.standard_normal((2, classes * shown, *shape))

@@ -20,18 +20,18 @@ from clpapers.randomness import generator
 
 
 def build(name: str, spec: dict, *, data_folder: Path, downloads: Path, standin: bool, out: Path) -> dict:
-    """Write the weights `name` to the .npz `out`, arrays by torchvision's names, and say where they came from.
+    """Write the weights `name` to the .npz `out`, arrays by torchvision's names, and return where they came from.
 
-    All but the last layer, which knows other classes, and batch norm's counters. Bytes are believed only if their
-    SHA-256 begins as the official name says, or is as `spec` says of a package's, and only then read, as tensors and
-    nothing else. A package's are converted (`keras.converted`).
+    The last layer, which is for other classes, and batch norm's counters are left out. A file is read, as tensors and
+    nothing else, only once its SHA-256 is proven: it begins with the digits in the official name, or a package's is
+    the one in `spec`. A package's weights are converted (`keras.converted`).
 
     Parameters
     ----------
     spec: the entry of config/weights.yaml.
-    data_folder: the user's own copy stands in `data_folder/weights/`, under its official name or the package's.
-    downloads: what is fetched is kept in `downloads/weights/`.
-    standin: whether weights as initialised, from a fixed seed, may stand in.
+    data_folder: holds the user's own copy in `data_folder/weights/`, under its official name or the package's.
+    downloads: keeps fetched files in `downloads/weights/`.
+    standin: whether initial weights, drawn from a fixed seed, may stand in.
 
     Returns
     -------

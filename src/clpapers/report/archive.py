@@ -1,8 +1,8 @@
-"""The form of a research object, zip or folder: how it is written, and how it is read and held against itself.
+"""Write a research object as zip or folder, read it, and check it against its own manifest, metadata and records.
 
 `ro-crate-metadata.json` describes all other files, `manifest-sha256.txt` lists them as `sha256sum` does, and records
-tell what was made of what. A record of a file that is left out, the stream of an imported run, stands in a folder
-`imported/records` under its own SHA-256, by which the record of the run names it.
+name each file's inputs. The record of a file that is left out, such as the stream of an imported run, stands in a
+folder `imported/records` under its own SHA-256, by which the run's record names it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ METADATA, MANIFEST = "ro-crate-metadata.json", "manifest-sha256.txt"
 LARGEST = 1 << 36  # bytes: more than any crate unpacks to
 LARGEST_TEXTS = 1 << 29  # bytes of all files that are read into memory: metadata and records of some 50,000 runs
 APART = re.compile(r"results/\w+/imported/records/([0-9a-f]{64})\.json")
-EPOCH = (1980, 1, 1, 0, 0, 0)  # of every entry: a zip knows no earlier moment
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every entry: the earliest that a zip can hold
 Finding = tuple[str, str]  # file, reason
 Members = dict[str, Callable[[], IO[bytes]]]  # by posix path, how to read a file
 
 
 class CrateError(Exception):
-    """A crate cannot be made, or is none; the text is one line: file, what is wrong, remedy."""
+    """A crate cannot be made, or a file is none; the text is one line: file, fault, remedy."""
 
 
 # --- writing -------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def manifest_of(digests: Mapping[str, str]) -> str:
 
 
 def by_checksum(path: str) -> bool:
-    """Whether a file is named in a crate by its checksum and not copied: a data set's or weights' arrays."""
+    """Whether a crate names a file by its checksum instead of holding it: the arrays of data sets and weights."""
     parts = PurePosixPath(path).parts
     return len(parts) == 4 and parts[2] in ("datasets", "weights") and path.endswith(".npz")
 
@@ -84,12 +84,12 @@ def by_checksum(path: str) -> bool:
 
 
 def check(path: Path) -> tuple[list[Finding], str]:
-    """What is wrong with a crate, zip or folder, by itself; and the SHA-256 of its manifest.
+    """Check a crate, zip or folder, against itself; returns its faults and the SHA-256 of its manifest.
 
-    Every file must be as the manifest and the metadata have it; every result as its record has it; every input that a
-    record names must be there, or be a data set by checksum, with the bytes that were read; or the record that it was
-    read with must be there apart, and say that it was made with these bytes. Nothing else may be there.
-    A zip is read in place: nothing is unpacked. `CrateError` where it is no crate at all.
+    Every file must match the manifest and the metadata, every result its record. Every input that a record names must
+    be there with the bytes that were read, or be a data set with their checksum, or have its record in
+    `imported/records` with their checksum. Nothing else may be there.
+    A zip is read in place: nothing is unpacked. Raises `CrateError` where it is no crate at all.
     """
     with opened(path) as (members, wrong):
         digests, texts, left = {}, {}, LARGEST_TEXTS
@@ -122,7 +122,7 @@ def check(path: Path) -> tuple[list[Finding], str]:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[tuple[Members, list[Finding]]]:
-    """How to read each file of a crate, by posix path; and what is wrong with the paths themselves."""
+    """Open a crate: by posix path, how to read each file; and the faults of the paths themselves."""
     if path.is_dir():
         found, wrong = {}, []
         for each in path.rglob("*"):
@@ -198,8 +198,8 @@ def _differences(found: Mapping[str, str], told: Mapping[str, str], teller: str)
 
 
 def _against_records(digests: dict[str, str], texts: dict[str, bytes]) -> Iterator[Finding]:
-    made: dict[str, str] = {}  # by path, the checksums that records have of what they made
-    apart: set[tuple[str, str]] = set()  # the same of records apart, whose files are not here
+    made: dict[str, str] = {}  # path → checksum, of the outputs in records
+    apart: set[tuple[str, str]] = set()  # the same of records in `imported/records`, whose files are not here
     read: list[tuple[str, str, str]] = []
     for name, text in texts.items():
         if name in (METADATA, MANIFEST):

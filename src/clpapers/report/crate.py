@@ -1,8 +1,8 @@
-"""The research object of what was built and of all it came from: a Provenance Run Crate.
+"""Write a research object: targets with everything they came from, as a Provenance Run Crate.
 
-A crate is laid out as the project is, so that the paths in records hold inside it, and Snakemake can be run in it. Data
-sets and weights are left out, since they have owners; the records say by checksum which they were. So are the streams
-that imported runs were trained on, of which records in `imported/records` tell.
+A crate is laid out like the project, so that the paths in records hold inside it and Snakemake runs in it. Data sets
+and weights are left out, since they have owners; the records name them by checksum. The streams of imported runs are
+left out too; their records stand in `imported/records`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from clpapers.report.archive import MANIFEST, METADATA, CrateError, appearing, b
 from clpapers.report.costs import ancestry
 
 WORKFLOW = "Snakefile"
-# What of the project goes along: the workflow, all code it runs, the configuration and the exact environment.
+# The project's part of a crate: the workflow, all code that it runs, the configuration, the exact environment.
 PARTS = (WORKFLOW, "LICENSE", "CITATION.cff", "README.md", "pyproject.toml", "requirements.lock")
 FOLDERS = ("rules", "src/clpapers", "config", "workflow", "profiles", "envs")
 PROFILES = {
@@ -59,12 +59,12 @@ FORMATS = {
 
 
 def export(plan: Plan, names: list[str], out: Path, agent: str | None = None) -> tuple[str, list[str]]:
-    """Write the crate of some targets, papers or, without `names`, of all that is built at a scale, to `out`.
+    """Write a crate of targets or papers or, without `names`, of everything built at a scale, to `out`.
 
-    out: a path that ends in `.zip`, or a folder, which must not hold anything.
-    agent: who ran it; without it, the authors in CITATION.cff.
+    out: a path that ends in `.zip`, or an empty or new folder.
+    agent: the person who ran it; by default the authors in CITATION.cff.
 
-    Returns the SHA-256 of the manifest, which stands for the whole, and the names of targets that are not built.
+    Returns the SHA-256 of the manifest, which identifies the crate, and the names of targets that are not built.
     Raises `CrateError`, and leaves nothing, where a named target is not built or a file is not as recorded.
     """
     targets = plan.chosen(names)
@@ -79,7 +79,7 @@ def export(plan: Plan, names: list[str], out: Path, agent: str | None = None) ->
 
 
 def _summaries(plan: Plan, targets: list[Target], names: list[str]) -> list[Path]:
-    """The files about whole papers, those that are there."""
+    """The files about whole papers, as far as they are there."""
     place = Path("results", plan.scale)
     papers = {target.paper for target in targets if not names or target.paper in names}
     files = [place / "targets" / paper / "claims.csv" for paper in sorted(papers)]
@@ -87,14 +87,14 @@ def _summaries(plan: Plan, targets: list[Target], names: list[str]) -> list[Path
     return [path for path in files if path.is_file()]
 
 
-# --- what a crate says ---------------------------------------------------------------------------------------
+# --- a crate's metadata ---------------------------------------------------------------------------------------
 
 
 def pack(crate: ROCrate, contents: Mapping[str, Path | bytes], out: Path, remedy: str) -> str:
-    """Write a crate that tells of `contents`, files or their bytes by path, with manifest and metadata, to `out`.
+    """Write a crate that describes `contents`, files or their bytes by path, with manifest and metadata, to `out`.
 
-    The same crate and contents make the same bytes. Returns the manifest's SHA-256. Raises `CrateError`, which ends
-    with the `remedy`, and leaves nothing, where a file is not as its record has it.
+    The same crate and contents make the same bytes. Returns the manifest's SHA-256. Raises `CrateError`, with the
+    `remedy`, and leaves nothing, where a file does not match its record.
     """
     metadata = b"".join(content for _, content in crate.metadata.stream())
     told = {path: digest_of(content) for path, content in contents.items()}
@@ -110,7 +110,7 @@ def pack(crate: ROCrate, contents: Mapping[str, Path | bytes], out: Path, remedy
 
 def founded(contents: Mapping[str, Path | bytes]) -> ROCrate:
     """A crate whose metadata have an entity for each of `contents` and for the manifest, and nothing else yet."""
-    known = mimetypes.MimeTypes()  # Python's own; this machine's would make the same results another crate
+    known = mimetypes.MimeTypes()  # Python's own: a machine's table would change the crate's bytes
     crate = ROCrate(version="1.1")
     crate.metadata.extra_contexts.append(TERMS)
     for path, content in contents.items():
@@ -133,7 +133,7 @@ def founded(contents: Mapping[str, Path | bytes]) -> ROCrate:
 
 
 def conforming(crate: ROCrate, profiles: Mapping[str, str]) -> None:
-    """Say which profiles a crate conforms to."""
+    """Add the profiles that a crate conforms to."""
     for profile, name in profiles.items():
         version = profile.rsplit("/", 1)[1]
         crate.add_jsonld({"@id": profile, "@type": "CreativeWork", "name": name, "version": version})
@@ -141,14 +141,14 @@ def conforming(crate: ROCrate, profiles: Mapping[str, str]) -> None:
 
 
 def digest_of(content: Path | bytes) -> str:
-    """The SHA-256 of bytes, or of a file's."""
+    """The SHA-256 of bytes, or of a file's bytes."""
     return hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else sha256(content)
 
 
 def _described(plan: Plan, shown: list[Path], agent: str | None) -> tuple[ROCrate, dict[str, Path]]:
-    """The crate of the files `shown` and of all they descend from, and these by path."""
+    """The crate of the files `shown` and of all files that they descend from, and its contents by path."""
     for path in shown:
-        read_record(path)  # which says so where there is none
+        read_record(path)  # raises where there is none
     records = {str(place): record for place, record in ancestry(*shown).items()}
     files = _project_files(_from_outside(plan, shown, records))
     for place, record in records.items():
@@ -198,7 +198,7 @@ def _tell(
     contents: Collection[str],
     agent: str | None,
 ) -> None:
-    """Describe the run: the data, a tool and a step a stage, an action a record, and the workflow that ran them."""
+    """Describe the build: the data, a tool and a step for each stage, an action for each record, and the workflow."""
     who = {"agent": {"@id": "#authors"}}
     if agent:
         crate.add_jsonld({"@id": "#agent", "@type": "Person", "name": agent})
@@ -246,17 +246,17 @@ def _tell(
     root["name"] = f"clpapers, scale {plan.scale}"
     papers = [title for paper, title in plan.titles.items() if any(path.parts[3] == paper for path in shown)]
     root["description"] = f"{'; '.join(papers)}. {plan.settings['description']}"
-    crate.datePublished = end  # of the last job: the same results make the same crate
+    crate.datePublished = end  # the end of the last job, so that the same results make the same crate
 
 
 def links(names: Iterable[str]) -> list[dict] | dict:
-    """References to entities; where there is one, as RO-Crate wants it, no list."""
+    """References to entities: a list, or for a single one no list, as RO-Crate wants it."""
     found = [{"@id": name} for name in names]
     return found[0] if len(found) == 1 else found
 
 
 def _data(crate: ROCrate, item: dict, record: dict) -> str | None:
-    """The name of the entity, newly described, of a data set or of weights; None for any other file."""
+    """Describe a data set or weights by checksum and return the entity's name; None for any other file."""
     if not by_checksum(item["path"]):
         return None
     sums = []
@@ -275,12 +275,17 @@ def _data(crate: ROCrate, item: dict, record: dict) -> str | None:
 
 
 def _origin(facts: dict) -> str:
-    what = "stand-in, synthetic" if facts["standin"] else "a part of the real data" if facts["partial"] else "real data"
-    return f"{what}, from {facts['source']} ({facts['owner']}), proven by {facts['proof']}"
+    if facts["standin"]:
+        kind = "stand-in, synthetic"
+    elif facts["partial"]:
+        kind = "a part of the real data"
+    else:
+        kind = "real data"
+    return f"{kind}, from {facts['source']} ({facts['owner']}), proven by {facts['proof']}"
 
 
 def action(crate: ROCrate, place: str, record: dict, verb: str) -> dict:
-    """The CreateAction of one record, but for its agent; what an imported run read is told by checksum."""
+    """The CreateAction of one record, without its agent; an imported run's inputs are named by checksum."""
 
     def name(item: dict) -> str:
         if by_checksum(item["path"]) and not is_imported(place):
@@ -318,6 +323,7 @@ def action(crate: ROCrate, place: str, record: dict, verb: str) -> dict:
 
 
 def times(record: dict) -> tuple[str, str]:
+    """The start and the end of a record's job, in ISO format."""
     start = datetime.datetime.fromisoformat(record["started"])
     end = start + datetime.timedelta(seconds=record["wall_seconds"])
     return start.isoformat(timespec="seconds"), end.isoformat(timespec="seconds")

@@ -212,7 +212,11 @@ def _built(plan: Plan, stage: str, name: str) -> str | None:
         facts = read_record(path)["data"][name] if path.is_file() else None
     except (ProvenanceError, KeyError):
         return None
-    return None if facts is None else "stand-in" if facts["standin"] else "part" if facts["partial"] else "real"
+    if facts is None:
+        return None
+    if facts["standin"]:
+        return "stand-in"
+    return "part" if facts["partial"] else "real"
 
 
 def _dataset_source(plan: Plan, name: str, data_folder: Path, downloads: Path) -> Line | None:

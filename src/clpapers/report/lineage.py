@@ -306,13 +306,13 @@ def graph(node: dict, one_by_one: int = ONE_BY_ONE) -> tuple[dict[str, dict], se
         together = [paths] if len(paths) > one_by_one else [[path] for path in paths]
         for each in together:
             name = each[0] if len(each) == 1 else f"{stage} {of} {state}"
-            label = _short(each[0], stage) if len(each) == 1 else " ".join([str(len(each)), stage, of]).strip()
+            label = _short(each[0]) if len(each) == 1 else " ".join([str(len(each)), stage, of]).strip()
             boxes[name] = {"label": label, "stage": stage, "state": state, "files": each}
             box_of |= dict.fromkeys(each, name)
     return boxes, {(box_of[a], box_of[b]) for a, b in read if box_of[a] != box_of[b]}
 
 
-def _short(path: str, stage: str) -> str:
+def _short(path: str) -> str:
     """A file's label: its path below its stage, a line a part."""
     parts = Path(path).parts
     return "\n".join(parts[3:] if parts[0] == "results" and len(parts) > 3 else parts[1:] or parts)

@@ -1,8 +1,8 @@
-"""Publishing: the finished runs of a scale as one research object a paper, which grows with what is trained.
+"""Publish the finished runs of a scale: one research object a paper, which grows with each run trained.
 
 A paper's crate holds the results and records of all runs of its cells, and the records of the streams, data sets and
-selections behind them; these files themselves any clone makes anew. It is laid out as `clpapers import` lays it out. A
-cell that several papers use is in the crate of each, so that every crate is whole by itself.
+selections that they used; any clone makes these files themselves anew. Its layout is that of `clpapers import`. A cell
+that several papers use is in the crate of each, so that every crate is complete.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from clpapers.report.crate import PROFILES, action, conforming, founded, links, 
 PROFILE = next(iter(PROFILES))  # Process Run Crate: no workflow runs in such a crate
 BESIDE = ("CITATION.cff", "LICENSE")
 Contents = dict[str, bytes]  # by path
-Seeds = dict[str, dict[int, str]]  # by a run's folder, of each seed the file that holds it
+Seeds = dict[str, dict[int, str]]  # a run's folder → seed → the file that holds it
 
 
 def publish(plan: Plan, papers: list[str], *, replace: bool = False) -> list[str]:
-    """Pack the finished runs of papers, each into its crate (`published`), beside what this holds already.
+    """Add the finished runs of papers to their crates (`published`).
 
-    plan: of all papers. replace: whether runs of today's code take the place of published ones of the same seeds that
-    have other results; by default the published ones stay, and a line tells.
+    plan: of all papers. replace: whether runs of today's code replace published runs of the same seeds that have other
+    results; by default the published runs stay, and a line says so.
 
-    Only runs that the audit passes go in, trained by a committed state of the code. Returns lines to print. Raises
+    Only runs that pass the audit, trained by a committed state of the code, are added. Returns lines to print. Raises
     `CrateError` where the working tree has edits or is under no git, and for an existing crate that is damaged.
     """
     state = provenance.git_state()
@@ -75,7 +75,7 @@ def _cells(plan: Plan, paper: str) -> dict[str, Cell]:
 
 
 def _held(out: Path) -> Contents:
-    """What an existing crate holds of runs and records; `CrateError` where it is not as it was published."""
+    """The runs and records in an existing crate; `CrateError` where it has changed since it was published."""
     if not out.is_file():
         return {}
     wrong, _ = check(out)
@@ -92,7 +92,7 @@ def _read(member: Callable) -> bytes:
 
 
 def _seeds(contents: Contents) -> Seeds:
-    """Of what is held."""
+    """The seeds in a crate's contents."""
     found: Seeds = {}
     for name in sorted(contents):
         if RUN.fullmatch(name):
@@ -101,7 +101,7 @@ def _seeds(contents: Contents) -> Seeds:
 
 
 def _fit(plan: Plan, paths: list[Path]) -> tuple[list[Path], list[str]]:
-    """Of finished runs those that may be published, and a line on each reason why others may not."""
+    """The finished runs that may be published, and a line for each reason why others may not."""
     reasons, fit = unfit(plan, paths), []
     for path in paths:
         if path in reasons:
@@ -120,7 +120,7 @@ def _fit(plan: Plan, paths: list[Path]) -> tuple[list[Path], list[str]]:
 
 
 def _add(held: Contents, seeds: Seeds, path: Path, out: Path, *, replace: bool) -> list[str]:
-    """Put a run's file with its record and those behind it among what is held, if it has a seed that is not; notes."""
+    """Add a run's file, its record and its inputs' records to `held`, if it has a seed that is not there; notes."""
     scale = path.parts[1]
     name = str(place_of(scale) / Path(*path.parts[3:]))
     content, record = path.read_bytes(), record_path(path)
@@ -149,7 +149,7 @@ def _add(held: Contents, seeds: Seeds, path: Path, out: Path, *, replace: bool) 
 
 
 def _behind(scale: str, path: Path) -> Contents:
-    """The records of all that a run was made of, each where a record apart stands."""
+    """The records of a run's inputs and of theirs, each under its path in `imported/records`."""
     if provenance.is_imported(path):
         return {str(place): place.read_bytes() for place in apart(scale, read_record(path))}
     found: Contents = {}
@@ -166,7 +166,7 @@ def _behind(scale: str, path: Path) -> Contents:
 
 
 def _written(plan: Plan, paper: str, held: Contents, out: Path, seeds: Seeds, before: int) -> str:
-    """Write a paper's crate; a line on what it holds."""
+    """Write a paper's crate; returns a line that counts its runs."""
     contents: dict[str, Path | bytes] = {name: Path(name) for name in BESIDE}
     contents |= dict(sorted(_reached(plan.scale, held).items()))
     crate = founded(contents)
@@ -178,7 +178,7 @@ def _written(plan: Plan, paper: str, held: Contents, out: Path, seeds: Seeds, be
 
 
 def _reached(scale: str, held: Contents) -> Contents:
-    """What is held, without records apart that no run descends from any more."""
+    """The contents `held`, without records in `imported/records` that no run descends from any more."""
     kept = {name for name in held if not name.startswith(str(record_apart(scale, "x").parent))}
     queue = [name for name in kept if name.endswith(".record.json")]
     while queue:
@@ -190,7 +190,7 @@ def _reached(scale: str, held: Contents) -> Contents:
 
 
 def _tell(crate: ROCrate, plan: Plan, paper: str, held: Contents) -> None:
-    """Describe the runs: an action each, by the code of its commit."""
+    """Describe the runs: an action for each, by the code of its commit."""
     records = {str(record_path(name)): json.loads(held[str(record_path(name))]) for name in held if RUN.fullmatch(name)}
     for commit in sorted({record["git"]["commit"] for record in records.values()}):
         tool = {"@type": "SoftwareApplication", "name": "clpapers train", "softwareVersion": f"commit {commit}"}

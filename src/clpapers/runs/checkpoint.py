@@ -1,11 +1,11 @@
-"""Checkpoints: where a long training stood, so that the same command goes on from there, to the same bits.
+"""Checkpoints: the state of a long training, from which the same command goes on to the same bits.
 
-A checkpoint is believed only by whom it belongs to: the same code, cell, seeds, inputs, device and versions, and only
-with the SHA-256 that it ends with. That finds what was cut short or damaged; it stops nobody who means to deceive, for
-no secret goes into it. Who can write below `results/` can plant a checkpoint, as they can plant a result. What they
-cannot do is have code run by it: it is JSON and the plain bytes of arrays, and it makes objects of nothing but our own
-classes and torch's layers, which it finds by name among those that are there and fills without calling them. A file
-that asks for anything else is removed and ends the process, so that the next one starts clean.
+A job resumes a checkpoint only of its own code, cell, seeds, inputs, device and versions, and only if the file ends in
+its SHA-256. The SHA-256 finds files that were cut short or damaged. It does not stop an attacker, since it involves no
+secret: anyone who can write below `results/` can plant a checkpoint, as they can plant a result. But a checkpoint
+cannot run code. It is JSON and the plain bytes of arrays; reading it makes objects of this package's classes and
+torch's layers alone, which are found by name among the loaded classes and filled without calling them. A file that asks
+for anything else is removed and ends the process, so that the next process starts clean.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tqdm import tqdm
 from clpapers import provenance, runs
 
 INTERVAL = 300  # seconds
-SHARE = 20  # the time that saving takes is at most one part in so many
+SHARE = 20  # saving takes at most one part in this many of the time
 DIGEST = hashlib.sha256().digest_size
 
 DTYPES = {
@@ -41,34 +41,34 @@ DTYPES = {
         *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
     )
 }
-FACTORIES = {kind.__name__: kind for kind in (dict, list, set, int, float)}  # of what a defaultdict lacks
+FACTORIES = {kind.__name__: kind for kind in (dict, list, set, int, float)}  # of missing values in a defaultdict
 SEQUENCES = {"list": list, "tuple": tuple, "set": set, "Size": torch.Size}
 MAPPINGS = {"dict": dict, "OrderedDict": collections.OrderedDict}
 
 
 class CheckpointError(provenance.ProvenanceError):
-    """A checkpoint asks for what no training of ours saves; the text is one line: file, what it asks for, remedy."""
+    """A checkpoint asks for an object that no training saves; the text is one line: file, object, remedy."""
 
 
 class Checkpoint:
-    """What a job has come to, in memory and, every so often, in the file `.<stem>.checkpoint` beside its result.
+    """The progress of a job, in memory and, at intervals, in the file `.<stem>.checkpoint` beside its result.
 
     The file is a line of JSON, the state of the group of seeds that was training (`_Writer`), and the SHA-256 of both.
-    What never changes in training, such as images, is left out of the state (`constants`).
+    Objects that never change in training, such as images, are left out of the state (`constants`).
 
     Parameters
     ----------
-    result: the file that the job makes. Without it nothing is ever read nor written.
-    identity: what the job is, ready for JSON. A checkpoint that differs in it, or is damaged, is removed with a line on
-        stderr.
+    result: the file that the job makes. Without it nothing is read or written.
+    identity: the facts that identify the job, ready for JSON. A checkpoint with other facts, or a damaged one, is
+        removed with a line on stderr.
     interval: seconds from one saving to the next. It is longer where saving itself takes long (`SHARE`).
 
     Attributes
     ----------
-    finished: seeds of a group that is through → its results, ready for JSON; None where memory did not suffice.
+    finished: seeds of a finished group → its results, ready for JSON; None where memory did not suffice.
     seconds: `training_seconds` and `testing_seconds`, each seed → seconds.
-    resumed: from where it was resumed: each time the group's `seeds` and the number of the `step` that came next.
-    earlier: what the parts up to the checkpoint took (`provenance.spent`); empty where there were none.
+    resumed: one entry each time it was resumed: the group's `seeds` and the number of the next `step`.
+    earlier: the time and memory spent up to the checkpoint (`provenance.spent`); empty where there was none.
     """
 
     def __init__(self, result: Path | None = None, identity: dict | None = None, interval: float = INTERVAL):
@@ -113,16 +113,16 @@ class Checkpoint:
         self.remove()
 
     def resume(self, seeds: Sequence[int], constants: dict[str, object]) -> object | None:
-        """The state of the group of these seeds as it was saved, with the same `constants`; None where there is none.
+        """The saved state of the group of these seeds, with the same `constants`; None where there is none.
 
-        A state that is refused is removed, and `CheckpointError` says so: it ends the process.
+        Raises `CheckpointError`, which ends the process, for a state that asks for anything else; the file is removed.
         """
         if self.waiting is None or self.waiting[0] != tuple(seeds):
             return None
         (_, step, written), self.waiting = self.waiting, None
         try:
             state = _Reader(written, constants).state
-        except Exception as error:  # whatever is wrong with it: no saving of ours wrote it
+        except Exception as error:  # any error says that `save` did not write it
             self.remove()
             raise CheckpointError(
                 f"{self.path}: not resumed, {_line(error)}; it is removed, give the same command again to start over"
@@ -135,9 +135,9 @@ class Checkpoint:
         return time.monotonic() >= self.next
 
     def save(self, seeds: Sequence[int], step: int, state: object, constants: dict[str, object]) -> None:
-        """Write the state of the group of these seeds before a step, all that is finished, and what it took.
+        """Write the state of the group of these seeds before a step, all finished results, and the time spent.
 
-        Where that fails, as on a full disk, a line on stderr says so, and what was saved before stays.
+        Where writing fails, as on a full disk, a line on stderr says so, and the last checkpoint stays.
         """
         began = time.monotonic()
         header = {
@@ -152,7 +152,7 @@ class Checkpoint:
         try:
             with provenance.write_atomically(self.path) as temporary, temporary.open("wb") as file:
                 _write(file, header, state, constants)
-        except Exception as error:  # whatever it is, the run is worth more than its checkpoint
+        except Exception as error:  # of any kind: the run is worth more than its checkpoint
             tqdm.write(f"{self.path}: not written, training goes on: {_line(error)}", file=sys.stderr)
         now = time.monotonic()
         self.next = now + max(self.interval, (now - began) * (SHARE - 1))
@@ -164,7 +164,7 @@ class Checkpoint:
 
 
 def constants(**things: object) -> dict[str, object]:
-    """These objects, and the tensors and arrays that they hold, by name: what a state refers to, and does not hold."""
+    """These objects, and the tensors and arrays in them, by name: a state refers to them and does not hold them."""
     found = dict(things)
     for name, thing in things.items():
         held = {key: value for key, value in vars(thing).items() if isinstance(value, torch.Tensor | np.ndarray)}
@@ -173,12 +173,12 @@ def constants(**things: object) -> dict[str, object]:
 
 
 def _line(error: Exception) -> str:
-    """What an error says, as one line."""
+    """An error's text as one line."""
     return provenance.escaped(str(error).partition("\n")[0] or type(error).__name__)[:200]
 
 
 def _write(file: BinaryIO, header: dict, state: object, constants: dict[str, object]) -> None:
-    """Header, state and the digest of both."""
+    """Write header, state and the digest of both."""
     digest = hashlib.sha256()
     for part in (json.dumps(header).encode(), b"\n", *_Writer(state, constants).parts()):
         digest.update(part)
@@ -188,17 +188,17 @@ def _write(file: BinaryIO, header: dict, state: object, constants: dict[str, obj
 
 # --- a state as JSON and bytes -------------------------------------------------------------------------------
 #
-# The state is one line of JSON, `{"root": value, "nodes": [node, …], "sizes": [bytes, …]}`, and then so many bytes, one
-# block of memory behind the other. A value is null, true, false, a number or a text, or, for anything else, a list of
-# one number: of its node, so that what was one object stays one. A node is a list that begins with its kind.
+# The state is one line of JSON, `{"root": value, "nodes": [node, …], "sizes": [bytes, …]}`, and then blocks of memory
+# of these sizes, one after the other. A value is null, true, false, a number or a text, or, for any other object, a
+# list of one number: that of its node, so that one object stays one. A node is a list that begins with its kind.
 
 
 @functools.cache
 def _classes() -> dict[str, type]:
     """The classes whose objects a state may hold, by module and name.
 
-    Those of `clpapers.runs`; of other modules that are loaded those that derive from one of ours, and what else these
-    modules define; torch's layers that are loaded, and its Adam.
+    They are the classes of `clpapers.runs`; of other loaded modules, all classes of each module that derives one from
+    these; torch's layers that are loaded; and its Adam.
     """
     for module in pkgutil.walk_packages(runs.__path__, f"{runs.__name__}."):
         importlib.import_module(module.name)
@@ -221,7 +221,7 @@ def _defined(module: object) -> list[type]:
 
 
 class _Writer:
-    """Takes a state apart. `TypeError` where it holds what no state may."""
+    """Takes a state apart. Raises `TypeError` where it holds an object that no state may hold."""
 
     def __init__(self, state: object, constants: dict[str, object]):
         self.constants = {id(thing): name for name, thing in constants.items()}
@@ -233,7 +233,7 @@ class _Writer:
         self.root = self.value(state)
 
     def parts(self) -> list[bytes | memoryview]:
-        """What is to be written."""
+        """The parts to write, in sequence."""
         sizes = [block.nbytes for block in self.blocks]
         written = json.dumps({"root": self.root, "nodes": self.nodes, "sizes": sizes}, separators=(",", ":"))
         return [written.encode(), b"\n", *self.blocks]
@@ -316,7 +316,7 @@ class _Writer:
 
 
 class _Reader:
-    """Puts a state together again, as `state`; any error says that no `_Writer` wrote it."""
+    """Puts a state together again, as `state`; any error means that no `_Writer` wrote it."""
 
     def __init__(self, written: bytes, constants: dict[str, object]):
         line, _, rest = written.partition(b"\n")
@@ -356,7 +356,7 @@ class _Reader:
     def sequence(self, number: int, kind: str, told: list) -> object:
         if kind != "list":
             return SEQUENCES[kind](self.values(told))
-        self.made[number] = made = []  # before what it holds, which may hold it
+        self.made[number] = made = []  # first, since its items may refer to it
         made += self.values(told)
         return made
 
@@ -376,7 +376,10 @@ class _Reader:
             return found._make(self.values(told))
         self.made[number] = made = found.__new__(found)
         state = {key: self.value(each) for key, each in told.items()}
-        vars(made).update(state) if not hasattr(found, "__setstate__") else made.__setstate__(state)
+        if hasattr(found, "__setstate__"):
+            made.__setstate__(state)
+        else:
+            vars(made).update(state)
         return made
 
     def array(self, number: int, kind: str, dtype: str, shape: list, order: str, scalar: bool, block: int) -> object:
@@ -415,7 +418,7 @@ class _Reader:
         return {"device": torch.device, "numpy.dtype": np.dtype, "slice": slice}[kind](*told)
 
 
-KINDS = {  # of a node → what puts it together again
+KINDS = {  # kind of a node → the method that puts it together again
     "constant": _Reader.constant,
     **dict.fromkeys(SEQUENCES, _Reader.sequence),
     **dict.fromkeys([*MAPPINGS, "defaultdict"], _Reader.mapping),

@@ -1,4 +1,4 @@
-"""Streams: orders of a data set's items, what an oracle tells of them, and PyTorch data sets that follow a file.
+"""Streams: orders of a data set's items, their tasks by an oracle, and PyTorch data sets that follow a stream file.
 
 `StreamDataset`, `StreamBatchSampler` and `to_avalanche` (clpapers.streams.dataset) need torch, which nothing else here
 imports.

@@ -10,7 +10,6 @@ from clpapers.randomness import generator
 # Orders whose tasks share no output.
 CLASS_CHUNKS = ("split", "split_two", "split_range", "split_overlapping", "split_ordered")
 
-
 # Orders that take the classes as they are numbered.
 ORDERED = ("split_ordered", "dominant_ordered")
 

@@ -1,4 +1,4 @@
-"""A stream file's order for any map-style PyTorch data set: its items, its batches, an Avalanche benchmark of it."""
+"""Follow a stream file with any map-style PyTorch data set: items, batches, or an Avalanche benchmark."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from clpapers.streams.stream import ITEM_ORDER, batches, load
 
 
 class Item(NamedTuple):
-    """An item of a stream, as torch's `default_collate` makes batches of it.
+    """An item of a stream; torch's `default_collate` makes batches of it.
 
-    image, label: as the data set gives them. task: the chunk that the item is of, from 0 up. timestamp: in [0, 1].
+    image, label: as the data set gives them. task: the number of the item's chunk, from 0 up. timestamp: in [0, 1].
     boundary: whether the item is the first after a boundary.
     """
 
@@ -42,11 +42,11 @@ class StreamDataset(Dataset):
     dataset: the training split, map-style, whose items begin with image and label. Labels count classes from 0 up, as
         config/datasets.yaml lists them.
     file: a stream file (docs/streams.md).
-    split: images and labels in the order of `dataset`, for one that neither has them, as torchvision's have, as `data`
-        and `targets`, nor gives images of bytes; with instance and frame where the data set records them.
+    split: images and labels in the order of `dataset`, with instance and frame where it records them. Needed where
+        `dataset` neither has `data` and `targets`, as torchvision's have, nor gives images of bytes.
 
     Raises ValueError, naming file and remedy, for a damaged file, for images that the stream was not made for, and for
-    streams of features, which are used by their file's own order.
+    a stream of features, whose indices follow the order of the features' file.
     """
 
     def __init__(self, dataset: Dataset, file: Path | str, split: Split | None = None):
@@ -66,7 +66,7 @@ class StreamDataset(Dataset):
         return len(self.indices)
 
     def __getitem__(self, position: int) -> Item:
-        index = range(len(self))[position]  # counts from the end too, and ends a loop
+        index = range(len(self))[position]  # allows negative positions; IndexError ends a loop
         image, label, *_ = self.dataset[int(self.indices[index])]
         task, transforms = int(self.tasks[index]), self.stream.transforms
         if len(transforms):
@@ -75,9 +75,9 @@ class StreamDataset(Dataset):
 
 
 def held(dataset: Any) -> Split:
-    """Images and labels of a data set, in its order: its `data` and `targets`, or else item by item.
+    """Images and labels of a data set, in its order: from its `data` and `targets`, or else item by item.
 
-    Raises ValueError where images are not bytes, as after most transforms, or not of one shape.
+    Raises ValueError where images are not bytes, as after most transforms, or differ in shape.
     """
     if hasattr(dataset, "data") and hasattr(dataset, "targets"):
         images, labels = dataset.data, dataset.targets
@@ -110,7 +110,7 @@ def own_order(split: Split, wanted: str) -> np.ndarray:
         if found == wanted:
             return frames % n
     raise ValueError(
-        f"these {n:,} images are others, or their labels are (checksum {found[:12]}…, not {wanted[:12]}…); give the "
+        f"these {n:,} images or their labels are others (checksum {found[:12]}…, not {wanted[:12]}…); give the "
         "data set that the stream was made of, or make the stream anew"
     )
 
@@ -127,7 +127,7 @@ def permuted(image: Any, permutation: np.ndarray) -> Any:
 
 
 class StreamBatchSampler(Sampler[list[int]]):
-    """Batches of a stream, in its order, as positions: of `size` items, less at the end of a chunk.
+    """Batches of a stream, in its order, as positions: `size` items each, fewer at the end of a chunk.
 
     For `DataLoader(dataset, batch_sampler=StreamBatchSampler(dataset, 10))`. No batch crosses a boundary.
     """
@@ -143,7 +143,7 @@ class StreamBatchSampler(Sampler[list[int]]):
 
 
 class _Pairs(Dataset):
-    """Image and label alone of some positions."""
+    """The images and labels at some positions."""
 
     def __init__(self, dataset: Dataset, positions: Sequence[int]):
         self.dataset, self.positions = dataset, positions
@@ -163,8 +163,8 @@ def to_avalanche(train: StreamDataset, test: Dataset, size: int | None = None, *
     Parameters
     ----------
     test: the test split, map-style.
-    size: items of an experience, as of `StreamBatchSampler`; None: each chunk is one.
-    tasks: whether an experience's task label is its chunk, for learners that are told; 0 otherwise, and always at test.
+    size: items of an experience, as in `StreamBatchSampler`; None makes each chunk an experience.
+    tasks: whether an experience's task label is its chunk, for learners that use tasks; else, and at test, it is 0.
 
     Raises ImportError, with the remedy, where Avalanche is not installed.
     """

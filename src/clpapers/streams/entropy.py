@@ -1,20 +1,20 @@
-"""How much of the truncated normal's entropy the Beta captures: appendix E of `stf`."""
+"""The share of the truncated normal's entropy that the Beta captures: appendix E of `stf`."""
 
 import numpy as np
 from scipy.special import betainc, entr, ndtr
 
 from clpapers.randomness import generator
 
-BINS = 1000  # equal bins on [0, 1], over which probabilities the Shannon entropies are taken
+BINS = 1000  # equal bins on [0, 1]; the Shannon entropies are those of their probabilities
 CHUNK = 500  # simulations evaluated together; bounds the memory; results do not depend on it
-SMALLEST = 1e-6  # smaller σ are raised to it: a thousandth of a bin, and the limit of betainc's accuracy
+SMALLEST = 1e-6  # of σ, smaller ones are raised to it: a thousandth of a bin, and the limit of betainc's accuracy
 NOISE = 1e-12  # nats; a smaller entropy is rounding error
 
 
 def entropy_captured(simulations: int, seed: int) -> np.ndarray:
     """H(Beta) / H(truncated normal) of each simulation, float64 [simulations].
 
-    μ is uniform on [0, 1] and σ on [0, 0.5]. The paper's 99.84 % is the mean of 10⁵ of these. A
+    μ is uniform on [0, 1] and σ on [0, 0.5]. The paper's 99.84 % is the mean of 10⁵ such ratios. A
     truncated normal inside one bin (H < `NOISE`) has no entropy to capture; its ratio counts as 1. The first k ratios
     of a seed do not depend on `simulations`.
     """
@@ -53,7 +53,7 @@ def _entropies(mu, sigma):
 
 
 def _bins(tail, lower):
-    """Bins' probabilities [n, BINS] from the smaller tail at each edge, the one below it where `lower`.
+    """Probabilities of the bins, [n, BINS], from the smaller tail at each edge: the tail below the edge where `lower`.
 
     Differences of a distribution function near 1 would lose the small probabilities of the upper bins.
     """

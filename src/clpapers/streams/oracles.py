@@ -45,7 +45,8 @@ def identify(
     (`task_of_class`). `random_tasks` draws one of its `tasks` for every position and test item. On other streams
     `chunks` names the chunk of a position, from 0 in each of an order's `cycles`, and 0 for all test items. `none`,
     `entropy` and `mixed` name no task.
-    `labels` [n] are the stream's, `test_labels` [m] the test items'.
+
+    labels: [n], of the stream's positions. test_labels: [m], of the test items.
 
     Raises ValueError for an unknown oracle, for more tasks than classes, and for a task without a class.
     """
@@ -111,8 +112,9 @@ def _own_order(classes: int, seed: int) -> np.ndarray:
 def task_changes(tasks: np.ndarray, ends: np.ndarray, *, always: bool = False) -> np.ndarray:
     """Whether the task changes with each batch, bool [T]: the trigger of every learner that uses task changes.
 
-    Batch t, the positions up to `ends` [T], brings a change if it holds several of the `tasks` [n], or another one than
-    the batch before; a batch of several differs from any other. With `always` every batch counts as one of several.
+    Batch t, the positions from ends[t-1] to ends[t]-1, brings a change if it holds several of the `tasks` [n], or
+    another task than the batch before; a batch of several tasks differs from any other. With `always` every batch
+    counts as one of several tasks.
     The first batch brings no change, since no learning precedes it.
     """
     starts = np.concatenate([[0], ends[:-1]])

@@ -19,9 +19,9 @@ from clpapers.streams.stream import COLUMNS, Stream
 def canonical(order: dict) -> dict:
     """The canonical form of an order, from which its slug, its streams and any hash are made.
 
-    `length` is always there (None: the whole training split), `epochs` and `cycles` only from two up,
-    `unpermuted_first` only where it is true, and `mu_sigma` and `share` are rounded to 6 significant digits, so that
-    √(1/12)/5 is one order, however it was computed or printed.
+    It always has `length` (None: the whole training split), `epochs` and `cycles` only from two up, and
+    `unpermuted_first` only where it is true. `mu_sigma` and `share` are rounded to 6 significant digits, so that
+    √(1/12)/5 gives one order, however it was computed or printed.
 
     Raises ValueError, naming the key, for an unknown name, a missing or unknown key, or a value out of range.
     """
@@ -107,8 +107,8 @@ def make(
     `labels` are integers [N] from 0 up, however arranged; ascending, as the data sets have them, is fastest.
     With a `length`, a uniformly drawn subset of that many items is ordered. Every draw has its own purpose
     (`generator`), so at one seed neither the subset nor the classes' parameters depend on what else is drawn.
-    With `epochs` each task's items come so many times, shuffled afresh each time, before the next task begins (`agem`,
-    appendix F). With `cycles` the whole sequence of tasks comes so many times (`desiderata`, B.6). Only
+    With `epochs` each task's items come that many times, shuffled afresh each time, before the next task begins
+    (`agem`, appendix F). With `cycles` the whole sequence of tasks comes that many times (`desiderata`, B.6). Only
     `permuted_pixels` needs `pixels`, H·W·C of an image; with `unpermuted_first` its first task keeps images as they
     are. Only `instances` needs `recorded`, the instance that each item shows and its frame number, int64 [N] each.
 
@@ -142,8 +142,8 @@ def make(
     return Stream(indices, times, parameters, boundaries, transforms, seed)
 
 
-# Each of these takes labels [n], the number of classes, the seed and the order's own values (`instances` then the
-# instance and frame of each item, [n]), and returns the first four arrays of a Stream over those n items.
+# Each function takes labels [n], the number of classes, the seed and the order's own values (`instances` then the
+# instance and frame of each item, [n]), and returns the first four arrays of a Stream over these n items.
 
 NO_BOUNDARIES = np.empty(0, dtype=np.int64)
 NO_TRANSFORMS = np.empty((0, 0), dtype=np.int64)
@@ -164,7 +164,7 @@ def _split(labels, classes, seed, tasks, name="split"):
 
 
 def _split_range(labels, classes, seed, first, last, tasks):
-    """As split, with the classes `first` to `last` only (`agem`, section 2: tasks for selection, and the others)."""
+    """As split, with the classes `first` to `last` only: tasks for selection, and the others (`agem`, section 2)."""
     order = {"name": "split_range", "first": first, "last": last, "tasks": tasks}
     chunk = _chunk(order, labels, classes, seed)
     kept = np.flatnonzero(chunk >= 0)
@@ -217,7 +217,7 @@ def _dominant(labels, classes, seed, share, name="dominant"):
 
 
 def _permuted_pixels(labels, classes, seed, tasks):
-    """Domains: all items, shuffled afresh, once for each task; each task has a `_pixel_permutations` row of its own."""
+    """Domains: all items, shuffled afresh, once for each task; each task has its own row of `_pixel_permutations`."""
     items = generator(seed, "permuted_pixels items")
     indices = np.concatenate([items.permutation(labels.size) for _ in range(tasks)])
     return indices, *_undrawn(indices.size, classes), np.arange(1, tasks) * labels.size
@@ -231,7 +231,7 @@ def _offline(labels, classes, seed, items):
 
 
 def _instances(labels, classes, seed, burst, instance, frame):
-    """Bursts of an instance's frames as recorded, from all instances in random order (`streaming`, section 2.1).
+    """Bursts of an instance's successive frames; the bursts of all instances in random order (`streaming`, 2.1).
 
     Each instance's sequence is cut into bursts of `burst` frames, the last shorter; None makes it one burst.
     """
@@ -249,7 +249,7 @@ def _random(labels, classes, seed):
 
 
 def _chunk(order, labels, classes, seed):
-    """The chunk of each item [n], of an order whose chunks are groups of classes."""
+    """The chunk of each item, [n], in an order whose chunks are groups of classes."""
     chunk = chunks_of_classes(order, classes, seed)
     assert chunk is not None
     return chunk[labels]
@@ -269,7 +269,7 @@ def _in_chunks(name, chunk, chunks, classes, seed):
 
 
 def _repeated(indices, boundaries, epochs, cycles, classes, seed):
-    """Each chunk of a stream `epochs` times, and all that `cycles` times; repetitions are shuffled afresh."""
+    """Repeat each chunk of a stream `epochs` times, and the whole `cycles` times; shuffle repetitions afresh."""
     rng, chunks = generator(seed, "epochs"), np.split(indices, boundaries)
     visits = itertools.product(range(cycles), chunks, range(epochs))
     repeated = np.concatenate([rng.permutation(chunk) if cycle or epoch else chunk for cycle, chunk, epoch in visits])

@@ -14,8 +14,8 @@ class Restriction(NamedTuple):
     """The partitions of the classes that restrict training and test.
 
     aligned: whether the oracle's partition I is the data's own, D.
-    train: "oracle", I restricts training (or, where a cell says `present`, the batch's own classes do); "none".
-    test: "none", "oracle" (I), "data" (D) or "independent" (of both) restricts the predictions, as J.
+    train: "oracle" where I restricts training (or, in a cell with `present`, the classes of the batch do); or "none".
+    test: J, which restricts the predictions: "oracle" (I), "data" (D), "independent" (of both); or "none".
     """
 
     aligned: bool
@@ -36,7 +36,7 @@ VIEWS = ("oracle", "data", "independent")  # values of `test` that restrict it; 
 
 
 def union_masks(of_class: np.ndarray | None, labels: np.ndarray, ends: np.ndarray, classes: int) -> np.ndarray:
-    """The classes that compete in each batch, bool [T, classes]: those of every task that occurs in it.
+    """The classes that compete in each batch, bool [T, classes]: the classes of every task that occurs in it.
 
     `of_class` [classes] is class → task, −1 for a class that never competes; None lets all compete. `labels` [n] are
     the items', `ends` [T] the batches'.
@@ -69,8 +69,8 @@ def evaluation_partition(view: str, oracle: dict, order: dict, classes: int, see
     """J, the partition of the classes that restricts the predictions of a `view`: class → task, int64 [classes].
 
     `oracle`: I itself. `data`: D, the chunks of the `order`. `independent`: classes dealt at random into as many groups
-    as I has tasks, as equal as possible. None lets all compete: for the view `none`, for `data` where chunks share
-    classes, and for the others where the oracle's task does not follow from the class.
+    as I has tasks, as equal as possible. None lets all classes compete: for the view `none`, for `data` where chunks
+    share classes, and for the others where the oracle's task does not follow from the class.
     """
     if view == "none":
         return None
@@ -87,7 +87,7 @@ def view_masks(
 ) -> np.ndarray | None:
     """The classes that compete for each test item under a `view`, bool [m, classes]; None where all do.
 
-    They are those of its test batch (`test_batches`, `union_masks`), given in the test split's own order.
+    An item's classes are those of its test batch (`test_batches`, `union_masks`); rows are in the test split's order.
     """
     partition = evaluation_partition(view, oracle, order, classes, seed)
     if partition is None:

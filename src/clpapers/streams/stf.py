@@ -70,8 +70,8 @@ def permute(times: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     start = 0
     while start < times.size:
         last = times[min(start + BLOCK, times.size) - 1]
-        end = np.searchsorted(times, last)  # a block stops before the times equal to its last, …
-        if end == start or start + BLOCK >= times.size:  # … unless they are all of it, or the stream's end
+        end = np.searchsorted(times, last)  # a block stops before the times that equal its last, …
+        if end == start or start + BLOCK >= times.size:  # … unless the whole block has one time, or the stream ends
             end = np.searchsorted(times, last, side="right")
         _shuffle_ties(order[start:end], times[start:end], rng)
         start = end

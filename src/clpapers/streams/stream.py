@@ -26,8 +26,8 @@ class Stream:
     """One seed's order of a data set's training items. A stream file holds the same arrays.
 
     indices: int64 [n], position in the stream → index in the training split, in the order that `data` names. A chunk
-        between boundaries may visit its items again, but none of them before it has visited all; two chunks are of the
-        same items, or share none.
+        between boundaries may visit its items again, but no item before it has visited all; two chunks have the same
+        items, or share none.
     timestamps: float64 [n] in [0, 1], ascending; position/n where the order draws none.
     class_parameters: float64 [c, 4], a class's mu, sigma, alpha and beta; NaN where an order has none.
     boundaries: int64 [k], ascending positions in (0, n) at which another task, or burst of an instance, starts.
@@ -35,8 +35,8 @@ class Stream:
         memory: value j of an image in chunk i is value transforms[i mod d, j] of the data set's image; [0, 0] where
         images stay as they are.
     seed: int.
-    data: what the indices point into (`data_of`): the data set's name, the order of its training split, its checksum in
-        that order; in a file str [3], empty where it is unknown.
+    data: the items that the indices point into (`data_of`): the data set's name, the order of its training split, its
+        checksum in that order; in a file str [3], empty where it is unknown.
     """
 
     indices: np.ndarray
@@ -54,26 +54,23 @@ class Stream:
 
 
 def batches(boundaries: np.ndarray, n: int, batch: int | str, epochs: int = 1) -> np.ndarray:
-    """The ends of batches of size `batch` that cross no boundary of a stream of n items: int64 [T], ascending to n.
+    """The ends of batches of size `batch` in a stream of n items, none across a boundary: int64 [T], ascending to n.
 
     The last batch of a chunk may be smaller. With `batch` "task" a batch is a whole chunk, or, where a chunk repeats
     its items for `epochs`, one epoch.
     """
-    edges = [0, *boundaries.tolist(), n]
-    return np.concatenate(
-        [
-            [*range(start + size, end, size), end]
-            for start, end in pairwise(edges)
-            for size in [(end - start) // epochs if isinstance(batch, str) else batch]
-        ]
-    )
+    ends: list[int] = []
+    for start, end in pairwise([0, *boundaries.tolist(), n]):
+        size = (end - start) // epochs if isinstance(batch, str) else batch
+        ends += [*range(start + size, end, size), end]
+    return np.array(ends)
 
 
 def data_of(name: str, file: Path | None) -> tuple[str, str, str]:
-    """What the indices of a stream point into: of the data set `name` in a `file` with a record; None: of a toy.
+    """`Stream.data` for the data set `name` in a `file` with a record; a toy has the file None.
 
-    The checksum is that of the content of the training split (`datasets.arrays.checksum`), or of features, which a
-    machine makes and nobody publishes, the SHA-256 of their file; a toy has no content.
+    The checksum is that of the training split's content (`datasets.arrays.checksum`). For features, whose last bits
+    depend on the machine, it is the SHA-256 of their file; for a toy, which has no content, it is empty.
 
     Raises `ProvenanceError` where there is no record.
     """
@@ -94,11 +91,11 @@ def save(stream: Stream, path: Path | str) -> None:
 def load(path: Path | str, items: int | None = None, checksum: str | None = None) -> Stream:
     """Read a stream file.
 
-    items: where given, the size of the training split that its indices must lie in.
-    checksum: where given, that of the training split, which must be the one that the file's `data` names.
+    items: the size of the training split, which the indices must not exceed; None checks no size.
+    checksum: the training split's, which the file's `data` must name; None checks none.
 
-    Raises ValueError, naming the file and its fault, for anything that is not a stream, and OSError where the file
-    cannot be read.
+    Raises ValueError, which names the file and its fault, for anything that is not a stream of these items, and
+    OSError where the file cannot be read.
     """
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
@@ -160,7 +157,7 @@ def _visits(indices, boundaries, distinct):
     sizes = {}  # items of a chunk, as bytes → their number
     for chunk in np.split(indices, boundaries):
         items, item = np.unique(chunk, return_inverse=True)
-        visits = np.arange(chunk.size) // items.size * items.size + item  # one number a round and item
+        visits = np.arange(chunk.size) // items.size * items.size + item  # one number for each round and item
         if np.bincount(visits).max() > 1:
             return f"indices: an item occurs more than once before each of the {items.size} of its chunk has occurred"
         sizes[items.tobytes()] = items.size

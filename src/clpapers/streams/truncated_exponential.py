@@ -1,7 +1,7 @@
 """The truncated exponential E(λ, γ), density ∝ exp(λx) on [0, γ]: equations 2, 3 and 11 of `stf`.
 
-All of it is written with exp(−|λ|γ) ≤ 1, so that nothing overflows, and E(λ) for λ > 0 is the mirror image
-γ − x of E(−λ). λ = 0, which the paper leaves out, is the uniform distribution it tends to.
+All formulas use exp(−|λ|γ) ≤ 1, so that nothing overflows; E(λ) for λ > 0 is the mirror image γ − x of E(−λ). λ = 0,
+which the paper leaves out, is the limit: the uniform distribution.
 """
 
 import math
@@ -11,7 +11,7 @@ import numpy as np
 
 def _lower_mean(a):
     """Mean of E(−a, 1), a ≥ 0, which falls from 1/2 to 0: 1/a − 1/(e^a − 1)."""
-    if a < 0.1:  # the two terms cancel; the first one left out is a⁹/47900160
+    if a < 0.1:  # the two terms cancel; the series' first omitted term is a⁹/47900160
         return 1 / 2 - a / 12 + a**3 / 720 - a**5 / 30240 + a**7 / 1209600
     return 1 / a + math.exp(-a) / math.expm1(-a)
 

@@ -163,7 +163,7 @@ def _agreement(cell: pd.Series, difference: Difference, notes: Notes) -> Agreeme
     if pd.isna(cell["mean"]) and not neither_fits:
         if cell.note == OUT_OF_MEMORY:
             return Agreement(NOT_COMPARABLE, "out of memory here", "memory did not suffice here")
-        return Agreement(NOT_COMPARABLE, "not run", notes.why_not_run(cell["row"], cell["column"]))
+        return Agreement(NOT_COMPARABLE, "not run", notes.why_not_run())
     obstacles = {"stand-in data": f"{cell.dataset}: {cell.standin}"} if cell.standin else {}
     if notes.reductions:
         obstacles["reduced scale"] = "; ".join(notes.reductions)

@@ -55,8 +55,8 @@ class Notes:
         """Whether a cell that has these levels of factors was not run."""
         return any(levels.items() <= flat(factors).items() for factors in self.unrun.cells)
 
-    def why_not_run(self, row: str, column: str) -> str:
-        """Why the cell of a printed number, so named, has no run."""
+    def why_not_run(self) -> str:
+        """Why the cell of a printed number has no run."""
         return f"not run yet: {self.command}" if self.partial else "not run at this scale"
 
     def mark(self, text: str, dataset: str | None = None) -> str:

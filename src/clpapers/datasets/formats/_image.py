@@ -1,4 +1,4 @@
-"""Outside image files to pixels, their sizes checked before anything is allocated."""
+"""Decode image files to pixels; check their sizes before anything is allocated."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def pixels(files: Files, name: str, format: str, count: int) -> np.ndarray:
 def resized(files: Files, split: str, examples: list[tuple[str, int]], spec: dict) -> Split:
     """Images of any size, a path and a label each, scaled bilinearly to the shape in `spec`, the aspect ignored.
 
-    A path's suffix, one of FORMATS, says how it is stored; where the shape has one channel, colours become their grey.
-    There may be no more of them than `spec` says that `split` has.
+    A path's suffix, one of FORMATS, names the image's format; where the shape has one channel, colours become their
+    grey. Raises SourceError for more images than `spec` gives to `split`.
     """
     if len(examples) > spec[split]:
         raise files.wrong(f"has {len(examples):,} {split} images, over {spec[split]:,}")
@@ -37,7 +37,7 @@ def resized(files: Files, split: str, examples: list[tuple[str, int]], spec: dic
 
 
 def _rgb(files: Files, name: str, format: str, least: int, most: int) -> Image.Image:
-    """The image `name` in colour, if it has `least` to `most` pixels."""
+    """The image `name` in colour; SourceError unless it has `least` to `most` pixels."""
     stored = files.read(name)
     try:
         with Image.open(io.BytesIO(stored), formats=[format]) as image:

@@ -1,4 +1,4 @@
-"""Outside lists and tables in plain text, and what to say where some of a data set's files are missing."""
+"""Read lists and tables in plain text, and refuse a data set that lacks some of its files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from clpapers.datasets.files import Absent, Files
 
 
 def require(files: Files, lists: list[str], images: str, found: bool) -> None:
-    """Nothing, if all `lists` are there and images were `found`; else an error that names all that is missing.
+    """Refuse a data set without all of `lists` and some images, by an error that names everything missing.
 
-    Without a single image under `images` there is nothing to serve, which is no fault: Absent.
+    Raises Absent where no image was `found` under `images`, since there is nothing to serve; SourceError otherwise.
     """
     missing = [name for name in lists if files.find(name) is None]
     if not found:

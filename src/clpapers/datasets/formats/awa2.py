@@ -47,6 +47,6 @@ def attributes(files: Files, spec: dict) -> np.ndarray:
     """How strongly people link each attribute with a class.
 
     The antelope's four missing cells hold −1. It stays, a number like any other, as in the table of A-GEM's
-    authors; beside a row's length, 266, it is next to nothing.
+    authors; it hardly changes a row's length, which is 266.
     """
     return _text.table(files, ATTRIBUTES, spec)

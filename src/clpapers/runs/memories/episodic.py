@@ -28,8 +28,8 @@ class EpisodicMemory:
 
     Parameters
     ----------
-    per_class: items of a class in the memory of a task, 1 or more; all where it has fewer.
-    write: their choice, one of `WRITES`.
+    per_class: items of a class in the memory of a task, 1 or more; a class with fewer items keeps all.
+    write: how they are chosen, a key of `WRITES`.
 
     items, labels: int64 [S, tasks, m]. valid: bool [S, tasks, m], false for repetitions where classes have too few
     items; m does not depend on stack mates. counts: int64 [S, tasks], items of each task.

@@ -2,8 +2,8 @@
 
 Files for GANs (`runs/gans.py`) have `generator` and `discriminator` instead.
 
-Every net takes an initialisation (`init`, one of `inits`) and an ε of batch norm (`epsilon`). `ASKS` lists arguments of
-`build` that are no options of a cell.
+Every net takes an initialisation (`init`, one of `inits`) and an ε of batch norm (`epsilon`). A module's `ASKS` lists
+the arguments of its `build` that are no options of a cell.
 """
 
 import functools
@@ -36,7 +36,7 @@ def build(spec: dict, shape: tuple[int, int, int], classes: int, **given) -> nn.
 def describe(spec: dict, shape: tuple[int, int, int], classes: int, attributes: int | None = None) -> dict:
     """The layers of a net, with output shapes and parameter counts (stf, Table 2; agem, Figure 9).
 
-    attributes: their number for each class, where there are any.
+    attributes: the number of attributes of each class; None where there are none.
 
     Returns
     -------

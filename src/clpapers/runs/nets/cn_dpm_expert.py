@@ -7,13 +7,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-Features = list[torch.Tensor]  # one a level, [B, …]
+Features = list[torch.Tensor]  # one for each level, [B, …]
 
 
 class Lateral(nn.Module):
-    """A net of levels, each on top of the features of the level below, its own and all predecessors'.
+    """A net of levels; each takes the features of the level below, the net's own and those of all predecessors.
 
-    width, inherited: the net's own width and that of all predecessors; a level's maps are a multiple of it.
+    width, inherited: the net's own width and that of all predecessors; a level's number of maps is a multiple.
     """
 
     def __init__(self, width: int, inherited: int):
@@ -21,7 +21,7 @@ class Lateral(nn.Module):
         self.width, self.total = width, width + inherited
 
     def climb(self, x: torch.Tensor, before: Features | None) -> tuple[torch.Tensor, Features]:
-        """The top level's features, predecessors' first; and all levels' for a successor, without gradient."""
+        """The top level's features, predecessors' first; and all levels' features for a successor, without gradient."""
         joined = []
         for i, level in enumerate(self.levels):
             x = level(x)
@@ -64,7 +64,7 @@ class VAE(Lateral):
     def elbo(
         self, x: torch.Tensor, noise: torch.Tensor, before: Features | None = None
     ) -> tuple[torch.Tensor, Features]:
-        """Lower bounds [B] of log p(x), pixels being Gaussian with variance 1, and the features of all levels.
+        """Lower bounds [B] of log p(x), for Gaussian pixels of variance 1, and the features of all levels.
 
         noise: standard normal draws [B, samples, latent], or [samples, latent] that all images share.
         The authors' code adds 0.001 to each squared error, which cancels wherever experts are compared.

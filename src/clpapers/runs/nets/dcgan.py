@@ -5,14 +5,14 @@ from torch import nn
 
 from clpapers.runs.nets.gan_conv import quarters
 
-MAPS = 10  # extra maps of the code's discriminator, for a label: one for each class of MNIST
+MAPS = 10  # extra maps for the label in the authors' discriminator: one for each class of MNIST
 
 
 def generator(shape: tuple[int, int, int], *, latent: int, width: int) -> nn.Module:
     """Latents to images of `shape`, in [0, 1]: two linear layers, two transposed convolutions (5×5), batch norm, ReLU.
 
-    As in carpedm20/DCGAN-tensorflow for MNIST (Radford et al. 2016), width 64, without its label in every layer. Raises
-    `ValueError` for sides that are no multiple of 4.
+    As in carpedm20/DCGAN-tensorflow for MNIST (Radford et al. 2016), width 64, but without a label in every layer.
+    Raises `ValueError` for sides that are no multiple of 4.
     """
     c, *small = shape[0], *quarters(shape)
     maps = 2 * width * small[0] * small[1]
@@ -37,7 +37,7 @@ def generator(shape: tuple[int, int, int], *, latent: int, width: int) -> nn.Mod
 def discriminator(shape: tuple[int, int, int], *, width: int) -> nn.Module:
     """Images in [0, 1] to a logit: 5×5 convolutions of stride 2, two linear layers, batch norm, leaky ReLU.
 
-    Maps number C + 10 and width + 10, as in the code, which adds the label's 10.
+    The convolutions have C + 10 and width + 10 maps, as in that code, which adds 10 for the label.
     """
     c, h, w = shape[0], *quarters(shape)
     net = nn.Sequential(

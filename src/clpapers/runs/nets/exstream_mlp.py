@@ -11,7 +11,7 @@ def build(
 ) -> nn.Module:
     """Flattened values, hidden layers of the given widths, a linear head.
 
-    A hidden layer is linear, batch norm, ELU, dropout; `batch_norm` false and a `dropout` of 0 omit theirs. Initial
+    A hidden layer is linear, batch norm, ELU, dropout; `batch_norm` false and a `dropout` of 0 leave these out. Initial
     weights are normal as in Glorot & Bengio (2010), biases 1.
     """
     widths, layers = [math.prod(shape), *hidden], []

@@ -1,4 +1,4 @@
-"""Batch norm as a part of the convolution before it, where nets only answer."""
+"""Fold batch norm into the convolution before it, where nets only predict."""
 
 import contextlib
 import copy
@@ -15,8 +15,8 @@ from clpapers.runs.nets.stacked import StackedBatchNorm, StackedConv2d
 def folded(net: nn.Module) -> Iterator[None]:
     """Inside, batch norms in evaluation mode are folded into the convolutions that they follow in an `nn.Sequential`.
 
-    The same function, to rounding, without its passes over the maps. It has no gradients, and parameters and running
-    statistics must not change inside.
+    The net computes the same function, to rounding, with fewer passes over the maps. It gives no gradients; parameters
+    and running statistics must not change inside.
     """
     pairs = [
         (within, conv, norm)
@@ -39,7 +39,7 @@ def folded(net: nn.Module) -> Iterator[None]:
 
 @torch.no_grad()
 def _one(conv: nn.Module, norm: nn.Module) -> nn.Module:
-    """The convolution that does what both do, one after the other."""
+    """One convolution equal to `conv` followed by `norm`."""
     scale = norm.weight * (norm.running_var + norm.eps).rsqrt()
     bias = norm.bias - norm.running_mean * scale
     both = copy.copy(conv)

@@ -48,5 +48,5 @@ def quarters(shape: tuple[int, int, int]) -> tuple[int, int]:
     """A quarter of an image's height and width. Raises `ValueError` where 4 does not divide them."""
     _, h, w = shape
     if h % 4 or w % 4:
-        raise ValueError(f"convolutional GANs need sides that are multiples of 4 pixels, and not {h}×{w}; take gan_mlp")
+        raise ValueError(f"convolutional GANs need sides that are multiples of 4 pixels, not {h}×{w}; take gan_mlp")
     return h // 4, w // 4

@@ -22,7 +22,7 @@ class JointEmbedding(nn.Module):
 
     attributes: A, float32 [out, attributes], one fixed row a class. weight: W [attributes, in], normal with deviation
     0.1, truncated at 0.2; bias: b [out], 0.1: both as in the authors' code. Features [B, in] → logits [B, out].
-    Embedding features instead of classes is less work for a batch.
+    Multiplying features by W first is less work for a batch than embedding the classes.
     """
 
     def __init__(self, n_in: int, attributes: torch.Tensor):

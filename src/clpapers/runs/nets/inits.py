@@ -10,7 +10,7 @@ from torch import nn
 def truncated_normal(layer: nn.Module) -> None:
     """Linear layers: weights of deviation 0.1, truncated at 0.2, biases 0.1; the MLP in the code of A-GEM's authors.
 
-    VCL's code draws weights so too, but its biases as well, which are 0.1 here.
+    VCL's code draws its weights the same way, but its biases too, which are 0.1 here.
     """
     if isinstance(layer, nn.Linear):
         nn.init.trunc_normal_(layer.weight, std=0.1, a=-0.2, b=0.2)
@@ -47,9 +47,9 @@ def xavier(layer: nn.Module) -> None:
 
 @torch.no_grad()
 def begin_as_keras(net: nn.Sequential) -> nn.Sequential:
-    """Initialise a net as the GANs of Keras-MNIST-GAN: first-layer weights of deviation 0.02, biases zero.
+    """Initialise a net like the GANs of Keras-MNIST-GAN: first-layer weights of deviation 0.02, biases zero.
 
-    The other layers as in Glorot & Bengio (2010), Keras's default.
+    The other layers have uniform weights as in Glorot & Bengio (2010), Keras's default.
     """
     layers = [layer for layer in net if hasattr(layer, "weight")]
     for layer in layers:
@@ -60,7 +60,7 @@ def begin_as_keras(net: nn.Sequential) -> nn.Sequential:
 
 
 def pytorch(layer: nn.Module) -> None:
-    """PyTorch's own initialisation."""
+    """Keep PyTorch's own initialisation."""
 
 
 INITS = {each.__name__: each for each in (pytorch, truncated_normal, uniform_gamma, uniform_side, xavier)}

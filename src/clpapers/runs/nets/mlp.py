@@ -8,7 +8,7 @@ from torch import nn
 
 
 class Copied(nn.Module):
-    """Every input several times, side by side: [B, n] → [B, copies·n], in a stack too ([B, S·n], seeds outermost)."""
+    """Repeats every input, copies side by side: [B, n] → [B, copies·n], in a stack too ([B, S·n], seeds outermost)."""
 
     def __init__(self, copies: int):
         super().__init__()
@@ -21,7 +21,7 @@ class Copied(nn.Module):
 def build(shape: tuple[int, int, int], classes: int, *, hidden: list[int], copies: int = 1) -> nn.Module:
     """Flattened pixels, hidden layers of the given widths with ReLU, a linear head.
 
-    copies: how often each pixel enters, as grey images do that are read as coloured ones.
+    copies: how often each pixel enters: 3 for grey images that are read as coloured ones.
     """
     widths = [copies * math.prod(shape), *hidden]
     layers = [layer for n_in, n_out in pairwise(widths) for layer in (nn.Linear(n_in, n_out), nn.ReLU())]

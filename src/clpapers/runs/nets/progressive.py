@@ -2,8 +2,8 @@
 
 A column consists of levels: the layers of an MLP; the stem, the stages and the head of a ResNet. Before the ReLU of a
 level, a column adds an affine map (lateral) of each earlier column's input to that level: full matrices, or 1×1
-convolutions of the level's stride. A sum of maps is computed as one map, with the parameters and the descent steps of
-all. Works in stacks, since code refers only to the channels of one seed.
+convolutions of the level's stride. A sum of maps is computed as one map with the parameters of all and the same descent
+steps. The net works in stacks, since its code refers only to the channels of one seed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Heights = list[torch.Tensor | None]  # inputs of the levels, from the second on;
 class Repeated(nn.Module):
     """The sum of n affine maps of the same input, as √n × one map A.
 
-    A gradient step moves all n maps equally, and their sum n times as far as one; so far does √n·A move when A takes
-    the step. So one map suffices. This holds for plain descent only.
+    A gradient step moves all n maps equally, so their sum moves n times as far as one map; √n·A moves as far when A
+    takes the step. So one map suffices. This holds for plain gradient descent only.
     """
 
     def __init__(self, maps: Sequence[nn.Linear | nn.Conv2d]):
@@ -43,9 +43,9 @@ class Repeated(nn.Module):
 
 
 class Joint(nn.Module):
-    """The sum of affine maps of different inputs as one linear map of the joined inputs, each followed by a 1.
+    """The sum of affine maps of different inputs, as one linear map of the joined inputs, each followed by a 1.
 
-    All maps are one product of matrices. Inputs joined are [S, B, …, rows], with further inputs in further rows; the
+    One matrix product computes all maps. Joined inputs are [S, B, …, rows], and further inputs have further rows; the
     sum is [B, S·n, …], with channels last in memory.
     """
 
@@ -63,9 +63,9 @@ class Joint(nn.Module):
 
 
 def lateral(n_in: int, n_out: int, stride: int | None = None) -> nn.Linear | nn.Conv2d:
-    """A map from an earlier column: normal weights of deviation 0.1, truncated at 0.2, and biases 0.1.
+    """A map from an earlier column, linear or, with a stride, a 1×1 convolution.
 
-    With a stride, a 1×1 convolution.
+    Weights are normal with deviation 0.1, truncated at 0.2; biases are 0.1.
     """
     layer = nn.Linear(n_in, n_out) if stride is None else nn.Conv2d(n_in, n_out, 1, stride)
     nn.init.trunc_normal_(layer.weight, std=0.1, a=-0.2, b=0.2)
@@ -109,20 +109,20 @@ class Column(nn.Module):
         return self.levels[-1](heights[-1], before[-1])
 
     def join(self, heights: Heights, before: Heights, number: int, columns: int) -> None:
-        """Write this column's inputs, of which laterals see every stride-th pixel, into those joined of all columns.
+        """Write this column's inputs, every stride-th pixel, into the joined inputs `before` for later laterals.
 
-        They stand after those of the predecessors, of which there are `number`; there is room for so many columns.
+        The column is the `number`-th, from 0 up; `before` has room for the inputs of `columns` columns.
         """
         for i, (level, h) in enumerate(zip(list(self.levels)[1:], heights)):
             seen = h[..., :: level.stride, :: level.stride] if level.stride > 1 else h
             seen = seen.unflatten(1, (-1, level.width)).movedim(2, -1).transpose(0, 1)
-            rows = level.width + 1  # the last one of ones, for the biases
+            rows = level.width + 1  # the last row is ones, for the biases
             if before[i] is None:
                 before[i] = seen.new_ones(*seen.shape[:-1], columns * rows)
             before[i][..., number * rows : (number + 1) * rows - 1] = seen
 
     def count(self) -> int:
-        """The number of parameters, with all maps of each sum."""
+        """The number of parameters, counting all maps of each sum."""
         repeated = [module for module in self.modules() if isinstance(module, Repeated)]
         folded = sum((module.times - 1) * p.numel() for module in repeated for p in module.parameters())
         return folded + sum(p.numel() for p in self.parameters())
@@ -137,7 +137,7 @@ class Tower(nn.Module):
         self.begin(0)
 
     def begin(self, top: int) -> None:
-        """Make this column the learning one."""
+        """Make column `top` the learning one."""
         self.top = top
         for c, column in enumerate(self.columns):
             column.requires_grad_(c == top)

@@ -26,15 +26,15 @@ def build(
     attributes: torch.Tensor | None = None,
     pretrained: Mapping[str, np.ndarray] | None = None,
 ) -> nn.Module:
-    """Stem of `width` maps (7×7, stride 2; with `pool` 3×3 max-pooling, stride 2), four stages of two blocks, global
-    average, head.
+    """Stem of `width` maps (7×7, stride 2; with `pool` max-pooling), four stages of two blocks, global average, head.
 
     Parameters
     ----------
     width: maps of the stem and the first stage; 64 is the standard.
     head: one of `heads`. attributes: [classes, A], for the head `joint_embedding`.
     shortcut_norm: whether batch norm follows the shortcuts' convolutions.
-    weights: `none`, or the name of initial weights of all layers but the head. pretrained: these, for `place`.
+    pool: whether 3×3 max-pooling with stride 2 follows the stem.
+    weights: `none`, or the name of pre-trained weights for all layers but the head. pretrained: these, for `place`.
     """
     blocks = stages(width, shortcut_norm)
     stem = [nn.Conv2d(shape[0], width, 7, 2, padding=3, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
@@ -56,7 +56,7 @@ def build(
 def place(net: nn.Module, pretrained: Mapping[str, np.ndarray]) -> None:
     """Set parameters and running statistics of all layers but the head, by torchvision's names.
 
-    Raises ValueError where they are another net's.
+    Raises ValueError for the weights of another net.
     """
     there = {n: v for n, v in net.state_dict().items() if not n.startswith("head.") and v.is_floating_point()}
     mine = {name: tuple(value.shape) for name, value in there.items()}
@@ -83,7 +83,7 @@ LAYERS = {
 
 
 def _here(name: str) -> str:
-    """The name here, such as `stage2.0.residual.0.weight`, of torchvision's `layer2.0.conv1.weight`."""
+    """This net's name for torchvision's: `layer2.0.conv1.weight` → `stage2.0.residual.0.weight`."""
     for theirs, ours in LAYERS.items():
         name = re.sub(theirs, ours, name)
     return name

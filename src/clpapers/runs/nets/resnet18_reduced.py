@@ -11,9 +11,9 @@ ASKS = ("attributes",)
 
 
 class BasicBlock(nn.Module):
-    """Two 3×3 convolutions with batch norm and a shortcut (He et al. 2016); 1×1 convolution where the shape changes.
+    """Two 3×3 convolutions with batch norm, and a shortcut: a 1×1 convolution where the shape changes (He et al. 2016).
 
-    shortcut_norm: whether batch norm follows that one.
+    shortcut_norm: whether batch norm follows the shortcut's convolution.
     """
 
     def __init__(self, n_in: int, n_out: int, stride: int, shortcut_norm: bool = True):
@@ -25,9 +25,12 @@ class BasicBlock(nn.Module):
             nn.Conv2d(n_out, n_out, 3, padding=1, bias=False),
             nn.BatchNorm2d(n_out),
         )
-        changes = stride != 1 or n_in != n_out
-        shortcut = [nn.Conv2d(n_in, n_out, 1, stride, bias=False)] if changes else []
-        self.shortcut = nn.Sequential(*shortcut, *[nn.BatchNorm2d(n_out) for _ in shortcut if shortcut_norm])
+        shortcut: list[nn.Module] = []
+        if stride != 1 or n_in != n_out:
+            shortcut.append(nn.Conv2d(n_in, n_out, 1, stride, bias=False))
+            if shortcut_norm:
+                shortcut.append(nn.BatchNorm2d(n_out))
+        self.shortcut = nn.Sequential(*shortcut)
         self.relu = nn.ReLU()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

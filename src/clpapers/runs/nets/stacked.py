@@ -1,4 +1,4 @@
-"""Seeds as a tensor axis: S ordinary modules packed into one that trains them all. Only this file knows about S.
+"""Stacks of seeds: S ordinary modules packed into one that trains them all. Only this module knows about S.
 
 Inside a stack, activations are `[B, S·C, …]` with the seed outermost in the channel axis, so that every layer without
 parameters (ReLU, pooling, flatten, addition) works unchanged. Layers with parameters are replaced: a convolution
@@ -33,7 +33,7 @@ def channelwise(x: torch.Tensor) -> torch.Tensor:
 
 
 class Stacked(nn.Module):
-    """S layers as one, with all their parameters `weight` and `bias`; None where layers have none."""
+    """S layers as one; its `weight` and `bias` hold the parameters of all, or None where the layers have none."""
 
     def __init__(self, layers: Sequence[nn.Module]):
         super().__init__()
@@ -80,8 +80,8 @@ class StackedJointEmbedding(Stacked):
 class StackedConv2d(Stacked):
     """S convolutions as one with S groups: weight [S, out, in, k, k]; [B, S·in, H, W] → [B, S·out, H', W'].
 
-    Where oneDNN's strided convolution is unsafe, skipped pixels are dropped beforehand; a single layer is then replaced
-    too.
+    Where oneDNN's strided convolution is unsafe, the pixels that the stride skips are dropped beforehand; then even a
+    single layer is replaced.
     """
 
     def __init__(self, layers: Sequence[nn.Conv2d]):

@@ -1,10 +1,10 @@
-"""Upsampling by 2 and a convolution in one, without the upsampled image."""
+"""Upsampling by 2 and a convolution in one step, without the upsampled image in memory."""
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-# On a line with each value repeated, outputs 2i and 2i + 1 weigh values i - 1, i, i + 1 by sums of the five taps.
+# In one dimension with each value repeated, outputs 2i and 2i + 1 weigh values i - 1, i, i + 1 by sums of five taps.
 TAPS = [[[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1]], [[1, 0, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 0, 1, 1]]]
 
 
