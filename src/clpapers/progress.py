@@ -21,9 +21,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from clpapers.report.costs import duration
 
 NAME = "clpapers"  # `--logger clpapers`
-PREDICTED: dict[
-    str, float
-] = {}  # core-seconds of jobs, by their first output; those of a budget, told by the Snakefile
+PREDICTED: dict[str, float] = {}  # core-seconds of a budget's jobs, by first output; the Snakefile tells them
 SHORT = 2.0  # core-seconds of any job besides, most of them Python's start (benchmarks/bench_jobs.py)
 KNOWN = 0.05  # of the work, after which the time left is told by how fast that was, and no more by prediction
 SHARE, SECONDS = 0.05, 60.0  # without a terminal: a new line after so much more of the work, or so long
