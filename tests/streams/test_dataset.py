@@ -162,7 +162,8 @@ def test_another_data_set_is_refused(tmp_path, official, what):
     elif what == "label":
         y[50] = (y[50] + 1) % 6
     kept = slice(1 if what == "fewer" else 0, None)
-    with pytest.raises(ValueError, match=r"seed1.npz: is of mine's training split, and these 1\d\d images or their labels are others"):
+    told = r"seed1.npz: is of mine's training split, and these 1\d\d images or their labels are others"
+    with pytest.raises(ValueError, match=told):
         streams.StreamDataset(Own(Split(x[kept], y[kept])), file)
 
 
