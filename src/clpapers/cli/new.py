@@ -8,9 +8,9 @@ from pathlib import Path
 
 from clpapers.cli.task import Refusal
 from clpapers.config.settings import NAME
-from clpapers.provenance import write_text
+from clpapers.provenance import PACKAGE, write_text
 
-TEMPLATES = Path("workflow/new")
+TEMPLATES = PACKAGE / "new"
 SIDE, EACH = 8, {"train": 20, "test": 5}  # of the sample: pixels, images a class
 SAMPLE = ("left", "right")  # its classes: the brighter half
 

@@ -277,7 +277,7 @@ def new(options: argparse.Namespace) -> None:
 
     setting = {"dataset": "datasets", "paper": "papers"}[options.kind]
     written = write(options.kind, options.name, options.folder)
-    print(f"{', '.join(map(str, written))}: to build with it, --config '{setting}=[{written[0]}]'")
+    print(f"{', '.join(map(str, written))}: to build with it, --config '{setting}=[{written[0].absolute()}]'")
 
 
 def doctor(options: argparse.Namespace) -> int:
