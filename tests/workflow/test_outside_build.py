@@ -34,12 +34,20 @@ def config(away):
 
 
 def test_from_images_in_a_folder_to_a_table_and_a_crate(project, away, tmp_path):
+    paper = (away / "mine.yaml").read_text()
+    (away / "private.yaml").write_text(paper.replace("paper: mine", "paper: private"))
+    done = project.clpapers("summary", "--papers", f"{away}/private.yaml", f"{away}/mine.yaml")  # not of data sets yet
+    assert f"clpapers: {away}/private.yaml: datasets: 'pets' is not one of mnist, " in done.stdout
+    project.edit("config/config.yaml", "papers:", f"datasets: [{away}/pets.yaml]\npapers:")
+    assert "private/table1" in project.clpapers("targets", "--papers", f"{away}/private.yaml").stdout
+
     done = project.snakemake("all", "report", "--cores", "2", *config(away))
     assert done.returncode == 0, done.stdout
     table = (project.folder / "results/mini/targets/mine/table1.csv").read_text()
     assert "Random guess (expected)" in table
     assert (project.folder / "results/mini/report/mine/table1.html").is_file()
-    assert not (project.folder / "results/mini/targets/mini").exists()  # nor any paper that is not configured
+    built = {path.name for path in (project.folder / "results/mini/targets").iterdir() if path.is_dir()}
+    assert built == {"mine"}  # and no paper that is not configured
 
     for file, rests in (("targets/mine/table1", "papers/mine"), ("datasets/pets", "datasets/pets")):
         record = json.loads((project.folder / f"results/mini/{file}.record.json").read_text())
@@ -49,9 +57,6 @@ def test_from_images_in_a_folder_to_a_table_and_a_crate(project, away, tmp_path)
         assert str(away) not in path.read_text(), path  # records tell of no folder outside of the project
     assert project.clpapers("audit", "--strict").returncode == 0
 
-    paper = (away / "mine.yaml").read_text()
-    (away / "private.yaml").write_text(paper.replace("paper: mine", "paper: private"))
-    assert "private/table1" in project.clpapers("targets", "--papers", f"{away}/private.yaml").stdout
     crate = tmp_path / "crate.zip"
     done = project.clpapers("export", "mine", "--out", str(crate))
     assert done.returncode == 0, done.stdout

@@ -43,7 +43,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if not Path("config/config.yaml").is_file() and not getattr(options, "check", None):
+    if not Path("config/config.yaml").is_file() and not getattr(options, "check", None) and options.command != "new":
         print(f"clpapers: {ROOTLESS}", file=sys.stderr)
         return 2
     from clpapers.cli.task import Refusal, Task

@@ -8,26 +8,27 @@ from pathlib import Path
 
 from clpapers.cli.task import Refusal
 from clpapers.config.settings import NAME
-from clpapers.provenance import write_text
+from clpapers.provenance import PACKAGE, write_text
 
-TEMPLATES = Path("workflow/new")
+TEMPLATES = PACKAGE / "new"
 SIDE, EACH = 8, {"train": 20, "test": 5}  # of the sample: pixels, images a class
 SAMPLE = ("left", "right")  # its classes: the brighter half
 
 
 def write(kind: str, name: str, folder: Path) -> list[Path]:
-    """Write `name`.yaml, a paper or a dataset, into a folder; returns what was written.
+    """Write the file `name` of a kind, paper or dataset, into a folder; returns what was written.
 
     A data set is of the images in the folder `name` beside it, in folders `train/<class>` and `test/<class>`; where
     there is none, a sample is written. Raises `Refusal` for a name that is none, and rather than overwrite anything.
     """
     if not NAME.fullmatch(name):
         raise Refusal(f"new: {name!r}: a name has small letters, digits and _, and begins with a letter")
-    file = folder / f"{name}.yaml"
+    template = next(TEMPLATES.glob(f"{kind}.*"))
+    file = folder / f"{name}{template.suffix}"
     if file.exists() or file.is_symlink():
         raise Refusal(f"{file}: there is such a file already; take another name, or another folder by --folder")
     folder.mkdir(parents=True, exist_ok=True)
-    text = (TEMPLATES / f"{kind}.yaml").read_text(encoding="utf-8")
+    text = template.read_text(encoding="utf-8")
     written = [file]
     if kind == "dataset":
         images = folder / name

@@ -295,9 +295,8 @@ def new(options: argparse.Namespace) -> None:
     """Write a file to start from."""
     from clpapers.cli.new import write
 
-    setting = {"dataset": "datasets", "paper": "papers"}[options.kind]
     written = write(options.kind, options.name, options.folder)
-    print(f"{', '.join(map(str, written))}: to build with it, --config '{setting}=[{written[0]}]'")
+    print(f"{', '.join(map(str, written))}: to build with it, --config '{options.kind}s=[{written[0].absolute()}]'")
 
 
 def doctor(options: argparse.Namespace) -> int:
