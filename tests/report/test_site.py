@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import jinja2
 import pytest
 from axe_core_python.selenium import Axe
 from selenium import webdriver
@@ -20,6 +21,7 @@ from selenium.webdriver.common.by import By
 from workflow.project import REPORTED, Project
 
 from clpapers import provenance
+from clpapers.pages import TEMPLATES
 from clpapers.report import site
 
 MORE_REPORTED = """\
@@ -395,6 +397,23 @@ def test_what_cannot_be_reported_is_refused_in_one_line(built, arguments, said):
     done = built.clpapers("report", *arguments)
     assert (done.returncode, len(done.stdout.splitlines())) == (2, 1)
     assert said in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({}, ""),
+        ({"authors": "A & B"}, "A &amp; B"),
+        ({"authors": "A", "year": 2020}, "A, 2020"),
+        ({"link": LINK}, f'<a href="{LINK}" rel="external">the paper</a>'),
+        ({"year": 2020, "link": LINK}, f'2020, <a href="{LINK}" rel="external">the paper</a>'),
+    ],
+)
+def test_of_a_paper_is_told_what_its_file_says(about, said):
+    parts = jinja2.FileSystemLoader(TEMPLATES)
+    environment = jinja2.Environment(loader=parts, autoescape=True, undefined=jinja2.StrictUndefined)
+    page = environment.from_string("{% import 'parts.html' as parts %}{{ parts.written_by(about) }}")
+    assert page.render(about=about).strip() == said
 
 
 @pytest.mark.parametrize(("count", "text"), [(2e6, "2 MB"), (9.99e8, "999 MB"), (3.21e9, "3.2 GB")])
