@@ -2,12 +2,13 @@
 
 import dataclasses
 import math
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clpapers import budget, jobs
+from clpapers import budget, build, jobs
 from clpapers.budget import CLAIM, NUMBER, SHOWN, Need, Question, sequence, within
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
@@ -169,3 +170,11 @@ def test_a_choice_is_read_as_it_was_written(tmp_path, monkeypatch):
     path.write_text(path.read_text().replace("1.5", "2.5"))
     with pytest.raises(ConfigError, match="edited"):
         choice.read(path)
+
+
+def test_runs_that_are_there_need_no_price_to_be_told():
+    """Of a run asked for by its path, cells of other targets are there that were never priced."""
+    choice = SimpleNamespace(runs={"abc": {}}, seeds=lambda key: {0, 1}, unrun={})
+    found = SimpleNamespace(here={"abc": {0, 1}}, seconds={}, choice=choice)
+    (line,) = build.told(SimpleNamespace(scale="paper"), found, SimpleNamespace(absent={}))
+    assert line.startswith("2 runs are there; training 0 more")

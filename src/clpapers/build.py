@@ -191,7 +191,7 @@ def told(plan: Plan, found: Budget, data: Data) -> list[str]:
     there = sum(len(seeds) for seeds in found.here.values())
     new = {key: found.choice.seeds(key) - set(found.here.get(key, ())) for key in found.choice.runs}
     trains = sum(map(len, new.values()))
-    seconds = sum(len(seeds) * found.seconds[key] for key, seeds in new.items())
+    seconds = sum(len(seeds) * found.seconds[key] for key, seeds in new.items() if seeds)
     left = sum(hours or 0 for hours in found.choice.unrun.values())
     lines = [
         f"{there:,} runs are there; training {trains:,} more, predicted {costs.duration(seconds)} of one core; "
