@@ -193,7 +193,6 @@ def told(plan: Plan, found: Budget, data: Data) -> list[str]:
     """What a build does, in a line or two, and a line for each data set that could not be had."""
     there = sum(len(seeds) for seeds in found.here.values())
     new = {key: found.choice.seeds(key) - set(found.here.get(key, ())) for key in found.choice.runs}
-    new = {key: seeds for key, seeds in new.items() if seeds}  # what is there may be of papers that are not asked for
     trains = sum(map(len, new.values()))
     seconds = sum(found.due.values())
     left = sum(hours or 0 for hours in found.choice.unrun.values())

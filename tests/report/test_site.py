@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import jinja2
 import pytest
 from axe_core_python.selenium import Axe
 from selenium import webdriver
@@ -20,6 +21,7 @@ from selenium.webdriver.common.by import By
 from workflow.project import REPORTED, Project
 
 from clpapers import provenance
+from clpapers.pages import TEMPLATES
 from clpapers.report import site
 
 MORE_REPORTED = """\
@@ -246,7 +248,7 @@ def test_rows_are_filtered_by_text_and_verdict(show):
 def test_rows_without_a_verdict_are_folded_away_and_counted(show):
     browser = show("mini/index.html")
     folded = browser.find_element(By.CSS_SELECTOR, "#table1 details.folded")
-    assert folded.text == "1 not comparable: 1 stand-in data"
+    assert folded.text == "1 not comparable: 1 not printed"
     assert column(browser, "#table1 details.folded table", 0) == []
     folded.find_element(By.TAG_NAME, "summary").click()
     assert column(browser, "#table1 details.folded table", 0) == ["ACE"]
@@ -324,6 +326,7 @@ def test_without_scripts_all_tables_are_there(show):
 
 def test_a_verdict_is_told_by_a_word_too(show):
     browser = show("mini/index.html")
+    browser.execute_script("for (const closed of document.querySelectorAll('details')) closed.open = true")
     cells = browser.find_elements(By.CSS_SELECTOR, "td[data-verdict], .verdict")
     said = {cell.get_attribute("data-verdict") for cell in cells}
     assert said >= {"agrees", "differs", "not comparable", "undecided", "supported"}
@@ -394,6 +397,23 @@ def test_what_cannot_be_reported_is_refused_in_one_line(built, arguments, said):
     done = built.clpapers("report", *arguments)
     assert (done.returncode, len(done.stdout.splitlines())) == (2, 1)
     assert said in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({}, ""),
+        ({"authors": "A & B"}, "A &amp; B"),
+        ({"authors": "A", "year": 2020}, "A, 2020"),
+        ({"link": LINK}, f'<a href="{LINK}" rel="external">the paper</a>'),
+        ({"year": 2020, "link": LINK}, f'2020, <a href="{LINK}" rel="external">the paper</a>'),
+    ],
+)
+def test_of_a_paper_is_told_what_its_file_says(about, said):
+    parts = jinja2.FileSystemLoader(TEMPLATES)
+    environment = jinja2.Environment(loader=parts, autoescape=True, undefined=jinja2.StrictUndefined)
+    page = environment.from_string("{% import 'parts.html' as parts %}{{ parts.written_by(about) }}")
+    assert page.render(about=about).strip() == said
 
 
 @pytest.mark.parametrize(("count", "text"), [(2e6, "2 MB"), (9.99e8, "999 MB"), (3.21e9, "3.2 GB")])

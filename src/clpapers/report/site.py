@@ -204,7 +204,7 @@ def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str
 def _folded(lines: list[dict], why: str) -> tuple[str, list[dict]]:
     """The lines that are not comparable, below words that count them by their reason, at `why`."""
     folded = [line for line in lines if line["verdict"] == NOT_COMPARABLE]
-    reasons = Counter(re.sub(r"^\d+ parts: [^;]*; ", "", line[why]).partition(":")[0] for line in folded)
+    reasons = Counter(re.split("[;:]", re.sub(r"^\d+ parts: [^;]*; ", "", line[why]))[0] for line in folded)
     told = [f"{count} {reason or 'without a number'}" for reason, count in reasons.most_common(REASONS)]
     told += ["…"] if len(reasons) > REASONS else []
     return f"{len(folded)} not comparable: {', '.join(told)}", folded
