@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from clpapers import cli
 from clpapers.config.settings import all_papers
 from clpapers.report.reproduction import FIGURE, FOLDER, README, filled, fingerprint, write
 
@@ -56,6 +57,6 @@ def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
     shutil.copytree(ROOT / "results/published", tmp_path / "results/published")
     shutil.copy(ROOT / README, tmp_path)
     monkeypatch.chdir(tmp_path)
-    made = write()
+    made = write(cli.main)
     assert {*made} == {README, FIGURE, *(FOLDER / f"{paper}.md" for paper in all_papers())}
     assert {path for path in made if path.read_bytes() != (ROOT / path).read_bytes()} == set(), AGAIN

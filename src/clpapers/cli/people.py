@@ -256,10 +256,11 @@ def publish(options: argparse.Namespace) -> None:
 def reproduction(options: argparse.Namespace) -> None:
     """Write the pages on what the published runs reproduce."""
     from clpapers.report.archive import CrateError
+    from clpapers.cli import main
     from clpapers.report.reproduction import write
 
     try:
-        print("\n".join(map(str, write())))
+        print("\n".join(map(str, write(main))))
     except (CrateError, ValueError) as error:
         raise Refusal(str(error)) from None
 

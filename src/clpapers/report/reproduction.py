@@ -13,12 +13,12 @@ import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pandas as pd
 
-from clpapers import budget, cli, jobs, results
+from clpapers import budget, jobs, results
 from clpapers.config import choice
 from clpapers.config.choice import Choice
 from clpapers.config.model import Target
@@ -39,8 +39,11 @@ BLOCK = "<!-- {name}: `make reproduction` writes this -->\n\n{text}\n<!-- {name}
 VERDICTS = ((AGREES, "#0072b2", "o"), (DIFFERS, "#d55e00", "s"))
 
 
-def write() -> list[Path]:
-    """Write all pages, README's blocks and the figure, in the project's folder; returns the files."""
+def write(run: Callable[[list[str]], int]) -> list[Path]:
+    """Write all pages, README's blocks and the figure, in the project's folder; returns the files.
+
+    run: runs a job's command, `clpapers …`, and returns its exit status.
+    """
     root = Path.cwd()
     readme = README.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="clpapers-reproduction-") as scratch, contextlib.chdir(scratch):
@@ -49,7 +52,7 @@ def write() -> list[Path]:
         place = published(SCALE).parent
         place.parent.mkdir(parents=True)
         place.symlink_to(root / place)
-        made = _Reproduction()
+        made = _Reproduction(run)
         files = {FOLDER / f"{paper}.md": made.page(paper) for paper in made.plan.titles}
         files[README] = filled(readme, {"example": made.example(), "status": made.status()})
         drawn = made.figure().read_bytes()
@@ -82,7 +85,8 @@ def fingerprint(paper: str) -> str:
 class _Reproduction:
     """What the crates reproduce, computed in the working folder, which has nothing else."""
 
-    def __init__(self) -> None:
+    def __init__(self, run: Callable[[list[str]], int]) -> None:
+        self.run = run
         import_published(SCALE)
         whole = Plan(SCALE, all_papers())
         self.there = budget.used(whole, {k: {p: s for s, p in v.items()} for k, v in imported(SCALE).items()})
@@ -115,7 +119,7 @@ class _Reproduction:
         job = jobs.of(self.plan, path)
         for each in job.inputs:
             self._make(each)
-        if cli.main([job.command, "--out", str(path)]):
+        if self.run([job.command, "--out", str(path)]):
             raise RuntimeError(f"{path}: could not be made; see above")
 
     def targets(self, paper: str) -> list[Target]:
