@@ -255,8 +255,8 @@ def publish(options: argparse.Namespace) -> None:
 
 def reproduction(options: argparse.Namespace) -> None:
     """Write the pages on what the published runs reproduce."""
-    from clpapers.report.archive import CrateError
     from clpapers.cli import main
+    from clpapers.report.archive import CrateError
     from clpapers.report.reproduction import write
 
     try:
