@@ -72,7 +72,7 @@ def test_each_build_adds_and_none_repeats_until_all_is_there(project, finished):
         build(project, 0.015)
         now = trained(project)
         assert before.items() <= now.items()  # nothing is trained again
-        assert len(now) > len(before) or len(now) == 4
+        assert len(now) > len(before) or len(now) == 3  # the fourth decides nothing: of ACE no number is printed
         before = now
     build(project, "all")
     assert before.items() <= trained(project).items()
