@@ -44,9 +44,9 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     for no target. Without names, and where nothing is asked that needs one, there is no plan. Raises `ConfigError` for
     names and settings that are wrong.
     """
-    import yaml
-
+    from clpapers.config.files import read_text
     from clpapers.config.plan import Plan
+    from clpapers.config.schemas import schema
     from clpapers.config.settings import all_papers, check_settings
 
     papers = "|".join(all_papers())
@@ -56,10 +56,11 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
         for i, (before, argument) in enumerate(zip(after, arguments))
         if re.fullmatch(rf"({papers})(/\w+)?", argument) and before not in QUIET and not Path(argument).is_file()
     }
+    given = [re.fullmatch(rf"({'|'.join(schema('config')['properties'])})=(.*)", each, re.DOTALL) for each in arguments]
+    told = {match[1]: read_text(f"{match[1]}: {match[2]}", "--config") for match in given if match}
+    settings = check_settings({key: value for each in told.values() for key, value in each.items()})
     if not names and not DRY & set(arguments):
         return arguments, None, []
-    given = [re.fullmatch(r"(scale|papers)=(.+)", argument) for argument in arguments]
-    settings = check_settings({match[1]: yaml.safe_load(match[2]) for match in given if match})
     plan = Plan(settings["scale"], all_papers())
     found: list[str] = []
     wanted: list[Target] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clpapers.config.files import CONFIG, read_yaml
-from clpapers.config.refusals import one_of
+from clpapers.config.refusals import ConfigError, one_of
 from clpapers.config.schemas import schema, validate
 
 
@@ -22,6 +22,8 @@ def check_settings(settings: dict) -> dict:
     if isinstance(settings.get("papers"), str):  # `--config papers=stf`
         settings = settings | {"papers": [settings["papers"]]}
     validate(settings, schema("config"), file)
+    if settings.get("hours") != settings.get("hours"):  # NaN, which no schema can refuse
+        raise ConfigError(f"{file}: hours: nan is no number of core-hours; give one from 0 up, or all")
     scales = sorted(path.stem for path in (CONFIG / "scales").glob("*.yaml"))
     one_of(f"{file}: scale", settings["scale"], scales)
     for paper in settings["papers"]:
