@@ -1,6 +1,7 @@
 """The choice of runs: within the budget, the same for the same state, never what is there, and more for more hours."""
 
 import dataclasses
+import hashlib
 import math
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from hypothesis import strategies as st
 
 from clpapers import budget, build, jobs
 from clpapers.budget import CLAIM, NUMBER, SHOWN, Need, Question, sequence, within
-from clpapers.config import gans
+from clpapers.config import choice, gans
+from clpapers.config.choice import Choice
 from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.report import costs
 
@@ -173,12 +176,44 @@ def test_of_each_seed_one_file_is_used_the_first_source_first(paper_scale):
     assert budget.used(plan, mine, theirs) == {key: {"seed0": [0], "seeds1-2": [1, 2], "seeds0-3": [3]}}
 
 
-def test_a_choice_is_read_as_it_was_written(tmp_path, monkeypatch):
-    from clpapers.config import choice
-    from clpapers.config.refusals import ConfigError
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "[]",
+        "[" * 100_000,
+        "9" * 5000,
+        '{"runs": {}, "unrun": {}}',
+        '{"runs": {"a": []}, "unrun": {}, "absent": {}}',
+        '{"runs": {"a": {"results/x": 3}}, "unrun": {}, "absent": {}}',
+        '{"runs": {"a": {"results/x": ["0"]}}, "unrun": {}, "absent": {}}',
+        '{"runs": {"a": {"results/x": [1e400]}}, "unrun": {}, "absent": {}}',
+        '{"runs": {"a": {"results/x": [-1]}}, "unrun": {}, "absent": {}}',
+        '{"runs": {"a": {"/etc/passwd": [0]}}, "unrun": {}, "absent": {}}',
+        '{"runs": {"a": {"results/../x": [0]}}, "unrun": {}, "absent": {}}',
+        '{"runs": {}, "unrun": {"a": NaN}, "absent": {}}',
+        '{"runs": {}, "unrun": {"a": "1"}, "absent": {}}',
+        '{"runs": {}, "unrun": {}, "absent": {"mnist": 3}}',
+    ],
+)
+def test_what_is_no_choice_is_refused_though_its_name_fits(text, tmp_path):
+    path = tmp_path / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="no choice of runs can be read"):
+        choice.read(path)
 
+
+def test_a_choice_is_named_by_the_whole_digest(tmp_path):
+    path = tmp_path / f"{Choice().digest[:4]}.json"
+    path.write_text(Choice().text)
+    with pytest.raises(ConfigError, match="its name is not the digest of its content"):
+        choice.read(path)
+
+
+def test_a_choice_is_read_as_it_was_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    made = choice.Choice({"c": {tmp_path / "seed0.json": [0]}}, {"d": 1.5, "e": None}, {"cub200": "fetch it"})
+    made = Choice({"c": {Path("results/paper/runs/seed0.json"): [0]}}, {"d": 1.5, "e": None}, {"cub200": "fetch it"})
     path = made.write("paper")
     assert choice.read(path) == made
     assert dataclasses.replace(made, absent={}).write("paper") != path

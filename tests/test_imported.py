@@ -249,24 +249,80 @@ FORGED = {
     "a grid that is none": b'{"cell": {"selection": {"grid": 3}}, "seeds": []}',
     "a part that is none": b'{"cell": {"selection": {"grid": {"a.b": 3}}, "a": "b"}, "seeds": []}',
     "seeds that are texts": b'{"cell": {}, "seeds": ["0"]}',
+    "a seed that is true": b'{"cell": {}, "seeds": [{"seed": true}]}',
+    "a seed twice": b'{"cell": {}, "seeds": [{"seed": 0}, {"seed": 0}]}',
+    "a seed that is infinite": b'{"cell": {}, "seeds": [{"seed": 1e400}]}',
+    "a test that is none": b'{"cell": {}, "seeds": [{"seed": 0, "test": 3}]}',
+    "a test of texts": b'{"cell": {}, "seeds": [{"seed": 0, "test": {"none": {"correct": ["1"], "total": [1]}}}]}',
     "deep": b"[" * 100_000,
 }
 
 
-@pytest.mark.parametrize("kind", FORGED)
-def test_what_is_no_result_is_refused_in_one_line(kind, crate, other, capsys):
+def with_result(crate, text):
+    """A crate whose first run has these bytes, with a record that fits."""
+
     def forge(there):
         name = min(name for name in there if "/mnist/" in name and name.endswith("seed0.json"))
         record = json.loads(there[name.replace("seed0.json", "seed0.record.json")])
-        record["outputs"][0]["sha256"] = digest_of(FORGED[kind])
+        record["outputs"][0]["sha256"] = digest_of(text)
         record["seal"] = seal(record)
-        there |= {name: FORGED[kind], name.replace("seed0.json", "seed0.record.json"): json.dumps(record).encode()}
+        there |= {name: text, name.replace("seed0.json", "seed0.record.json"): json.dumps(record).encode()}
 
-    assert cli.main(["import", str(rewritten(crate, forge))]) == 2
+    return rewritten(crate, forge)
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_what_is_no_result_is_refused_in_one_line(kind, crate, other, capsys):
+    assert cli.main(["import", str(with_result(crate, FORGED[kind]))]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "seed0.json: is " in said
     assert not TOP.exists()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FORGED if not kind.startswith(("a grid", "a part"))])
+def test_nor_does_verify_read_it(kind, crate, other):
+    from clpapers.report.verify import _runs
+
+    with pytest.raises(CrateError, match=r"seed0\.json: is no result of runs") as refusal:
+        _runs(Plan("mini", ["mini"]), with_result(crate, FORGED[kind]))
+    assert str(refusal.value).isprintable()
+
+
+def zipped(crate, change):
+    """Have something more in a zip."""
+    with zipfile.ZipFile(crate, "a") as archive:
+        change(archive)
+
+
+ADDED = {
+    "a run twice": lambda archive: archive.writestr(next(n for n in archive.namelist() if n.endswith("d0.json")), "{}"),
+    "a bomb": lambda archive: archive.writestr("results/mini/imported/x", bytes(1 << 26), zipfile.ZIP_DEFLATED),
+    "many": lambda archive: [archive.writestr(f"results/mini/imported/records/{i:064x}.json", "{}") for i in range(99)],
+    "a folder above": lambda archive: archive.writestr("../../x", ""),
+    "a list of crates": lambda archive: archive.writestr("results/mini/imported/crates.json", "{}"),
+    "a choice": lambda archive: archive.writestr("results/mini/choices/0123456789abcdef.json", "{}"),
+    "another scale": lambda archive: archive.writestr("results/paper/imported/a/b/c-0123456789/seed0.json", "{}"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("kind", ADDED)
+def test_what_the_manifest_does_not_tell_of_is_refused_in_one_line(kind, crate, other, capsys):
+    zipped(crate, ADDED[kind])
+    assert cli.main(["import", str(crate)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert str(crate) in said
+    assert not TOP.exists()
+
+
+def test_a_commit_that_is_none_is_unknown_and_git_is_not_asked(monkeypatch):
+    from clpapers.report import audit as audits
+
+    monkeypatch.setattr("subprocess.run", None)
+    assert not audits.known("--help")
+    assert not audits.known("unknown")
 
 
 def test_runs_on_a_stand_in_are_refused_where_the_scale_takes_real_data(crate, other):

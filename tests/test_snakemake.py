@@ -136,6 +136,13 @@ def test_all_is_of_the_papers_that_are_configured(project, given):
     ("given", "said"),
     [
         ("stf/tabel1", "stf/tabel1: no paper or target; there are: stf/table1"),
+        ("all --config hours=017", "--config: line 1 '017' is no plain decimal number"),
+        ("all --config hours=1:30", "--config: line 1 '1:30' is no plain decimal number"),
+        ("all --config hours=.nan", "--config: line 1 .nan is not a finite number"),
+        ("all --config hours=1e400", "config/config.yaml or --config: hours: '1e400' "),
+        ("all --config hours=-1", "config/config.yaml or --config: hours: -1 must be at least 0"),
+        ("all --config papers=[stf", "--config: line "),
+        ("all --config scale=!!python/name:os.system", "--config: line 1 "),
         ("stf/table1 --config scale=big", "config/config.yaml or --config: scale: 'big' is not one of "),
     ],
 )

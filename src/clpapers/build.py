@@ -21,6 +21,7 @@ from clpapers.config.facts import TOY
 from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS, dataset_path, weights_path
 from clpapers.config.plan import Plan
+from clpapers.config.refusals import one_of
 from clpapers.imported import import_published, imported
 from clpapers.provenance import write_text
 from clpapers.report import costs
@@ -160,6 +161,8 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     """
     news = import_published(plan.scale) if settings.get("published", True) else []
     words, dry = asked(arguments)
+    for name in settings.get("fetch") or ():
+        one_of("config/config.yaml or --config: fetch", name, [*plan.datasets, *plan.weights])
     papers, hours = settings["papers"], hours_of(plan, settings.get("hours"))
     named = named_targets(plan, words)
     if words and not set(words) & set(WHOLE):

@@ -38,7 +38,7 @@ RUN = re.compile(
     r"(?P<place>[\w-]+/[\w.-]+/[a-z0-9_]+-(?P<hash>[0-9a-f]{10}))/(?P<block>seeds?\d+(?:-\d+)?)\.json"
 )
 # Errors that a forged result may raise.
-UNFIT = (ValueError, ConfigError, KeyError, TypeError, AttributeError, RecursionError)
+UNFIT = (ArithmeticError, ValueError, ConfigError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 def place_of(scale: str) -> Path:
@@ -121,8 +121,13 @@ def results(content: bytes) -> tuple[dict, dict[int, dict]]:
     """A result file's cell, and its entry for each seed. Raises `ValueError` for another file's content."""
     try:
         whole = json.loads(content)
-        return dict(whole["cell"]), {int(entry["seed"]): entry for entry in whole["seeds"]}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        cell, seeds = dict(whole["cell"]), {entry["seed"]: entry for entry in whole["seeds"]}
+        if len(seeds) < len(whole["seeds"]) or any(type(seed) is not int for seed in seeds):
+            raise ValueError("its seeds are no different whole numbers")
+        for entry in seeds.values():
+            accuracies(entry)
+        return cell, seeds
+    except UNFIT as error:
         raise ValueError(f"is no result of runs ({error!r})") from None
 
 

@@ -159,6 +159,7 @@ def _defined(statement: ast.stmt) -> set[str]:
     return {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
 
 
+@functools.cache
 def _module_file(name: str) -> Path | None:
     base = PACKAGE.parent.joinpath(*name.split("."))
     return next((p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file()), None)

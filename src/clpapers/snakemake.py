@@ -56,14 +56,16 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     for no target. Without names, and where nothing is asked that needs one, there is no plan. Raises `ConfigError` for
     names and settings that are wrong.
     """
-    import yaml
-
+    from clpapers.config.files import read_text
     from clpapers.config.plan import Plan
+    from clpapers.config.schemas import schema
     from clpapers.config.settings import all_papers, check_settings
 
-    given = [re.fullmatch(r"(scale|papers|datasets)=(.+)", argument) for argument in arguments]
-    told = {match[1]: yaml.safe_load(match[2]) for match in given if match}
-    settings = check_settings(told) if {"papers", "datasets"} & told.keys() else None  # may take in papers to be named
+    given = [re.fullmatch(rf"({'|'.join(schema('config')['properties'])})=(.*)", each, re.DOTALL) for each in arguments]
+    told = {match[1]: read_text(f"{match[1]}: {match[2]}", "--config") for match in given if match}
+    settings = check_settings(
+        {key: value for each in told.values() for key, value in each.items()}
+    )  # takes in files from outside
     papers = "|".join(all_papers())
     after = ["", *arguments]  # `--quiet rules` is no paper
     names = {
@@ -73,7 +75,6 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     }
     if not names and not DRY & set(arguments):
         return arguments, None, []
-    settings = settings or check_settings(told)
     plan = Plan(settings["scale"], all_papers())
     found: list[str] = []
     wanted: list[Target] = []

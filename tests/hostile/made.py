@@ -55,7 +55,7 @@ class Tally:
         sys.addaudithook(self._note)
 
     def _note(self, event: str, arguments: tuple) -> None:
-        if self.watching and event in CODE:
+        if self.watching and event in CODE and arguments[:1] != ("git",):  # whom the audit asks for a commit
             self.seen.append(f"{event} {arguments!r}"[:200])
 
     def attempt(self, what: str, read: Callable[[], str]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from made import Tally, built, run
 
 from clpapers import cli, provenance
-from clpapers.report.audit import findings, fitting
+from clpapers.report.audit import DECIDE_NOTHING, findings, fitting
 
 MINI = Path("results/mini")
 VALUES = (None, True, False, 0, -1, 1e999, "", "/", ".", "..", "\0", "x" * 5000, [], {}, [[]], {"": None}, 10**400)
@@ -106,18 +106,18 @@ def tamper(draw: random.Random, files: list[Path], read: set[str]) -> tuple[str,
     return f"{kind} {path}", False
 
 
-def same(before: dict[Path, bytes]) -> bool:
-    """Whether all files say what they said: of records the content, of others the bytes."""
+def differing(before: dict[Path, bytes]) -> list[str]:
+    """The files that do not say what they said, and those that are new: of records the content, of others the bytes."""
+    told = []
     for path, content in before.items():
-        if not path.is_file():
-            return False
-        now = path.read_bytes()
-        with contextlib.suppress(ValueError, RecursionError):
+        now = path.read_bytes() if path.is_file() else None
+        with contextlib.suppress(TypeError, ValueError, RecursionError):
             if path == provenance.record_path(path) and json.loads(now) == json.loads(content):
                 continue
         if now != content:
-            return False
-    return {path for path in MINI.rglob("*") if not path.is_dir()} == set(before)
+            told.append(f"{path}: {next((pair for pair in zip(now or b'', content) if pair[0] != pair[1]), 'length')}")
+    new = (path for path in MINI.rglob("*") if not path.is_dir() and path not in before)
+    return told + [str(path) for path in new if path.name not in DECIDE_NOTHING]  # a reader measures the machine
 
 
 def outcome(number: int, *, undetectable: bool, before: dict[Path, bytes]) -> str:
@@ -128,9 +128,9 @@ def outcome(number: int, *, undetectable: bool, before: dict[Path, bytes]) -> st
         return f"WRONG: a reader ends with {code} and says {said.getvalue()[:500]!r}"
     if found:
         return "found"
-    if same(before):
+    if not (changed_now := differing(before)):
         return "nothing changed"
-    return "not to be found: the last record, sealed anew" if undetectable else "WRONG: not found"
+    return "not to be found: the last record, sealed anew" if undetectable else f"WRONG: not found: {changed_now[:3]}"
 
 
 def script(seed: int, tries: int, tally: Tally) -> None:

@@ -2,22 +2,12 @@
 
 import numpy as np
 import pytest
-from tiny import stream
-
-from clpapers.runs.loop import Data
+from tiny import problem, stream
 
 
 @pytest.fixture(scope="session")
 def data():
-    """Four classes of noisy 8×8 colour prototypes; 120 training and 24 test images, sorted by label."""
-    rng = np.random.default_rng(0)
-    prototypes = rng.integers(40, 215, (4, 8, 8, 3))
-
-    def split(n):
-        y = np.repeat(np.arange(4), n // 4)
-        return (prototypes[y] + rng.normal(0, 30, (n, 8, 8, 3))).clip(0, 255).astype(np.uint8), y
-
-    return Data(*split(120), *split(24), classes=4)
+    return problem()
 
 
 @pytest.fixture(scope="session")

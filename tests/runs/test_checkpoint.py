@@ -35,7 +35,7 @@ TESTS = {"nn1": {"every": 30}, "bartmap": {"every": 30}, "icarl": {"every": 70}}
 FEWER = {"cn_dpm": {"stm": 40}}
 
 
-class Killed(Exception):
+class Killed(BaseException):
     """The end of a training that is not over."""
 
 
@@ -60,10 +60,20 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "SHARE", 1)
 
 
-@pytest.fixture(scope="module")
-def chunked(data):
+def chunks(data):
     """Two seeds' streams of two chunks of two classes, 60 items each."""
     return {seed: orders.make(SPLIT, data.train_y, seed) for seed in range(2)}
+
+
+@pytest.fixture(scope="module")
+def chunked(data):
+    return chunks(data)
+
+
+@pytest.fixture(scope="module")
+def alone(chunked):
+    """The first one's stream."""
+    return {0: chunked[0]}
 
 
 @pytest.fixture(scope="module")
@@ -384,6 +394,134 @@ def test_a_damaged_one_is_refused_and_training_starts_over(damage, data, chunked
     assert not FILE.exists()
     assert train(spec, data, chunked, kept) == undisturbed
     assert (kept.resumed, kept.earlier) == ([], {})
+
+
+def forge(change):
+    """Change a checkpoint's header and state, and give it the digest that belongs to it."""
+    header, line, memory = FILE.read_bytes()[:-32].split(b"\n", 2)
+    told, state = json.loads(header), json.loads(line)
+    change(told, state)
+    content = b"\n".join((json.dumps(told).encode(), json.dumps(state).encode(), memory))
+    FILE.write_bytes(content + hashlib.sha256(content).digest())
+
+
+def of(state, name):
+    """The attributes of the first object of a class."""
+    return next(node[2] for node in state["nodes"] if node[0] == "object" and node[1].endswith(f".{name}"))
+
+
+def tensor(state, **parts):
+    """Change parts of the first weight."""
+    names = ("block", "device", "dtype", "offset", "shape", "strides", "parameter", "requires_grad", "gradient")
+    node = next(node for node in state["nodes"] if node[0] == "tensor" and node[7])
+    for name, value in parts.items():
+        node[1 + names.index(name)] = value
+
+
+MISFITS = {
+    "header's step": (lambda told, state: told.update(step=2), "state.step is 3, not 2"),
+    "step": (lambda told, state: of(state, "Run").update(step=4), "state.step is 4, not 3"),
+    "both steps": (lambda told, state: (told.update(step=99), of(state, "Run").update(step=99)), "step 99 of 6"),
+    "a step below zero": (lambda told, state: (told.update(step=-1), of(state, "Run").update(step=-1)), "step -1 of 6"),
+    "shape": (lambda told, state: tensor(state, shape=[1, 192], gradient=None), "not torch.float64 ["),
+    "dtype": (lambda told, state: tensor(state, dtype="torch.float32", gradient=None), "is torch.float32 ["),
+    "frozen": (lambda told, state: tensor(state, requires_grad=False), "is frozen"),
+    "no parameter": (lambda told, state: tensor(state, parameter=False), "is of type Tensor, not Parameter"),
+    "strides": (lambda told, state: tensor(state, strides=[0, 0], gradient=None), "share their memory"),
+    "device": (lambda told, state: tensor(state, device="meta"), ""),
+    "no key": (lambda told, state: of(state, "Memory").pop("plans"), "lacks plans"),
+    "hidden": (lambda told, state: of(state, "ER").update(policy="all"), "hides policy of its class"),
+    "option": (lambda told, state: of(state, "ER").update(learning_rate=9.0), "learning_rate is 9.0, not 0.1"),
+    "counter": (lambda told, state: of(state, "Memory").update(steps="3"), "steps is of type str, not int"),
+    "findings": (lambda told, state: of(state, "Run").update(taken=of(state, "Online")["notes"]), "taken is of type"),
+    "root": (lambda told, state: state.update(root=None), "state is of type NoneType, not Run"),
+}
+
+
+@pytest.mark.parametrize("kind", MISFITS)
+def test_one_that_does_not_fit_the_run_ends_the_process(kind, data, alone):
+    change, said = MISFITS[kind]
+    spec = spec_of("er", OPTIONS["er"])
+    interrupted(spec, data, alone)
+    forge(change)
+    with pytest.raises(CheckpointError) as refusal:
+        loop.train(spec, data, alone, CPU, None, Checkpoint(RESULT, IDENTITY))
+    told = str(refusal.value)
+    assert told.startswith(f"{FILE}: not resumed, ")
+    assert said in told
+    assert told.endswith("; it is removed, give the same command again to start over")
+    assert not FILE.exists()
+
+
+def test_findings_of_other_tests_than_were_due_are_refused(data, alone):
+    spec = spec_of("er", OPTIONS["er"])
+    interrupted(spec, data, alone, step=5)
+
+    def fewer(told, state):
+        taken = state["nodes"][of(state, "Run")["taken"][0]][1:]
+        next(held for _, (each,) in taken if (held := state["nodes"][each][1])).pop()
+
+    forge(fewer)
+    with pytest.raises(CheckpointError, match=r"its findings of \w+ are not those of"):
+        loop.train(spec, data, alone, CPU, None, Checkpoint(RESULT, IDENTITY))
+
+
+def test_what_fails_later_is_one_line_and_stays(data, alone, monkeypatch):
+    """As where values are none that training comes to, or a GPU fails."""
+    spec, observe = spec_of("er", OPTIONS["er"]), learners.find("er").observe
+    interrupted(spec, data, alone)
+
+    def fails(self, t, x, y):
+        if t == 4:
+            raise RuntimeError("CUDA error\nand more")
+        return observe(self, t, x, y)
+
+    monkeypatch.setattr(learners.find("er"), "observe", fails)
+    with pytest.raises(CheckpointError) as failure:
+        loop.train(spec, data, alone, CPU, None, Checkpoint(RESULT, IDENTITY))
+    assert str(failure.value) == (
+        f"{FILE}: resumed, and then failed (CUDA error); give the same command again, and where that fails too, "
+        f"delete {FILE}"
+    )
+    assert FILE.exists()
+    FILE.unlink()
+    with pytest.raises(RuntimeError, match="CUDA error"):  # nothing else is to blame
+        loop.train(spec, data, alone, CPU, None, Checkpoint(RESULT, IDENTITY))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("step", 1e400),
+        ("step", "x"),
+        ("seeds", 3),
+        ("seconds", {}),
+        ("seconds", {"training_seconds": {"0": -1}, "testing_seconds": {}}),
+        ("seconds", {"training_seconds": {"0": float("nan")}, "testing_seconds": {}}),
+        ("seconds", {"training_seconds": {"0": "1"}, "testing_seconds": {}}),
+        ("spent", {}),
+        ("spent", {"wall_seconds": 1e400, "cpu_seconds": 0, "peak_memory_bytes": 0}),
+        ("resumed", [{"seeds": [0]}]),
+        ("finished", [[[[]], []]]),
+    ],
+)
+def test_numbers_of_a_header_that_can_be_none_are_damage(key, value, data, chunked, capsys):
+    interrupted(spec_of("single", {}), data, chunked)
+    forge(lambda told, state: told.update({key: value}))
+    capsys.readouterr()
+    kept = Checkpoint(RESULT, IDENTITY)
+    assert capsys.readouterr().err == f"{FILE}: not resumed, it is damaged; training starts over\n"
+    assert (kept.finished, kept.waiting, kept.earlier) == ({}, None, {})
+
+
+@pytest.mark.parametrize("found", [[], {}, [3], [{}], [{"seed": 1, "out_of_memory": True}], [{"seed": 0}]])
+def test_results_that_are_none_are_refused(found, data, chunked):
+    spec = spec_of("icarl", OPTIONS["icarl"])
+    interrupted(spec, data, chunked, seed=1)
+    forge(lambda told, state: told.update(finished=[[[0], found]]))
+    with pytest.raises(CheckpointError, match=r"it has no results of seeds \[0\]"):
+        loop.train(spec, data, chunked, CPU, None, Checkpoint(RESULT, IDENTITY))
+    assert not FILE.exists()
 
 
 @pytest.mark.parametrize("key", IDENTITY)

@@ -12,6 +12,7 @@ from clpapers.runs import learners, shared_gans
 from clpapers.runs.checkpoint import Checkpoint
 from clpapers.runs.gans import GANs
 from clpapers.runs.images import Images
+from clpapers.runs.scenario import ScenarioError
 from clpapers.streams import orders
 
 DATA = images(classes=6, items=20)  # 4×4 images, of one colour
@@ -109,6 +110,26 @@ def test_what_was_kept_is_restored(name, members):
     assert all(len(array) == members for array in state.values())
     others.restore([state])
     assert torch.equal(gans.draw(4, "a test"), others.draw(4, "a test"))
+
+
+FOREIGN = {
+    "no tensor": lambda state, name: state.pop(name),
+    "another shape": lambda state, name: state.update({name: state[name][..., :1]}),
+    "fewer members": lambda state, name: state.update({name: state[name][:1]}),
+    "a number": lambda state, name: state.update({name: np.float32(1)}),
+    "texts": lambda state, name: state.update({name: state[name].astype("U8")}),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_those_of_other_nets_are_refused(kind):
+    """Which a file may hold whose record was sealed anew."""
+    real = Images(DATA.train_x, "unit", torch.device("cpu"), torch.float32)
+    gans = GANs(GAN, real, [(0, "0"), (0, "1")])
+    state = gans.state()
+    FOREIGN[kind](state, min(name for name in state if state[name].ndim > 2))
+    with pytest.raises(ScenarioError, match="the GANs that it draws from are of other nets"):
+        gans.restore([state])
 
 
 def test_equal_gans_make_equal_bytes(tmp_path):

@@ -33,6 +33,18 @@ SPLIT = {"name": "split", "tasks": 2, "length": None}
 DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": None}
 
 
+def problem() -> loop.Data:
+    """Four classes of noisy 8×8 colour prototypes; 120 training and 24 test images, sorted by label."""
+    rng = np.random.default_rng(0)
+    prototypes = rng.integers(40, 215, (4, 8, 8, 3))
+
+    def split(n):
+        y = np.repeat(np.arange(4), n // 4)
+        return (prototypes[y] + rng.normal(0, 30, (n, 8, 8, 3))).clip(0, 255).astype(np.uint8), y
+
+    return loop.Data(*split(120), *split(24), classes=4)
+
+
 def split(tasks: int, *, aligned: bool = True) -> dict:
     """The oracle that splits the classes into tasks."""
     return {"name": "split", "tasks": tasks, "aligned": aligned}

@@ -31,4 +31,11 @@ def metrics(task: Task) -> None:
             frame = measure(target.measured, read(task.plan, target, read_in)) if read_in else _nothing(task)
         except ValueError as error:
             raise Refusal(f"{task.out}: {error}") from None
+        except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+            if not any(map(provenance.is_imported, task.job.inputs)):
+                raise
+            raise Refusal(
+                f"{task.out}: imported runs among what it is made of are none ({error!r}); delete "
+                f"results/{task.plan.scale}/imported and import other crates"
+            ) from None
         provenance.write_text(task.out, frame.to_csv(index=False, lineterminator="\n"))

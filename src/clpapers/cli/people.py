@@ -82,7 +82,7 @@ def stream(options: argparse.Namespace) -> None:
     one_of("--paper", options.paper, all_papers())
     asked = {"dataset": options.dataset, "order": read_text(options.order, "--order"), "seed": 0}
     name, order, _ = read_paper(facts, options.paper).grid.stream(f"{paper_file(options.paper)} or the options", asked)
-    seeds = seed_range(options.seeds, "--seeds") if re.fullmatch(r"\d{1,9}-\d{1,9}", options.seeds) else None
+    seeds = seed_range(options.seeds, "--seeds") if re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}", options.seeds) else None
     if seeds is None:
         raise Refusal(f"--seeds {options.seeds}: write first-last, such as 0-19")
     spec, file = facts.datasets.get(name), dataset_path(options.scale, name)
@@ -135,9 +135,9 @@ def audit(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace) -> dict:
-    """What config.yaml says, but for the scale and the papers that are asked for."""
-    asked = {key: getattr(options, key, None) for key in ("scale", "papers")}
-    return check_settings(read_yaml(CONFIG / "config.yaml") | {key: value for key, value in asked.items() if value})
+    """The settings of config.yaml, but for the scale, the papers and the hours that are asked for."""
+    asked = {key: getattr(options, key, None) for key in ("scale", "papers", "hours")}
+    return check_settings({key: value for key, value in asked.items() if value is not None})
 
 
 def _configured(options: argparse.Namespace) -> Plan:
@@ -162,8 +162,6 @@ def upcoming(options: argparse.Namespace) -> None:
     from clpapers.report.costs import duration
 
     settings = _settings(options)
-    if options.hours is not None:
-        settings["hours"] = options.hours
     plan = Plan(settings["scale"], all_papers(), cuda=resolve_device(settings["device"]) == "cuda")
     _, found, data = build.prepare(plan, settings, ["-n"])
     decided = [question for step in found.steps for question in step.decides]
@@ -199,6 +197,8 @@ def rehearse(options: argparse.Namespace) -> None:
     """Measure what the kinds of cells of targets cost."""
     from clpapers.report import rehearsals
 
+    if not 0 < options.seconds < 1e6:
+        raise Refusal(f"--seconds {options.seconds}: give seconds above 0")
     plan = _configured(options)
     wanted = plan.chosen(options.names)
     pairs = [pair for target in wanted for pair in target.cells]

@@ -6,12 +6,13 @@ import dataclasses
 import functools
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
 from clpapers.config.paths import RESULTS
 from clpapers.config.refusals import ConfigError
-from clpapers.provenance import write_text
+from clpapers.provenance import is_path, write_text
 
 FOLDER = "choices"  # below results/<scale>/
 VARIABLE = "CLPAPERS_CHOICE"  # of the environment: tells a build's jobs the file of its choice
@@ -53,14 +54,25 @@ class Choice:
         return path
 
 
+FORM = (  # of a choice that was read: of its seeds, its files, its hours and its remedies
+    lambda made: all(type(k) is int and k >= 0 for files in made.runs.values() for ks in files.values() for k in ks),
+    lambda made: all(is_path(str(p)) and p.parts[0] == "results" for files in made.runs.values() for p in files),
+    lambda made: all(h is None or (type(h) in (int, float) and 0 <= h < math.inf) for h in made.unrun.values()),
+    lambda made: all(isinstance(remedy, str) for remedy in made.absent.values()),
+)
+
+
 def read(path: Path) -> Choice:
     """Read a choice from its file, whose name is the digest of its content; raises `ConfigError` for any other file."""
     try:
         text = path.read_text(encoding="utf-8")
-        if not hashlib.sha256(text.encode()).hexdigest().startswith(path.stem):
+        if hashlib.sha256(text.encode()).hexdigest()[:16] != path.stem:
             raise ConfigError(f"{path}: edited: its name is not the digest of its content; delete it and build again")
         content = json.loads(text)
         runs = {cell: {Path(p): list(s) for p, s in files.items()} for cell, files in content["runs"].items()}
-        return Choice(runs, dict(content["unrun"]), dict(content["absent"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        made = Choice(runs, dict(content["unrun"]), dict(content["absent"]))
+        if not all(each(made) for each in FORM):
+            raise ValueError
+        return made
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(f"{path}: no choice of runs can be read ({type(error).__name__}); build again") from None

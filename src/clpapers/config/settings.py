@@ -41,6 +41,8 @@ def check_settings(settings: dict, *, take: bool = True) -> dict:
         if isinstance(settings.get(key), str):  # `--config papers=stf`
             settings = settings | {key: [settings[key]]}
     validate(settings, schema("config"), file)
+    if settings.get("hours") != settings.get("hours"):  # NaN, which no schema can refuse
+        raise ConfigError(f"{file}: hours: nan is no number of core-hours; give one from 0 up, or all")
     one_of(f"{file}: scale", settings["scale"], all_scales())
     named = {paper: Path(paper).stem for paper in settings["papers"] if paper.endswith(".yaml")}
     if take and (named or settings.get("datasets")):

@@ -404,6 +404,8 @@ class _Check:
 @functools.cache
 def known(commit: str) -> bool:
     """Whether a commit is one of this clone's; so too where there is no git to ask."""
+    if not re.fullmatch(r"[0-9a-f]{40,64}", commit):  # a record of others may have anything in its place
+        return False
     try:
         asked = subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], capture_output=True, timeout=30)
     except (OSError, subprocess.SubprocessError):

@@ -83,7 +83,13 @@ def _held(out: Path) -> Contents:
         file, reason = wrong[0]
         raise CrateError(f"{out}: {file}: {reason}; take it from git again, then publish")
     with opened(out) as (members, _):
-        return {name: _read(members[name]) for name in members if name not in (MANIFEST, METADATA, *BESIDE)}
+        held = {name: _read(members[name]) for name in members if name not in (MANIFEST, METADATA, *BESIDE)}
+    for name in filter(RUN.fullmatch, held):
+        try:
+            results(held[name])
+        except ValueError as error:
+            raise CrateError(f"{out}: {name}: {error}; take it from git again, then publish") from None
+    return held
 
 
 def _read(member: Callable) -> bytes:

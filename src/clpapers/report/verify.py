@@ -83,6 +83,10 @@ def _runs(plan: Plan, path: Path) -> dict[str, bytes]:
             if match and match["scale"] == plan.scale and match["hash"] in plan.cells:
                 with members[name]() as stream:
                     found[as_published(name)] = stream.read()
+                try:
+                    results(found[as_published(name)])
+                except ValueError as error:
+                    raise CrateError(f"{path}: {name}: {error}; fetch or make it anew") from None
     return found
 
 

@@ -4,13 +4,15 @@ A job resumes a checkpoint only of its own code, cell, seeds, inputs, device and
 its SHA-256. The SHA-256 finds files that were cut short or damaged. It does not stop an attacker, since it involves no
 secret: anyone who can write below `results/` can plant a checkpoint, as they can plant a result. But a checkpoint
 cannot run code. It is JSON and the plain bytes of arrays; reading it makes objects of this package's classes and
-torch's layers alone, which are found by name among the loaded classes and filled without calling them. A file that asks
-for anything else is removed and ends the process, so that the next process starts clean.
+torch's layers alone, which are found by name among the loaded classes and filled without calling them. The state that
+is read must fit the run that resumes it (`fit.misfit`). A file that asks for anything else, or does not fit, is removed
+and ends the process, so that the next process starts clean.
 """
 
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import hashlib
 import importlib
@@ -19,9 +21,9 @@ import math
 import pkgutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 import numpy as np
 import torch
@@ -29,6 +31,7 @@ from torch.optim.adam import Adam
 from tqdm import tqdm
 
 from clpapers import provenance, runs
+from clpapers.runs.fit import misfit
 
 INTERVAL = 300  # seconds
 SHARE = 20  # saving takes at most one part in this many of the time
@@ -47,7 +50,7 @@ MAPPINGS = {"dict": dict, "OrderedDict": collections.OrderedDict}
 
 
 class CheckpointError(provenance.ProvenanceError):
-    """A checkpoint asks for an object that no training saves; the text is one line: file, object, remedy."""
+    """A checkpoint holds a state that no training of ours saves; the text is one line: file, fault, remedy."""
 
 
 class Checkpoint:
@@ -96,10 +99,11 @@ class Checkpoint:
             header = json.loads(line)
             other = [key for key, value in self.identity.items() if header["identity"].get(key) != value]
             finished = {tuple(seeds): results for seeds, results in header["finished"]}
-            seconds = {key: {int(s): float(v) for s, v in each.items()} for key, each in header["seconds"].items()}
-            seeds, step, spent = tuple(header["seeds"]), int(header["step"]), dict(header["spent"])
+            seconds = {key: {int(s): _spent(v) for s, v in header["seconds"][key].items()} for key in self.seconds}
+            seeds, step = tuple(header["seeds"]), int(header["step"])
+            spent = {key: _spent(header["spent"][key]) for key in provenance.spent(self.started, {})}
             resumed = [{"seeds": list(each["seeds"]), "step": int(each["step"])} for each in header["resumed"]]
-        except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
             self._discard("it is damaged")
             return
         if other:
@@ -112,23 +116,55 @@ class Checkpoint:
         print(f"{self.path}: not resumed, {reason}; training starts over", file=sys.stderr)
         self.remove()
 
-    def resume(self, seeds: Sequence[int], constants: dict[str, object]) -> object | None:
+    def resume(
+        self, seeds: Sequence[int], constants: dict[str, object], begun: Callable[[int], object] | None = None
+    ) -> object | None:
         """The saved state of the group of these seeds, with the same `constants`; None where there is none.
 
-        Raises `CheckpointError`, which ends the process, for a state that asks for anything else; the file is removed.
+        begun: gives a state that has just begun, but for the number of its next step, which the resumed one must fit.
+
+        Raises `CheckpointError`, which ends the process, for a state that is refused; the file is removed.
         """
         if self.waiting is None or self.waiting[0] != tuple(seeds):
             return None
         (_, step, written), self.waiting = self.waiting, None
         try:
             state = _Reader(written, constants).state
-        except Exception as error:  # any error says that `save` did not write it
-            self.remove()
-            raise CheckpointError(
-                f"{self.path}: not resumed, {_line(error)}; it is removed, give the same command again to start over"
-            ) from None
+            fault = misfit(begun and begun(step), state, constants.values())
+        except (MemoryError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:  # whatever is wrong with it: no saving of ours wrote it
+            fault = _line(error)
+        if fault:
+            self.refuse(fault)
         self.resumed.append({"seeds": list(seeds), "step": step})
         return state
+
+    def refuse(self, fault: str) -> NoReturn:
+        """Remove the file, and end the process with a line on what is wrong with it: `CheckpointError`."""
+        self.remove()
+        raise CheckpointError(
+            f"{self.path}: not resumed, {fault}; it is removed, give the same command again to start over"
+        )
+
+    @contextlib.contextmanager
+    def blamed(self, seeds: Sequence[int]) -> Iterator[None]:
+        """Inside, a group trains. Where it was resumed, an error is one line that names the file, which stays.
+
+        Such a state has the form of the run's, and values that no training comes to; or it is not to blame, as where a
+        GPU fails. Want of memory or of room on a disk is told elsewhere.
+        """
+        try:
+            yield
+        except (MemoryError, OSError, provenance.ProvenanceError):
+            raise
+        except Exception as error:
+            if not any(each["seeds"] == list(seeds) for each in self.resumed) or out_of_memory(error):
+                raise
+            raise CheckpointError(
+                f"{self.path}: resumed, and then failed ({_line(error)}); give the same command again, and where that "
+                f"fails too, delete {self.path}"
+            ) from None
 
     def due(self) -> bool:
         """Whether it is time to save."""
@@ -175,6 +211,19 @@ def constants(**things: object) -> dict[str, object]:
 def _line(error: Exception) -> str:
     """An error's text as one line."""
     return provenance.escaped(str(error).partition("\n")[0] or type(error).__name__)[:200]
+
+
+def _spent(value: object) -> float:
+    """A number of seconds or bytes that were spent; `ValueError` for what can be none."""
+    if type(value) not in (int, float) or not 0 <= value < math.inf:
+        raise ValueError
+    return value
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Whether memory ran out: Python's, a GPU's or a CPU's, for which PyTorch has no type."""
+    messages = ("can't allocate memory", "ALLOC_FAILED")  # PyTorch's CPU allocator; cuBLAS and cuDNN
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(text in str(error) for text in messages)
 
 
 def _write(file: BinaryIO, header: dict, state: object, constants: dict[str, object]) -> None:

@@ -86,12 +86,15 @@ class Learner:
     uncertainty: an optional method, the uncertainty of images x in nats, [S, B], as the mutual information of
         prediction and weights; called in evaluation after each task (`TaskUncertainty`).
     passing: attributes that belong to single steps or tests, which `footprint.learner_bytes` does not count.
+    moves: attributes that are replaced, or whose numbers, lengths or shapes change, as the run goes on, such as
+        counters; all others a checkpoint must hold as a new learner has them (`fit.misfit`).
     """
 
     stackable = True
     uses_batch = True
     own_nets = False
     passing: tuple[str, ...] = ()
+    moves: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import gc
+import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -12,7 +13,7 @@ from tqdm import tqdm
 
 from clpapers.randomness import generator
 from clpapers.runs import learners, nets
-from clpapers.runs.checkpoint import Checkpoint, constants
+from clpapers.runs.checkpoint import Checkpoint, constants, out_of_memory
 from clpapers.runs.clock import Clock
 from clpapers.runs.evaluation.final import test_items
 from clpapers.runs.evaluation.online import Online
@@ -25,6 +26,7 @@ from clpapers.runs.scenario import Scenario, scenario
 from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import Stream
 
+RESULT = {"seed", "steps", "test", "probes", "online", "memory", "oracle", "learner", "learner_bytes", "diverged"}
 SMALL_BATCH = 32  # above it a CPU is busy with one seed's arithmetic, and a stack of MLPs gains nothing
 
 
@@ -117,11 +119,17 @@ def _train_group(
 ) -> list[dict]:
     """Train one stack; where it exceeds the memory, its seeds one by one."""
     seeds, finished = tuple(c.seed for c in scenarios), checkpoint.finished
+    if seeds in finished and not _are_results(finished[seeds], scenarios):
+        checkpoint.refuse(f"it has no results of seeds {list(seeds)}")
     if seeds not in finished:
         try:
-            finished[seeds] = _train_stack(cell, data, scenarios, device, checkpoint)
+            with checkpoint.blamed(seeds):
+                found = _train_stack(cell, data, scenarios, device, checkpoint)
+                if checkpoint.resumed:
+                    json.dumps(found)  # findings that were resumed may be of any kind
+                finished[seeds] = found
         except (MemoryError, RuntimeError) as error:
-            if not _out_of_memory(error):
+            if not out_of_memory(error):
                 raise
             print(f"out of memory: seeds {list(seeds)}: {error}", file=sys.stderr)
             finished[seeds] = None
@@ -135,10 +143,15 @@ def _train_group(
     return [result for c in scenarios for result in _train_group(cell, data, [c], device, checkpoint)]
 
 
-def _out_of_memory(error: Exception) -> bool:
-    """Whether memory ran out: Python's, a GPU's or a CPU's, for which PyTorch has no type."""
-    messages = ("can't allocate memory", "ALLOC_FAILED")  # PyTorch's CPU allocator; cuBLAS and cuDNN
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(text in str(error) for text in messages)
+def _are_results(found: object, scenarios: Sequence[Scenario]) -> bool:
+    """Whether a checkpoint's results of a group have the form of results; None stands for want of memory."""
+    if found is None:
+        return True
+    told = isinstance(found, list) and len(found) == len(scenarios) and all(isinstance(each, dict) for each in found)
+    return told and all(
+        each.get("seed") == c.seed and (each.get("out_of_memory") is True or each.keys() >= RESULT)
+        for each, c in zip(found, scenarios)
+    )
 
 
 @dataclasses.dataclass
@@ -161,15 +174,21 @@ def _train_stack(
     test_images = images.of(data.test_x)
     setting = _setting(cell, data, scenarios, images)
     fixed = constants(setting=setting, images=images, test_images=test_images)
-    run = checkpoint.resume(setting.seeds, fixed)
-    if run is None:
+    steps = len(setting.ends)
+
+    def begun(step: int = 0) -> Run:
+        if not 0 <= step < steps:
+            raise ValueError(f"it goes on at step {step} of {steps}")
         learner = learners.create(cell["learner"], setting)
-        run = Run(learner, Online(setting.labels, setting.ends), Clock(device))
+        return Run(learner, Online(setting.labels, setting.ends), Clock(device), step=step)
+
+    run = checkpoint.resume(setting.seeds, fixed, begun) or begun()
     learner, online, clock = run.learner, run.online, run.clock
     with clock.stopped():
         evaluation = Evaluation(cell, scenarios, learner, test_images, run.taken)
+    if fault := evaluation.misfit(run.step):
+        checkpoint.refuse(fault)
 
-    steps = len(setting.ends)
     title = f"{cell['dataset']} {cell['learner']['name']} seeds {setting.seeds[0]}-{setting.seeds[-1]}"
     bar = {"desc": title, "unit": "step", "mininterval": 2, "file": sys.stderr}
     for t in tqdm(range(run.step, steps), initial=run.step, total=steps, **bar):

@@ -6,6 +6,7 @@ The file holds, for each task and each number of epochs asked for, every class's
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -21,6 +22,17 @@ from clpapers.streams.chunks import output_labels
 from clpapers.streams.stream import Stream, batches
 
 Generators = dict[str, np.ndarray]  # of a task's classes: tensor → array [classes, …]
+
+
+@dataclasses.dataclass
+class Progress:
+    """The next task, what the file holds of those before it, and the seconds so far by the number of epochs."""
+
+    moves = ("seconds",)
+
+    step: int = 0
+    kept: list[dict[str, np.ndarray]] = dataclasses.field(default_factory=list)
+    seconds: dict[int, float] = dataclasses.field(default_factory=dict)
 
 
 def train(
@@ -51,20 +63,34 @@ def train(
     labels = torch.from_numpy(output_labels(order, train_y[stream.indices], stream.chunk, classes, seed)).to(device)
     items = torch.from_numpy(stream.indices).to(device)
     ends = batches(stream.boundaries, len(labels), "task", order.get("epochs", 1)).tolist()
-    state = checkpoint.resume((seed,), {}) or {"step": 0, "kept": [], "seconds": dict.fromkeys(epochs, 0.0)}
-    for t in range(state["step"], len(ends)):
-        now = slice(ends[t - 1] if t else 0, ends[t])
-        own = labels[None, now].unique()[None]
-        met = any(np.array_equal(each["classes"], own[0].cpu()) for each in state["kept"])
-        if not met and (last or t + 1 < len(ends)):
-            clock = Clock(device)
-            task = of_task(spec["gan"], images, [seed], items[None, now], labels[None, now], own)
-            state["kept"].append({"classes": own[0].cpu().numpy()} | _trained(*task, epochs, clock, state["seconds"]))
-        state["step"] = t + 1
-        if checkpoint.due():
-            checkpoint.save((seed,), t + 1, state, {})
-    arrays = {f"{n}/{name}": array for n, task in enumerate(state["kept"]) for name, array in task.items()}
-    return arrays, state["seconds"]
+
+    def through(found: Progress, until: int, *, training: bool = True) -> Progress:
+        """Take the tasks up to one, by GANs that are trained or stay as they begin."""
+        for t in range(found.step, until):
+            now = slice(ends[t - 1] if t else 0, ends[t])
+            own = labels[None, now].unique()[None]
+            met = any(np.array_equal(each["classes"], own[0].cpu()) for each in found.kept)
+            if not met and (last or t + 1 < len(ends)):
+                clock = Clock(device)
+                gans, mine, iterations = of_task(spec["gan"], images, [seed], items[None, now], labels[None, now], own)
+                if training:
+                    kept = _trained(gans, mine, iterations, epochs, clock, found.seconds)
+                else:
+                    kept = {f"{epoch}/{name}": array for epoch in epochs for name, array in gans.state().items()}
+                found.kept.append({"classes": own[0].cpu().numpy()} | kept)
+            found.step = t + 1
+            if training and checkpoint.due():
+                checkpoint.save((seed,), t + 1, found, {})
+        return found
+
+    def begun(step: int = 0) -> Progress:
+        return through(Progress(seconds=dict.fromkeys(epochs, 0.0)), step, training=False)
+
+    found = checkpoint.resume((seed,), {}, begun) or begun()
+    with checkpoint.blamed((seed,)):
+        through(found, len(ends))
+    arrays = {f"{n}/{name}": array for n, task in enumerate(found.kept) for name, array in task.items()}
+    return arrays, found.seconds
 
 
 def _trained(

@@ -49,6 +49,14 @@ class Evaluation:
         for evaluator in self.evaluators:
             evaluator.taken = taken.setdefault(type(evaluator).__name__, [])
 
+    def misfit(self, step: int) -> str:
+        """What is wrong with the findings of tests up to a step; empty where there are as many as were due."""
+        for each in self.evaluators:
+            due = sum(each.due(t) for t in range(step))
+            if not isinstance(each.taken, list) or len(each.taken) != due:
+                return f"its findings of {type(each).__name__} are not those of {due} tests"
+        return ""
+
     def take(self, t: int, clock: Clock, *, before: bool = False) -> None:
         """Take all tests that are due after step t, or `before` it. Preparations for them count as training time."""
         for session in self.sessions:

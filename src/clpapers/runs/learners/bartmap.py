@@ -54,6 +54,8 @@ class BARTMAP(Learner):
         beyond are clamped. 0 leaves inputs unchanged.
     """
 
+    moves = ("w", "sizes", "labels")
+
     def __init__(
         self,
         setting: Setting,

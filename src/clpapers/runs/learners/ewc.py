@@ -59,6 +59,8 @@ class EWC(Learner):
     half: whether the penalty is λ/2 times the sum, as printed, or λ times, as in `agem`.
     """
 
+    moves = ("begun",)
+
     def __init__(
         self, setting: Setting, *, strength: float, gamma: float, fisher: str | dict, normalise: bool, half: bool
     ):

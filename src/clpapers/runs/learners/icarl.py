@@ -79,6 +79,8 @@ class ICaRL(Learner):
     exemplars: due after each `batch` (`rules`) or at the end of each `task` (`agem`).
     """
 
+    moves = ("begun",)
+
     def __init__(self, setting: Setting, *, loss: dict, space: str, exemplars: str):
         super().__init__(setting)
         self.space, self.budget = space, setting.budget["memory"]
@@ -280,6 +282,8 @@ class CrossEntropy:
 
     exemplars: how many of all there are are drawn a step, each at most once; all, where there are no more.
     """
+
+    moves = ("changed",)
 
     def __init__(self, learner: ICaRL, *, exemplars: int):
         self.learner, self.count, self.changed = learner, exemplars, False

@@ -28,6 +28,7 @@ class ProgNN(Learner):
     """
 
     passing = ("known",)
+    moves = ("net",)  # whose earlier columns freeze
 
     def __init__(self, setting: Setting):
         super().__init__(setting)

@@ -40,6 +40,8 @@ class VCL(Variational):
     Measures `gradients`, {batches, size, repetitions}: `early_gradients`, just before the second task is learnt.
     """
 
+    moves = ("steps",)
+
     def __init__(self, setting: Setting, *, prior_weight: float, **options):
         super().__init__(setting, **options)
         first, second = (setting.items[0, setting.step(t)].unique() for t in (0, min(1, len(setting.ends) - 1)))

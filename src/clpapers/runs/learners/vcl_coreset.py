@@ -51,6 +51,7 @@ class VCLCoreset(VCL):
     """
 
     passing = (*Variational.passing, "copies", "heads")
+    moves = (*VCL.moves, "prepared")
 
     def __init__(self, setting: Setting, *, coreset: int, coreset_epochs: int, selection: str, prior: str, **options):
         super().__init__(setting, **options)

@@ -83,6 +83,7 @@ class VGR(Variational):
     """
 
     passing = (*Variational.passing, "notes")
+    moves = ("steps",)
 
     def __init__(self, setting: Setting, *, batch_per_task: bool, generated: int, fit_mean: str, gan: dict, **options):
         super().__init__(setting, **options)

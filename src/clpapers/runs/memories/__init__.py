@@ -129,6 +129,8 @@ class Memory:
     keep_pixels: whether to hold images, for learners that edit them, instead of indices.
     """
 
+    moves = ("steps",)
+
     def __init__(
         self,
         policy: str,
