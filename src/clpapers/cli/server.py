@@ -20,6 +20,7 @@ import importlib
 import os
 import random
 import resource
+import select
 import selectors
 import shutil
 import signal
@@ -69,9 +70,10 @@ DIE_WITH_PARENT = 1  # of prctl
 def start() -> subprocess.Popen | None:
     """Start a server and tell this process's children of it, by `CLPAPERS_SERVER`; None where there is to be none.
 
-    The server ends when this process has. Its address is a socket in a private folder, removed at this process's end.
+    The server ends when this process has. Its address is a socket in a private folder, which both remove at their end.
     """
-    if os.environ.get(SERVER) == "0" or not hasattr(os, "pidfd_open"):
+    limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY  # of which imports take some
+    if os.environ.get(SERVER) == "0" or limited or not hasattr(os, "pidfd_open"):
         return None
     os.environ.pop(SERVER, None)  # of a build of which this one is a job
     try:
@@ -140,15 +142,14 @@ def kept(environment: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name not in OWN}
 
 
-def surroundings(process: int | str) -> list:
+def surroundings(process: int) -> list:
     """What else a process runs under: its user, limits, priority, cores and control groups."""
-    number = 0 if process == "self" else int(process)
     limits = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
     return [
         os.stat(f"/proc/{process}").st_uid,
-        [resource.prlimit(number, each) for each in limits],
-        os.getpriority(os.PRIO_PROCESS, number),
-        os.sched_getaffinity(number),
+        [resource.prlimit(process, each) for each in limits],
+        os.getpriority(os.PRIO_PROCESS, process),
+        os.sched_getaffinity(process),
         Path(f"/proc/{process}/cgroup").read_text(),
     ]
 
@@ -206,29 +207,28 @@ class Server:
                     key.data()
 
     def end(self) -> None:
-        """Take no more jobs."""
+        """Take no more jobs, nor leave the private folder to a Snakemake that was killed."""
+        shutil.rmtree(os.path.dirname(self.listening.getsockname()), ignore_errors=True)
         for each in (self.listening, self.alive):
             self.selector.unregister(each)
             each.close()
 
     def accept(self) -> None:
         """Take one job, or refuse it: then it runs in the process that asks."""
-        link, _ = self.listening.accept()
         files: list[int] = []
-        try:
-            request = Request.read(link, files)
-            options = self.taken(link, request)
-            if options is None:
-                link.sendall(REFUSED)
-            else:
-                self.warm(options, request)
-                self.fork(link, request)
-                return
-        except (OSError, ValueError):  # no request, or its process has waited too long, or none can be forked
-            pass
-        finally:
-            close(files)
-        link.close()
+        with contextlib.ExitStack() as undone, contextlib.suppress(Exception):  # no request, or nobody waits any more
+            link = undone.enter_context(self.listening.accept()[0])
+            try:
+                request = Request.read(link, files)
+                options = self.taken(link, request)
+                if options is None:
+                    link.sendall(REFUSED)
+                else:
+                    self.warm(options, request)
+                    self.fork(link, request)
+                    undone.pop_all()
+            finally:
+                close(files)
 
     def taken(self, link: socket.socket, request: Request) -> argparse.Namespace | None:
         """The options of the command, if a child of this process does just what the process that asks would do.
@@ -262,7 +262,7 @@ class Server:
         os.environ.pop(choice.VARIABLE, None)
         if choice.VARIABLE in request.environment:
             os.environ[choice.VARIABLE] = request.environment[choice.VARIABLE]
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception, SystemExit):
             job = task.Task(options).job
             job.code, job.settings  # noqa: B018
         gc.collect()
@@ -270,7 +270,8 @@ class Server:
 
     def fork(self, link: socket.socket, request: Request) -> None:
         """Start a job, and look out for its end."""
-        link.sendall(TAKEN)
+        if left(link):
+            raise OSError("its process runs the command itself")
         learnt, server = os.memfd_create("imports"), os.getpid()
         try:
             number = os.fork()
@@ -279,6 +280,8 @@ class Server:
             raise
         if not number:
             self.be(server, link, request, learnt)
+        with contextlib.suppress(OSError):  # it has just been killed, which `pass_on` will be told of
+            link.sendall(TAKEN)
         child, watch = Child(number, request.arguments[0], link, learnt), os.pidfd_open(number)
         self.selector.register(link, selectors.EVENT_READ, functools.partial(self.pass_on, child))
         self.selector.register(watch, selectors.EVENT_READ, functools.partial(self.tell, child, watch))
@@ -391,6 +394,12 @@ def tell_imports(before: set[str], file: int) -> None:
 def named(module: object) -> str | None:
     """The name that a module was imported by."""
     return getattr(getattr(module, "__spec__", None), "name", None)
+
+
+def left(link: socket.socket) -> bool:
+    """Whether the other end of a link, which says nothing before a job is taken, is closed."""
+    ready, *_ = select.select([link], [], [], 0)
+    return bool(ready)
 
 
 def close(files: list[int]) -> None:
