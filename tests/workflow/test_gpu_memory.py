@@ -6,7 +6,7 @@ import json
 import pytest
 import torch
 
-from clpapers import cards
+from clpapers import cards, cli
 from clpapers.cli import commands
 from clpapers.cli.task import Refusal, Task
 from clpapers.runs import loop
