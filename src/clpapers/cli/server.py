@@ -17,6 +17,7 @@ import functools
 import gc
 import hashlib
 import importlib
+import io
 import os
 import random
 import resource
@@ -32,7 +33,7 @@ import sysconfig
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 from clpapers.cli import SERVER, commands, task
 from clpapers.cli.front import HEAD, TAKEN
@@ -90,7 +91,9 @@ def start() -> subprocess.Popen | None:
                     [sys.executable, "-P", "-m", "clpapers.cli.server", *map(str, inherited), state()],
                     pass_fds=inherited,
                     env=os.environ | ONE_THREAD,
-                    **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
                 )
     except OSError:  # no room in the folder of temporary files, or its name is too long for a socket
         return None
@@ -332,7 +335,10 @@ class Server:
         if os.getppid() != server:  # it ended before that
             os.kill(os.getpid(), signal.SIGKILL)
         for key in list(self.selector.get_map().values()):  # other jobs', whose fronts see by them that the server ends
-            os.close(key.fd) if key.fileobj == key.fd else key.fileobj.close()
+            if isinstance(key.fileobj, socket.socket):
+                key.fileobj.close()
+            else:
+                os.close(key.fd)
         self.selector.close()
         link.close()
         for number, name in enumerate(("stdin", "stdout", "stderr")):
@@ -351,17 +357,17 @@ class Server:
         atexit._clear()  # what imports left for the end of the server
 
 
-def opened(number: int, before: TextIO) -> TextIO:
+def opened(number: int, before: io.TextIOWrapper) -> io.TextIOWrapper:
     """A standard stream as the interpreter begins with it, of the encoding of the one `before`."""
-    buffering = 1 if number == 2 or os.isatty(number) else -1  # 1: by line
-    mode = "w" if number else "r"
-    made = open(number, mode, buffering, before.encoding, before.errors, closefd=False)  # noqa: SIM115
-    made.reconfigure(write_through=before.write_through)
-    return made
+    raw = open(number, "wb" if number else "rb", closefd=False)  # noqa: SIM115
+    by_line = number == 2 or os.isatty(number)
+    through = before.write_through
+    return io.TextIOWrapper(raw, before.encoding, before.errors, line_buffering=by_line, write_through=through)
 
 
 def done(arguments: list[str]) -> int:
     """Run a command to the end of its process; the exit status, as the interpreter has it."""
+    status: int | str | None
     try:
         status = commands.main(arguments)
     except SystemExit as end:
