@@ -15,6 +15,8 @@ import pytest
 
 from clpapers.cli import SERVER, server
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 # In place of a stage: tells all that a job inherits, then does as $DOES says.
 STAGE = """
