@@ -36,6 +36,8 @@ include: "rules/audit.smk"
 
 onstart:
     refuse_unwritable()
+    if workflow.is_main_process and workflow.local_exec:
+        server.start()  # jobs of this machine begin in no time
 
 
 onsuccess:

@@ -70,8 +70,8 @@ def run(*command: str, folder: Path) -> Cost:
 
 def one_thread() -> dict[str, str]:
     """The environment, with the programs that stand beside this Python on the path."""
-    beside = str(Path(sys.executable).parent)
-    return os.environ | {"PATH": beside + os.pathsep + os.environ["PATH"], "OMP_NUM_THREADS": "1"}
+    path, beside = os.environ["PATH"], f"{Path(sys.executable).parent}{os.pathsep}"
+    return os.environ | {"PATH": path if path.startswith(beside) else beside + path, "OMP_NUM_THREADS": "1"}
 
 
 def job_costs(repetitions: int) -> list[tuple]:

@@ -15,8 +15,6 @@ rule claims:
         record="results/{scale}/targets/{paper}/claims.record.json",
     log:
         "results/{scale}/logs/targets/{paper}/claims.log",
-    benchmark:
-        "results/{scale}/benchmarks/targets/{paper}/claims.tsv"
     conda:
         "../envs/clpapers.yaml"
     resources:
@@ -46,8 +44,6 @@ rule scorecard:
         record="results/{scale}/targets/scorecard.record.json",
     log:
         "results/{scale}/logs/targets/scorecard.log",
-    benchmark:
-        "results/{scale}/benchmarks/targets/scorecard.tsv"
     conda:
         "../envs/clpapers.yaml"
     resources:

@@ -11,6 +11,7 @@ from pathlib import Path
 from clpapers import build, cards, jobs, progress
 from clpapers.cards import resolve_device
 from clpapers.claims import claiming
+from clpapers.cli import server
 from clpapers.config import choice
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError

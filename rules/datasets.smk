@@ -7,8 +7,6 @@ rule dataset:
         record="results/{scale}/datasets/{dataset}.record.json",
     log:
         "results/{scale}/logs/datasets/{dataset}.log",
-    benchmark:
-        "results/{scale}/benchmarks/datasets/{dataset}.tsv"
     retries: 1
     conda:
         "../envs/clpapers.yaml"
@@ -35,8 +33,6 @@ rule weights:
         record="results/{scale}/weights/{weights}.record.json",
     log:
         "results/{scale}/logs/weights/{weights}.log",
-    benchmark:
-        "results/{scale}/benchmarks/weights/{weights}.tsv"
     retries: 1
     conda:
         "../envs/clpapers.yaml"
@@ -62,8 +58,6 @@ rule features:
         record="results/{scale}/datasets/{dataset}.record.json",
     log:
         "results/{scale}/logs/datasets/{dataset}.log",
-    benchmark:
-        "results/{scale}/benchmarks/datasets/{dataset}.tsv"
     wildcard_constraints:
         dataset="|".join(DERIVED) or "-",
     conda:

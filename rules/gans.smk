@@ -7,8 +7,6 @@ rule gans:
         record="results/{scale}/gans/{dataset}/{order}/{run}/{block}.record.json",
     log:
         "results/{scale}/logs/gans/{dataset}/{order}/{run}/{block}.log",
-    benchmark:
-        "results/{scale}/benchmarks/gans/{dataset}/{order}/{run}/{block}.tsv"
     conda:
         "../envs/clpapers.yaml"
     threads: 1

@@ -7,8 +7,6 @@ rule metrics:
         record="results/{scale}/metrics/{paper}/{target}.record.json",
     log:
         "results/{scale}/logs/metrics/{paper}/{target}.log",
-    benchmark:
-        "results/{scale}/benchmarks/metrics/{paper}/{target}.tsv"
     conda:
         "../envs/clpapers.yaml"
     resources:

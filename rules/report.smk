@@ -13,8 +13,6 @@ rule site:
         record="results/{scale}/report/index.record.json",
     log:
         "results/{scale}/logs/report/report.log",
-    benchmark:
-        "results/{scale}/benchmarks/report/report.tsv"
     conda:
         "../envs/clpapers.yaml"
     resources:

@@ -7,8 +7,6 @@ rule train:
         record="results/{scale}/runs/{dataset}/{order}/{run}/{block}.record.json",
     log:
         "results/{scale}/logs/runs/{dataset}/{order}/{run}/{block}.log",
-    benchmark:
-        "results/{scale}/benchmarks/runs/{dataset}/{order}/{run}/{block}.tsv"
     conda:
         "../envs/clpapers.yaml"
     threads: 1
@@ -32,8 +30,6 @@ rule selection:
         record="results/{scale}/selection/{paper}/{search}.record.json",
     log:
         "results/{scale}/logs/selection/{paper}/{search}.log",
-    benchmark:
-        "results/{scale}/benchmarks/selection/{paper}/{search}.tsv"
     conda:
         "../envs/clpapers.yaml"
     resources:
@@ -56,8 +52,6 @@ rule net:
         record="results/{scale}/runs/nets/{paper}/{dataset}.record.json",
     log:
         "results/{scale}/logs/runs/nets/{paper}/{dataset}.log",
-    benchmark:
-        "results/{scale}/benchmarks/runs/nets/{paper}/{dataset}.tsv"
     conda:
         "../envs/clpapers.yaml"
     resources:
@@ -77,8 +71,6 @@ rule index:
         record="results/{scale}/runs/index.record.json",
     log:
         "results/{scale}/logs/runs/index.log",
-    benchmark:
-        "results/{scale}/benchmarks/runs/index.tsv"
     conda:
         "../envs/clpapers.yaml"
     resources:

@@ -7,8 +7,6 @@ rule stream:
         record="results/{scale}/streams/{dataset}/{order}/seed{seed}.record.json",
     log:
         "results/{scale}/logs/streams/{dataset}/{order}/seed{seed}.log",
-    benchmark:
-        "results/{scale}/benchmarks/streams/{dataset}/{order}/seed{seed}.tsv"
     wildcard_constraints:
         seed=r"\d+",
     conda:
@@ -31,8 +29,6 @@ rule entropy:
         record="results/{scale}/streams/entropy/{paper}-{target}.record.json",
     log:
         "results/{scale}/logs/streams/entropy/{paper}-{target}.log",
-    benchmark:
-        "results/{scale}/benchmarks/streams/entropy/{paper}-{target}.tsv"
     conda:
         "../envs/clpapers.yaml"
     resources:

@@ -15,8 +15,6 @@ rule table:
         record="results/{scale}/targets/{paper}/{target}.record.json",
     log:
         "results/{scale}/logs/targets/{paper}/{target}.table.log",
-    benchmark:
-        "results/{scale}/benchmarks/targets/{paper}/{target}.table.tsv"
     conda:
         "../envs/clpapers.yaml"
     resources:
@@ -45,8 +43,6 @@ rule figure:
         record="results/{scale}/targets/{paper}/{target}.record.json",
     log:
         "results/{scale}/logs/targets/{paper}/{target}.figure.log",
-    benchmark:
-        "results/{scale}/benchmarks/targets/{paper}/{target}.figure.tsv"
     conda:
         "../envs/clpapers.yaml"
     resources:
@@ -68,8 +64,6 @@ rule reported:
         record="results/{scale}/targets/{paper}/{target}.reported.record.json",
     log:
         "results/{scale}/logs/targets/{paper}/{target}.reported.log",
-    benchmark:
-        "results/{scale}/benchmarks/targets/{paper}/{target}.reported.tsv"
     conda:
         "../envs/clpapers.yaml"
     resources:
@@ -91,8 +85,6 @@ rule paired:
         record="results/{scale}/targets/{paper}/{target}.paired.record.json",
     log:
         "results/{scale}/logs/targets/{paper}/{target}.paired.log",
-    benchmark:
-        "results/{scale}/benchmarks/targets/{paper}/{target}.paired.tsv"
     conda:
         "../envs/clpapers.yaml"
     resources:

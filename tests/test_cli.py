@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clpapers.cli import MAKING, main
+from clpapers.cli import main
+from clpapers.cli.commands import MAKING
 from clpapers.streams import orders
 from clpapers.streams.stream import ITEM_ORDER, load
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from clpapers.cli import MAKING, main
+from clpapers.cli import main
+from clpapers.cli.commands import MAKING
 from clpapers.config.plan import Plan
 from clpapers.config.settings import own_papers
 

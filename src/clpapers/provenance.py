@@ -446,9 +446,7 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
         "outputs": _facts(outputs),
         "python": platform.python_version(),
         "packages": {
-            name: importlib.metadata.version("pillow" if name == "PIL" else name)
-            for name in RECORDED_PACKAGES
-            if name in sys.modules
+            name: importlib.metadata.version("pillow" if name == "PIL" else name) for name in RECORDED_PACKAGES
         },
         "hardware": hardware() | entry.pop("hardware", {}),
         "started": started.isoformat(timespec="seconds"),

@@ -224,6 +224,12 @@ def processes(leader: subprocess.Popen, command: str) -> list[psutil.Process]:
     return found
 
 
+def servers(leader: subprocess.Popen) -> list[psutil.Process]:
+    """The server of the jobs under `leader`, and then the children that do them."""
+    found = psutil.Process(leader.pid).children(recursive=True)
+    return sorted((each for each in found if "clpapers.cli.server" in each.cmdline()), key=lambda each: each.pid)
+
+
 def kill_group(leader: subprocess.Popen) -> None:
     """SIGKILL for a process and all of its group."""
     os.killpg(leader.pid, signal.SIGKILL)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from clpapers import cards, cli
+from clpapers.cli import commands
 from clpapers.cli.task import Refusal, Task
 from clpapers.runs import loop
 
@@ -16,7 +17,7 @@ CARD = cards.Card("GPU-a", 80_000, 80_000)
 def task(*arguments):
     """A task of the smallest path there is, with these arguments."""
     stream = "results/smoke/streams/toy-13-17-10/stf-0.15/seed0.npz"
-    options = cli._parser().parse_args(["train", "--out", stream, *arguments])
+    options = commands._parser().parse_args(["train", "--out", stream, *arguments])
     options.command = "stream"
     return Task(options)
 

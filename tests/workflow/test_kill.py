@@ -6,7 +6,7 @@ import os
 import signal
 
 import pytest
-from project import kill_group, processes, until
+from project import kill_group, processes, servers, until
 
 from clpapers.provenance import record_path
 
@@ -62,6 +62,19 @@ def test_a_training_job_killed_fails_alone_and_is_trained_again(project, finishe
     check_nothing_half_written(project, finished)
     assert (project.folder / "results/mini/targets/mini/figure1.pdf").is_file()  # nothing to do with the victim
     assert len(list((project.folder / "results/mini/runs/mnist").rglob("seed?.json"))) == 3
+    project.build()
+    assert project.results() == finished.results()
+
+
+def test_the_server_of_the_jobs_killed(project, finished, running):
+    """The jobs at work are killed with it and fail; what Snakemake starts later needs none."""
+    leader = running(project)
+    until(lambda: processes(leader, "train"), leader)
+    (server, *children) = servers(leader)
+    server.kill()
+    assert leader.wait(300) == 1
+    assert not [child for child in children if child.is_running()]
+    check_nothing_half_written(project, finished)
     project.build()
     assert project.results() == finished.results()
 

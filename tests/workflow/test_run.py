@@ -131,6 +131,23 @@ def test_two_runs_give_the_same_bytes_and_a_third_beside_one_is_refused(finished
     assert [name for name in ours if ours[name] != theirs[name]] == []
 
 
+def test_results_and_records_are_the_same_without_the_server_of_the_jobs(finished, project, monkeypatch):
+    monkeypatch.setenv("CLPAPERS_SERVER", "0")
+    project.build()
+    assert project.results() == finished.results()
+    own = {"started", "seal", "wall_seconds", "cpu_seconds", "peak_memory_bytes", "training_seconds", "testing_seconds"}
+
+    def told(folder, name):
+        record = json.loads((folder / name).read_text())
+        records = [entry.pop("record", None) for entry in record["inputs"]]
+        return {key: value for key, value in record.items() if key not in own}, [bool(each) for each in records]
+
+    names = [path.relative_to(project.folder) for path in (project.folder / "results").rglob("[!.]*.record.json")]
+    assert names
+    for name in names:
+        assert told(project.folder, name) == told(finished.folder, name)
+
+
 def test_weights_that_a_net_starts_from_are_a_stage_and_a_stand_in_is_told(project):
     """Made for the runs that start from them and no others; what descends from them says so."""
     weights, table = "results/mini/weights/resnet18_imagenet.npz", "results/mini/targets/mini/table1.md"

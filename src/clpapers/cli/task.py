@@ -18,6 +18,8 @@ from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers, check_settings
 
+HELD: dict[tuple, Plan] | None = None  # plans, in the server of a build, which knows that config/ is as it was
+
 
 class Refusal(Exception):
     """What a person must be told in one line: what is wrong, and the remedy."""
@@ -30,7 +32,13 @@ def plan_of(path: Path, *, cuda: bool = False, chosen: Path | None = None) -> Pl
     """
     if len(path.parts) < 3 or path.parts[0] != "results":
         raise Refusal(f"{path}: not a path of the pipeline; it begins with results/<scale>/<stage>/")
-    return Plan(path.parts[1], all_papers(), cuda=cuda, choice=choice.read(chosen) if chosen else None)
+    key = path.parts[1], cuda, chosen
+    if HELD is None or key not in HELD:
+        made = Plan(path.parts[1], all_papers(), cuda=cuda, choice=choice.read(chosen) if chosen else None)
+        if HELD is None:
+            return made
+        HELD[key] = made
+    return HELD[key]
 
 
 class Task:

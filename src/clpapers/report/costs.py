@@ -36,7 +36,7 @@ from clpapers.streams.stream import batches
 
 FILE = CONFIG / "costs.csv"
 NOT_MEASURED = "not measured"
-# Seconds of a job beside its work, most of it Python's start (benchmarks/bench_jobs.py).
+# Seconds of a job beside its work where no server forks it, most of it Python's start (benchmarks/bench_jobs.py).
 JOBS = {"train": 2.2, "datasets": 0.7, "streams": 0.8, "metrics": 0.8, "targets": 3.0}
 FREE = ("init", "epsilon", "weights", "head")  # of a net, what no pass takes longer for
 SECONDS_A_FEATURE = 0.11  # CPU seconds that a ResNet-50 takes for an image of 224 × 224 pixels
