@@ -34,8 +34,9 @@ class Job:
     command: its name at the command line and, as a function of cli/<module>.py, the code that makes the outputs.
     outputs: files. subject: what the command is told, as its docstring says.
     find: finds the files that it reads. decide: gives all else in the configuration that decides the outputs.
-    modules: more code that makes them, which the command imports by a name that `subject` has.
-    chosen: whether it also depends on which runs the build uses.
+    modules: more code that makes them, which the command imports by a name that `subject` has; a path that ends in
+        `.py`, of a method from outside.
+    chosen: whether it also depends on which runs, or methods from outside, the build uses.
     """
 
     command: str
@@ -60,7 +61,8 @@ class Job:
     @property
     def code(self) -> str:
         """The digest of the code that makes the outputs of the inputs."""
-        return code_digest(f"clpapers.cli.{self.module}:{self.command}", *(f"clpapers.{name}" for name in self.modules))
+        named = (name if name.endswith(".py") else f"clpapers.{name}" for name in self.modules)
+        return code_digest(f"clpapers.cli.{self.module}:{self.command}", *named)
 
     @functools.cached_property
     def settings(self) -> str:
@@ -192,12 +194,19 @@ def _run(plan: Plan, path: Path, _: object) -> Job:
             *map(cell.stream, seeds),
             *chosen,
             *([cell.weights] if cell.weights else []),
+            *([cell.method] if cell.method else []),
             *(map(shared.file, seeds) if shared else ()),
         ]
 
-    used = f"runs.learners.{cell.spec['learner']['name']}", f"runs.nets.{cell.spec['net']['name']}"
-    files = [cell.folder / f"{name}.json"]
-    return Job("train", "runs", files, (cell, seeds, chosen, shared), read, lambda: [cell.spec, name], used)
+    learner, file = cell.spec["learner"], cell.method
+    used = str(file or f"runs.learners.{learner['name']}"), f"runs.nets.{cell.spec['net']['name']}"
+    files, told = [cell.folder / f"{name}.json"], (cell, seeds, chosen, shared)
+    return Job("train", "runs", files, told, read, lambda: [cell.spec, name], used, chosen=file is not None)
+
+
+def _method(plan: Plan, path: Path, _: object) -> Job:
+    file = path.with_name(f"{_name(path)}.py")
+    return Job("method", "methods", [file], file, list, lambda: None)  # the path says it all
 
 
 def _selection(plan: Plan, path: Path, _: object) -> Job:
@@ -324,6 +333,7 @@ MAKERS = {
     "gans": _gans,
     "runs": _run,
     "selection": _selection,
+    "methods": _method,
     "metrics": _metrics,
     "targets": _rendering,
     "report": _report,
@@ -335,7 +345,7 @@ MAKERS = {
 
 def reduced(target: Target) -> list[str]:
     """How a target departs from the paper's scale, a line a difference."""
-    return reductions(target, _at_paper_scale(target.paper)[f"{target.paper}/{target.name}"])
+    return reductions(target.of_paper, _at_paper_scale(target.paper)[f"{target.paper}/{target.name}"])
 
 
 @functools.cache

@@ -121,10 +121,16 @@ def _parsed(path: Path, function: str) -> tuple[str, frozenset[str], frozenset[s
             imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             found.add(node.value)
+    digest = hashlib.sha256(ast.dump(without_docstrings(tree)).encode()).hexdigest()
+    return digest, frozenset(name for name in imported if name.split(".")[0] == PACKAGE.name), frozenset(found)
+
+
+def without_docstrings(tree: ast.Module) -> ast.Module:
+    """The same module, changed in place, without its docstrings."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
-    digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
-    return digest, frozenset(name for name in imported if name.split(".")[0] == PACKAGE.name), frozenset(found)
+    return tree
 
 
 def _for_annotations(statement: ast.stmt) -> bool:
@@ -159,7 +165,10 @@ def _defined(statement: ast.stmt) -> set[str]:
     return {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
 
 
-def _module_file(name: str) -> Path | None:
+def module_file(name: str) -> Path | None:
+    """The file of a module of this package, or of a method from outside, which is named by its path; or None."""
+    if name.endswith(".py"):
+        return Path(name)
     base = PACKAGE.parent.joinpath(*name.split("."))
     return next((p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file()), None)
 
@@ -168,14 +177,20 @@ def _module_file(name: str) -> Path | None:
 def code_digest(*modules: str) -> str:
     """Digest (16 hexadecimal digits) of the named modules and of all of this package they import, transitively.
 
-    `module:function` names a function with what it uses of its module, and not the functions beside it.
+    `module:function` names a function with what it uses of its module, and not the functions beside it; a path that
+    ends in `.py`, the file of a method from outside.
     Snakemake does not see an edit inside an imported package; each rule carries this digest among its params
     instead. Comments and docstrings do not count, so that explaining the code never retrains anything. Nor do
     `UNCOUNTED` modules and what they import: how files are found, written and recorded decides none of their content.
     """
-    parts = ((path.relative_to(PACKAGE), function, _parsed(path, function)[0]) for path, function in imported(*modules))
-    lines = sorted(f"{path} {function} {digest}" for path, function, digest in parts)
+    parts = ((path, function, _parsed(path, function)[0]) for path, function in imported(*modules))
+    lines = sorted(f"{_told(path)} {function} {digest}" for path, function, digest in parts)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def _told(path: Path) -> Path:
+    """A file as code digests name it: wherever the package is installed."""
+    return path.relative_to(PACKAGE) if path.is_relative_to(PACKAGE) else path
 
 
 def imported(*modules: str) -> set[tuple[Path, str]]:
@@ -186,7 +201,7 @@ def imported(*modules: str) -> set[tuple[Path, str]]:
     queue, seen = list(modules), set()
     while queue:
         module, _, function = queue.pop().partition(":")
-        path = _module_file(module)
+        path = module_file(module)
         if path is not None and (path, function) not in seen and path not in UNCOUNTED:
             seen.add((path, function))
             queue.extend(_parsed(path, function)[1])
@@ -196,7 +211,7 @@ def imported(*modules: str) -> set[tuple[Path, str]]:
 @functools.cache
 def texts(module: str, *, alone: bool = False) -> frozenset[str]:
     """The texts that stand in a module and in all that it imports, or in it alone: so the keys that it can look up."""
-    files = [(_module_file(module), "")] if alone else imported(module)
+    files = [(module_file(module), "")] if alone else imported(module)
     return frozenset().union(*(_parsed(*file)[2] for file in files))
 
 

@@ -43,7 +43,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if not Path("config/config.yaml").is_file() and not getattr(options, "check", None):
+    if not Path("config/config.yaml").is_file() and not getattr(options, "check", None) and options.command != "new":
         print(f"clpapers: {ROOTLESS}", file=sys.stderr)
         return 2
     from clpapers.cli.task import Refusal, Task
@@ -105,6 +105,7 @@ MAKING = (  # commands that make a file below results/<scale>/
     ("net", "runs/nets/P/D.json", "describe the net a data set is learnt with"),
     ("gans", "gans/D/ORDER/GAN-HASH/seedK.npz", "train the GANs that runs share"),
     ("train", "runs/D/ORDER/LEARNER-HASH/seedsA-B.json", "train one cell's seeds"),
+    ("method", "methods/LABEL-DIGEST.py", "copy the file of a method from outside"),
     ("selection", "selection/P/D-LEARNER.json", "choose hyper-parameters from a grid"),
     ("index", "runs/index.csv", "list the cells, their factors and the targets they serve"),
     ("metrics", "metrics/P/T.csv", "measure what a target shows"),
@@ -148,6 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("scorecard", "report"):
         said = "on which papers; a report, on those of config.yaml by default"
         made[name].add_argument("--papers", nargs="+", required=name == "scorecard", metavar="P", help=said)
+    made["method"].add_argument("--file", required=True, type=Path, help="the file")
     sub = command("stream", "permute a data set into streams of some seeds, or into the one of a path of the pipeline")
     sub.set_defaults(makes=True)
     said = "where they go, DIR/<dataset>/<order>/seed<k>.npz; or the one file of the pipeline"
@@ -201,6 +203,12 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--agent", default=None, metavar="NAME", help="who ran it; the authors in CITATION.cff if left out"
     )
+    sub = command("new", "write a file to start from")
+    sub.add_argument("kind", choices=("method",), help="of what")
+    sub.add_argument("name", metavar="NAME", help="the file is NAME.py, in the current folder")
+    sub = command("try", "try a method's file on a small problem: what a build would hold it to")
+    sub.add_argument("file", type=Path, metavar="FILE.py")
+    sub.set_defaults(does="try_out")  # `try` is Python's
     sub = command("publish", "pack the finished runs of each paper into its crate, results/published/PAPER.zip")
     sub.add_argument("names", nargs="*", metavar="PAPER", help="which papers; all if left out")
     sub.add_argument("--scale", default="paper")

@@ -227,6 +227,33 @@ def export(options: argparse.Namespace) -> int:
     return 0
 
 
+def new(options: argparse.Namespace) -> None:
+    """Write the file of a method that finetunes, to start from."""
+    from clpapers import own
+
+    file = Path(f"{options.name}.py")
+    own.label_of(file)
+    try:
+        with file.open("x", encoding="utf-8") as opened:
+            opened.write(own.TEMPLATE.read_text(encoding="utf-8"))
+    except FileExistsError:
+        raise Refusal(f"{file}: there is such a file already; give another name") from None
+    print(f"{file}: a method that finetunes; clpapers try {file.absolute()}")
+
+
+def try_out(options: argparse.Namespace) -> None:
+    """Try a method's file: one line a contract that it keeps."""
+    from clpapers import own
+    from clpapers.runs import trial
+
+    own.check(options.file)
+    try:
+        for held in trial.contracts(options.file):
+            print(held, flush=True)
+    except trial.Broken as error:
+        raise Refusal(str(error)) from None
+
+
 def publish(options: argparse.Namespace) -> None:
     """Pack the finished runs of papers into their crates."""
     from clpapers.report.archive import CrateError

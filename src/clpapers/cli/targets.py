@@ -12,6 +12,7 @@ def table(task: Task) -> None:
     """results/<scale>/targets/<paper>/<target>.{csv,md,tex,html}, from the target."""
     from clpapers.targets.comparison import attach, compare, read_reported
     from clpapers.targets.formats import write_table
+    from clpapers.targets.places import attach as with_places
 
     target = task.job.subject
     with task.recording(target=target.spec):
@@ -19,7 +20,7 @@ def table(task: Task) -> None:
         if target.reported:  # the paper prints numbers, which stand beside its own
             printed = read_reported(target.reported, target.paper, target.name)
             drawn = attach(drawn, target.spec, compare(target.spec, frame, printed, notes), notes)
-        write_table(drawn, target.stem)
+        write_table(with_places(drawn, target.spec, frame), target.stem)
 
 
 def figure(task: Task) -> None:

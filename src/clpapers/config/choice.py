@@ -19,16 +19,18 @@ VARIABLE = "CLPAPERS_CHOICE"  # of the environment: the file of the build's choi
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """The runs that a build uses.
+    """The runs that a build uses, and the methods from outside that are among its learners.
 
     runs: by a cell's hash, the result files and which of each one's seeds are read.
     unrun: by the hash of a cell, the core-hours that its seeds which are not chosen take; None where nobody measured.
     absent: by data set or weights that cannot be had, the remedy.
+    methods: those from outside that the build has, as copies of their files.
     """
 
     runs: Mapping[str, Mapping[Path, list[int]]] = dataclasses.field(default_factory=dict)
     unrun: Mapping[str, float | None] = dataclasses.field(default_factory=dict)
     absent: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    methods: tuple[str, ...] = ()
 
     def seeds(self, cell: str) -> set[int]:
         """The seeds of a cell that it uses."""
@@ -38,7 +40,9 @@ class Choice:
     def text(self) -> str:
         """As its file has it."""
         runs = {cell: {str(path): seeds for path, seeds in files.items()} for cell, files in self.runs.items()}
-        return json.dumps({"runs": runs, "unrun": self.unrun, "absent": self.absent}, indent=0, sort_keys=True)
+        content = {"runs": runs, "unrun": self.unrun, "absent": self.absent}
+        content |= {"methods": list(self.methods)} if self.methods else {}
+        return json.dumps(content, indent=0, sort_keys=True)
 
     @property
     def digest(self) -> str:
@@ -61,6 +65,7 @@ def read(path: Path) -> Choice:
             raise ConfigError(f"{path}: edited: its name is not the digest of its content; delete it and build again")
         content = json.loads(text)
         runs = {cell: {Path(p): list(s) for p, s in files.items()} for cell, files in content["runs"].items()}
-        return Choice(runs, dict(content["unrun"]), dict(content["absent"]))
+        methods = tuple(map(str, content.get("methods", ())))
+        return Choice(runs, dict(content["unrun"]), dict(content["absent"]), methods)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{path}: no choice of runs can be read ({type(error).__name__}); build again") from None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Collection
+from pathlib import Path
 
 from clpapers import catalogue
 from clpapers.config.files import CONFIG, read_yaml
@@ -18,12 +20,13 @@ FEATURES = 2048  # numbers that a ResNet-50 makes of an image
 class Facts:
     """`settings`, `datasets`, `weights` and `methods` at a scale, by their names in the files that say so.
 
+    own: of the methods those from outside, by label, from copies of their files (`own.take`).
     measured: of each measurement that only some methods know how to take, one that does.
 
     Raises `ConfigError` for anything wrong in these files.
     """
 
-    def __init__(self, scale: str):
+    def __init__(self, scale: str, own: Collection[str] = ()):
         self.scale, self.file = scale, CONFIG / "scales" / f"{scale}.yaml"
         self.settings = read_yaml(self.file)
         validate(self.settings, schema("scale"), self.file)
@@ -33,7 +36,8 @@ class Facts:
                 raise ConfigError(f"{self.file}: papers: '{paper}' has no file in {CONFIG}/papers/")
         self.datasets, self.weights = self._read("datasets"), self._read("weights")
         try:
-            self.methods = catalogue.methods()
+            self.own = {each.name: each for each in (catalogue.copied(Path(file)) for file in own)}
+            self.methods = catalogue.methods() | self.own
         except catalogue.DeclarationError as error:
             raise ConfigError(str(error)) from None
         self.measured = {key: name for name, method in self.methods.items() for key in method.measures}

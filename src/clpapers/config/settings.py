@@ -19,8 +19,9 @@ def check_settings(settings: dict) -> dict:
     """
     file = f"{CONFIG}/config.yaml or --config"
     settings = read_yaml(CONFIG / "config.yaml") | settings
-    if isinstance(settings.get("papers"), str):  # `--config papers=stf`
-        settings = settings | {"papers": [settings["papers"]]}
+    for key in ("papers", "methods"):
+        if isinstance(settings.get(key), str):  # `--config papers=stf`
+            settings = settings | {key: [settings[key]]}
     validate(settings, schema("config"), file)
     scales = sorted(path.stem for path in (CONFIG / "scales").glob("*.yaml"))
     one_of(f"{file}: scale", settings["scale"], scales)

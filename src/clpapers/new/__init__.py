@@ -1,0 +1,1 @@
+"""Files to start from, as `clpapers new` writes them."""
