@@ -87,18 +87,21 @@ def of(plan: Plan, path: Path, papers: Collection[str] | None = None) -> Job:
     return made
 
 
-def behind(plan: Plan, targets: Iterable[Target], at: Callable[[Path], Plan] | None = None) -> dict[Path, Job]:
+def behind(plan: Plan, targets: Iterable[Target], at: Callable[[Path], Plan | None] | None = None) -> dict[Path, Job]:
     """All jobs that targets descend from, their own included, by the path of the record of each.
 
-    at: the plan, with the runs that were used, by which a record's job was done; `plan` for all if None.
+    at: the plan, with the runs and methods that were used, by which a record's job was done, or None where the record
+        does not say: then it is that of a job which read it, or `plan`.
     """
     found: dict[Path, Job] = {}
-    queue = [path for target in targets for path in target.outputs]
+    queue = [(path, plan) for target in targets for path in target.outputs]
     while queue:
-        place = record_path(queue.pop())
+        path, used = queue.pop()
+        place = record_path(path)
         if place not in found and place.parts[0] != "config" and not is_imported(place):
-            found[place] = of(at(place) if at else plan, place)
-            queue += found[place].inputs
+            used = (at and at(place)) or used
+            found[place] = of(used, place)
+            queue += [(each, used) for each in found[place].inputs]
     return found
 
 
@@ -198,15 +201,15 @@ def _run(plan: Plan, path: Path, _: object) -> Job:
             *(map(shared.file, seeds) if shared else ()),
         ]
 
-    learner, file = cell.spec["learner"], cell.method
-    used = str(file or f"runs.learners.{learner['name']}"), f"runs.nets.{cell.spec['net']['name']}"
+    learner = str(cell.method or f"runs.learners.{cell.spec['learner']['name']}")
+    used = learner, f"runs.nets.{cell.spec['net']['name']}"
     files, told = [cell.folder / f"{name}.json"], (cell, seeds, chosen, shared)
-    return Job("train", "runs", files, told, read, lambda: [cell.spec, name], used, chosen=file is not None)
+    return Job("train", "runs", files, told, read, lambda: [cell.spec, name], used, chosen=cell.method is not None)
 
 
 def _method(plan: Plan, path: Path, _: object) -> Job:
-    file = path.with_name(f"{_name(path)}.py")
-    return Job("method", "methods", [file], file, list, lambda: None)  # the path says it all
+    copy = path.with_name(f"{_name(path)}.py")
+    return Job("method", "methods", [copy], copy, list, lambda: None)  # the path says it all
 
 
 def _selection(plan: Plan, path: Path, _: object) -> Job:

@@ -1,4 +1,4 @@
-"""Methods from outside: a file is checked without being run, tried on a small problem, and copied to where runs find it.
+"""Methods from outside: a file is checked without being run, tried on a small problem, and copied for its runs.
 
 A copy stands in results/<scale>/methods/<label>-<digest>.py, under the digest of what the file means, and the cells of
 its runs name it: whoever has a cell has the method, and another text of the file is another cell. No torch is imported.
@@ -121,9 +121,11 @@ def _faults_of_declaration(method: Method) -> Iterator[tuple[list, str]]:
         if "default" not in rules:
             yield at, 'without a "default"; give the value that its runs take'
         else:
-            yield from ((at + ["default"], fault) for fault in faults(rules["default"], rules))
+            yield from (([*at, "default"], fault) for fault in faults(rules["default"], rules))
     definitions = schema("paper")["$defs"]
-    known = {option: {} for option in definitions["cell"]["properties"] if option in ("scaling", "precision")}
+    known: dict[str, dict] = {
+        option: {} for option in definitions["cell"]["properties"] if option in ("scaling", "precision")
+    }
     for part in ("order", "oracle", "net", "budget", "evaluation"):
         known |= {f"{part}.{option}": rules for option, rules in definitions[part]["properties"].items()}
     for key in method.needs:
@@ -131,12 +133,12 @@ def _faults_of_declaration(method: Method) -> Iterator[tuple[list, str]]:
             yield ["needs", key], f"no value of a cell; there are {names(known, key)}"
     for key, values in method.grid.items():
         part, option = key.split(".")
-        rules = method.options.get(option) if part == "learner" else known.get(key)
-        if rules is None:
+        tried = method.options.get(option) if part == "learner" else known.get(key)
+        if tried is None:
             yield ["grid", key], f"no {'option of it' if part == 'learner' else 'value of a budget'}"
         else:
             for i, value in enumerate(values):
-                yield from ((["grid", key, i], fault) for fault in faults(value, rules))
+                yield from ((["grid", key, i], fault) for fault in faults(value, tried))
     for i, option in enumerate(method.by_tasks):
         if option not in method.options:
             yield ["by_tasks", i], f"{option!r} is no option of it"

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("folder")
         (
             {"sclae": "tiny"},
             "(top): unknown key 'sclae'; allowed: data_folder, device, downloads, "
-            "fetch, hours, papers, published, scale",
+            "fetch, hours, methods, papers, published, scale",
         ),
     ],
 )

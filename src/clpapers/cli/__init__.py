@@ -187,6 +187,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--hours", type=float, default=8.0, metavar="H", help="core-hours; 8 if left out")
     sub.add_argument("--scale", default=None)
     sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
+    sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="methods from outside, whose runs it would train")
     sub.set_defaults(does="upcoming")  # `next` is Python's
     sub = command("rehearse", "measure what each kind of cell costs, by a small part of its run")
     sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="cells of these alone; all if left out")
@@ -212,6 +213,8 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("publish", "pack the finished runs of each paper into its crate, results/published/PAPER.zip")
     sub.add_argument("names", nargs="*", metavar="PAPER", help="which papers; all if left out")
     sub.add_argument("--scale", default="paper")
+    said = "methods from outside whose runs to publish too, and their files with them"
+    sub.add_argument("--methods", nargs="+", default=[], metavar="FILE.py", help=said)
     sub.add_argument("--replace", action="store_true", help="runs of today's code take the place of differing ones")
     sub = command("import", "take in the runs of research objects: published ones, or those of other machines")
     sub.add_argument("crates", nargs="+", type=Path, metavar="FILE.zip|FOLDER", help="of `publish` or `export`")

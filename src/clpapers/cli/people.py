@@ -132,7 +132,7 @@ def audit(options: argparse.Namespace) -> int:
 
 def _settings(options: argparse.Namespace) -> dict:
     """What config.yaml says, but for the scale and the papers that are asked for."""
-    asked = {key: getattr(options, key, None) for key in ("scale", "papers")}
+    asked = {key: getattr(options, key, None) for key in ("scale", "papers", "methods")}
     return check_settings(read_yaml(CONFIG / "config.yaml") | {key: value for key, value in asked.items() if value})
 
 
@@ -154,11 +154,12 @@ def upcoming(options: argparse.Namespace) -> None:
     """Print what a build within so many core-hours would train, in its order, and what each step decides."""
     from collections import Counter
 
-    from clpapers import budget, build
+    from clpapers import budget, build, own
     from clpapers.report.costs import duration
 
     settings = _settings(options) | {"hours": options.hours}
-    plan = Plan(settings["scale"], all_papers(), cuda=resolve_device(settings["device"]) == "cuda")
+    cuda, scale = resolve_device(settings["device"]) == "cuda", settings["scale"]
+    plan = Plan(scale, all_papers(), cuda=cuda, methods=own.take(scale, settings.get("methods", ())))
     _, found, data = build.prepare(plan, settings, ["-n"])
     decided = [question for step in found.steps for question in step.decides]
     for step in found.steps:
@@ -256,11 +257,12 @@ def try_out(options: argparse.Namespace) -> None:
 
 def publish(options: argparse.Namespace) -> None:
     """Pack the finished runs of papers into their crates."""
+    from clpapers import own
     from clpapers.report.archive import CrateError
     from clpapers.report.audit import fitting
     from clpapers.report.publish import publish
 
-    plan = fitting(options.scale)
+    plan = fitting(options.scale, own.take(options.scale, options.methods))
     for name in options.names:
         one_of("publish: PAPER", name, plan.titles)
     try:

@@ -40,7 +40,7 @@ class Choice:
     def text(self) -> str:
         """As its file has it."""
         runs = {cell: {str(path): seeds for path, seeds in files.items()} for cell, files in self.runs.items()}
-        content = {"runs": runs, "unrun": self.unrun, "absent": self.absent}
+        content: dict[str, object] = {"runs": runs, "unrun": self.unrun, "absent": self.absent}
         content |= {"methods": list(self.methods)} if self.methods else {}
         return json.dumps(content, indent=0, sort_keys=True)
 

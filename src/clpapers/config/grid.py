@@ -41,7 +41,7 @@ class Grid:
         made = set()
         for values in itertools.product(*grid.values()):
             factors = dict(zip(grid, values))
-            dataset, label = factors["dataset"], factors["learner"]
+            label = factors["learner"]
             varied = {key for key in grid if key.startswith("learner.") and not checks.takes(self.method(label), key)}
             factors = {key: value for key, value in factors.items() if key not in varied}
             if any(all(factors.get(k) in v for k, v in left_out.items()) for left_out in spec.get("without", [])):

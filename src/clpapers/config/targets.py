@@ -70,7 +70,7 @@ def read_paper(facts: Facts, paper: str) -> Paper:
 
 
 def _with_own(facts: Facts, file: Path, content: dict) -> dict:
-    """A paper's content with the methods from outside among its learners, and their grids among those it selects from.
+    """A paper's content with methods from outside among its learners, and their grids among those it selects from.
 
     Refuses labels that the paper gives a meaning.
     """
@@ -100,11 +100,17 @@ def _own(facts: Facts, spec: dict) -> list[str]:
     return [label for label, method in facts.own.items() if method.grid or not (measure and measure.searches)]
 
 
-def _fitted(grid: Grid, label: str) -> dict:
-    """What a target says of a method from outside: its file, and by reason the factors of cells that it does not fit."""
+def _fitted(grid: Grid, label: str, fits: set[str]) -> dict:
+    """What a target says of a method from outside: its file, and by reason the cells that it does not fit.
+
+    fits: the data sets on which it fits some cell. Cells on another are told by the data set alone.
+    """
     reasons: dict[str, list[dict]] = {}
     for factors, why in grid.misfits[label]:
-        reasons.setdefault(why, []).append({key: level for key, level in factors.items() if key != "learner"})
+        telling = [key for key in factors if key != "learner"] if factors["dataset"] in fits else ["dataset"]
+        told = {key: factors[key] for key in telling}
+        if told not in reasons.setdefault(why, []):
+            reasons[why].append(told)
     return {"file": grid.facts.own[label].file, "misfits": reasons}
 
 
@@ -144,9 +150,9 @@ def _target(grid: Grid, paper: Paper, spec: dict, reported: Path | None) -> Targ
     cells, selections = tuple(grid.cells(at, spec)), ()
     measure, renderer = catalogue.measures()[spec["measure"]], catalogue.renderers()[spec["render"]]
     if own:
-        spec = spec | {"own": {label: _fitted(grid, label) for label in own}}
-        fit = {factors["learner"] for factors, _ in cells}
-        learners = [label for label in spec["grid"]["learner"] if label in fit or label not in own]
+        fit = {label: {each["dataset"] for each, _ in cells if each["learner"] == label} for label in own}
+        spec = spec | {"own": {label: _fitted(grid, label, fit[label]) for label in own}}
+        learners = [label for label in spec["grid"]["learner"] if fit.get(label, True)]
         spec = spec | {"grid": spec["grid"] | {"learner": learners}}
     if measure.searches:
         selections = tuple((factors, grid.selection(factors["dataset"], factors["learner"])) for factors, _ in cells)

@@ -8,6 +8,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -74,11 +75,10 @@ def contracts(file: Path) -> Iterator[str]:
     yield f"{file}: twice the same bytes"
     if learner.stackable:
         for seed, result in zip(streams, first):
-            alone = json.loads(_within(file, lambda: train({seed: streams[seed]}))[0])
-            if not _alike(alone, json.loads(result)):
-                raise Broken(
-                    f'{file}: a seed depends on those beside it; keep the first axis apart, or declare "stackable": False'
-                )
+            (alone,) = _within(file, partial(train, {seed: streams[seed]}))
+            if not _alike(json.loads(alone), json.loads(result)):
+                remedy = 'keep the first axis apart, or declare "stackable": False'
+                raise Broken(f"{file}: a seed depends on those beside it; {remedy}")
         yield f"{file}: a seed alone is as it is beside others"
     yield _resumed(file, train, streams, first)
 
@@ -193,7 +193,7 @@ class _Ended(Checkpoint):
 
 
 def _resumed(file: Path, train: Callable, streams: dict[int, Stream], undisturbed: list[str]) -> str:
-    """Whether a training that was killed goes on to the same bytes; where its state cannot be kept, that it does not."""
+    """That a training which was killed goes on to the same bytes; or that its state cannot be kept."""
     with tempfile.TemporaryDirectory() as folder:
         result, last = Path(folder, "run.json"), None
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 OWN = "§"  # beside the name of a method from outside, which no paper has
 
 
