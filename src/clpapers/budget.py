@@ -1,7 +1,7 @@
 """Chooses the runs of a build: those that are there, and within so many core-hours those that decide most.
 
 What a run is worth are the printed numbers that it makes comparable and the claims that it decides. A build that has
-methods from outside trains their runs alone, first seeds first. `sequence` puts all missing runs in one order, which no
+methods from outside trains their runs alone; the first seed of a cell counts most. `sequence` puts all missing runs in one order, which no
 budget changes, and a budget takes a beginning of it: what a smaller one trains, a larger one trains too. No torch is
 imported.
 """
@@ -95,7 +95,7 @@ def questions(plan: Plan, papers: Collection[str], claims: Mapping[str, Iterable
 
 
 def questions_of_own(plan: Plan, papers: Collection[str]) -> Iterator[Question]:
-    """All seeds of the methods from outside, wherever targets of some papers show them; the first of each first."""
+    """All seeds of the methods from outside, wherever targets of some papers show them; the first counts most."""
     for target in plan.targets.values():
         if target.paper not in papers or not (own := target.spec.get("own")):
             continue

@@ -162,9 +162,9 @@ def _faults_of_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield node.lineno, f"no module {name} here; install it, or import another"
 
 
-def _is_learner(node: ast.ClassDef, tree: ast.Module) -> bool:
+def _is_learner(node: ast.ClassDef, tree: ast.Module, module: str = "") -> bool:
     """Whether a class of a module descends from `clpapers.Learner`, by the text of this and of our modules."""
-    bound: dict[str, str] = {}
+    bound = {each.name: f"{module}.{each.name}" for each in tree.body if isinstance(each, ast.ClassDef)}
     for each in tree.body:
         if isinstance(each, ast.ImportFrom) and each.module and not each.level:
             bound |= {alias.asname or alias.name: f"{each.module}.{alias.name}" for alias in each.names}
@@ -172,17 +172,17 @@ def _is_learner(node: ast.ClassDef, tree: ast.Module) -> bool:
             bound |= {alias.asname: alias.name for alias in each.names if alias.asname}
     for base in map(ast.unparse, node.bases):
         first, dot, rest = base.partition(".")
-        beside = [other for other in tree.body if isinstance(other, ast.ClassDef) and other.name == base != node.name]
-        if any(_is_learner(other, tree) for other in beside) or _descends(bound.get(first, first) + dot + rest):
+        name = bound.get(first, first) + dot + rest
+        name = PUBLIC.get(name, name)
+        if name == BASE or any(_is_learner(*found) for found in _class(name, tree, module) if found[0] is not node):
             return True
     return False
 
 
-def _descends(name: str) -> bool:
-    """The same of a class by its dotted name."""
-    name = PUBLIC.get(name, name)
-    module, _, kind = name.rpartition(".")
-    if name == BASE or not module.startswith("clpapers") or (file := module_file(module)) is None:
-        return name == BASE
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    return any(_is_learner(node, tree) for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind)
+def _class(name: str, tree: ast.Module, module: str) -> Iterator[tuple[ast.ClassDef, ast.Module, str]]:
+    """The class of a dotted name, in the module at hand or in another of ours, if there is one."""
+    where, _, kind = name.rpartition(".")
+    if where != module:
+        file = module_file(where) if where.partition(".")[0] == "clpapers" else None
+        tree = ast.parse(file.read_text(encoding="utf-8")) if file else ast.Module([], [])
+    yield from ((each, tree, where) for each in tree.body if isinstance(each, ast.ClassDef) and each.name == kind)
