@@ -1,9 +1,9 @@
 """Chooses the runs of a build: those that are there, and within so many core-hours those that decide most.
 
 What a run is worth are the printed numbers that it makes comparable and the claims that it decides. A build that has
-methods from outside trains their runs alone; the first seed of a cell counts most. `sequence` puts all missing runs in one order, which no
-budget changes, and a budget takes a beginning of it: what a smaller one trains, a larger one trains too. No torch is
-imported.
+methods from outside trains their runs alone; the first seed of a cell counts most. `sequence` puts all missing runs in
+one order, which no budget changes, and a budget takes a beginning of it: what a smaller one trains, a larger one trains
+too. No torch is imported.
 """
 
 from __future__ import annotations
