@@ -10,7 +10,7 @@ from clpapers.own import TEMPLATE
 from clpapers.provenance import sha256
 
 TABLE = "results/mini/targets/mini/table1"
-FILES = [f"{TABLE}.csv", f"{TABLE}.paired.csv"]
+FILES = [f"{TABLE}.csv", f"{TABLE}.reported.csv", f"{TABLE}.paired.csv"]
 
 
 @pytest.fixture

@@ -35,7 +35,8 @@ def lineage(options: argparse.Namespace) -> None:
         nodes = [lineage.tree(file, seen) for file in files]
     else:
         names = next(csv.reader([options.cell]), []) if options.cell.isprintable() else []
-        plan = plan_of(files[0])
+        told = provenance.read_record(files[0]).get("choice")  # of the runs, and methods from outside, that it shows
+        plan = plan_of(files[0], chosen=Path(told) if told else None)
         job = jobs.of(plan, files[0])
         if len(names) != 2 or job.command != "table" or files[0] not in job.outputs or len(files) > 1:
             raise Refusal(

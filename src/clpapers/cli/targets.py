@@ -17,10 +17,11 @@ def table(task: Task) -> None:
     target = task.job.subject
     with task.recording(target=target.spec):
         drawn, frame, notes = _drawn(task, *_printed(task))
+        drawn = with_places(drawn, target.spec, frame)
         if target.reported:  # the paper prints numbers, which stand beside its own
             printed = read_reported(target.reported, target.paper, target.name)
             drawn = attach(drawn, target.spec, compare(target.spec, frame, printed, notes), notes)
-        write_table(with_places(drawn, target.spec, frame), target.stem)
+        write_table(drawn, target.stem)
 
 
 def figure(task: Task) -> None:
