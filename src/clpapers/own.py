@@ -33,10 +33,15 @@ RESERVED = ("name", "file", "method", "cell", "gan")  # as options: keys of a ce
 def take(scale: str, files: Iterable[str]) -> tuple[str, ...]:
     """Check files of methods, try those that are new here, and copy them; the copies, in the order given.
 
+    A copy itself may be given too.
+
     Raises `ConfigError`, with file and line, for the first that is no method.
     """
     found: dict[str, Path] = {}
     for file in (Path(each).expanduser() for each in files):
+        if file.parent == method_path(scale, "", "").parent and _made(file):
+            found[file.stem] = file
+            continue
         digest = check(file)
         label = label_of(file)
         if label in found:

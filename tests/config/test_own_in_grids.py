@@ -2,11 +2,12 @@
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tiny_paper import GRID, MNIST_ONLY, PAPER, SELECTION, edit, plan
 
-from clpapers import budget, jobs, own
+from clpapers import budget, build, jobs, own
 from clpapers.config import choice
 from clpapers.config.paths import method_path
 from clpapers.config.plan import Plan
@@ -144,6 +145,26 @@ def test_a_budget_trains_it_alone_and_its_first_seeds_first(folder):
     assert 0 < len(less.steps) < len(found.steps)
     whole = budget.choose(made, ["tiny"], {}, math.inf, there={}, absent={}, table=table)
     assert whole.choice.runs.keys() == made.cells.keys()
+
+
+def test_it_is_measured_once_where_hours_are_counted(folder, monkeypatch):
+    made, said = plan(methods=[taken()]), []
+    monkeypatch.setattr(build.subprocess, "run", lambda command, **_: said.append(command[3:]))
+    monkeypatch.setattr(costs, "known", lambda _: Table([], here=1.0))
+    build._measure(made, made.cells)
+    assert said == [["rehearse", "tiny", "--scale", "tiny", "--methods", *made.methods]]
+    kinds = [costs.kind(each.spec, made.datasets[name]["shape"], 1) for name, each in cells_of(made).items()]
+    assert {kind.learner for kind in kinds} == {Path(made.methods[0]).stem}
+    rows = [costs.Row(kind, 1, 0.0, 1.0, 0.0, 0.0, "", 1.0, "here") for kind in kinds]
+    monkeypatch.setattr(costs, "known", lambda _: Table(rows, here=1.0))
+    build._measure(made, made.cells)
+    assert len(said) == 1
+
+
+def test_what_is_there_and_was_not_asked_for_has_no_price(folder):
+    found = budget.Budget(choice.Choice({"0123456789": {Path("seed0.json"): [0]}}), [], {}, {"0123456789": {0}}, [])
+    (line,) = build.told(plan(), found, SimpleNamespace(absent={}))
+    assert line.startswith("1 runs are there; training 0 more")
 
 
 def test_its_jobs_read_the_copy_and_depend_on_its_code(folder):

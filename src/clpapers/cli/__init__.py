@@ -193,6 +193,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="cells of these alone; all if left out")
     sub.add_argument("--scale", default=None)
     sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
+    sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="methods from outside, and no others")
     sub.add_argument("--seconds", type=float, default=1.0, help="of steps in a rehearsal, roughly")
     sub.add_argument("--out", type=Path, metavar="FILE.csv", help="the table; results/S/costs.csv by default")
     sub = command("export", "pack what was built, and all it came from, into a research object; or check one")

@@ -187,14 +187,17 @@ def targets(options: argparse.Namespace) -> None:
 
 
 def rehearse(options: argparse.Namespace) -> None:
-    """Measure what the kinds of cells of targets cost."""
+    """Measure what the kinds of cells of targets cost; with methods from outside, theirs alone."""
+    from clpapers import own
     from clpapers.report import rehearsals
 
     plan = _configured(options)
+    if options.methods:
+        plan = Plan(plan.scale, all_papers(), methods=own.take(plan.scale, options.methods))
     wanted = plan.chosen(options.names)
     pairs = [pair for target in wanted for pair in target.cells]
     pairs += [pair for target in wanted for _, search in target.selections for pair in search.points]
-    cells = list({cell.hash: cell for _, cell in pairs}.values())
+    cells = list({cell.hash: cell for _, cell in pairs if cell.method or not options.methods}.values())
     out = options.out or Path("results") / plan.scale / "costs.csv"
     rehearsals.rehearse(plan, cells, out, options.seconds)
     print(out)

@@ -151,7 +151,7 @@ def kind(spec: dict, shape: Iterable[int], seeds: int) -> Kind:
     options |= {key: spec["evaluation"][key] for key in method.measures if key in spec["evaluation"]}
     net = {key: value for key, value in spec["net"].items() if key not in FREE}
     return Kind(
-        method.name,
+        Path(method.file).stem or method.name,
         json.dumps(options, sort_keys=True),
         json.dumps(net, sort_keys=True),
         "x".join(map(str, shape)),
