@@ -188,7 +188,7 @@ def targets(options: argparse.Namespace) -> None:
 
 def rehearse(options: argparse.Namespace) -> None:
     """Measure what the kinds of cells of targets cost; with methods from outside, theirs alone."""
-    from clpapers import own
+    from clpapers import budget, own
     from clpapers.report import rehearsals
 
     plan = _configured(options)
@@ -196,7 +196,10 @@ def rehearse(options: argparse.Namespace) -> None:
         plan = Plan(plan.scale, all_papers(), methods=own.take(plan.scale, options.methods))
     wanted = plan.chosen(options.names)
     pairs = [pair for target in wanted for pair in target.cells]
-    pairs += [pair for target in wanted for _, search in target.selections for pair in search.points]
+    searches = {search for target in wanted for _, search in target.selections}
+    searches |= {search for _, cell in pairs for search in budget.selections_of(plan, cell)}
+    pairs = [pair for pair in pairs if "selection" not in pair[1].spec]  # which is as its search's points are
+    pairs += [pair for search in sorted(searches, key=lambda each: each.name) for pair in search.points]
     cells = list({cell.hash: cell for _, cell in pairs if cell.method or not options.methods}.values())
     out = options.out or Path("results") / plan.scale / "costs.csv"
     rehearsals.rehearse(plan, cells, out, options.seconds)
