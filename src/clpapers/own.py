@@ -42,8 +42,7 @@ def take(scale: str, files: Iterable[str]) -> tuple[str, ...]:
         if file.parent == method_path(scale, "", "").parent and _made(file):
             found[file.stem] = file
             continue
-        digest = check(file)
-        label = label_of(file)
+        label, digest = file.stem, check(file)
         if label in found:
             raise ConfigError(f"{file}: methods: '{label}' is given twice; rename one of the files")
         found[label] = method_path(scale, label, digest)
