@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from clpapers import build, cards, jobs, progress
+from clpapers import build, cards, jobs, own, progress
 from clpapers.cards import resolve_device
 from clpapers.claims import claiming
 from clpapers.cli import server
@@ -23,18 +23,20 @@ try:
     SETTINGS = check_settings(config, take=workflow.is_main_process)  # jobs work with what their build has taken in
     SCALE = SETTINGS["scale"]
     CUDA = resolve_device(SETTINGS["device"]) == "cuda"
-    PLAN = Plan(SCALE, all_papers(), cuda=CUDA)
+    TOLD = None if workflow.is_main_process else os.environ.get(choice.VARIABLE)
+    CHOICE = choice.read(Path(TOLD)) if TOLD else None
+    OWN = own.take(SCALE, SETTINGS.get("methods", ())) if workflow.is_main_process else ()
+    PLAN = Plan(SCALE, all_papers(), cuda=CUDA, choice=CHOICE, methods=OWN)
     CLAIMING = claiming(SETTINGS["papers"])  # configured papers with claims
     if workflow.is_main_process:  # once: jobs need not check anew what all of them begin with, nor choose
         jobs.claims_of(PLAN)
         os.environ.pop(choice.VARIABLE, None)
-        if build.budgeted(PLAN, SETTINGS.get("hours")):
+        if OWN or build.budgeted(PLAN, SETTINGS.get("hours")):
             NEWS, BUDGET, DATA = build.prepare(PLAN, SETTINGS, sys.argv[1:])
             sys.stderr.writelines(f"clpapers: {line}\n" for line in [*NEWS, *build.told(PLAN, BUDGET, DATA)])
             progress.PREDICTED.update(BUDGET.due)
             os.environ[choice.VARIABLE] = str(BUDGET.choice.write(SCALE))
-    if told := os.environ.get(choice.VARIABLE):
-        PLAN = PLAN.using(choice.read(Path(told)))
+            PLAN = PLAN.using(BUDGET.choice)
 except (ConfigError, CrateError, ProvenanceError) as error:
     sys.exit(f"clpapers: {error}")
 DERIVED = [name for name, facts in PLAN.datasets.items() if "features" in facts]  # data sets of features

@@ -39,7 +39,7 @@ ARROWS = nx.DiGraph(
     (module(file), module(other))
     for file in PACKAGE.rglob("*.py")
     for name in provenance._parsed(file, "")[1]
-    if (other := provenance._module_file(name)) not in (None, file)
+    if (other := provenance.module_file(name)) not in (None, file)
 )
 
 

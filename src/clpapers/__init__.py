@@ -1,1 +1,22 @@
-"""Five continual-learning papers, regenerated from images to tables."""
+"""Five continual-learning papers, regenerated from images to tables.
+
+`Learner` and `Replay` are the classes that methods descend from, this project's and those from outside; `Setting` is
+what a method is given, `Observed` what it answers (`clpapers.runs.learner`).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clpapers.runs.learner import Learner, Observed, Replay, Setting
+
+__all__ = ["Learner", "Observed", "Replay", "Setting"]
+
+
+def __getattr__(name: str) -> object:
+    """The public classes, on demand: importing the package imports no torch."""
+    if name in __all__:
+        return getattr(importlib.import_module("clpapers.runs.learner"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,9 @@
 """Chooses the runs of a build: those that are there, and within so many core-hours those that decide most.
 
-What a run is worth are the printed numbers that it makes comparable and the claims that it decides. `sequence` puts all
-missing runs in one order, which no budget changes, and a budget takes a beginning of it: what a smaller one trains, a
-larger one trains too. No torch is imported.
+What a run is worth are the printed numbers that it makes comparable and the claims that it decides. A build that has
+methods from outside trains their runs alone; the first seed of a cell counts most. `sequence` puts all missing runs in
+one order, which no budget changes, and a budget takes a beginning of it: what a smaller one trains, a larger one trains
+too. No torch is imported.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from clpapers.report import costs
 from clpapers.targets.claim import CURVE, Claim
 from clpapers.targets.names import named
 
-NUMBER, CLAIM, SHOWN = "number", "claim", "shown"
+NUMBER, CLAIM, SHOWN, OWN = "number", "claim", "shown", "own"
 WORTH_SHOWN = 0.02  # of a cell that a target shows and no number is printed of
 MORE_SEEDS = (2, 3, 5, 10, 20)  # runs a cell, of which the k-th lets a printed number be compared better
 WORTH_MORE = 0.1  # of the first seed's, divided by k
@@ -55,7 +56,10 @@ class Need:
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """What runs decide: a printed number, a claim, or whether a figure shows a cell. `worth`: in numbers decided."""
+    """What runs decide: a printed number, a claim, whether a figure shows a cell, or how a method from outside does.
+
+    worth: in numbers decided.
+    """
 
     paper: str
     name: str
@@ -89,6 +93,28 @@ def questions(plan: Plan, papers: Collection[str], claims: Mapping[str, Iterable
     return found
 
 
+def questions_of_own(plan: Plan, papers: Collection[str]) -> Iterator[Question]:
+    """All seeds of the methods from outside, wherever targets of some papers show them; the first counts most."""
+    for target in plan.targets.values():
+        if target.paper not in papers or not (own := target.spec.get("own")):
+            continue
+        name = f"{target.paper}/{target.name}"
+        for factors, cell in target.cells:
+            if factors["learner"] in own:
+                before = tuple(_of_selections(selections_of(plan, cell)))
+                for count in range(1, len(target.seeds) + 1):
+                    needs = (_need(cell.hash, count, target.seeds), *before)
+                    yield Question(target.paper, name, OWN, 1 / count, needs)
+        for factors, search in target.selections:
+            if factors["learner"] in own:
+                yield Question(target.paper, name, OWN, 1, tuple(_of_selections([search])))
+
+
+def selections_of(plan: Plan, cell: Cell) -> list[Selection]:
+    """The search that some of a cell's values are read from, if any are."""
+    return [plan.selections[cell.spec["selection"]["name"]]] if "selection" in cell.spec else []
+
+
 def _need(cell: str, count: int, seeds: Iterable[int]) -> Need:
     seeds = tuple(seeds)
     return Need(cell, min(count, len(seeds)), seeds)
@@ -101,7 +127,8 @@ def _numbers(target: Target, lines: list[dict]) -> Iterator[Question]:
             continue
         name = " ".join(filter(None, [f"{target.paper}/{target.name}:", line["row"], line["column"], line["metric"]]))
         if target.selections:
-            yield Question(target.paper, name, NUMBER, 1, tuple(_of_selections(target.selections)))
+            searches = (search for _, search in target.of_paper.selections)
+            yield Question(target.paper, name, NUMBER, 1, tuple(_of_selections(searches)))
             continue
         cells = [cell.hash for cell in _behind(target, line)]
         for count in (1, *(MORE_SEEDS if cells else ())):
@@ -111,8 +138,8 @@ def _numbers(target: Target, lines: list[dict]) -> Iterator[Question]:
                 yield Question(target.paper, name, NUMBER if count == 1 else SHOWN, worth, needs)
 
 
-def _of_selections(selections: Iterable[tuple[dict, Selection]]) -> Iterator[Need]:
-    for _, search in selections:
+def _of_selections(searches: Iterable[Selection]) -> Iterator[Need]:
+    for search in searches:
         yield from (_need(cell.hash, len(search.seeds), search.seeds) for _, cell in search.points)
 
 
@@ -324,10 +351,10 @@ def choose(
     seconds = {key: measured[key] or table.guess(plan, cell) for key, cell in cells.items()}
     have = {cell: {seed for seeds in files.values() for seed in seeds} for cell, files in there.items()}
     possible = {key: None if _lacking(plan, cell, absent) else seconds[key] for key, cell in cells.items()}
-    asked = questions(plan, papers, claims)
+    asked = list(questions_of_own(plan, papers)) if plan.methods else questions(plan, papers, claims)
     before = {key: set(seeds) for key, seeds in have.items()}
     for target in named:
-        for cell, seeds in _runs(target):
+        for cell, seeds in _runs(plan, target):
             have.setdefault(cell.hash, set()).update(seeds)
     steps: list[Step] = []
     shared = _Before(plan, measured)
@@ -353,18 +380,20 @@ def choose(
         for key, cell in cells.items()
         if (left := len(set(plan.wanted(cell)) - have.get(key, set())))
     }
-    return Budget(Choice(runs, unrun, dict(absent)), steps, costly, before, asked)
+    return Budget(Choice(runs, unrun, dict(absent), plan.methods), steps, costly, before, asked)
 
 
 def relevant(plan: Plan, papers: Collection[str], named: Collection[Target] = ()) -> dict[str, Cell]:
     """The cells, by hash, of the targets that `all` builds of some papers, and of those that were asked for by name."""
     wanted = [t for t in plan.targets.values() if t.paper in papers and not t.spec.get("extra")]
-    return {cell.hash: cell for target in (*wanted, *named) for cell, _ in _runs(target)}
+    return {cell.hash: cell for target in (*wanted, *named) for cell, _ in _runs(plan, target)}
 
 
-def _runs(target: Target) -> Iterator[tuple[Cell, range]]:
+def _runs(plan: Plan, target: Target) -> Iterator[tuple[Cell, range]]:
     yield from ((cell, target.seeds) for _, cell in target.cells)
-    for _, search in target.selections:
+    searches = [search for _, search in target.selections]
+    searches += [search for _, cell in target.cells for search in selections_of(plan, cell)]
+    for search in dict.fromkeys(searches):
         yield from ((cell, search.seeds) for _, cell in search.points)
 
 

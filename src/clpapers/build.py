@@ -11,14 +11,14 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from clpapers import budget, jobs
 from clpapers.budget import Budget
 from clpapers.config import outside
 from clpapers.config.facts import TOY
-from clpapers.config.model import Target
+from clpapers.config.model import Cell, Target
 from clpapers.config.paths import RESULTS, dataset_path, weights_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import one_of
@@ -180,6 +180,8 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     cells = budget.relevant(plan, papers if due else (), named)
     data.look([name for cell in cells.values() for name in plan.data_of(cell)] + list(shown))
     data.get(shown)
+    if not dry and 0 < hours < math.inf:
+        _measure(plan, cells)
     elsewhere = {key: {path: seeds for seeds, path in blocks.items()} for key, blocks in imported(plan.scale).items()}
     there = budget.used(plan, budget.finished(plan), elsewhere if settings.get("published", True) else {})
     claims, table = jobs.claims_of(plan), costs.known(plan.scale)
@@ -190,6 +192,20 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
         new = (key for key, files in found.choice.runs.items() if files.keys() - there.get(key, {}).keys())
         if not data.get(name for key in new for name in plan.data_of(plan.cells[key])):
             return news, found, data
+
+
+def _measure(plan: Plan, cells: Mapping[str, Cell]) -> None:
+    """Rehearse methods from outside, where one was not measured on a net and shape of some cells, by hash.
+
+    A guess would be that of the slowest method, of which a budget has few runs.
+    """
+    table, own = costs.known(plan.scale), {key: cell for key, cell in cells.items() if cell.method}
+    if all(table.seconds(plan, cell) is not None for cell in own.values()):
+        return
+    papers = sorted({each.paper for each in plan.targets.values() for _, cell in each.cells if cell.hash in own})
+    command = ["rehearse", *papers, "--scale", plan.scale, "--methods", *plan.methods]
+    print("clpapers: measuring what methods from outside take", file=sys.stderr, flush=True)
+    subprocess.run([sys.executable, "-m", "clpapers.cli", *command], stdout=subprocess.DEVNULL)
 
 
 def told(plan: Plan, found: Budget, data: Data) -> list[str]:

@@ -1,4 +1,7 @@
-"""The catalogue of methods: the declarations of the learners' files, read without importing them or torch."""
+"""The catalogue of methods: the declarations of the learners' files, read without importing them or torch.
+
+Those of this project stand in runs/learners/; one from outside (`own`) in results/<scale>/methods/, as its cells say.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ NAME = "DECLARATION"
 
 
 class DeclarationError(Exception):
-    """A learner's declaration is missing or malformed; one line: file, line, key, value, remedy."""
+    """A learner's file or its declaration is malformed; one line: file, line, key, value, remedy."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -24,7 +27,8 @@ class Method:
     """A method's declaration, which its learner's file gives as the literal `DECLARATION`.
 
     name: the file's.
-    options: each option's JSON Schema, with `examples` for the tests. A complete cell gives every option.
+    options: each option's JSON Schema, with `examples` for the tests, or with a `default` alone. A complete cell gives
+        every option.
     uses: the parts of oracle and restriction that it uses: when the task `changes`, the `tasks` of items, the
         classes `competing` in training. Unused parts are left out of its cells.
     needs: requirements on a cell: dotted key → values that will do.
@@ -45,6 +49,9 @@ class Method:
     answers_first: whether a step that uses the stream batch predicts its classes before learning it.
     own_nets: whether the learner makes its nets itself, instead of one net of the cell's kind.
     where: declarations that replace these for some value of an option: dotted option → value → declaration.
+    grid: of a method from outside, the values to try where a paper selects hyper-parameters: `budget.learning_rate` or
+        `learner.<option>` → values.
+    file: of a method from outside, its copy (`config.paths.method_path`); empty for one of this project.
     """
 
     name: str
@@ -68,6 +75,8 @@ class Method:
     answers_first: bool = True
     own_nets: bool = False
     where: dict[str, dict] = dataclasses.field(default_factory=dict)
+    grid: dict[str, list] = dataclasses.field(default_factory=dict)
+    file: str = ""
 
     def given(self, options: Mapping) -> Method:
         """The method with these options, `where` applied."""
@@ -88,13 +97,19 @@ class Method:
 
 @functools.cache
 def methods() -> dict[str, Method]:
-    """Every method by name. Raises `DeclarationError` for the first malformed declaration."""
+    """Every method of this project by name. Raises `DeclarationError` for the first malformed declaration."""
     return {file.stem: read(file) for file in sorted(LEARNERS.glob("[a-z]*.py"))}
 
 
 def of(learner: Mapping) -> Method:
     """The method of a cell's `learner`, with the options there."""
-    return methods()[learner["name"]].given(learner)
+    return (copied(Path(learner["file"])) if "file" in learner else methods()[learner["name"]]).given(learner)
+
+
+@functools.cache
+def copied(file: Path) -> Method:
+    """The method whose file was copied to `methods/<name>-<digest>.py`. Raises `DeclarationError` as `read`."""
+    return dataclasses.replace(read(file), name=file.stem.partition("-")[0], file=str(file))
 
 
 def read(file: Path) -> Method:
@@ -107,12 +122,12 @@ def read(file: Path) -> Method:
         raise DeclarationError(f"{file}: {error.strerror}") from None
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise DeclarationError(f"{file}:{getattr(error, 'lineno', None) or 1}: not Python: {error}; mend it") from None
-    declared = [node for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == NAME]
+    declared = _declared(tree)
     if len(declared) != 1:
         raise DeclarationError(
             f'{file}:1: it has not one {NAME}; write {NAME} = {{"options": {{…}}}} after its imports'
         )
-    node, found = declared[0].value, {}
+    node, found = declared[0], {}
     entries = zip(node.keys, node.values) if isinstance(node, ast.Dict) else [(node, node)]
     for key, value in entries:
         try:
@@ -125,17 +140,29 @@ def read(file: Path) -> Method:
         for place, key in enumerate(keys):
             if key in keys[:place]:
                 raise DeclarationError(f"{file}:{each.keys[place].lineno}: {NAME}: {key!r} stands twice; leave one out")
+    options = found.get("options")
+    for schema in options.values() if isinstance(options, dict) else ():
+        if isinstance(schema, dict) and "default" in schema:
+            schema.setdefault("examples", [schema["default"]])
     for rules in (_FORM, _SCHEMAS):
         error = jsonschema.exceptions.best_match(rules.iter_errors(found))
         if error is not None:
             at = "".join(f"[{part!r}]" for part in error.absolute_path)
             remedy = error.schema.get("description") or f"it takes {', '.join(error.schema.get('properties', {}))}"
-            raise DeclarationError(f"{file}:{_line(node, error.absolute_path)}: {NAME}{at}: {error.message}; {remedy}")
+            line = line_of(tree, error.absolute_path)
+            raise DeclarationError(f"{file}:{line}: {NAME}{at}: {error.message}; {remedy}")
     return Method(file.stem, **found)
 
 
-def _line(node: ast.expr, path: Iterable) -> int:
-    """The line of the value at a path of keys and indices in a literal."""
+def _declared(tree: ast.Module) -> list[ast.expr]:
+    """What a module assigns to `DECLARATION`."""
+    assigned = (node for node in tree.body if isinstance(node, ast.Assign))
+    return [node.value for node in assigned if ast.unparse(node.targets[0]) == NAME]
+
+
+def line_of(tree: ast.Module, path: Iterable) -> int:
+    """The line of the value at a path of keys and indices in a module's declaration."""
+    (node,) = _declared(tree)
     line = node.lineno
     for part in path:
         if isinstance(node, ast.Dict):
@@ -167,6 +194,17 @@ _FIELDS = {
     "repeats": _TEXTS,
     "counts_items": _TEXTS,
     "keeps": {"type": "string", "description": "write in a few words what is kept"},
+    "grid": {
+        "type": "object",
+        "propertyNames": {"pattern": r"^(budget|learner)\.\w+$", "description": "write such as budget.learning_rate"},
+        "additionalProperties": {
+            "type": "array",
+            "minItems": 1,
+            "uniqueItems": True,
+            "description": "write a list of values to try, each once",
+        },
+        "description": 'write such as {"budget.learning_rate": [0.1, 0.03]}',
+    },
     **{field.name: _FLAG for field in dataclasses.fields(Method) if field.type == "bool"},
 }
 _FORM = jsonschema.Draft202012Validator(

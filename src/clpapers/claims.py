@@ -160,6 +160,7 @@ class _Reader:
 
 def _cells(target: Target) -> list[tuple[dict, tuple[str, str] | None]]:
     """The cells that a target measures: flat factors, and the stream of a run."""
+    target = target.of_paper
     if target.cells:
         return [(flat(factors), (cell.spec["dataset"], cell.slug)) for factors, cell in target.cells]
     if target.streams:

@@ -35,8 +35,9 @@ class Job:
     command: its name at the command line and, as a function of cli/<module>.py, the code that makes the outputs.
     outputs: files. subject: what the command is told, as its docstring says.
     find: finds the files that it reads. decide: gives all else in the configuration that decides the outputs.
-    modules: more code that makes them, which the command imports by a name that `subject` has.
-    chosen: whether it also depends on which runs the build uses.
+    modules: more code that makes them, which the command imports by a name that `subject` has; a path that ends in
+        `.py`, of a method from outside.
+    chosen: whether it also depends on which runs, or methods from outside, the build uses.
     """
 
     command: str
@@ -61,7 +62,8 @@ class Job:
     @property
     def code(self) -> str:
         """The digest of the code that makes the outputs of the inputs."""
-        return code_digest(f"clpapers.cli.{self.module}:{self.command}", *(f"clpapers.{name}" for name in self.modules))
+        named = (name if name.endswith(".py") else f"clpapers.{name}" for name in self.modules)
+        return code_digest(f"clpapers.cli.{self.module}:{self.command}", *named)
 
     @functools.cached_property
     def settings(self) -> str:
@@ -86,18 +88,21 @@ def of(plan: Plan, path: Path, papers: Collection[str] | None = None) -> Job:
     return made
 
 
-def behind(plan: Plan, targets: Iterable[Target], at: Callable[[Path], Plan] | None = None) -> dict[Path, Job]:
+def behind(plan: Plan, targets: Iterable[Target], at: Callable[[Path], Plan | None] | None = None) -> dict[Path, Job]:
     """All jobs that targets descend from, their own included, by the path of the record of each.
 
-    at: the plan, with the runs that were used, by which a record's job was done; `plan` for all if None.
+    at: the plan, with the runs and methods that were used, by which a record's job was done, or None where the record
+        does not say: then it is that of a job which read it, or `plan`.
     """
     found: dict[Path, Job] = {}
-    queue = [path for target in targets for path in target.outputs]
+    queue = [(path, plan) for target in targets for path in target.outputs]
     while queue:
-        place = record_path(queue.pop())
+        path, used = queue.pop()
+        place = record_path(path)
         if place not in found and place.parts[0] != "config" and not is_imported(place):
-            found[place] = of(at(place) if at else plan, place)
-            queue += found[place].inputs
+            used = (at and at(place)) or used
+            found[place] = of(used, place)
+            queue += [(each, used) for each in found[place].inputs]
     return found
 
 
@@ -193,12 +198,19 @@ def _run(plan: Plan, path: Path, _: object) -> Job:
             *map(cell.stream, seeds),
             *chosen,
             *([cell.weights] if cell.weights else []),
+            *([cell.method] if cell.method else []),
             *(map(shared.file, seeds) if shared else ()),
         ]
 
-    used = f"runs.learners.{cell.spec['learner']['name']}", f"runs.nets.{cell.spec['net']['name']}"
-    files = [cell.folder / f"{name}.json"]
-    return Job("train", "runs", files, (cell, seeds, chosen, shared), read, lambda: [cell.spec, name], used)
+    learner = str(cell.method or f"runs.learners.{cell.spec['learner']['name']}")
+    used = learner, f"runs.nets.{cell.spec['net']['name']}"
+    files, told = [cell.folder / f"{name}.json"], (cell, seeds, chosen, shared)
+    return Job("train", "runs", files, told, read, lambda: [cell.spec, name], used, chosen=cell.method is not None)
+
+
+def _method(plan: Plan, path: Path, _: object) -> Job:
+    copy = path.with_name(f"{_name(path)}.py")
+    return Job("method", "methods", [copy], copy, list, lambda: None)  # the path says it all
 
 
 def _selection(plan: Plan, path: Path, _: object) -> Job:
@@ -326,6 +338,7 @@ MAKERS = {
     "gans": _gans,
     "runs": _run,
     "selection": _selection,
+    "methods": _method,
     "metrics": _metrics,
     "targets": _rendering,
     "report": _report,
@@ -337,7 +350,7 @@ MAKERS = {
 
 def reduced(target: Target) -> list[str]:
     """How a target departs from the paper's scale, a line a difference."""
-    return reductions(target, _at_paper_scale(target.paper)[f"{target.paper}/{target.name}"])
+    return reductions(target.of_paper, _at_paper_scale(target.paper)[f"{target.paper}/{target.name}"])
 
 
 @functools.cache

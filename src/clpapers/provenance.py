@@ -121,10 +121,16 @@ def _parsed(path: Path, function: str) -> tuple[str, frozenset[str], frozenset[s
             imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             found.add(node.value)
+    digest = hashlib.sha256(ast.dump(without_docstrings(tree)).encode()).hexdigest()
+    return digest, frozenset(name for name in imported if name.split(".")[0] == PACKAGE.name), frozenset(found)
+
+
+def without_docstrings(tree: ast.Module) -> ast.Module:
+    """The same module, changed in place, without its docstrings."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
-    digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
-    return digest, frozenset(name for name in imported if name.split(".")[0] == PACKAGE.name), frozenset(found)
+    return tree
 
 
 def _for_annotations(statement: ast.stmt) -> bool:
@@ -160,7 +166,10 @@ def _defined(statement: ast.stmt) -> set[str]:
 
 
 @functools.cache
-def _module_file(name: str) -> Path | None:
+def module_file(name: str) -> Path | None:
+    """The file of a module of this package, or of a method from outside, which is named by its path; or None."""
+    if name.endswith(".py"):
+        return Path(name)
     base = PACKAGE.parent.joinpath(*name.split("."))
     return next((p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file()), None)
 
@@ -169,14 +178,20 @@ def _module_file(name: str) -> Path | None:
 def code_digest(*modules: str) -> str:
     """Digest (16 hexadecimal digits) of the named modules and of all modules of this package that they import.
 
-    `module:function` names a function with the definitions that it uses of its module, without the functions beside it.
+    `module:function` names a function with the definitions that it uses of its module, without the functions beside it;
+    a path that ends in `.py` names the file of a method from outside.
     Snakemake does not see an edit inside an imported package, so each rule carries this digest among its params.
     Comments and docstrings do not count, so that explaining the code never retrains anything. Nor do `UNCOUNTED`
     modules and their imports: finding, writing and recording files decides nothing of their content.
     """
-    parts = ((path.relative_to(PACKAGE), function, _parsed(path, function)[0]) for path, function in imported(*modules))
-    lines = sorted(f"{path} {function} {digest}" for path, function, digest in parts)
+    parts = ((path, function, _parsed(path, function)[0]) for path, function in imported(*modules))
+    lines = sorted(f"{_told(path)} {function} {digest}" for path, function, digest in parts)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def _told(path: Path) -> Path:
+    """A file as code digests name it: wherever the package is installed."""
+    return path.relative_to(PACKAGE) if path.is_relative_to(PACKAGE) else path
 
 
 def imported(*modules: str) -> set[tuple[Path, str]]:
@@ -187,7 +202,7 @@ def imported(*modules: str) -> set[tuple[Path, str]]:
     queue, seen = list(modules), set()
     while queue:
         module, _, function = queue.pop().partition(":")
-        path = _module_file(module)
+        path = module_file(module)
         if path is not None and (path, function) not in seen and path not in UNCOUNTED:
             seen.add((path, function))
             queue.extend(_parsed(path, function)[1])
@@ -197,7 +212,7 @@ def imported(*modules: str) -> set[tuple[Path, str]]:
 @functools.cache
 def texts(module: str, *, alone: bool = False) -> frozenset[str]:
     """The string constants of a module and of all its imports, or of it `alone`: so the keys that it can look up."""
-    files = [(_module_file(module), "")] if alone else imported(module)
+    files = [(module_file(module), "")] if alone else imported(module)
     return frozenset().union(*(_parsed(*file)[2] for file in files))
 
 

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("folder")
         (
             {"sclae": "tiny"},
             "(top): unknown key 'sclae'; allowed: data_folder, datasets, device, downloads, "
-            "fetch, hours, papers, published, scale",
+            "fetch, hours, methods, papers, published, scale",
         ),
     ],
 )

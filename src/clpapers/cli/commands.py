@@ -102,6 +102,7 @@ MAKING = (  # commands that make a file below results/<scale>/
     ("net", "runs/nets/P/D.json", "describe the net a data set is learnt with"),
     ("gans", "gans/D/ORDER/GAN-HASH/seedK.npz", "train the GANs that runs share"),
     ("train", "runs/D/ORDER/LEARNER-HASH/seedsA-B.json", "train one cell's seeds"),
+    ("method", "methods/LABEL-DIGEST.py", "copy the file of a method from outside"),
     ("selection", "selection/P/D-LEARNER.json", "choose hyper-parameters from a grid"),
     ("index", "runs/index.csv", "list the cells, their factors and the targets they serve"),
     ("metrics", "metrics/P/T.csv", "measure what a target shows"),
@@ -146,6 +147,7 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("scorecard", "report"):
         said = "on which papers; a report, on those of config.yaml by default"
         made[name].add_argument("--papers", nargs="+", required=name == "scorecard", metavar="P", help=said)
+    made["method"].add_argument("--file", required=True, type=Path, help="the file")
     sub = command("stream", "permute a data set into streams of some seeds, or into the one of a path of the pipeline")
     sub.set_defaults(makes=True)
     said = "where they go, DIR/<dataset>/<order>/seed<k>.npz; or the one file of the pipeline"
@@ -183,11 +185,13 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--hours", type=float, metavar="H", help="core-hours; those of a build if left out")
     sub.add_argument("--scale", default=None)
     sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
+    sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="methods from outside, whose runs it would train")
     sub.set_defaults(does="upcoming")  # `next` is Python's
     sub = command("rehearse", "measure what each kind of cell costs, by a small part of its run")
     sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="cells of these alone; all if left out")
     sub.add_argument("--scale", default=None)
     sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
+    sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="methods from outside, and no others")
     sub.add_argument("--seconds", type=float, default=1.0, help="of steps in a rehearsal, roughly")
     sub.add_argument("--out", type=Path, metavar="FILE.csv", help="the table; results/S/costs.csv by default")
     sub = command("export", "pack what was built, and all it came from, into a research object; or check one")
@@ -199,9 +203,14 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--agent", default=None, metavar="NAME", help="who ran it; the authors in CITATION.cff if left out"
     )
+    sub = command("try", "try a method's file on a small problem: what a build would hold it to")
+    sub.add_argument("file", type=Path, metavar="FILE.py")
+    sub.set_defaults(does="try_out")  # `try` is Python's
     sub = command("publish", "pack the finished runs of each paper into its crate, results/published/PAPER.zip")
     sub.add_argument("names", nargs="*", metavar="PAPER", help="which papers; all if left out")
     sub.add_argument("--scale", default="paper")
+    said = "methods from outside whose runs to publish too, and their files with them"
+    sub.add_argument("--methods", nargs="+", default=[], metavar="FILE.py", help=said)
     sub.add_argument("--replace", action="store_true", help="runs of today's code take the place of differing ones")
     command("reproduction", "write docs/reproduction and README's tables from what is published")
     sub = command("import", "take in the runs of research objects: published ones, or those of other machines")
@@ -216,7 +225,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--within", type=float, default=0.01, metavar="A", help="accuracies no further apart are the same")
     sub.add_argument("--scale", default="paper")
     sub = command("new", "write a commented file to start from, which runs as it is")
-    sub.add_argument("kind", choices=("dataset", "paper"), help="of a data set, or of a paper, of one's own")
+    sub.add_argument(
+        "kind", choices=("method", "dataset", "paper"), help="of a method, a data set or a paper of one's own"
+    )
     sub.add_argument("name", metavar="NAME", help="the file's and its own: small letters, digits and _")
     sub.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help="where it goes; here if left out")
     sub = command("doctor", "say what stands in the way of a build, and the remedy")

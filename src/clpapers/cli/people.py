@@ -38,7 +38,8 @@ def lineage(options: argparse.Namespace) -> None:
         nodes = [lineage.tree(file, seen) for file in files]
     else:
         names = next(csv.reader([options.cell]), []) if options.cell.isprintable() else []
-        plan = plan_of(files[0])
+        told = provenance.read_record(files[0]).get("choice")  # of the runs, and methods from outside, that it shows
+        plan = plan_of(files[0], chosen=Path(told) if told else None)
         job = jobs.of(plan, files[0])
         if len(names) != 2 or job.command != "table" or files[0] not in job.outputs or len(files) > 1:
             raise Refusal(
@@ -135,8 +136,8 @@ def audit(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace) -> dict:
-    """The settings of config.yaml, but for the scale, the papers and the hours that are asked for."""
-    asked = {key: getattr(options, key, None) for key in ("scale", "papers", "hours")}
+    """The settings of config.yaml, but for the scale, the papers, the hours and the methods that are asked for."""
+    asked = {key: getattr(options, key, None) for key in ("scale", "papers", "hours", "methods")}
     return check_settings({key: value for key, value in asked.items() if value is not None})
 
 
@@ -158,11 +159,12 @@ def upcoming(options: argparse.Namespace) -> None:
     """Print what a build within so many core-hours would train, in its order, and what each step decides."""
     from collections import Counter
 
-    from clpapers import budget, build
+    from clpapers import budget, build, own
     from clpapers.report.costs import duration
 
     settings = _settings(options)
-    plan = Plan(settings["scale"], all_papers(), cuda=resolve_device(settings["device"]) == "cuda")
+    cuda, scale = resolve_device(settings["device"]) == "cuda", settings["scale"]
+    plan = Plan(scale, all_papers(), cuda=cuda, methods=own.take(scale, settings.get("methods", ())))
     _, found, data = build.prepare(plan, settings, ["-n"])
     decided = [question for step in found.steps for question in step.decides]
     print(f"{'takes':>7}  {'so far':>7}  {'paper':10}  runs → what they decide" if found.steps else "no step fits")
@@ -194,16 +196,22 @@ def targets(options: argparse.Namespace) -> None:
 
 
 def rehearse(options: argparse.Namespace) -> None:
-    """Measure what the kinds of cells of targets cost."""
+    """Measure what the kinds of cells of targets cost; with methods from outside, theirs alone."""
+    from clpapers import budget, own
     from clpapers.report import rehearsals
 
     if not 0 < options.seconds < 1e6:
         raise Refusal(f"--seconds {options.seconds}: give seconds above 0")
     plan = _configured(options)
+    if options.methods:
+        plan = Plan(plan.scale, all_papers(), methods=own.take(plan.scale, options.methods))
     wanted = plan.chosen(options.names)
     pairs = [pair for target in wanted for pair in target.cells]
-    pairs += [pair for target in wanted for _, search in target.selections for pair in search.points]
-    cells = list({cell.hash: cell for _, cell in pairs}.values())
+    searches = {search for target in wanted for _, search in target.selections}
+    searches |= {search for _, cell in pairs for search in budget.selections_of(plan, cell)}
+    pairs = [pair for pair in pairs if "selection" not in pair[1].spec]  # which is as its search's points are
+    pairs += [pair for search in sorted(searches, key=lambda each: each.name) for pair in search.points]
+    cells = list({cell.hash: cell for _, cell in pairs if cell.method or not options.methods}.values())
     out = options.out or Path("results") / plan.scale / "costs.csv"
     rehearsals.rehearse(plan, cells, out, options.seconds)
     print(out)
@@ -238,13 +246,27 @@ def export(options: argparse.Namespace) -> int:
     return 0
 
 
+def try_out(options: argparse.Namespace) -> None:
+    """Try a method's file: one line a contract that it keeps."""
+    from clpapers import own
+    from clpapers.runs import trial
+
+    own.check(options.file)
+    try:
+        for held in trial.contracts(options.file):
+            print(held, flush=True)
+    except trial.Broken as error:
+        raise Refusal(str(error)) from None
+
+
 def publish(options: argparse.Namespace) -> None:
     """Pack the finished runs of papers into their crates."""
+    from clpapers import own
     from clpapers.report.archive import CrateError
     from clpapers.report.audit import fitting
     from clpapers.report.publish import publish
 
-    plan = fitting(options.scale)
+    plan = fitting(options.scale, own.take(options.scale, options.methods))
     for name in options.names:
         one_of("publish: PAPER", name, own_papers())  # one from outside is packed by `export`
     try:
@@ -294,8 +316,11 @@ def verify(options: argparse.Namespace) -> int:
 
 def new(options: argparse.Namespace) -> None:
     """Write a file to start from."""
+    from clpapers import own
     from clpapers.cli.new import write
 
+    if options.kind == "method":
+        own.label_of(Path(f"{options.name}.py"))
     written = write(options.kind, options.name, options.folder)
     print(f"{', '.join(map(str, written))}: to build with it, --config '{options.kind}s=[{written[0].absolute()}]'")
 

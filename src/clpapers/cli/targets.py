@@ -12,10 +12,12 @@ def table(task: Task) -> None:
     """results/<scale>/targets/<paper>/<target>.{csv,md,tex,html}, from the target."""
     from clpapers.targets.comparison import attach, compare, read_reported
     from clpapers.targets.formats import write_table
+    from clpapers.targets.places import attach as with_places
 
     target = task.job.subject
     with task.recording(target=target.spec):
         drawn, frame, notes = _drawn(task, *_printed(task))
+        drawn = with_places(drawn, target.spec, frame)
         if target.reported:  # the paper prints numbers, which stand beside its own
             printed = read_reported(target.reported, target.paper, target.name)
             drawn = attach(drawn, target.spec, compare(target.spec, frame, printed, notes), notes)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from clpapers import catalogue_metrics as catalogue
@@ -148,10 +147,7 @@ def cell(at: str, facts: Facts, method: Method, spec: dict) -> None:
     dataset, order, multiple = spec["dataset"], spec["order"], method.image_sides
     net(at, facts, spec["net"], dataset)
     _scaling(at, facts, spec)
-    for key, allowed in method.needs.items():
-        found = functools.reduce(lambda block, part: block[part], key.split("."), spec)
-        if found not in allowed:
-            raise ConfigError(f"{at}: learner {method.name} needs {key} {' or '.join(allowed)}, not {found}")
+    _needs(at, method, spec, [key for key in method.needs if not key.startswith("oracle.")])
     for key in spec["evaluation"]:
         if key in facts.measured and key not in method.measures:
             raise ConfigError(
@@ -176,6 +172,15 @@ def cell(at: str, facts: Facts, method: Method, spec: dict) -> None:
         raise ConfigError(f"{at}: order.cycles: learner {method.name} needs tasks that come once; leave it out")
 
 
+def _needs(at: str, method: Method, spec: dict, keys: Iterable[str]) -> None:
+    """Refuse a cell that has not what a method's declaration says, at these of its dotted keys, that it needs."""
+    for key in keys:
+        part, _, option = key.partition(".")
+        found, allowed = spec[part].get(option) if option else spec[part], method.needs[key]
+        if found not in allowed:
+            raise ConfigError(f"{at}: learner {method.name} needs {key} {' or '.join(map(str, allowed))}, not {found}")
+
+
 def told(at: str, method: Method, spec: dict, oracle: dict) -> None:
     """Refuse a complete oracle, or a restriction, that the learner or the order cannot have."""
     learner, name = spec["learner"], spec["restriction"]["name"]
@@ -183,6 +188,7 @@ def told(at: str, method: Method, spec: dict, oracle: dict) -> None:
         raise ConfigError(f"{at}: restriction {name} needs an order of {' or '.join(CLASS_CHUNKS)}")
     if oracle["name"] == "entropy" and "changes" in method.uses:
         raise ConfigError(f"{at}: learner {method.name} needs an oracle that names tasks, not entropy")
+    _needs(at, method, {"oracle": oracle}, [key for key in method.needs if key.startswith("oracle.")])
     for option in method.by_tasks:
         tasks = spec["order"].get("tasks", 1) if oracle["name"] == "chunks" else oracle.get("tasks", 1)
         tasks = str(len(oracle["shares"]) if "shares" in oracle else tasks)

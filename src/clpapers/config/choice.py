@@ -20,16 +20,18 @@ VARIABLE = "CLPAPERS_CHOICE"  # of the environment: tells a build's jobs the fil
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """The runs that a build uses.
+    """The runs that a build uses, and the methods from outside that are among its learners.
 
     runs: a cell's hash → result file → the seeds to read from it.
     unrun: a cell's hash → the core-hours of its seeds that are not chosen; None where nobody measured.
     absent: a data set or weights that cannot be had → the remedy.
+    methods: the methods from outside that the build has, as copies of their files.
     """
 
     runs: Mapping[str, Mapping[Path, list[int]]] = dataclasses.field(default_factory=dict)
     unrun: Mapping[str, float | None] = dataclasses.field(default_factory=dict)
     absent: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    methods: tuple[str, ...] = ()
 
     def seeds(self, cell: str) -> set[int]:
         """The chosen seeds of a cell."""
@@ -39,7 +41,9 @@ class Choice:
     def text(self) -> str:
         """The content of its file."""
         runs = {cell: {str(path): seeds for path, seeds in files.items()} for cell, files in self.runs.items()}
-        return json.dumps({"runs": runs, "unrun": self.unrun, "absent": self.absent}, indent=0, sort_keys=True)
+        content: dict[str, object] = {"runs": runs, "unrun": self.unrun, "absent": self.absent}
+        content |= {"methods": list(self.methods)} if self.methods else {}
+        return json.dumps(content, indent=0, sort_keys=True)
 
     @property
     def digest(self) -> str:
@@ -54,11 +58,12 @@ class Choice:
         return path
 
 
-FORM = (  # of a choice that was read: of its seeds, its files, its hours and its remedies
+FORM = (  # of a choice that was read: of its seeds, its files, its hours, its remedies and its methods
     lambda made: all(type(k) is int and k >= 0 for files in made.runs.values() for ks in files.values() for k in ks),
     lambda made: all(is_path(str(p)) and p.parts[0] == "results" for files in made.runs.values() for p in files),
     lambda made: all(h is None or (type(h) in (int, float) and 0 <= h < math.inf) for h in made.unrun.values()),
     lambda made: all(isinstance(remedy, str) for remedy in made.absent.values()),
+    lambda made: all(is_path(file) and Path(file).parts[0] == "results" for file in made.methods),
 )
 
 
@@ -70,7 +75,8 @@ def read(path: Path) -> Choice:
             raise ConfigError(f"{path}: edited: its name is not the digest of its content; delete it and build again")
         content = json.loads(text)
         runs = {cell: {Path(p): list(s) for p, s in files.items()} for cell, files in content["runs"].items()}
-        made = Choice(runs, dict(content["unrun"]), dict(content["absent"]))
+        methods = tuple(map(str, content.get("methods", ())))
+        made = Choice(runs, dict(content["unrun"]), dict(content["absent"]), methods)
         if not all(each(made) for each in FORM):
             raise ValueError
         return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from clpapers import catalogue
@@ -20,13 +21,14 @@ FEATURES = 2048  # the features of an image by a ResNet-50
 class Facts:
     """`settings`, `datasets`, `weights` and `methods` at a scale, by their names in their files.
 
+    own: the methods from outside, by label, from copies of their files (`own.take`).
     measured: a measurement that only some methods take → one of them. A data set from outside has under `declared`
     the copy of the file that declares it.
 
     Raises `ConfigError` for any fault in these files.
     """
 
-    def __init__(self, scale: str):
+    def __init__(self, scale: str, own: Collection[str] = ()):
         self.scale, self.file = scale, CONFIG / "scales" / f"{scale}.yaml"
         self.settings = read_yaml(self.file)
         validate(self.settings, schema("scale"), self.file)
@@ -38,7 +40,8 @@ class Facts:
         for name, file in outside.files("datasets").items():
             self._add(file, outside.copy_of("datasets", name))
         try:
-            self.methods = catalogue.methods()
+            self.own = {each.name: each for each in (catalogue.copied(Path(file)) for file in own)}
+            self.methods = catalogue.methods() | self.own
         except catalogue.DeclarationError as error:
             raise ConfigError(str(error)) from None
         self.measured = {key: name for name, method in self.methods.items() for key in method.measures}

@@ -19,12 +19,14 @@ from clpapers.streams.restrictions import RESTRICTIONS
 class Grid:
     """Makes the cells of one paper from its `content`, the paper's file with the scale's part laid over it.
 
-    file: named in refusals. selections: by name, the selections that the cells made so far wait for.
+    file: named in refusals. selections: by name, the selections that the cells made so far wait for. misfits: of each
+    method from outside, the factors of cells of the last grid that it does not fit, and why.
     """
 
     def __init__(self, facts: Facts, paper: str, file: Path, content: dict):
         self.facts, self.paper, self.file, self.content = facts, paper, file, content
         self.selections: dict[str, Selection] = {}
+        self.misfits: dict[str, list[tuple[dict, str]]] = {}
         search = content.get("selection", {})
         for key, known in (("datasets", "datasets"), ("per_class", "datasets"), ("grid", "learners")):
             for name in search.get(key, []):
@@ -32,14 +34,14 @@ class Grid:
 
     def cells(self, at: str, spec: dict) -> Iterator[tuple[dict, Cell]]:
         """The factors and the cell of each combination that the grid of the target `spec` has."""
-        grid, search = spec.get("grid", {}), self.content.get("selection", {})
+        grid, self.misfits = spec.get("grid", {}), {label: [] for label in self.facts.own}
         if not grid:
             return
         checks.grid(at, self.facts, spec, self.content)
         made = set()
         for values in itertools.product(*grid.values()):
             factors = dict(zip(grid, values))
-            dataset, label = factors["dataset"], factors["learner"]
+            label = factors["learner"]
             varied = {key for key in grid if key.startswith("learner.") and not checks.takes(self.method(label), key)}
             factors = {key: value for key, value in factors.items() if key not in varied}
             if any(all(factors.get(k) in v for k, v in left_out.items()) for left_out in spec.get("without", [])):
@@ -48,15 +50,28 @@ class Grid:
                 continue
             made.add(repr(factors))
             where = f"{at}, cell {' '.join(f'{k}={v}' for k, v in factors.items())}"
-            place = ("targets", spec["name"], "grid", "learner")
-            cell = self.cell(where, dataset, label, self.of_target(spec, factors), place)
-            if search.get("use") == "cross_validated" and label in search.get("grid", {}):
-                for key in search["grid"][label]:
-                    part, option = key.split(".")
-                    if key in factors or option in spec.get("cell", {}).get(part, {}):
-                        raise ConfigError(f"{where}: {key} is selected; leave it out here or out of selection.grid")
-                cell = self.selection(dataset, label).to_fill(cell)
+            try:
+                cell = self.of_grid(where, spec, factors)
+            except ConfigError as error:
+                if label not in self.misfits:
+                    raise
+                self.misfits[label].append((factors, str(error).removeprefix(f"{where}: ")))
+                continue
             yield factors, cell
+
+    def of_grid(self, at: str, spec: dict, factors: dict) -> Cell:
+        """The cell of a combination of levels of a target's grid; what is selected, to be filled in."""
+        search, dataset, label = self.content.get("selection", {}), factors["dataset"], factors["learner"]
+        place = ("targets", spec["name"], "grid", "learner")
+        cell = self.cell(at, dataset, label, self.of_target(spec, factors), place)
+        selects = search.get("use") == "cross_validated" or label in self.facts.own  # of which nothing is published
+        if not selects or label not in search.get("grid", {}):
+            return cell
+        for key in search["grid"][label]:
+            part, option = key.split(".")
+            if key in factors or option in spec.get("cell", {}).get(part, {}):
+                raise ConfigError(f"{at}: {key} is selected; leave it out here or out of selection.grid")
+        return self.selection(dataset, label).to_fill(cell)
 
     def of_target(self, spec: dict, factors: dict) -> list[Layer]:
         """The layers that a target and the levels of its grid lay over a cell."""
@@ -93,7 +108,9 @@ class Grid:
         options = flattened([*own, *within(over, "learner")])
         given = {key: value for key, value in options.items() if key not in ("method", "cell")}
         spec = {key: value for key, value in spec.items() if key != "learner"}
-        return spec | {"dataset": dataset, "learner": {"name": self.method(label).name} | given}
+        method = self.method(label)
+        named = {"name": method.name} | ({"file": method.file} if method.file else {})
+        return spec | {"dataset": dataset, "learner": named | given}
 
     def complete(self, at: str, spec: dict) -> dict:
         """A cell with its order in canonical form, and with the recipe of its features."""
@@ -133,7 +150,7 @@ class Grid:
             part, _, option = key.partition(".")
             if option not in usual.get(part, {}) or option == "name":
                 raise ConfigError(f"{at}: '{key}' is no value of the learner's cell, such as budget.memory")
-            published[key] = usual[part][option]
+            published[key] = None if label in self.facts.own else usual[part][option]
         for values in itertools.product(*grid.values()):
             values = dict(zip(grid, values))
             layers = self.of_point(dataset, label, values)

@@ -49,6 +49,11 @@ class Cell:
         name = pretrained(self.spec["net"])
         return weights_path(self.scale, name) if name else None
 
+    @property
+    def method(self) -> Path | None:
+        """The copy of the file of its method, if that is from outside."""
+        return Path(self.spec["learner"]["file"]) if "file" in self.spec["learner"] else None
+
     @functools.cached_property  # every job asks for it, and there may be very many
     def slug(self) -> str:
         """Its order's part of a path."""
@@ -132,6 +137,19 @@ class Target:
     nets: tuple[dict, ...] = dataclasses.field(hash=False, default=())
     selections: tuple[tuple[dict, Selection], ...] = dataclasses.field(hash=False, default=())  # (factors, selection)
     reported: Path | None = None  # the file of printed numbers; None where the paper prints none
+
+    @property
+    def of_paper(self) -> Target:
+        """The same without the methods from outside, as claims and departures from the paper's settings see it."""
+        own = self.spec.get("own", {})
+        if not own:
+            return self
+        cells = tuple((factors, cell) for factors, cell in self.cells if factors["learner"] not in own)
+        selections = tuple((factors, search) for factors, search in self.selections if factors["learner"] not in own)
+        grid = self.spec["grid"]
+        grid = grid | {"learner": [label for label in grid["learner"] if label not in own]}
+        spec = {key: value for key, value in self.spec.items() if key != "own"} | {"grid": grid}
+        return dataclasses.replace(self, cells=cells, selections=selections, spec=spec)
 
     @property
     def metrics(self) -> Path:

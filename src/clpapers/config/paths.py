@@ -22,6 +22,11 @@ def weights_path(scale: str, weights: str) -> Path:
     return RESULTS / scale / "weights" / f"{weights}.npz"
 
 
+def method_path(scale: str, label: str, digest: str) -> Path:
+    """Where the copy of the file of a method from outside stands, by the digest of what it means (`own.check`)."""
+    return RESULTS / scale / "methods" / f"{label}-{digest}.py"
+
+
 def stream_path(scale: str, dataset: str, order: dict | str, seed: int) -> Path:
     """The path of one stream's file; `order` may also be its part of the path."""
     folder = order if isinstance(order, str) else slug(order)

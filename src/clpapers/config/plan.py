@@ -27,13 +27,23 @@ class Plan:
     papers: files in config/papers/.
     cuda: whether runs go to a GPU, which decides how many seeds a job trains where the scale says `auto`.
     choice: the runs that a build uses; all that targets want if None.
+    methods: methods from outside, as copies of their files (`own.take`); of a choice, those that it has.
 
     Raises `ConfigError` for anything wrong in any of the files, before any work starts.
     """
 
-    def __init__(self, scale: str, papers: list[str], *, cuda: bool = False, choice: Choice | None = None):
+    def __init__(
+        self,
+        scale: str,
+        papers: list[str],
+        *,
+        cuda: bool = False,
+        choice: Choice | None = None,
+        methods: Collection[str] = (),
+    ):
         self.scale, self.cuda, self.choice = scale, cuda, choice
-        facts = Facts(scale)
+        self.methods = tuple(methods if choice is None else choice.methods)
+        facts = Facts(scale, self.methods)
         self.settings, self.datasets, self.weights = facts.settings, facts.datasets, facts.weights
         self.titles: dict[str, str] = {}
         self.about: dict[str, dict] = {}  # by paper, who wrote it, when, and where to read it
@@ -91,6 +101,8 @@ class Plan:
 
     def using(self, choice: Choice | None) -> Plan:
         """The same plan for a build that uses other runs."""
+        if choice is not None and choice.methods != self.methods:
+            return Plan(self.scale, list(self.titles), cuda=self.cuda, choice=choice)
         other = copy.copy(self)
         other.choice = choice
         return other

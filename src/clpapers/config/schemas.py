@@ -86,4 +86,10 @@ def validate(content: object, rules: dict, file: str | Path, at: tuple = (), *, 
         _PASSED.add(passed)
 
 
+def faults(value: object, rules: dict) -> list[str]:
+    """What is most wrong with a single value by a schema: a text that names no place, or none."""
+    error = jsonschema.exceptions.best_match(_Validator(rules).iter_errors(value))
+    return [] if error is None else [_complaint(error).removeprefix("(top): ")]
+
+
 _PASSED: set[tuple[str, str]] = set()

@@ -37,7 +37,7 @@ def check_settings(settings: dict, *, take: bool = True) -> dict:
     """
     file = f"{CONFIG}/config.yaml or --config"
     settings = read_yaml(CONFIG / "config.yaml") | settings
-    for key in ("papers", "datasets"):
+    for key in ("papers", "datasets", "methods"):
         if isinstance(settings.get(key), str):  # `--config papers=stf`
             settings = settings | {key: [settings[key]]}
     validate(settings, schema("config"), file)

@@ -16,6 +16,7 @@ from clpapers.config.paths import seed_range
 from clpapers.config.refusals import ConfigError, dotted, names, one_of, shown
 from clpapers.config.reported import read_csv
 from clpapers.config.schemas import schema, validate
+from clpapers.targets.names import OWN
 
 
 @dataclasses.dataclass
@@ -69,7 +70,7 @@ def read_paper(facts: Facts, paper: str) -> Paper:
                 checks.learner(source, (*place, "learners", label), facts, label, options, written.get("learners", {}))
     numbered = _numbered(paper, written)
     try:
-        return _resolved(Grid(facts, paper, file, merge(written, overlay)), numbered)
+        return _resolved(Grid(facts, paper, file, _with_own(facts, file, merge(written, overlay))), numbered)
     except ConfigError as error:
         try:
             _resolved(Grid(facts, paper, file, written), numbered)
@@ -77,6 +78,51 @@ def read_paper(facts: Facts, paper: str) -> Paper:
             raise error from None
         fault = str(error).removeprefix(f"{file}: ")  # right without the scale's part, so the scale is at fault
         raise ConfigError(f"{laid}: {dotted(of_scale)}: {fault}") from None
+
+
+def _with_own(facts: Facts, file: Path, content: dict) -> dict:
+    """A paper's content with methods from outside among its learners, and their grids among those it selects from.
+
+    Refuses labels that the paper gives a meaning.
+    """
+    for label in facts.own:
+        shown = [name for name, spec in content.get("targets", {}).items() if label in spec.get("names", {})]
+        if shown or label in content.get("learners", {}):
+            at = f"targets.{shown[0]}.names" if shown else "learners"
+            raise ConfigError(f"methods: {file} has the name '{label}' in {at}; rename the method's file")
+    learners = {
+        label: {option: rules["default"] for option, rules in method.options.items()}
+        for label, method in facts.own.items()
+    }
+    content = content | {"learners": content.get("learners", {}) | learners} if learners else content
+    grids = {label: method.grid for label, method in facts.own.items() if method.grid}
+    search = content.get("selection", {})
+    return content | ({"selection": search | {"grid": search.get("grid", {}) | grids}} if search and grids else {})
+
+
+def _own(facts: Facts, spec: dict) -> list[str]:
+    """The methods from outside that a target is to show: all, if it is the paper's own and compares learners.
+
+    In a table of what was selected stand those that have a grid to select from.
+    """
+    if len(spec.get("grid", {}).get("learner", ())) < 2 or spec.get("extra"):
+        return []
+    measure = catalogue.measures().get(spec.get("measure", ""))
+    return [label for label, method in facts.own.items() if method.grid or not (measure and measure.searches)]
+
+
+def _fitted(grid: Grid, label: str, fits: set[str]) -> dict:
+    """What a target says of a method from outside: its file, and by reason the cells that it does not fit.
+
+    fits: the data sets on which it fits some cell. Cells on another are told by the data set alone.
+    """
+    reasons: dict[str, list[dict]] = {}
+    for factors, why in grid.misfits[label]:
+        telling = [key for key in factors if key != "learner"] if factors["dataset"] in fits else ["dataset"]
+        told = {key: factors[key] for key in telling}
+        if told not in reasons.setdefault(why, []):
+            reasons[why].append(told)
+    return {"file": grid.facts.own[label].file, "misfits": reasons}
 
 
 def _numbered(paper: str, written: dict) -> dict[str, Path]:
@@ -105,11 +151,21 @@ def _resolved(grid: Grid, numbered: dict[str, Path]) -> Paper:
 def _target(grid: Grid, paper: Paper, spec: dict, reported: Path | None) -> Target:
     """Resolve a target of the paper, and add its nets to the paper's."""
     content, at = grid.content, f"{grid.file}: targets.{spec['name']}"
+    own = _own(grid.facts, spec)
+    if own:
+        learners = [*spec["grid"]["learner"], *own]
+        shown_as = {label: f"{label} {OWN}" for label in own}
+        spec = spec | {"names": spec.get("names", {}) | shown_as, "grid": spec["grid"] | {"learner": learners}}
     checks.target(at, spec, content.get("datasets", {}))
     seeds = spec.get("seeds", content.get("seeds", grid.facts.settings["seeds"]))
     seeds = seed_range(seeds, f"{at}.seeds" if "seeds" in spec else f"{grid.file}: seeds")
     cells, selections = tuple(grid.cells(at, spec)), ()
     measure, renderer = catalogue.measures()[spec["measure"]], catalogue.renderers()[spec["render"]]
+    if own:
+        fit = {label: {each["dataset"] for each, _ in cells if each["learner"] == label} for label in own}
+        spec = spec | {"own": {label: _fitted(grid, label, fit[label]) for label in own}}
+        learners = [label for label in spec["grid"]["learner"] if fit.get(label, True)]
+        spec = spec | {"grid": spec["grid"] | {"learner": learners}}
     if measure.searches:
         selections = tuple((factors, grid.selection(factors["dataset"], factors["learner"])) for factors, _ in cells)
         cells = ()

@@ -150,7 +150,7 @@ LIFELONG_CURVES: dict[str, Callable[[dict], Curve]] = {
     "single_head_accuracy_by_task": _lifelong_curve(1, _single_head_accuracies),
     "forgetting_by_task": _lifelong_curve(2, _forgettings),
     "zero_shot_by_task": _lifelong_curve(1, lambda run: 100 * _shots(run)[:, 0]),
-    "violations_by_task": _lifelong_curve(1, lambda run: np.array(run["learner"]["violations"])),
+    "violations_by_task": _lifelong_curve(1, lambda run: np.array(run["learner"].get("violations", ()))),
     # Over a task's steps, from 0.
     "learning_curve": _lifelong_curve(0, lambda run: 100 * _shots(run).mean(axis=0)),
     "lca_by_step": _lifelong_curve(0, lambda run: lifelong.learning_curve_trapezoids(_shots(run).mean(axis=0))),

@@ -15,7 +15,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -70,7 +70,7 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
     a name that is none.
     """
     targets, check = plan.chosen(names), _Check(plan)
-    expected = jobs.behind(plan, targets, check.plan_of)
+    expected = jobs.behind(plan, targets, check.told)
     if not names:
         index = record_path(RESULTS / plan.scale / "runs" / "index.csv")
         expected[index] = jobs.of(check.plan_of(index), index)
@@ -80,9 +80,12 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
         for place in (RESULTS / plan.scale / name for name in ON_TOP):
             with contextlib.suppress(ConfigError, TypeError):  # where the papers are not those of config/, or no list
                 expected[place] = jobs.of(check.plan_of(place), place, (check.record(place) or {}).get("papers"))
-        for place in (RESULTS / plan.scale / "runs").glob("*/*/*/[!.]*.record.json"):
+        loose = [*(RESULTS / plan.scale / "runs").glob("*/*/*/[!.]*.record.json")]
+        loose = [place for place in loose if place.name.startswith("seed")]
+        loose += (RESULTS / plan.scale / "methods").glob("[!.]*.record.json")
+        for place in loose:
             with contextlib.suppress(ConfigError):  # runs that no target uses yet, those behind them with them
-                if place not in expected and place.name.startswith("seed"):
+                if place not in expected:
                     expected |= {each: job for each, job in _with_inputs(check, place) if each not in expected}
     there = {
         place: job for place, job in expected.items() if any(os.path.lexists(path) for path in (place, *job.outputs))
@@ -107,11 +110,12 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
 
 def _with_inputs(check: _Check, place: Path) -> Iterator[tuple[Path, Job]]:
     """A job by its record's path, and the jobs that it descends from."""
-    queue = [place]
-    for each in queue:
-        job = jobs.of(check.plan_of(each), each)
+    queue = [(place, check.plan)]
+    for each, used in queue:
+        used = check.told(each) or used
+        job = jobs.of(used, each)
         yield each, job
-        queue += [record_path(path) for path in job.inputs]
+        queue += [(record_path(path), used) for path in job.inputs]
 
 
 def unfit(plan: Plan, results: Iterable[Path]) -> dict[Path, str]:
@@ -141,14 +145,15 @@ def unfit(plan: Plan, results: Iterable[Path]) -> dict[Path, str]:
     return failing | {path: told for path in results if path not in failing and (told := fault(path))}
 
 
-def fitting(scale: str) -> Plan:
+def fitting(scale: str, methods: Collection[str] = ()) -> Plan:
     """The plan over all papers of what is built at a scale, whether it was trained on a GPU or on a CPU.
 
-    That decides which seeds share a file: of both plans it is the one that more of the files there are of.
+    That decides which seeds share a file: of both plans it is the one that more of the files there are of. methods:
+    those from outside to have in it.
     """
-    plans = [Plan(scale, all_papers())]
+    plans = [Plan(scale, all_papers(), methods=methods)]
     if plans[0].settings["seeds_per_job"] == "auto":
-        plans.append(Plan(scale, all_papers(), cuda=True))
+        plans.append(Plan(scale, all_papers(), cuda=True, methods=methods))
     return max(plans, key=lambda plan: sum(f.is_file() for cell in plan.cells.values() for f in plan.results(cell)))
 
 
@@ -164,9 +169,13 @@ class _Check:
 
     def plan_of(self, place: Path) -> Plan:
         """The plan by which the job of a record was done: with the runs that its build used, where it chose."""
+        return self.told(place) or self.plan
+
+    def told(self, place: Path) -> Plan | None:
+        """The same; None where the record names no choice of runs."""
         told = (self.record(place) or {}).get("choice")
         if told is None:
-            return self.plan
+            return None
         if told not in self.plans:
             try:
                 self.plans[told] = self.plan.using(choice.read(Path(told)))

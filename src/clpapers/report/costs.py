@@ -148,11 +148,11 @@ def sizes(plan: Plan, dataset: str) -> Sizes:
 def kind(spec: dict, shape: Iterable[int], seeds: int) -> Kind:
     """The kind of a cell, learnt from items of a shape, so many seeds a job."""
     method, budget = catalogue.of(spec["learner"]), spec["budget"]
-    options = _telling({key: value for key, value in spec["learner"].items() if key != "name"}, method)
+    options = _telling({key: value for key, value in spec["learner"].items() if key in method.options}, method)
     options |= {key: spec["evaluation"][key] for key in method.measures if key in spec["evaluation"]}
     net = {key: value for key, value in spec["net"].items() if key not in FREE}
     return Kind(
-        method.name,
+        Path(method.file).stem or method.name,
         json.dumps(options, sort_keys=True),
         json.dumps(net, sort_keys=True),
         "x".join(map(str, shape)),

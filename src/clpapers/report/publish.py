@@ -1,8 +1,10 @@
 """Publish the finished runs of a scale: one research object a paper, which grows with each run trained.
 
 A paper's crate holds the results and records of all runs of its cells, and the records of the streams, data sets and
-selections that they used; any clone makes these files themselves anew. Its layout is that of `clpapers import`. A cell
-that several papers use is in the crate of each, so that every crate is complete.
+A paper's crate holds the results and records of all runs of its cells, and the records of the streams, data sets and
+selections that they used; any clone makes these files themselves anew. Runs of a method from outside go in where they
+are asked for, with the file of the method. The layout is that of `clpapers import`. A cell that several papers use is in
+the crate of each, so that every crate is complete.
 """
 
 from __future__ import annotations
@@ -163,6 +165,8 @@ def _behind(scale: str, path: Path) -> Contents:
     while queue:
         for item in queue.pop()["inputs"]:
             beside = record_path(item["path"])
+            if item["path"].endswith(".py"):  # the file of a method from outside, which no clone has
+                found |= {str(each): each.read_bytes() for each in (Path(item["path"]), beside)}
             text = (beside if beside.is_file() else record_apart(scale, str(item.get("record")))).read_bytes()
             place = str(record_apart(scale, hashlib.sha256(text).hexdigest()))
             if place not in found:

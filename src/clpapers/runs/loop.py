@@ -84,7 +84,7 @@ def train(
     A seed that exceeds the memory even alone has only its number and `out_of_memory`: true.
     """
     prepare(device, cell["precision"])
-    learner = learners.find(cell["learner"]["name"])
+    learner = learners.find(cell["learner"]["name"], cell["learner"].get("file"))
     batch = cell["budget"]["batch"]
     small = cell["net"]["name"] == "mlp" and batch != "task" and batch <= SMALL_BATCH
     together = learner.stackable and (device.type == "cuda" or small or (learner.own_nets and not learner.uses_batch))

@@ -25,6 +25,7 @@ _LATEX = str.maketrans(
         "−": "$-$",
         "†": r"$^\dagger$",
         "‡": r"$^\ddagger$",
+        "§": r"\S{}",
         "μ": r"$\mu$",
         "σ": r"$\sigma$",
         "Ω": r"$\Omega$",

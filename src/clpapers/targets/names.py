@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+OWN = "§"  # beside the name of a method from outside, which no paper has
+
 
 def named(target: dict, key: object) -> str:
     """The display name of a factor, level or metric: the target's `names`, or else the key itself."""

@@ -13,7 +13,7 @@ import pandas as pd
 
 from clpapers.metrics.factors import flat
 from clpapers.provenance import ProvenanceError, is_imported, read_record
-from clpapers.targets.names import named
+from clpapers.targets.names import OWN, named
 from clpapers.targets.unrun import Unrun
 
 if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no target stale
@@ -88,6 +88,7 @@ class Notes:
             commits = ", ".join(f"{commit[:10]} ({count})" for commit, count in self.imported.items())
             runs = sum(self.imported.values())
             notes.append(f"Runs that were imported, not trained here: {runs}; commits of their code: {commits}.")
+        notes += [_of_own(target, label, facts) for label, facts in target.get("own", {}).items()]
         return [*notes, *self._left_out(target.get("kind", "table")), *filter(None, [self.desiderata])]
 
     def _left_out(self, kind: str) -> list[str]:
@@ -104,6 +105,16 @@ class Notes:
                 text += f" The others take {hours}: {self.command}."
             notes.append(text)
         return notes + ([f"Not at hand: {'; '.join(absent)}."] if absent else [])
+
+
+def _of_own(target: dict, label: str, facts: Mapping) -> str:
+    """The footnote on a method from outside: that it is, by which file, and where it does not fit, with the reasons."""
+    digest = facts["file"].rpartition("-")[2].removesuffix(".py")
+    text = f"{OWN} Not of the paper: {label}, of a file with digest {digest}."
+    for reason, cells in facts["misfits"].items():
+        levels = {" ".join(named(target, level) for level in flat(factors).values()): None for factors in cells}
+        text += f" Not on {', '.join(levels)}: {reason}."
+    return text
 
 
 def price(hours: float) -> str:

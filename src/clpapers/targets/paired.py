@@ -19,9 +19,11 @@ def pairs(target: dict, data: pd.DataFrame) -> pd.DataFrame:
 
     Returns columns `column`, `metric`, `first`, `second`, then `difference` (first − second), `low`, `high` (95 %), `p`
     (paired t-test), `effect` (Cohen's d_z), `n` (common seeds) and `p_holm`: p adjusted over the pairs of the same
-    column and metric.
+    column and metric. Pairs with a method from outside, the last of all, are adjusted among themselves, so that the
+    others' stay as they are without it.
     """
     row, column = row_and_column(target)
+    own = [named(target, label) for label in target.get("own", ())]
     comparisons = []
     for c in levels(target, data, column):
         for metric in target["metrics"]:
@@ -31,5 +33,6 @@ def pairs(target: dict, data: pd.DataFrame) -> pd.DataFrame:
                 key = (named(target, c), metric, named(target, first), named(target, second))
                 comparisons.append((*key, *paired(by_seed[first], by_seed[second])))
     frame = pd.DataFrame(comparisons, columns=["column", "metric", "first", "second", *Paired._fields])
-    frame["p_holm"] = frame.groupby(["column", "metric"])["p"].transform(holm)
-    return frame
+    foreign = (frame["first"].isin(own) | frame["second"].isin(own)).rename("foreign")
+    frame["p_holm"] = frame.groupby(["column", "metric", foreign])["p"].transform(holm)
+    return frame.iloc[foreign.to_numpy().argsort(kind="stable")].reset_index(drop=True)

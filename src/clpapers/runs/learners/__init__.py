@@ -1,6 +1,9 @@
 """Methods, one a file; the file's name is the learner's."""
 
 import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
 
 from clpapers.runs.learner import Learner, Setting
 
@@ -8,11 +11,25 @@ from clpapers.runs.learner import Learner, Setting
 def create(options: dict, setting: Setting) -> Learner:
     """The learner that a cell's `learner` describes: its name and options."""
     options = dict(options)
-    return find(options.pop("name"))(setting, **options)
+    return find(options.pop("name"), options.pop("file", None))(setting, **options)
 
 
-def find(name: str) -> type[Learner]:
-    """The learner's class, the one that its module defines."""
-    module = importlib.import_module(f"{__name__}.{name}")
+def find(name: str, file: str | None = None) -> type[Learner]:
+    """The learner's class, the one that its module defines; of a method from outside, in the copy of its file."""
+    module = _of_file(Path(file)) if file else importlib.import_module(f"{__name__}.{name}")
     defined = [v for v in vars(module).values() if isinstance(v, type) and v.__module__ == module.__name__]
     return next(v for v in defined if issubclass(v, Learner))
+
+
+def _of_file(file: Path) -> ModuleType:
+    """The module of a file, imported once; it stands among those of this package, where a checkpoint finds it."""
+    name = f"{__name__}.{file.stem}"
+    if name not in sys.modules:
+        sys.modules[name] = module = ModuleType(name)  # before it runs: classes look there for their declaration
+        module.__file__ = str(file)
+        try:
+            exec(compile(file.read_bytes(), file, "exec"), vars(module))  # leaves no __pycache__ beside the file
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]

@@ -1,0 +1,12 @@
+"""The command that copies a method from outside; `clpapers.own` calls it as a build begins, no rule does."""
+
+from __future__ import annotations
+
+from clpapers import provenance
+from clpapers.cli.task import Task
+
+
+def method(task: Task) -> None:
+    """results/<scale>/methods/<label>-<digest>.py, from the file that is given."""
+    with task.recording(), provenance.write_atomically(task.out) as temporary:
+        temporary.write_bytes(task.options.file.read_bytes())

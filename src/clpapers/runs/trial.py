@@ -1,0 +1,209 @@
+"""The trial of a method from outside, before it trains: what every method here is held to, on a problem of seconds."""
+
+import inspect
+import io
+import json
+import math
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from clpapers import catalogue
+from clpapers.runs import learners, loop
+from clpapers.runs.checkpoint import Checkpoint
+from clpapers.runs.learner import Learner
+from clpapers.runs.scenario import scenario
+from clpapers.streams import orders
+from clpapers.streams.stream import Stream
+
+CPU = torch.device("cpu")
+CLASSES, SIDE, ITEMS = 4, 8, 15  # of the problem: its classes, pixels of a side at least, training items a class
+# By name what a cell may have to hold (`catalogue.Method.needs`).
+NETS = {
+    "mlp": {"hidden": [16]},
+    "cnn": {"width": 3},
+    "resnet18_reduced": {"width": 2, "head": "linear"},
+    "exstream_mlp": {"hidden": [16, 12], "batch_norm": True, "dropout": 0.0},
+}
+TASKS = {"tasks": 2, "length": None}
+ORDERS = {
+    "split": TASKS,
+    "permuted_pixels": TASKS,
+    "random": {"length": None},
+    "stf": {"mu_sigma": 0.05, "length": None},
+}
+ORACLES = {"chunks": {}, "none": {}, "split": {"tasks": 2, "aligned": True}}
+
+
+class Broken(Exception):
+    """A method does not keep a contract; one line: file, line, what is wrong, remedy."""
+
+
+class _Killed(Exception):
+    """The training was ended half-way."""
+
+
+def contracts(file: Path) -> Iterator[str]:
+    """Try the method of a file; what it kept, a line each. Raises `Broken` for the first contract that it does not."""
+    method = catalogue.read(file)
+    learner = _within(file, lambda: learners.find(method.name, str(file)))
+    _takes(file, learner, method)
+    options = {option: rules["default"] for option, rules in method.options.items()}
+    spec = _cell(file, method.given(options), {"name": method.name, "file": str(file), **options})
+    if spec is None:
+        yield f"{file}: not tried: no small problem has what it needs"
+        return
+    data = _data(max(SIDE, method.image_sides * math.ceil(SIDE / method.image_sides)))
+    streams = {seed: orders.make(spec["order"], data.train_y, seed, data.train_x[0].size) for seed in range(2)}
+
+    def train(seeds: dict[int, Stream], kept: Checkpoint | None = None) -> list[str]:
+        with redirect_stderr(io.StringIO()):  # no bars
+            return [json.dumps(each) for each in _together(learner, spec, data, seeds, kept or Checkpoint())]
+
+    first = _within(file, lambda: train(streams))
+    yield f"{file}: it learns {len(streams)} streams of {len(data.train_y)} items"
+    if any(json.loads(each)["diverged"] is not None for each in first):
+        yield f"{file}: its loss became no finite number there, at a learning rate of {spec['budget']['learning_rate']}"
+    if _within(file, lambda: train(streams)) != first:
+        raise Broken(f"{file}: twice trained alike, it ends otherwise; draw from clpapers.randomness.generator alone")
+    yield f"{file}: twice the same bytes"
+    if learner.stackable:
+        for seed, result in zip(streams, first):
+            (alone,) = _within(file, partial(train, {seed: streams[seed]}))
+            if not _alike(json.loads(alone), json.loads(result)):
+                remedy = 'keep the first axis apart, or declare "stackable": False'
+                raise Broken(f"{file}: a seed depends on those beside it; {remedy}")
+        yield f"{file}: a seed alone is as it is beside others"
+    yield _resumed(file, train, streams, first)
+
+
+def _within(file: Path, work: Callable):
+    """What `work` returns; an error in it as one line with the last line of the method's file that was at work."""
+    try:
+        return work()
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
+        line = getattr(error, "lineno", None) or (lines or [1])[-1]
+        said = str(error).partition("\n")[0]
+        raise Broken(f"{file}:{line}: {type(error).__name__}: {said}") from None
+
+
+def _takes(file: Path, learner: type[Learner], method: catalogue.Method) -> None:
+    """Refuse a class that does not take the options which are declared, by name, or others without a default."""
+    given = inspect.signature(learner.__init__).parameters.values()
+    named = {each.name for each in given if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)}
+    needed = {each.name for each in given if each.kind == each.KEYWORD_ONLY and each.default is each.empty}
+    line = inspect.getsourcelines(learner)[1]
+    for option in sorted(needed - method.options.keys()):
+        raise Broken(f"{file}:{line}: {learner.__name__} takes {option!r}, which its declaration has not; add it there")
+    if any(each.kind == each.VAR_KEYWORD for each in given):
+        return
+    for option in sorted(method.options.keys() - named):
+        raise Broken(f"{file}:{line}: {learner.__name__} does not take {option!r}, which is declared; take it by name")
+    if learner.task_change is not Learner.task_change and "changes" not in method.uses and not _silent(learner):
+        raise Broken(
+            f'{file}:{line}: {learner.__name__} has a task_change that is never called; declare "uses": ["changes"]'
+        )
+
+
+def _silent(learner: type[Learner]) -> bool:
+    """Whether a class's `task_change` does nothing, as in the file that `clpapers new method` writes."""
+    code = learner.task_change.__code__
+    return not code.co_names and set(code.co_consts) <= {None, learner.task_change.__doc__}
+
+
+def _cell(file: Path, method: catalogue.Method, learner: dict) -> dict | None:
+    """A small cell that has what the method needs; None where none here has."""
+    oracle = "chunks" if {"changes", "tasks"} & {*method.uses} else "none"
+    spec = {
+        "dataset": "tiny",
+        "order": {"name": "split"},
+        "oracle": {"name": oracle},
+        "restriction": {"train": "none"},
+        "learner": learner,
+        "net": {"name": "mlp"},
+        "budget": {"optimizer": "sgd", "learning_rate": 0.1, "batch": 5, "replay_batch": 4, "memory": 20},
+        "scaling": "symmetric",
+        "evaluation": {"points": 2, "probes": 10, "test": None, "oracles": {}},
+        "precision": "float64",
+    }
+    for key, values in method.needs.items():
+        part, _, option = key.partition(".")
+        known = {"net": NETS, "order": ORDERS, "oracle": ORACLES}.get(part, {}) if option == "name" else {}
+        fit = [value for value in values if not known or value in known]
+        if not fit:
+            return None
+        if option:
+            spec[part] = spec[part] | {option: fit[0]}
+        else:
+            spec[part] = fit[0]
+    for part, known in (("net", NETS), ("order", ORDERS), ("oracle", ORACLES)):
+        spec[part] = known[spec[part]["name"]] | spec[part]
+    if spec["order"]["name"] not in ("split", "permuted_pixels") and spec["oracle"]["name"] == "chunks":
+        spec["oracle"] = {"name": "none"}
+    return spec
+
+
+def _data(side: int) -> loop.Data:
+    """Four classes of noisy colour prototypes, sorted by label."""
+    rng = np.random.default_rng(0)
+    prototypes = rng.integers(40, 215, (CLASSES, side, side, 3))
+
+    def split(each: int) -> tuple[np.ndarray, np.ndarray]:
+        y = np.repeat(np.arange(CLASSES), each)
+        return (prototypes[y] + rng.normal(0, 30, (len(y), side, side, 3))).clip(0, 255).astype(np.uint8), y
+
+    return loop.Data(*split(ITEMS), *split(6), classes=CLASSES)
+
+
+def _together(
+    learner: type[Learner], spec: dict, data: loop.Data, streams: dict[int, Stream], kept: Checkpoint
+) -> list[dict]:
+    """The results of some seeds, as one stack where the learner allows it, whatever a CPU would do."""
+    if not learner.stackable:
+        return loop.train(spec, data, streams, CPU, checkpoint=kept)
+    loop.prepare(CPU, spec["precision"])
+    gone = [scenario(spec, each, data.train_y, data.test_y, data.classes) for each in streams.values()]
+    return loop._train_stack(spec, data, gone, CPU, kept)
+
+
+def _alike(one: dict, other: dict) -> bool:
+    """Equal results of a seed, but for the last digits of its losses."""
+    here, there = one.pop("online"), other.pop("online")
+    losses = np.allclose(here["loss"] or 0, there["loss"] or 0, rtol=1e-5, equal_nan=True)
+    return one == other and here["correct"] == there["correct"] and losses
+
+
+class _Ended(Checkpoint):
+    """Ends the training once it has saved a state."""
+
+    def due(self) -> bool:
+        return True
+
+    def save(self, *state: object) -> None:
+        super().save(*state)
+        raise _Killed
+
+
+def _resumed(file: Path, train: Callable, streams: dict[int, Stream], undisturbed: list[str]) -> str:
+    """That a training which was killed goes on to the same bytes; or that its state cannot be kept."""
+    with tempfile.TemporaryDirectory() as folder:
+        result, last = Path(folder, "run.json"), None
+        try:
+            train(streams, _Ended(result, {}))
+        except _Killed:
+            last = Checkpoint(result, {})
+        if last is None or last.waiting is None:
+            return f"{file}: a killed run of it starts over, since its state cannot be kept"
+        if _within(file, lambda: train(streams, last)) != undisturbed:
+            raise Broken(
+                f"{file}: killed and gone on with, it ends otherwise; keep all that it needs in attributes of it"
+            )
+    return f"{file}: killed and gone on with, it ends in the same bytes"

@@ -1,0 +1,77 @@
+"""The place of methods from outside in a results table: their rank, and their differences from each other method."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pandas as pd
+
+from clpapers import catalogue_metrics as catalogue
+from clpapers.metrics.intervals import summarise
+from clpapers.targets.names import OWN, named
+from clpapers.targets.notes import levels
+from clpapers.targets.numbers import row_and_column
+from clpapers.targets.paired import pairs
+from clpapers.targets.table import Table
+
+CAPTION = (
+    "Place: the rank of its mean among the means of all methods that were run there. Difference: its values less the "
+    "other's, on the same streams, with the 95 % interval of the paired t-test; p by Holm’s correction over the "
+    "comparisons with methods from outside in the same column and metric. In bold where the interval leaves zero out."
+)
+
+
+def attach(table: Table, target: dict, data: pd.DataFrame) -> Table:
+    """`table` with the places of the target's methods from outside below it, if any of them was run.
+
+    Parameters as `results_table.render`.
+    """
+    own = [label for label in target.get("own", ()) if label in set(data[row_and_column(target)[0]])]
+    if not own or target["render"] != "results_table":
+        return table
+    row, column = row_and_column(target)
+    compared = pairs(target, data[data["metric"].isin(target["metrics"])])
+    lines = []
+    for across in levels(target, data, column):
+        for metric in target["metrics"]:
+            ranks = _ranks(data[(data[column] == across) & (data["metric"] == metric)], row, metric)
+            found = compared[(compared["column"] == named(target, across)) & (compared["metric"] == metric)]
+            for label in (each for each in own if each in ranks.index):
+                mine = named(target, label)
+                for pair in found[(found["first"] == mine) | (found["second"] == mine)].itertuples():
+                    sign = 1 if pair.first == mine else -1
+                    low, high = sorted((sign * pair.low, sign * pair.high))
+                    lines.append(
+                        {
+                            named(target, row): mine,
+                            named(target, column): named(target, across),
+                            "Metric": named(target, metric),
+                            "Place": f"{ranks[label]:.0f} of {ranks.notna().sum()}",
+                            "Less": pair.second if sign == 1 else pair.first,
+                            "Difference": _text(sign * pair.difference, low, high),
+                            "p": "–" if pd.isna(pair.p_holm) else f"{pair.p_holm:.2g}",
+                            "Runs": str(pair.n),
+                            "apart": low > 0 or high < 0,
+                        }
+                    )
+    if not lines:
+        return table
+    body = pd.DataFrame(lines)
+    bold = body.map(lambda _: False)
+    bold["Difference"] = body["apart"]
+    body, bold = (frame.drop(columns="apart") for frame in (body, bold))
+    title = f"{table.title}, methods from outside ({OWN})"
+    return dataclasses.replace(table, appended=[*table.appended, Table(title, CAPTION, body, bold, compared)])
+
+
+def _ranks(cells: pd.DataFrame, row: str, metric: str) -> pd.Series:
+    """The rank of each method's mean, 1 the best; the better rank for equals."""
+    means = summarise(cells, [row]).set_index(row)["mean"]
+    return means.rank(ascending=catalogue.metrics()[metric].better == "smaller", method="min")
+
+
+def _text(difference: float, low: float, high: float) -> str:
+    if pd.isna(difference):
+        return "–"
+    around = "" if pd.isna(low) else f" [{low:z.2f}, {high:z.2f}]"
+    return f"{difference:+z.2f}{around}".replace("-", "−")

@@ -1,0 +1,84 @@
+"""The trial of a method from outside: a sound one passes every contract, and each broken one is told with its line."""
+
+import sys
+
+import pytest
+
+from clpapers.own import TEMPLATE
+from clpapers.runs import checkpoint, trial
+
+REPLAY = """\
+import torch
+from clpapers import Observed, Replay
+from clpapers.runs.losses import cross_entropy
+from clpapers.runs.memories import Draws
+
+DECLARATION = {"options": {"weight": {"type": "number", "default": 0.5}}}
+
+
+class Mine(Replay):
+    def __init__(self, setting, *, weight):
+        super().__init__(setting)
+        self.weight, self.replay = weight, Draws(self.memory, setting.budget["replay_batch"])
+
+    def observe(self, t, x, y):
+        logits = self.net(x)
+        loss, replay = cross_entropy(logits, y), self.replay(t)
+        if replay is not None:
+            loss = loss + self.weight * cross_entropy(self.net(replay.x), replay.y, replay.weight)
+        self.step(loss)
+        self.memory.write(t)
+        return Observed(loss, logits)
+"""
+KEPT = ["it learns 2 streams", "twice the same bytes", "a seed alone is as it is", "killed and gone on with"]
+
+
+@pytest.fixture
+def tried(tmp_path):
+    """Try a method's text."""
+
+    def of(text):
+        file = tmp_path / "mine.py"
+        file.write_text(text)
+        sys.modules.pop("clpapers.runs.learners.mine", None)
+        checkpoint._classes.cache_clear()
+        return [line.removeprefix(f"{file}: ") for line in trial.contracts(file)]
+
+    return of
+
+
+@pytest.mark.parametrize("text", [TEMPLATE.read_text(), REPLAY], ids=["template", "replay"])
+def test_a_sound_method_keeps_every_contract(tried, text):
+    said = tried(text)
+    assert all(line.startswith(kept) for line, kept in zip(said, KEPT, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("import torch\n", "import torch\nnowhere\n", "mine.py:2: NameError: name 'nowhere' is not defined"),
+        ("self.memory.write(t)", "self.memory.writ(t)", "mine.py:20: AttributeError: 'Memory' object has no attribute"),
+        ("*, weight)", "*, strength)", "mine.py:9: Mine takes 'strength', which its declaration has not"),
+        ("*, weight)", "*, other=1)", "mine.py:9: Mine does not take 'weight', which is declared"),
+        ("loss = loss + ", "loss = loss.mean() + ", "mine.py: a seed depends on those beside it"),
+        ("self.step(loss)", "self.step(loss * (1 + torch.rand(1).item()))",
+         "mine.py: twice trained alike, it ends otherwise"),
+        ("    def observe", "    def task_change(self, t):\n        self.weight /= 2\n\n    def observe",
+         "mine.py:9: Mine has a task_change that is never called"),
+        ("        self.step(loss)",
+         "        globals().setdefault('n', []).append(t)\n        self.step(loss * (len(n) < 20))",
+         "mine.py: twice trained alike, it ends otherwise"),
+    ],
+)  # fmt: skip
+def test_a_contract_that_is_broken_is_told_in_one_line(tried, old, new, told):
+    assert old in REPLAY
+    with pytest.raises(trial.Broken) as broken:
+        tried(REPLAY.replace(old, new, 1))
+    assert told in str(broken.value)
+    assert "\n" not in str(broken.value)
+
+
+def test_what_no_small_problem_has_is_not_tried(tried):
+    assert tried(REPLAY.replace('"options"', '"needs": {"net.name": ["resnet18"]}, "options"'))[0].startswith(
+        "not tried"
+    )

@@ -1,0 +1,108 @@
+"""A method from outside: its row and no other trains, an edit trains it anew, and a mistake is one line."""
+
+import csv
+import json
+import re
+
+import pytest
+
+from clpapers.own import TEMPLATE
+from clpapers.provenance import sha256
+
+TABLE = "results/mini/targets/mini/table1"
+FILES = [f"{TABLE}.csv", f"{TABLE}.reported.csv", f"{TABLE}.paired.csv"]
+
+
+@pytest.fixture
+def file(tmp_path):
+    """The file that `clpapers new method` writes, outside the project."""
+    path = tmp_path / "mine.py"
+    path.write_text(TEMPLATE.read_text(encoding="utf-8"), encoding="utf-8")
+    return path
+
+
+def build(project, file, *arguments):
+    return project.snakemake(*FILES, "--cores", "2", *arguments, "--config", f"methods=[{file}]")
+
+
+def runs(project):
+    """The result files of runs, with their times of modification."""
+    files = (project.folder / "results/mini/runs").glob("*/*/*/seed?.json")
+    return {str(path.relative_to(project.folder)): path.stat().st_mtime_ns for path in files}
+
+
+def rows(project):
+    with (project.folder / f"{TABLE}.csv").open(encoding="utf-8", newline="") as lines:
+        return list(dict.fromkeys(line["row"] for line in csv.DictReader(lines)))
+
+
+def test_a_file_becomes_a_row_and_an_edit_of_it_trains_it_alone(built, file):
+    before = runs(built)
+    done = build(built, file)
+    assert done.returncode == 0, done.stdout
+    after = runs(built)
+    assert before.items() <= after.items()
+    new = sorted(after.keys() - before.keys())
+    assert [re.sub("mine-[0-9a-f]{10}", "mine", path.split("/", 5)[5]) for path in new] == [
+        "mine/seed0.json",
+        "mine/seed1.json",
+    ]
+    assert rows(built) == ["ER", "ACE", "mine §", "Random guess (expected)"]
+
+    shown = (built.folder / f"{TABLE}.md").read_text(encoding="utf-8")
+    assert "§ Not of the paper: mine, of a file with digest" in shown
+    assert re.search(r"\| mine § +\| MNIST +\| final\\_accuracy +\| \d of 3 +\| ER ", shown)
+    pairs = (built.folder / f"{TABLE}.paired.csv").read_text(encoding="utf-8")
+    assert [line.split(",")[2:4] for line in pairs.splitlines()[1:]].count(["ER", "mine §"]) == 2
+
+    record = json.loads((built.folder / new[0].replace(".json", ".record.json")).read_text(encoding="utf-8"))
+    (copy,) = (item for item in record["inputs"] if item["path"].endswith(".py"))
+    assert copy["sha256"] == sha256(file)
+    assert record["cell"]["learner"] == {"name": "mine", "file": copy["path"]}
+    audited = built.clpapers("audit", "--scale", "mini")
+    assert audited.returncode == 0, audited.stdout
+    crate = built.folder.parent / "crate"
+    exported = built.clpapers("export", "mini/table1", "--out", str(crate))
+    assert exported.returncode == 0, exported.stdout
+    assert (crate / copy["path"]).read_text(encoding="utf-8") == file.read_text(encoding="utf-8")
+
+    file.write_text(file.read_text(encoding="utf-8").replace("# [S, B, K]", "# logits"), encoding="utf-8")
+    assert "Nothing to be done" in build(built, file, "-n").stdout
+    file.write_text(
+        file.read_text(encoding="utf-8").replace("self.step(loss)", "self.step(0.5 * loss)"), encoding="utf-8"
+    )
+    done = build(built, file)
+    assert done.returncode == 0, done.stdout
+    assert after.items() <= runs(built).items()
+    assert len(runs(built)) == len(after) + 2
+    audited = built.clpapers("audit", "--scale", "mini")
+    assert audited.returncode == 0, audited.stdout
+
+
+def test_where_it_does_not_fit_a_footnote_says_why(built, file):
+    text = file.read_text(encoding="utf-8").replace('"needs": {}', '"needs": {"net.name": ["cnn"]}')
+    file.write_text(text, encoding="utf-8")
+    before = runs(built)
+    done = build(built, file)
+    assert done.returncode == 0, done.stdout
+    assert runs(built) == before
+    assert rows(built) == ["ER", "ACE", "Random guess (expected)"]
+    shown = (built.folder / f"{TABLE}.md").read_text(encoding="utf-8")
+    assert "Not on MNIST: learner mine needs net.name cnn, not mlp." in shown
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("class Method(", "class Method((", r":\d+: not Python: "),
+        ("self.step(loss)", "self.stp(loss)", r":\d+: AttributeError: 'Method' object has no attribute 'stp'"),
+    ],
+)
+def test_a_mistake_in_it_is_one_line_before_anything_starts(project, file, old, new, told):
+    file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    done = build(project, file)
+    assert done.returncode != 0
+    (line,) = (line for line in done.stdout.splitlines() if str(file) in line)
+    assert re.match(f"clpapers: {re.escape(str(file))}{told}", line), line
+    assert "Traceback" not in done.stdout
+    assert not (project.folder / "results").exists() or not project.results()
