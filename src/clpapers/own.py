@@ -26,7 +26,6 @@ LABEL = re.compile(r"[a-z][a-z0-9_]{0,59}")
 BASE = "clpapers.runs.learner.Learner"
 PUBLIC = {f"clpapers.{name}": f"clpapers.runs.learner.{name}" for name in ("Learner", "Replay")}
 TAKEN = ("absent", "chance", "row")  # names that tables use
-TEMPLATE = Path(__file__).parent / "new" / "method.py"
 RESERVED = ("name", "file", "method", "cell", "gan")  # as options: keys of a cell's learner that mean something else
 
 
