@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from clpapers import own
+from clpapers import jobs, own
 from clpapers.catalogue import copied, of
 from clpapers.cli import main
+from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import all_papers
 
 FILE = '''\
 """A method."""
@@ -145,3 +147,23 @@ def test_a_new_file_is_a_method_and_nothing_is_overwritten(tmp_path, monkeypatch
     assert main(["new", "method", "er"]) == 2
     assert [line[:10] for line in capsys.readouterr().err.splitlines()] == ["clpapers: ", "clpapers: "]
     assert not Path("er.py").exists()
+
+
+def test_the_papers_own_knows_nothing_of_it(tmp_path):
+    """Claims, departures from the paper's settings and cells of the real papers are what they are without it."""
+    copy = tmp_path / "mine-0123456789.py"
+    copy.write_text(FILE.replace('"needs": {"net.name": ["mlp"]}', '"uses": ["competing"]'))
+    with_it, without = Plan("smoke", all_papers(), methods=[str(copy)]), Plan("smoke", all_papers())
+    parts = [
+        {claim.name: repr(claim.parts) for paper in jobs.claims_of(plan).values() for claim in paper}
+        for plan in (with_it, without)
+    ]
+    assert parts[0] == parts[1]
+    shown = [name for name, target in with_it.targets.items() if target.spec.get("own")]
+    assert {name.partition("/")[0] for name in shown} == {*all_papers()}
+    for name in shown:
+        one, other = with_it.targets[name], without.targets[name]
+        assert jobs.reduced(one) == jobs.reduced(other)
+        assert (one.of_paper.cells, one.of_paper.selections) == (other.cells, other.selections)
+        assert any(factors["learner"] == "mine" for factors, _ in (*one.cells, *one.selections))
+    assert without.cells.keys() < with_it.cells.keys()

@@ -206,3 +206,8 @@ def test_entropy_in_percent():
     assert row["sd"] == pytest.approx(np.sqrt(2))
     assert row["se"] == pytest.approx(1)
     assert row["half_width"] == pytest.approx(12.7062, abs=1e-4)
+
+
+def test_a_run_that_reports_no_violations_has_no_curve_of_them():
+    times, values = learning.CURVES["violations_by_task"]({"learner": {}, "diverged": None}, None)
+    assert len(times) == len(values) == 0

@@ -10,7 +10,7 @@ from clpapers.metrics.factors import flat
 
 
 def _nothing(task: Task):
-    """The metrics of a target of which nothing was run yet: its columns, without a line."""
+    """The metrics of a target of which nothing was measured yet: its columns, without a line."""
     import pandas as pd
 
     target = task.plan.targets[f"{task.job.subject.paper}/{task.job.subject.name}"]
@@ -28,7 +28,7 @@ def metrics(task: Task) -> None:
     with task.recording(target=target.spec, seeds=list(target.seeds)):
         try:
             read_in = task.job.inputs
-            frame = measure(target.measured, read(task.plan, target, read_in)) if read_in else _nothing(task)
+            frame = measure(target.measured, read(task.plan, target, read_in)) if read_in else None
         except ValueError as error:
             raise Refusal(f"{task.out}: {error}") from None
         except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
@@ -38,4 +38,6 @@ def metrics(task: Task) -> None:
                 f"{task.out}: imported runs among what it is made of are none ({error!r}); delete "
                 f"results/{task.plan.scale}/imported and import other crates"
             ) from None
+        if frame is None or frame.empty:  # or what was run reports nothing of this
+            frame = _nothing(task)
         provenance.write_text(task.out, frame.to_csv(index=False, lineterminator="\n"))

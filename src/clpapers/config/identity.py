@@ -60,6 +60,8 @@ def seen(at: str, method: Method, spec: dict, oracle: dict, resolve: Callable[..
                     evaluated[name + suffix] = found
         if test_restriction != "none":
             named = next((name for name, found in evaluated.items() if found == oracle), None)
+            if named is None and method.file:
+                raise ConfigError(f'{at}: the test is restricted; learner {method.name} needs "uses": ["competing"]')
             if named is None:
                 raise ConfigError(f"{at}: evaluation.oracles: {spec['oracle']!r} is missing, which restricts the test")
             test_restriction = f"{named}/{test_restriction}"
