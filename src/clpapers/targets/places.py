@@ -34,6 +34,8 @@ def attach(table: Table, target: dict, data: pd.DataFrame) -> Table:
     lines = []
     for across in levels(target, data, column):
         for metric in target["metrics"]:
+            decimals = target.get("decimals", 1)
+            digits = 1 + (decimals.get(metric, 1) if isinstance(decimals, dict) else decimals)  # finer than the means
             ranks = _ranks(data[(data[column] == across) & (data["metric"] == metric)], row, metric)
             found = compared[(compared["column"] == named(target, across)) & (compared["metric"] == metric)]
             for label in (each for each in own if each in ranks.index):
@@ -48,7 +50,7 @@ def attach(table: Table, target: dict, data: pd.DataFrame) -> Table:
                             "Metric": named(target, metric),
                             "Place": f"{ranks[label]:.0f} of {ranks.notna().sum()}",
                             "Less": pair.second if sign == 1 else pair.first,
-                            "Difference": _text(sign * pair.difference, low, high),
+                            "Difference": _text(sign * pair.difference, low, high, digits),
                             "p": "–" if pd.isna(pair.p_holm) else f"{pair.p_holm:.2g}",
                             "Runs": str(pair.n),
                             "apart": low > 0 or high < 0,
@@ -70,8 +72,8 @@ def _ranks(cells: pd.DataFrame, row: str, metric: str) -> pd.Series:
     return means.rank(ascending=catalogue.metrics()[metric].better == "smaller", method="min")
 
 
-def _text(difference: float, low: float, high: float) -> str:
+def _text(difference: float, low: float, high: float, digits: int) -> str:
     if pd.isna(difference):
         return "–"
-    around = "" if pd.isna(low) else f" [{low:z.2f}, {high:z.2f}]"
-    return f"{difference:+z.2f}{around}".replace("-", "−")
+    around = "" if pd.isna(low) else f" [{low:z.{digits}f}, {high:z.{digits}f}]"
+    return f"{difference:+z.{digits}f}{around}".replace("-", "−")
