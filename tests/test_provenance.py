@@ -294,18 +294,20 @@ def digest(folder, monkeypatch):
         (package / f"{name}.py").write_text(text)
     monkeypatch.setattr(provenance, "PACKAGE", package)
 
+    def forget():
+        for cached in (provenance._parsed, provenance.module_file, code_digest):
+            cached.cache_clear()
+
     def of(*edits, modules=("toy.loop",)):
         for name, old, new in edits:
             text = (package / f"{name}.py").read_text()
             assert old in text
             (package / f"{name}.py").write_text(text.replace(old, new))
-        provenance._parsed.cache_clear()
-        code_digest.cache_clear()
+        forget()
         return code_digest(*modules)
 
     yield of
-    provenance._parsed.cache_clear()
-    code_digest.cache_clear()
+    forget()
 
 
 @pytest.mark.parametrize(

@@ -138,8 +138,8 @@ def test_a_table_of_selections_needs_a_grid_of_data_sets_and_learners_only(selec
         ("[0.1, 0.2]", "[0.1, -2]", "selection.grid.er: budget.learning_rate: -2 must be greater than 0"),
         ("[separate, con", "[sideways, con", "selection.grid.er.forward: 'sideways' is not one of separate, "
          "joint, concatenated"),
-        ("{mnist: {order: {length: 20}}}", "{cifar10: {}}", "selection.datasets: 'mnist' is missing, which a target "
-         "asks for"),
+        ("{mnist: {order: {length: 20}}}", "{cifar10: {}}", "selection.datasets: 'mnist' is missing; a target "
+         "asks for it"),
         ("  metric: final_accuracy\n", "", "selection: 'metric' is missing"),
         ("metric: final_accuracy", "metric: forgetting", "selection.metric: 'forgetting' is not one of final_accuracy, "
          "per_class_accuracy, average_information_retention, online_accuracy, unforgettable, average_accuracy, "

@@ -209,5 +209,5 @@ def test_entropy_in_percent():
 
 
 def test_a_run_that_reports_no_violations_has_no_curve_of_them():
-    times, values = learning.CURVES["violations_by_task"]({"learner": {}, "diverged": None}, None)
+    times, values = learning.CURVES["violations_by_task"]({"learner": {}, "diverged": None})
     assert len(times) == len(values) == 0

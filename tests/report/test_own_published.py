@@ -7,6 +7,7 @@ import pytest
 from trained import CRATE
 
 from clpapers import cli, own
+from clpapers.cli.new import TEMPLATES
 from clpapers.config import choice
 from clpapers.config.paths import method_path
 from clpapers.config.plan import Plan
@@ -19,7 +20,7 @@ from clpapers.report.publish import publish
 def trained(small_project, tmp_path, monkeypatch):
     """The plan with a method from outside, of which all runs are trained."""
     file = tmp_path / "mine.py"
-    file.write_text(own.TEMPLATE.read_text(encoding="utf-8"), encoding="utf-8")
+    file.write_text((TEMPLATES / "method.py").read_text(encoding="utf-8"), encoding="utf-8")
     copy = method_path("mini", "mine", own.check(file))
     assert cli.main(["method", "--out", str(copy), "--file", str(file)]) == 0
     plan = Plan("mini", ["mini"], methods=[str(copy)])

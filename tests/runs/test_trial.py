@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from clpapers.own import TEMPLATE
+from clpapers.cli.new import TEMPLATES
 from clpapers.runs import checkpoint, trial
 
 REPLAY = """\
@@ -47,7 +47,7 @@ def tried(tmp_path):
     return of
 
 
-@pytest.mark.parametrize("text", [TEMPLATE.read_text(), REPLAY], ids=["template", "replay"])
+@pytest.mark.parametrize("text", [(TEMPLATES / "method.py").read_text(), REPLAY], ids=["template", "replay"])
 def test_a_sound_method_keeps_every_contract(tried, text):
     said = tried(text)
     assert all(line.startswith(kept) for line, kept in zip(said, KEPT, strict=True))

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from clpapers.own import TEMPLATE
+from clpapers.cli.new import TEMPLATES
 from clpapers.provenance import sha256
 
 TABLE = "results/mini/targets/mini/table1"
@@ -17,7 +17,7 @@ FILES = [f"{TABLE}.csv", f"{TABLE}.reported.csv", f"{TABLE}.paired.csv"]
 def file(tmp_path):
     """The file that `clpapers new method` writes, outside the project."""
     path = tmp_path / "mine.py"
-    path.write_text(TEMPLATE.read_text(encoding="utf-8"), encoding="utf-8")
+    path.write_text((TEMPLATES / "method.py").read_text(encoding="utf-8"), encoding="utf-8")
     return path
 
 
