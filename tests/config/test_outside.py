@@ -9,7 +9,7 @@ from tiny_paper import PAPER, TEXT, settings
 from clpapers.config import outside
 from clpapers.config.facts import Facts
 from clpapers.config.plan import Plan
-from clpapers.config.refusals import ConfigError
+from clpapers.config.refusals import ConfigError, shown
 from clpapers.config.settings import all_papers, own_papers
 from clpapers.config.targets import paper_file
 from clpapers.datasets.sources import FORMATS
@@ -151,11 +151,11 @@ def test_an_edit_of_a_data_set_that_another_paper_cannot_have_is_refused(away):
 @pytest.mark.parametrize(
     ("given", "line"),
     [
-        ({"papers": ["{away}/My-Paper.yaml"]}, "papers: '{away}/My-Paper.yaml': name it like my_paper.yaml"),
+        ({"papers": ["{away}/My-Paper.yaml"]}, "papers: {given}: name it like my_paper.yaml"),
         ({"papers": ["{away}/tiny.yaml"]}, "papers: {away}/tiny.yaml: tiny is a paper of the project"),
         ({"papers": ["{away}/mine.yaml", "{away}/../mine.yaml"]}, "papers: {away}/../mine.yaml: {away}/mine.yaml has"),
-        ({"papers": ["{away}/mine"]}, "papers[0]: '{away}/mine' must have the form"),
-        ({"datasets": ["{away}/shapes"]}, "datasets[0]: '{away}/shapes' must have the form"),
+        ({"papers": ["{away}/mine"]}, "papers[0]: {given} must have the form"),
+        ({"datasets": ["{away}/shapes"]}, "datasets[0]: {given} must have the form"),
         ({"datasets": ["shapes"]}, "datasets[0]: 'shapes' must have the form"),
     ],
 )
@@ -163,7 +163,9 @@ def test_names_that_will_not_do(away, given, line):
     given = {key: [each.format(away=away) for each in paths] for key, paths in given.items()}
     with pytest.raises(ConfigError) as refusal:
         taken(away, **given)
-    assert str(refusal.value).startswith(f"config/config.yaml or --config: {line.format(away=away)}")
+    (first, *_), *_ = given.values()
+    told = line.format(away=away, given=shown(first))  # long paths are cut
+    assert str(refusal.value).startswith(f"config/config.yaml or --config: {told}")
     assert copies() == set()
 
 
