@@ -117,7 +117,8 @@ def _main() -> None:
     import pandas  # noqa: F401
     import torch  # noqa: F401
 
-    from clpapers import cli, jobs  # noqa: F401
+    from clpapers import jobs  # noqa: F401
+    from clpapers.cli import commands  # noqa: F401
     from clpapers.runs import loop  # noqa: F401
     from clpapers.streams import orders  # noqa: F401
     from clpapers.targets import comparison, figure, formats  # noqa: F401

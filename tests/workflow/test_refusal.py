@@ -24,7 +24,7 @@ def refused(project, *arguments, line):
         (
             "sclae=x",
             "(top): unknown key 'sclae'; allowed: data_folder, datasets, device, downloads, "
-            "fetch, hours, papers, published, scale",
+            "fetch, hours, methods, papers, published, scale",
         ),
         ("device=tpu", "device: 'tpu' is not one of auto, cpu, cuda"),
         ("papers=[sft]", "papers: 'sft' is not one of "),

@@ -135,9 +135,9 @@ def audit(options: argparse.Namespace) -> int:
     return int(any(severity == audit.FAILURE for severity, *_ in found))
 
 
-def _settings(options: argparse.Namespace) -> dict:
-    """The settings of config.yaml, but for the scale, the papers, the hours and the methods that are asked for."""
-    asked = {key: getattr(options, key, None) for key in ("scale", "papers", "hours", "methods")}
+def _settings(options: argparse.Namespace, *more: str) -> dict:
+    """The settings of config.yaml, but for the scale, the papers and what `more` names that are asked for."""
+    asked = {key: getattr(options, key, None) for key in ("scale", "papers", *more)}
     return check_settings({key: value for key, value in asked.items() if value is not None})
 
 
@@ -162,7 +162,7 @@ def upcoming(options: argparse.Namespace) -> None:
     from clpapers import budget, build, own
     from clpapers.report.costs import duration
 
-    settings = _settings(options)
+    settings = _settings(options, "hours", "methods")
     cuda, scale = resolve_device(settings["device"]) == "cuda", settings["scale"]
     plan = Plan(scale, all_papers(), cuda=cuda, methods=own.take(scale, settings.get("methods", ())))
     _, found, data = build.prepare(plan, settings, ["-n"])
