@@ -9,11 +9,11 @@ from clpapers.runs.memories import Draw, Draws
 
 # The authors' choice for class-incremental CIFAR-10 with a memory of 200 items, then of 500: `seq-cifar10`, `derpp` in
 # utils/best_args.py of github.com/aimagelab/mammoth. They go with SGD at 0.03, batches of 32 from stream and memory and
-# 50 epochs a task; here the paper that it is compared in sets those.
+# 50 epochs a task; here the paper that it is compared in sets those. The defaults are the choice for 500 items.
 DECLARATION = {
     "options": {
-        "alpha": {"type": "number", "minimum": 0, "examples": [0.1, 0.2]},
-        "beta": {"type": "number", "minimum": 0, "examples": [0.5, 0.5]},
+        "alpha": {"type": "number", "minimum": 0, "default": 0.2, "examples": [0.1, 0.2]},
+        "beta": {"type": "number", "minimum": 0, "default": 0.5, "examples": [0.5, 0.5]},
     }
 }
 

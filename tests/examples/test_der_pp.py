@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from courses import CNN, LINEAR, LR, MLP, Way, assert_same_net, cell, images, made
 
-from clpapers import catalogue
-from clpapers.runs import learners
+from clpapers import catalogue, own
+from clpapers.runs import learners, trial
 from clpapers.runs.learner import Learner
 from clpapers.runs.loop import Data
 
@@ -54,6 +54,14 @@ def test_an_example_declares_what_its_learner_takes(file, here):
     for options in declared.examples():
         spec = cell({"name": file.stem, **options}, MLP)
         assert torch.isfinite(along(spec, images()).walk().parameters[0]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_build_takes_an_example(file):
+    """As `methods=[…]`: it is sound, and keeps what a build holds it to."""
+    own.check(file)
+    assert len(list(trial.contracts(file))) == 4
 
 
 def test_its_published_settings():

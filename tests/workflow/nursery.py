@@ -118,7 +118,7 @@ def _main() -> None:
     import torch  # noqa: F401
 
     from clpapers import jobs  # noqa: F401
-    from clpapers.cli import commands  # noqa: F401
+    from clpapers.cli import commands, task  # noqa: F401
     from clpapers.runs import loop  # noqa: F401
     from clpapers.streams import orders  # noqa: F401
     from clpapers.targets import comparison, figure, formats  # noqa: F401
