@@ -172,6 +172,11 @@ def test_a_curve_at_a_time_and_along_it():
     assert verdict(claim(Part((side("ace", time=7),), 0.0)), frames).reason == "not run yet"
 
 
+def test_a_target_without_runs_lacks_its_measures_columns():
+    nothing = {"stf/table1": frame().iloc[:0]}
+    assert verdict(claim(Part((side("ace", order="split", task=5, time=4),), 0.0)), nothing).reason == "not run yet"
+
+
 def test_all_parts_must_hold_and_the_weakest_is_shown():
     good, close, open_, bad = (
         Part((side("ace"), side("er"))),

@@ -87,6 +87,8 @@ def sample(frame: pd.DataFrame, side: Side) -> pd.Series:
     Raises `Obstacle` if memory did not suffice, if nothing was measured, and if no value is defined.
     """
     rows = frame
+    if rows.empty:  # of a target without runs, which has no columns of its measure's own
+        raise Obstacle("not run yet")
     for key, level in side.levels.items():
         if key not in CURVE:
             rows = rows[rows[key] == level]
