@@ -173,7 +173,7 @@ def test_a_curve_at_a_time_and_along_it():
 
 
 def test_a_target_without_runs_lacks_its_measures_columns():
-    nothing = {"stf/table1": frame().iloc[:0]}
+    nothing = {"stf/table1": MEASURED["stf/table1"].iloc[:0]}
     assert verdict(claim(Part((side("ace", order="split", task=5, time=4),), 0.0)), nothing).reason == "not run yet"
 
 
