@@ -176,9 +176,10 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     )
     wanted = [t for t in plan.targets.values() if t.paper in papers and not t.spec.get("extra")]
     due = [] if words and not set(words) & set(WHOLE) else wanted
-    shown = dict.fromkeys(s[0] for target in (*due, *named) for s in target.streams if not TOY.match(s[0]))
+    drawn = dict.fromkeys(s[0] for target in (*due, *named) for s in target.streams if not TOY.match(s[0]))
+    shown = [name for dataset in drawn for name in plan.made_from(dataset)]
     cells = budget.relevant(plan, papers if due else (), named)
-    data.look([name for cell in cells.values() for name in plan.data_of(cell)] + list(shown))
+    data.look([name for cell in cells.values() for name in plan.data_of(cell)] + shown)
     data.get(shown)
     if not dry and 0 < hours < math.inf:
         _measure(plan, cells)

@@ -174,12 +174,13 @@ class Plan:
         """The data set, or what it is made of, if it cannot be had."""
         if TOY.match(dataset) or self.choice is None:
             return None
+        return next((name for name in self.made_from(dataset) if name in self.choice.absent), None)
+
+    def made_from(self, dataset: str) -> list[str]:
+        """A data set and, of features, the images and weights that they are made from, by name."""
         features = self.datasets[dataset].get("features")
-        names = [dataset, *([features["of"], features["weights"]] if features else [])]
-        return next((name for name in names if name in self.choice.absent), None)
+        return [dataset, *([features["of"], features["weights"]] if features else [])]
 
     def data_of(self, cell: Cell) -> list[str]:
         """The data sets and weights that a cell's runs descend from, by name."""
-        features = self.datasets[cell.spec["dataset"]].get("features")
-        images = [features["of"], features["weights"]] if features else []
-        return [cell.spec["dataset"], *images, *([cell.weights.stem] if cell.weights else [])]
+        return [*self.made_from(cell.spec["dataset"]), *([cell.weights.stem] if cell.weights else [])]
