@@ -241,3 +241,19 @@ def test_what_a_target_by_name_takes_counts_shared_gans_and_features_once(paper_
 
 def cell_seeds(named, cell):
     return next(target.seeds for target in named for _, each in target.cells if each == cell)
+
+
+def test_images_behind_streams_of_features_are_asked_for_and_left_out(tmp_path, monkeypatch):
+    """Or a build of no hours would ask for them in a job, which fails."""
+    asked = []
+    monkeypatch.setattr(build, "import_published", lambda scale: [])
+    monkeypatch.setattr(build.Data, "_fetch", lambda self, name: asked.append(name) or "nowhere to be had")
+    monkeypatch.setattr(build.Data, "path", lambda self, name: tmp_path / name)
+    monkeypatch.setattr(build, "write_text", lambda path, text: None)
+    plan = Plan("paper", all_papers())
+    settings = {"papers": ["streaming"], "hours": 0, "data_folder": tmp_path, "downloads": tmp_path, "published": False}
+    _, found, data = build.prepare(plan, settings, ["all"])
+    assert {"icubworld", "resnet50_imagenet"} <= set(asked)
+    assert "icubworld" in data.absent
+    chosen = plan.using(found.choice)
+    assert not chosen.present(chosen.targets["streaming/figure1"]).streams
