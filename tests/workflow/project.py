@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import re
@@ -226,8 +227,12 @@ def processes(leader: subprocess.Popen, command: str) -> list[psutil.Process]:
 
 def servers(leader: subprocess.Popen) -> list[psutil.Process]:
     """The server of the jobs under `leader`, and then the children that do them."""
-    found = psutil.Process(leader.pid).children(recursive=True)
-    return sorted((each for each in found if "clpapers.cli.server" in each.cmdline()), key=lambda each: each.pid)
+    found = []
+    for process in psutil.Process(leader.pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if "clpapers.cli.server" in process.cmdline():
+                found.append(process)
+    return sorted(found, key=lambda each: each.pid)
 
 
 def kill_group(leader: subprocess.Popen) -> None:

@@ -1,10 +1,12 @@
 """SIGKILL at any moment: nothing half-written under a final name, and the same command again finishes the work."""
 
+import contextlib
 import hashlib
 import json
 import os
 import signal
 
+import psutil
 import pytest
 from project import kill_group, processes, servers, until
 
@@ -69,14 +71,31 @@ def test_a_training_job_killed_fails_alone_and_is_trained_again(project, finishe
 def test_the_server_of_the_jobs_killed(project, finished, running):
     """The jobs at work are killed with it and fail; what Snakemake starts later needs none."""
     leader = running(project)
-    until(lambda: processes(leader, "train"), leader)
+    until(lambda: jobs_stopped(leader), leader)
     (server, *children) = servers(leader)
     server.kill()
+    for child in children:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.resume()  # one that had only been forked kills itself
     assert leader.wait(300) == 1
     assert not [child for child in children if child.is_running()]
     check_nothing_half_written(project, finished)
     project.build()
     assert project.results() == finished.results()
+
+
+def jobs_stopped(leader):
+    """Whether jobs are at work in the server's children: these are stopped, so that none ends before it is killed.
+
+    A job has files of its own; the server has told its front that it is taken once it sleeps again.
+    """
+    with contextlib.suppress(psutil.Error, OSError):
+        server, *children = servers(leader) or [None]
+        at_work = [child for child in children if os.readlink(f"/proc/{child.pid}/fd/1") != os.devnull]
+        for child in at_work:
+            child.suspend()
+        stopped = [child.status() == psutil.STATUS_STOPPED for child in at_work]
+        return stopped and all(stopped) and server.status() == psutil.STATUS_SLEEPING
 
 
 @pytest.mark.parametrize("stage", ["streams", "runs", "targets"])
