@@ -7,7 +7,6 @@ config/costs.csv; all are scaled by how fast this machine is now. Seconds are th
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import dataclasses
 import functools
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clpapers import catalogue
+from clpapers import catalogue, machine
 from clpapers.config import gans
 from clpapers.config.facts import TOY
 from clpapers.config.files import CONFIG
@@ -29,7 +28,7 @@ from clpapers.config.model import Cell, Target
 from clpapers.config.paths import RESULTS, dataset_path, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.reported import read_csv
-from clpapers.provenance import ProvenanceError, hardware, read_record, record_path, write_text
+from clpapers.provenance import ProvenanceError, read_record, record_path
 from clpapers.streams import orders
 from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import batches
@@ -310,15 +309,7 @@ def known(scale: str) -> Table:
 
     That is taken once and kept in results/<scale>/machine.json, so that the same state gives the same predictions.
     """
-    file, processor = RESULTS / scale / "machine.json", hardware()["processor"]
-    try:
-        kept = json.loads(file.read_text(encoding="utf-8"))
-        here = float(kept["calibration"]) if kept["processor"] == processor else calibration()
-    except (OSError, ValueError, TypeError, KeyError):
-        here = calibration()
-        with contextlib.suppress(OSError):  # a folder that cannot be written to is told of elsewhere
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_text(file, json.dumps({"processor": processor, "calibration": here}))
+    here = machine.measured(scale, "calibration", calibration)
     return Table(read(RESULTS / scale / "costs.csv"), read(), here=here)
 
 
