@@ -131,7 +131,7 @@ def planning(rounds: int) -> tuple:
     """The plan of the paper scale, each piece checked each time or once."""
 
     def plan() -> None:
-        schemas._PASSED.clear()
+        schemas._SEEN.clear()
         Plan("paper", all_papers())
 
     def before() -> None:

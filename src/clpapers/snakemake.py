@@ -46,6 +46,8 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     """
     import yaml
 
+    from clpapers.build import budgeted
+    from clpapers.config.facts import Facts
     from clpapers.config.plan import Plan
     from clpapers.config.settings import all_papers, check_settings
 
@@ -60,6 +62,8 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
         return arguments, None, []
     given = [re.fullmatch(r"(scale|papers)=(.+)", argument) for argument in arguments]
     settings = check_settings({match[1]: yaml.safe_load(match[2]) for match in given if match})
+    if not names and budgeted(Facts(settings["scale"]), None):  # which tells its hours
+        return arguments, None, []
     plan = Plan(settings["scale"], all_papers())
     found: list[str] = []
     wanted: list[Target] = []

@@ -62,7 +62,7 @@ class Task:
 
     def reduced(self, target: Target) -> list[str]:
         """How a target departs from the paper's scale, a line a difference."""
-        return jobs.reduced(target)
+        return jobs.reduced(self.plan, target)
 
     def device(self):
         """The device to compute on, and the share that this process has of a GPU's memory, if of one that is known."""

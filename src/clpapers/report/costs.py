@@ -24,11 +24,12 @@ from clpapers.config import gans
 from clpapers.config.facts import TOY
 from clpapers.config.files import CONFIG
 from clpapers.config.gans import Gans
+from clpapers.config.kept import Kept
 from clpapers.config.model import Cell, Target
 from clpapers.config.paths import RESULTS, dataset_path, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.reported import read_csv
-from clpapers.provenance import ProvenanceError, read_record, record_path
+from clpapers.provenance import ProvenanceError, code_digest, read_record, record_path
 from clpapers.streams import orders
 from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import batches
@@ -176,10 +177,20 @@ def _telling(options: dict, method: catalogue.Method, above: str = "") -> dict:
 def counts(spec: dict, size: Sizes) -> Counts:
     """What a seed's run of a cell goes through, over a data set of balanced classes."""
     asked = {key: spec["evaluation"].get(key) for key in ("points", "probes", "test", "shots", "every")}
-    return _counts(json.dumps(spec["order"], sort_keys=True), spec["budget"]["batch"], json.dumps(asked), size)
+    return _known_counts(json.dumps(spec["order"], sort_keys=True), spec["budget"]["batch"], json.dumps(asked), size)
 
 
 @functools.lru_cache(maxsize=100_000)
+def _known_counts(*given: object) -> Counts:
+    """Counts that hold as long as the code does that lays out streams, and counts; laying them out takes a second."""
+    text = f"{code_digest('clpapers.streams.orders', 'clpapers.report.costs:_counts')} {given}"
+    return Counts(*_COUNTS.get(text, lambda: dataclasses.astuple(_counts(*given))))
+
+
+_COUNTS = Kept("counts")
+
+
+@functools.cache
 def _counts(key: str, batch: int | str, evaluation: str, size: Sizes) -> Counts:
     order, asked = json.loads(key), json.loads(evaluation)
     epochs = order.pop("epochs", 1)
