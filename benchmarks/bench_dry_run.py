@@ -79,9 +79,9 @@ def configure(folder: Path, runs: int, seeds_per_job: int | str) -> None:
     (folder / "config/config.yaml").write_text(SETTINGS, encoding="utf-8")
 
 
-def dry_run(folder: Path, *arguments: str) -> tuple[int, Cost]:
+def dry_run(folder: Path, *arguments: str, module: str = "clpapers.snakemake") -> tuple[int, Cost]:
     """A dry run in `folder` that prints counts of jobs only: how many there are, and what it cost to say so."""
-    cost = run("-m", "snakemake", "all", "-n", *arguments, "--quiet", "rules", folder=folder)
+    cost = run("-m", module, "all", "-n", *arguments, "--quiet", "rules", folder=folder)
     return int(re.findall(r"^total +(\d+)$", cost.printed, re.MULTILINE)[-1]), cost
 
 
@@ -103,7 +103,7 @@ def bare_run(jobs: int) -> Cost:
     """The dry run of a bare Snakefile with so many jobs."""
     with tempfile.TemporaryDirectory() as name:
         Path(name, "Snakefile").write_text(BARE.format(jobs=jobs - 1), encoding="utf-8")
-        return dry_run(Path(name))[1]
+        return dry_run(Path(name), module="snakemake")[1]
 
 
 def paper() -> list[tuple]:

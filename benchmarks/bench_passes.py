@@ -1,7 +1,7 @@
 """What a step of a learner that takes several passes costs, in passes: `python benchmarks/bench_passes.py`.
 
-A pass is forward and backward of a batch through the bare net. The floor of a step are its passes alone, each of as many
-items as the learner gives it: without draws, memory, projections and the update. Both take turns.
+A pass is forward and backward of a batch through the bare net. The floor of a step are its passes alone, each of as
+many items as the learner gives it: without draws, memory, projections and the update. Both take turns.
 """
 
 import argparse

@@ -9,6 +9,7 @@ is told of in one line, that of a home which cannot be written is replaced by on
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -117,6 +118,7 @@ def main() -> None:
         except ConfigError as error:
             sys.exit(f"clpapers: {error}")
         sys.argv[1:] = arguments  # for the Snakefile, which asks what is to be built (clpapers.build)
+    gc.set_threshold(100_000, 50, 100)  # a graph of jobs lives to the end: to search it often took a tenth of the plan
     from snakemake.cli import main as run
 
     from clpapers.build import budgeted
@@ -129,3 +131,7 @@ def main() -> None:
 
             print(due(plan, wanted))
         raise
+
+
+if __name__ == "__main__":
+    main()
