@@ -377,9 +377,12 @@ def jobs(plan: Plan, target: Target, seconds: Mapping[str, float | None]) -> dic
 
 def due(plan: Plan, targets: Iterable[Target], rehearsed: Table | None = None) -> str:
     """A line: how long the jobs behind targets take whose files are not there, predicted; no file is made anew."""
-    seconds = predict(plan, rehearsed)
+    wanted = list(targets)
+    users = [cell for target in wanted for _, cell in target.cells]
+    users += [cell for target in wanted for _, search in target.selections for _, cell in search.points]
+    seconds = predict(plan, rehearsed, {cell.hash for cell in users})
     missing: dict[Path, float | None] = {}
-    for target in targets:
+    for target in wanted:
         missing |= {path: cost for path, cost in jobs(plan, target, seconds).items() if not _there(plan, path)}
     known = [cost for cost in missing.values() if cost is not None]
     if not missing:
