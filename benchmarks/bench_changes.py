@@ -5,21 +5,25 @@ CPU seconds of one thread, as `bench_learners` has them, but for the plan's hour
 
 import argparse
 import contextlib
+import os
 import statistics
 from collections.abc import Callable, Iterator
 from unittest import mock
 
 import torch
 import torch.nn.functional as F
-from bench_learners import clock
+from bench_learners import clock, random_data
+from bench_stacking import steps_of
 from tabulate import tabulate
+from torch import nn
 
 from clpapers.config import checks, gans, schemas
+from clpapers.config.kept import Kept
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
 from clpapers.report import costs
-from clpapers.runs import nets
-from clpapers.runs.nets import progressive
+from clpapers.runs import loop, nets
+from clpapers.runs.nets import progressive, stacked
 from clpapers.runs.nets.folding import folded
 from clpapers.runs.nets.stacked import stack
 
@@ -124,21 +128,79 @@ def tests(name: str, rounds: int) -> tuple:
     return f"{name}: {count} test items", *turns(lambda: made(x), after, rounds)
 
 
+# --- stacks and memory ---------------------------------------------------------------------------------------
+
+
+class Copied(stacked.StackedLinear):
+    """S linear layers by PyTorch's own gradients, which lie in memory otherwise than the weights."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = stacked.seedwise(x, self.weight.shape[0])
+        return stacked.channelwise(torch.baddbmm(self.bias[:, None], x, self.weight.mT))
+
+
+def stacks(size: int, rounds: int) -> tuple:
+    """A step of ER on a stack of MLPs, with gradients that are copied and with those that lie as the weights do."""
+
+    def steps(linear: type) -> Callable[[], object]:
+        with mock.patch.dict(stacked.STACKED, {nn.Linear: linear}):
+            made = steps_of("mlp", size, random_data("mlp", 20_000), CPU)
+            next(made)
+        return lambda: [next(made) for _ in range(max(1, 40 // size))]
+
+    taken = turns(steps(Copied), steps(stacked.StackedLinear), 3 * rounds)
+    return f"ER on the MLP: {40 // size} steps of a stack of {size}", *taken
+
+
+def memory(size: int, rounds: int) -> tuple:
+    """Steps of ER in processes of their own, where the C library hands freed memory back and where it keeps it."""
+
+    def forked(keep: bool) -> float:
+        """CPU seconds of a child's steps."""
+        reader, writer = os.pipe()
+        child = os.fork()
+        if not child:
+            if keep:
+                loop.keep_memory()
+            made = steps_of("mlp", size, random_data("mlp", 5_000), CPU)
+            for _ in range(20):
+                next(made)
+            began = clock(CPU)
+            for _ in range(200 // size):
+                next(made)
+            os.write(writer, str(clock(CPU) - began).encode())
+            os._exit(0)
+        os.close(writer)
+        os.waitpid(child, 0)
+        with os.fdopen(reader) as told:
+            return float(told.read())
+
+    pairs = [(forked(False), forked(True)) for _ in range(rounds)]
+    return (
+        f"ER on the MLP: {200 // size} steps of {size} seed{'s' * (size > 1)}, freed memory kept",
+        *map(statistics.median, zip(*pairs)),
+        statistics.median(old / new for old, new in pairs),
+    )
+
+
 # --- the plan ------------------------------------------------------------------------------------------------
 
 
 def planning(rounds: int) -> tuple:
-    """The plan of the paper scale, each piece checked each time or once."""
+    """The plan of the paper scale, all of config/ read and checked each time, or known from before."""
 
     def plan() -> None:
-        schemas._PASSED.clear()
+        schemas._SEEN.clear()
         Plan("paper", all_papers())
 
     def before() -> None:
         def validate(*given, known=None):
             schemas.validate(*given)
 
-        with mock.patch.object(checks, "validate", validate):
+        with (
+            mock.patch.object(checks, "validate", validate),
+            mock.patch.object(Kept, "get", lambda _, text, work: work()),
+        ):
             plan()
 
     return "the plan of the scale `paper`", *turns(before, plan, rounds)
@@ -179,8 +241,11 @@ def main() -> None:
     quick = parser.parse_args().quick
     rounds = 3 if quick else 5
     torch.set_num_threads(1)
+    rows = [memory(size, rounds) for size in (1, 5)]  # first, as its children begin as they are left by all before
+    loop.keep_memory()
+    rows += [stacks(size, rounds) for size in (5, 20)]
     names = [*NETS][: 1 if quick else 2]
-    rows = [*(prog_nn(name, rounds) for name in names), *(tests(name, rounds) for name in names), planning(rounds)]
+    rows += [*(prog_nn(name, rounds) for name in names), *(tests(name, rounds) for name in names), planning(rounds)]
     print("Changes, CPU seconds: as it was, as it is, medians; ratio = before / after, median of turns")
     print(tabulate(rows, ["", "before s", "after s", "ratio"], floatfmt=("", ".3f", ".3f", ".2f")))
     print("\nGANs of each run's own and shared by all, predicted core-hours of the scale `paper`")

@@ -79,9 +79,9 @@ def configure(folder: Path, runs: int, seeds_per_job: int | str) -> None:
     (folder / "config/config.yaml").write_text(SETTINGS, encoding="utf-8")
 
 
-def dry_run(folder: Path, *arguments: str) -> tuple[int, Cost]:
+def dry_run(folder: Path, *arguments: str, module: str = "clpapers.snakemake") -> tuple[int, Cost]:
     """A dry run in `folder` that prints counts of jobs only: how many there are, and what it cost to say so."""
-    cost = run("-m", "snakemake", "all", "-n", *arguments, "--quiet", "rules", folder=folder)
+    cost = run("-m", module, "all", "-n", *arguments, "--quiet", "rules", folder=folder)
     return int(re.findall(r"^total +(\d+)$", cost.printed, re.MULTILINE)[-1]), cost
 
 
@@ -90,11 +90,32 @@ def measure(runs: int, seeds_per_job: int | str, *arguments: str) -> list[tuple]
     with tempfile.TemporaryDirectory() as name:
         configure(Path(name), runs, seeds_per_job)
         jobs, cost = dry_run(Path(name), *arguments)
+    what = f"{runs} runs, seeds_per_job {seeds_per_job} {' '.join(arguments)}"
+    return [row(what, jobs, cost), row("  as many bare jobs", jobs, bare_run(jobs))]
+
+
+def row(what: str, jobs: int, cost: Cost) -> tuple:
+    """A row of the table."""
+    return what, jobs, cost.wall, cost.user, cost.system, cost.peak
+
+
+def bare_run(jobs: int) -> Cost:
+    """The dry run of a bare Snakefile with so many jobs."""
     with tempfile.TemporaryDirectory() as name:
         Path(name, "Snakefile").write_text(BARE.format(jobs=jobs - 1), encoding="utf-8")
-        bare = dry_run(Path(name))[1]
-    what = f"{runs} runs, seeds_per_job {seeds_per_job} {' '.join(arguments)}"
-    return [(each, jobs, c.wall, c.user, c.system, c.peak) for each, c in ((what, cost), ("  as many bare jobs", bare))]
+        return dry_run(Path(name), module="snakemake")[1]
+
+
+def paper() -> list[tuple]:
+    """Rows of the project itself, without results: for the first time, then with what that kept, and bare jobs."""
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        for part in COPIED:
+            (shutil.copytree if Path(part).is_dir() else shutil.copy)(part, Path(name, part))
+        for what, hours in (("hours=all, the first time", "all"), ("hours=all", "all"), ("hours=0.5", "0.5")):
+            jobs, cost = dry_run(Path(name), "--config", f"hours={hours}")
+            rows.append(row(f"scale `paper`, {what}", jobs, cost))
+    return [*rows, row("  as many bare jobs as hours=all", rows[1][1], bare_run(rows[1][1]))]
 
 
 def main() -> None:
@@ -102,7 +123,7 @@ def main() -> None:
     parser.add_argument("runs", type=int, nargs="*", default=None, help="multiples of 2,000")
     parser.add_argument("--quick", action="store_true", help="fewer runs")
     options = parser.parse_args()
-    rows = []
+    rows = paper()
     for runs in options.runs or ([10_000] if options.quick else [100_000]):
         rows += measure(runs, "auto", "--config", "device=cuda")
         rows += measure(runs, 1)

@@ -24,9 +24,9 @@ import sys, time
 from clpapers import cli
 from clpapers.runs import loop
 train = loop.train
-def timed(*arguments):
+def timed(*arguments, **options):
     started = time.perf_counter(), time.process_time()
-    results = train(*arguments)
+    results = train(*arguments, **options)
     print(time.perf_counter() - started[0], time.process_time() - started[1])
     return results
 loop.train = timed

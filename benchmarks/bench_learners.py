@@ -94,7 +94,7 @@ def learner(net: str, method: str, data: loop.Data, streams: np.ndarray, device:
     images = Images(data.train_x, "symmetric", device, torch.float32)
     given = (stream(indices, seed) for seed, indices in enumerate(streams))
     scenarios = [scenario(spec, each, data.train_y, data.test_y, data.classes) for each in given]
-    return learners.create(spec["learner"], loop._setting(spec, data, scenarios, images))
+    return learners.create(spec["learner"], loop.setting_of(spec, data, scenarios, images))
 
 
 def planning(net: str, method: str, device: torch.device, steps: int = 1000) -> float:

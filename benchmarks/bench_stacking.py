@@ -65,8 +65,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     options = parser.parse_args()
-    torch.set_num_threads(1)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    loop.prepare(device, "float32")
     rows = []
     for net in ("mlp", "resnet18_reduced"):
         seconds = turns(net, 2 if options.quick else 9, device)

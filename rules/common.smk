@@ -1,6 +1,7 @@
 # Helpers of the rules: from wildcards to plans, cells, targets and digests. No science.
 import fcntl
 import functools
+import inspect
 import math
 import os
 import re
@@ -121,20 +122,26 @@ def job_of(rule, wildcards):
     return job(getattr(rules, rule).output[0].format_map(wildcards))
 
 
+def of_wildcards(function):
+    """A function that says which arguments it takes: Snakemake asks that of every job, and finding it out takes time."""
+    function.__signature__ = inspect.signature(function)
+    return function
+
+
 def made_of(rule):
     """The input of a rule: the files that its output is made of."""
-    return lambda w: job_of(rule, w).inputs
+    return of_wildcards(lambda w: job_of(rule, w).inputs)
 
 
 # Params that are functions of more than wildcards would be no reason for Snakemake to run a rule again.
 def code_of(rule):
     """A param of every rule, the digest of the code that makes its output, so that an edit there makes it anew."""
-    return lambda w: job_of(rule, w).code
+    return of_wildcards(lambda w: job_of(rule, w).code)
 
 
 def settings_of(rule):
     """A param where a rule's path does not say it all, the digest of what else config/ says of its output."""
-    return lambda w: job_of(rule, w).settings
+    return of_wildcards(lambda w: job_of(rule, w).settings)
 
 
 def decoded_mb(plan, dataset):

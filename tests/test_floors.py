@@ -9,6 +9,7 @@ from clpapers.provenance import PACKAGE, imported
 STAGES = ["datasets", "streams", "runs", "metrics", "targets", "report", "cli"]
 CONFIG = [
     "refusals",
+    "kept",
     "files",
     "outside",
     "schemas",

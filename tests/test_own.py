@@ -163,7 +163,7 @@ def test_the_papers_own_knows_nothing_of_it(tmp_path):
     assert {name.partition("/")[0] for name in shown} == {*all_papers()}
     for name in shown:
         one, other = with_it.targets[name], without.targets[name]
-        assert jobs.reduced(one) == jobs.reduced(other)
+        assert jobs.reduced(with_it, one) == jobs.reduced(without, other)
         assert (one.of_paper.cells, one.of_paper.selections) == (other.cells, other.selections)
         assert any(factors["learner"] == "mine" for factors, _ in (*one.cells, *one.selections))
     assert without.cells.keys() < with_it.cells.keys()

@@ -17,7 +17,7 @@ from pathlib import Path
 from clpapers import budget, jobs
 from clpapers.budget import Budget
 from clpapers.config import outside
-from clpapers.config.facts import TOY
+from clpapers.config.facts import TOY, Facts
 from clpapers.config.model import Cell, Target
 from clpapers.config.paths import RESULTS, dataset_path, weights_path
 from clpapers.config.plan import Plan
@@ -33,13 +33,13 @@ TELLING = re.compile(
 WHOLE = ("all", "report", "audit")  # targets of the Snakefile that a budget is for
 
 
-def hours_of(plan: Plan, asked: float | str | None) -> float:
+def hours_of(plan: Plan | Facts, asked: float | str | None) -> float:
     """The core-hours that a build may add: as asked for, or as the scale has it; ∞ for all."""
     hours = plan.settings.get("hours", "all") if asked is None else asked
     return math.inf if hours == "all" else float(hours)
 
 
-def budgeted(plan: Plan, asked: float | str | None) -> bool:
+def budgeted(plan: Plan | Facts, asked: float | str | None) -> bool:
     """Whether a build chooses among runs. A scale that has all its runs trained does only where hours are asked for."""
     return asked is not None or plan.settings.get("hours", "all") != "all"
 

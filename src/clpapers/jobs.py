@@ -288,7 +288,7 @@ def _rendering(plan: Plan, path: Path, papers: Collection[str]) -> Job:
 
     def decide() -> list:  # the line of desiderata, for it speaks of what methods declare, which no code digest follows
         told = [] if kind else [line(target, plan.datasets)]
-        return [target.digest, reduced(target), *told, *_left_out(plan, target)]
+        return [target.digest, reduced(plan, target), *told, *_left_out(plan, target)]
 
     return Job(command, "targets", files, target, lambda: read, decide, used, chosen=True)
 
@@ -307,7 +307,7 @@ def _claims(plan: Plan, path: Path) -> Job:
     def decide() -> list:
         return [
             [[claim.name, claim.spec, repr(claim.parts)] for claim in claims],
-            [[each.digest, reduced(each), *_left_out(plan, each)] for each in targets],
+            [[each.digest, reduced(plan, each), *_left_out(plan, each)] for each in targets],
         ]
 
     files = [path.with_name(f"claims{suffix}") for suffix in TABLE]
@@ -348,9 +348,10 @@ MAKERS = {
 # --- reductions and claims -----------------------------------------------------------------------------------
 
 
-def reduced(target: Target) -> list[str]:
-    """How a target departs from the paper's scale, a line a difference."""
-    return reductions(target.of_paper, _at_paper_scale(target.paper)[f"{target.paper}/{target.name}"])
+def reduced(plan: Plan, target: Target) -> list[str]:
+    """How a plan's target departs from the paper's scale, a line a difference."""
+    whole = plan.targets if plan.scale == "paper" else _at_paper_scale(target.paper)
+    return reductions(target.of_paper, whole[f"{target.paper}/{target.name}"].of_paper)
 
 
 @functools.cache
@@ -362,6 +363,8 @@ def _at_paper_scale(paper: str) -> dict[str, Target]:
 def claims_of(plan: Plan) -> dict[str, list[Claim]]:
     """The claims of each paper that has any, checked against the targets there are."""
     papers = claim_grammar.claiming(plan.titles)
+    if plan.scale == "paper":
+        return claim_grammar.read(plan, plan.targets)
     originals = {name: target for paper in papers for name, target in _at_paper_scale(paper).items()}
     return claim_grammar.read(plan, originals)
 

@@ -10,6 +10,7 @@ is replaced by one of the project's.
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -56,6 +57,8 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     for no target. Without names, and where nothing is asked that needs one, there is no plan. Raises `ConfigError` for
     names and settings that are wrong.
     """
+    from clpapers.build import budgeted
+    from clpapers.config.facts import Facts
     from clpapers.config.files import read_text
     from clpapers.config.plan import Plan
     from clpapers.config.schemas import schema
@@ -74,6 +77,8 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
         if re.fullmatch(rf"({papers})(/\w+)?", argument) and before not in QUIET and not Path(argument).is_file()
     }
     if not names and not DRY & set(arguments):
+        return arguments, None, []
+    if not names and budgeted(Facts(settings["scale"]), None):  # which tells its hours
         return arguments, None, []
     plan = Plan(settings["scale"], all_papers())
     found: list[str] = []
@@ -128,6 +133,7 @@ def main() -> None:
         except ConfigError as error:
             sys.exit(f"clpapers: {error}")
         sys.argv[1:] = arguments  # for the Snakefile, which asks what is to be built (clpapers.build)
+    gc.set_threshold(100_000, 50, 100)  # a graph of jobs lives to the end: to search it often took a tenth of the plan
     from snakemake.cli import main as run
     from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
@@ -144,3 +150,7 @@ def main() -> None:
 
             print(due(plan, wanted))
         raise
+
+
+if __name__ == "__main__":
+    main()

@@ -1,13 +1,15 @@
 """A sample of published runs is trained again: within the hours, by its draw, and what differs is found."""
 
+import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 from trained import CRATE, edit, fewer_right, runs
 
-from clpapers import cli
+from clpapers import cli, provenance
 from clpapers.config.plan import Plan
 from clpapers.report.publish import publish
 from clpapers.report.verify import CLOSE, DIFFERS, SAME, UNTRIED, _compared, _sample
@@ -67,6 +69,25 @@ def test_what_cannot_be_trained_is_no_success(published, capsys):
     assert set(verdicts(said.out).values()) == {UNTRIED}
     assert f"{data}: not the bytes that its record holds" in said.out
     assert "no run of the sample could be trained" in said.err
+
+
+def test_seeds_are_stacked_as_their_record_has_it(small_project, monkeypatch):
+    first, *others = map(str, runs())
+    place, told = provenance.record_path(first), {}
+    record = json.loads(place.read_text()) | {"stacking": False}
+    del record["seal"]
+    place.write_text(json.dumps(record | {"seal": provenance.seal(record)}))
+    publish(Plan("mini", ["mini"]), ["mini"])
+    run = subprocess.run
+
+    def noted(command, **given):
+        if "train" in command:
+            told[command[command.index("--out") + 1]] = command[command.index("--stacking") + 1]
+        return run(command, **given)
+
+    monkeypatch.setattr(subprocess, "run", noted)
+    assert verify() == 0
+    assert told == {first: "0"} | dict.fromkeys(others, "1")
 
 
 def test_the_sample_is_within_the_hours_and_of_the_draw(published):

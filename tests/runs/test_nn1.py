@@ -34,7 +34,7 @@ def test_equals_a_librarys_at_every_event(reference, precision):
     given = scenarios(spec, DATA, {seed: stream(order, seed) for seed, order in orders.items()})
     flat = {"train": DATA.train_x.reshape(120, -1) / 127.5 - 1, "test": DATA.test_x.reshape(160, -1) / 127.5 - 1}
     pictures = loop.Images(DATA.train_x, spec["scaling"], CPU, getattr(torch, precision), [c.transforms for c in given])
-    setting = loop._setting(spec, DATA, given, pictures)
+    setting = loop.setting_of(spec, DATA, given, pictures)
     learner = loop.learners.create(spec["learner"], setting)
     test = pictures.of(DATA.test_x)(torch.arange(160).expand(2, -1))
     for t in range(120):

@@ -101,4 +101,4 @@ def images(spec, data, transforms=()) -> loop.Images:
 def setting(spec, data, streams) -> Setting:
     """What a cell's learner is given for some streams, stacked."""
     gone_through = scenarios(spec, data, streams)
-    return loop._setting(spec, data, gone_through, images(spec, data, [c.transforms for c in gone_through]))
+    return loop.setting_of(spec, data, gone_through, images(spec, data, [c.transforms for c in gone_through]))

@@ -144,6 +144,8 @@ def _parser() -> argparse.ArgumentParser:
         made[name].add_argument("--gpus", type=int, choices=(0, 1), default=0, help=said)
     for name in ("features", "gans", "train"):
         made[name].add_argument("--gpu-mem-mb", type=int, default=0, metavar="MB", help="of its memory; 0: all of it")
+    said = "whether seeds of MLPs are one stack on a CPU; by default as is faster on this machine"
+    made["train"].add_argument("--stacking", type=int, choices=(0, 1), help=said)
     for name in ("scorecard", "report"):
         said = "on which papers; a report, on those of config.yaml by default"
         made[name].add_argument("--papers", nargs="+", required=name == "scorecard", metavar="P", help=said)

@@ -18,7 +18,7 @@ def train(task: Task) -> None:
     import torch
 
     from clpapers.datasets import arrays
-    from clpapers.runs import loop, shared_gans
+    from clpapers.runs import loop, shared_gans, stacking
     from clpapers.runs.checkpoint import Checkpoint
     from clpapers.runs.scenario import ScenarioError
     from clpapers.streams.stream import data_of, load
@@ -54,8 +54,14 @@ def train(task: Task) -> None:
             fitted = {s: done for s, done in checkpoint.finished.items() if done is not None or len(s) > 1}
             checkpoint.finished = fitted
         record |= checkpoint.seconds | {"resumed": checkpoint.resumed, "earlier": checkpoint.earlier}
+        stacked = True
+        if len(seeds) > 1 and loop.undecided(spec, device):
+            loop.prepare(device, spec["precision"])
+            told = task.options.stacking
+            stacked = task.measured("stacking", stacking.gain) > 1 if told is None else bool(told)
+            record["stacking"] = stacked
         try:
-            results = loop.train(spec, data, loaded, device, checkpoint=checkpoint)
+            results = loop.train(spec, data, loaded, device, checkpoint=checkpoint, stacking=stacked)
         except ScenarioError as error:
             raise Refusal(f"{task.out}: {error}") from None
         if any("out_of_memory" in result for result in results):  # a result only of a GPU that was all the job's own

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from clpapers import jobs, provenance
+from clpapers import jobs, machine, provenance
 from clpapers.config import choice, outside
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.model import Target
@@ -76,7 +77,11 @@ class Task:
 
     def reduced(self, target: Target) -> list[str]:
         """How a target departs from the paper's scale, a line a difference."""
-        return jobs.reduced(target)
+        return jobs.reduced(self.plan, target)
+
+    def measured(self, what: str, measure: Callable[[], float]) -> float:
+        """A measurement of this machine, taken once."""
+        return machine.measured(self.plan.scale, what, measure)
 
     def device(self):
         """The device to compute on, and the share that this process has of a GPU's memory, if of one that is known."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import re
 from pathlib import Path
 
 import yaml
 
+from clpapers.config.kept import Kept
 from clpapers.config.refusals import ConfigError, shown
 
 CONFIG = Path("config")
@@ -125,9 +127,13 @@ def read_yaml(path: Path) -> dict:
 
 def read_text(text: str, at: Path | str) -> dict:
     """Read YAML as a dictionary; raises `ConfigError` that names its place, `at`, and the line."""
-    try:
+
+    def load() -> object:
         _check_size(text)
-        content = yaml.load(text, _Loader)
+        return yaml.load(text, _Loader)
+
+    try:
+        content = copy.deepcopy(_LOADED.get(text, load))  # which the caller may change
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or str(error)
         line = f" line {error.problem_mark.line + 1}" if getattr(error, "problem_mark", None) else ""
@@ -135,6 +141,9 @@ def read_text(text: str, at: Path | str) -> dict:
     if not isinstance(content, dict):
         raise ConfigError(f"{at}: holds no keys; expected a mapping")
     return content
+
+
+_LOADED = Kept("yaml")
 
 
 def all_scales() -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import importlib.metadata
 import re
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import jsonschema
 import yaml
 
 from clpapers import catalogue_metrics as catalogue
+from clpapers.config.kept import Kept
 from clpapers.config.refusals import ConfigError, dotted, names, shown
 
 SCHEMAS = Path("workflow/schemas")
@@ -72,18 +75,24 @@ def _complaint(error: jsonschema.ValidationError) -> str:
 def validate(content: object, rules: dict, file: str | Path, at: tuple = (), *, known: str | None = None) -> None:
     """Raise `ConfigError` for the most telling violation of the schema `rules` in `content`, found in `file`.
 
-    known: a name for rules that never change. Content that passed them once is not checked again: grids repeat the same
-    pieces many times.
+    known: a name for rules that never change. Content that passed the same rules once is not checked again, by this
+    process or by later ones in the project: grids repeat the same pieces, and jobs begin with the same files.
     """
-    passed = None if known is None else (known, repr(content))  # `repr` tells 1 from 1.0 and from True
-    if passed in _PASSED:
+    text = repr(content)  # which tells 1 from 1.0 and from True
+    seen = None if known is None else (known, text)
+    if seen in _SEEN:
         return
-    error = jsonschema.exceptions.best_match(_Validator(rules).iter_errors(content))
-    if error is not None:
-        error.path.extendleft(reversed(at))
-        raise ConfigError(f"{file}: {_complaint(error)}")
-    if passed:
-        _PASSED.add(passed)
+
+    def check() -> bool:
+        error = jsonschema.exceptions.best_match(_Validator(rules).iter_errors(content))
+        if error is not None:
+            error.path.extendleft(reversed(at))
+            raise ConfigError(f"{file}: {_complaint(error)}")
+        return True
+
+    _PASSED.get(f"{_digest(known, rules)} {text}", check)
+    if seen:
+        _SEEN.add(seen)
 
 
 def faults(value: object, rules: dict) -> list[str]:
@@ -92,4 +101,16 @@ def faults(value: object, rules: dict) -> list[str]:
     return [] if error is None else [_complaint(error).removeprefix("(top): ")]
 
 
-_PASSED: set[tuple[str, str]] = set()
+_PASSED = Kept("passed")
+_SEEN: set[tuple[str, str]] = set()
+_DIGESTS: dict[str, str] = {}  # of rules that have a name
+
+
+def _digest(known: str | None, rules: dict) -> str:
+    """Of rules, and of what checks them."""
+    if known not in _DIGESTS:
+        digest = hashlib.sha256(f"{importlib.metadata.version('jsonschema')} {rules!r}".encode()).hexdigest()
+        if known is None:
+            return digest
+        _DIGESTS[known] = digest
+    return _DIGESTS[known]

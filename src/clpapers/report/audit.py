@@ -370,7 +370,8 @@ class _Check:
         target = self.plan.targets.get(f"{reader.parent.name}/{reader.stem}")
         if target is None or reader != target.stem.with_suffix(".csv") or self.record(target.metrics) is None:
             return
-        said = notes_on(self.plan_of(record_path(reader)), target, jobs.reduced(target))
+        plan = self.plan_of(record_path(reader))
+        said = notes_on(plan, target, jobs.reduced(plan, target))
         due = {"Stand-in data": said.standins, "Reduced scale": said.reductions}
         for path in (p for p in target.outputs if p.suffix in (".md", ".tex", ".html") and p.is_file()):
             printed = path.read_text(encoding="utf-8", errors="replace")

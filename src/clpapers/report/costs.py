@@ -7,7 +7,6 @@ config/costs.csv; all are scaled by how fast this machine is now. Seconds are th
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import dataclasses
 import functools
@@ -20,16 +19,17 @@ from pathlib import Path
 
 import numpy as np
 
-from clpapers import catalogue
+from clpapers import catalogue, machine
 from clpapers.config import gans
 from clpapers.config.facts import TOY
 from clpapers.config.files import CONFIG
 from clpapers.config.gans import Gans
+from clpapers.config.kept import Kept
 from clpapers.config.model import Cell, Target
 from clpapers.config.paths import RESULTS, dataset_path, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.reported import read_csv
-from clpapers.provenance import ProvenanceError, hardware, read_record, record_path, write_text
+from clpapers.provenance import ProvenanceError, code_digest, read_record, record_path
 from clpapers.streams import orders
 from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import batches
@@ -178,10 +178,20 @@ def _telling(options: dict, method: catalogue.Method, above: str = "") -> dict:
 def counts(spec: dict, size: Sizes) -> Counts:
     """What a seed's run of a cell goes through, over a data set of balanced classes."""
     asked = {key: spec["evaluation"].get(key) for key in ("points", "probes", "test", "shots", "every")}
-    return _counts(json.dumps(spec["order"], sort_keys=True), spec["budget"]["batch"], json.dumps(asked), size)
+    return _known_counts(json.dumps(spec["order"], sort_keys=True), spec["budget"]["batch"], json.dumps(asked), size)
 
 
 @functools.lru_cache(maxsize=100_000)
+def _known_counts(*given: object) -> Counts:
+    """Counts that hold as long as the code does that lays out streams, and counts; laying them out takes a second."""
+    text = f"{code_digest('clpapers.streams.orders', 'clpapers.report.costs:_counts')} {given}"
+    return Counts(*_COUNTS.get(text, lambda: dataclasses.astuple(_counts(*given))))
+
+
+_COUNTS = Kept("counts")
+
+
+@functools.cache
 def _counts(key: str, batch: int | str, evaluation: str, size: Sizes) -> Counts:
     order, asked = json.loads(key), json.loads(evaluation)
     epochs = order.pop("epochs", 1)
@@ -317,15 +327,7 @@ def known(scale: str) -> Table:
 
     That is taken once and kept in results/<scale>/machine.json, so that the same state gives the same predictions.
     """
-    file, processor = RESULTS / scale / "machine.json", hardware()["processor"]
-    try:
-        kept = json.loads(file.read_text(encoding="utf-8"))
-        here = float(kept["calibration"]) if kept["processor"] == processor else calibration()
-    except (OSError, ValueError, TypeError, KeyError):
-        here = calibration()
-        with contextlib.suppress(OSError):  # a folder that cannot be written to is told of elsewhere
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_text(file, json.dumps({"processor": processor, "calibration": here}))
+    here = machine.measured(scale, "calibration", calibration)
     return Table(read(RESULTS / scale / "costs.csv"), read(), here=here)
 
 
@@ -384,9 +386,12 @@ def jobs(plan: Plan, target: Target, seconds: Mapping[str, float | None]) -> dic
 
 def due(plan: Plan, targets: Iterable[Target], rehearsed: Table | None = None) -> str:
     """A line: how long the jobs behind targets take whose files are not there, predicted; no file is made anew."""
-    seconds = predict(plan, rehearsed)
+    wanted = list(targets)
+    users = [cell for target in wanted for _, cell in target.cells]
+    users += [cell for target in wanted for _, search in target.selections for _, cell in search.points]
+    seconds = predict(plan, rehearsed, {cell.hash for cell in users})
     missing: dict[Path, float | None] = {}
-    for target in targets:
+    for target in wanted:
         missing |= {path: cost for path, cost in jobs(plan, target, seconds).items() if not _there(plan, path)}
     known = [cost for cost in missing.values() if cost is not None]
     if not missing:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import os
 import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from clpapers import jobs
 from clpapers.cards import resolve_device
@@ -54,10 +56,10 @@ def verify(settings: dict, crates: list[Path], hours: float, draw: int, within: 
     with tempfile.TemporaryDirectory(prefix="clpapers-verify-") as scratch:
         here = _Scratch(plan, settings, Path(scratch))
         for name, seconds in sample.items():
-            fault = here.make(Path(name))
+            fault = here.make(Path(name), stacking=runs[name].stacking)
             verdict, told = UNTRIED, fault
             if not fault:
-                verdict, told = _compared((here.folder / name).read_bytes(), runs[name], within)
+                verdict, told = _compared((here.folder / name).read_bytes(), runs[name].content, within)
                 tried += 1
             yield f"{name}: {verdict}{told and f', {told}'} (predicted {costs.duration(seconds)})", verdict
     if not tried:
@@ -70,7 +72,14 @@ def _none_fits(left: dict[str, float]) -> str:
     return f"no run fits; the cheapest takes {min(left.values()) / 3600:.3f} core-hours"
 
 
-def _runs(plan: Plan, path: Path) -> dict[str, bytes]:
+class Run(NamedTuple):
+    """A published result file: its bytes, and whether its seeds were trained as stacks where a machine may choose."""
+
+    content: bytes
+    stacking: bool
+
+
+def _runs(plan: Plan, path: Path) -> dict[str, Run]:
     """A crate's result files of the plan's cells, by the path where they are made."""
     wrong, _ = check(path)
     if wrong:
@@ -81,16 +90,18 @@ def _runs(plan: Plan, path: Path) -> dict[str, bytes]:
         for name in members:
             match = RUN.fullmatch(name)
             if match and match["scale"] == plan.scale and match["hash"] in plan.cells:
-                with members[name]() as stream:
-                    found[as_published(name)] = stream.read()
+                with members[name]() as stream, members[str(record_path(name))]() as record:
+                    content, recorded = stream.read(), json.load(record)
                 try:
-                    results(found[as_published(name)])
+                    results(content)
                 except ValueError as error:
                     raise CrateError(f"{path}: {name}: {error}; fetch or make it anew") from None
+                apart = recorded.get("stacking") is False  # where it is not told, no machine chose yet
+                found[as_published(name)] = Run(content, stacking=not apart)
     return found
 
 
-def _sample(plan: Plan, runs: dict[str, bytes], budget: float, draw: int) -> tuple[dict[str, float], dict[str, float]]:
+def _sample(plan: Plan, runs: Collection[str], budget: float, draw: int) -> tuple[dict[str, float], dict[str, float]]:
     """Runs drawn one after the other, each that still fits the budget in seconds, and those left, with their seconds.
 
     One of a kind that nobody rehearsed is never drawn.
@@ -148,8 +159,11 @@ class _Scratch:
         }  # that build's, not ours
         return inherited | {"PYTHONPATH": sources} | dict.fromkeys(THREADS, "1")
 
-    def make(self, path: Path) -> str:
-        """Make a file and what it is made of, as far as that is lacking; the reason where that cannot be."""
+    def make(self, path: Path, *, stacking: bool = True) -> str:
+        """Make a file and what it is made of, as far as that is lacking; the reason where that cannot be.
+
+        stacking: of a run, as its record has it.
+        """
         job = jobs.of(self.plan, path)
         for each in job.inputs:
             if not (self.folder / each).exists() or not (self.folder / record_path(each)).exists():
@@ -163,6 +177,8 @@ class _Scratch:
                 asked += [f"--{key.replace('_', '-')}", str(Path(self.settings[key]).absolute())]
         if job.command in ("train", "features", "selection"):
             asked = ["--gpus", str(int(self.plan.cuda))]
+        if job.command == "train":
+            asked += ["--stacking", str(int(stacking))]
         command = [sys.executable, "-m", "clpapers.cli", job.command, "--out", str(path), *asked]
         done = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True)
         return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
