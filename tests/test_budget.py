@@ -257,3 +257,18 @@ def test_images_behind_streams_of_features_are_asked_for_and_left_out(tmp_path, 
     assert "icubworld" in data.absent
     chosen = plan.using(found.choice)
     assert not chosen.present(chosen.targets["streaming/figure1"]).streams
+
+
+def test_runs_without_an_ideal_s_to_be_divided_by_are_not_shown_yet(paper_scale):
+    """Of a build that was stopped between both: such a run is one left out, and no metric asks for it."""
+    plan, *_ = paper_scale
+    target = plan.targets["streaming/table1_cifar100"]
+    of = {(factors["learner"], factors["order"]["name"]): cell for factors, cell in target.cells}
+    chosen = {("nn1", "random"): [0, 1], ("offline", "random"): [1, 2], ("nn1", "split"): [0]}
+    runs = {of[key].hash: {of[key].folder / "seed.json": seeds} for key, seeds in chosen.items()}
+    using = plan.using(Choice(runs, dict.fromkeys((each.hash for each in plan.cells.values()), 60.0), {}))
+    shown = [(factors["learner"], factors["order"]["name"]) for factors, _ in using.present(target).cells]
+    assert shown == [key for key in of if key in (("nn1", "random"), ("offline", "random"))]
+    left = using.unrun(target)
+    assert left.wanted - left.runs == 3
+    assert {"nn1", "offline"} <= {factors["learner"] for factors in left.cells}

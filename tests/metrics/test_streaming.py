@@ -105,18 +105,13 @@ def test_a_run_is_paired_with_the_ideals_on_its_order_and_seed():
 
 
 @pytest.mark.parametrize(
-    ("ideal", "missing"),
-    [
-        (run("offline", BETTER, seed=1), "dataset icubworld, order {'name': 'split', 'tasks': 3}, seed 0"),
-        (run("offline", BETTER, RANDOM), "dataset icubworld, order {'name': 'split', 'tasks': 3}, seed 0"),
-        (run("bartmap", BETTER), "dataset icubworld, order {'name': 'split', 'tasks': 3}, seed 0"),
-    ],
+    "ideal",
+    [run("offline", BETTER, seed=1), run("offline", BETTER, RANDOM), run("bartmap", BETTER)],
 )
-def test_a_missing_ideal_is_told_in_one_line(ideal, missing):
-    with pytest.raises(ValueError, match="ideal") as refusal:
-        measured(run("nn1"), ideal)
-    assert str(refusal.value) == f"ideal: 'offline' has no run on {missing}; give it one, as the others have"
-    measured(run("nn1"), ideal, metrics=["accuracy_by_time"])  # which needs none
+def test_a_run_without_an_ideal_s_has_no_omega(ideal):
+    frame = measured(run("nn1"), ideal, metrics=["omega_all", "accuracy_by_time"])
+    assert values(frame, "omega_all", learner="nn1") == []
+    assert values(frame, "accuracy_by_time", learner="nn1")
 
 
 def test_an_ideal_of_no_accuracy_is_told_with_its_run():

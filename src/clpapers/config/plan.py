@@ -141,7 +141,7 @@ class Plan:
         """A target with those of its cells, selections and streams alone that the build has."""
         if self.choice is None:
             return target
-        cells = tuple((factors, cell) for factors, cell in target.cells if self.results(cell, target.seeds))
+        cells = tuple((factors, cell) for factors, cell in target.cells if self._shown(target, factors, cell))
         selections = tuple((factors, search) for factors, search in target.selections if self.complete(search))
         kept = [i for i, stream in enumerate(target.streams) if not self._absent(stream[0])]
         streams, spec = tuple(target.streams[i] for i in kept), target.spec
@@ -153,22 +153,33 @@ class Plan:
         """What the build leaves out of a target."""
         if self.choice is None:
             return Unrun()
-        users = [(factors, cell, target.seeds) for factors, cell in target.cells]
-        users += [(factors, cell, s.seeds) for factors, s in target.selections for _, cell in s.points]
+        users = [(factors, cell, target.seeds, self._shown(target, factors, cell)) for factors, cell in target.cells]
+        for factors, search in target.selections:
+            users += [(factors, cell, search.seeds, self.choice.seeds(cell.hash)) for _, cell in search.points]
         cells, missing, hours, absent = [], 0, 0.0, {}
-        for factors, cell, seeds in users:
+        for factors, cell, seeds, shown in users:
             used, each = self.choice.seeds(cell.hash), self.choice.unrun.get(cell.hash, 0.0)
-            left, due = len(set(seeds) - used), len(set(self.wanted(cell)) - used)
-            if left == len(seeds):
+            if not shown & set(seeds):
                 cells.append(factors)
-            missing += left
+            missing += len(set(seeds) - shown)
             lacking = [name for name in self.data_of(cell) if name in self.choice.absent]
             absent |= {name: self.choice.absent[name] for name in lacking}
-            if left and not lacking:
-                hours = None if each is None or hours is None else hours + each * left / due
+            if (left := set(seeds) - used) and not lacking:
+                share = len(left) / len(set(self.wanted(cell)) - used)
+                hours = None if each is None or hours is None else hours + each * share
         for dataset in (stream[0] for stream in target.streams):
             absent |= {name: self.choice.absent[name] for name in [self._absent(dataset)] if name}
-        return Unrun(tuple(cells), missing, sum(len(seeds) for *_, seeds in users), hours, absent)
+        return Unrun(tuple(cells), missing, sum(len(seeds) for _, _, seeds, _ in users), hours, absent)
+
+    def _shown(self, target: Target, factors: dict, cell: Cell) -> set[int]:
+        """The chosen seeds of a target's cell; if the target has an ideal, those whose ideal's run was chosen too."""
+        assert self.choice is not None
+        seeds = self.choice.seeds(cell.hash) & set(target.seeds)
+        if ideal := target.spec.get("ideal"):
+            wanted = factors | {"learner": ideal}
+            divisors = (each for other, each in target.cells if other == wanted)
+            seeds = seeds.intersection(*(self.choice.seeds(each.hash) for each in divisors))
+        return seeds
 
     def _absent(self, dataset: str) -> str | None:
         """The data set, or what it is made of, if it cannot be had."""

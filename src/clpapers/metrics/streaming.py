@@ -85,7 +85,9 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
     at each event. All but Ω_all and memory come with their chance level, `chance_<metric>`. A run that exceeded the
     memory has only `out_of_memory`, 1.
 
-    Raises `ValueError`, in one line, where the ideal has no run to divide by, or none that Ω_all can divide by.
+    A run whose ideal's is not there, or exceeded the memory, has no `omega_all`.
+
+    Raises `ValueError`, in one line, where Ω_all cannot divide by the ideal's accuracies.
     """
     runs, ideal, rows = [], {}, []
     for factors, cell, result in inputs:
@@ -109,24 +111,16 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
                 ]
             elif metric == "unknown_auroc":
                 rows.append({**key, "metric": metric, "time": np.nan, "value": unknown_auroc(events)})
-            else:
-                omega = _omega(target, alpha, ideal, factors, run)
+            elif (shared := _shared(factors, run)) in ideal:
+                try:
+                    omega = omega_all(alpha, ideal[shared])
+                except ValueError as error:
+                    raise ValueError(f"{shared}: {error}") from None
                 rows.append({**key, "metric": metric, "time": np.nan, "value": omega})
             if metric in CHANCES:
                 guess = float(CHANCES[metric](events))
                 rows.append({**key, "metric": CHANCE_PREFIX + metric, "time": np.nan, "value": guess})
     return pd.DataFrame(rows)
-
-
-def _omega(target: dict, alpha: np.ndarray, ideal: dict[str, np.ndarray], factors: dict, run: dict) -> float:
-    """Ω_all of a run of accuracies `alpha` [T]; `ideal`: the ideal learner's accuracies, by what `_shared` says."""
-    shared = _shared(factors, run)
-    if shared not in ideal:
-        raise ValueError(f"ideal: {target['ideal']!r} has no run on {shared}; give it one, as the others have")
-    try:
-        return omega_all(alpha, ideal[shared])
-    except ValueError as error:
-        raise ValueError(f"{shared}: {error}") from None
 
 
 def _shared(factors: dict, run: dict) -> str:
