@@ -56,7 +56,7 @@ def steady(project):
     """Have a project's costs predicted for a machine of one speed, whatever else this one does."""
     folder = project.folder / "results/mini"
     folder.mkdir(parents=True)
-    (folder / "machine.json").write_text(json.dumps({"processor": hardware()["processor"], "calibration": 0.01}))
+    (folder / "machine.json").write_text(json.dumps({hardware()["processor"]: {"calibration": 0.01}}))
 
 
 def bytes_of(project):
