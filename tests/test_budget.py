@@ -272,3 +272,10 @@ def test_runs_without_an_ideal_s_to_be_divided_by_are_not_shown_yet(paper_scale)
     left = using.unrun(target)
     assert left.wanted - left.runs == 3
     assert {"nn1", "offline"} <= {factors["learner"] for factors in left.cells}
+
+
+def test_what_is_to_be_fetched_is_known(paper_scale):
+    plan, *_ = paper_scale
+    settings = {"published": False, "fetch": ["cub2000"], "papers": ["stf"], "hours": 0}
+    with pytest.raises(ConfigError, match=r"^config/config\.yaml or --config: fetch: 'cub2000' is not one of mnist, "):
+        build.prepare(plan, settings, ["all", "-n"])

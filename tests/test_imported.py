@@ -465,9 +465,8 @@ BUILT = (
 
 
 @pytest.fixture
-def table(crate, other, monkeypatch):
-    """A table made of imported runs alone, by a plan that finds them."""
-    import_crate(crate)
+def finding(monkeypatch):
+    """Plans find imported runs."""
     own = Plan.results
 
     def results(plan, cell, seeds=None):
@@ -476,9 +475,31 @@ def table(crate, other, monkeypatch):
         return {place if (place := places[path]).exists() else path: given for path, given in files.items()}
 
     monkeypatch.setattr(Plan, "results", results)
+
+
+@pytest.fixture
+def table(crate, other, finding):
+    """A table made of imported runs alone."""
+    import_crate(crate)
     for command, out in BUILT:
         assert cli.main([command, "--out", f"results/mini/{out}"]) == 0
     return Path("results/mini/targets/mini/table1.csv")
+
+
+@pytest.mark.parametrize("odd", [None, -1, 1e400, "x", [], {}, [[1]]], ids=repr)
+@pytest.mark.parametrize("key", ["test", "probes", "online", "steps", "oracle", None])
+def test_metrics_of_an_odd_run_are_refused_in_one_line_or_made(key, odd, crate, other, finding, capsys):
+    """Of a run that is as its record says and yet is none: by `key` in its seed's entry, or all of that."""
+    with zipfile.ZipFile(crate) as archive:
+        name = min(name for name in archive.namelist() if "/mnist/" in name and name.endswith("seed0.json"))
+        whole = json.loads(archive.read(name))
+    (entry,) = whole["seeds"]
+    whole["seeds"] = [{"seed": entry["seed"]} if key is None else entry | {key: odd}]
+    path, out = with_result(crate, json.dumps(whole).encode()), "results/mini/metrics/mini/table1.csv"
+    code = cli.main(["import", str(path)]) or cli.main(["metrics", "--out", out])
+    said = capsys.readouterr().err
+    assert (code, said.count("\n")) in ((0, 0), (2, 1))
+    assert not code or said.startswith((f"clpapers: {path}: ", f"clpapers: {out}: "))
 
 
 def test_a_table_of_them_has_a_footnote_and_passes_the_audit(table):
