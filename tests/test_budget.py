@@ -279,3 +279,18 @@ def test_what_is_to_be_fetched_is_known(paper_scale):
     settings = {"published": False, "fetch": ["cub2000"], "papers": ["stf"], "hours": 0}
     with pytest.raises(ConfigError, match=r"^config/config\.yaml or --config: fetch: 'cub2000' is not one of mnist, "):
         build.prepare(plan, settings, ["all", "-n"])
+
+
+def test_runs_asked_for_by_name_are_told_with_what_they_take(paper_scale):
+    plan, claims, table = paper_scale
+    (er,) = [c for f, c in plan.targets["stf/table1"].cells if (f["dataset"], f["learner"]) == ("cifar10", "er")]
+    files = [str(er.folder / name) for name in ("seed0.json", "seed2.json", "seed2.record.json")]
+    asked = build.named_runs(
+        plan, ["all", *files, "results/smoke/" + files[0], "results/paper/runs/x/y/er-0/seed1.json"]
+    )
+    assert asked == {er.hash: {0, 2}}
+    found = budget.choose(plan, (), claims, 0, there={}, absent={}, named_runs=asked, table=table)
+    seconds = table.seconds(plan, er)
+    assert found.due == {each: pytest.approx(seconds) for each in files[:2]}
+    (line,) = build.told(plan, found, build.Data(plan, *[Path("data")] * 2, (), fetching=False))
+    assert line.startswith("0 runs are there; training 2 more, predicted ")

@@ -14,6 +14,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from clpapers import jobs
 from clpapers.config import gans
@@ -339,14 +340,15 @@ def choose(
     there: Mapping[str, Mapping[Path, Iterable[int]]],
     absent: Mapping[str, str],
     named: Collection[Target] = (),
+    named_runs: Mapping[str, Collection[int]] = MappingProxyType({}),
     table: costs.Table | None = None,
 ) -> Budget:
     """The runs of a build: those that are `there` and what more fits into so many core-hours (∞: all).
 
     there: as from `used`. absent: data sets and weights that cannot be had, with their remedies. named: targets that
-    were asked for by name, all runs of which are chosen, whatever they take.
+    were asked for by name, all runs of which are chosen, whatever they take; named_runs: seeds likewise, by cell.
     """
-    table, cells = table or costs.known(plan.scale), relevant(plan, papers, named)
+    table, cells = table or costs.known(plan.scale), relevant(plan, papers, named, named_runs)
     measured = costs.predict(plan, table, cells)
     seconds = {key: measured[key] or table.guess(plan, cell) for key, cell in cells.items()}
     have = {cell: {seed for seeds in files.values() for seed in seeds} for cell, files in there.items()}
@@ -356,6 +358,8 @@ def choose(
     for target in named:
         for cell, seeds in _runs(plan, target):
             have.setdefault(cell.hash, set()).update(seeds)
+    for key, asked_for in named_runs.items():
+        have.setdefault(key, set()).update(asked_for)
     steps: list[Step] = []
     shared = _Before(plan, measured)
     if math.isinf(hours):
@@ -383,10 +387,13 @@ def choose(
     return Budget(Choice(runs, unrun, dict(absent), plan.methods), steps, costly, before, asked)
 
 
-def relevant(plan: Plan, papers: Collection[str], named: Collection[Target] = ()) -> dict[str, Cell]:
-    """The cells, by hash, of the targets that `all` builds of some papers, and of those that were asked for by name."""
+def relevant(
+    plan: Plan, papers: Collection[str], named: Collection[Target] = (), named_runs: Collection[str] = ()
+) -> dict[str, Cell]:
+    """The cells, by hash, of the targets that `all` builds of some papers, and what was asked for by name."""
     wanted = [t for t in plan.targets.values() if t.paper in papers and not t.spec.get("extra")]
-    return {cell.hash: cell for target in (*wanted, *named) for cell, _ in _runs(plan, target)}
+    cells = {cell.hash: cell for target in (*wanted, *named) for cell, _ in _runs(plan, target)}
+    return cells | {key: plan.cells[key] for key in named_runs}
 
 
 def _runs(plan: Plan, target: Target) -> Iterator[tuple[Cell, range]]:

@@ -5,6 +5,7 @@ The Snakefile asks once, before its graph of jobs is made; the jobs are told the
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -19,9 +20,9 @@ from clpapers.budget import Budget
 from clpapers.config import outside
 from clpapers.config.facts import TOY, Facts
 from clpapers.config.model import Cell, Target
-from clpapers.config.paths import RESULTS, dataset_path, weights_path
+from clpapers.config.paths import RESULTS, block_seeds, dataset_path, weights_path
 from clpapers.config.plan import Plan
-from clpapers.config.refusals import one_of
+from clpapers.config.refusals import ConfigError, one_of
 from clpapers.imported import import_published, imported
 from clpapers.provenance import write_text
 from clpapers.report import costs
@@ -58,6 +59,17 @@ def named_targets(plan: Plan, words: Iterable[str]) -> list[Target]:
         elif f"{paper}/{name}" in plan.targets:
             found[f"{paper}/{name}"] = plan.targets[f"{paper}/{name}"]
     return list(found.values())
+
+
+def named_runs(plan: Plan, words: Iterable[str]) -> dict[str, set[int]]:
+    """The seeds, by cell, of the result files of runs that were asked for by name."""
+    found: dict[str, set[int]] = {}
+    for path in map(Path, words):
+        key = path.parent.name[-10:]
+        if path.parts[:3] == (str(RESULTS), plan.scale, "runs") and path.suffix == ".json" and key in plan.cells:
+            with contextlib.suppress(ConfigError):  # a record's
+                found.setdefault(key, set()).update(block_seeds(path.stem))
+    return found
 
 
 def asked(arguments: Iterable[str]) -> tuple[list[str], bool]:
@@ -164,7 +176,7 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     for name in settings.get("fetch") or ():
         one_of("config/config.yaml or --config: fetch", name, [*plan.datasets, *plan.weights])
     papers, hours = settings["papers"], hours_of(plan, settings.get("hours"))
-    named = named_targets(plan, words)
+    named, runs = named_targets(plan, words), named_runs(plan, words)
     if words and not set(words) & set(WHOLE):
         hours = 0.0
     data = Data(
@@ -178,7 +190,7 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     due = [] if words and not set(words) & set(WHOLE) else wanted
     drawn = dict.fromkeys(s[0] for target in (*due, *named) for s in target.streams if not TOY.match(s[0]))
     shown = [name for dataset in drawn for name in plan.made_from(dataset)]
-    cells = budget.relevant(plan, papers if due else (), named)
+    cells = budget.relevant(plan, papers if due else (), named, runs)
     data.look([name for cell in cells.values() for name in plan.data_of(cell)] + shown)
     data.get(shown)
     if not dry and 0 < hours < math.inf:
@@ -188,7 +200,15 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     claims, table = jobs.claims_of(plan), costs.known(plan.scale)
     while True:
         found = budget.choose(
-            plan, papers if due else (), claims, hours, there=there, absent=data.absent, named=named, table=table
+            plan,
+            papers if due else (),
+            claims,
+            hours,
+            there=there,
+            absent=data.absent,
+            named=named,
+            named_runs=runs,
+            table=table,
         )
         new = (key for key, files in found.choice.runs.items() if files.keys() - there.get(key, {}).keys())
         if not data.get(name for key in new for name in plan.data_of(plan.cells[key])):
