@@ -86,7 +86,8 @@ def of_node(draw: random.Random, node: list, state: dict) -> str:
     if kind == "object":
         node[1] = draw.choice(list(checkpoint._classes()))
         return "class"
-    return "kind" if odd(draw, node) else ""
+    label = "item" if kind == "list" else "kind"  # an empty one, which may gain items
+    return label if odd(draw, node) else ""
 
 
 def of_tensor(draw: random.Random, node: list, blocks: int) -> str:
