@@ -1,4 +1,4 @@
-"""The graph of jobs: what each makes, of what, by which code and settings. The rules, commands and audit ask it."""
+"""The graph of jobs: outputs, inputs, code and settings of each. The rules, the commands and the audit ask it."""
 
 from __future__ import annotations
 
@@ -25,18 +25,17 @@ from clpapers.metrics.inputs import files_beside
 from clpapers.provenance import code_digest, is_imported, record_path, sha256
 from clpapers.targets.claim import Claim
 
-TABLE = (".csv", ".md", ".tex", ".html")  # what a table is written as
+TABLE = (".csv", ".md", ".tex", ".html")  # the formats of a table
 
 
 @dataclass(frozen=True)
 class Job:
-    """One job. Many are planned and few looked into: what takes time is found when it is asked for.
+    """One job. Many are planned and few examined, so that inputs and settings are found when they are asked for.
 
     command: its name at the command line and, as a function of cli/<module>.py, the code that makes the outputs.
-    outputs: files. subject: what the command is told, as its docstring says.
-    find: finds the files that it reads. decide: gives all else in the configuration that decides the outputs.
-    modules: more code that makes them, which the command imports by a name that `subject` has; a path that ends in
-        `.py`, of a method from outside.
+    outputs: files. subject: the command's own argument, as its docstring says.
+    find: returns the files that it reads. decide: returns all else in the configuration that decides the outputs.
+    modules: further code that makes them, imported by a name in `subject`; of a method from outside the path, `….py`.
     chosen: whether it also depends on which runs, or methods from outside, the build uses.
     """
 
@@ -51,7 +50,7 @@ class Job:
 
     @property
     def stage(self) -> str:
-        """As its record names it."""
+        """The stage, as the record names it."""
         return "features" if self.command == "features" else self.outputs[0].parts[2]
 
     @functools.cached_property
@@ -61,22 +60,22 @@ class Job:
 
     @property
     def code(self) -> str:
-        """The digest of the code that makes the outputs of the inputs."""
+        """The digest of the code that makes the outputs from the inputs."""
         named = (name if name.endswith(".py") else f"clpapers.{name}" for name in self.modules)
         return code_digest(f"clpapers.cli.{self.module}:{self.command}", *named)
 
     @functools.cached_property
     def settings(self) -> str:
-        """The digest of what `decide` gives; the rule has it among its params, unless the path says it all."""
+        """The digest of the value of `decide`; a param of the rule, unless the path decides all."""
         return hashlib.sha256(json.dumps(self.decide(), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def of(plan: Plan, path: Path, papers: Collection[str] | None = None) -> Job:
     """The job that makes `path`, results/<scale>/<stage>/…, or a record.
 
-    papers: those that a scorecard or a report is on; all of the plan's if None.
+    papers: the papers of a scorecard or report; all of the plan's if None.
 
-    Raises `ConfigError` where no job of the plan does, saying which there are.
+    Raises `ConfigError`, with the names to choose from, where no job of the plan makes it.
     """
     for paper in papers or ():
         if paper not in plan.titles:
@@ -89,10 +88,10 @@ def of(plan: Plan, path: Path, papers: Collection[str] | None = None) -> Job:
 
 
 def behind(plan: Plan, targets: Iterable[Target], at: Callable[[Path], Plan | None] | None = None) -> dict[Path, Job]:
-    """All jobs that targets descend from, their own included, by the path of the record of each.
+    """All jobs that targets descend from, their own included, by the paths of their records.
 
-    at: the plan, with the runs and methods that were used, by which a record's job was done, or None where the record
-        does not say: then it is that of a job which read it, or `plan`.
+    at: returns the plan, with its runs and methods, by which a record's job was done; None where the record does not
+    say: then the plan of a job that read it holds, or `plan`.
     """
     found: dict[Path, Job] = {}
     queue = [(path, plan) for target in targets for path in target.outputs]
@@ -286,7 +285,7 @@ def _rendering(plan: Plan, path: Path, papers: Collection[str]) -> Job:
     used = () if kind else (f"targets.{target.spec['render']}",)
     command = kind.removeprefix(".") or target.spec["kind"]
 
-    def decide() -> list:  # the line of desiderata, for it speaks of what methods declare, which no code digest follows
+    def decide() -> list:  # the line of desiderata too: it follows declarations of methods, no code digest does
         told = [] if kind else [line(target, plan.datasets)]
         return [target.digest, reduced(plan, target), *told, *_left_out(plan, target)]
 
@@ -294,7 +293,7 @@ def _rendering(plan: Plan, path: Path, papers: Collection[str]) -> Job:
 
 
 def _left_out(plan: Plan, target: Target) -> list:
-    """What footnotes say of the runs that a build leaves out."""
+    """The runs that a build leaves out, as footnotes list them."""
     return [] if plan.choice is None else [dataclasses.asdict(plan.unrun(target))]
 
 
@@ -361,7 +360,7 @@ def _at_paper_scale(paper: str) -> dict[str, Target]:
 
 @functools.lru_cache(maxsize=1)  # a plan's claims are asked for once a paper
 def claims_of(plan: Plan) -> dict[str, list[Claim]]:
-    """The claims of each paper that has any, checked against the targets there are."""
+    """The claims of each paper that has any, checked against the plan's targets."""
     papers = claim_grammar.claiming(plan.titles)
     if plan.scale == "paper":
         return claim_grammar.read(plan, plan.targets)
