@@ -348,7 +348,7 @@ MAKERS = {
 
 
 def reduced(plan: Plan, target: Target) -> list[str]:
-    """How a plan's target departs from the paper's scale, a line a difference."""
+    """The departures of a plan's target from the paper's scale, a line each."""
     whole = plan.targets if plan.scale == "paper" else _at_paper_scale(target.paper)
     return reductions(target.of_paper, whole[f"{target.paper}/{target.name}"].of_paper)
 

@@ -60,7 +60,7 @@ def _made(copy: Path) -> bool:
 
 
 def _told(*arguments: str) -> None:
-    """Run a command in a process of its own, as it may import torch; `ConfigError` with its last line where it fails."""
+    """Run a command in a process of its own, as it may import torch; `ConfigError`, its last line, if it fails."""
     done = subprocess.run([sys.executable, "-m", "clpapers.cli", *arguments], capture_output=True, text=True)
     if done.returncode:
         raise ConfigError((done.stderr.splitlines() or ["it ended without a word"])[-1].removeprefix("clpapers: "))

@@ -1,4 +1,4 @@
-"""The commands: what each takes, and how one is run. A module is imported by the command that needs it."""
+"""The commands with their options, and how one is run. A module is imported by the command that needs it."""
 
 from __future__ import annotations
 

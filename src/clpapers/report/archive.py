@@ -31,7 +31,7 @@ Members = dict[str, Callable[[], IO[bytes]]]  # by posix path, how to read a fil
 
 
 class CrateError(Exception):
-    """A crate cannot be made, or a file is none; the text is one line: file, fault, remedy."""
+    """A crate cannot be made, or a file is no crate; one line: file, fault, remedy."""
 
 
 # --- writing -------------------------------------------------------------------------------------------------

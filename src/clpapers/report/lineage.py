@@ -22,7 +22,7 @@ from clpapers.targets.numbers import row_and_column
 
 AS_RECORDED, NOT_AS_RECORDED = "as recorded", "NOT AS RECORDED"
 CHANGED, MISSING, NO_RECORD = "CHANGED since it was read", "MISSING", "no record"
-BY_CHECKSUM = "by checksum"  # of what an imported run was made of, where it was trained
+BY_CHECKSUM = "by checksum"  # an input of an imported run, where it was trained
 
 
 # --- the tree ------------------------------------------------------------------------------------------------

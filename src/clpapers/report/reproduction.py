@@ -1,4 +1,4 @@
-"""What the published runs reproduce: a page a paper in docs/reproduction, README's tables of it, and its figure.
+"""Writes the reproduction by the published runs: a page a paper in docs/reproduction, README's tables and figure.
 
 All of it is made from results/published and config/ alone, in a folder of its own, whatever else is built here: the
 same crates and the same code give the same bytes on every machine. Seconds that are measured come from records.
@@ -83,7 +83,7 @@ def fingerprint(paper: str) -> str:
 
 
 class _Reproduction:
-    """What the crates reproduce, computed in the working folder, which has nothing else."""
+    """The reproduction by the crates, computed in the working folder, which has nothing else."""
 
     def __init__(self, run: Callable[[list[str]], int]) -> None:
         self.run = run
@@ -128,7 +128,7 @@ class _Reproduction:
 
     @functools.cache  # noqa: B019, lives as long as its object
     def coverage(self, paper: str) -> Coverage:
-        """What was compared and decided of a paper, of all that it prints and claims."""
+        """The coverage of a paper's printed numbers and claims."""
         (found,) = coverage(self.plan, [paper])
         every = (each for each in shown(self.plan, [paper]) if each.reported)
         lines = sum(len(read_reported(each.reported, paper, each.name)) for each in every)

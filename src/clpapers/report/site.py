@@ -46,7 +46,7 @@ MEANINGS = {
     UNDECIDED: "its interval allows both",
 }
 NUMBER = re.compile(r"[−+-]?\d[^A-Za-z]*$|∞|OoM")
-REASONS = 3  # that are counted for what is folded away
+REASONS = 3  # counted in the words on folded lines
 ANCESTORS = ("targets", "metrics", "selection", "features", "weights", "datasets")  # stages that many numbers share
 
 

@@ -1,4 +1,4 @@
-"""Verifying: a random sample of published runs is trained again here, from their seeds on, and compared."""
+"""Verifies published runs: a random sample is trained again here, from the seeds on, and compared."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from clpapers.report import costs
 from clpapers.report.archive import CrateError, check, opened
 
 SAME, CLOSE, DIFFERS, UNTRIED = "same bits", "same accuracies", "differs", "not trained"
-MADE_HERE = ("dataset", "weights", "features", "stream", "selection")  # what a run needs, unless it is there
+MADE_HERE = ("dataset", "weights", "features", "stream", "selection")  # a run needs these, unless they are there
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # 1, as Snakemake sets them for a rule
 
 
