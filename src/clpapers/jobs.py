@@ -6,9 +6,10 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from clpapers import claims as claim_grammar
 from clpapers import pages
@@ -113,18 +114,20 @@ def _path(plan: Plan, *parts: str) -> Path:
     return RESULTS.joinpath(plan.scale, *parts)
 
 
-def _unknown(path: Path, kind: str, name: str, there: Iterable[str]) -> ConfigError:
-    return ConfigError(f"{path}: no {kind} {name!r} in what config/ asks for; there are: {', '.join(there) or 'none'}")
+def _known(path: Path, kind: str, name: str, there: Mapping[str, Any]) -> Any:
+    """The value of `name`; raises `ConfigError`, with the names to choose from, for one that is not `there`."""
+    if name not in there:
+        known = ", ".join(there) or "none"
+        raise ConfigError(f"{path}: no {kind} {name!r} in what config/ asks for; there are: {known}")
+    return there[name]
 
 
 # --- by stage ------------------------------------------------------------------------------------------------
 
 
 def _dataset(plan: Plan, path: Path, _: object) -> Job:
-    name, facts = _name(path), plan.datasets.get(_name(path))
+    name, facts = _name(path), _known(path, "data set", _name(path), plan.datasets)
     files = [path.with_name(f"{name}.npz")]
-    if facts is None:
-        raise _unknown(path, "data set", name, plan.datasets)
     if "features" in facts:
         made = facts["features"]
         images, weights = dataset_path(plan.scale, made["of"]), _path(plan, "weights", f"{made['weights']}.npz")
@@ -135,9 +138,7 @@ def _dataset(plan: Plan, path: Path, _: object) -> Job:
 
 
 def _weights(plan: Plan, path: Path, _: object) -> Job:
-    name, facts = _name(path), plan.weights.get(_name(path))
-    if facts is None:
-        raise _unknown(path, "weights", name, plan.weights)
+    name, facts = _name(path), _known(path, "weights", _name(path), plan.weights)
     files = [path.with_name(f"{name}.npz")]
     return Job("weights", "datasets", files, (name, facts), list, lambda: repr((facts, plan.settings["sources"])))
 
@@ -146,23 +147,17 @@ def _stream(plan: Plan, path: Path, _: object) -> Job:
     name, files = _name(path), [path.with_name(f"{_name(path)}.npz")]
     if path.parts[3] == "entropy":
         simulated = {k: t.spec["simulations"] for k, t in plan.targets.items() if "simulations" in t.spec}
-        key = name.replace("-", "/", 1)
-        if key not in simulated:
-            raise _unknown(path, "target of simulations", key, simulated)
-        return Job("entropy", "streams", files, simulated[key], list, lambda: simulated[key])
-    dataset, slug = path.parts[3], path.parent.name
-    order, seed = plan.orders.get((dataset, slug)), block_seeds(name)[0]
-    if order is None:
-        raise _unknown(path, "order", f"{dataset}/{slug}", map("/".join, plan.orders))
+        count = _known(path, "target of simulations", name.replace("-", "/", 1), simulated)
+        return Job("entropy", "streams", files, count, list, lambda: count)
+    dataset, seed = path.parts[3], block_seeds(name)[0]
+    orders = {"/".join(key): order for key, order in plan.orders.items()}
+    order = _known(path, "order", f"{dataset}/{path.parent.name}", orders)
     read = [] if TOY.match(dataset) else [dataset_path(plan.scale, dataset)]
     return Job("stream", "streams", files, (dataset, order, seed), lambda: read, lambda: [dataset, order, name])
 
 
 def _gans(plan: Plan, path: Path, _: object) -> Job:
-    there = {str(each.folder): each for each in gans.shared(plan).values()}
-    made = there.get(str(path.parent))
-    if made is None:
-        raise _unknown(path, "GANs", str(path.parent), there)
+    made = _known(path, "GANs", str(path.parent), {str(each.folder): each for each in gans.shared(plan).values()})
     (seed,) = block_seeds(_name(path))
     read = [dataset_path(plan.scale, made.dataset), made.stream(seed)]
     used = (f"runs.nets.{made.spec['gan']['name']}",)
@@ -177,10 +172,8 @@ def _run(plan: Plan, path: Path, _: object) -> Job:
         decisive = [plan.digest, uses, *folders]
         return Job("index", "runs", [path.with_name("index.csv")], None, list, lambda: decisive, chosen=True)
     if path.parts[3] == "nets":
-        key = f"{path.parent.name}/{name}"
-        if key not in plan.nets:
-            raise _unknown(path, "net", key, plan.nets)
-        net, outputs, dataset = plan.nets[key], plan.outputs[key], name.partition("-")[0]
+        key, dataset = f"{path.parent.name}/{name}", name.partition("-")[0]
+        net, outputs = _known(path, "net", key, plan.nets), plan.outputs[key]
         file, net_code = plan.net_file(*key.split("/")), (f"runs.nets.{net['name']}",)
         return Job("net", "runs", [file], (dataset, net, outputs), list, lambda: repr((net, outputs)), net_code)
     cell = plan.cells.get(path.parent.name.rpartition("-")[2])
@@ -213,10 +206,7 @@ def _method(plan: Plan, path: Path, _: object) -> Job:
 
 
 def _selection(plan: Plan, path: Path, _: object) -> Job:
-    name = f"{path.parent.name}/{_name(path)}"
-    search = plan.selections.get(name)
-    if search is None:
-        raise _unknown(path, "selection", name, plan.selections)
+    search = _known(path, "selection", f"{path.parent.name}/{_name(path)}", plan.selections)
 
     def read() -> Iterable[Path]:
         return dict.fromkeys(file for _, cell in search.points for file in plan.results(cell, search.seeds))
@@ -228,11 +218,9 @@ def _selection(plan: Plan, path: Path, _: object) -> Job:
 
 
 def _target(plan: Plan, path: Path) -> Target:
-    name = f"{path.parent.name}/{path.name.split('.')[0]}"
-    if name not in plan.targets:
-        of_paper = [each for each in plan.targets if each.startswith(f"{path.parent.name}/")]
-        raise _unknown(path, "target", name, of_paper or plan.targets)
-    return plan.targets[name]
+    paper, name = path.parent.name, path.name.split(".")[0]
+    of_paper = {key: target for key, target in plan.targets.items() if target.paper == paper}
+    return _known(path, "target", f"{paper}/{name}", of_paper or plan.targets)
 
 
 def _metrics(plan: Plan, path: Path, _: object) -> Job:
@@ -298,10 +286,8 @@ def _left_out(plan: Plan, target: Target) -> list:
 
 
 def _claims(plan: Plan, path: Path) -> Job:
-    paper, there = path.parent.name, claims_of(plan)
-    if paper not in there:
-        raise _unknown(path, "claims of", paper, there)
-    claims, targets = there[paper], claimed_targets(plan, there[paper])
+    claims = _known(path, "claims of", path.parent.name, claims_of(plan))
+    targets = claimed_targets(plan, claims)
 
     def decide() -> list:
         return [
