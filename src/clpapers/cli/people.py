@@ -228,18 +228,15 @@ def export(options: argparse.Namespace) -> int:
     """Write a research object, or audit one: 1 where something in it is wrong."""
     from clpapers.report import crate
 
-    try:
-        if options.check:
-            wrong, fingerprint = crate.check(options.check)
-            print("\n".join([f"{file}: {reason}" for file, reason in wrong] or [f"{options.check}: as recorded"]))
-            print(f"manifest SHA-256 {fingerprint}")
-            return 1 if wrong else 0
-        plan = _configured(options)
-        if options.names:
-            plan = Plan(plan.scale, all_papers(), cuda=plan.cuda)
-        fingerprint, missing = crate.export(plan, options.names, options.out, options.agent)
-    except crate.CrateError as error:
-        raise Refusal(str(error)) from None
+    if options.check:
+        wrong, fingerprint = crate.check(options.check)
+        print("\n".join([f"{file}: {reason}" for file, reason in wrong] or [f"{options.check}: as recorded"]))
+        print(f"manifest SHA-256 {fingerprint}")
+        return int(bool(wrong))
+    plan = _configured(options)
+    if options.names:
+        plan = Plan(plan.scale, all_papers(), cuda=plan.cuda)
+    fingerprint, missing = crate.export(plan, options.names, options.out, options.agent)
     print(f"{options.out}: manifest SHA-256 {fingerprint}")
     if missing:
         print(f"not built, so not in it: {', '.join(missing)}")
@@ -262,55 +259,42 @@ def try_out(options: argparse.Namespace) -> None:
 def publish(options: argparse.Namespace) -> None:
     """Pack the finished runs of papers into their crates."""
     from clpapers import own
-    from clpapers.report.archive import CrateError
     from clpapers.report.audit import fitting
     from clpapers.report.publish import publish
 
     plan = fitting(options.scale, own.take(options.scale, options.methods))
     for name in options.names:
         one_of("publish: PAPER", name, own_papers())  # one from outside is packed by `export`
-    try:
-        print("\n".join(publish(plan, options.names or own_papers(), replace=options.replace)))
-    except CrateError as error:
-        raise Refusal(str(error)) from None
+    print("\n".join(publish(plan, options.names or own_papers(), replace=options.replace)))
 
 
 def reproduction(options: argparse.Namespace) -> None:
     """Write the pages on the results of the published runs."""
     from clpapers.cli import main
-    from clpapers.report.archive import CrateError
     from clpapers.report.reproduction import write
 
     try:
         print("\n".join(map(str, write(main))))
-    except (CrateError, ValueError) as error:
+    except ValueError as error:
         raise Refusal(str(error)) from None
 
 
 def take_in(options: argparse.Namespace) -> None:
     """`clpapers import`: take in the runs of crates."""
     from clpapers.imported import import_crate
-    from clpapers.report.archive import CrateError
 
-    try:
-        for path in options.crates:
-            print("\n".join(import_crate(path) or [f"{path}: imported before, nothing new"]))
-    except CrateError as error:
-        raise Refusal(str(error)) from None
+    for path in options.crates:
+        print("\n".join(import_crate(path) or [f"{path}: imported before, nothing new"]))
 
 
 def verify(options: argparse.Namespace) -> int:
     """Train a sample of runs again: 1 where one comes out otherwise."""
-    from clpapers.report.archive import CrateError
     from clpapers.report.verify import DIFFERS, verify
 
-    settings, verdicts = _settings(options), []
-    try:
-        for line, verdict in verify(settings, options.crates, options.hours, options.draw, options.within):
-            print(line, flush=True)
-            verdicts.append(verdict)
-    except CrateError as error:
-        raise Refusal(str(error)) from None
+    verdicts = []
+    for line, verdict in verify(_settings(options), options.crates, options.hours, options.draw, options.within):
+        print(line, flush=True)
+        verdicts.append(verdict)
     return int(DIFFERS in verdicts)
 
 
