@@ -31,6 +31,7 @@ from clpapers.report.archive import MANIFEST, opened
 from clpapers.report.coverage import Coverage, coverage, table
 from clpapers.targets.comparison import KEY, printed, read_reported
 from clpapers.targets.names import named
+from clpapers.targets.numbers import row_and_column
 from clpapers.targets.words import AGREES, CONTRADICTED, DIFFERS, NOT_COMPARABLE, SUPPORTED
 
 SCALE = "paper"
@@ -255,12 +256,8 @@ class _Reproduction:
         rows = [
             [each["row"], *(each["told"][text] for text in texts), _bold(each)] for each in lines.to_dict("records")
         ]
-        return (
-            "\n".join(
-                [said, "", *_table([named(target.spec, target.spec.get("rows", "learner")), *texts, "verdict"], rows)]
-            )
-            + "\n"
-        )
+        heads = [named(target.spec, row_and_column(target.spec)[0]), *texts, "verdict"]
+        return "\n".join([said, "", *_table(heads, rows)]) + "\n"
 
     def figure(self) -> Path:
         """Every compared number in percent, reproduced against reported, by verdict; an SVG in this folder."""
@@ -279,17 +276,8 @@ class _Reproduction:
             axes.plot([0, 100], [0, 100], color="0.7", linewidth=0.6, zorder=0)
             for verdict, colour, marker in VERDICTS:
                 each = lines[lines["verdict"] == verdict]
-                label = f"{verdict} ({len(each)})"
-                axes.scatter(
-                    each["reported"],
-                    each["reproduced"],
-                    s=8,
-                    c=colour,
-                    marker=marker,
-                    alpha=0.6,
-                    label=label,
-                    clip_on=False,
-                )
+                style = {"s": 8, "c": colour, "marker": marker, "alpha": 0.6, "clip_on": False}
+                axes.scatter(each["reported"], each["reproduced"], **style, label=f"{verdict} ({len(each)})")
             axes.set(xlabel="reported, %", ylabel="reproduced, %", xlim=(0, 100), ylim=(0, 100), aspect="equal")
             axes.legend(loc="upper left")
             return next(path for path in write_figure(drawn, FIGURE.stem) if path.suffix == FIGURE.suffix)

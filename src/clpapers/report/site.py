@@ -232,19 +232,9 @@ def _lines(target: Target, anchors: dict) -> list[dict]:
         return []
     file = target.stem.with_name(f"{target.name}.reported.csv")
     lines = pd.read_csv(file, keep_default_na=False, na_values=[""])
-    texts = lines.columns.difference(lines.select_dtypes("number").columns).union(
-        [
-            "column",
-            "cause",
-            "reason",
-            "calibrated",
-            "verdict_if_sd",
-            "reported_note",
-            "reproduced_note",
-            "dataset",
-            "source",
-        ]
-    )
+    texts = ["column", "cause", "reason", "calibrated", "verdict_if_sd", "dataset", "source"]
+    texts += ["reported_note", "reproduced_note"]
+    texts = lines.columns.difference(lines.select_dtypes("number").columns).union(texts)
     lines[texts] = lines[texts].astype(object).fillna("").astype(str)
     return [
         line | {"texts": printed(line), "link": _address(target, anchors, line["row"], line["column"])}
