@@ -32,7 +32,7 @@ from clpapers.config.settings import all_papers
 from clpapers.imported import RUN, imported, place_of
 from clpapers.provenance import record_path
 from clpapers.report import crate
-from clpapers.report.archive import CrateError
+from clpapers.report.archive import DISK_LABEL, CrateError
 from clpapers.report.publish import publish
 from clpapers.report.verify import _runs
 
@@ -41,10 +41,15 @@ TOP = place_of("mini")
 
 
 def contents(path: Path) -> dict[str, str]:
-    """What an unpacker would make of a zip: each entry with its attributes and its bytes, as texts."""
+    """What an unpacker would make of a zip: each entry with its attributes and its bytes, as texts.
+
+    A mutant whose entry has lost the bits of its file's type is equivalent: unpackers take it for a plain file, as
+    Python's `ZipFile.writestr` writes one. One that is marked as the label of a disk they leave out.
+    """
     with zipfile.ZipFile(path) as archive:
         return {
-            info.filename: f"{(info.external_attr >> 16 & 0o170000) or 0o100000} {archive.read(info)!r}"
+            info.filename: f"{(info.external_attr >> 16 & 0o170000) or 0o100000} {info.external_attr & DISK_LABEL} "
+            f"{archive.read(info)!r}"
             for info in archive.infolist()
         }
 
