@@ -19,11 +19,12 @@ import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 from archives import mutant
 from made import Tally, built, run
 from test_imported import CRATE, clone, rewritten
-from trained import project_in
+from trained import imported_first, project_in
 
 from clpapers import cli, provenance
 from clpapers.config.paths import RESULTS
@@ -194,8 +195,10 @@ def imports(path: Path, before: dict[Path, bytes]) -> str:
 def read_by_all() -> str:
     """What the readers say of what was imported."""
     runs = [path for blocks in imported("mini").values() for path in blocks.values()]
-    for command in (["audit", "--scale", "mini"], ["lineage", str(runs[0])], ["summary", "--scale", "mini"]):
-        with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
+    measured = ["metrics", "--out", "results/mini/metrics/mini/table1.csv"]
+    for command in (["audit", "--scale", "mini"], ["lineage", str(runs[0])], ["summary", "--scale", "mini"], measured):
+        found = mock.patch.object(Plan, "results", imported_first)
+        with found, contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
             code = cli.main(command)
         if code not in (0, 1, 2) or not all(map(str.isprintable, said.getvalue().splitlines())):
             return f"WRONG: {command[0]} ends with {code} and says {said.getvalue()[:500]!r}"

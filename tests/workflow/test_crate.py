@@ -484,7 +484,7 @@ def test_a_name_in_bad_utf8(copy):
 def test_what_is_no_file_is_not_read(path, command, home, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for part in ("config", "workflow"):
-        os.symlink(home / part, part)
+        os.symlink(home.folder / part, part)
     os.mkfifo("pipe")
     for target, link in (("/dev/zero", "link"), ("gone", "dangling"), ("around", "around")):
         os.symlink(target, link)
