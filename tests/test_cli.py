@@ -195,6 +195,7 @@ def test_next_says_what_a_build_would_train_and_what_that_decides(tmp_path, monk
     assert steps
     assert all(" stf " in step for step in steps)
     assert any("→ stf/table1: " in step for step in steps)
+    assert all(" → " in step for step in steps)  # more seeds of what is compared, too
     assert empty == ""
     assert told.startswith("0 runs are there; training ")
     assert decides.startswith("decides ")
