@@ -11,6 +11,8 @@ import pytest
 
 from clpapers.cli import main
 from clpapers.cli.commands import MAKING
+from clpapers.config.plan import Plan
+from clpapers.report import rehearsals
 from clpapers.streams import orders
 from clpapers.streams.stream import ITEM_ORDER, load
 
@@ -183,6 +185,15 @@ def test_streams_that_cannot_be_are_refused_in_one_line(project, arguments, line
     code, out, err = said_by(capsys, "stream", *arguments.split(" "))
     assert (code, out) == (2, "")
     assert err[-1].startswith(line), err
+
+
+def test_rehearsals_are_of_targets_or_of_cells_by_hash(project, monkeypatch, capsys):
+    plan, asked = Plan("smoke", ["stf"]), []
+    monkeypatch.setattr(rehearsals, "rehearse", lambda _, cells, *rest: asked.append([cell.hash for cell in cells]))
+    of_table = list(dict.fromkeys(cell.hash for _, cell in plan.targets["stf/table1"].cells))
+    for names in (of_table[1:2], ["stf/table1"]):
+        assert main(["rehearse", *names, "--scale", "smoke"]) == 0
+    assert asked == [of_table[1:2], of_table]
 
 
 def test_next_says_what_a_build_would_train_and_what_that_decides(tmp_path, monkeypatch, capsys):

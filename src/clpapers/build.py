@@ -235,23 +235,22 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
 
 
 def _measure(plan: Plan, cells: Mapping[str, Cell], absent: Set[str]) -> None:
-    """Rehearse methods from outside, where one was not measured on a net and shape of some cells, by hash.
+    """Rehearse, of some cells by hash, those of methods and papers from outside whose kind was not measured.
 
+    A guess would be that of the slowest method: a budget would have few runs, and the time left would be wrong.
     absent: data sets and weights that cannot be had; what waits for them is not measured.
-
-    A guess would be that of the slowest method, of which a budget has few runs, and the time left would be wrong.
     """
-    table = costs.known(plan.scale)
+    table, own = costs.known(plan.scale), budget.relevant(plan, outside.files("papers"))
     due = [
         key
         for key, cell in cells.items()
-        if cell.method and table.seconds(plan, cell) is None and absent.isdisjoint(plan.data_of(cell))
+        if (cell.method or key in own) and table.seconds(plan, cell) is None and absent.isdisjoint(plan.data_of(cell))
     ]
-    if not due:
-        return
-    command = ["rehearse", *due, "--scale", plan.scale, "--methods", *plan.methods]
-    print("clpapers: measuring what methods from outside take", file=sys.stderr, flush=True)
-    subprocess.run([sys.executable, "-m", "clpapers.cli", *command], stdout=subprocess.DEVNULL)
+    if due:
+        methods = ["--methods", *plan.methods] if plan.methods else []
+        print("clpapers: measuring what methods and papers from outside take", file=sys.stderr, flush=True)
+        command = [sys.executable, "-m", "clpapers.cli", "rehearse", *due, "--scale", plan.scale, *methods]
+        subprocess.run(command, stdout=subprocess.DEVNULL)
 
 
 def told(plan: Plan, found: Budget, data: Data) -> list[str]:

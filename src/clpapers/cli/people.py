@@ -209,14 +209,14 @@ def rehearse(options: argparse.Namespace) -> None:
     hashes = [name for name in options.names if name in plan.cells]
     names = [name for name in options.names if name not in plan.cells]
     wanted = plan.chosen(names) if names or not hashes else []
-    pairs = [pair for target in wanted for pair in target.cells] + [({}, plan.cells[key]) for key in hashes]
+    pairs = [pair for target in wanted for pair in target.cells]
     searches = {search for target in wanted for _, search in target.selections}
     searches |= {search for _, cell in pairs for search in budget.selections_of(plan, cell)}
     pairs = [pair for pair in pairs if "selection" not in pair[1].spec]  # which is as its search's points are
     pairs += [pair for search in sorted(searches, key=lambda each: each.name) for pair in search.points]
-    cells = list({cell.hash: cell for _, cell in pairs if cell.method or not options.methods}.values())
+    cells = [plan.cells[key] for key in hashes] + [c for _, c in pairs if c.method or not options.methods]
     out = options.out or Path("results") / plan.scale / "costs.csv"
-    rehearsals.rehearse(plan, cells, out, options.seconds)
+    rehearsals.rehearse(plan, list({cell.hash: cell for cell in cells}.values()), out, options.seconds)
     print(out)
 
 
