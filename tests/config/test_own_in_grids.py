@@ -165,9 +165,12 @@ def test_it_is_measured_once_where_hours_are_counted(folder, monkeypatch):
     monkeypatch.setattr(costs, "known", lambda _: Table(rows, here=1.0))
     build._measure(made, made.cells, set())
     assert len(said) == 1
-    monkeypatch.setattr(build.outside, "files", lambda kind: {"tiny": Path(PAPER)})  # of whose cells no table knows
-    build._measure(plan(), plan().cells, set())
-    assert said[1] == ["rehearse", *plan().cells, "--scale", "tiny"]
+    alone = plan()
+    build._measure(alone, alone.cells, set())
+    assert len(said) == 1
+    monkeypatch.setattr(build.outside, "files", lambda _: {"tiny": Path(PAPER)})
+    build._measure(alone, alone.cells, set())
+    assert said[1] == ["rehearse", *alone.cells, "--scale", "tiny"]
 
 
 def test_what_is_there_and_was_not_asked_for_has_no_price(folder):
