@@ -192,7 +192,7 @@ def test_rehearsals_are_of_targets_or_of_cells_by_hash(project, monkeypatch, cap
     monkeypatch.setattr(rehearsals, "rehearse", lambda _, cells, *rest: asked.append([cell.hash for cell in cells]))
     of_table = list(dict.fromkeys(cell.hash for _, cell in plan.targets["stf/table1"].cells))
     for names in (of_table[1:2], ["stf/table1"]):
-        assert main(["rehearse", *names, "--scale", "smoke"]) == 0
+        assert main(["rehearse", *names, "--scale", "smoke", "--papers", "rules"]) == 0  # which names overrule
     assert asked == [of_table[1:2], of_table]
 
 

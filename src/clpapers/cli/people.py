@@ -204,8 +204,8 @@ def rehearse(options: argparse.Namespace) -> None:
     if not 0 < options.seconds < 1e6:
         raise Refusal(f"--seconds {options.seconds}: give seconds above 0")
     plan = _configured(options)
-    if options.methods:
-        plan = Plan(plan.scale, all_papers(), methods=own.take(plan.scale, options.methods))
+    if options.methods or options.names:
+        plan = Plan(plan.scale, all_papers(), methods=own.take(plan.scale, options.methods or ()))
     hashes = [name for name in options.names if name in plan.cells]
     names = [name for name in options.names if name not in plan.cells]
     wanted = plan.chosen(names) if names or not hashes else []
