@@ -18,7 +18,6 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers, check_settings
 from clpapers.provenance import ProvenanceError
-from clpapers.report.archive import CrateError
 
 try:
     SETTINGS = check_settings(config, take=workflow.is_main_process)  # jobs work with what their build has taken in
@@ -38,7 +37,7 @@ try:
             progress.PREDICTED.update(BUDGET.due)
             os.environ[choice.VARIABLE] = str(BUDGET.choice.write(SCALE))
             PLAN = PLAN.using(BUDGET.choice)
-except (ConfigError, CrateError, ProvenanceError) as error:
+except (ConfigError, ProvenanceError) as error:
     sys.exit(f"clpapers: {error}")
 DERIVED = [name for name, facts in PLAN.datasets.items() if "features" in facts]  # data sets of features
 

@@ -1,9 +1,9 @@
-"""Chooses the runs of a build: those that are there, and within so many core-hours those that decide most.
+"""Chooses the runs of a build: finished runs, and within a budget of core-hours the runs that decide most.
 
-What a run is worth are the printed numbers that it makes comparable and the claims that it decides. A build that has
-methods from outside trains their runs alone; the first seed of a cell counts most. `sequence` puts all missing runs in
-one order, which no budget changes, and a budget takes a beginning of it: what a smaller one trains, a larger one trains
-too. No torch is imported.
+A run is worth the printed numbers that it makes comparable and the claims that it decides. A build with methods from
+outside trains their runs alone; the first seed of a cell counts most. `sequence` puts all missing runs in one order for
+all budgets, and a budget takes a prefix of it: a larger budget trains all that a smaller one does. No torch is
+imported.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from clpapers.targets.claim import CURVE, Claim
 from clpapers.targets.names import named
 
 NUMBER, CLAIM, SHOWN, OWN = "number", "claim", "shown", "own"
-WORTH_SHOWN = 0.02  # of a cell that a target shows and no number is printed of
-MORE_SEEDS = (2, 3, 5, 10, 20)  # runs a cell, of which the k-th lets a printed number be compared better
-WORTH_MORE = 0.1  # of the first seed's, divided by k
-GROWTH = 0.5  # no run comes into the sequence before those ahead of it take twice as long
+WORTH_SHOWN = 0.02  # a cell that a target shows without a printed number
+MORE_SEEDS = (2, 3, 5, 10, 20)  # runs a cell; the k-th narrows a comparison
+WORTH_MORE = 0.1  # as a share of the first seed's worth, divided by k
+GROWTH = 0.5  # a step takes at most this share of the time of all steps before it
 
 Run = tuple[str, int]  # a cell's hash, a seed
 
 
 @dataclasses.dataclass(frozen=True)
 class Need:
-    """So many of a cell's seeds."""
+    """A number of a cell's seeds."""
 
     cell: str
     count: int
     seeds: tuple[int, ...]
 
     def missing(self, have: Mapping[str, Collection[int]]) -> list[Run]:
-        """The first of its seeds that are to be trained, where `have` are there."""
+        """The first seeds yet to be trained; `have`: finished seeds by cell."""
         there = have.get(self.cell, ())
         lacking = [seed for seed in self.seeds if seed not in there]
         due = self.count - (len(self.seeds) - len(lacking))
@@ -57,9 +57,9 @@ class Need:
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """What runs decide: a printed number, a claim, whether a figure shows a cell, or how a method from outside does.
+    """A question that runs decide: a printed number, a claim, a cell that a figure shows, a method from outside.
 
-    worth: in numbers decided.
+    worth: in printed numbers.
     """
 
     paper: str
@@ -95,7 +95,7 @@ def questions(plan: Plan, papers: Collection[str], claims: Mapping[str, Iterable
 
 
 def questions_of_own(plan: Plan, papers: Collection[str]) -> Iterator[Question]:
-    """All seeds of the methods from outside, wherever targets of some papers show them; the first counts most."""
+    """Every seed of a method from outside that targets of some papers show; the first counts most."""
     for target in plan.targets.values():
         if target.paper not in papers or not (own := target.spec.get("own")):
             continue
@@ -112,7 +112,7 @@ def questions_of_own(plan: Plan, papers: Collection[str]) -> Iterator[Question]:
 
 
 def selections_of(plan: Plan, cell: Cell) -> list[Selection]:
-    """The search that some of a cell's values are read from, if any are."""
+    """The search that sets some of a cell's values, if any."""
     return [plan.selections[cell.spec["selection"]["name"]]] if "selection" in cell.spec else []
 
 
@@ -145,7 +145,7 @@ def _of_selections(searches: Iterable[Selection]) -> Iterator[Need]:
 
 
 def _behind(target: Target, line: Mapping[str, str]) -> list[Cell]:
-    """The cells that a printed number is measured on: those of its row and column, and of what it is divided by."""
+    """The cells that a printed number is measured on: its row and column's, and its divisor's."""
     spec = target.spec
     cells = [(flat(factors), cell) for factors, cell in target.cells]
     for key in (("rows", "row", "learner"), ("columns", "column", "dataset")):
@@ -161,7 +161,7 @@ def _behind(target: Target, line: Mapping[str, str]) -> list[Cell]:
 
 
 def _claim(plan: Plan, claim: Claim) -> Question:
-    """A claim, which two runs of every cell on either side may decide."""
+    """A claim; two runs of every cell on either side may decide it."""
     needs: dict[str, Need] = {}
     for side in (side for part in claim.parts for side in part.sides if side.runs):
         target = plan.targets[side.target]
@@ -177,7 +177,7 @@ def _claim(plan: Plan, claim: Claim) -> Question:
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """Runs that are trained together since together they decide something, what they decide, and what they cost."""
+    """Runs that decide questions only together, these questions, and the cost."""
 
     paper: str
     runs: tuple[Run, ...]
@@ -191,14 +191,14 @@ def sequence(
     seconds: Mapping[str, float | None],
     before: Callable[[Run], Mapping[str, float]] = lambda _: {},
 ) -> Iterator[Step]:
-    """All that may be trained, in the order in which budgets take it.
+    """All runs that can be trained, in the order in which budgets take them.
 
-    Next comes what decides most a second, of the paper that got the least so far; but no step that takes more than
-    half of all before it, unless no cheaper one is left, so that a budget is used nearly whole.
+    The next step decides most a second, for the paper with the least time so far. It takes at most half the time of all
+    steps before it, unless no cheaper one is left, so that a budget is used nearly whole.
 
-    have: the seeds that are there, by cell. seconds: of a seed's training, by cell; None of one whose data cannot be
-    had, so that no question that waits for it is ever decided. before: what a run needs that is yet to be made, and the
-    seconds which the first run that needs it takes besides: features, GANs.
+    have: finished seeds by cell. seconds: of a seed's training, by cell; None where its data cannot be had, so that a
+    question that needs it stays open. before: files that a run needs and that are yet to be made (features, GANs), with
+    their seconds, which count for the first run that needs them.
     """
     there: dict[str, set[int]] = {cell: set(seeds) for cell, seeds in have.items()}
     made: set[str] = set()
@@ -252,7 +252,7 @@ def sequence(
 
 
 def within(steps: Iterable[Step], hours: float) -> list[Step]:
-    """The steps that so many core-hours suffice for."""
+    """The first steps, as many as fit into a budget of core-hours."""
     taken, left = [], hours * 3600
     for step in steps:
         if step.seconds > left:
@@ -266,9 +266,9 @@ def within(steps: Iterable[Step], hours: float) -> list[Step]:
 
 
 def finished(plan: Plan) -> dict[str, dict[Path, list[int]]]:
-    """The runs that this project trained with the code as it is: by cell, the result files and their seeds.
+    """Runs that were trained here with the present code: by cell, the result files and their seeds.
 
-    What other code trained does not count: a build that wants it trains it anew.
+    Runs of other code do not count; a build that wants them trains them anew.
     """
     top = RESULTS / plan.scale / "runs"
     found: dict[str, dict[Path, list[int]]] = {}
@@ -343,11 +343,11 @@ def choose(
     named_runs: Mapping[str, Mapping[Path, Collection[int]]] = MappingProxyType({}),
     table: costs.Table | None = None,
 ) -> Budget:
-    """The runs of a build: those that are `there` and what more fits into so many core-hours (∞: all).
+    """Choose the runs of a build: all that are `there`, and more within a budget of core-hours (∞: all).
 
-    there: as from `used`. absent: data sets and weights that cannot be had, with their remedies. named: targets that
-    were asked for by name, all runs of which are chosen, whatever they take. named_runs: files of runs that were asked
-    for by name and are to be made, with their seeds, by cell: made even where other files hold their seeds.
+    there: as from `used`. absent: data sets and weights that cannot be had, with their remedies. named: targets asked
+    for by name; all their runs are chosen, whatever they cost. named_runs: files of runs asked for by name that are to
+    be made, with their seeds, by cell; they are made even where other files hold their seeds.
     """
     table, cells = table or costs.known(plan.scale), relevant(plan, papers, named, named_runs)
     measured = costs.predict(plan, table, cells)
@@ -400,7 +400,7 @@ def choose(
 def relevant(
     plan: Plan, papers: Collection[str], named: Collection[Target] = (), named_runs: Collection[str] = ()
 ) -> dict[str, Cell]:
-    """The cells, by hash, of the targets that `all` builds of some papers, and what was asked for by name."""
+    """The cells, by hash, of the targets that `all` builds for some papers, and of what was asked for by name."""
     wanted = [t for t in plan.targets.values() if t.paper in papers and not t.spec.get("extra")]
     runs = itertools.chain.from_iterable(_runs(plan, target) for target in (*wanted, *named))
     cells = {key: plan.cells[key] for key in named_runs}
@@ -419,12 +419,12 @@ def _searched(plan: Plan, cells: Iterable[Cell], searches: Iterable[Selection] =
 
 
 def _lacking(plan: Plan, cell: Cell, absent: Mapping[str, str]) -> str | None:
-    """What of a cell's data set, its images and weights cannot be had."""
+    """The first of a cell's data set, images and weights that cannot be had, if any."""
     return next((name for name in plan.data_of(cell) if name in absent), None)
 
 
 class _Before:
-    """What a run needs that is yet to be made, by file, with seconds: its data set's features, its seed's GANs."""
+    """Files that a run needs and that are yet to be made, with seconds: its data set's features, its seed's GANs."""
 
     def __init__(self, plan: Plan, measured: Mapping[str, float | None]):
         self.plan, self.measured = plan, measured

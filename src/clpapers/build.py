@@ -1,6 +1,6 @@
-"""What a build begins with: which data can be had, which results there are, and which runs it adds to them.
+"""Prepares a build: finds data and finished results, and chooses the runs to add.
 
-The Snakefile asks once, before its graph of jobs is made; the jobs are told the choice (`config.choice`).
+The Snakefile asks once, before its graph of jobs is made; the jobs read the choice (`config.choice`).
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from clpapers.imported import import_published, imported
 from clpapers.provenance import write_text
 from clpapers.report import costs
 
-AGAIN = 24 * 3600  # seconds after which data that could not be had are asked for once more
+AGAIN = 24 * 3600  # seconds until missing data are asked for again
 TELLING = re.compile(
     r"-[a-z]*[nlSD]\b|--(dry-?run|lint|list|dag|rulegraph|filegraph|d3dag|summary|detailed|unlock)", re.ASCII
 )
-WHOLE = ("all", "report", "audit")  # targets of the Snakefile that a budget is for
+WHOLE = ("all", "report", "audit")  # targets of the Snakefile that have a budget
 
 
 def hours_of(plan: Plan | Facts, asked: float | str | None) -> float:
-    """The core-hours that a build may add: as asked for, or as the scale has it; ∞ for all."""
+    """The core-hours that a build may add: those asked for, or else the scale's; ∞ for all."""
     hours = plan.settings.get("hours", "all") if asked is None else asked
     return math.inf if hours == "all" else float(hours)
 
 
 def budgeted(plan: Plan | Facts, asked: float | str | None) -> bool:
-    """Whether a build chooses among runs. A scale that has all its runs trained does only where hours are asked for."""
+    """Whether a build chooses among runs. A scale that trains all its runs does so only where hours are asked for."""
     return asked is not None or plan.settings.get("hours", "all") != "all"
 
 
 def named_targets(plan: Plan, words: Iterable[str]) -> list[Target]:
-    """The targets that files below results/ asked for by name are of; a table of claims is of all that it compares."""
+    """The targets of files below results/ that are asked for by name; a table of claims stands for all it compares."""
     found: dict[str, Target] = {}
     for path in map(Path, words):
         if len(path.parts) < 5 or path.parts[:2] != (str(RESULTS), plan.scale):
@@ -75,9 +75,9 @@ def named_runs(plan: Plan, words: Iterable[str], made: Mapping[str, Collection[P
 
 
 def asked(arguments: Iterable[str]) -> tuple[list[str], bool]:
-    """The targets that a command line of Snakemake names, and whether it only tells of a build.
+    """The targets on a command line of Snakemake, and whether it only describes a build, such as a dry run.
 
-    When the Snakefile is read, Snakemake does not say yet what it was asked for.
+    Snakemake itself does not name them yet when it reads the Snakefile.
     """
     words = [word for word in arguments if word in WHOLE or word.startswith(f"{RESULTS}/")]
     return words, any(TELLING.match(word) for word in arguments)
@@ -100,10 +100,10 @@ def page(words: Iterable[str]) -> str:
 
 
 class Data:
-    """Which data sets and weights can be had.
+    """Finds the data sets and weights that can be had.
 
-    fetch: large data sets to fetch none the less. fetching: whether anything is; nothing in a dry run. absent: what
-    cannot be had, with the remedies.
+    fetch: large data sets to fetch nonetheless. fetching: whether to fetch at all; a dry run does not. absent: names
+    that cannot be had, with the remedies.
     """
 
     def __init__(
@@ -132,14 +132,14 @@ class Data:
         return (dataset_path if name in self.plan.datasets else weights_path)(self.plan.scale, name)
 
     def mine(self, name: str) -> Path:
-        """The folder of the user's in which a data set, or weights, are looked for."""
+        """The user's own folder of a data set or of weights."""
         facts, inside = self.facts(name), self.facts(name).get("folder", name)
         return outside.data_folder(facts, self.data_folder) / (
             inside if name in self.plan.datasets else f"weights/{inside}"
         )
 
     def look(self, names: Iterable[str]) -> None:
-        """Tell of data sets and weights which cannot be had, without fetching any; a stand-in always can."""
+        """Note data sets and weights that cannot be had, without fetching any; a stand-in always can."""
         if self.plan.settings["sources"] != "real":
             return
         for name in dict.fromkeys(names):
@@ -153,7 +153,7 @@ class Data:
                 self.absent[name] = self.tried[name]["remedy"]
 
     def get(self, names: Iterable[str]) -> bool:
-        """Build the files of data sets and weights; returns whether one turned out not to be had."""
+        """Build the files of data sets and weights; returns whether one could not be had."""
         lost = False
         for name in dict.fromkeys(names):
             due = name not in self.absent and name not in self.asked and "features" not in self.facts(name)
@@ -185,7 +185,7 @@ class Data:
 
 
 def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[list[str], Budget, Data]:
-    """The runs of a build, with what can be had of the data that they need, and news of the results that were imported.
+    """Choose the runs of a build and fetch their data; returns news of imported results, the runs, and the data.
 
     settings: as from `check_settings`. arguments: the command line of Snakemake.
     """
@@ -237,8 +237,8 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
 def _measure(plan: Plan, cells: Mapping[str, Cell], absent: Set[str]) -> None:
     """Rehearse, of some cells by hash, those of methods and papers from outside whose kind was not measured.
 
-    A guess would be that of the slowest method: a budget would have few runs, and the time left would be wrong.
-    absent: data sets and weights that cannot be had; what waits for them is not measured.
+    Unmeasured, each would count as long as the slowest method: a budget would have few of its runs, and the time left
+    would be wrong. absent: data sets and weights that cannot be had; what waits for them is not measured.
     """
     table, own = costs.known(plan.scale), budget.relevant(plan, outside.files("papers"))
     due = [
@@ -254,7 +254,7 @@ def _measure(plan: Plan, cells: Mapping[str, Cell], absent: Set[str]) -> None:
 
 
 def told(plan: Plan, found: Budget, data: Data) -> list[str]:
-    """What a build does, in a line or two, and a line for each data set that could not be had."""
+    """The lines that announce a build: its runs and their cost, and each data set that cannot be had."""
     there = sum(len(seeds) for seeds in found.here.values())
     trains = sum(len(block_seeds(path.stem)) for path in map(Path, found.due) if path.parts[2] == "runs")
     told = f"{there:,} runs are there; training {trains:,} more"

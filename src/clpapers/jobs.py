@@ -1,4 +1,4 @@
-"""The graph of jobs: what each makes, of what, by which code and settings. The rules, commands and audit ask it."""
+"""The graph of jobs: outputs, inputs, code and settings of each. The rules, the commands and the audit ask it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from clpapers import claims as claim_grammar
 from clpapers import pages
@@ -25,18 +26,17 @@ from clpapers.metrics.inputs import files_beside
 from clpapers.provenance import code_digest, is_imported, record_path, sha256
 from clpapers.targets.claim import Claim
 
-TABLE = (".csv", ".md", ".tex", ".html")  # what a table is written as
+TABLE = (".csv", ".md", ".tex", ".html")  # the formats of a table
 
 
 @dataclass(frozen=True)
 class Job:
-    """One job. Many are planned and few looked into: what takes time is found when it is asked for.
+    """One job. Many are planned and few examined, so that inputs and settings are found when they are asked for.
 
     command: its name at the command line and, as a function of cli/<module>.py, the code that makes the outputs.
-    outputs: files. subject: what the command is told, as its docstring says.
-    find: finds the files that it reads. decide: gives all else in the configuration that decides the outputs.
-    modules: more code that makes them, which the command imports by a name that `subject` has; a path that ends in
-        `.py`, of a method from outside.
+    outputs: files. subject: the command's own argument, as its docstring says.
+    find: returns the files that it reads. decide: returns all else in the configuration that decides the outputs.
+    modules: further code that makes them, imported by a name in `subject`; of a method from outside the path, `….py`.
     chosen: whether it also depends on which runs, or methods from outside, the build uses.
     """
 
@@ -51,7 +51,7 @@ class Job:
 
     @property
     def stage(self) -> str:
-        """As its record names it."""
+        """The stage, as the record names it."""
         return "features" if self.command == "features" else self.outputs[0].parts[2]
 
     @functools.cached_property
@@ -61,22 +61,22 @@ class Job:
 
     @property
     def code(self) -> str:
-        """The digest of the code that makes the outputs of the inputs."""
+        """The digest of the code that makes the outputs from the inputs."""
         named = (name if name.endswith(".py") else f"clpapers.{name}" for name in self.modules)
         return code_digest(f"clpapers.cli.{self.module}:{self.command}", *named)
 
     @functools.cached_property
     def settings(self) -> str:
-        """The digest of what `decide` gives; the rule has it among its params, unless the path says it all."""
+        """The digest of the value of `decide`; a param of the rule, unless the path decides all."""
         return hashlib.sha256(json.dumps(self.decide(), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def of(plan: Plan, path: Path, papers: Collection[str] | None = None) -> Job:
     """The job that makes `path`, results/<scale>/<stage>/…, or a record.
 
-    papers: those that a scorecard or a report is on; all of the plan's if None.
+    papers: the papers of a scorecard or report; all of the plan's if None.
 
-    Raises `ConfigError` where no job of the plan does, saying which there are.
+    Raises `ConfigError`, with the names to choose from, where no job of the plan makes it.
     """
     for paper in papers or ():
         if paper not in plan.titles:
@@ -89,10 +89,10 @@ def of(plan: Plan, path: Path, papers: Collection[str] | None = None) -> Job:
 
 
 def behind(plan: Plan, targets: Iterable[Target], at: Callable[[Path], Plan | None] | None = None) -> dict[Path, Job]:
-    """All jobs that targets descend from, their own included, by the path of the record of each.
+    """All jobs that targets descend from, their own included, by the paths of their records.
 
-    at: the plan, with the runs and methods that were used, by which a record's job was done, or None where the record
-        does not say: then it is that of a job which read it, or `plan`.
+    at: returns the plan, with its runs and methods, by which a record's job was done; None where the record does not
+    say: then the plan of a job that read it holds, or `plan`.
     """
     found: dict[Path, Job] = {}
     queue = [(path, plan) for target in targets for path in target.outputs]
@@ -114,18 +114,20 @@ def _path(plan: Plan, *parts: str) -> Path:
     return RESULTS.joinpath(plan.scale, *parts)
 
 
-def _unknown(path: Path, kind: str, name: str, there: Iterable[str]) -> ConfigError:
-    return ConfigError(f"{path}: no {kind} {name!r} in what config/ asks for; there are: {', '.join(there) or 'none'}")
+def _known(path: Path, kind: str, name: str, there: Mapping[str, Any]) -> Any:
+    """The value of `name`; raises `ConfigError`, with the names to choose from, for one that is not `there`."""
+    if name not in there:
+        known = ", ".join(there) or "none"
+        raise ConfigError(f"{path}: no {kind} {name!r} in what config/ asks for; there are: {known}")
+    return there[name]
 
 
 # --- by stage ------------------------------------------------------------------------------------------------
 
 
 def _dataset(plan: Plan, path: Path, _: object) -> Job:
-    name, facts = _name(path), plan.datasets.get(_name(path))
+    name, facts = _name(path), _known(path, "data set", _name(path), plan.datasets)
     files = [path.with_name(f"{name}.npz")]
-    if facts is None:
-        raise _unknown(path, "data set", name, plan.datasets)
     if "features" in facts:
         made = facts["features"]
         images, weights = dataset_path(plan.scale, made["of"]), _path(plan, "weights", f"{made['weights']}.npz")
@@ -136,9 +138,7 @@ def _dataset(plan: Plan, path: Path, _: object) -> Job:
 
 
 def _weights(plan: Plan, path: Path, _: object) -> Job:
-    name, facts = _name(path), plan.weights.get(_name(path))
-    if facts is None:
-        raise _unknown(path, "weights", name, plan.weights)
+    name, facts = _name(path), _known(path, "weights", _name(path), plan.weights)
     files = [path.with_name(f"{name}.npz")]
     return Job("weights", "datasets", files, (name, facts), list, lambda: repr((facts, plan.settings["sources"])))
 
@@ -147,23 +147,17 @@ def _stream(plan: Plan, path: Path, _: object) -> Job:
     name, files = _name(path), [path.with_name(f"{_name(path)}.npz")]
     if path.parts[3] == "entropy":
         simulated = {k: t.spec["simulations"] for k, t in plan.targets.items() if "simulations" in t.spec}
-        key = name.replace("-", "/", 1)
-        if key not in simulated:
-            raise _unknown(path, "target of simulations", key, simulated)
-        return Job("entropy", "streams", files, simulated[key], list, lambda: simulated[key])
-    dataset, slug = path.parts[3], path.parent.name
-    order, seed = plan.orders.get((dataset, slug)), block_seeds(name)[0]
-    if order is None:
-        raise _unknown(path, "order", f"{dataset}/{slug}", map("/".join, plan.orders))
+        count = _known(path, "target of simulations", name.replace("-", "/", 1), simulated)
+        return Job("entropy", "streams", files, count, list, lambda: count)
+    dataset, seed = path.parts[3], block_seeds(name)[0]
+    orders = {"/".join(key): order for key, order in plan.orders.items()}
+    order = _known(path, "order", f"{dataset}/{path.parent.name}", orders)
     read = [] if TOY.match(dataset) else [dataset_path(plan.scale, dataset)]
     return Job("stream", "streams", files, (dataset, order, seed), lambda: read, lambda: [dataset, order, name])
 
 
 def _gans(plan: Plan, path: Path, _: object) -> Job:
-    there = {str(each.folder): each for each in gans.shared(plan).values()}
-    made = there.get(str(path.parent))
-    if made is None:
-        raise _unknown(path, "GANs", str(path.parent), there)
+    made = _known(path, "GANs", str(path.parent), {str(each.folder): each for each in gans.shared(plan).values()})
     (seed,) = block_seeds(_name(path))
     read = [dataset_path(plan.scale, made.dataset), made.stream(seed)]
     used = (f"runs.nets.{made.spec['gan']['name']}",)
@@ -178,10 +172,8 @@ def _run(plan: Plan, path: Path, _: object) -> Job:
         decisive = [plan.digest, uses, *folders]
         return Job("index", "runs", [path.with_name("index.csv")], None, list, lambda: decisive, chosen=True)
     if path.parts[3] == "nets":
-        key = f"{path.parent.name}/{name}"
-        if key not in plan.nets:
-            raise _unknown(path, "net", key, plan.nets)
-        net, outputs, dataset = plan.nets[key], plan.outputs[key], name.partition("-")[0]
+        key, dataset = f"{path.parent.name}/{name}", name.partition("-")[0]
+        net, outputs = _known(path, "net", key, plan.nets), plan.outputs[key]
         file, net_code = plan.net_file(*key.split("/")), (f"runs.nets.{net['name']}",)
         return Job("net", "runs", [file], (dataset, net, outputs), list, lambda: repr((net, outputs)), net_code)
     cell = plan.cells.get(path.parent.name.rpartition("-")[2])
@@ -214,10 +206,7 @@ def _method(plan: Plan, path: Path, _: object) -> Job:
 
 
 def _selection(plan: Plan, path: Path, _: object) -> Job:
-    name = f"{path.parent.name}/{_name(path)}"
-    search = plan.selections.get(name)
-    if search is None:
-        raise _unknown(path, "selection", name, plan.selections)
+    search = _known(path, "selection", f"{path.parent.name}/{_name(path)}", plan.selections)
 
     def read() -> Iterable[Path]:
         return dict.fromkeys(file for _, cell in search.points for file in plan.results(cell, search.seeds))
@@ -229,11 +218,9 @@ def _selection(plan: Plan, path: Path, _: object) -> Job:
 
 
 def _target(plan: Plan, path: Path) -> Target:
-    name = f"{path.parent.name}/{path.name.split('.')[0]}"
-    if name not in plan.targets:
-        of_paper = [each for each in plan.targets if each.startswith(f"{path.parent.name}/")]
-        raise _unknown(path, "target", name, of_paper or plan.targets)
-    return plan.targets[name]
+    paper, name = path.parent.name, path.name.split(".")[0]
+    of_paper = {key: target for key, target in plan.targets.items() if target.paper == paper}
+    return _known(path, "target", f"{paper}/{name}", of_paper or plan.targets)
 
 
 def _metrics(plan: Plan, path: Path, _: object) -> Job:
@@ -286,7 +273,7 @@ def _rendering(plan: Plan, path: Path, papers: Collection[str]) -> Job:
     used = () if kind else (f"targets.{target.spec['render']}",)
     command = kind.removeprefix(".") or target.spec["kind"]
 
-    def decide() -> list:  # the line of desiderata, for it speaks of what methods declare, which no code digest follows
+    def decide() -> list:  # the line of desiderata too: it follows declarations of methods, no code digest does
         told = [] if kind else [line(target, plan.datasets)]
         return [target.digest, reduced(plan, target), *told, *_left_out(plan, target)]
 
@@ -294,15 +281,13 @@ def _rendering(plan: Plan, path: Path, papers: Collection[str]) -> Job:
 
 
 def _left_out(plan: Plan, target: Target) -> list:
-    """What footnotes say of the runs that a build leaves out."""
+    """The runs that a build leaves out, as footnotes list them."""
     return [] if plan.choice is None else [dataclasses.asdict(plan.unrun(target))]
 
 
 def _claims(plan: Plan, path: Path) -> Job:
-    paper, there = path.parent.name, claims_of(plan)
-    if paper not in there:
-        raise _unknown(path, "claims of", paper, there)
-    claims, targets = there[paper], claimed_targets(plan, there[paper])
+    claims = _known(path, "claims of", path.parent.name, claims_of(plan))
+    targets = claimed_targets(plan, claims)
 
     def decide() -> list:
         return [
@@ -349,7 +334,7 @@ MAKERS = {
 
 
 def reduced(plan: Plan, target: Target) -> list[str]:
-    """How a plan's target departs from the paper's scale, a line a difference."""
+    """The departures of a plan's target from the paper's scale, a line each."""
     whole = plan.targets if plan.scale == "paper" else _at_paper_scale(target.paper)
     return reductions(target.of_paper, whole[f"{target.paper}/{target.name}"].of_paper)
 
@@ -361,7 +346,7 @@ def _at_paper_scale(paper: str) -> dict[str, Target]:
 
 @functools.lru_cache(maxsize=1)  # a plan's claims are asked for once a paper
 def claims_of(plan: Plan) -> dict[str, list[Claim]]:
-    """The claims of each paper that has any, checked against the targets there are."""
+    """The claims of each paper that has any, checked against the plan's targets."""
     papers = claim_grammar.claiming(plan.titles)
     if plan.scale == "paper":
         return claim_grammar.read(plan, plan.targets)

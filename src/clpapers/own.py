@@ -1,7 +1,7 @@
 """Methods from outside: a file is checked without being run, tried on a small problem, and copied for its runs.
 
-A copy stands in results/<scale>/methods/<label>-<digest>.py, under the digest of what the file means, and the cells of
-its runs name it: whoever has a cell has the method, and another text of the file is another cell. No torch is imported.
+A copy stands in results/<scale>/methods/<label>-<digest>.py, under the digest of its code, and the cells of its runs
+name it: a cell determines its method, and an edit of the code makes another cell. No torch is imported.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ LABEL = re.compile(r"[a-z][a-z0-9_]{0,59}")
 BASE = "clpapers.runs.learner.Learner"
 PUBLIC = {f"clpapers.{name}": f"clpapers.runs.learner.{name}" for name in ("Learner", "Replay")}
 TAKEN = ("absent", "chance", "row")  # names that tables use
-RESERVED = ("name", "file", "method", "cell", "gan")  # as options: keys of a cell's learner that mean something else
+RESERVED = ("name", "file", "method", "cell", "gan")  # no options: these keys of a cell's learner mean something else
 
 
 def take(scale: str, files: Iterable[str]) -> tuple[str, ...]:
-    """Check files of methods, try those that are new here, and copy them; the copies, in the order given.
+    """Check files of methods, try new ones, and copy them; returns the copies, in the order given.
 
-    A copy itself may be given too.
+    A file may be such a copy itself.
 
-    Raises `ConfigError`, with file and line, for the first that is no method.
+    Raises `ConfigError`, with file and line, for the first file that is no method.
     """
     found: dict[str, Path] = {}
     for file in (Path(each).expanduser() for each in files):
@@ -60,7 +60,7 @@ def _made(copy: Path) -> bool:
 
 
 def _told(*arguments: str) -> None:
-    """Run a command of ours in a process of its own, as it may import torch; its last line where it refuses."""
+    """Run a command in a process of its own, as it may import torch; `ConfigError`, its last line, if it fails."""
     done = subprocess.run([sys.executable, "-m", "clpapers.cli", *arguments], capture_output=True, text=True)
     if done.returncode:
         raise ConfigError((done.stderr.splitlines() or ["it ended without a word"])[-1].removeprefix("clpapers: "))
@@ -72,8 +72,8 @@ def _told(*arguments: str) -> None:
 def check(file: Path) -> str:
     """The digest of a method's file, ten hexadecimal digits; comments and docstrings do not count.
 
-    Raises `ConfigError` in one line, with file and line, for what cannot be a method: unreadable, no Python, not one
-    subclass of `clpapers.Learner`, a malformed declaration, a label that is taken.
+    Raises `ConfigError` in one line, with file and line, for a file that cannot be a method: unreadable, no Python, not
+    one subclass of `clpapers.Learner`, a malformed declaration, a label that is taken.
     """
     label_of(file)
     try:
@@ -103,7 +103,7 @@ def check(file: Path) -> str:
 
 
 def label_of(file: Path) -> str:
-    """The label of a method, its file's stem; `ConfigError` for one that is none or is taken."""
+    """The label of a method, its file's stem; `ConfigError` for a malformed or a taken one."""
     if file.suffix != ".py" or not LABEL.fullmatch(file.stem):
         raise ConfigError(f"{file}: methods: name it like my_method.py: a letter, then a-z, 0-9 and _, is its label")
     if file.stem in catalogue.methods() or file.stem in TAKEN:
@@ -116,7 +116,7 @@ def _keys(path: Iterable) -> str:
 
 
 def _faults_of_declaration(method: Method) -> Iterator[tuple[list, str]]:
-    """What only a method from outside must have, or may not: where in its declaration, and the fault."""
+    """Faults by the rules for methods from outside alone: the place in the declaration, and the fault."""
     for option, rules in method.options.items():
         at = ["options", option]
         if option in RESERVED:
@@ -150,7 +150,7 @@ def _faults_of_declaration(method: Method) -> Iterator[tuple[list, str]]:
 
 
 def _faults_of_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Lines of a module's own imports that cannot be met, without meeting them."""
+    """Imports of a module that cannot be resolved, by line; nothing is imported."""
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.level:
             yield (
@@ -166,7 +166,7 @@ def _faults_of_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def _is_learner(node: ast.ClassDef, tree: ast.Module, module: str = "") -> bool:
-    """Whether a class of a module descends from `clpapers.Learner`, by the text of this and of our modules."""
+    """Whether a class of a module descends from `clpapers.Learner`, by the source of this and of our modules."""
     bound = {each.name: f"{module}.{each.name}" for each in tree.body if isinstance(each, ast.ClassDef)}
     for each in tree.body:
         if isinstance(each, ast.ImportFrom) and each.module and not each.level:

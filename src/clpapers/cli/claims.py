@@ -6,7 +6,7 @@ from clpapers.cli.task import Task
 
 
 def claims(task: Task) -> None:
-    """results/<scale>/targets/<paper>/claims.{csv,md,tex,html}, from the paper's claims and the targets they are on."""
+    """results/<scale>/targets/<paper>/claims.{csv,md,tex,html}, from the paper's claims and their targets."""
     import pandas as pd
 
     from clpapers.targets.claims_table import render

@@ -1,4 +1,4 @@
-"""The commands: what each takes, and how one is run. A module is imported by the command that needs it."""
+"""The commands with their options, and how one is run. A module is imported by the command that needs it."""
 
 from __future__ import annotations
 
@@ -116,6 +116,12 @@ MAKING = (  # commands that make a file below results/<scale>/
 )
 
 
+SHARED: dict[str, dict] = {  # options of several commands
+    "--scale": {"help": "of which scale; that of config.yaml by default"},
+    "--papers": {"nargs": "+", "metavar": "P", "help": "of which papers; those of config.yaml by default"},
+}
+
+
 @functools.cache
 def _parser() -> argparse.ArgumentParser:
     stages = ", ".join(name for name, *_ in MAKING)
@@ -127,11 +133,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"clpapers {_version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
 
-    def command(name: str, text: str, *, out: str | None = None) -> argparse.ArgumentParser:
+    def command(name: str, text: str, *shared: str, out: str | None = None) -> argparse.ArgumentParser:
         shown = {} if out else {"help": text}  # a stage's stands in no list
         sub = commands.add_parser(name, description=text, **shown)
         if out:
             sub.add_argument("--out", required=True, type=Path, metavar=f"results/S/{out}", help="the file to make")
+        for option in shared:
+            sub.add_argument(option, **SHARED[option])
         sub.set_defaults(makes=out is not None)
         return sub
 
@@ -160,49 +168,40 @@ def _parser() -> argparse.ArgumentParser:
     said = "laid over the paper's order, such as '{name: split, tasks: 5}'"
     sub.add_argument("--order", metavar="YAML", help=said)
     sub.add_argument("--scale", help="of which settings; by default the paper's own, paper")
-    sub = command("lineage", "tell the ancestry of a paper, a target or a file, or of one number of a table")
+    sub = command("lineage", "tell the ancestry of a paper, a target or a file, or of one number of a table", "--scale")
     sub.add_argument("name", metavar="PAPER[/TARGET]|FILE")
-    sub.add_argument("--scale", default=None)
     sub.add_argument("--cell", metavar="ROW,COLUMN", help='of one number, as the CSV names it; quote a comma: "a, b",c')
     form = sub.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="as JSON")
     form.add_argument("--svg", type=Path, metavar="OUT.svg", help="as a picture")
-    sub = command("cell", "tell where each value of a cell comes from: the file, the line and the layer")
+    sub = command("cell", "tell where each value of a cell comes from: the file, the line and the layer", "--scale")
     sub.add_argument("hash", help="as results/<scale>/runs/index.csv and the paths of runs have it")
-    sub.add_argument("--scale", default=None)
-    sub = command("audit", "hash every file anew: what was edited, is stale, foreign or without a record")
+    sub = command("audit", "hash every file anew: what was edited, is stale, foreign or without a record", "--scale")
     sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="these and what is behind them; default: all")
-    sub.add_argument("--scale", default=None)
     sub.add_argument("--strict", action="store_true", help="fail on warnings too")
     sub.add_argument("--json", action="store_true", help="as JSON")
-    for name, text in (
-        ("summary", "one page: what was built, where to look"),
-        ("targets", "every target: its command, its runs, its cost"),
-        ("desiderata", "every target: which of Farquhar and Gal's desiderata its runs meet"),
-    ):
-        sub = command(name, text)
-        sub.add_argument("--scale", default=None)
-        sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
-    sub = command("next", "what a build would train next within a budget, and what each step decides")
+    command("summary", "one page: what was built, where to look", "--scale", "--papers")
+    command("targets", "every target: its command, its runs, its cost", "--scale", "--papers")
+    said = "every target: which of Farquhar and Gal's desiderata its runs meet"
+    command("desiderata", said, "--scale", "--papers")
+    said = "what a build would train next within a budget, and what each step decides"
+    sub = command("next", said, "--scale", "--papers")
     sub.add_argument("--hours", type=float, metavar="H", help="core-hours; those of a build if left out")
-    sub.add_argument("--scale", default=None)
-    sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
     sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="methods from outside, whose runs it would train")
     sub.set_defaults(does="upcoming")  # `next` is Python's
-    sub = command("rehearse", "measure what each kind of cell costs, by a small part of its run")
+    sub = command("rehearse", "measure what each kind of cell costs, by a small part of its run", "--scale", "--papers")
     said = "cells of these alone, or a cell's hash; all if left out"
     sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help=said)
-    sub.add_argument("--scale", default=None)
-    sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
     sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="methods from outside, and no others")
     sub.add_argument("--seconds", type=float, default=1.0, help="of steps in a rehearsal, roughly")
     sub.add_argument("--out", type=Path, metavar="FILE.csv", help="the table; results/S/costs.csv by default")
-    sub = command("export", "pack what was built, and all it came from, into a research object; or check one")
+    sub = command(
+        "export", "pack what was built, and all it came from, into a research object; or check one", "--scale"
+    )
     where = sub.add_mutually_exclusive_group(required=True)
     where.add_argument("--out", type=Path, metavar="FILE.zip|FOLDER", help="the crate to write")
     where.add_argument("--check", type=Path, metavar="FILE.zip|FOLDER", help="a crate to audit, wherever it is")
     sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="what to pack; all that is built if left out")
-    sub.add_argument("--scale", default=None)
     sub.add_argument(
         "--agent", default=None, metavar="NAME", help="who ran it; the authors in CITATION.cff if left out"
     )
@@ -233,8 +232,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("name", metavar="NAME", help="the file's and its own: small letters, digits and _")
     sub.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help="where it goes; here if left out")
-    sub = command("doctor", "say what stands in the way of a build, and the remedy")
-    sub.add_argument("--scale", default=None)
+    sub = command("doctor", "say what stands in the way of a build, and the remedy", "--scale")
     sub = command(
         "bench", "measure this machine: learners, what changes were worth, stacking, overheads, streams, dry runs"
     )

@@ -8,22 +8,22 @@ from clpapers.cli.task import Refusal, Task
 
 
 def dataset(task: Task) -> None:
-    """results/<scale>/datasets/<dataset>.npz, from its name and what config/datasets.yaml says of it."""
+    """results/<scale>/datasets/<dataset>.npz, from its name and its entry in config/datasets.yaml."""
     from clpapers.datasets.build import build
 
     _fetch(task, build, **substitutes(task.plan.settings, task.out.stem))
 
 
 def substitutes(settings: dict, name: str) -> dict:
-    """What may serve in the place of a data set, as a scale's settings say; arguments of `datasets.build.build`."""
+    """The substitutes of a data set that a scale's settings allow, as arguments of `datasets.build.build`."""
     small = None if settings["sources"] == "real" else settings.get("stand_ins", {}).get(name)
     return {"standin": small, "allow_partial": settings.get("partial_data", False)}
 
 
 def permitted(settings: dict, spec: dict) -> dict:
-    """What config/ says of a data set or of weights, with those of its sources that a scale's settings allow.
+    """The entry of a data set or of weights, with the sources that a scale's settings allow.
 
-    Where these are stand-ins, that is the user's own folder of a data set from outside, which nobody can stand in for.
+    Where a scale allows stand-ins alone, a data set from outside, which has none, keeps its user's own folder.
     """
     if settings["sources"] != "stand_in":
         return spec
@@ -32,7 +32,7 @@ def permitted(settings: dict, spec: dict) -> dict:
 
 
 def weights(task: Task) -> None:
-    """results/<scale>/weights/<weights>.npz, from their name and what config/weights.yaml says of them."""
+    """results/<scale>/weights/<weights>.npz, from their name and their entry in config/weights.yaml."""
     from clpapers.datasets.weights import build
 
     _fetch(task, build, standin=task.plan.settings["sources"] != "real")
@@ -55,7 +55,7 @@ def _fetch(task: Task, build: Callable[..., dict], **more: object) -> None:
 
 
 def features(task: Task) -> None:
-    """results/<scale>/datasets/<dataset>.npz, made of another's; from its name and what config/datasets.yaml says."""
+    """results/<scale>/datasets/<dataset>.npz, of another's images; from its name and its entry."""
     import torch
 
     from clpapers.datasets.features import build

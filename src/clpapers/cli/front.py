@@ -14,7 +14,7 @@ TAKEN = b"+"
 
 
 def told() -> bytes:
-    """The command and all that it inherits but its open files: what `server.Request` reads.
+    """The command and all that it inherits but its open files, as `server.Request` reads it.
 
     Texts, each ended by a zero: program, package, umask, folder, how many arguments, those, and the environment.
     """
@@ -26,7 +26,7 @@ def told() -> bytes:
 
 
 def served(address: str) -> int | None:
-    """Have the server at `address` do the command of `sys.argv`; its exit status, None where the server does not.
+    """Let the server at `address` do the command of `sys.argv`; returns its exit status, None where the server refuses.
 
     A job that a signal ended ends this process by the same. One whose server is killed has been killed with it.
     """

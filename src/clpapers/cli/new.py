@@ -19,7 +19,7 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
     """Write the file `name` of a kind, paper or dataset, into a folder; returns what was written.
 
     A data set is of the images in the folder `name` beside it, in folders `train/<class>` and `test/<class>`; where
-    there is none, a sample is written. Raises `Refusal` for a name that is none, and rather than overwrite anything.
+    there is none, a sample is written. Raises `Refusal` for a malformed name, and rather than overwrite anything.
     """
     if not NAME.fullmatch(name):
         raise Refusal(f"new: {name!r}: a name has small letters, digits and _, and begins with a letter")
@@ -42,7 +42,7 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
 
 
 def _described(folder: Path) -> dict[str, str]:
-    """What a folder of images says of itself, as the template has the words; sizes are those of the first image."""
+    """The properties of a folder of images, by the template's keys; sizes are the first image's."""
     from PIL import Image
 
     from clpapers.datasets.formats.image_folders import IMAGE

@@ -1,4 +1,4 @@
-"""The commands for people: they tell of what was built, check it and pack it up, and make no file of the pipeline."""
+"""The commands for people: they describe, check and pack a build, and make no file of the pipeline."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from clpapers.config.refusals import one_of
 from clpapers.config.settings import all_papers, check_settings, own_papers
 from clpapers.config.targets import paper_file, read_paper
 
-NAMED = 3  # of what a step decides, by `clpapers next`
+NAMED = 3  # questions that `clpapers next` names of a step
 
 
 def lineage(options: argparse.Namespace) -> None:
@@ -114,7 +114,7 @@ def stream(options: argparse.Namespace) -> None:
 
 
 def cell(options: argparse.Namespace) -> None:
-    """Print every value of a cell with the file and line that say it, and the layer; or why it is as it is."""
+    """Print every value of a cell with its file and line, and with its layer or the reason of a derived value."""
     from clpapers.config.origins import origins
 
     found = origins(_settings(options)["scale"], options.hash)
@@ -124,7 +124,7 @@ def cell(options: argparse.Namespace) -> None:
 
 
 def audit(options: argparse.Namespace) -> int:
-    """Print what is wrong with the files of a scale; 1 where anything fails."""
+    """Print the faults of a scale's files; 1 where anything fails."""
     from clpapers.report import audit
 
     scale = options.scale or check_settings(read_yaml(CONFIG / "config.yaml"))["scale"]
@@ -136,7 +136,7 @@ def audit(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace, *more: str) -> dict:
-    """The settings of config.yaml, but for the scale, the papers and what `more` names that are asked for."""
+    """The settings of config.yaml, overridden by the scale, the papers and the options in `more` that are given."""
     asked = {key: getattr(options, key, None) for key in ("scale", "papers", *more)}
     return check_settings({key: value for key, value in asked.items() if value is not None})
 
@@ -197,7 +197,7 @@ def targets(options: argparse.Namespace) -> None:
 
 
 def rehearse(options: argparse.Namespace) -> None:
-    """Measure what the kinds of cells of targets cost; with methods from outside, theirs alone."""
+    """Measure the costs of the kinds of cells of targets; with methods from outside, of theirs alone."""
     from clpapers import budget, own
     from clpapers.report import rehearsals
 
@@ -231,18 +231,15 @@ def export(options: argparse.Namespace) -> int:
     """Write a research object, or audit one: 1 where something in it is wrong."""
     from clpapers.report import crate
 
-    try:
-        if options.check:
-            wrong, fingerprint = crate.check(options.check)
-            print("\n".join([f"{file}: {reason}" for file, reason in wrong] or [f"{options.check}: as recorded"]))
-            print(f"manifest SHA-256 {fingerprint}")
-            return 1 if wrong else 0
-        plan = _configured(options)
-        if options.names:
-            plan = Plan(plan.scale, all_papers(), cuda=plan.cuda)
-        fingerprint, missing = crate.export(plan, options.names, options.out, options.agent)
-    except crate.CrateError as error:
-        raise Refusal(str(error)) from None
+    if options.check:
+        wrong, fingerprint = crate.check(options.check)
+        print("\n".join([f"{file}: {reason}" for file, reason in wrong] or [f"{options.check}: as recorded"]))
+        print(f"manifest SHA-256 {fingerprint}")
+        return int(bool(wrong))
+    plan = _configured(options)
+    if options.names:
+        plan = Plan(plan.scale, all_papers(), cuda=plan.cuda)
+    fingerprint, missing = crate.export(plan, options.names, options.out, options.agent)
     print(f"{options.out}: manifest SHA-256 {fingerprint}")
     if missing:
         print(f"not built, so not in it: {', '.join(missing)}")
@@ -265,55 +262,42 @@ def try_out(options: argparse.Namespace) -> None:
 def publish(options: argparse.Namespace) -> None:
     """Pack the finished runs of papers into their crates."""
     from clpapers import own
-    from clpapers.report.archive import CrateError
     from clpapers.report.audit import fitting
     from clpapers.report.publish import publish
 
     plan = fitting(options.scale, own.take(options.scale, options.methods))
     for name in options.names:
         one_of("publish: PAPER", name, own_papers())  # one from outside is packed by `export`
-    try:
-        print("\n".join(publish(plan, options.names or own_papers(), replace=options.replace)))
-    except CrateError as error:
-        raise Refusal(str(error)) from None
+    print("\n".join(publish(plan, options.names or own_papers(), replace=options.replace)))
 
 
 def reproduction(options: argparse.Namespace) -> None:
-    """Write the pages on what the published runs reproduce."""
+    """Write the pages on the results of the published runs."""
     from clpapers.cli import main
-    from clpapers.report.archive import CrateError
     from clpapers.report.reproduction import write
 
     try:
         print("\n".join(map(str, write(main))))
-    except (CrateError, ValueError) as error:
+    except ValueError as error:
         raise Refusal(str(error)) from None
 
 
 def take_in(options: argparse.Namespace) -> None:
     """`clpapers import`: take in the runs of crates."""
     from clpapers.imported import import_crate
-    from clpapers.report.archive import CrateError
 
-    try:
-        for path in options.crates:
-            print("\n".join(import_crate(path) or [f"{path}: imported before, nothing new"]))
-    except CrateError as error:
-        raise Refusal(str(error)) from None
+    for path in options.crates:
+        print("\n".join(import_crate(path) or [f"{path}: imported before, nothing new"]))
 
 
 def verify(options: argparse.Namespace) -> int:
     """Train a sample of runs again: 1 where one comes out otherwise."""
-    from clpapers.report.archive import CrateError
     from clpapers.report.verify import DIFFERS, verify
 
-    settings, verdicts = _settings(options), []
-    try:
-        for line, verdict in verify(settings, options.crates, options.hours, options.draw, options.within):
-            print(line, flush=True)
-            verdicts.append(verdict)
-    except CrateError as error:
-        raise Refusal(str(error)) from None
+    verdicts = []
+    for line, verdict in verify(_settings(options), options.crates, options.hours, options.draw, options.within):
+        print(line, flush=True)
+        verdicts.append(verdict)
     return int(DIFFERS in verdicts)
 
 
@@ -329,7 +313,7 @@ def new(options: argparse.Namespace) -> None:
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Print what a build would find here: 1 where it would not go through."""
+    """Print the findings on whether a build would go through here; 1 where it would not."""
     from clpapers.report.doctor import page
 
     settings = _settings(options)

@@ -6,7 +6,7 @@ from clpapers.cli.task import Refusal, Task
 
 
 def report(task: Task) -> None:
-    """results/<scale>/report/index.html and the other pages beside it, from the papers that it is on."""
+    """results/<scale>/report/index.html and the other pages beside it, from its papers."""
     from clpapers.desiderata import line
     from clpapers.report import site
     from clpapers.targets.notes import notes_on

@@ -12,8 +12,8 @@ from clpapers.cli.task import Refusal, Task
 def train(task: Task) -> None:
     """results/<scale>/runs/<dataset>/<order>/<learner>-<hash>/seed<k>.json or seeds<a>-<b>.json
 
-    From the cell, the seeds, the file of the selection that some of the cell's values are read from, if any are, and
-    the GANs that its learner shares with other runs, if it has any. Their training counts as the run's.
+    From the cell, the seeds, the file of the selection that sets some of the cell's values, if any, and the GANs that
+    its learner shares with other runs, if any. Their training counts as the run's.
     """
     import torch
 
@@ -89,7 +89,7 @@ def fill(spec: dict, chosen: dict) -> dict:
 
 
 def identity(record: dict, *decisive: str) -> dict:
-    """What a training's bits depend on, these facts among it: two may share a checkpoint if they are equal in it."""
+    """All that a training's bits depend on, these facts included: trainings equal in it may share a checkpoint."""
     import numpy as np
     import torch
 

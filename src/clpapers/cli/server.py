@@ -2,9 +2,9 @@
 
 The Snakefile starts one for a build on local cores, on Linux; it ends with its Snakemake, its last jobs done. A command
 of the build (front.py) hands over its arguments, environment, folder, umask and open files; the child sets these and
-runs the same `main`. The server is never older than what it holds: it refuses a job, which then runs as it would
-without one, where code, packages or config/ changed since it began, or where the job's process differs in more than
-the command from what its own began as. What jobs import the server learns from them.
+runs the same `main`. The server refuses a job, which then runs as it would without one, where code, packages or config/
+changed since the server began, or where the job's process differs from the server's, as it began, in more than the
+command. The server learns from jobs which modules they import.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Request:
     def read(cls, link: socket.socket, files: list[int]) -> Request:
         """The request that comes over a link; adds its open files to `files`, whatever happens.
 
-        Raises `OSError` or `ValueError` for what is none.
+        Raises `OSError` or `ValueError` for a malformed one.
         """
         link.settimeout(SLOWEST)
         message, received, *_ = socket.recv_fds(link, 1 << 16, 3)
@@ -141,12 +141,12 @@ class Request:
 
 
 def kept(environment: dict[str, str]) -> dict[str, str]:
-    """What of an environment a job must share with the server."""
+    """The part of an environment that a job must share with the server."""
     return {name: value for name, value in environment.items() if name not in OWN}
 
 
 def surroundings(process: int) -> list:
-    """What else a process runs under: its user, limits, priority, cores and control groups."""
+    """The conditions of a process besides its environment: user, limits, priority, cores and control groups."""
     limits = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
     return [
         os.stat(f"/proc/{process}").st_uid,
@@ -158,7 +158,7 @@ def surroundings(process: int) -> list:
 
 
 def state() -> str:
-    """Digest of what a server must not outlive: code and folders of packages by their dates, config/ by its content.
+    """Digest of all that must not change under a server: code and folders of packages by date, config/ by content.
 
     Raises `OSError` where something cannot be read.
     """
@@ -255,9 +255,9 @@ class Server:
         return None
 
     def warm(self, options: argparse.Namespace, request: Request) -> None:
-        """Import what the command's last job had to, and read of code and configuration what this one will.
+        """Import the modules of the command's last job, and read the code and configuration that this one will.
 
-        What goes wrong here goes wrong in the child again, which can say so.
+        An error here recurs in the child, which can report it.
         """
         for name in self.imports.pop(options.command, ()):
             with contextlib.suppress(Exception):
@@ -330,7 +330,7 @@ class Server:
             os._exit(status)
 
     def become(self, server: int, link: socket.socket, request: Request) -> None:
-        """Take on what a process of its own would have begun with."""
+        """Set up this process as one of its own would have begun."""
         ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
         if os.getppid() != server:  # it ended before that
             os.kill(os.getpid(), signal.SIGKILL)

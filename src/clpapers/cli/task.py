@@ -1,4 +1,4 @@
-"""What a command is told of the job that it does: its path resolved, its record, its device.
+"""A command's own job: its path resolved, its record, its device.
 
 This module is in no code digest (`provenance.code_digest`), and so neither is what it imports: how a job is found,
 refused and recorded decides none of its content. What a command imports besides is part of its jobs' code.
@@ -23,7 +23,7 @@ HELD: dict[tuple, Plan] | None = None  # plans, in the server of a build, which 
 
 
 class Refusal(Exception):
-    """What a person must be told in one line: what is wrong, and the remedy."""
+    """A fault of the call or the data, for a person, in one line with the remedy."""
 
 
 def plan_of(path: Path, *, cuda: bool = False, chosen: Path | None = None) -> Plan:
@@ -45,7 +45,7 @@ def plan_of(path: Path, *, cuda: bool = False, chosen: Path | None = None) -> Pl
 class Task:
     """The job that makes `options.out`.
 
-    plan: `plan_of` it. job: as `jobs` says.
+    plan: `plan_of` this path. job: as `jobs.of` gives it.
 
     Raises `Refusal` or `ConfigError` for a path that the command does not make.
     """
@@ -76,7 +76,7 @@ class Task:
         return outside.data_folder(spec, self.options.data_folder)
 
     def reduced(self, target: Target) -> list[str]:
-        """How a target departs from the paper's scale, a line a difference."""
+        """The target's departures from the paper's scale, a line each."""
         return jobs.reduced(self.plan, target)
 
     def measured(self, what: str, measure: Callable[[], float]) -> float:
@@ -84,7 +84,7 @@ class Task:
         return machine.measured(self.plan.scale, what, measure)
 
     def device(self):
-        """The device to compute on, and the share that this process has of a GPU's memory, if of one that is known."""
+        """The device to compute on, and this process's share of a GPU's memory, if it is known."""
         import torch
 
         from clpapers import cards
@@ -102,7 +102,7 @@ class Task:
         return torch.device("cuda"), share
 
     def hardware(self, device) -> dict:
-        """What the record says of the device."""
+        """The facts on the device, for the record."""
         import torch
 
         return {"device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"}

@@ -1,4 +1,4 @@
-"""Measures a learner's uncertainty on its current task during training, and whether it reveals task changes."""
+"""Measures a learner's uncertainty on its current task during training, and how well it reveals task changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures streams of instances: the class and the instance of their items."""
+"""Measures streams of instances: their runs of items of one class and instance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures the loss on each incoming batch along a stream, and how alike these curves are from stream to stream."""
+"""Measures the loss on each incoming batch along a stream, and the correlation of these curves between streams."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METRICS = {
 
 
 def stretches(losses: ArrayLike, points: int | None) -> np.ndarray:
-    """The mean loss of each of at most `points` near-equal stretches of steps; every step's own without a number.
+    """The mean loss of each of at most `points` near-equal stretches of steps; of each step if `points` is None.
 
     losses: [steps], nats. Returns [min(points, steps)].
     """
@@ -31,7 +31,7 @@ def stretches(losses: ArrayLike, points: int | None) -> np.ndarray:
 
 
 def alike(curves: ArrayLike) -> np.ndarray:
-    """How alike several curves are: Pearson's correlation, averaged over all pairs, with a value for each curve.
+    """Pearson's correlation of several curves, averaged over all pairs, with a value for each curve.
 
     curves: [n, times]. Returns [n] values whose mean is the mean over pairs, and whose variance over n is that of this
     mean: the jackknife's pseudo-values n·U − (n − 1)·U₋ᵢ (Arvesen 1969), as pairs that share a curve are not
@@ -57,7 +57,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
         entropy of each batch before it is learnt, or None.
 
     Returns columns: the factors, `cell`, `seed`, `metric`, `time` (the centre of a stretch as a fraction of the stream;
-    NaN for the correlation), `value`: nats, or what a seed's curve adds to how alike those of its cell are (`alike`). A
+    NaN for the correlation), `value`: nats, or a seed's part in the correlation of its cell's curves (`alike`). A
     run that exceeded the memory has only `out_of_memory`, 1.
     """
     rows: list[dict] = []
@@ -80,7 +80,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
     if "loss_correlation" in target["metrics"]:
         for measured in by_cell.values():
             keys, losses = zip(*measured)
-            points = min([target.get("points") or np.inf, *map(len, losses)])  # those that every curve has
+            points = min([target.get("points") or np.inf, *map(len, losses)])  # times that every curve has
             curves = [stretches(each, int(points)) for each in losses]
             rows += [
                 {**key, "metric": "loss_correlation", "time": np.nan, "value": float(value)}

@@ -85,7 +85,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
     at each event. All but Ω_all and memory come with their chance level, `chance_<metric>`. A run that exceeded the
     memory has only `out_of_memory`, 1.
 
-    A run whose ideal's is not there, or exceeded the memory, has no `omega_all`.
+    A run has no `omega_all` where the ideal's run is missing or exceeded the memory.
 
     Raises `ValueError`, in one line, where Ω_all cannot divide by the ideal's accuracies.
     """
@@ -124,6 +124,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
 
 
 def _shared(factors: dict, run: dict) -> str:
-    """All but the learner, which a run shares with its ideal's: `dataset mnist, order {'name': 'random'}, seed 3`."""
+    """The factors that a run shares with its ideal's, all but the learner: `dataset mnist, order {'name': 'random'},
+    seed 3`."""
     own = [f"{key} {value}" for key, value in factors.items() if key.partition(".")[0] != "learner"]
     return ", ".join([*own, f"seed {run['seed']}"])

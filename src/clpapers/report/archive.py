@@ -19,7 +19,16 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 from urllib.parse import unquote
 
-from clpapers.provenance import as_published, escaped, fault_of, is_imported, record_path, seal, write_atomically
+from clpapers.provenance import (
+    ProvenanceError,
+    as_published,
+    escaped,
+    fault_of,
+    is_imported,
+    record_path,
+    seal,
+    write_atomically,
+)
 
 METADATA, MANIFEST = "ro-crate-metadata.json", "manifest-sha256.txt"
 LARGEST = 1 << 36  # bytes: more than any crate unpacks to
@@ -30,8 +39,8 @@ Finding = tuple[str, str]  # file, reason
 Members = dict[str, Callable[[], IO[bytes]]]  # by posix path, how to read a file
 
 
-class CrateError(Exception):
-    """A crate cannot be made, or a file is none; the text is one line: file, fault, remedy."""
+class CrateError(ProvenanceError):
+    """A crate cannot be made, or a file is no crate; one line: file, fault, remedy."""
 
 
 # --- writing -------------------------------------------------------------------------------------------------

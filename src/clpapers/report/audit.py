@@ -1,9 +1,9 @@
-"""Whether every file under results/ is what the configuration and the code at hand would make of what it was made of.
+"""Checks that every file under results/ is the one that the present configuration and code make from its inputs.
 
-Every output, record and input is hashed once, never taken as hashed before, and held against the records, the records
-against each other and against what `clpapers.jobs` says that the configuration now asks for. What this finds, and what
-nothing can find, docs/audit.md tells. Logs, benchmarks, checkpoints of our runs and what a running job has not finished
-writing are left alone.
+Every output, record and input is hashed once, never from a cache, and held against the records, the records against
+each other and against the jobs of the present configuration (`clpapers.jobs`). docs/audit.md lists the faults that this
+finds, and the faults that nothing can find. Logs, benchmarks, checkpoints of our runs and unfinished files of a running
+job are left alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from clpapers.provenance import ProvenanceError, as_published, escaped, is_impor
 from clpapers.targets.notes import notes_on
 
 FAILURE, WARNING = "failure", "warning"
-DECIDE_NOTHING = ("absent.json", "costs.csv", "machine.json")  # there: what cannot be had, and how long things take
+DECIDE_NOTHING = ("absent.json", "costs.csv", "machine.json")  # there: data that cannot be had, and measured times
 LEFT_ALONE = ("logs", "benchmarks", FOLDER, "published")  # below results/<scale>/: Snakemake's, and what was imported
 REMAINS = re.compile(r"\.(.+)\.[a-z0-9_]{8}(\.[^.]+)?")  # of a file that is being written (`write_atomically`)
 # Made for the papers that were asked for; which these were, their records alone say.
@@ -42,7 +42,7 @@ ON_TOP = ("targets/scorecard.record.json", "report/index.record.json")
 
 
 class Finding(NamedTuple):
-    """What is wrong with a file. severity: `failure` or `warning`. reason: with what to do about it."""
+    """A fault of a file. severity: `failure` or `warning`. reason: with the remedy."""
 
     severity: str
     file: str
@@ -50,7 +50,7 @@ class Finding(NamedTuple):
 
 
 def findings(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> list[Finding]:
-    """What is wrong with the files of a plan's scale; see `audit`."""
+    """The faults of the files of a plan's scale; see `audit`."""
     return audit(plan, names, strict=strict)[0]
 
 
@@ -59,7 +59,7 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
 
     Parameters
     ----------
-    plan: of all papers, as `fitting` makes it; what is not built is not missed.
+    plan: of all papers, as `fitting` makes it; its files need not be built.
     names: papers, or targets as `paper/target`: these must be built, and are checked with all that they descend from.
         Without any, all files under results/<scale>/ are checked.
     strict: whether a warning is a failure.
@@ -67,7 +67,7 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
     Returns
     -------
     The findings, in the order of the files' paths, and the number of files that were hashed. Raises `ConfigError` for
-    a name that is none.
+    an unknown name.
     """
     targets, check = plan.chosen(names), _Check(plan)
     expected = jobs.behind(plan, targets, check.told)
@@ -119,7 +119,7 @@ def _with_inputs(check: _Check, place: Path) -> Iterator[tuple[Path, Job]]:
 
 
 def unfit(plan: Plan, results: Iterable[Path]) -> dict[Path, str]:
-    """Those of the runs' files `results` that are not fit to be published: the first failure of each, or behind it."""
+    """The runs' files among `results` that may not be published, with the first failure of each or its ancestors."""
     check, behind, failing = _Check(plan), dict[Path, Job](), dict[Path, str]()
     queue = list(results)
     for path in queue:
@@ -146,10 +146,10 @@ def unfit(plan: Plan, results: Iterable[Path]) -> dict[Path, str]:
 
 
 def fitting(scale: str, methods: Collection[str] = ()) -> Plan:
-    """The plan over all papers of what is built at a scale, whether it was trained on a GPU or on a CPU.
+    """The plan over all papers that fits the files built at a scale: the one for a GPU or the one for a CPU.
 
-    That decides which seeds share a file: of both plans it is the one that more of the files there are of. methods:
-    those from outside to have in it.
+    These differ in the seeds that share a file; the one with more of the files fits. methods: methods from outside to
+    include.
     """
     plans = [Plan(scale, all_papers(), methods=methods)]
     if plans[0].settings["seeds_per_job"] == "auto":
@@ -158,7 +158,7 @@ def fitting(scale: str, methods: Collection[str] = ()) -> Plan:
 
 
 class _Check:
-    """What was hashed and read so far, and what was found."""
+    """The digests and records read so far, and the findings."""
 
     def __init__(self, plan: Plan):
         self.plan = plan
@@ -198,7 +198,7 @@ class _Check:
                 pass
 
     def digest(self, path: Path) -> str:
-        """The SHA-256 of a file; of one that cannot be read, which is told, nothing."""
+        """The SHA-256 of a file; empty, with a finding, where it cannot be read."""
         if path not in self.digests:
             try:
                 self.digests[path] = provenance.sha256(path)
@@ -208,7 +208,7 @@ class _Check:
         return self.digests[path]
 
     def record(self, path: Path) -> dict | None:
-        """The record of a file; None where there is none that can be read."""
+        """The record of a file; None without a readable one."""
         place = record_path(path)
         if place not in self.records:
             try:
@@ -218,7 +218,7 @@ class _Check:
         return self.records[place]
 
     def sound(self, path: Path) -> bool:
-        """Whether a file is what its own record says; a record, whether its seal is. If not, that is told there."""
+        """Whether a file is as its own record says; a record, as its seal says. If not, that is a finding."""
         record = self.record(path)
         if path.parts[0] == "config":
             return True
@@ -267,7 +267,7 @@ class _Check:
         """Check one input of what `reader`'s record tells of."""
         path, place = Path(item["path"]), record_path(item["path"])
         if not path.is_file():
-            if not place.is_file():  # else it is told there
+            if not place.is_file():  # else `sound` has the finding
                 self.fail(reader, f"made of {path}, which is missing; {again}")
             return
         changed = self.digest(path) != item["sha256"]
@@ -298,7 +298,7 @@ class _Check:
         return in_time and not _contradicting(record["data"], reader["data"])
 
     def imported(self, path: Path) -> None:
-        """Check a run that was imported; what today's code would do otherwise is no fault of it."""
+        """Check a run that was imported; a difference of today's code is no fault of it."""
         top, again = place_of(self.plan.scale), f"delete {place_of(self.plan.scale)} and import its crates anew"
         record, place = self.record(path), record_path(path)
         if path == place:
@@ -330,7 +330,7 @@ class _Check:
             self.warn(path, f"trained at commit {commit[:10]}, which is not in this clone; git fetch")
 
     def published_input(self, run: Path, record: dict, item: dict, again: str) -> None:
-        """Check that what an imported run was made of is what is here, where it is here."""
+        """Check that the inputs of an imported run, where they are here, are the ones that it read."""
         path = Path(item["path"])
         if not path.is_file() or self.digest(path) == item["sha256"] or not self.sound(path):
             return
@@ -353,7 +353,7 @@ class _Check:
             self.fail(path, "edited, or put there by hand: no import writes it; delete it, and import its crates anew")
 
     def admitted(self, reader: Path, record: dict, again: str) -> None:
-        """Check that a file owns to the stand-ins and reductions behind it."""
+        """Check that a file discloses the stand-ins and reductions behind it."""
         inherited: dict = {}
         for item in record["inputs"]:
             inherited |= (self.record(Path(item["path"])) or {}).get("data", {})
@@ -379,7 +379,7 @@ class _Check:
                 self.fail(path, f"does not say ‘{words}’ below its numbers; {again}")
 
     def foreign(self, made: set[Path]) -> None:
-        """Tell of all below results/<scale>/ that is not `made` by a rule. Links to folders are not followed."""
+        """Report all below results/<scale>/ that is not `made` by a rule. Links to folders are not followed."""
         top = RESULTS / self.plan.scale
         ours = made | {path.with_name(f".{path.stem}.checkpoint") for path in made if path.suffix == ".json"}
         ours |= {top / name for name in DECIDE_NOTHING}
@@ -400,7 +400,7 @@ class _Check:
                 self.fail(path, kind + "no rule makes it with config/ as it is; delete it, or move it out of results/")
 
     def choices(self, folder: Path, files: Iterable[str]) -> None:
-        """Tell of files that are no choice of a build's runs, as their own names prove them."""
+        """Report files that are no choice of a build's runs, or not the one that the file's name says."""
         for path in (folder / name for name in files):
             try:
                 choice.read(path)
@@ -413,7 +413,7 @@ class _Check:
 
 @functools.cache
 def known(commit: str) -> bool:
-    """Whether a commit is one of this clone's; so too where there is no git to ask."""
+    """Whether a commit is one of this clone's; True where git cannot tell."""
     if not re.fullmatch(r"[0-9a-f]{40,64}", commit):  # a record of others may have anything in its place
         return False
     try:
@@ -424,7 +424,7 @@ def known(commit: str) -> bool:
 
 
 def _contradicting(data: dict, others: dict) -> list[str]:
-    """The data sets of which two records do not say the same: which bytes these are, and whether the real ones."""
+    """The data sets on whose bytes, or on whether they are the real ones, two records disagree."""
     facts = ("standin", "partial", "sha256")
     return [name for name in data if name in others and any(data[name][key] != others[name][key] for key in facts)]
 

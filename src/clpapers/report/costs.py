@@ -1,7 +1,8 @@
-"""What runs cost: measured where they are finished, otherwise as runs of their kind that were rehearsed.
+"""The costs of runs: measured where they are finished, otherwise predicted from rehearsed runs of their kind.
 
-A rehearsal (`clpapers.runs.rehearsal`) says what a step, a test and a test item of a kind of cell take, and the plan
-how many there are. Rehearsals of this machine stand in results/<scale>/costs.csv, those that come with the project in
+A rehearsal (`clpapers.runs.rehearsal`) measures the seconds of a step, a test and a test item of a kind of cell; the
+plan has their numbers. Rehearsals of this machine stand in results/<scale>/costs.csv, those that come with the project
+in
 config/costs.csv; all are scaled by how fast this machine is now. Seconds are those of the CPU. No torch is imported.
 """
 
@@ -38,14 +39,14 @@ FILE = CONFIG / "costs.csv"
 NOT_MEASURED = "not measured"
 # Seconds of a job beside its work where no server forks it, most of it Python's start (benchmarks/bench_jobs.py).
 JOBS = {"train": 2.2, "datasets": 0.7, "streams": 0.8, "metrics": 0.8, "targets": 3.0}
-FREE = ("init", "epsilon", "weights", "head")  # of a net, what no pass takes longer for
+FREE = ("init", "epsilon", "weights", "head")  # options of a net that cost no time
 SECONDS_A_FEATURE = 0.11  # CPU seconds that a ResNet-50 takes for an image of 224 × 224 pixels
-FRAMES = 10  # of a recording, where only their number counts
+FRAMES = 10  # of a recording, as only their number counts
 
 
 @dataclasses.dataclass(frozen=True)
 class Sizes:
-    """A data set: items of both splits, its classes, (H, W, C) of an item, attributes known of a class (0: none)."""
+    """A data set's sizes: items of both splits, classes, (H, W, C) of an item, attributes of a class (0: none)."""
 
     train: int
     test: int
@@ -56,7 +57,7 @@ class Sizes:
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """All of a cell that the seconds of a step and of a test item depend on, and how many seeds a job trains."""
+    """The settings of a cell that decide the seconds of a step and of a test item, and the number of seeds a job."""
 
     learner: str
     options: str
@@ -88,7 +89,7 @@ class Counts:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """What a kind costs: seconds of a stack of seeds, as of `rehearsal.Costs`, and `calibration` there and then."""
+    """The costs of a kind: seconds of a stack of seeds, as in `rehearsal.Costs`, and `calibration` there and then."""
 
     kind: Kind
     stack: int
@@ -134,7 +135,7 @@ def text(rows: Iterable[Row]) -> str:
 
 
 def sizes(plan: Plan, dataset: str) -> Sizes:
-    """A data set's sizes at a plan's scale, of the real one or, where only stand-ins are used, of that."""
+    """A data set's sizes at a plan's scale: of its stand-in where only stand-ins are used, else of the real one."""
     facts = plan.datasets[dataset]
     train, test, classes = facts["train"], facts["test"], len(facts["classes"])
     images = facts["features"]["of"] if "features" in facts else dataset
@@ -176,7 +177,7 @@ def _telling(options: dict, method: catalogue.Method, above: str = "") -> dict:
 
 
 def counts(spec: dict, size: Sizes) -> Counts:
-    """What a seed's run of a cell goes through, over a data set of balanced classes."""
+    """The counts of a seed's run of a cell, over a data set of balanced classes."""
     asked = {key: spec["evaluation"].get(key) for key in ("points", "probes", "test", "shots", "every")}
     return _known_counts(json.dumps(spec["order"], sort_keys=True), spec["budget"]["batch"], json.dumps(asked), size)
 
@@ -273,9 +274,9 @@ class Table:
         return None if row is None else self._of_row(row, cell, size)
 
     def guess(self, plan: Plan, cell: Cell) -> float:
-        """The same of a cell whose learner, net and shape nobody measured: as long as the slowest of those most alike.
+        """Seconds a seed of a cell whose learner, net and shape nobody measured: of the slowest among similar rows.
 
-        Alike are rows of the same net and shape, else of the same shape, else all.
+        Similar are rows of the same net and shape, else of the same shape, else all.
         """
         size = sizes(plan, cell.spec["dataset"])
         wanted = kind(cell.spec, size.shape, 1)
@@ -311,8 +312,8 @@ def predict(plan: Plan, table: Table | None = None, cells: Collection[str] | Non
 
     cells: the hashes of the cells that are asked for; all if None.
 
-    And those of the GANs that runs share, which the cells' leave out, by their folder. A cell of which seeds are
-    finished takes what these took, the start of their jobs left out.
+    GANs that runs share have seconds of their own, by folder, which the cells' leave out. A cell with finished seeds
+    takes the mean of theirs, without the start of their jobs.
     """
     table = table or known(plan.scale)
     asked = {key: cell for key, cell in plan.cells.items() if cells is None or key in cells}
@@ -323,9 +324,10 @@ def predict(plan: Plan, table: Table | None = None, cells: Collection[str] | Non
 
 
 def known(scale: str) -> Table:
-    """What was rehearsed, scaled to this machine by its `calibration`.
+    """The rehearsed costs, scaled to this machine by its `calibration`.
 
-    That is taken once and kept in results/<scale>/machine.json, so that the same state gives the same predictions.
+    The calibration is taken once and kept in results/<scale>/machine.json, so that the same state gives the same
+    predictions.
     """
     here = machine.measured(scale, "calibration", calibration)
     return Table(read(RESULTS / scale / "costs.csv"), read(), here=here)
@@ -385,7 +387,7 @@ def jobs(plan: Plan, target: Target, seconds: Mapping[str, float | None]) -> dic
 
 
 def due(plan: Plan, targets: Iterable[Target], rehearsed: Table | None = None) -> str:
-    """A line: how long the jobs behind targets take whose files are not there, predicted; no file is made anew."""
+    """A line: the predicted time of the jobs behind targets whose files are missing; no file is made anew."""
     wanted = list(targets)
     users = [cell for target in wanted for _, cell in target.cells]
     users += [cell for target in wanted for _, search in target.selections for _, cell in search.points]

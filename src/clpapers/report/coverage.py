@@ -1,4 +1,4 @@
-"""How much of what papers print was compared, and how many of their claims decided, from the rendered files."""
+"""Counts the printed numbers that were compared and the claims that were decided, from the rendered files."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def _from_outside(plan: Plan, shown: list[Path], records: dict[str, dict]) -> se
 
 
 def _project_files(from_outside: Collection[str] = ()) -> dict[str, None]:
-    """What of the project goes along, of what is from outside only these."""
+    """The project's own files in a crate; of files from outside only these."""
     for part in (*PARTS, *FOLDERS):
         if not Path(part).exists():
             raise CrateError(f"{part}: no such file; run `clpapers export` in the project's folder")

@@ -22,7 +22,7 @@ from clpapers.targets.numbers import row_and_column
 
 AS_RECORDED, NOT_AS_RECORDED = "as recorded", "NOT AS RECORDED"
 CHANGED, MISSING, NO_RECORD = "CHANGED since it was read", "MISSING", "no record"
-BY_CHECKSUM = "by checksum"  # of what an imported run was made of, where it was trained
+BY_CHECKSUM = "by checksum"  # an input of an imported run, where it was trained
 
 
 # --- the tree ------------------------------------------------------------------------------------------------
@@ -118,17 +118,19 @@ def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[
     dropped = set() if own is None else _places(plan, target) - _places(plan, own)
     node = tree(file, digest, lambda path: not {own := Path(as_published(path)), own.parent} & dropped)
     chosen = own or target
-    cells = [*chosen.cells, *((values, cell) for _, search in chosen.selections for values, cell in search.points)]
+    points = [point for _, search in chosen.selections for point in search.points]
     return node | {
         "row": row,
         "column": column,
         "value": printed[(rows == row) & (columns == column)].to_dict("records"),
-        "cells": [
-            {"cell": cell.hash, "factors": factors, "view": cell.test_restriction, "settings": trained(cell)}
-            for factors, cell in cells
-        ],
+        "cells": [described(*pair) for pair in (*chosen.cells, *points)],
         "narrowed": own is not None,
     }
+
+
+def described(factors: dict, cell: Cell) -> dict:
+    """A cell behind a number: `cell`, `factors`, `view` and `settings` (see `of_cell`)."""
+    return {"cell": cell.hash, "factors": factors, "view": cell.test_restriction, "settings": trained(cell)}
 
 
 def rows_and_columns(target: Target) -> list[tuple[str, str]]:

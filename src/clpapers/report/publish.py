@@ -1,7 +1,6 @@
 """Publish the finished runs of a scale: one research object a paper, which grows with each run trained.
 
 A paper's crate holds the results and records of all runs of its cells, and the records of the streams, data sets and
-A paper's crate holds the results and records of all runs of its cells, and the records of the streams, data sets and
 selections that they used; any clone makes these files themselves anew. Runs of a method from outside go in where they
 are asked for, with the file of the method. The layout is that of `clpapers import`. A cell that several papers use is
 in the crate of each, so that every crate is complete.

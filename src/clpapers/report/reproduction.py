@@ -1,4 +1,4 @@
-"""What the published runs reproduce: a page a paper in docs/reproduction, README's tables of it, and its figure.
+"""Writes the reproduction by the published runs: a page a paper in docs/reproduction, README's tables and figure.
 
 All of it is made from results/published and config/ alone, in a folder of its own, whatever else is built here: the
 same crates and the same code give the same bytes on every machine. Seconds that are measured come from records.
@@ -31,6 +31,7 @@ from clpapers.report.archive import MANIFEST, opened
 from clpapers.report.coverage import Coverage, coverage, table
 from clpapers.targets.comparison import KEY, printed, read_reported
 from clpapers.targets.names import named
+from clpapers.targets.numbers import row_and_column
 from clpapers.targets.words import AGREES, CONTRADICTED, DIFFERS, NOT_COMPARABLE, SUPPORTED
 
 SCALE = "paper"
@@ -83,7 +84,7 @@ def fingerprint(paper: str) -> str:
 
 
 class _Reproduction:
-    """What the crates reproduce, computed in the working folder, which has nothing else."""
+    """The reproduction by the crates, computed in the working folder, which has nothing else."""
 
     def __init__(self, run: Callable[[list[str]], int]) -> None:
         self.run = run
@@ -128,7 +129,7 @@ class _Reproduction:
 
     @functools.cache  # noqa: B019, lives as long as its object
     def coverage(self, paper: str) -> Coverage:
-        """What was compared and decided of a paper, of all that it prints and claims."""
+        """The coverage of a paper's printed numbers and claims."""
         (found,) = coverage(self.plan, [paper])
         every = (each for each in shown(self.plan, [paper]) if each.reported)
         lines = sum(len(read_reported(each.reported, paper, each.name)) for each in every)
@@ -255,12 +256,8 @@ class _Reproduction:
         rows = [
             [each["row"], *(each["told"][text] for text in texts), _bold(each)] for each in lines.to_dict("records")
         ]
-        return (
-            "\n".join(
-                [said, "", *_table([named(target.spec, target.spec.get("rows", "learner")), *texts, "verdict"], rows)]
-            )
-            + "\n"
-        )
+        heads = [named(target.spec, row_and_column(target.spec)[0]), *texts, "verdict"]
+        return "\n".join([said, "", *_table(heads, rows)]) + "\n"
 
     def figure(self) -> Path:
         """Every compared number in percent, reproduced against reported, by verdict; an SVG in this folder."""
@@ -279,17 +276,8 @@ class _Reproduction:
             axes.plot([0, 100], [0, 100], color="0.7", linewidth=0.6, zorder=0)
             for verdict, colour, marker in VERDICTS:
                 each = lines[lines["verdict"] == verdict]
-                label = f"{verdict} ({len(each)})"
-                axes.scatter(
-                    each["reported"],
-                    each["reproduced"],
-                    s=8,
-                    c=colour,
-                    marker=marker,
-                    alpha=0.6,
-                    label=label,
-                    clip_on=False,
-                )
+                style = {"s": 8, "c": colour, "marker": marker, "alpha": 0.6, "clip_on": False}
+                axes.scatter(each["reported"], each["reproduced"], **style, label=f"{verdict} ({len(each)})")
             axes.set(xlabel="reported, %", ylabel="reproduced, %", xlim=(0, 100), ylim=(0, 100), aspect="equal")
             axes.legend(loc="upper left")
             return next(path for path in write_figure(drawn, FIGURE.stem) if path.suffix == FIGURE.suffix)

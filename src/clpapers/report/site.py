@@ -46,7 +46,7 @@ MEANINGS = {
     UNDECIDED: "its interval allows both",
 }
 NUMBER = re.compile(r"[−+-]?\d[^A-Za-z]*$|∞|OoM")
-REASONS = 3  # that are counted for what is folded away
+REASONS = 3  # counted in the words on folded lines
 ANCESTORS = ("targets", "metrics", "selection", "features", "weights", "datasets")  # stages that many numbers share
 
 
@@ -232,19 +232,9 @@ def _lines(target: Target, anchors: dict) -> list[dict]:
         return []
     file = target.stem.with_name(f"{target.name}.reported.csv")
     lines = pd.read_csv(file, keep_default_na=False, na_values=[""])
-    texts = lines.columns.difference(lines.select_dtypes("number").columns).union(
-        [
-            "column",
-            "cause",
-            "reason",
-            "calibrated",
-            "verdict_if_sd",
-            "reported_note",
-            "reproduced_note",
-            "dataset",
-            "source",
-        ]
-    )
+    texts = ["column", "cause", "reason", "calibrated", "verdict_if_sd", "dataset", "source"]
+    texts += ["reported_note", "reproduced_note"]
+    texts = lines.columns.difference(lines.select_dtypes("number").columns).union(texts)
     lines[texts] = lines[texts].astype(object).fillna("").astype(str)
     return [
         line | {"texts": printed(line), "link": _address(target, anchors, line["row"], line["column"])}
@@ -413,10 +403,7 @@ def _parts(plan: Plan, target: Target, file: Path, digest: Callable[[str], str])
     for (row, column), cells in drawn.items():
         others = {cell.folder for _, cell in target.cells} - {cell.folder for _, cell in cells}
         node = lineage.tree(file, digest, lambda path: Path(as_published(path)).parent not in others)  # noqa: B023, used at once
-        described = [
-            {"cell": c.hash, "factors": f, "view": c.test_restriction, "settings": lineage.trained(c)} for f, c in cells
-        ]
-        yield _part(Part(row, column, []), node, described)
+        yield _part(Part(row, column, []), node, [lineage.described(*pair) for pair in cells])
     if not drawn:
         yield _part(Part("", "", []), lineage.tree(file, digest), [])
 

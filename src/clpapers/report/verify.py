@@ -1,4 +1,4 @@
-"""Verifying: a random sample of published runs is trained again here, from their seeds on, and compared."""
+"""Verifies published runs: a random sample is trained again here, from the seeds on, and compared."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from clpapers.report import costs
 from clpapers.report.archive import CrateError, check, opened
 
 SAME, CLOSE, DIFFERS, UNTRIED = "same bits", "same accuracies", "differs", "not trained"
-MADE_HERE = ("dataset", "weights", "features", "stream", "selection")  # what a run needs, unless it is there
+MADE_HERE = ("dataset", "weights", "features", "stream", "selection")  # a run needs these, unless they are there
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # 1, as Snakemake sets them for a rule
 
 
@@ -51,7 +51,9 @@ def verify(settings: dict, crates: list[Path], hours: float, draw: int, within: 
     runs = {name: content for path in crates for name, content in _runs(plan, path).items()}
     sample, left = _sample(plan, runs, hours * 3600, draw)
     if not sample:
-        raise CrateError(f"verify --hours {hours}: {_none_fits(left)}")
+        cheapest = f"no run fits; the cheapest takes {min(left.values(), default=0) / 3600:.3f} core-hours"
+        none = "the crates hold no run of a cell that config/ has now; name others"
+        raise CrateError(f"verify --hours {hours}: {cheapest if left else none}")
     tried = 0
     with tempfile.TemporaryDirectory(prefix="clpapers-verify-") as scratch:
         here = _Scratch(plan, settings, Path(scratch))
@@ -64,12 +66,6 @@ def verify(settings: dict, crates: list[Path], hours: float, draw: int, within: 
             yield f"{name}: {verdict}{told and f', {told}'} (predicted {costs.duration(seconds)})", verdict
     if not tried:
         raise CrateError("verify: no run of the sample could be trained; see above, or try another --draw")
-
-
-def _none_fits(left: dict[str, float]) -> str:
-    if not left:
-        return "the crates hold no run of a cell that config/ has now; name others"
-    return f"no run fits; the cheapest takes {min(left.values()) / 3600:.3f} core-hours"
 
 
 class Run(NamedTuple):
@@ -154,9 +150,7 @@ class _Scratch:
     @functools.cached_property
     def environment(self) -> dict[str, str]:
         sources = os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]))
-        inherited = {
-            key: value for key, value in os.environ.items() if key != choice.VARIABLE
-        }  # that build's, not ours
+        inherited = {k: v for k, v in os.environ.items() if k != choice.VARIABLE}  # which is another build's
         return inherited | {"PYTHONPATH": sources} | dict.fromkeys(THREADS, "1")
 
     def make(self, path: Path, *, stacking: bool = True) -> str:

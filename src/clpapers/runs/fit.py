@@ -1,8 +1,8 @@
-"""Whether a state that was resumed can be one of the run that resumes it: it is held against one that has just begun.
+"""Checks that a resumed state can be one of the run that resumes it, against the state of a run that has just begun.
 
 Both have the same objects, of the same types, shared in the same places, with tensors of the same dtype, device and
-shape and the same options. What may differ are the values of arrays and tensors, what is None at the beginning, what
-lists and dictionaries gain, attributes that come later, and what a class says that moves.
+shape and the same options. These may differ: values of arrays and tensors, values that are None at the beginning, items
+that lists and dictionaries gain, later attributes, and the attributes in a class's `moves`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Pair = tuple[object, object, str, bool]  # at the beginning, resumed, where, whe
 
 
 def misfit(begun: object, resumed: object, constants: Collection[object] = ()) -> str:
-    """What of a `resumed` state cannot have come of the `begun` one, as a line; empty where all of it can have.
+    """The first part of a `resumed` state that cannot descend from the `begun` one, as a line; empty without any.
 
     constants: objects that both have in common. A class's `moves`, a tuple of texts, names attributes of its objects
     that are replaced, or below which numbers, lengths and shapes change as a run goes on and parameters freeze.
@@ -54,7 +54,7 @@ def _nan(here: object, there: object) -> bool:
 
 
 def _unlike(here: object, there: object, *, moves: bool) -> str:
-    """What two objects of one type differ in by themselves."""
+    """The difference of two objects of one type, their contents aside; empty without any."""
     if isinstance(here, torch.Tensor | np.ndarray):
         told = [
             f"{each.dtype} {list(each.shape) if not moves or _weight(each) else each.ndim}" for each in (here, there)
@@ -103,7 +103,7 @@ def _state(thing: object) -> dict:
 
 
 def _inside(here: object, there: object, at: str, *, moves: bool) -> list[Pair]:
-    """What two objects that are alike hold, pair by pair."""
+    """The contents of two objects that are alike, pair by pair."""
     if isinstance(here, list | tuple):
         return [(one, other, f"{at}[{i}]", moves) for i, (one, other) in enumerate(zip(here, there))]
     if isinstance(here, dict):

@@ -68,7 +68,8 @@ def train(
     data: the data set.
     streams: seed → its stream.
     device: where to train. Seeds form stacks on a GPU; on a CPU only where nets gain from it.
-    stacking: whether they do where that depends on the machine (`undecided`). Then losses may differ in last digits.
+    stacking: whether seeds form stacks where that depends on the machine (`undecided`). Losses may then differ in last
+        digits.
     seconds: filled with `training_seconds`, seed → time of task changes, steps, gathers and preparations for tests, and
         `testing_seconds`, seed → time of the tests. A stack's time is divided by its seeds. Times differ between
         repetitions, so results exclude them.
@@ -127,9 +128,9 @@ def prepare(device: torch.device, precision: str) -> None:
 
 
 def keep_memory() -> None:
-    """Have the C library keep what is freed: handing gradients' memory back and forth took a fifth of an MLP's steps.
+    """Make the C library keep freed memory: handing gradients' memory back and forth took a fifth of an MLP's steps.
 
-    Nothing happens where it is not glibc.
+    Does nothing without glibc.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     for option, value in KEPT.items() if mallopt else ():

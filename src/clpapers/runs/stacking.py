@@ -1,6 +1,6 @@
-"""Whether a machine's CPU trains seeds of an MLP faster as a stack than one after the other.
+"""Measures whether a machine's CPU trains seeds of an MLP faster as a stack than one after the other.
 
-A stack saves what calls cost and asks more of the cache. Which of the two weighs more depends on the machine.
+A stack saves the overhead of calls and needs more cache. Which of the two weighs more depends on the machine.
 """
 
 import statistics
@@ -19,7 +19,7 @@ from clpapers.streams.stream import Stream
 
 SEEDS, ITEMS, SHAPE, CLASSES = 5, 1000, (28, 28, 1), 10  # a block of seeds, and images
 STEPS, TURNS = 4, 7
-CELL = {  # of a net as the papers have
+CELL = {  # a net as large as the papers'
     "dataset": "noise",
     "order": {"name": "random", "length": None},
     "oracle": {"name": "none"},
@@ -34,9 +34,9 @@ CELL = {  # of a net as the papers have
 
 
 def gain() -> float:
-    """The CPU time of a step of so many seeds one after the other, as a multiple of that of a stack of them.
+    """The CPU time of a step of `SEEDS` seeds one after the other, as a multiple of their stack's.
 
-    Both take turns; it is the median of the turns, after one for caches and for the memory to fill.
+    Both take turns; the median of the turns counts, after a first one that fills caches and memory.
     """
     turns = []
     alone, stacked = _steps(1), _steps(SEEDS)
@@ -52,7 +52,7 @@ def gain() -> float:
 
 
 def _steps(size: int) -> Iterator[None]:
-    """Steps of a stack of so many seeds, on noise."""
+    """Steps of a stack of `size` seeds, on noise."""
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 256, (ITEMS, *SHAPE), dtype=np.uint8), rng.integers(0, CLASSES, ITEMS)
     data = loop.Data(x, y, x[:1], y[:1], CLASSES)

@@ -1,4 +1,4 @@
-"""The trial of a method from outside, before it trains: what every method here is held to, on a problem of seconds."""
+"""The trial of a method from outside, before it trains: the contracts of every method, on a problem of seconds."""
 
 import inspect
 import io
@@ -24,7 +24,7 @@ from clpapers.streams.stream import Stream
 
 CPU = torch.device("cpu")
 CLASSES, SIDE, ITEMS = 4, 8, 15  # of the problem: its classes, pixels of a side at least, training items a class
-# By name what a cell may have to hold (`catalogue.Method.needs`).
+# Parts of a cell that a method may need (`catalogue.Method.needs`), by name.
 NETS = {
     "mlp": {"hidden": [16]},
     "cnn": {"width": 3},
@@ -42,7 +42,7 @@ ORACLES = {"chunks": {}, "none": {}, "split": {"tasks": 2, "aligned": True}}
 
 
 class Broken(Exception):
-    """A method does not keep a contract; one line: file, line, what is wrong, remedy."""
+    """A method breaks a contract; one line: file, line, fault, remedy."""
 
 
 class _Killed(Exception):
@@ -50,7 +50,7 @@ class _Killed(Exception):
 
 
 def contracts(file: Path) -> Iterator[str]:
-    """Try the method of a file; what it kept, a line each. Raises `Broken` for the first contract that it does not."""
+    """Try the method of a file; yields a line a contract that it keeps. Raises `Broken` for the first other."""
     method = catalogue.read(file)
     learner = _within(file, lambda: learners.find(method.name, str(file)))
     _takes(file, learner, method)
@@ -84,7 +84,7 @@ def contracts(file: Path) -> Iterator[str]:
 
 
 def _within(file: Path, work: Callable):
-    """What `work` returns; an error in it as one line with the last line of the method's file that was at work."""
+    """Do `work`; raises its error as one line, with the last line of the method's file in its traceback."""
     try:
         return work()
     except Exception as error:
@@ -96,7 +96,7 @@ def _within(file: Path, work: Callable):
 
 
 def _takes(file: Path, learner: type[Learner], method: catalogue.Method) -> None:
-    """Refuse a class that does not take the options which are declared, by name, or others without a default."""
+    """Refuse a class that does not take its declared options by name, or that requires others."""
     given = inspect.signature(learner.__init__).parameters.values()
     named = {each.name for each in given if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)}
     needed = {each.name for each in given if each.kind == each.KEYWORD_ONLY and each.default is each.empty}
@@ -120,7 +120,7 @@ def _silent(learner: type[Learner]) -> bool:
 
 
 def _cell(file: Path, method: catalogue.Method, learner: dict) -> dict | None:
-    """A small cell that has what the method needs; None where none here has."""
+    """A small cell that meets the method's needs; None where there is none."""
     oracle = "chunks" if {"changes", "tasks"} & {*method.uses} else "none"
     spec = {
         "dataset": "tiny",
@@ -166,7 +166,7 @@ def _data(side: int) -> loop.Data:
 def _together(
     learner: type[Learner], spec: dict, data: loop.Data, streams: dict[int, Stream], kept: Checkpoint
 ) -> list[dict]:
-    """The results of some seeds, as one stack where the learner allows it, whatever a CPU would do."""
+    """The results of some seeds, as one stack where the learner allows it, even where a CPU would form none."""
     if not learner.stackable:
         return loop.train(spec, data, streams, CPU, checkpoint=kept)
     loop.prepare(CPU, spec["precision"])
@@ -175,7 +175,7 @@ def _together(
 
 
 def _alike(one: dict, other: dict) -> bool:
-    """Equal results of a seed, but for the last digits of its losses."""
+    """Whether two results of a seed are equal but for the last digits of their losses."""
     here, there = one.pop("online"), other.pop("online")
     losses = np.allclose(here["loss"] or 0, there["loss"] or 0, rtol=1e-5, equal_nan=True)
     return one == other and here["correct"] == there["correct"] and losses
@@ -193,7 +193,7 @@ class _Ended(Checkpoint):
 
 
 def _resumed(file: Path, train: Callable, streams: dict[int, Stream], undisturbed: list[str]) -> str:
-    """That a training which was killed goes on to the same bytes; or that its state cannot be kept."""
+    """The line on a killed training: it goes on to the same bytes, or its state cannot be kept."""
     with tempfile.TemporaryDirectory() as folder:
         result, last = Path(folder, "run.json"), None
         try:

@@ -27,8 +27,8 @@ NIL = 1e-9  # what rounding leaves of zero
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw each metric's mean over seeds; ∞ replaces the bar of a method that diverged, OoM of one out of memory, and 0
-    stands where it is so.
+    """Draw each metric's mean over seeds; ∞ replaces the bar of a method that diverged, OoM of one out of memory, 0 of
+    a mean of zero.
 
     Below five runs each is a dot on the bar; from five on the bar has their 95 % interval, which ends where the metric
     can be no lower or higher. Methods have the looks of `palette`. A panel without a bar says why.

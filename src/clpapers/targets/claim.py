@@ -17,8 +17,8 @@ class Side:
     """One of the numbers that a claim compares: a metric of one cell, with a value for each seed.
 
     take: how a seed's rows, if several (a curve), become its value. runs: whether the scale has the cell. dataset: the
-    cell's. stream: the cell's data set and order; None if the metric is not measured on runs. less: whose values are
-    subtracted, seed by seed, if any.
+    cell's. stream: the cell's data set and order; None if the metric is not measured on runs. less: the side whose
+    values are subtracted, seed by seed, if any.
     """
 
     target: str

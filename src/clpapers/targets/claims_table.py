@@ -211,7 +211,7 @@ def _appended(heading: str, parts: list[dict]) -> Table:
 
 
 def _contradicted(cells: pd.DataFrame) -> pd.DataFrame:
-    """Where to print bold: contradicted verdicts."""
+    """The cells to print bold: contradicted verdicts."""
     bold = cells.map(lambda _: False)
     bold["Verdict"] = cells["Verdict"] == CONTRADICTED
     return bold

@@ -25,7 +25,7 @@ COLUMNS = [
     *("basis", "basis_half_width", "basis_n", "below", "above"),
 ]
 SPREAD_KIND = re.compile(r"(ci95_halfwidth|spread|population_sd)_(\d+)_runs")
-MOST_DECIMALS = 3  # of numbers that the paper itself does not print
+MOST_DECIMALS = 3  # in numbers that only the authors give
 EXPLANATION = (
     "Reproduced minus reported, with Welch's 95 % interval; ‘agrees’: the interval holds zero. "
     "A number printed without an interval agrees where it lies in the reproduced interval, widened by half a "
@@ -147,7 +147,7 @@ def _difference(cell: pd.Series, half_reported: float) -> Difference:
 
 
 class Agreement(NamedTuple):
-    """The verdict on one cell; `cause` says in two words, `reason` at length, why it cannot be compared."""
+    """The verdict on one cell; `cause` in two words and `reason` at length say why it cannot be compared."""
 
     verdict: str
     cause: str = ""

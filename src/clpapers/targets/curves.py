@@ -9,13 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from clpapers.metrics.intervals import summarise
-from clpapers.metrics.learning import CHANCE_PREFIX, OUT_OF_MEMORY
+from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.names import named
 from clpapers.targets.notes import Notes, all_levels, levels
 from clpapers.targets.numbers import failures, row_and_column, why_empty, without
 from clpapers.targets.palette import looks
 from clpapers.targets.spread import dots, ends, few
-from clpapers.targets.style import GUESS, STYLE, legend_of, panels, say, stream_title
+from clpapers.targets.style import STYLE, chance_line, legend_of, panels, say, stream_title
 
 RENDERER = {"draws": "figure", "needs": ["metrics", "grid"]}
 
@@ -78,10 +78,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
             if lines.empty:
                 say(panel, why_empty(data, notes, {column: level}))
                 continue
-            guesses = data[(data["metric"] == CHANCE_PREFIX + metric) & (data[column] == level)]
-            if "chance" in target.get("names", {}) and not guesses.empty:
-                shown.append(guesses["value"].mean())
-                panel.axhline(shown[-1], **GUESS, label=named(target, "chance"))
+            shown += chance_line(panel, target, data, metric, **{column: level})
             if spread == "half_width":  # bands of two seeds would dwarf the lines
                 room = np.ptp(shown) or 0.1 * max(shown) or 1
                 low, high = panel.get_ylim()

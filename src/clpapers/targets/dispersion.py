@@ -7,13 +7,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from clpapers.metrics.intervals import summarise
-from clpapers.metrics.learning import CHANCE_PREFIX
 from clpapers.targets.names import named
 from clpapers.targets.notes import Notes, all_levels, levels
 from clpapers.targets.numbers import failures, row_and_column, why_empty
 from clpapers.targets.palette import looks
 from clpapers.targets.spread import dots, few, whiskers
-from clpapers.targets.style import GUESS, STYLE, legend_of, panels, say
+from clpapers.targets.style import STYLE, chance_line, legend_of, panels, say
 
 RENDERER = {"draws": "figure", "needs": ["metrics", "grid"]}
 
@@ -55,9 +54,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
             panel.errorbar(
                 points[x] * beside, points["mean"], yerr=ends, **style, capsize=1.5, elinewidth=0.8, label=label
             )
-        guesses = data[(data["metric"] == CHANCE_PREFIX + metric) & (data[panel_factor] == column)]
-        if "chance" in target.get("names", {}) and not guesses.empty:
-            panel.axhline(guesses["value"].mean(), **GUESS, label=named(target, "chance"))
+        chance_line(panel, target, data, metric, **{panel_factor: column})
         here = data.loc[data[panel_factor] == column, "dataset"]
         panel.set_title(notes.mark(named(target, column), here.iloc[0] if len(here) else column))
         panel.set_xlabel(named(target, x))

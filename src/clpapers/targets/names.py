@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-OWN = "§"  # beside the name of a method from outside, which no paper has
+OWN = "§"  # beside the name of a method from outside, which is in no paper
 
 
 def named(target: dict, key: object) -> str:

@@ -52,7 +52,7 @@ class Notes:
         return self.unrun.runs > 0
 
     def left_out(self, levels: Mapping[str, object]) -> bool:
-        """Whether a cell that has these levels of factors was not run."""
+        """Whether the cell of these levels of factors was not run."""
         return any(levels.items() <= flat(factors).items() for factors in self.unrun.cells)
 
     def why_not_run(self) -> str:
@@ -79,7 +79,7 @@ class Notes:
         return text
 
     def footnotes(self, target: dict, datasets: Iterable[str]) -> list[str]:
-        """The texts behind the marks; what is left out; imports; desiderata. datasets: those that it is made of."""
+        """The texts behind the marks; runs left out; imports; desiderata. datasets: the target's."""
         standins = [f"{named(target, d)}: {self.standins[d]}" for d in dict.fromkeys(datasets) if d in self.standins]
         notes = [f"{STANDIN} Stand-in data, not the paper's. {'; '.join(standins)}."] if standins else []
         if self.reductions:
@@ -108,7 +108,7 @@ class Notes:
 
 
 def _of_own(target: dict, label: str, facts: Mapping) -> str:
-    """The footnote on a method from outside: that it is, by which file, and where it does not fit, with the reasons."""
+    """The footnote on a method from outside: its file, and the cells that it does not fit, with the reasons."""
     digest = facts["file"].rpartition("-")[2].removesuffix(".py")
     text = f"{OWN} Not of the paper: {label}, of a file with digest {digest}."
     for reason, cells in facts["misfits"].items():
@@ -166,7 +166,7 @@ def _imported(target: Target) -> dict[str, int]:
 
 
 def _read_by(file: Path) -> list[dict]:
-    """The inputs of a file by its record; none where that cannot be read, which is for the audit to tell."""
+    """The inputs of a file by its record; none where the record cannot be read, which the audit reports."""
     try:
         return read_record(file)["inputs"]
     except ProvenanceError:
@@ -180,7 +180,7 @@ def levels(target: dict, data: pd.DataFrame, factor: str) -> list:
 
 
 def all_levels(target: dict, data: pd.DataFrame, factor: str, notes: Notes) -> list:
-    """The same, with levels of which nothing was run."""
+    """The levels as in `levels`, and with them levels without any run that a build left out."""
     present = list(dict.fromkeys(data[factor]))
     order = _of_grid(target, factor, present)
     return [level for level in order if level in present or notes.left_out({factor: level})]

@@ -1,4 +1,4 @@
-"""The colours of figures: one colour and marker a method in all figures of all papers, and palettes of what is none."""
+"""The colours of figures: one colour and marker a method in all figures of all papers, and palettes for all else."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ METHODS = {
     "bartmap": (RED, "D"),
     "geppnet": (BLUE, "^"),
 }
-ALSO = {  # what papers call a method besides, and methods that are drawn as versions of another
+ALSO = {  # other names of a method in papers, and methods that are drawn as versions of another
     "van": "single",
     "online_mlp": "single",
     "pi": "si",

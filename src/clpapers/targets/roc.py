@@ -24,7 +24,7 @@ CURVE, AREA = "roc", "seen_unseen_auc"
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw the mean of the seeds' heights (`desiderata`, Figures 18 and 19).
+    """Draw the mean over seeds of the true positive rate (`desiderata`, Figures 18 and 19).
 
     Below five runs each is a thin line, and its area stands below the mean of all; from five on there are 95 %
     intervals, which end at 0 and 1: a band, and beside the mean area. A panel without a curve says why.

@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from clpapers.metrics.intervals import summarise
-from clpapers.metrics.learning import CHANCE_PREFIX, OUT_OF_MEMORY
+from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.names import named
 from clpapers.targets.notes import Notes, all_levels, levels
 from clpapers.targets.numbers import clocks, failures, why_empty
 from clpapers.targets.palette import looks
 from clpapers.targets.spread import BANDS_FROM, dots, whiskers
-from clpapers.targets.style import GUESS, STYLE, legend_of, panels, say
+from clpapers.targets.style import STYLE, chance_line, legend_of, panels, say
 
 RENDERER = {"draws": "figure", "needs": ["metrics"]}
 
@@ -61,9 +61,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
                 if point["n", metric] < BANDS_FROM:
                     runs = fit.loc[(fit["cell"] == cell) & (fit["metric"] == metric), "value"]
                     dots(panel, np.full(len(runs), point["mean", time]), runs, look.colour)
-        guesses = data[(data["metric"] == CHANCE_PREFIX + metric) & (data["dataset"] == dataset)]
-        if "chance" in target.get("names", {}) and not guesses.empty:
-            panel.axhline(guesses["value"].mean(), **GUESS, label=named(target, "chance"))
+        chance_line(panel, target, data, metric, dataset=dataset)
         panel.set(ylim=(0, 102), xlabel=named(target, time), title=notes.mark(named(target, dataset), dataset))
         if dataset not in points.index.get_level_values("dataset"):
             say(panel, why_empty(data, notes, {"dataset": dataset}))

@@ -14,7 +14,7 @@ DOTS = {"s": 5, "alpha": 0.6, "linewidths": 0, "zorder": 3}
 
 
 def few(summary: pd.DataFrame) -> bool:
-    """Whether the means of a `summarise` are of so few runs that each is shown: an interval would fill the panel."""
+    """Whether means (`summarise`) have so few runs that each run is shown, as an interval would fill the panel."""
     return not summary["n"].max() >= BANDS_FROM
 
 

@@ -11,6 +11,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from clpapers.metrics.learning import CHANCE_PREFIX
 from clpapers.targets.names import named
 from clpapers.targets.notes import Notes
 from clpapers.targets.palette import TEN
@@ -95,6 +96,16 @@ def legend_of(figure: Figure, axes: Iterable[Axes], last: str = "") -> None:
     if entries:
         labels = sorted(entries, key=lambda label: label == last)
         legend_above(figure, [entries[label] for label in labels], labels)
+
+
+def chance_line(panel: Axes, target: dict, data: pd.DataFrame, metric: str, **level: object) -> list[float]:
+    """Draw a metric's chance level at a `level` of a factor, if it has a name and was measured; returns it, if so."""
+    ((factor, value),) = level.items()
+    guesses = data.loc[(data["metric"] == CHANCE_PREFIX + metric) & (data[factor] == value), "value"]
+    if "chance" not in target.get("names", {}) or guesses.empty:
+        return []
+    panel.axhline(guesses.mean(), **GUESS, label=named(target, "chance"))
+    return [guesses.mean()]
 
 
 def say(panel: Axes, text: str) -> None:

@@ -7,10 +7,11 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Unrun:
-    """What a build leaves out of a target.
+    """Runs that a build leaves out of a target.
 
-    cells: the factors of cells without a run. runs, wanted: how many runs it leaves out, and wants in all. hours: what
-    those take that could be run; None where that was not measured. absent: data that cannot be had, with the remedies.
+    cells: the factors of cells without a run. runs, wanted: the numbers of runs left out, and wanted in all. hours:
+    core-hours of the runs left out whose data can be had; None where not measured. absent: data that cannot be had,
+    with the remedies.
     """
 
     cells: tuple[dict, ...] = ()

@@ -1,4 +1,4 @@
-"""Renders a target of which nothing was run yet: its title, and what it waits for."""
+"""Renders a target without any run yet: its title, and the runs and data that it waits for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WAITS = "not run yet"
 
 
 def waiting(target: dict, data: pd.DataFrame, notes: Notes, *printed: object) -> Table | Figure:
-    """A table of one dash a metric, or an empty panel that says so; the footnotes say what it takes to fill it.
+    """A table of one dash a metric, or an empty panel that says so; the footnotes name the missing runs and data.
 
     target: keys `kind`, `title`, `caption`, `metrics`, `names`. data: without a line.
     """

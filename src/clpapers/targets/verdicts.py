@@ -164,7 +164,7 @@ def _trend(part: Part, frames: Mapping[str, pd.DataFrame], along: str) -> Estima
 
 
 def estimate(claim: Claim, part: Part, frames: Mapping[str, pd.DataFrame]) -> Estimate:
-    """The effect that a claim's test is on: first side minus the other or the number; of a ratio, its logarithm.
+    """The effect that a claim tests: first side minus the other or the number; of a ratio, its logarithm.
 
     Raises `Obstacle` if there is none.
     """

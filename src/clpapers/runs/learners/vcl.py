@@ -65,7 +65,7 @@ class VCL(Variational):
         return Observed(loss, logits)
 
     def learnt_of(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The items of task t to learn after the maximum-likelihood solution."""
+        """The items of task t that are learnt after the maximum-likelihood solution."""
         return x, y
 
     def next_prior(self, mask: torch.Tensor | None) -> Gaussian:

@@ -161,9 +161,9 @@ class VGR(Variational):
         optimizer.zero_grad()
 
     def gans_of(self, t: int, task: Task, y: torch.Tensor) -> GANs:
-        """GANs of a task's classes: an earlier task's of the same classes, those that runs share, or new ones.
+        """GANs of a task's classes: an earlier task's of the same classes, GANs that runs share, or new ones.
 
-        Runs share none of the last task where nobody draws from them; these stay untrained.
+        Runs share none for a last task where nothing draws from them; these stay untrained.
         """
         for other in self.tasks:
             if torch.equal(other.classes, task.classes):
@@ -181,7 +181,7 @@ class VGR(Variational):
         return gans
 
     def traced(self, t: int, x: torch.Tensor) -> torch.Tensor:
-        """The images of a task, among x [S, n, …], to measure the mutual information of."""
+        """The images of a task, among x [S, n, …], whose mutual information is measured."""
         count = min(self.trace, x.shape[1])
         rngs = (generator(seed, f"traced items {t}") for seed in self.setting.seeds)
         chosen = [torch.from_numpy(rng.choice(x.shape[1], count, replace=False)) for rng in rngs]
