@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import math
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -307,3 +308,16 @@ def test_what_was_asked_for_by_name_is_shown_at_the_end():
     assert build.page(words).splitlines()[:2] == [f"built: {stem}.{{csv,reported.csv}}", f"built: {words[2]}"]
     assert build.whole([*words, "all"])
     assert build.whole([])
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("clpapers: mnist: fetching\nclpapers: mnist: no source. Tried:\n  folder: x\n  y: z\n", "mnist: no source"),
+        ("clpapers: mnist: fetching\nValueError: no\n", "ValueError: no"),
+        ("clpapers: mnist: damaged\n", "mnist: damaged"),
+        ("", "exit -9"),
+    ],
+)
+def test_why_a_command_failed_is_one_line(said, why):
+    assert build.reason(subprocess.CompletedProcess([], -9, "", said)) == why

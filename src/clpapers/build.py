@@ -31,6 +31,7 @@ AGAIN = 24 * 3600  # seconds until missing data are asked for again
 TELLING = re.compile(
     r"-[a-z]*[nlSD]\b|--(dry-?run|lint|list|dag|rulegraph|filegraph|d3dag|summary|detailed|unlock)", re.ASCII
 )
+TRIED = ". Tried:"  # ends the line of a data set that no source serves, over a line for each source
 WHOLE = ("all", "report", "audit")  # targets of the Snakefile that have a budget
 
 
@@ -179,9 +180,14 @@ class Data:
         )
         if not made.returncode:
             return ""
-        said = [line for line in made.stderr.splitlines() if line.startswith(f"clpapers: {name}: no source serves it")]
-        text = (said or made.stderr.splitlines() or ["it cannot be had"])[-1]
-        return text.removeprefix(f"clpapers: {name}: ").removesuffix(". Tried:")
+        return reason(made).removeprefix(f"{name}: ")
+
+
+def reason(failed: subprocess.CompletedProcess[str]) -> str:
+    """Why a command failed, in a line of its stderr: the last, or the one above the sources that were tried."""
+    lines = failed.stderr.strip().splitlines() or [f"exit {failed.returncode}"]
+    told = [line for line in lines if line.endswith(TRIED)] or lines
+    return told[-1].removeprefix("clpapers: ").removesuffix(TRIED)
 
 
 def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[list[str], Budget, Data]:
