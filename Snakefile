@@ -42,9 +42,13 @@ onstart:
 
 onsuccess:
     progress.end(workflow.logger_manager.get_log_handlers())
-    shell(
-        f"clpapers summary --scale {SCALE} --papers {' '.join(SETTINGS['papers'])} || true"
-    )  # what is built is built
+    asked, _ = build.asked(sys.argv[1:])
+    if build.whole(asked):
+        shell(
+            f"clpapers summary --scale {SCALE} --papers {' '.join(SETTINGS['papers'])} || true"
+        )  # what is built is built
+    else:
+        print(build.page(asked))
 
 
 onerror:

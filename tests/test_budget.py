@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import math
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -292,15 +293,41 @@ def test_runs_without_an_ideal_s_to_be_divided_by_are_not_shown_yet(paper_scale)
 
 
 def test_runs_asked_for_by_name_are_told_with_what_they_take(paper_scale):
+    """File by file, as jobs make them: two neighbours are two files, and a seed that was imported is trained again."""
     plan, claims, table = paper_scale
     (er,) = [c for f, c in plan.targets["stf/table1"].cells if (f["dataset"], f["learner"]) == ("cifar10", "er")]
-    files = [str(er.folder / name) for name in ("seed0.json", "seed2.json", "seed2.record.json")]
-    asked = build.named_runs(
-        plan, ["all", *files, "results/smoke/" + files[0], "results/paper/runs/x/y/er-0/seed1.json"]
-    )
-    assert asked == {er.hash: {0, 2}}
-    found = budget.choose(plan, (), claims, 0, there={}, absent={}, named_runs=asked, table=table)
+    names = ("seed0.json", "seed1.json", "seeds2-3.json", "seed4.json", "seed2.record.json")
+    files = [str(er.folder / name) for name in names]
+    words = ["all", *files, "results/smoke/" + files[0], "results/paper/runs/x/y/er-0/seed1.json"]
+    asked = build.named_runs(plan, words, {er.hash: [er.folder / "seed4.json"]})
+    assert asked == {er.hash: dict(zip(map(Path, files), (range(1), range(1, 2), range(2, 4))))}
+    imported = Path("results/paper/imported/er.json")
+    there = {er.hash: {imported: [0, 2]}}
+    found = budget.choose(plan, (), claims, 0, there=there, absent={}, named_runs=asked, table=table)
     seconds = table.seconds(plan, er)
-    assert found.due == {each: pytest.approx(seconds) for each in files[:2]}
+    assert found.due == {file: pytest.approx(n * seconds) for file, n in zip(files, (1, 1, 2))}
+    assert found.choice.runs[er.hash] == {imported: [0, 2], Path(files[1]): [1], Path(files[2]): [3]}
     (line,) = build.told(plan, found, build.Data(plan, *[Path("data")] * 2, (), fetching=False))
-    assert line.startswith("0 runs are there; training 2 more, predicted ")
+    assert line == f"2 runs are there; training 4 more, predicted {costs.duration(4 * seconds)} of one core"
+
+
+def test_what_was_asked_for_by_name_is_shown_at_the_end():
+    stem = "results/paper/targets/stf/table1"
+    words = [f"{stem}.csv", f"{stem}.reported.csv", "results/paper/runs/a/b/er-0123456789/seed0.json"]
+    assert not build.whole(words)
+    assert build.page(words).splitlines()[:2] == [f"built: {stem}.{{csv,reported.csv}}", f"built: {words[2]}"]
+    assert build.whole([*words, "all"])
+    assert build.whole([])
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("clpapers: mnist: fetching\nclpapers: mnist: no source. Tried:\n  folder: x\n  y: z\n", "mnist: no source"),
+        ("clpapers: mnist: fetching\nValueError: no\n", "ValueError: no"),
+        ("clpapers: mnist: damaged\n", "mnist: damaged"),
+        ("", "exit -9"),
+    ],
+)
+def test_why_a_command_failed_is_one_line(said, why):
+    assert build.reason(subprocess.CompletedProcess([], -9, "", said)) == why

@@ -11,6 +11,8 @@ import pytest
 
 from clpapers.cli import main
 from clpapers.cli.commands import MAKING
+from clpapers.config.plan import Plan
+from clpapers.report import rehearsals
 from clpapers.streams import orders
 from clpapers.streams.stream import ITEM_ORDER, load
 
@@ -185,6 +187,15 @@ def test_streams_that_cannot_be_are_refused_in_one_line(project, arguments, line
     assert err[-1].startswith(line), err
 
 
+def test_rehearsals_are_of_targets_or_of_cells_by_hash(project, monkeypatch, capsys):
+    plan, asked = Plan("smoke", ["stf"]), []
+    monkeypatch.setattr(rehearsals, "rehearse", lambda _, cells, *rest: asked.append([cell.hash for cell in cells]))
+    of_table = list(dict.fromkeys(cell.hash for _, cell in plan.targets["stf/table1"].cells))
+    for names in (of_table[1:2], ["stf/table1"]):
+        assert main(["rehearse", *names, "--scale", "smoke", "--papers", "rules"]) == 0  # which names overrule
+    assert asked == [of_table[1:2], of_table]
+
+
 def test_next_says_what_a_build_would_train_and_what_that_decides(tmp_path, monkeypatch, capsys):
     for part in ("config", "workflow"):
         (tmp_path / part).symlink_to(ROOT / part)
@@ -195,6 +206,7 @@ def test_next_says_what_a_build_would_train_and_what_that_decides(tmp_path, monk
     assert steps
     assert all(" stf " in step for step in steps)
     assert any("→ stf/table1: " in step for step in steps)
+    assert all(" → " in step for step in steps)  # more seeds of what is compared, too
     assert empty == ""
     assert told.startswith("0 runs are there; training ")
     assert decides.startswith("decides ")

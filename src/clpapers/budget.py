@@ -340,13 +340,14 @@ def choose(
     there: Mapping[str, Mapping[Path, Iterable[int]]],
     absent: Mapping[str, str],
     named: Collection[Target] = (),
-    named_runs: Mapping[str, Collection[int]] = MappingProxyType({}),
+    named_runs: Mapping[str, Mapping[Path, Collection[int]]] = MappingProxyType({}),
     table: costs.Table | None = None,
 ) -> Budget:
     """Choose the runs of a build: all that are `there`, and more within a budget of core-hours (∞: all).
 
     there: as from `used`. absent: data sets and weights that cannot be had, with their remedies. named: targets asked
-    for by name; all their runs are chosen, whatever they cost. named_runs: seeds asked for by name, by cell, likewise.
+    for by name; all their runs are chosen, whatever they cost. named_runs: files of runs asked for by name that are to
+    be made, with their seeds, by cell; they are made even where other files hold their seeds.
     """
     table, cells = table or costs.known(plan.scale), relevant(plan, papers, named, named_runs)
     measured = costs.predict(plan, table, cells)
@@ -355,13 +356,26 @@ def choose(
     possible = {key: None if _lacking(plan, cell, absent) else seconds[key] for key, cell in cells.items()}
     asked = list(questions_of_own(plan, papers)) if plan.methods else questions(plan, papers, claims)
     before = {key: set(seeds) for key, seeds in have.items()}
-    for target in named:
-        for cell, seeds in _runs(plan, target):
-            have.setdefault(cell.hash, set()).update(seeds)
-    for key, asked_for in named_runs.items():
-        have.setdefault(key, set()).update(asked_for)
     steps: list[Step] = []
     shared = _Before(plan, measured)
+    runs = {key: {path: list(seeds) for path, seeds in files.items()} for key, files in there.items()}
+    costly: dict[str, float] = {}
+
+    def make(key: str, files: Mapping[Path, Collection[int]]) -> None:
+        for path, seeds in files.items():
+            costly[str(path)] = len(seeds) * seconds[key]
+            for seed in seeds:
+                costly.update(shared((key, seed)))
+
+    for key, files in named_runs.items():
+        make(key, files)
+        for path, seeds in files.items():
+            if free := sorted(set(seeds) - have.setdefault(key, set())):
+                runs.setdefault(key, {})[path] = free
+                have[key].update(free)
+    wanted = itertools.chain.from_iterable(_runs(plan, target) for target in named)
+    for cell, seeds in (*wanted, *_searched(plan, (plan.cells[key] for key in named_runs))):
+        have.setdefault(cell.hash, set()).update(seeds)
     if math.isinf(hours):
         for cell in (cell for cell in cells.values() if not _lacking(plan, cell, absent)):
             have.setdefault(cell.hash, set()).update(plan.wanted(cell))
@@ -369,16 +383,12 @@ def choose(
         steps = within(sequence(asked, have, possible, shared), hours)
         for key, seed in (run for step in steps for run in step.runs):
             have.setdefault(key, set()).add(seed)
-    runs = {key: {path: list(seeds) for path, seeds in files.items()} for key, files in there.items()}
-    costly: dict[str, float] = {}
     for key, chosen in have.items():
         held = {seed for given in runs.get(key, {}).values() for seed in given}
         if key in plan.cells and (due := chosen - held):
             files = planned(plan, plan.cells[key], due)
             runs.setdefault(key, {}).update(files)
-            costly |= {str(path): len(seeds) * seconds[key] for path, seeds in files.items()}
-            for seed in due:
-                costly |= shared((key, seed))
+            make(key, files)
     unrun = {
         key: None if measured[key] is None else round(seconds[key] * left / 3600, 4)
         for key, cell in cells.items()
@@ -392,15 +402,19 @@ def relevant(
 ) -> dict[str, Cell]:
     """The cells, by hash, of the targets that `all` builds for some papers, and of what was asked for by name."""
     wanted = [t for t in plan.targets.values() if t.paper in papers and not t.spec.get("extra")]
-    cells = {cell.hash: cell for target in (*wanted, *named) for cell, _ in _runs(plan, target)}
-    return cells | {key: plan.cells[key] for key in named_runs}
+    runs = itertools.chain.from_iterable(_runs(plan, target) for target in (*wanted, *named))
+    cells = {key: plan.cells[key] for key in named_runs}
+    return cells | {cell.hash: cell for cell, _ in (*runs, *_searched(plan, cells.values()))}
 
 
 def _runs(plan: Plan, target: Target) -> Iterator[tuple[Cell, range]]:
     yield from ((cell, target.seeds) for _, cell in target.cells)
-    searches = [search for _, search in target.selections]
-    searches += [search for _, cell in target.cells for search in selections_of(plan, cell)]
-    for search in dict.fromkeys(searches):
+    yield from _searched(plan, (cell for _, cell in target.cells), [search for _, search in target.selections])
+
+
+def _searched(plan: Plan, cells: Iterable[Cell], searches: Iterable[Selection] = ()) -> Iterator[tuple[Cell, range]]:
+    """The runs of some searches, and of those that values of some cells are read from."""
+    for search in dict.fromkeys((*searches, *(each for cell in cells for each in selections_of(plan, cell)))):
         yield from ((cell, search.seeds) for _, cell in search.points)
 
 

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from pathlib import Path
 
 from clpapers import budget, jobs
@@ -31,6 +31,7 @@ AGAIN = 24 * 3600  # seconds until missing data are asked for again
 TELLING = re.compile(
     r"-[a-z]*[nlSD]\b|--(dry-?run|lint|list|dag|rulegraph|filegraph|d3dag|summary|detailed|unlock)", re.ASCII
 )
+TRIED = ". Tried:"  # ends the line of a data set that no source serves, over a line for each source
 WHOLE = ("all", "report", "audit")  # targets of the Snakefile that have a budget
 
 
@@ -61,14 +62,16 @@ def named_targets(plan: Plan, words: Iterable[str]) -> list[Target]:
     return list(found.values())
 
 
-def named_runs(plan: Plan, words: Iterable[str]) -> dict[str, set[int]]:
-    """The seeds, by cell, of the result files of runs that were asked for by name."""
-    found: dict[str, set[int]] = {}
+def named_runs(plan: Plan, words: Iterable[str], made: Mapping[str, Collection[Path]]) -> dict[str, dict[Path, range]]:
+    """The result files of runs that were asked for by name and are not `made` yet, with their seeds, by cell."""
+    found: dict[str, dict[Path, range]] = {}
     for path in map(Path, words):
         key = path.parent.name[-10:]
-        if path.parts[:3] == (str(RESULTS), plan.scale, "runs") and path.suffix == ".json" and key in plan.cells:
-            with contextlib.suppress(ConfigError):  # a record's
-                found.setdefault(key, set()).update(block_seeds(path.stem))
+        if path.parts[:3] != (str(RESULTS), plan.scale, "runs") or path.suffix != ".json" or key not in plan.cells:
+            continue
+        with contextlib.suppress(ConfigError):  # a record's
+            if path not in made.get(key, ()):
+                found.setdefault(key, {})[path] = block_seeds(path.stem)
     return found
 
 
@@ -79,6 +82,22 @@ def asked(arguments: Iterable[str]) -> tuple[list[str], bool]:
     """
     words = [word for word in arguments if word in WHOLE or word.startswith(f"{RESULTS}/")]
     return words, any(TELLING.match(word) for word in arguments)
+
+
+def whole(words: Collection[str]) -> bool:
+    """Whether papers are built, which a budget is for, and not files alone that were asked for by name."""
+    return not words or not set(words).isdisjoint(WHOLE)
+
+
+def page(words: Iterable[str]) -> str:
+    """What is said at the end of files asked for by name: where they are, a line for those that differ in endings."""
+    endings: dict[Path, list[str]] = {}
+    for path in map(Path, words):
+        name, _, ending = path.name.partition(".")
+        endings.setdefault(path.with_name(name), []).append(ending)
+    alike = ((stem, each[0] if len(each) == 1 else f"{{{','.join(each)}}}") for stem, each in endings.items())
+    lines = [f"built: {stem}.{ending}" for stem, ending in alike]
+    return "\n".join([*lines, "where one came from: clpapers lineage FILE; how far all papers are: clpapers summary"])
 
 
 class Data:
@@ -161,9 +180,14 @@ class Data:
         )
         if not made.returncode:
             return ""
-        said = [line for line in made.stderr.splitlines() if line.startswith(f"clpapers: {name}: no source serves it")]
-        text = (said or made.stderr.splitlines() or ["it cannot be had"])[-1]
-        return text.removeprefix(f"clpapers: {name}: ").removesuffix(". Tried:")
+        return reason(made).removeprefix(f"{name}: ")
+
+
+def reason(failed: subprocess.CompletedProcess[str]) -> str:
+    """Why a command failed, in a line of its stderr: the last, or the one above the sources that were tried."""
+    lines = failed.stderr.strip().splitlines() or [f"exit {failed.returncode}"]
+    told = [line for line in lines if line.endswith(TRIED)] or lines
+    return told[-1].removeprefix("clpapers: ").removesuffix(TRIED)
 
 
 def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[list[str], Budget, Data]:
@@ -176,8 +200,9 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     news = import_published(plan.scale) if settings.get("published", True) else []
     words, dry = asked(arguments)
     papers, hours = settings["papers"], hours_of(plan, settings.get("hours"))
-    named, runs = named_targets(plan, words), named_runs(plan, words)
-    if words and not set(words) & set(WHOLE):
+    made = budget.finished(plan)
+    named, runs = named_targets(plan, words), named_runs(plan, words, made)
+    if not whole(words):
         hours = 0.0
     data = Data(
         plan,
@@ -187,16 +212,16 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
         fetching=not dry,
     )
     wanted = [t for t in plan.targets.values() if t.paper in papers and not t.spec.get("extra")]
-    due = [] if words and not set(words) & set(WHOLE) else wanted
+    due = wanted if whole(words) else []
     drawn = dict.fromkeys(s[0] for target in (*due, *named) for s in target.streams if not TOY.match(s[0]))
     shown = [name for dataset in drawn for name in plan.made_from(dataset)]
     cells = budget.relevant(plan, papers if due else (), named, runs)
     data.look([name for cell in cells.values() for name in plan.data_of(cell)] + shown)
     data.get(shown)
-    if not dry and 0 < hours < math.inf:
-        _measure(plan, cells)
+    if not dry and (0 < hours < math.inf or not whole(words)):
+        _measure(plan, cells, data.absent.keys())
     elsewhere = {key: {path: seeds for seeds, path in blocks.items()} for key, blocks in imported(plan.scale).items()}
-    there = budget.used(plan, budget.finished(plan), elsewhere if settings.get("published", True) else {})
+    there = budget.used(plan, made, elsewhere if settings.get("published", True) else {})
     claims, table = jobs.claims_of(plan), costs.known(plan.scale)
     while True:
         found = budget.choose(
@@ -211,34 +236,40 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
             table=table,
         )
         new = (key for key, files in found.choice.runs.items() if files.keys() - there.get(key, {}).keys())
-        if not data.get(name for key in new for name in plan.data_of(plan.cells[key])):
+        if not data.get(name for key in (*new, *runs) for name in plan.data_of(plan.cells[key])):
             return news, found, data
 
 
-def _measure(plan: Plan, cells: Mapping[str, Cell]) -> None:
-    """Rehearse methods from outside, where one was not measured on a net and shape of some cells, by hash.
+def _measure(plan: Plan, cells: Mapping[str, Cell], absent: Set[str]) -> None:
+    """Rehearse, of some cells by hash, those of methods and papers from outside whose kind was not measured.
 
-    Unmeasured, each would count as long as the slowest method, and a budget would have few of its runs.
+    Unmeasured, each would count as long as the slowest method: a budget would have few of its runs, and the time left
+    would be wrong. absent: data sets and weights that cannot be had; what waits for them is not measured.
     """
-    table, own = costs.known(plan.scale), {key: cell for key, cell in cells.items() if cell.method}
-    if all(table.seconds(plan, cell) is not None for cell in own.values()):
-        return
-    papers = sorted({each.paper for each in plan.targets.values() for _, cell in each.cells if cell.hash in own})
-    command = ["rehearse", *papers, "--scale", plan.scale, "--methods", *plan.methods]
-    print("clpapers: measuring what methods from outside take", file=sys.stderr, flush=True)
-    subprocess.run([sys.executable, "-m", "clpapers.cli", *command], stdout=subprocess.DEVNULL)
+    table, own = costs.known(plan.scale), budget.relevant(plan, outside.files("papers"))
+    due = [
+        key
+        for key, cell in cells.items()
+        if (cell.method or key in own) and table.seconds(plan, cell) is None and absent.isdisjoint(plan.data_of(cell))
+    ]
+    if due:
+        methods = ["--methods", *plan.methods] if plan.methods else []
+        print("clpapers: measuring what methods and papers from outside take", file=sys.stderr, flush=True)
+        command = [sys.executable, "-m", "clpapers.cli", "rehearse", *due, "--scale", plan.scale, *methods]
+        subprocess.run(command, stdout=subprocess.DEVNULL)
 
 
 def told(plan: Plan, found: Budget, data: Data) -> list[str]:
     """The lines that announce a build: its runs and their cost, and each data set that cannot be had."""
     there = sum(len(seeds) for seeds in found.here.values())
-    new = {key: found.choice.seeds(key) - set(found.here.get(key, ())) for key in found.choice.runs}
-    trains = sum(map(len, new.values()))
-    seconds = sum(found.due.values())
-    left = sum(hours or 0 for hours in found.choice.unrun.values())
-    lines = [
-        f"{there:,} runs are there; training {trains:,} more, predicted {costs.duration(seconds)} of one core; "
-        f"{left:,.0f} core-hours remain of the scale ‘{plan.scale}’"
-    ]
-    lines += [f"{name}: not at hand, left out: {remedy}" for name, remedy in sorted(data.absent.items())]
+    trains = sum(len(block_seeds(path.stem)) for path in map(Path, found.due) if path.parts[2] == "runs")
+    told = f"{there:,} runs are there; training {trains:,} more"
+    if found.due:
+        told += f", predicted {costs.duration(sum(found.due.values()))} of one core"
+    if found.questions:  # those of whole papers
+        left = sum(hours or 0 for hours in found.choice.unrun.values())
+        told += f"; {left:,.0f} core-hours remain of the scale ‘{plan.scale}’"
+    lines = [told]
+    left_out = ", left out" if found.questions else ""  # by name, its jobs are there, and fail
+    lines += [f"{name}: not at hand{left_out}: {remedy}" for name, remedy in sorted(data.absent.items())]
     return lines

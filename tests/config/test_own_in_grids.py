@@ -113,6 +113,11 @@ def test_with_a_grid_it_takes_what_the_papers_search_selects(folder):
     assert search.published == {"learner.strength": None, "budget.learning_rate": None}
     first = next(budget.questions_of_own(made, ["tiny"]))
     assert {need.cell for need in first.needs} == {cell.hash, *(point.hash for _, point in search.points)}
+    runs = build.named_runs(made, [f"{cell.folder}/seed2.json"], {})  # one alone takes the search, too
+    found = budget.choose(made, (), {}, 0.0, there={}, absent={}, named_runs=runs, table=Table([row(made)], here=1.0))
+    trained = {key: found.choice.seeds(key) for key in found.choice.runs}
+    assert trained == {cell.hash: {2}, **{point.hash: {100} for _, point in search.points}}
+    assert {Path(file).parent for file in found.due} == {cell.folder, *(point.folder for _, point in search.points)}
 
 
 def test_a_choice_carries_it_to_jobs(folder):
@@ -151,14 +156,21 @@ def test_it_is_measured_once_where_hours_are_counted(folder, monkeypatch):
     made, said = plan(methods=[taken()]), []
     monkeypatch.setattr(build.subprocess, "run", lambda command, **_: said.append(command[3:]))
     monkeypatch.setattr(costs, "known", lambda _: Table([], here=1.0))
-    build._measure(made, made.cells)
-    assert said == [["rehearse", "tiny", "--scale", "tiny", "--methods", *made.methods]]
+    build._measure(made, made.cells, {"cifar10"})  # whose cells are left out
+    own = cells_of(made)
+    assert said == [["rehearse", own["mnist"].hash, "--scale", "tiny", "--methods", *made.methods]]
     kinds = [costs.kind(each.spec, made.datasets[name]["shape"], 1) for name, each in cells_of(made).items()]
     assert {kind.learner for kind in kinds} == {Path(made.methods[0]).stem}
     rows = [costs.Row(kind, 1, 0.0, 1.0, 0.0, 0.0, "", 1.0, "here") for kind in kinds]
     monkeypatch.setattr(costs, "known", lambda _: Table(rows, here=1.0))
-    build._measure(made, made.cells)
+    build._measure(made, made.cells, set())
     assert len(said) == 1
+    alone = plan()
+    build._measure(alone, alone.cells, set())
+    assert len(said) == 1
+    monkeypatch.setattr(build.outside, "files", lambda _: {"tiny": Path(PAPER)})
+    build._measure(alone, alone.cells, set())
+    assert said[1] == ["rehearse", *alone.cells, "--scale", "tiny"]
 
 
 def test_what_is_there_and_was_not_asked_for_has_no_price(folder):

@@ -71,6 +71,25 @@ def test_what_cannot_be_trained_is_no_success(published, capsys):
     assert "no run of the sample could be trained" in said.err
 
 
+def test_data_that_cannot_be_had_are_asked_for_once_and_the_remedy_is_told(published, monkeypatch, capsys):
+    shutil.rmtree("results/mini/datasets")
+    asked, run = [], subprocess.run
+
+    def without_sources(command, **options):
+        asked.append(command[3])
+        if command[3] != "dataset":
+            return run(command, **options)
+        said = "clpapers: mnist: no source serves it; put it into data/mnist/. Tried:\n  folder: it is not there\n"
+        return subprocess.CompletedProcess(command, 2, "", said)
+
+    monkeypatch.setattr(subprocess, "run", without_sources)
+    assert verify(str(CRATE)) == 2
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) > 1
+    assert all("not trained, mnist: no source serves it; put it into data/mnist/ (predicted" in line for line in said)
+    assert asked == ["dataset"]
+
+
 def test_seeds_are_stacked_as_their_record_has_it(small_project, monkeypatch):
     first, *others = map(str, runs())
     place, told = provenance.record_path(first), {}

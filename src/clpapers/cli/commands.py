@@ -190,7 +190,8 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="methods from outside, whose runs it would train")
     sub.set_defaults(does="upcoming")  # `next` is Python's
     sub = command("rehearse", "measure what each kind of cell costs, by a small part of its run", "--scale", "--papers")
-    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="cells of these alone; all if left out")
+    said = "cells of these alone, or a cell's hash; all if left out"
+    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help=said)
     sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="methods from outside, and no others")
     sub.add_argument("--seconds", type=float, default=1.0, help="of steps in a rehearsal, roughly")
     sub.add_argument("--out", type=Path, metavar="FILE.csv", help="the table; results/S/costs.csv by default")

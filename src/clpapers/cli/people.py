@@ -178,14 +178,15 @@ def upcoming(options: argparse.Namespace) -> None:
         )
         names = [q.name.replace(f"{q.paper}: ", "claim ") for q in step.decides if q.kind != budget.SHOWN]
         more = f", and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        told = f" → {'; '.join(names[:NAMED])}{more}" if names else ""
+        shown = dict.fromkeys(q.name.partition(":")[0] for q in step.decides)  # by further seeds
+        told = f" → {'; '.join(names[:NAMED])}{more}" if names else f" → more of {', '.join(shown)}"
         print(f"{duration(step.seconds):>7}  {duration(so_far):>7}  {step.paper:10}  {runs}{told}")
     counts = Counter(question.kind for question in decided)
     print("\n".join(["", *build.told(plan, found, data)]))
-    print(
-        f"decides {counts[budget.NUMBER]} printed numbers and {counts[budget.CLAIM]} claims more, predicted "
-        f"{duration(3600 * found.hours)} of one core"
-    )
+    decides = f"decides {counts[budget.NUMBER]} printed numbers and {counts[budget.CLAIM]} claims more"
+    if plan.methods:  # of which nothing is printed
+        decides = f"{sum(len(step.runs) for step in found.steps)} runs of methods from outside"
+    print(f"{decides}, predicted {duration(3600 * found.hours)} of one core")
 
 
 def targets(options: argparse.Namespace) -> None:
@@ -203,17 +204,19 @@ def rehearse(options: argparse.Namespace) -> None:
     if not 0 < options.seconds < 1e6:
         raise Refusal(f"--seconds {options.seconds}: give seconds above 0")
     plan = _configured(options)
-    if options.methods:
-        plan = Plan(plan.scale, all_papers(), methods=own.take(plan.scale, options.methods))
-    wanted = plan.chosen(options.names)
+    if options.methods or options.names:
+        plan = Plan(plan.scale, all_papers(), methods=own.take(plan.scale, options.methods or ()))
+    hashes = [name for name in options.names if name in plan.cells]
+    names = [name for name in options.names if name not in plan.cells]
+    wanted = plan.chosen(names) if names or not hashes else []
     pairs = [pair for target in wanted for pair in target.cells]
     searches = {search for target in wanted for _, search in target.selections}
     searches |= {search for _, cell in pairs for search in budget.selections_of(plan, cell)}
     pairs = [pair for pair in pairs if "selection" not in pair[1].spec]  # which is as its search's points are
     pairs += [pair for search in sorted(searches, key=lambda each: each.name) for pair in search.points]
-    cells = list({cell.hash: cell for _, cell in pairs if cell.method or not options.methods}.values())
+    cells = [plan.cells[key] for key in hashes] + [c for _, c in pairs if c.method or not options.methods]
     out = options.out or Path("results") / plan.scale / "costs.csv"
-    rehearsals.rehearse(plan, cells, out, options.seconds)
+    rehearsals.rehearse(plan, list({cell.hash: cell for cell in cells}.values()), out, options.seconds)
     print(out)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clpapers import jobs
+from clpapers.build import reason
 from clpapers.cards import resolve_device
 from clpapers.config import choice
 from clpapers.config.paths import RESULTS, block_seeds
@@ -136,6 +137,7 @@ class _Scratch:
 
     def __init__(self, plan: Plan, settings: dict, folder: Path):
         self.plan, self.settings, self.folder = plan, settings, folder
+        self.faults: dict[Path, str] = {}  # why a file cannot be made
         for part in ("config", "workflow"):
             (folder / part).symlink_to(Path(part).absolute())
         place = folder / RESULTS / plan.scale
@@ -159,6 +161,8 @@ class _Scratch:
 
         stacking: of a run, as its record has it.
         """
+        if path in self.faults:  # of many runs, which need not wait for its sources again
+            return self.faults[path]
         job = jobs.of(self.plan, path)
         for each in job.inputs:
             if not (self.folder / each).exists() or not (self.folder / record_path(each)).exists():
@@ -176,4 +180,6 @@ class _Scratch:
             asked += ["--stacking", str(int(stacking))]
         command = [sys.executable, "-m", "clpapers.cli", job.command, "--out", str(path), *asked]
         done = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True)
-        return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
+        if done.returncode:
+            self.faults[path] = reason(done)
+        return self.faults.get(path, "")
