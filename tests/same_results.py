@@ -1,7 +1,7 @@
 """Hold one build's results against another's: `same_results.py ONE OTHER [--part]`, two folders of the project.
 
-The same files, byte for byte. Left out are records, logs, benchmarks and reports, which tell of the making itself, and
-files made of measured seconds, which no two builds share. A cell whose settings changed has another hash: it is paired
+The same files, byte for byte. Left out are records, logs, benchmarks, reports and what was measured of a machine, which
+tell of the making itself, and files made of measured seconds, which no two builds share. A cell whose settings changed has another hash: it is paired
 with the cell of the same data set, order and learner whose settings are closest, and its results are compared without
 the settings. With `--part` the other build may have more.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from clpapers.provenance import ProvenanceError, read_record
 
-ABOUT_THE_MAKING = {"logs", "benchmarks", "report"}
+ABOUT_THE_MAKING = {"logs", "benchmarks", "report", "machine.json"}
 TIMED = {"cost", "trade_offs"}  # measures, modules of clpapers.metrics
 RUN = re.compile(r"(results/\w+/runs/[\w-]+/[\w.-]+/\w+)-([0-9a-f]{10})/(seeds?[\d-]+)\.json")
 INDEX = re.compile(r"results/\w+/runs/index\.csv")
