@@ -260,6 +260,23 @@ def test_images_behind_streams_of_features_are_asked_for_and_left_out(tmp_path, 
     assert not chosen.present(chosen.targets["streaming/figure1"]).streams
 
 
+@pytest.mark.parametrize(
+    ("fetch", "line"),
+    [
+        (["cub20"], "'cub20' is not one of "),
+        (["cub200", "cub20"], "'cub20' is not one of "),
+        (["streaming"], "'streaming' is not one of "),  # a paper
+    ],
+)
+def test_what_is_to_be_fetched_and_is_no_data_set_is_refused_before_anything_is_imported(fetch, line, monkeypatch):
+    monkeypatch.setattr(build, "import_published", lambda scale: pytest.fail("imported"))
+    plan = Plan("paper", ["streaming"])
+    with pytest.raises(ConfigError) as refusal:
+        build.prepare(plan, {"fetch": fetch, "papers": ["streaming"]}, ["all", "-n"])
+    assert str(refusal.value).startswith(f"config/config.yaml or --config: fetch: {line}")
+    assert str(refusal.value).isprintable()
+
+
 def test_runs_without_an_ideal_s_to_be_divided_by_are_not_shown_yet(paper_scale):
     """Of a build that was stopped between both: such a run is one left out, and no metric asks for it."""
     plan, *_ = paper_scale
@@ -273,13 +290,6 @@ def test_runs_without_an_ideal_s_to_be_divided_by_are_not_shown_yet(paper_scale)
     left = using.unrun(target)
     assert left.wanted - left.runs == 3
     assert {"nn1", "offline"} <= {factors["learner"] for factors in left.cells}
-
-
-def test_what_is_to_be_fetched_is_known(paper_scale):
-    plan, *_ = paper_scale
-    settings = {"published": False, "fetch": ["cub2000"], "papers": ["stf"], "hours": 0}
-    with pytest.raises(ConfigError, match=r"^config/config\.yaml or --config: fetch: 'cub2000' is not one of mnist, "):
-        build.prepare(plan, settings, ["all", "-n"])
 
 
 def test_runs_asked_for_by_name_are_told_with_what_they_take(paper_scale):

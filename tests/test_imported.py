@@ -2,11 +2,12 @@
 
 import json
 import os
+import re
 import zipfile
 from pathlib import Path
 
 import pytest
-from trained import CRATE, RUNS, clone, edit, fewer_right, make, runs
+from trained import CRATE, RUNS, clone, edit, fewer_right, imported_first, make, runs
 
 from clpapers import cli, imported
 from clpapers.config.plan import Plan
@@ -16,6 +17,7 @@ from clpapers.report.archive import MANIFEST, METADATA, CrateError, manifest_of
 from clpapers.report.audit import FAILURE, WARNING, audit, fitting
 from clpapers.report.crate import digest_of
 from clpapers.report.publish import publish
+from clpapers.report.verify import _runs
 
 TOP = place_of("mini")
 
@@ -245,28 +247,29 @@ FORGED = {
     "no JSON": b"{",
     "a list": b"[]",
     "no seeds": b'{"cell": {}}',
+    "no evaluation": b'{"cell": {}, "seeds": []}',
     "a cell that is a text": b'{"cell": "x", "seeds": []}',
-    "a grid that is none": b'{"cell": {"selection": {"grid": 3}}, "seeds": []}',
-    "a part that is none": b'{"cell": {"selection": {"grid": {"a.b": 3}}, "a": "b"}, "seeds": []}',
-    "seeds that are texts": b'{"cell": {}, "seeds": ["0"]}',
-    "a seed that is true": b'{"cell": {}, "seeds": [{"seed": true}]}',
-    "a seed twice": b'{"cell": {}, "seeds": [{"seed": 0}, {"seed": 0}]}',
-    "a seed that is infinite": b'{"cell": {}, "seeds": [{"seed": 1e400}]}',
-    "a test that is none": b'{"cell": {}, "seeds": [{"seed": 0, "test": 3}]}',
-    "a test of texts": b'{"cell": {}, "seeds": [{"seed": 0, "test": {"none": {"correct": ["1"], "total": [1]}}}]}',
+    "a grid that is none": b'{"cell": {"evaluation": {}, "selection": {"grid": 3}}, "seeds": []}',
+    "a part that is none": b'{"cell": {"evaluation": {}, "selection": {"grid": {"a.b": 3}}, "a": "b"}, "seeds": []}',
+    "seeds that are texts": b'{"cell": {"evaluation": {}}, "seeds": ["0"]}',
+    "a seed that is true": b'{"cell": {"evaluation": {}}, "seeds": [{"seed": true}]}',
+    "a seed twice": b'{"cell": {"evaluation": {}}, "seeds": [{"seed": 0}, {"seed": 0}]}',
+    "a seed that is infinite": b'{"cell": {"evaluation": {}}, "seeds": [{"seed": 1e400}]}',
+    "a seed without its results": b'{"cell": {"evaluation": {}}, "seeds": [{"seed": 0}]}',
     "deep": b"[" * 100_000,
 }
 
 
 def with_result(crate, text):
-    """A crate whose first run has these bytes, with a record that fits."""
+    """A crate whose first run has these bytes, or what they become, with a record that fits."""
 
     def forge(there):
         name = min(name for name in there if "/mnist/" in name and name.endswith("seed0.json"))
+        new = text if isinstance(text, bytes) else json.dumps(text(json.loads(there[name]))).encode()
         record = json.loads(there[name.replace("seed0.json", "seed0.record.json")])
-        record["outputs"][0]["sha256"] = digest_of(text)
+        record["outputs"][0]["sha256"] = digest_of(new)
         record["seal"] = seal(record)
-        there |= {name: text, name.replace("seed0.json", "seed0.record.json"): json.dumps(record).encode()}
+        there |= {name: new, name.replace("seed0.json", "seed0.record.json"): json.dumps(record).encode()}
 
     return rewritten(crate, forge)
 
@@ -282,11 +285,85 @@ def test_what_is_no_result_is_refused_in_one_line(kind, crate, other, capsys):
 
 @pytest.mark.parametrize("kind", [kind for kind in FORGED if not kind.startswith(("a grid", "a part"))])
 def test_nor_does_verify_read_it(kind, crate, other):
-    from clpapers.report.verify import _runs
-
     with pytest.raises(CrateError, match=r"seed0\.json: is no result of runs") as refusal:
         _runs(Plan("mini", ["mini"]), with_result(crate, FORGED[kind]))
     assert str(refusal.value).isprintable()
+
+
+def with_less(key):
+    """A change of a result: the first seed's section is gone."""
+    return lambda whole: whole | {"seeds": [{k: v for k, v in whole["seeds"][0].items() if k != key}]}
+
+
+def with_counts(counts):
+    """A change of a result: other counts of the test."""
+
+    def change(whole):
+        for view in whole["seeds"][0]["test"].values():
+            view["correct"] = [counts(n) for n in view["total"]]
+        return whole
+
+    return change
+
+
+ODD = {  # sound JSON of the right cell and seed, as no training writes it
+    "no test": with_less("test"),
+    "no probes": with_less("probes"),
+    "no footprint": with_less("learner_bytes"),
+    "counts that are NaN": with_counts(lambda total: float("nan")),
+    "more right than there are": with_counts(lambda total: total + 1),
+    "huge counts": with_counts(lambda total: 10**400),
+    "counts of no class": with_counts(lambda total: []),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_odd_results_of_the_right_cell_are_refused_by_the_name_of_their_file(kind, crate, other, capsys):
+    odd = with_result(crate, ODD[kind])
+    assert cli.main(["import", str(odd)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "/seed0.json: is no result of runs (" in said
+    assert not TOP.exists()
+    with pytest.raises(CrateError, match=r"/seed0\.json: is no result of runs \("):
+        _runs(Plan("mini", ["mini"]), odd)
+
+
+def unchecked(content):
+    """A result's cell and seeds, whatever the seeds hold."""
+    whole = json.loads(content)
+    return whole["cell"], {entry["seed"]: {} for entry in whole["seeds"]}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_nor_is_anything_measured_of_them_where_they_were_imported_before(kind, crate, other, monkeypatch, capsys):
+    monkeypatch.setattr(imported, "results", unchecked)
+    import_crate(with_result(crate, ODD[kind]))
+    monkeypatch.setattr(Plan, "results", imported_first)
+    assert cli.main(["metrics", "--out", "results/mini/metrics/mini/table1.csv"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert re.fullmatch(
+        rf"clpapers: {TOP}/\S+/seed0\.json: is no result of runs \(.+\); delete {TOP} and import other crates\n", said
+    )
+    assert not Path("results/mini/metrics/mini/table1.csv").exists()
+
+
+def test_a_run_that_lacks_what_a_metric_needs_of_its_learner_is_named(crate, other, monkeypatch, capsys):
+    """What a learner tells of itself is its own; so a measure alone finds out that it is not there."""
+    from clpapers.metrics import learning
+
+    import_crate(with_result(crate, lambda whole: whole | {"seeds": [whole["seeds"][0] | {"learner": {"x": 1}}]}))
+    monkeypatch.setattr(Plan, "results", imported_first)
+    counted = learning.SCALARS["final_accuracy"]
+    monkeypatch.setitem(
+        learning.SCALARS, "final_accuracy", lambda run: run["learner"]["none"] if run["learner"] else counted(run)
+    )
+    assert cli.main(["metrics", "--out", "results/mini/metrics/mini/table1.csv"]) == 2
+    said = capsys.readouterr().err
+    assert re.fullmatch(
+        rf"clpapers: {TOP}/\S+/seed0\.json: cannot be measured \(KeyError\('none'\)\); delete .+\n", said
+    )
 
 
 def zipped(crate, change):
@@ -465,41 +542,13 @@ BUILT = (
 
 
 @pytest.fixture
-def finding(monkeypatch):
-    """Plans find imported runs."""
-    own = Plan.results
-
-    def results(plan, cell, seeds=None):
-        files = own(plan, cell, seeds)
-        places = {path: place_of(plan.scale) / Path(*path.parts[3:]) for path in files}
-        return {place if (place := places[path]).exists() else path: given for path, given in files.items()}
-
-    monkeypatch.setattr(Plan, "results", results)
-
-
-@pytest.fixture
-def table(crate, other, finding):
-    """A table made of imported runs alone."""
+def table(crate, other, monkeypatch):
+    """A table made of imported runs alone, by a plan that finds them."""
     import_crate(crate)
+    monkeypatch.setattr(Plan, "results", imported_first)
     for command, out in BUILT:
         assert cli.main([command, "--out", f"results/mini/{out}"]) == 0
     return Path("results/mini/targets/mini/table1.csv")
-
-
-@pytest.mark.parametrize("odd", [None, -1, 1e400, "x", [], {}, [[1]]], ids=repr)
-@pytest.mark.parametrize("key", ["test", "probes", "online", "steps", "oracle", None])
-def test_metrics_of_an_odd_run_are_refused_in_one_line_or_made(key, odd, crate, other, finding, capsys):
-    """Of a run that is as its record says and yet is none: by `key` in its seed's entry, or all of that."""
-    with zipfile.ZipFile(crate) as archive:
-        name = min(name for name in archive.namelist() if "/mnist/" in name and name.endswith("seed0.json"))
-        whole = json.loads(archive.read(name))
-    (entry,) = whole["seeds"]
-    whole["seeds"] = [{"seed": entry["seed"]} if key is None else entry | {key: odd}]
-    path, out = with_result(crate, json.dumps(whole).encode()), "results/mini/metrics/mini/table1.csv"
-    code = cli.main(["import", str(path)]) or cli.main(["metrics", "--out", out])
-    said = capsys.readouterr().err
-    assert (code, said.count("\n")) in ((0, 0), (2, 1))
-    assert not code or said.startswith((f"clpapers: {path}: ", f"clpapers: {out}: "))
 
 
 def test_a_table_of_them_has_a_footnote_and_passes_the_audit(table):

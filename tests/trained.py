@@ -10,6 +10,7 @@ from workflow.project import Project
 
 from clpapers import cli, jobs, provenance
 from clpapers.config.plan import Plan
+from clpapers.imported import place_of
 
 PARTS = ("config", "workflow", "LICENSE", "CITATION.cff", ".gitignore")
 RUNS = Path("results/mini/runs")
@@ -98,3 +99,52 @@ def fewer_right(content, by=1):
     counts = content["seeds"][0]["test"]["none"]
     most = max(range(len(counts["correct"])), key=counts["correct"].__getitem__)
     counts["correct"][most] -= by
+
+
+OWN = Plan.results
+
+
+def imported_first(plan, cell, seeds=None):
+    """`Plan.results` with imported runs in place of those that could be trained, where they are there."""
+    files = OWN(plan, cell, seeds)
+    places = {path: place_of(plan.scale) / Path(*path.parts[3:]) for path in files}
+    return {place if (place := places[path]).exists() else path: given for path, given in files.items()}
+
+
+def entry_of(seed=0):
+    """What training writes of a seed, by hand: two tasks of two classes each, two testing events, three probes."""
+    return {
+        "seed": seed,
+        "steps": 4,
+        "test": {"none": {"correct": [3, 1, 0, 2], "total": [4, 4, 4, 4], "chance": 0.25}},
+        "probes": {"position": [0, 3, 6], "time": [4, 8], "correct": ["gA==", "oA=="]},
+        "online": {"correct": [1, 0, 2, 1], "loss": [1.5, None, 0.25, 0.125]},
+        "memory": {"items": 2, "bytes": 32, "per_class": [1, 1, 0, 0]},
+        "oracle": {"task_of_class": None, "changes": 1},
+        "learner": {},
+        "learner_bytes": {"training": 64, "testing": 32},
+        "diverged": None,
+        "events": {
+            "time": [4, 8],
+            "correct": [[4, 2, 0, 0], [3, 1, 0, 2]],
+            "total": [4, 4, 4, 4],
+            "seen": [[True, True, False, False], [True, True, True, True]],
+            "unknown_auroc": [0.75, None],
+            "learner_bytes": [{"training": 64, "testing": 32}] * 2,
+        },
+        "tasks": {
+            "classes": [[0, 1], [2, 3]],
+            "total": [[4, 4], [4, 4]],
+            "correct": [[[4, 2], [1, 2]], [[3, 1], [4, 4]]],
+            "open": [[[4, 2], [0, 0]], [[3, 1], [0, 2]]],
+            "shots": [[[0, 1], [2, 2]], [[1, 2], [3, 4]]],
+            "mutual_information": [[0.5, None], [0.25, 0.0]],
+            "memory": {"total": [1, 1], "correct": [[1], [0, 1]]},
+        },
+    }
+
+
+def result_of(*entries):
+    """A result file's content with entries for seeds, by default with one."""
+    asked = {"points": 2, "probes": 3, "test": None, "shots": 1, "every": 4}
+    return {"cell": {"evaluation": asked}, "seeds": list(entries) or [entry_of()]}

@@ -200,10 +200,10 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
 
     settings: as from `check_settings`. arguments: the command line of Snakemake.
     """
-    news = import_published(plan.scale) if settings.get("published", True) else []
-    words, dry = asked(arguments)
     for name in settings.get("fetch") or ():
         one_of("config/config.yaml or --config: fetch", name, [*plan.datasets, *plan.weights])
+    news = import_published(plan.scale) if settings.get("published", True) else []
+    words, dry = asked(arguments)
     papers, hours = settings["papers"], hours_of(plan, settings.get("hours"))
     made = budget.finished(plan)
     named, runs = named_targets(plan, words), named_runs(plan, words, made)

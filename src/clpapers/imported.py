@@ -31,14 +31,13 @@ from clpapers.provenance import (
     write_atomically,
     write_text,
 )
+from clpapers.runs.form import UNFIT, results
 
 FOLDER = "imported"
 RUN = re.compile(
     r"results/(?P<scale>[a-z0-9_]+)/(?:runs|imported)/"
     r"(?P<place>[\w-]+/[\w.-]+/[a-z0-9_]+-(?P<hash>[0-9a-f]{10}))/(?P<block>seeds?\d+(?:-\d+)?)\.json"
 )
-# Errors that a forged result may raise.
-UNFIT = (ArithmeticError, ValueError, ConfigError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 def place_of(scale: str) -> Path:
@@ -115,20 +114,6 @@ def apart(scale: str, record: dict) -> dict[Path, dict]:
 
 
 # --- the results of a seed -----------------------------------------------------------------------------------
-
-
-def results(content: bytes) -> tuple[dict, dict[int, dict]]:
-    """A result file's cell, and its entry for each seed. Raises `ValueError` for another file's content."""
-    try:
-        whole = json.loads(content)
-        cell, seeds = dict(whole["cell"]), {entry["seed"]: entry for entry in whole["seeds"]}
-        if len(seeds) < len(whole["seeds"]) or any(type(seed) is not int for seed in seeds):
-            raise ValueError("its seeds are no different whole numbers")
-        for entry in seeds.values():
-            accuracies(entry)
-        return cell, seeds
-    except UNFIT as error:
-        raise ValueError(f"is no result of runs ({error!r})") from None
 
 
 def hash_of(spec: dict) -> str:
@@ -239,7 +224,7 @@ def _take(path: Path, scale: str, fingerprint: str, listed: bytes, contents: dic
                 raise ValueError(f"holds seeds {sorted(seeds)}, not the ones in its name")
             _fit(record["data"], facts)
             notes += _differences(path, out, seeds)
-        except UNFIT as error:
+        except (*UNFIT, ConfigError) as error:
             said = error if isinstance(error, ValueError | ConfigError) else f"is no result of runs ({error!r})"
             raise CrateError(f"{path}: {name}: {said}; nothing is imported") from None
         if out in made or out.exists():

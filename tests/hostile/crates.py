@@ -19,11 +19,12 @@ import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 from archives import mutant
 from made import Tally, built, run
 from test_imported import CRATE, clone, rewritten
-from trained import project_in
+from trained import imported_first, project_in
 
 from clpapers import cli, provenance
 from clpapers.config.paths import RESULTS
@@ -32,7 +33,7 @@ from clpapers.config.settings import all_papers
 from clpapers.imported import RUN, imported, place_of
 from clpapers.provenance import record_path
 from clpapers.report import crate
-from clpapers.report.archive import CrateError
+from clpapers.report.archive import DISK_LABEL, CrateError
 from clpapers.report.publish import publish
 from clpapers.report.verify import _runs
 
@@ -41,10 +42,15 @@ TOP = place_of("mini")
 
 
 def contents(path: Path) -> dict[str, str]:
-    """What an unpacker would make of a zip: each entry with its attributes and its bytes, as texts."""
+    """What an unpacker would make of a zip: each entry with its attributes and its bytes, as texts.
+
+    A mutant whose entry has lost the bits of its file's type is equivalent: unpackers take it for a plain file, as
+    Python's `ZipFile.writestr` writes one. One that is marked as the label of a disk they leave out.
+    """
     with zipfile.ZipFile(path) as archive:
         return {
-            info.filename: f"{(info.external_attr >> 16 & 0o170000) or 0o100000} {archive.read(info)!r}"
+            info.filename: f"{(info.external_attr >> 16 & 0o170000) or 0o100000} {info.external_attr & DISK_LABEL} "
+            f"{archive.read(info)!r}"
             for info in archive.infolist()
         }
 
@@ -189,8 +195,10 @@ def imports(path: Path, before: dict[Path, bytes]) -> str:
 def read_by_all() -> str:
     """What the readers say of what was imported."""
     runs = [path for blocks in imported("mini").values() for path in blocks.values()]
-    for command in (["audit", "--scale", "mini"], ["lineage", str(runs[0])], ["summary", "--scale", "mini"]):
-        with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
+    measured = ["metrics", "--out", "results/mini/metrics/mini/table1.csv"]
+    for command in (["audit", "--scale", "mini"], ["lineage", str(runs[0])], ["summary", "--scale", "mini"], measured):
+        found = mock.patch.object(Plan, "results", imported_first)
+        with found, contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
             code = cli.main(command)
         if code not in (0, 1, 2) or not all(map(str.isprintable, said.getvalue().splitlines())):
             return f"WRONG: {command[0]} ends with {code} and says {said.getvalue()[:500]!r}"

@@ -5,6 +5,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -73,6 +75,11 @@ def test_nothing_is_found_in_what_was_left_alone(here, capsys):
     said = capsys.readouterr().out
     files = [path for path in MINI.rglob("*") if path.is_file()]
     assert said == f"{len(files) + 1} files checked, 0 failures, 0 warnings\n"  # and config/reported/mini.csv
+
+
+def test_it_starts_without_libraries_of_tables_figures_and_nets():
+    asked = "import sys, clpapers.report.audit; print({'pandas', 'matplotlib', 'torch'} & sys.modules.keys())"
+    assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True).stdout == "set()\n"
 
 
 def test_no_file_is_hashed_twice(here, monkeypatch):

@@ -237,7 +237,12 @@ def test_what_a_table_does_not_have_is_refused_with_what_it_has(here, capsys):
     for cell, line in (
         ("Mir,MNIST", f"{file}: no row 'Mir'; there are: 'ER', 'ACE', 'Random guess (expected)'"),
         ("ER,CIFAR", f"{file}: no column 'CIFAR'; there are: 'MNIST'"),
-        ("ER", f"{file}: --cell 'ER': give a table, and ROW,COLUMN as its CSV names them"),
+        *(
+            (cell, f"{file}: --cell {cell!r}: give a table, and ROW,COLUMN as its CSV names them")
+            for cell in ("ER", "", "ER,MNIST,x", "x\ny,z", "x,y\n", "\n", "\x1b[2J,MNIST", "\x85,MNIST", "\udcff,MNIST")
+        ),
+        ("," * 9, f"{file}: --cell {',' * 9!r}: give a table, and ROW,COLUMN as its CSV names them"),
+        ('"ER,MNIST', f"{file}: --cell '\"ER,MNIST': give a table, and ROW,COLUMN as its CSV names them"),
     ):
         assert cli.main(["lineage", file, "--cell", cell]) == 2
         assert capsys.readouterr().err == f"clpapers: {line}\n"

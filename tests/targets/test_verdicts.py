@@ -177,6 +177,11 @@ def test_a_target_without_runs_lacks_its_measures_columns():
     assert verdict(claim(Part((side("ace", order="split", task=5, time=4),), 0.0)), nothing).reason == "not run yet"
 
 
+def test_where_no_run_has_a_factor_there_is_no_column_of_it():
+    part = Part((side("ace", **{"learner.generated": 6000}),), 0.0)
+    assert verdict(claim(part)).reason == "not run yet"
+
+
 def test_all_parts_must_hold_and_the_weakest_is_shown():
     good, close, open_, bad = (
         Part((side("ace"), side("er"))),

@@ -479,12 +479,38 @@ def test_a_name_in_bad_utf8(copy):
         check(archive)
 
 
-@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "pipe"])
-def test_what_is_no_file_is_not_read(path, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/dev/full", "pipe", "link", "dangling", "around", "a\nb"])
+@pytest.mark.parametrize("command", [["export", "--check"], ["import"], ["verify"]])
+def test_what_is_no_file_is_not_read(path, command, home, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    for part in ("config", "workflow"):
+        os.symlink(home.folder / part, part)
     os.mkfifo("pipe")
-    assert cli.main(["export", "--check", path]) == 2
-    assert "no file and no folder" in capsys.readouterr().err
+    for target, link in (("/dev/zero", "link"), ("gone", "dangling"), ("around", "around")):
+        os.symlink(target, link)
+    assert cli.main([*command, path]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("clpapers: ")
+    assert said.count("\n") == 1
+    assert said[:-1].isprintable()
+
+
+@pytest.mark.parametrize("system", [0, 3])
+def test_an_entry_that_an_unpacker_leaves_out_is_found(copy, system):
+    """Info-ZIP takes one with this attribute of MS-DOS for the label of a disk, whatever system it is from."""
+    label = zipfile.ZipInfo("LICENSE")
+    label.create_system, label.external_attr = system, (stat.S_IFREG | 0o644) << 16 | 0x08
+    text = (copy / "LICENSE").read_bytes()
+    (copy / "LICENSE").unlink()
+    assert "LICENSE" in wrong(zipped(copy, copy.parent / "forged.zip", [(label, text)]))
+
+
+def test_an_entry_without_a_type_is_a_plain_file(copy):
+    plain = zipfile.ZipInfo("LICENSE")
+    plain.external_attr = 0o644 << 16  # as Python's `writestr` has it
+    text = (copy / "LICENSE").read_bytes()
+    (copy / "LICENSE").unlink()
+    assert wrong(zipped(copy, copy.parent / "packed.zip", [(plain, text)])) == set()
 
 
 def test_two_files_of_one_name_are_found(copy):

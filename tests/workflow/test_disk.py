@@ -1,6 +1,7 @@
 """A disk that is full, that limits files, or that cannot be written to: one line says so, and nothing is lost."""
 
 import contextlib
+import itertools
 import os
 import shutil
 import subprocess
@@ -26,7 +27,8 @@ def on_small_disk(finished, tmp_path, mounted):
         taken = sum((path.stat().st_size // 4096 + 1) * 4096 for path in results.rglob("*"))
         results.rename(tmp_path / "results")
         results.mkdir()
-        mounted(results, "-t", "tmpfs", "-o", f"size={taken + spare}", "tmpfs")
+        held = sum(1 for _ in (tmp_path / "results").rglob("*"))
+        mounted(results, "-t", "tmpfs", "-o", f"size={taken + spare},nr_inodes={held + 64}", "tmpfs")
         shutil.copytree(tmp_path / "results", results, dirs_exist_ok=True)
         return project
 
@@ -40,6 +42,17 @@ def fill(project):
         while True:
             file.write(bytes(4096))
     assert shutil.disk_usage(ballast).free == 0
+    return ballast
+
+
+def fill_with_files(project):
+    """Leave no inode on the disk of the results; returns the folder that must go for there to be some again."""
+    ballast = project.folder / "results/ballast"
+    ballast.mkdir()
+    with contextlib.suppress(OSError):
+        for number in itertools.count():
+            (ballast / str(number)).touch()
+    assert os.statvfs(ballast).f_ffree == 0
     return ballast
 
 
@@ -59,18 +72,19 @@ def files(project):
     return {path for path in (project.folder / "results").rglob("*") if path.is_file()}
 
 
+@pytest.mark.parametrize("fills", [fill, fill_with_files])
 @pytest.mark.parametrize("what", ["stream", "run", "table"])
-def test_a_full_disk(what, on_small_disk, finished, commands):
+def test_a_full_disk(what, fills, on_small_disk, finished, commands):
     project = on_small_disk(1 << 16)
     command, made = command_of(project, what)
     for path in (*made, record_path(made[0])):
         (project.folder / path).unlink()
-    ballast = fill(project)
+    ballast = fills(project)
     done = commands.clpapers(project, *command)
     assert done.returncode == 2
     assert done.line.startswith(f"{command[-1]}: No space left on device; free some space and give the same command")
     assert not any((project.folder / path).exists() for path in made)
-    ballast.unlink()
+    shutil.rmtree(ballast) if ballast.is_dir() else ballast.unlink()
     theirs = finished.results()
     assert project.results() == {name: content for name, content in theirs.items() if name not in made}
     assert commands.clpapers(project, *command).returncode == 0

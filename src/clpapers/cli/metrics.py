@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from clpapers import provenance
 from clpapers.cli.task import Refusal, Task
 from clpapers.metrics.factors import flat
+from clpapers.runs.form import UNFIT
 
 
 def _nothing(task: Task):
@@ -19,6 +22,19 @@ def _nothing(task: Task):
     return pd.DataFrame(columns=list(dict.fromkeys(columns)))
 
 
+def _unmeasured(task: Task, measure: Callable[[dict, Iterable], object]) -> Path | None:
+    """The first of the imported runs that cannot be measured alone either."""
+    from clpapers.metrics.inputs import read
+
+    target = task.job.subject
+    for path in filter(provenance.is_imported, task.job.inputs):
+        try:
+            measure(target.measured, read(task.plan, target, [path]))
+        except UNFIT:
+            return path
+    return None
+
+
 def metrics(task: Task) -> None:
     """results/<scale>/metrics/<paper>/<target>.csv, from the target."""
     from clpapers.metrics.inputs import read
@@ -29,15 +45,12 @@ def metrics(task: Task) -> None:
         try:
             read_in = task.job.inputs
             frame = measure(target.measured, read(task.plan, target, read_in)) if read_in else None
-        except ValueError as error:
-            raise Refusal(f"{task.out}: {error}") from None
-        except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
-            if not any(map(provenance.is_imported, task.job.inputs)):
+        except UNFIT as error:
+            if culprit := _unmeasured(task, measure):
+                raise Refusal(f"{culprit}: cannot be measured ({error!r}); {task.imported_anew}") from None
+            if not isinstance(error, ValueError):
                 raise
-            raise Refusal(
-                f"{task.out}: imported runs among what it is made of are none ({error!r}); delete "
-                f"results/{task.plan.scale}/imported and import other crates"
-            ) from None
+            raise Refusal(f"{task.out}: {error}") from None
         if frame is None or frame.empty:  # or what was run reports nothing of this
             frame = _nothing(task)
         provenance.write_text(task.out, frame.to_csv(index=False, lineterminator="\n"))

@@ -7,9 +7,9 @@ refused and recorded decides none of its content. What a command imports besides
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from clpapers import jobs, machine, provenance
@@ -18,6 +18,8 @@ from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers, check_settings
+from clpapers.imported import RUN, place_of
+from clpapers.runs.form import results
 
 HELD: dict[tuple, Plan] | None = None  # plans, in the server of a build, which knows that config/ is as it was
 
@@ -62,14 +64,27 @@ class Task:
         if self.job.command != options.command:
             raise Refusal(f"{self.out}: clpapers {self.job.command} makes it, not {options.command}")
 
-    def recording(self, **facts: object) -> AbstractContextManager[dict]:
-        """The record of the job, with further facts."""
+    @contextlib.contextmanager
+    def recording(self, **facts: object) -> Iterator[dict]:
+        """The record of the job, with further facts. Raises `Refusal` for an imported run that no training wrote."""
         job = self.job
         if self.chosen and job.chosen:
             facts["choice"] = str(self.chosen)
         if rested := outside.rested_on(self.out, self.plan.datasets):
             facts["outside"] = rested
-        return provenance.recording(job.stage, job.outputs, job.inputs, job.code, settings=job.settings, **facts)
+        told = {"settings": job.settings, **facts}
+        with provenance.recording(job.stage, job.outputs, job.inputs, job.code, **told) as record:
+            for path in (path for path in job.inputs if provenance.is_imported(path) and RUN.fullmatch(str(path))):
+                try:
+                    results(path.read_bytes())
+                except ValueError as error:
+                    raise Refusal(f"{path}: {error}; {self.imported_anew}") from None
+            yield record
+
+    @property
+    def imported_anew(self) -> str:
+        """The remedy for an imported run that is none."""
+        return f"delete {place_of(self.plan.scale)} and import other crates"
 
     def data_folder(self, spec: dict) -> Path:
         """The folder in which that of a data set's own files stands."""

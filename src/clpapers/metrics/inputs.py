@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messag
 def read(plan: Plan, target: Target, files: list[Path]) -> Iterable:
     """The inputs of a target's measure, read from `files` (`jobs.Job.inputs`); `ValueError` for unfit data."""
     if target.cells:
-        return _runs(plan, target)
+        return _runs(plan, target, files)
     if target.streams:
         return _streams(target, files)
     if "simulations" in target.spec:
@@ -36,9 +36,11 @@ def files_beside(plan: Plan, target: Target, factors: dict, path: Path) -> list[
     return [files[name] for name in catalogue.measures()[target.spec["measure"]].beside]
 
 
-def _runs(plan: Plan, target: Target) -> Iterator[tuple]:
+def _runs(plan: Plan, target: Target, files: list[Path]) -> Iterator[tuple]:
     for factors, cell in target.cells:
         for path, seeds in plan.results(cell, target.seeds).items():
+            if path not in files:
+                continue
             content = json.loads(path.read_text())
             content["seeds"] = [
                 entry | ({"test": entry["test"][cell.test_restriction]} if "test" in entry else {})

@@ -34,6 +34,7 @@ METADATA, MANIFEST = "ro-crate-metadata.json", "manifest-sha256.txt"
 LARGEST = 1 << 36  # bytes: more than any crate unpacks to
 LARGEST_TEXTS = 1 << 29  # bytes of all files that are read into memory: metadata and records of some 50,000 runs
 APART = re.compile(r"results/\w+/imported/records/([0-9a-f]{64})\.json")
+DISK_LABEL = 0x08  # among the attributes of an entry, as MS-DOS has them
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every entry: the earliest that a zip can hold
 Finding = tuple[str, str]  # file, reason
 Members = dict[str, Callable[[], IO[bytes]]]  # by posix path, how to read a file
@@ -158,6 +159,8 @@ def opened(path: Path) -> Iterator[tuple[Members, list[Finding]]]:
                 wrong.append((info.filename, "leads out of the crate; do not unpack it"))
             elif kind not in (0, stat.S_IFDIR if folder else stat.S_IFREG):
                 wrong.append((info.filename, "is a link or a device, not a plain file"))
+            elif info.external_attr & DISK_LABEL:
+                wrong.append((info.filename, "is marked as the label of a disk, which an unpacker leaves out"))
             elif folder and info.file_size:
                 wrong.append((info.filename, "is a folder that holds bytes of its own"))
             elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

@@ -22,10 +22,11 @@ from clpapers.config.paths import RESULTS, block_seeds
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
-from clpapers.imported import FOLDER, RUN, apart_by, published, results
+from clpapers.imported import FOLDER, RUN, apart_by, published
 from clpapers.provenance import PACKAGE, as_published, record_path
 from clpapers.report import costs
 from clpapers.report.archive import CrateError, check, opened
+from clpapers.runs.form import results
 
 SAME, CLOSE, DIFFERS, UNTRIED = "same bits", "same accuracies", "differs", "not trained"
 MADE_HERE = ("dataset", "weights", "features", "stream", "selection")  # a run needs these, unless they are there

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from clpapers.metrics.factors import flat
 from clpapers.provenance import ProvenanceError, is_imported, read_record
 from clpapers.targets.names import OWN, named
@@ -18,6 +16,8 @@ from clpapers.targets.unrun import Unrun
 
 if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no target stale
     from pathlib import Path
+
+    import pandas as pd
 
     from clpapers.config.model import Target
     from clpapers.config.plan import Plan

@@ -86,12 +86,11 @@ def sample(frame: pd.DataFrame, side: Side) -> pd.Series:
 
     Raises `Obstacle` if memory did not suffice, if nothing was measured, and if no value is defined.
     """
-    rows = frame
-    if rows.empty:  # of a target without runs, which has no columns of its measure's own
+    rows, factors = frame, side.levels.keys() - CURVE
+    if rows.empty or factors - {*rows}:  # of no run, or of none that has a factor, there are no such columns
         raise Obstacle("not run yet")
-    for key, level in side.levels.items():
-        if key not in CURVE:
-            rows = rows[rows[key] == level]
+    for key in factors:
+        rows = rows[rows[key] == side.levels[key]]
     if (rows["metric"] == OUT_OF_MEMORY).any():
         raise Obstacle("out of memory")
     rows = rows[rows["metric"] == side.metric]
