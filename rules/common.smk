@@ -33,7 +33,9 @@ try:
         os.environ.pop(choice.VARIABLE, None)
         if OWN or build.budgeted(PLAN, SETTINGS.get("hours")):
             NEWS, BUDGET, DATA = build.prepare(PLAN, SETTINGS, sys.argv[1:])
-            sys.stderr.writelines(f"clpapers: {line}\n" for line in [*NEWS, *build.told(PLAN, BUDGET, DATA)])
+            if build.at(SCALE, build.asked(sys.argv[1:])[0]):
+                NEWS += build.told(PLAN, BUDGET, DATA)
+            sys.stderr.writelines(f"clpapers: {line}\n" for line in NEWS)
             progress.PREDICTED.update(BUDGET.due)
             os.environ[choice.VARIABLE] = str(BUDGET.choice.write(SCALE))
             PLAN = PLAN.using(BUDGET.choice)

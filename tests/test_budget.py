@@ -316,6 +316,9 @@ def test_what_was_asked_for_by_name_is_shown_at_the_end():
     words = [f"{stem}.csv", f"{stem}.reported.csv", "results/paper/runs/a/b/er-0123456789/seed0.json"]
     assert not build.whole(words)
     assert build.page(words).splitlines()[:2] == [f"built: {stem}.{{csv,reported.csv}}", f"built: {words[2]}"]
+    assert build.at("paper", words)
+    assert not build.at("smoke", words)
+    assert build.at("smoke", [*words, "all"])
     assert build.whole([*words, "all"])
     assert build.whole([])
 

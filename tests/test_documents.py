@@ -78,6 +78,16 @@ def test_every_command_of_clpapers_is_one_and_has_its_options(page, capsys):
     assert wrong == []
 
 
+def test_what_the_tour_shows_of_a_cell_is_what_is_printed(monkeypatch, capsys):
+    """Lines of the papers' files move with every edit above them."""
+    monkeypatch.chdir(ROOT)
+    (command, shown) = re.search(
+        r"^\$ clpapers (cell .*)\n([^`]*)```", (ROOT / "docs/tour.md").read_text(), re.M
+    ).groups()
+    assert main(command.split()) == 0
+    assert set(shown.splitlines()) <= set(capsys.readouterr().out.splitlines())
+
+
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_every_goal_of_make_is_one(page):
     goals = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)

@@ -89,6 +89,11 @@ def whole(words: Collection[str]) -> bool:
     return not words or not set(words).isdisjoint(WHOLE)
 
 
+def at(scale: str, words: Collection[str]) -> bool:
+    """Whether anything that was asked for is of a scale: files of another one have all runs, and no budget."""
+    return whole(words) or any(Path(word).parts[1:2] == (scale,) for word in words)
+
+
 def page(words: Iterable[str]) -> str:
     """What is said at the end of files asked for by name: where they are, a line for those that differ in endings."""
     endings: dict[Path, list[str]] = {}

@@ -148,6 +148,18 @@ def test_an_edit_of_a_data_set_that_another_paper_cannot_have_is_refused(away):
     assert Facts("tiny").datasets["shapes"]["train"] == 40
 
 
+def test_one_that_does_not_pass_at_another_scale_says_where_to_mend_it(away):
+    """A build of that scale is refused though it names other papers: all that were taken in are known to it."""
+    (away / "mine.yaml").write_text(MINE + "  real: {datasets: {mnist: {}}}\n")
+    taken(away)
+    with pytest.raises(ConfigError, match=r"^config/outside/papers/mine\.yaml: .*'mnist' is not one of ") as refusal:
+        Plan("real", ["tiny", "mine"])
+    remedy = f"; mend {away}/mine.yaml and build it at this scale, or delete the copy to forget it"
+    assert str(refusal.value).endswith(remedy[-80:])
+    Path("config/outside/papers/mine.yaml").unlink()
+    Plan("real", ["tiny"])
+
+
 @pytest.mark.parametrize(
     ("given", "line"),
     [

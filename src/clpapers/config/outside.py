@@ -63,6 +63,14 @@ def original(copy: Path) -> Path | None:
     return _tried.get(copy) or _whence().get(copy)
 
 
+def remedy(paper: str) -> str:
+    """What to do about a paper that was taken in and does not pass, as at a scale that it was not tried at."""
+    copy = copy_of("papers", paper)
+    if copy in _tried or not copy.is_file():
+        return ""
+    return f"; mend {original(copy) or 'the file it is of'} and build it at this scale, or delete the copy to forget it"
+
+
 def _whence() -> dict[Path, Path]:
     try:
         found = json.loads(WHENCE.read_text(encoding="utf-8"))

@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Collection
 from pathlib import Path
 
+from clpapers.config import outside
 from clpapers.config.choice import Choice
 from clpapers.config.facts import TOY, Facts
 from clpapers.config.model import Cell, Selection, Target, digest
@@ -53,7 +54,10 @@ class Plan:
         self.selections: dict[str, Selection] = {}  # by name
         self.targets: dict[str, Target] = {}  # by `<paper>/<name>`
         for name in papers:
-            paper = read_paper(facts, name)
+            try:
+                paper = read_paper(facts, name)
+            except ConfigError as error:
+                raise ConfigError(f"{error}{outside.remedy(name)}") from None
             self.titles[name], self.about[name] = paper.title, paper.about
             self.nets |= {f"{name}/{key}": net for key, net in paper.nets.items()}
             self.outputs |= {f"{name}/{key}": outputs for key, outputs in paper.outputs.items()}
