@@ -1,9 +1,9 @@
 """Hold one build's results against another's: `same_results.py ONE OTHER [--part]`, two folders of the project.
 
 The same files, byte for byte. Left out are records, logs, benchmarks, reports and what was measured of a machine, which
-tell of the making itself, and files made of measured seconds, which no two builds share. A cell whose settings changed has another hash: it is paired
-with the cell of the same data set, order and learner whose settings are closest, and its results are compared without
-the settings. With `--part` the other build may have more.
+tell of the making itself, and files made of measured seconds, which no two builds share. A cell whose settings changed
+has another hash: it is paired with the cell of the same data set, order and learner whose settings are closest, and its
+results are compared without the settings. With `--part` the other build may have more.
 """
 
 import json
