@@ -1,5 +1,6 @@
 """What holds for all tests: none fails for being slow; slow ones and those of the workflow carry their marks."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from hypothesis import settings
 
 from clpapers import jobs
 
+signal.signal(
+    signal.SIGINT, signal.default_int_handler
+)  # a shell's background job ignores it, and so would all it starts
 sys.argv[1:] = sys.argv[1:] or ["tests"]  # records tell of the command; a worker of pytest-xdist has none
 TESTS = Path(__file__).parent
 SLOW = (  # whole files, by pytest's --durations: three quarters of the time of all tests outside workflow/

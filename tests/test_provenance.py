@@ -84,6 +84,14 @@ def test_a_kill_in_the_middle_of_writing_leaves_nothing_under_the_final_name():
     assert files() == ["result.json", "result.record.json"]
 
 
+def test_the_next_attempt_clears_what_a_kill_left_of_a_record():
+    write_text(".result.record.abcd1234.json", '{"half')
+    write_text(".result.other.abcd1234.json", "{}")
+    with recording("runs", [Path("result.json")], [], "code"):
+        assert files() == [".result.other.abcd1234.json"]
+        write_text("result.json", "{}")
+
+
 def test_what_another_job_is_writing_beside_it_is_left_alone(tmp_path):
     with write_atomically(tmp_path / "table1.reported.csv") as beside:
         beside.write_text("b")

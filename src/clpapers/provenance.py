@@ -444,7 +444,7 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
             data |= believed(item).get("data", {})
     record = record_path(outputs[0])
     record.unlink(missing_ok=True)
-    for path in outputs:
+    for path in (*outputs, record):
         sweep(path)
     entry = {
         "stage": stage,
