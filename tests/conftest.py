@@ -10,9 +10,8 @@ from hypothesis import settings
 
 from clpapers import jobs
 
-signal.signal(
-    signal.SIGINT, signal.default_int_handler
-)  # a shell's background job ignores it, and so would all it starts
+# A background job of a shell ignores it, and so would all that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.argv[1:] = sys.argv[1:] or ["tests"]  # records tell of the command; a worker of pytest-xdist has none
 TESTS = Path(__file__).parent
 SLOW = (  # whole files, by pytest's --durations: three quarters of the time of all tests outside workflow/
