@@ -13,6 +13,7 @@ from unittest import mock
 import torch
 import torch.nn.functional as F
 from bench_learners import clock, random_data
+from bench_passes import steps as passes
 from bench_stacking import steps_of
 from tabulate import tabulate
 from torch import nn
@@ -22,7 +23,7 @@ from clpapers.config.kept import Kept
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
 from clpapers.report import costs
-from clpapers.runs import loop, nets
+from clpapers.runs import learner, loop, nets
 from clpapers.runs.nets import progressive, stacked
 from clpapers.runs.nets.folding import folded
 from clpapers.runs.nets.stacked import stack
@@ -183,6 +184,24 @@ def memory(size: int, rounds: int) -> tuple:
     )
 
 
+def one_pass(rounds: int) -> tuple:
+    """ER's step on the reduced ResNet-18, stream batch and replay batch in one pass, joined as torch.cat leaves them."""
+
+    def steps() -> Callable[[], object]:
+        _, step = passes("resnet18_reduced", "er", {"forward": "joint"}, items=60 * BATCH * (rounds + 2))
+        return lambda: [step() for _ in range(10)]
+
+    def cat(*batches: torch.Tensor) -> torch.Tensor:
+        return torch.cat(batches, dim=1)
+
+    def before() -> None:
+        with mock.patch.object(learner, "joined", cat):
+            old()
+
+    old, new = steps(), steps()
+    return "ER on the reduced ResNet-18: 10 steps in one pass", *turns(before, new, rounds)
+
+
 # --- the plan ------------------------------------------------------------------------------------------------
 
 
@@ -243,7 +262,7 @@ def main() -> None:
     torch.set_num_threads(1)
     rows = [memory(size, rounds) for size in (1, 5)]  # first, as its children begin as they are left by all before
     loop.keep_memory()
-    rows += [stacks(size, rounds) for size in (5, 20)]
+    rows += [*(stacks(size, rounds) for size in (5, 20)), one_pass(rounds)]
     names = [*NETS][: 1 if quick else 2]
     rows += [*(prog_nn(name, rounds) for name in names), *(tests(name, rounds) for name in names), planning(rounds)]
     print("Changes, CPU seconds: as it was, as it is, medians; ratio = before / after, median of turns")

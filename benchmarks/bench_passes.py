@@ -32,11 +32,11 @@ LEARNERS = {
 }
 
 
-def steps(net: str, method: str) -> tuple[Learner, Callable[[], object]]:
-    """A learner that has come to its last task, and its next step."""
-    data = random_data(net, 20_000)
-    spec = cell(net, method if method in OPTIONS else "er") | TOLD
-    spec["learner"] = {"name": method} | LEARNERS[method]
+def steps(net: str, method: str, options: dict, items: int = 20_000) -> tuple[Learner, Callable[[], object]]:
+    """A learner that has come to its last task, of a fifth of these items, and its next step."""
+    data = random_data(net, items)
+    spec = cell(net, "er") | TOLD
+    spec["learner"] = {"name": method} | options
     given = orders.make(spec["order"], data.train_y, 0)
     one = scenario(spec, given, data.train_y, data.test_y, data.classes)
     images = Images(data.train_x, "symmetric", CPU, torch.float32)
@@ -89,7 +89,7 @@ def alone(learner: Learner, shape: tuple[int, ...], taken: Counter[tuple[int, st
 
 def row(net: str, method: str, rounds: int) -> tuple:
     """Of a learner the passes of a step, the floor and what the step takes."""
-    learner, step = steps(net, method)
+    learner, step = steps(net, method, LEARNERS[method])
     taken = passes(learner, step)
     h, w, c = NETS[net][1]
     works = [alone(learner, (c, h, w), each) for each in (Counter({(bare.BATCH, "parameters"): 1}), taken)] + [step]

@@ -324,7 +324,7 @@ def doctor(options: argparse.Namespace) -> int:
 
 def bench(options: argparse.Namespace) -> None:
     """Run the scripts of benchmarks/ in turn, each in a process of its own."""
-    for part in ("learners", "passes", "changes", "stacking", "jobs", "start", "streams", "dry_run"):
+    for part in ("learners", "passes", "changes", "stacking", "jobs", "start", "streams", "dry_run", "avalanche"):
         script = Path("benchmarks", f"bench_{part}.py")
         if not script.is_file():
             raise Refusal(f"{script}: no such file; run `clpapers bench` in the project's folder")

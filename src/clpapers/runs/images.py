@@ -86,3 +86,8 @@ class Images:
         blocks = zip(pixels.flatten(2).split(BLOCK, dim=1), domains.split(BLOCK, dim=1))
         permuted = [block.gather(2, self.transforms[seeds, domain]) for block, domain in blocks]
         return torch.cat(permuted, dim=1).view(pixels.shape)
+
+
+def joined(*batches: torch.Tensor) -> torch.Tensor:
+    """Batches [S, b, C, H, W], [S, k, C, H, W] … as one, channels-last in memory, which `torch.cat` of five axes is not."""
+    return torch.cat([batch.movedim(-3, -1) for batch in batches], dim=1).movedim(-1, -3)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.images import Images
+from clpapers.runs.images import Images, joined
 from clpapers.runs.losses import backward, cross_entropy, masked
 from clpapers.runs.memories import Draw, Memory
 from clpapers.runs.nets.folding import folded
@@ -211,7 +211,7 @@ class Replay(Learner):
         if not self.one_pass:
             return self.net(x), self.net(replayed)
         b = x.shape[1]
-        logits = self.net(torch.cat([x, replayed], dim=1))
+        logits = self.net(joined(x, replayed))
         return logits[:, :b], logits[:, b:]
 
     def look(self, x: torch.Tensor, y: torch.Tensor, *, alone: bool) -> Observed:

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from clpapers.randomness import generator
+from clpapers.runs.images import joined
 from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.runs.losses import cross_entropy
 from clpapers.streams.oracles import task_changes
@@ -213,7 +214,7 @@ class Binary:
         learner, b, all_x, all_y = self.learner, x.shape[1], x, y
         if learner.exemplars:
             stored = torch.cat(list(learner.exemplars.values()))[None]
-            all_x = torch.cat([x, learner.setting.images(stored)], dim=1)
+            all_x = joined(x, learner.setting.images(stored))
             all_y = torch.cat([y, learner.labels_of_exemplars()[None]], dim=1)
         logits = learner.net(all_x)
         target = self.targets(all_x, all_y, y)
