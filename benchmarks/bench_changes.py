@@ -185,7 +185,7 @@ def memory(size: int, rounds: int) -> tuple:
 
 
 def one_pass(rounds: int) -> tuple:
-    """ER's step on the reduced ResNet-18, stream batch and replay batch in one pass, joined as torch.cat leaves them."""
+    """ER on the reduced ResNet-18 by one pass of both batches, joined as torch.cat leaves them and channels-last."""
 
     def steps() -> Callable[[], object]:
         _, step = passes("resnet18_reduced", "er", {"forward": "joint"}, items=60 * BATCH * (rounds + 2))

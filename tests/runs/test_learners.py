@@ -279,9 +279,9 @@ def test_er_sums_two_means_and_concatenated_takes_one():
 
 def test_joint_batches_share_their_statistics():
     """Batch norm takes 0, 2 and 4, 6 apart by means 1 and 5 and variance 1, together by mean 3 and variance 5."""
-    norm, learner = torch.nn.BatchNorm1d(1, eps=1e-12, affine=False), object.__new__(learners.find("ace"))
+    norm, learner = torch.nn.BatchNorm2d(1, eps=1e-12, affine=False), object.__new__(learners.find("ace"))
     learner.net = stack(lambda: norm, [0])
-    x, replayed = torch.tensor([[[0.0], [2.0]]]), torch.tensor([[[4.0], [6.0]]])
+    x, replayed = torch.tensor([0.0, 2.0, 4.0, 6.0]).view(1, 4, 1, 1, 1).split(2, dim=1)
     found = {}
     for learner.one_pass in (False, True):
         found[learner.one_pass] = torch.cat(learner.logits(x, replayed), dim=1).flatten().tolist()

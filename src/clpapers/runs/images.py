@@ -89,5 +89,5 @@ class Images:
 
 
 def joined(*batches: torch.Tensor) -> torch.Tensor:
-    """Batches [S, b, C, H, W], [S, k, C, H, W] … as one, channels-last in memory, which `torch.cat` of five axes is not."""
+    """Batches [S, b, C, H, W], [S, k, C, H, W] … as one, channels-last, which `torch.cat` of five axes is not."""
     return torch.cat([batch.movedim(-3, -1) for batch in batches], dim=1).movedim(-1, -3)
