@@ -44,6 +44,11 @@ def test_a_paper_alone_is_a_list_of_one():
     assert settings(papers="tiny")["papers"] == ["tiny"]
 
 
+def test_false_is_read_as_yaml_has_it_where_snakemake_leaves_a_text():
+    assert settings(published="false")["published"] is False
+    assert settings(published="true")["published"] is True
+
+
 def test_a_setting_given_twice_is_refused_which_snakemake_would_let_pass():
     assert settings()["scale"] == "tiny"
     edit(SETTINGS, "scale: tiny\n", "scale: tiny\nscale: real\n")

@@ -37,6 +37,8 @@ def check_settings(settings: dict, *, take: bool = True) -> dict:
     """
     file = f"{CONFIG}/config.yaml or --config"
     settings = read_yaml(CONFIG / "config.yaml") | settings
+    if settings.get("published") in ("true", "false"):  # `--config published=false`; Snakemake knows only False
+        settings = settings | {"published": settings["published"] == "true"}
     for key in ("papers", "datasets", "methods"):
         if isinstance(settings.get(key), str):  # `--config papers=stf`
             settings = settings | {key: [settings[key]]}
