@@ -1,4 +1,4 @@
-"""What a job costs beside its training, and what a paper-scale dry run costs: `python benchmarks/bench_jobs.py`.
+"""What jobs, their scheduler and a paper-scale dry run cost beside training: `python benchmarks/bench_jobs.py`.
 
 A job is timed on the smallest cell of the smoke scale, in a temporary folder. Wall seconds are what a person waits;
 CPU seconds are what is left of them on an idle machine.
@@ -102,6 +102,29 @@ def job_costs(repetitions: int) -> list[tuple]:
     ]
 
 
+WAITING = """
+rule all:
+    input: expand("{{i}}", i=range({jobs}))
+rule one:
+    output: "{{i}}"
+    shell: "sleep 0.2; touch {{output}}"
+"""
+STARTED = "from clpapers.snakemake import evaluate_at_ends; {}; from snakemake.cli import main; main()"
+
+
+def scheduler(jobs: int) -> list[tuple]:
+    """Rows for a build of jobs that sleep, two at a time, by Snakemake as it comes and as the project starts it."""
+    rows = []
+    for what, first in (("by Snakemake as it comes", "pass"), ("as here", "evaluate_at_ends()")):
+        with tempfile.TemporaryDirectory() as name:
+            Path(name, "Snakefile").write_text(WAITING.format(jobs=jobs), encoding="utf-8")
+            arguments = ("--cores", "2", "--scheduler", "greedy", "--quiet")
+            rows.append(
+                row(f"{jobs} jobs of 0.2 s, {what}", [run("-c", STARTED.format(first), *arguments, folder=Path(name))])
+            )
+    return rows
+
+
 def row(what: str, costs: list[Cost]) -> tuple:
     """Medians of some runs."""
     return (what, *(statistics.median(getattr(c, key) for c in costs) for key in ("wall", "cpu", "peak")))
@@ -117,8 +140,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     options = parser.parse_args()
-    rows = [*job_costs(3 if options.quick else 9), dry_run()]
-    print("Processes: medians; the dry run once")
+    rows = [*job_costs(3 if options.quick else 9), dry_run(), *scheduler(200 if options.quick else 500)]
+    print("Processes: medians; dry run and builds once")
     print(tabulate(rows, ["", "wall s", "CPU s", "peak MB"], floatfmt=("", ".2f", ".2f", ".0f")))
 
 

@@ -260,6 +260,16 @@ def test_images_behind_streams_of_features_are_asked_for_and_left_out(tmp_path, 
     assert not chosen.present(chosen.targets["streaming/figure1"]).streams
 
 
+@pytest.mark.parametrize(("words", "trains"), [(["report"], False), (["audit"], False), (["report", "all"], True)])
+def test_a_report_alone_adds_no_runs(words, trains, tmp_path, monkeypatch):
+    monkeypatch.setattr(build.Data, "_fetch", lambda self, name: "")
+    monkeypatch.setattr(budget, "finished", lambda plan: {})
+    settings = {"papers": ["rules"], "data_folder": tmp_path, "downloads": tmp_path, "published": False}
+    plan = Plan("paper", all_papers())
+    assert bool(build.prepare(plan, settings, words)[1].due) is trains
+    assert build.prepare(plan, settings | {"hours": 0.1}, words)[1].due
+
+
 @pytest.mark.parametrize(
     ("fetch", "line"),
     [

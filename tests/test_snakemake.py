@@ -2,14 +2,18 @@
 
 import errno
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from snakemake.scheduling.job_scheduler import JobScheduler
 
 from clpapers import snakemake
 from clpapers.config.refusals import ConfigError
-from clpapers.snakemake import completed, prepare, resolved
+from clpapers.snakemake import completed, evaluate_at_ends, prepare, resolved
 
 ROOT = Path(__file__).parents[1]
 
@@ -162,3 +166,28 @@ def test_a_dry_run_says_how_long(project, given, due, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert said.startswith("Predicted for what is not there yet, ") == due
     assert bool(said) == due
+
+
+@pytest.mark.parametrize(("free", "timers"), [(None, 1), (0, 1), (99, 0)])
+def test_waiting_jobs_are_looked_through_by_the_clock_only_where_the_rate_limit_holds_them(free, timers, monkeypatch):
+    started = []
+    monkeypatch.setattr(JobScheduler, "_schedule_reevalutation", lambda self, delay: started.append(delay))
+    evaluate_at_ends()
+    scheduler = JobScheduler.__new__(JobScheduler)
+    scheduler.job_rate_limiter = None if free is None else SimpleNamespace(get_free_jobs=lambda: free)
+    scheduler._schedule_reevalutation(1)
+    assert started == [1] * timers
+
+
+def test_all_jobs_of_a_build_run_where_the_rate_limit_holds_some():
+    Path("Snakefile").write_text(
+        'rule all:\n    input: expand("{i}", i=range(8))\nrule one:\n    output: "{i}"\n    shell: "touch {output}"\n'
+    )
+    command = (
+        "from clpapers.snakemake import evaluate_at_ends; evaluate_at_ends(); from snakemake.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", command, "--cores", "8", "--max-jobs-per-timespan", "3/1s"], timeout=120, check=False
+    )
+    assert not done.returncode
+    assert all(Path(str(i)).is_file() for i in range(8))

@@ -207,7 +207,8 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     papers, hours = settings["papers"], hours_of(plan, settings.get("hours"))
     made = budget.finished(plan)
     named, runs = named_targets(plan, words), named_runs(plan, words, made)
-    if not whole(words):
+    tells = words and "all" not in words and settings.get("hours") is None and hours < math.inf  # of what is there
+    if tells or not whole(words):
         hours = 0.0
     data = Data(
         plan,

@@ -3,7 +3,8 @@
 A bare `--cores` means all of them: Snakemake's help promises that, the parser of Snakemake 9 refuses it, and `snakemake
 all --cores` is what people type. A target's or a paper's name stands for its files: `stf/table1`, `stf`. A dry run
 counts jobs by rule, unless more is asked for, and says how long they take: job by job, `all` has a line of 12,000
-characters. A build shows one line of progress (`clpapers.progress`). And the folders that Snakemake writes to, with a
+characters. A build shows one line of progress (`clpapers.progress`). Its scheduler looks through the waiting jobs when
+one ends. And the folders that Snakemake writes to, with a
 traceback where it cannot, are tried: that of the project is told of in one line, that of a home which cannot be written
 is replaced by one of the project's.
 """
@@ -120,6 +121,23 @@ def prepare() -> None:
         os.environ["XDG_CACHE_HOME"] = str(OWN.absolute() / "cache")
 
 
+def evaluate_at_ends() -> None:
+    """Have Snakemake look through waiting jobs when one ends; by the clock only where its rate limit held some.
+
+    As it comes, each look starts a timer that ends in another one: after n jobs it looks n times a second.
+    """
+    from snakemake.scheduling.job_scheduler import JobScheduler
+
+    by_the_clock = JobScheduler._schedule_reevalutation
+
+    def where_held(scheduler: JobScheduler, delay: float) -> None:
+        limit = scheduler.job_rate_limiter
+        if limit is None or not limit.get_free_jobs():
+            by_the_clock(scheduler, delay)
+
+    JobScheduler._schedule_reevalutation = where_held
+
+
 def main() -> None:
     """Run Snakemake."""
     arguments, plan = sys.argv[1:], None
@@ -141,7 +159,7 @@ def main() -> None:
     from clpapers.build import budgeted
 
     LoggerPluginRegistry().register_plugin(f"snakemake_logger_plugin_{progress.NAME}", progress)
-
+    evaluate_at_ends()
     try:
         run(completed(arguments))
     except SystemExit as end:
