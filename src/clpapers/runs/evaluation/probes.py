@@ -29,6 +29,8 @@ class Probes(Evaluator):
     def test(self, t: int, learner: Learner) -> np.ndarray:
         """Whether each probe seen up to step t is right: bool [S, most probes seen by any seed]."""
         setting, most = self.setting, int((self.positions < self.steps[t]).sum(axis=1).max())
+        if not most:  # few probes, and none of the first items among them
+            return np.zeros((len(setting.seeds), 0), bool)
         at = torch.from_numpy(self.positions[:, :most]).to(setting.items.device)
         seen = (each.gather(1, at) for each in (setting.items, setting.labels, setting.tasks))
         return classified(learner, setting.images, *seen, {"none": None})["none"]
