@@ -5,6 +5,8 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from clpapers.metrics import cost
@@ -283,6 +285,28 @@ def test_a_run_that_diverged_is_worse_than_any_other():
     assert verdict(claim(better, test="below"), forgets).verdict == SUPPORTED
     both = frame(ace=[np.inf] * 3, er=[40.0, np.inf, 41.0])
     assert verdict(claim(Part((side("ace"), side("er")))), both).reason == "both diverged"
+
+
+@pytest.mark.parametrize("few", [{"ace": ACE, "er": [np.inf]}, {"ace": [np.inf], "er": ER}])
+def test_one_run_that_diverged_beside_several_that_did_not_decides_nothing(few):
+    """As in a build that has one seed of a learner and more of another."""
+    other = side("er", stream=("mnist", "other"))
+    for sides in ((side("ace"), side("er")), (side("ace"), other)):
+        found = verdict(claim(Part(sides)), frame(**few))
+        assert (found.verdict, found.shown.n) == (UNDECIDED, 1)
+
+
+RUNS = st.lists(st.sampled_from([0.0, 40.0, 41.5, 100.0, np.inf, np.nan]), min_size=1, max_size=4)
+
+
+@given(RUNS, RUNS, st.sampled_from(["above", "below", "within"]), st.booleans(), st.booleans())
+def test_whatever_runs_there_are_there_is_a_verdict(ace, er, test, paired, ratio):
+    other = side("er") if paired else side("er", stream=("mnist", "other"))
+    spec = {"margin": 1.5} if test == "within" else {}
+    found = verdict(claim(Part((side("ace"), other)), test=test, ratio=ratio, **spec), frame(ace=ace, er=er))
+    assert found.verdict in {SUPPORTED, CONTRADICTED, UNDECIDED, NOT_COMPARABLE}
+    if min(len(ace), len(er)) == 1:
+        assert found.verdict in {UNDECIDED, NOT_COMPARABLE}
 
 
 def test_equal_runs_are_neither_above_nor_below_but_within():

@@ -127,7 +127,8 @@ def _welch(first: pd.Series, second: pd.Series) -> Estimate:
     variance = one.se**2 + other.se**2
     if not variance > 0:
         return Estimate(effect, np.sqrt(variance), n - 1, n)
-    degrees = variance**2 / sum(each.se**4 / each.degrees for each in (one, other))
+    spread = [each for each in (one, other) if each.se]  # one that diverged has none
+    degrees = variance**2 / sum(each.se**4 / each.degrees for each in spread)
     return Estimate(effect, float(np.sqrt(variance)), degrees, n)
 
 
