@@ -37,6 +37,7 @@ from clpapers.targets.words import AGREES, CONTRADICTED, DIFFERS, NOT_COMPARABLE
 SCALE = "paper"
 FOLDER, README, FIGURE = Path("docs/reproduction"), Path("README.md"), Path("docs/figures/published.svg")
 BLOCK = "<!-- {name}: `make reproduction` writes this -->\n\n{text}\n<!-- {name} ends -->\n"
+EXAMPLE = ("stf/table1", "CIFAR-10")  # README's first screen shows these streams
 VERDICTS = ((AGREES, "#0072b2", "o"), (DIFFERS, "#d55e00", "s"))
 
 
@@ -238,25 +239,19 @@ class _Reproduction:
         return "\n".join(_table(heads, rows)) + "\n"
 
     def example(self) -> str:
-        """README's table: of the target and column with most numbers compared, the first among equals."""
-        frames = {name: self.compared(name) for name in self.plan.targets}
-        found = [
-            (len(lines), name, column)
-            for name, frame in frames.items()
-            for column, lines in (frame.groupby("column", sort=False) if len(frame) else ())
-        ]
-        if not found:
-            return "Nothing is published yet.\n"
-        _, name, column = max(found, key=lambda each: each[0])
-        target, lines = self.plan.targets[name], frames[name]
-        lines = lines[lines["column"] == column]
-        where = f", column {column}" if column else ""
-        said = f"{target.spec['title']} of [{target.paper}]({FOLDER / target.paper}.md){where}:"
+        """README's table: a column of a target, as far as it is compared."""
+        name, column = EXAMPLE
+        target, lines = self.plan.targets[name], self.compared(name)
+        lines = lines[lines["column"] == column] if len(lines) else lines
+        if lines.empty:
+            return "Nothing of it is published yet.\n"
+        said = f"{target.spec['title']} of [{target.paper}]({FOLDER / target.paper}.md), column {column}:"
         texts = ("reported", "reproduced", "runs", "difference")
         rows = [
-            [each["row"], *(each["told"][text] for text in texts), _bold(each)] for each in lines.to_dict("records")
+            [each["row"], named(target.spec, each["metric"]), *(each["told"][text] for text in texts), _bold(each)]
+            for each in lines.to_dict("records")
         ]
-        heads = [named(target.spec, row_and_column(target.spec)[0]), *texts, "verdict"]
+        heads = [named(target.spec, row_and_column(target.spec)[0]), "metric", *texts, "verdict"]
         return "\n".join([said, "", *_table(heads, rows)]) + "\n"
 
     def figure(self) -> Path:
