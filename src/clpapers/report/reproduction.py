@@ -274,7 +274,7 @@ class _Reproduction:
                 style = {"s": 8, "c": colour, "marker": marker, "alpha": 0.6, "clip_on": False}
                 axes.scatter(each["reported"], each["reproduced"], **style, label=f"{verdict} ({len(each)})")
             axes.set(xlabel="reported, %", ylabel="reproduced, %", xlim=(0, 100), ylim=(0, 100), aspect="equal")
-            axes.legend(loc="upper left")
+            axes.legend(loc="lower right")
             return next(path for path in write_figure(drawn, FIGURE.stem) if path.suffix == FIGURE.suffix)
 
 
