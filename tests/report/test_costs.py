@@ -223,9 +223,38 @@ def test_finished_runs_beat_the_table(plan, monkeypatch):
     table = of_every_kind(plan)
     found = costs.predict(plan, table)
     assert found[cell.hash] == pytest.approx(3.0)
-    assert found[other.hash] == table.seconds(plan, other)
+    same_row = table._serving(plan, cell) is table._serving(plan, other)
+    factor = 3.0 / table.seconds(plan, cell) if same_row else 1.0
+    assert found[other.hash] == pytest.approx(factor * table.seconds(plan, other))
     record["hardware"]["device"] = "cuda"
     assert costs.predict(plan, table)[cell.hash] == table.seconds(plan, cell)
+
+
+def test_imported_runs_count_as_those_trained_here(plan, monkeypatch):
+    cell = next(iter(plan.cells.values()))
+    record = {"hardware": {"device": "cpu"}, "cpu_seconds": costs.JOBS["train"] + 6.0, "seeds": [0, 1]}
+    brought = Path("brought.json")
+    monkeypatch.setattr(Path, "exists", lambda path: path == brought)
+    monkeypatch.setattr(costs, "imported", lambda scale: {cell.hash: {range(2): brought}})
+    monkeypatch.setattr(costs, "read_record", lambda path: record)
+    assert costs.predict(plan, of_every_kind(plan))[cell.hash] == pytest.approx(3.0)
+
+
+def test_a_row_is_corrected_by_the_runs_it_serves(everything):
+    """By hand: of two cells of one row that took 3 and 5 times what it says, weighed by their seconds; others stay."""
+    table = of_every_kind(everything)
+    by_row = {}
+    for cell in everything.cells.values():
+        by_row.setdefault(id(table._serving(everything, cell)), []).append(cell)
+    first, second, third = next(cells for cells in by_row.values() if len(cells) > 2)[:3]
+    a, b = (table.seconds(everything, cell) for cell in (first, second))
+    corrected = table.corrected(everything, {first.hash: 3 * a, second.hash: 5 * b})
+    factor = (3 * a + 5 * b) / (a + b)
+    assert corrected.seconds(everything, third) == pytest.approx(factor * table.seconds(everything, third))
+    (other, *_) = next(cells for cells in by_row.values() if first not in cells)
+    assert corrected.seconds(everything, other) == table.seconds(everything, other)
+    again = corrected.corrected(everything, {first.hash: 3 * a, second.hash: 5 * b})
+    assert again.seconds(everything, third) == pytest.approx(corrected.seconds(everything, third))
 
 
 def test_unmeasured_cells_have_no_price(plan):

@@ -8,7 +8,7 @@ import pytest
 
 from clpapers import cli
 from clpapers.config.settings import all_papers
-from clpapers.report.reproduction import FIGURE, FOLDER, README, filled, fingerprint, write
+from clpapers.report.reproduction import COSTS, COSTS_FIGURE, FIGURE, FOLDER, README, filled, fingerprint, write
 
 ROOT = Path(__file__).parents[2]
 AGAIN = "`make reproduction` writes docs/reproduction anew, and README's tables"
@@ -41,12 +41,14 @@ def test_the_readme_and_the_pages_give_the_same_counts(project):
 
 def test_a_readme_without_its_marks_is_refused():
     with pytest.raises(ValueError, match="status: `make reproduction` writes this -->: not there once"):
-        filled("# clpapers\n", {"status": "| a |\n"})
+        filled(README, "# clpapers\n", {"status": "| a |\n"})
 
 
 def test_only_what_is_marked_is_replaced():
     marks = "<!-- a: `make reproduction` writes this -->\n\n{}\n<!-- a ends -->\n"
-    assert filled("x\n" + marks.format("old\n") + "y\n", {"a": "new\n"}) == "x\n" + marks.format("new\n") + "y\n"
+    assert (
+        filled(README, "x\n" + marks.format("old\n") + "y\n", {"a": "new\n"}) == "x\n" + marks.format("new\n") + "y\n"
+    )
 
 
 @pytest.mark.slow
@@ -55,8 +57,9 @@ def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
     for part in ("config", "workflow"):
         (tmp_path / part).symlink_to(ROOT / part)
     shutil.copytree(ROOT / "results/published", tmp_path / "results/published")
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
     shutil.copy(ROOT / README, tmp_path)
     monkeypatch.chdir(tmp_path)
     made = write(cli.main)
-    assert {*made} == {README, FIGURE, *(FOLDER / f"{paper}.md" for paper in all_papers())}
+    assert {*made} == {README, COSTS, FIGURE, COSTS_FIGURE, *(FOLDER / f"{paper}.md" for paper in all_papers())}
     assert {path for path in made if path.read_bytes() != (ROOT / path).read_bytes()} == set(), AGAIN

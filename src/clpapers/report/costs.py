@@ -2,8 +2,8 @@
 
 A rehearsal (`clpapers.runs.rehearsal`) measures the seconds of a step, a test and a test item of a kind of cell; the
 plan has their numbers. Rehearsals of this machine stand in results/<scale>/costs.csv, those that come with the project
-in
-config/costs.csv; all are scaled by how fast this machine is now. Seconds are those of the CPU. No torch is imported.
+in config/costs.csv; all are scaled by how fast this machine is now, and by what finished runs took of what was
+predicted for them. Seconds are those of the CPU. No torch is imported.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from clpapers.config.model import Cell, Target
 from clpapers.config.paths import RESULTS, dataset_path, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.reported import read_csv
+from clpapers.imported import imported
 from clpapers.provenance import ProvenanceError, code_digest, read_record, record_path
 from clpapers.streams import orders
 from clpapers.streams.chunks import classes_of
@@ -253,10 +254,13 @@ def calibration() -> float:
 
 
 class Table:
-    """Rehearsed kinds, those of earlier files first among equals. here: `calibration` of the machine to predict for."""
+    """Rehearsed kinds, those of earlier files first among equals.
 
-    def __init__(self, *files: Iterable[Row], here: float | None = None):
-        self.here, self.rows, self.best = here, {}, {}
+    here: `calibration` of the machine to predict for. factors: how many times as long as a row says runs take.
+    """
+
+    def __init__(self, *files: Iterable[Row], here: float | None = None, factors: Mapping[Row, float] | None = None):
+        self.here, self.rows, self.best, self.factors = here, {}, {}, factors or {}
         for row in (row for rows in files for row in rows):
             self.rows.setdefault((row.kind.learner, row.kind.net, row.kind.shape), []).append(row)
 
@@ -269,9 +273,26 @@ class Table:
 
     def seconds(self, plan: Plan, cell: Cell) -> float | None:
         """Seconds a seed on this machine; None of what nobody measured."""
-        size = sizes(plan, cell.spec["dataset"])
-        row = self.row(kind(cell.spec, size.shape, len(plan.blocks(cell)[0])))
-        return None if row is None else self._of_row(row, cell, size)
+        row, size = self._serving(plan, cell), sizes(plan, cell.spec["dataset"])
+        return None if row is None else self._of_row(row, cell, size) * self.factors.get(row, 1.0)
+
+    def corrected(self, plan: Plan, took: Mapping[str, float]) -> Table:
+        """The table with each row times what runs took of what it says of them.
+
+        took: measured seconds a seed, by a cell's hash.
+        """
+        said: dict[Row, list[tuple[float, float]]] = {}
+        for key, seconds in took.items():
+            cell = plan.cells[key]
+            if (row := self._serving(plan, cell)) is not None:
+                predicted = self._of_row(row, cell, sizes(plan, cell.spec["dataset"]))
+                said.setdefault(row, []).append((seconds, predicted))
+        sums = {row: [sum(each) for each in zip(*pairs)] for row, pairs in said.items()}
+        factors = {row: measured / predicted for row, (measured, predicted) in sums.items() if predicted and measured}
+        return Table(*self.rows.values(), here=self.here, factors=factors)
+
+    def _serving(self, plan: Plan, cell: Cell) -> Row | None:
+        return self.row(kind(cell.spec, sizes(plan, cell.spec["dataset"]).shape, len(plan.blocks(cell)[0])))
 
     def guess(self, plan: Plan, cell: Cell) -> float:
         """Seconds a seed of a cell whose learner, net and shape nobody measured: of the slowest among similar rows.
@@ -297,7 +318,7 @@ class Table:
         A step of the rehearsal that draws from GANs of earlier tasks trains none, and counts in the mean.
         """
         cell = shared.cell
-        row = self.row(kind(cell.spec, sizes(plan, shared.dataset).shape, len(plan.blocks(cell)[0])))
+        row = self._serving(plan, cell)
         each = row and {path: float(step) for path, step, _ in map(str.split, row.repeated.split("; "))}
         return each and shared.tasks * max(shared.epochs) * each["gan.epochs"] / row.stack * self._speed(row)
 
@@ -312,15 +333,24 @@ def predict(plan: Plan, table: Table | None = None, cells: Collection[str] | Non
 
     cells: the hashes of the cells that are asked for; all if None.
 
-    GANs that runs share have seconds of their own, by folder, which the cells' leave out. A cell with finished seeds
-    takes the mean of theirs, without the start of their jobs.
+    GANs that runs share have seconds of their own, by folder, which the cells' leave out. A cell with finished seeds,
+    trained here or imported, takes the mean of theirs, without the start of their jobs; the table is corrected by them.
     """
     table = table or known(plan.scale)
     asked = {key: cell for key, cell in plan.cells.items() if cells is None or key in cells}
-    found = {key: _finished(plan.results(cell)) or table.seconds(plan, cell) for key, cell in asked.items()}
+    took = finished(plan, asked.values())
+    table = table.corrected(plan, took)
+    found = {key: took.get(key) or table.seconds(plan, cell) for key, cell in asked.items()}
     for each in gans.shared(plan).values() if any("gan" in cell.spec["learner"] for cell in asked.values()) else ():
-        found[str(each.folder)] = _finished(map(each.file, sorted(each.seeds))) or table.gans(plan, each)
+        found[str(each.folder)] = _mean(map(each.file, sorted(each.seeds))) or table.gans(plan, each)
     return found
+
+
+def finished(plan: Plan, cells: Iterable[Cell]) -> dict[str, float]:
+    """Measured seconds a seed of the cells with seeds that were trained here or imported, by hash."""
+    brought = imported(plan.scale)
+    files = {cell.hash: {*plan.results(cell), *brought.get(cell.hash, {}).values()} for cell in cells}
+    return {key: seconds for key, paths in files.items() if (seconds := _mean(sorted(paths)))}
 
 
 def known(scale: str) -> Table:
@@ -333,7 +363,7 @@ def known(scale: str) -> Table:
     return Table(read(RESULTS / scale / "costs.csv"), read(), here=here)
 
 
-def _finished(files: Iterable[Path]) -> float | None:
+def _mean(files: Iterable[Path]) -> float | None:
     records = [_record(path) for path in files if path.exists()]
     trained = [record for record in records if record and record["hardware"]["device"] == "cpu"]
     seconds = sum(max(record["cpu_seconds"] - JOBS["train"], 0.0) for record in trained)

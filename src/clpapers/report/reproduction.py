@@ -1,4 +1,4 @@
-"""Writes the reproduction by the published runs: a page a paper in docs/reproduction, README's tables and figure.
+"""Writes the reproduction by the published runs: a page a paper in docs/reproduction, README's tables, figures.
 
 All of it is made from results/published and config/ alone, in a folder of its own, whatever else is built here: the
 same crates and the same code give the same bytes on every machine. Seconds that are measured come from records.
@@ -15,7 +15,9 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from clpapers import budget, jobs, results
@@ -27,27 +29,35 @@ from clpapers.config.settings import all_papers
 from clpapers.imported import import_published, imported, published
 from clpapers.pages import claims_file, shown
 from clpapers.provenance import read_record, write_atomically, write_text
+from clpapers.report import costs
 from clpapers.report.archive import MANIFEST, opened
 from clpapers.report.coverage import Coverage, coverage, table
 from clpapers.targets.comparison import KEY, printed, read_reported
 from clpapers.targets.names import named
 from clpapers.targets.numbers import row_and_column
+from clpapers.targets.palette import TEN
 from clpapers.targets.words import AGREES, CONTRADICTED, DIFFERS, NOT_COMPARABLE, SUPPORTED
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 SCALE = "paper"
-FOLDER, README, FIGURE = Path("docs/reproduction"), Path("README.md"), Path("docs/figures/published.svg")
+FOLDER, README, COSTS = Path("docs/reproduction"), Path("README.md"), Path("docs/costs.md")
+FIGURE, COSTS_FIGURE = Path("docs/figures/published.svg"), Path("docs/figures/costs.svg")
 BLOCK = "<!-- {name}: `make reproduction` writes this -->\n\n{text}\n<!-- {name} ends -->\n"
 EXAMPLE = ("stf/table1", "CIFAR-10")  # README's first screen shows these streams
+SECONDS = [0.02, 20_000]  # a run, the ends of the figure of costs
+NEAR = 0.25  # of what a run took, a prediction that is so far off is near
 VERDICTS = ((AGREES, "#0072b2", "o"), (DIFFERS, "#d55e00", "s"))
 
 
 def write(run: Callable[[list[str]], int]) -> list[Path]:
-    """Write all pages, README's blocks and the figure, in the project's folder; returns the files.
+    """Write all pages, the marked blocks and the figures, in the project's folder; returns the files.
 
     run: runs a job's command, `clpapers …`, and returns its exit status.
     """
     root = Path.cwd()
-    readme = README.read_text(encoding="utf-8")
+    before = {file: file.read_text(encoding="utf-8") for file in (README, COSTS)}
     with tempfile.TemporaryDirectory(prefix="clpapers-reproduction-") as scratch, contextlib.chdir(scratch):
         for part in ("config", "workflow"):
             Path(part).symlink_to(root / part)
@@ -56,22 +66,25 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
         place.symlink_to(root / place)
         made = _Reproduction(run)
         files = {FOLDER / f"{paper}.md": made.page(paper) for paper in made.plan.titles}
-        files[README] = filled(readme, {"example": made.example(), "status": made.status()})
-        drawn = made.figure().read_bytes()
+        files[README] = filled(README, before[README], {"example": made.example(), "status": made.status()})
+        costly, text = made.costs()
+        files[COSTS] = filled(COSTS, before[COSTS], {"runs": text})
+        drawn = {FIGURE: made.figure().read_bytes(), COSTS_FIGURE: costly.read_bytes()}
     for path, text in files.items():
         write_text(path, text)
-    with write_atomically(FIGURE) as temporary:
-        temporary.write_bytes(drawn)
-    return [*files, FIGURE]
+    for path, image in drawn.items():
+        with write_atomically(path) as temporary:
+            temporary.write_bytes(image)
+    return [*files, *drawn]
 
 
-def filled(text: str, blocks: dict[str, str]) -> str:
-    """A document with its marked blocks replaced; `ValueError` where it has not one of each."""
+def filled(file: Path, text: str, blocks: dict[str, str]) -> str:
+    """The text of a file with its marked blocks replaced; `ValueError` where it has not one of each."""
     for name, content in blocks.items():
         begin, end = BLOCK.format(name=name, text="\0").split("\0")
         parts = re.split(f"{re.escape(begin)}|{re.escape(end)}", text)
         if len(parts) != 3:
-            raise ValueError(f"{README}: {begin.strip()}: not there once, with its end; put both lines back")
+            raise ValueError(f"{file}: {begin.strip()}: not there once, with its end; put both lines back")
         text = f"{parts[0]}{begin}{content}{end}{parts[2]}"
     return text
 
@@ -256,26 +269,71 @@ class _Reproduction:
 
     def figure(self) -> Path:
         """Every compared number in percent, reproduced against reported, by verdict; an SVG in this folder."""
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-
-        from clpapers.targets.figure import write_figure
-        from clpapers.targets.style import STYLE, WIDTH
-
         frames = [frame for name in self.plan.targets if len(frame := self.compared(name))]
         lines = pd.concat(frames) if frames else pd.DataFrame(columns=["unit", "verdict", "reported", "reproduced"])
         lines = lines[lines["unit"] == "%"]
-        with mpl.rc_context(STYLE):
-            drawn = Figure(figsize=(WIDTH * 0.6, WIDTH * 0.55), layout="constrained")
-            axes = drawn.subplots()
-            axes.plot([0, 100], [0, 100], color="0.7", linewidth=0.6, zorder=0)
+        with _square(FIGURE, [0, 100], xlabel="reported, %", ylabel="reproduced, %") as axes:
             for verdict, colour, marker in VERDICTS:
                 each = lines[lines["verdict"] == verdict]
                 style = {"s": 8, "c": colour, "marker": marker, "alpha": 0.6, "clip_on": False}
                 axes.scatter(each["reported"], each["reproduced"], **style, label=f"{verdict} ({len(each)})")
-            axes.set(xlabel="reported, %", ylabel="reproduced, %", xlim=(0, 100), ylim=(0, 100), aspect="equal")
-            axes.legend(loc="lower right")
-            return next(path for path in write_figure(drawn, FIGURE.stem) if path.suffix == FIGURE.suffix)
+        return Path(FIGURE.name)
+
+    # costs
+
+    def costs(self) -> tuple[Path, str]:
+        """What rehearsals predict of the published runs against what these took: an SVG in this folder, and its text.
+
+        Of a cell seconds a seed, at the speed of the machine of config/costs.csv.
+        """
+        rows = costs.read()
+        table = costs.Table(rows, here=float(np.median([row.calibration for row in rows])))
+        cells = [self.plan.cells[key] for key in self.there]
+        took = costs.finished(self.plan, cells)
+        said = {cell.hash: table.seconds(self.plan, cell) for cell in cells if cell.hash in took}
+        seeds = {key: sum(map(len, files.values())) for key, files in self.there.items()}
+        paper_of = {cell.hash: target.paper for target in self.plan.targets.values() for _, cell in target.cells}
+        lines = pd.DataFrame(
+            [
+                (paper_of[key], said[key], took[key], seeds[key])
+                for key in sorted(took)
+                if said[key] and key in paper_of
+            ],
+            columns=["paper", "predicted", "took", "seeds"],
+        )
+        lines["near"] = (lines["predicted"] / lines["took"] - 1).abs() <= NEAR
+        with _square(COSTS_FIGURE, SECONDS, xlabel="took, s", ylabel="predicted, s") as axes:
+            axes.set(xscale="log", yscale="log")
+            for (paper, each), colour in zip(lines.groupby("paper"), TEN):
+                style = {"s": 8, "color": colour, "alpha": 0.6, "clip_on": False}
+                axes.scatter(each["took"], each["predicted"], **style, label=f"{paper} ({len(each)})")
+        shown = []
+        for paper, each in [*lines.groupby("paper"), ("all", lines)]:
+            hours = [(each[key] * each["seeds"]).sum() / 3600 for key in ("predicted", "took")]
+            counted = [len(each), each["seeds"].sum(), each["near"].sum()]
+            shown.append([paper, *map("{:,}".format, counted), *map("{:.2f}".format, hours)])
+        heads = ["paper", "cells", "runs", f"cells within {NEAR:.0%}", "predicted, core-hours", "took"]
+        image = f"![Predicted against measured seconds a run, a dot a cell]({COSTS_FIGURE.relative_to(COSTS.parent)})"
+        return Path(COSTS_FIGURE.name), "\n".join([*_table(heads, shown), "", image]) + "\n"
+
+
+@contextlib.contextmanager
+def _square(file: Path, ends: list[float], **labels: str) -> Iterator[Axes]:
+    """Axes of a figure of equal axes and their diagonal, written into this folder under a file's name."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    from clpapers.targets.figure import write_figure
+    from clpapers.targets.style import STYLE, WIDTH
+
+    with mpl.rc_context(STYLE):
+        drawn = Figure(figsize=(WIDTH * 0.6, WIDTH * 0.55), layout="constrained")
+        axes = drawn.subplots()
+        axes.plot(ends, ends, color="0.7", linewidth=0.6, zorder=0)
+        yield axes
+        axes.set(xlim=ends, ylim=ends, aspect="equal", **labels)
+        axes.legend(loc="lower right")
+        write_figure(drawn, file.stem)
 
 
 WRITTEN = "`make reproduction` writes this page."
