@@ -23,7 +23,7 @@ from clpapers.config.kept import Kept
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
 from clpapers.report import costs
-from clpapers.runs import learner, loop, nets
+from clpapers.runs import learner, nets, process
 from clpapers.runs.nets import progressive, stacked
 from clpapers.runs.nets.folding import folded
 from clpapers.runs.nets.stacked import stack
@@ -162,7 +162,7 @@ def memory(size: int, rounds: int) -> tuple:
         child = os.fork()
         if not child:
             if keep:
-                loop.keep_memory()
+                process.keep_memory()
             made = steps_of("mlp", size, random_data("mlp", 5_000), CPU)
             for _ in range(20):
                 next(made)
@@ -261,7 +261,7 @@ def main() -> None:
     rounds = 3 if quick else 5
     torch.set_num_threads(1)
     rows = [memory(size, rounds) for size in (1, 5)]  # first, as its children begin as they are left by all before
-    loop.keep_memory()
+    process.keep_memory()
     rows += [*(stacks(size, rounds) for size in (5, 20)), one_pass(rounds)]
     names = [*NETS][: 1 if quick else 2]
     rows += [*(prog_nn(name, rounds) for name in names), *(tests(name, rounds) for name in names), planning(rounds)]

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from bench_learners import NETS, OPTIONS, cell, clock, random_data
 from tabulate import tabulate
 
-from clpapers.runs import learners, loop
+from clpapers.runs import learners, loop, process
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
 from clpapers.runs.scenario import scenario
@@ -114,7 +114,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, of the MLP alone")
     quick = parser.parse_args().quick
-    loop.prepare(CPU, "float32")
+    process.prepare(CPU, "float32")
     nets = ("mlp",) if quick else ("mlp", "resnet18_reduced")
     rows = [row(net, method, 5 if quick else 9) for net in nets for method in LEARNERS]
     print(f"Steps in passes of {bare.BATCH} items, forward and backward to the parameters; CPU time, median of turns")

@@ -12,7 +12,7 @@ import torch
 from bench_learners import cell, clock, learner, random_data, stream
 from tabulate import tabulate
 
-from clpapers.runs import loop
+from clpapers.runs import loop, process
 
 SIZES = (1, 2, 5, 10, 20)
 
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    loop.prepare(device, "float32")
+    process.prepare(device, "float32")
     rows = []
     for net in ("mlp", "resnet18_reduced"):
         seconds = turns(net, 2 if options.quick else 9, device)

@@ -87,3 +87,11 @@ def test_a_job_is_made_by_no_code_of_the_configuration(command):
     made_by = reached(f"cli.{command}")
     assert f"cli.{command.partition(':')[0]}" in made_by
     assert {each for each in made_by if each.startswith(("config", "jobs"))} == set()
+
+
+def test_gans_that_runs_share_are_made_by_no_code_of_tests_metrics_or_learners():
+    """So that an edit of these trains none of them anew."""
+    made_by = reached("cli.gans:gans")
+    assert {"cli.gans", "runs.shared_gans", "runs.gans"} <= made_by
+    others = ("metrics", "runs.evaluation", "runs.learners", "runs.memories", "runs.loop", "cli.runs")
+    assert {each for each in made_by if each.startswith(others)} == set()

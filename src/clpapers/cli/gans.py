@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from clpapers.cli.runs import identity
 from clpapers.cli.task import Task
 
 
 def gans(task: Task) -> None:
     """results/<scale>/gans/<dataset>/<order>/<gan>-<hash>/seed<k>.npz, from the data set and the seed's stream."""
     from clpapers.datasets import arrays
-    from clpapers.runs import loop, shared_gans
-    from clpapers.runs.checkpoint import Checkpoint
+    from clpapers.runs import process, shared_gans
+    from clpapers.runs.checkpoint import Checkpoint, identity
     from clpapers.streams.stream import load
 
     made, seed = task.job.subject
@@ -23,7 +22,7 @@ def gans(task: Task) -> None:
         precision=spec["precision"],
         hardware=task.hardware(device),
     ) as record:
-        loop.prepare(device, spec["precision"])
+        process.prepare(device, spec["precision"])
         split = arrays.load(task.job.inputs[0], "train")
         stream = load(made.stream(seed), len(split.y))
         data = (split.x, split.y, len(task.plan.datasets[made.dataset]["classes"]))

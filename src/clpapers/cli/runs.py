@@ -18,8 +18,8 @@ def train(task: Task) -> None:
     import torch
 
     from clpapers.datasets import arrays
-    from clpapers.runs import loop, shared_gans, stacking
-    from clpapers.runs.checkpoint import Checkpoint
+    from clpapers.runs import loop, process, shared_gans, stacking
+    from clpapers.runs.checkpoint import Checkpoint, identity
     from clpapers.runs.scenario import ScenarioError
     from clpapers.streams.stream import data_of, load
 
@@ -56,7 +56,7 @@ def train(task: Task) -> None:
         record |= checkpoint.seconds | {"resumed": checkpoint.resumed, "earlier": checkpoint.earlier}
         stacked = True
         if len(seeds) > 1 and loop.undecided(spec, device):
-            loop.prepare(device, spec["precision"])
+            process.prepare(device, spec["precision"])
             told = task.options.stacking
             stacked = task.measured("stacking", stacking.gain) > 1 if told is None else bool(told)
             record["stacking"] = stacked
@@ -86,22 +86,6 @@ def fill(spec: dict, chosen: dict) -> dict:
         if option in spec[part]:
             spec = spec | {part: spec[part] | {option: value}}
     return spec
-
-
-def identity(record: dict, *decisive: str) -> dict:
-    """All that a training's bits depend on, these facts included: trainings equal in it may share a checkpoint."""
-    import numpy as np
-    import torch
-
-    return {
-        "code": record["code"],
-        **{key: record[key] for key in decisive},
-        "seeds": record["seeds"],
-        "inputs": {entry["path"]: entry["sha256"] for entry in record["inputs"]},
-        "device": record["hardware"]["device"],
-        "processor": provenance.hardware()["processor"],
-        "versions": {"torch": torch.__version__, "numpy": np.__version__},
-    }
 
 
 def selection(task: Task) -> None:

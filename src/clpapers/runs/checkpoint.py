@@ -49,6 +49,19 @@ SEQUENCES = {"list": list, "tuple": tuple, "set": set, "Size": torch.Size}
 MAPPINGS = {"dict": dict, "OrderedDict": collections.OrderedDict}
 
 
+def identity(record: dict, *decisive: str) -> dict:
+    """All that a training's bits depend on, these facts included: trainings equal in it may share a checkpoint."""
+    return {
+        "code": record["code"],
+        **{key: record[key] for key in decisive},
+        "seeds": record["seeds"],
+        "inputs": {entry["path"]: entry["sha256"] for entry in record["inputs"]},
+        "device": record["hardware"]["device"],
+        "processor": provenance.hardware()["processor"],
+        "versions": {"torch": torch.__version__, "numpy": np.__version__},
+    }
+
+
 class CheckpointError(provenance.ProvenanceError):
     """A checkpoint holds a state that no training of ours saves; the text is one line: file, fault, remedy."""
 

@@ -1,6 +1,5 @@
 """The one loop: every gradient learner of every paper goes through `train`."""
 
-import ctypes
 import dataclasses
 import gc
 import json
@@ -13,7 +12,7 @@ from torch import nn
 from tqdm import tqdm
 
 from clpapers.randomness import generator
-from clpapers.runs import learners, nets
+from clpapers.runs import learners, nets, process
 from clpapers.runs.checkpoint import Checkpoint, constants, out_of_memory
 from clpapers.runs.clock import Clock
 from clpapers.runs.evaluation.final import test_items
@@ -29,8 +28,6 @@ from clpapers.streams.stream import Stream
 
 RESULT = {"seed", "steps", "test", "probes", "online", "memory", "oracle", "learner", "learner_bytes", "diverged"}
 SMALL_BATCH = 32  # above it a CPU is busy with one seed's arithmetic, and a stack of MLPs gains nothing
-# mallopt's M_TRIM_THRESHOLD and M_MMAP_THRESHOLD at their highest: memory that a step frees is there for the next one.
-KEPT = {-1: 2**31 - 1, -3: 1 << 25}
 
 
 @dataclasses.dataclass
@@ -89,7 +86,7 @@ def train(
 
     A seed that exceeds the memory even alone has only its number and `out_of_memory`: true.
     """
-    prepare(device, cell["precision"])
+    process.prepare(device, cell["precision"])
     learner = learners.find(cell["learner"]["name"], cell["learner"].get("file"))
     sure = device.type == "cuda" or (learner.own_nets and not learner.uses_batch)
     together = learner.stackable and (sure or (stacking and undecided(cell, device)))
@@ -115,26 +112,6 @@ def undecided(cell: dict, device: torch.device) -> bool:
     learner, batch = learners.find(cell["learner"]["name"], cell["learner"].get("file")), cell["budget"]["batch"]
     small = cell["net"]["name"] == "mlp" and batch != "task" and batch <= SMALL_BATCH
     return learner.stackable and small and device.type == "cpu" and (learner.uses_batch or not learner.own_nets)
-
-
-def prepare(device: torch.device, precision: str) -> None:
-    """Take one CPU thread, as there are as many jobs as cores, keep freed memory, and make results reproducible."""
-    torch.set_num_threads(1)
-    keep_memory()
-    if device.type == "cuda":
-        torch.use_deterministic_algorithms(True)
-        torch.backends.cudnn.benchmark = False
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
-
-
-def keep_memory() -> None:
-    """Make the C library keep freed memory: handing gradients' memory back and forth took a fifth of an MLP's steps.
-
-    Does nothing without glibc.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    for option, value in KEPT.items() if mallopt else ():
-        mallopt(option, value)
 
 
 def _train_group(

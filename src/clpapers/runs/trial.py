@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from clpapers import catalogue
-from clpapers.runs import learners, loop
+from clpapers.runs import learners, loop, process
 from clpapers.runs.checkpoint import Checkpoint
 from clpapers.runs.learner import Learner
 from clpapers.runs.scenario import scenario
@@ -169,7 +169,7 @@ def _together(
     """The results of some seeds, as one stack where the learner allows it, even where a CPU would form none."""
     if not learner.stackable:
         return loop.train(spec, data, streams, CPU, checkpoint=kept)
-    loop.prepare(CPU, spec["precision"])
+    process.prepare(CPU, spec["precision"])
     gone = [scenario(spec, each, data.train_y, data.test_y, data.classes) for each in streams.values()]
     return loop._train_stack(spec, data, gone, CPU, kept)
 
