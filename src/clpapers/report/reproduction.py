@@ -71,7 +71,8 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
         costly, text = made.costs()
         files[COSTS] = filled(COSTS, before[COSTS], {"runs": text})
         drawn = {FIGURE: made.figure().read_bytes(), COSTS_FIGURE: costly.read_bytes()}
-        drawn[SHOWN_FIGURE] = made.shown_figure().read_bytes()
+        if (figure := made.shown_figure()) is not None:
+            drawn[SHOWN_FIGURE] = figure.read_bytes()
     for path, text in files.items():
         write_text(path, text)
     for path, image in drawn.items():
@@ -281,9 +282,12 @@ class _Reproduction:
                 axes.scatter(each["reported"], each["reproduced"], **style, label=f"{verdict} ({len(each)})")
         return Path(FIGURE.name)
 
-    def shown_figure(self) -> Path:
-        """The figure of README's first screen, of the runs that are published."""
-        file = next(path for path in self.plan.targets[SHOWN].outputs if path.suffix == SHOWN_FIGURE.suffix)
+    def shown_figure(self) -> Path | None:
+        """The figure of README's first screen, of the runs that are published; None if there are none of it."""
+        target = self.plan.targets[SHOWN]
+        if not self.plan.present(target).cells:
+            return None
+        file = next(path for path in target.outputs if path.suffix == SHOWN_FIGURE.suffix)
         self._make(file)
         return file
 
@@ -315,14 +319,14 @@ class _Reproduction:
             for (paper, each), colour in zip(lines.groupby("paper"), TEN):
                 style = {"s": 8, "color": colour, "alpha": 0.6, "clip_on": False}
                 axes.scatter(each["took"], each["predicted"], **style, label=f"{paper} ({len(each)})")
-        shown = []
+        by_paper = []
         for paper, each in [*lines.groupby("paper"), ("all", lines)]:
             hours = [(each[key] * each["seeds"]).sum() / 3600 for key in ("predicted", "took")]
             counted = [len(each), each["seeds"].sum(), each["near"].sum()]
-            shown.append([paper, *map("{:,}".format, counted), *map("{:.2f}".format, hours)])
+            by_paper.append([paper, *map("{:,}".format, counted), *map("{:.2f}".format, hours)])
         heads = ["paper", "cells", "runs", f"cells within {NEAR:.0%}", "predicted, core-hours", "took"]
         image = f"![Predicted against measured seconds a run, a dot a cell]({COSTS_FIGURE.relative_to(COSTS.parent)})"
-        return Path(COSTS_FIGURE.name), "\n".join([*_table(heads, shown), "", image]) + "\n"
+        return Path(COSTS_FIGURE.name), "\n".join([*_table(heads, by_paper), "", image]) + "\n"
 
 
 @contextlib.contextmanager
