@@ -12,7 +12,18 @@ from trained import CRATE, edit, fewer_right, result_of, runs
 from clpapers import cli, provenance
 from clpapers.config.plan import Plan
 from clpapers.report.publish import publish
-from clpapers.report.verify import CLOSE, DIFFERS, SAME, UNTRIED, _compared, _sample
+from clpapers.report.verify import (
+    AS_SEEDS,
+    CLOSE,
+    DIFFERS,
+    SAME,
+    UNTOLD,
+    UNTRIED,
+    _beside_seeds,
+    _compared,
+    _otherwise,
+    _sample,
+)
 
 
 @pytest.fixture
@@ -59,6 +70,66 @@ def test_one_that_differs_is_told_and_fails(small_project, capsys):
     assert "1 of 1 seeds, by 0.0500 in accuracy" in said
     assert verify("--within", "0.06") == 0
     assert verdicts(capsys.readouterr().out)[str(path)] == CLOSE
+
+
+def elsewhere(path, **facts):
+    """A run's record tells of another machine or other code, and is sealed anew."""
+    place = provenance.record_path(path)
+    record = json.loads(place.read_text())
+    del record["seal"]
+    record |= facts
+    place.write_text(json.dumps(record | {"seal": provenance.seal(record)}, indent=1) + "\n")
+
+
+def test_one_that_differs_and_was_made_elsewhere_is_held_against_other_seeds(small_project, capsys):
+    """The line names the processor, without control characters."""
+    path = runs()[0]
+    edit(path, lambda content: fewer_right(content))
+    record = provenance.read_record(path)
+    elsewhere(path, hardware=record["hardware"] | {"processor": "another\x1b"})
+    publish(Plan("mini", ["mini"]), ["mini"])
+    status = verify()
+    said = capsys.readouterr().out
+    (line,) = (line for line in said.splitlines() if line.startswith(str(path)))
+    assert "by 0.0500 in accuracy; " in line
+    assert "; there: processor another\\x1b (predicted" in line
+    assert verdicts(said)[str(path)] in (AS_SEEDS, UNTOLD)
+    assert status == 0
+
+
+def with_right(*right, of=100):
+    """A result's entries by seed: items that are right at the end."""
+    entries = [result_of()["seeds"][0] for _ in right]
+    for seed, (entry, correct) in enumerate(zip(entries, right)):
+        entry["seed"] = seed
+        counts = entry["test"]["none"]
+        counts["correct"], counts["total"] = [correct], [of]
+    return entries
+
+
+def test_the_bound_of_two_seeds_by_hand():
+    """Seeds of 50, 60 and 70 %: s = 0.1, t of 2 degrees of freedom at 0.995 = 9.925, so two may be 1.40 apart."""
+    seeds = with_right(50, 60, 70)
+    one, other = (json.dumps(result_of(*with_right(right))).encode() for right in (50, 90))
+    assert _beside_seeds(one, other, seeds) == (AS_SEEDS, "two of 3 seeds may be 1.4036 apart")
+    close = with_right(50, 51, 50, 51, 50, 51, 50, 51, 50, 51)  # s = 0.00527, t of 9 at 0.995 = 3.250: 0.0242
+    assert _beside_seeds(one, other, close) == (DIFFERS, "two of 10 seeds may be 0.0242 apart")
+    near = json.dumps(result_of(*with_right(52))).encode()
+    assert _beside_seeds(one, near, close)[0] == AS_SEEDS
+    assert _beside_seeds(one, other, seeds[:1])[0] == UNTOLD
+
+
+def test_the_same_machine_and_code_are_no_excuse():
+    record = {
+        "code": "a", "git": {"commit": "c"}, "hardware": {"processor": "x", "device": "cpu"}, "packages": {"torch": "2"}
+    }  # fmt: skip
+    assert _otherwise(record, dict(record)) == []
+    assert _otherwise(record, record | {"code": "b"}) == ["other code, of commit c"]
+    assert _otherwise(record, record | {"packages": {}, "hardware": {}}) == [
+        "processor None",
+        "device None",
+        "torch None",
+    ]
 
 
 def test_what_cannot_be_trained_is_no_success(published, capsys):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
+import math
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,13 +25,15 @@ from clpapers.config.paths import RESULTS, block_seeds
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
-from clpapers.imported import FOLDER, RUN, apart_by, published
-from clpapers.provenance import PACKAGE, as_published, record_path
+from clpapers.imported import FOLDER, RUN, accuracies, apart_by, published
+from clpapers.provenance import PACKAGE, as_published, escaped, read_record, record_path
 from clpapers.report import costs
 from clpapers.report.archive import CrateError, check, opened
 from clpapers.runs.form import results
 
 SAME, CLOSE, DIFFERS, UNTRIED = "same bits", "same accuracies", "differs", "not trained"
+AS_SEEDS, UNTOLD = "as seeds differ", "cannot be told"  # of another processor, code or versions than there
+ALPHA = 0.01  # the chance that a run which differs from its seed as other seeds do is called one that differs
 MADE_HERE = ("dataset", "weights", "features", "stream", "selection")  # a run needs these, unless they are there
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # 1, as Snakemake sets them for a rule
 
@@ -51,6 +56,9 @@ def verify(settings: dict, crates: list[Path], hours: float, draw: int, within: 
         raise CrateError(f"{own}: no crate; name one, or publish what is finished")
     plan = Plan(scale, all_papers(), cuda=resolve_device(settings["device"]) == "cuda")
     runs = {name: content for path in crates for name, content in _runs(plan, path).items()}
+    seeds: dict[str, dict[int, dict]] = {}  # of a cell, all that are published
+    for name, run in runs.items():
+        seeds.setdefault(Path(name).parent.name, {}).update(results(run.content)[1])
     sample, left = _sample(plan, runs, hours * 3600, draw)
     if not sample:
         cheapest = f"no run fits; the cheapest takes {min(left.values(), default=0) / 3600:.3f} core-hours"
@@ -63,7 +71,13 @@ def verify(settings: dict, crates: list[Path], hours: float, draw: int, within: 
             fault = here.make(Path(name), stacking=runs[name].stacking)
             verdict, told = UNTRIED, fault
             if not fault:
-                verdict, told = _compared((here.folder / name).read_bytes(), runs[name].content, within)
+                ours, theirs = (here.folder / name).read_bytes(), runs[name].content
+                verdict, told = _compared(ours, theirs, within)
+                with contextlib.chdir(here.folder):
+                    other = _otherwise(read_record(name), runs[name].record)
+                if verdict == DIFFERS and other:
+                    verdict, spread = _beside_seeds(ours, theirs, seeds[Path(name).parent.name].values())
+                    told = "; ".join([told, spread, f"there: {', '.join(other)}"])
                 tried += 1
             yield f"{name}: {verdict}{told and f', {told}'} (predicted {costs.duration(seconds)})", verdict
     if not tried:
@@ -71,9 +85,10 @@ def verify(settings: dict, crates: list[Path], hours: float, draw: int, within: 
 
 
 class Run(NamedTuple):
-    """A published result file: its bytes, and whether its seeds were trained as stacks where a machine may choose."""
+    """A published result file: its bytes, its record, and whether its seeds were stacked where a machine may choose."""
 
     content: bytes
+    record: dict
     stacking: bool
 
 
@@ -95,7 +110,7 @@ def _runs(plan: Plan, path: Path) -> dict[str, Run]:
                 except ValueError as error:
                     raise CrateError(f"{path}: {name}: {error}; fetch or make it anew") from None
                 apart = recorded.get("stacking") is False  # where it is not told, no machine chose yet
-                found[as_published(name)] = Run(content, stacking=not apart)
+                found[as_published(name)] = Run(content, recorded, stacking=not apart)
     return found
 
 
@@ -128,8 +143,49 @@ def _compared(here: bytes, there: bytes, within: float) -> tuple[str, str]:
     unlike = [seed for seed in sorted({*ours, *theirs}) if ours.get(seed) != theirs.get(seed)]
     if not unlike:
         return SAME, ""
-    by = max(apart_by(ours.get(seed, {}), theirs.get(seed, {})) for seed in unlike)
+    by = _apart(ours, theirs)
     return (CLOSE if by <= within else DIFFERS), f"{len(unlike)} of {len(theirs)} seeds, by {by:.4f} in accuracy"
+
+
+def _apart(ours: Mapping[int, dict], theirs: Mapping[int, dict]) -> float:
+    """The largest difference in accuracy between results by seed; infinite where one lacks a seed or an accuracy."""
+    return max(apart_by(ours.get(seed, {}), theirs.get(seed, {})) for seed in {*ours, *theirs})
+
+
+def _otherwise(here: Mapping, there: Mapping) -> list[str]:
+    """What changes bits and differs between the records of a run made here and of the same run as it was published."""
+    found = [f"other code, of commit {there['git'].get('commit')}"] if here["code"] != there["code"] else []
+    told = [("hardware", "processor"), ("hardware", "device"), ("packages", "torch")]
+    for part, key in told:
+        if (value := (there.get(part) or {}).get(key)) != here[part][key]:
+            found.append(f"{key} {value}")
+    return [escaped(each) for each in found]
+
+
+def _beside_seeds(here: bytes, there: bytes, seeds: Collection[dict]) -> tuple[str, str]:
+    """The verdict on a run whose bits are not to be expected: whether it is as far off as two seeds may be, and this.
+
+    Rounding that differs makes another run of a long training, at most as far from the first as a run of another seed.
+    With n published seeds of standard deviation s the difference of two has the bound t s √2, t of n − 1 degrees of
+    freedom, at the level `ALPHA` for all seeds of the file and all restrictions at test together (Bonferroni).
+
+    seeds: results of the published seeds of the cell.
+    """
+    from scipy.stats import t
+
+    (_, ours), (_, theirs) = results(here), results(there)
+    known = [found for each in seeds if (found := accuracies(each))]
+    views = sorted(set.intersection(*map(set, known))) if known else []
+    if len(known) < 2 or not views or _apart(ours, theirs) == math.inf:
+        return UNTOLD if len(known) < 2 else DIFFERS, f"published seeds: {len(known)}"
+    factor = math.sqrt(2) * float(t.ppf(1 - ALPHA / (2 * len(theirs) * len(views)), len(known) - 1))
+    bounds = {view: factor * statistics.stdev(each[view] for each in known) for view in views}
+    inside = all(
+        abs(accuracies(ours[seed])[view] - accuracies(theirs[seed])[view]) <= bounds[view]
+        for seed in theirs
+        for view in views
+    )
+    return AS_SEEDS if inside else DIFFERS, f"two of {len(known)} seeds may be {max(bounds.values()):.4f} apart"
 
 
 class _Scratch:
