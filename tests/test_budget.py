@@ -128,6 +128,16 @@ def test_the_plan_of_the_papers_is_asked_what_they_print_and_claim(paper_scale):
     assert line.needs == (Need(er.hash, 1, tuple(range(20))),)
 
 
+def test_a_number_without_a_spread_asks_for_two_runs_and_a_time_for_none(paper_scale):
+    plan, _, _ = paper_scale
+    asked = {q.name: {n.count for n in q.needs} for q in budget.questions(plan, ["agem"], {}) if q.kind == NUMBER}
+    assert asked["agem/figure6: GEM, task 2 Permuted MNIST violations_by_task"] == {2}
+    assert asked["agem/table2: GEM Permuted MNIST memory_accuracy"] == {2}
+    assert asked["agem/table4: GEM Permuted MNIST average_accuracy"] == {1}
+    assert asked["agem/table4: PI Permuted MNIST average_accuracy"] == {1}  # ∞
+    assert not [name for name in asked if "training_seconds" in name]
+
+
 def test_half_an_hour_from_nothing_decides_much_and_a_file_of_one_cell_is_of_neighbours(paper_scale):
     plan, claims, table = paper_scale
     absent = {"cub200": "fetch it"}

@@ -122,9 +122,10 @@ def _need(cell: str, count: int, seeds: Iterable[int]) -> Need:
 
 
 def _numbers(target: Target, lines: list[dict]) -> Iterator[Question]:
-    """The numbers that a paper prints in a target."""
+    """The numbers that a paper prints in a target; but times, which other hardware took."""
     for line in lines:
-        if line["spread_kind"] == "formula" or not (line["value"] or line.get("authors")):
+        printed = line["spread_kind"] != "formula" and (line["value"] or line.get("authors"))
+        if not printed or line["metric"] in gans.TIMED:
             continue
         name = " ".join(filter(None, [f"{target.paper}/{target.name}:", line["row"], line["column"], line["metric"]]))
         if target.selections:
@@ -132,11 +133,18 @@ def _numbers(target: Target, lines: list[dict]) -> Iterator[Question]:
             yield Question(target.paper, name, NUMBER, 1, tuple(_of_selections(searches)))
             continue
         cells = [cell.hash for cell in _behind(target, line)]
-        for count in (1, *(MORE_SEEDS if cells else ())):
+        first = _runs_to_compare(line)
+        for count in (first, *(more for more in MORE_SEEDS if cells and more > first)):
             if count <= len(target.seeds):
                 needs = tuple(_need(cell, count, target.seeds) for cell in cells)
-                worth = 1.0 if count == 1 else WORTH_MORE / count
-                yield Question(target.paper, name, NUMBER if count == 1 else SHOWN, worth, needs)
+                worth = 1.0 if count == first else WORTH_MORE / count
+                yield Question(target.paper, name, NUMBER if count == first else SHOWN, worth, needs)
+
+
+def _runs_to_compare(line: Mapping[str, str]) -> int:
+    """The fewest runs that compare with a printed number: one with a spread or with ∞; or else two, for an interval."""
+    spread = line["spread"] or line.get("authors_sd")
+    return 1 if spread or line["value"] == "inf" else 2
 
 
 def _of_selections(searches: Iterable[Selection]) -> Iterator[Need]:
