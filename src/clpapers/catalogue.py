@@ -39,6 +39,7 @@ class Method:
     without_changes: the method without options that it equals as long as the task never changes.
     measures: optional keys of a cell's `evaluation` that it can measure.
     answers_by_task: whether it answers an item with parts that belong to the item's task alone.
+    answers_stay: whether its answers to a task's items stay what they are when the task has been learnt.
     keeps: the old data that it keeps learning from, in a few words.
     guesses: whether it trains nothing.
     repeats: dotted options to which the time of a step, or of preparing a test, is proportional.
@@ -65,6 +66,7 @@ class Method:
     without_changes: str | None = None
     measures: list[str] = dataclasses.field(default_factory=list)
     answers_by_task: bool = False
+    answers_stay: bool = False
     keeps: str | None = None
     guesses: bool = False
     repeats: list[str] = dataclasses.field(default_factory=list)

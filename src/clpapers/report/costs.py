@@ -180,6 +180,9 @@ def _telling(options: dict, method: catalogue.Method, above: str = "") -> dict:
 def counts(spec: dict, size: Sizes) -> Counts:
     """The counts of a seed's run of a cell, over a data set of balanced classes."""
     asked = {key: spec["evaluation"].get(key) for key in ("points", "probes", "test", "shots", "every")}
+    if asked["shots"] is not None:
+        method = catalogue.of(spec["learner"])
+        asked |= {"by_task": method.answers_by_task, "stay": method.answers_stay}
     return _known_counts(json.dumps(spec["order"], sort_keys=True), spec["budget"]["batch"], json.dumps(asked), size)
 
 
@@ -212,7 +215,9 @@ def _counts(key: str, batch: int | str, evaluation: str, size: Sizes) -> Counts:
         tasks, chunks = order.get("tasks", 1), len(stream.boundaries) + 1
         before = int(np.minimum(np.bincount(stream.chunk[ends - 1]), asked["shots"] + 1).sum())
         share = 1 if len(stream.transforms) else order.get("per_task", classes / tasks) / classes
-        tests, items = tests + before + chunks, items + round((before + chunks * tasks) * test * share)
+        tested = (tasks + 1) / 2 if asked["stay"] else tasks  # after a task, on average
+        after = tested * share if asked["by_task"] else min(tested * share, seen_through)  # an item of several once
+        tests, items = tests + before + chunks, items + round((before * share + chunks * after) * test)
     if asked["every"]:
         events = len({*np.flatnonzero(np.diff(ends // asked["every"], prepend=0)).tolist(), steps - 1})
         tests, items = tests + events, items + events * test * seen_through

@@ -81,8 +81,8 @@ class Observed(NamedTuple):
 class Learner:
     """A net and its optimiser. Subclasses implement `observe`, one step on one stream batch.
 
-    stackable, uses_batch, own_nets: from the `DECLARATION` of the class's module (`catalogue.Method`). A learner with
-        nets of its own starts with `net` None.
+    stackable, uses_batch, own_nets, answers_stay: from the `DECLARATION` of the class's module (`catalogue.Method`). A
+        learner with nets of its own starts with `net` None.
     uncertainty: an optional method, the uncertainty of images x in nats, [S, B], as the mutual information of
         prediction and weights; called in evaluation after each task (`TaskUncertainty`).
     passing: attributes that belong to single steps or tests, which `footprint.learner_bytes` does not count.
@@ -93,6 +93,7 @@ class Learner:
     stackable = True
     uses_batch = True
     own_nets = False
+    answers_stay = False
     passing: tuple[str, ...] = ()
     moves: tuple[str, ...] = ()
 
@@ -100,7 +101,7 @@ class Learner:
         super().__init_subclass__()
         declared = getattr(sys.modules.get(cls.__module__), "DECLARATION", None)
         if declared is not None:  # the class's own, not its parent's
-            for flag in ("stackable", "uses_batch", "own_nets"):
+            for flag in ("stackable", "uses_batch", "own_nets", "answers_stay"):
                 setattr(cls, flag, declared.get(flag, getattr(Learner, flag)))
 
     def __init__(self, setting: Setting):
@@ -142,6 +143,11 @@ class Learner:
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
         """Scores [S, B, K], largest for the predicted class, of images x with the oracle's tasks [S, B]."""
         return self.net(x)
+
+    @property
+    def scores_alike(self) -> bool:
+        """Whether an image has the same scores in all tasks."""
+        return type(self).scores is Learner.scores
 
     def confidence(self, scores: torch.Tensor) -> torch.Tensor:
         """The confidence [S, B] of answers by `scores` [S, B, K]: for logits the largest probability."""

@@ -9,7 +9,10 @@ from tiny import CHUNKS, CPU, DOMAINS, OPTIONS, SPLIT, cell, setting, split
 
 from clpapers.metrics import learning, lifelong
 from clpapers.runs import loop
+from clpapers.runs.evaluation import tasks
+from clpapers.runs.learner import Learner
 from clpapers.runs.learners.multi_task import MultiTask
+from clpapers.runs.learners.prog_nn import ProgNN
 from clpapers.runs.learners.single import Single
 from clpapers.runs.scenario import ScenarioError
 from clpapers.streams import orders
@@ -307,3 +310,36 @@ def test_multi_task_learns_each_item_once_with_all_tasks_mixed(data):
     for result in run(data, DOMAINS, "multi_task"):
         assert result["online"]["correct"] is None
         assert np.sum(result["tasks"]["correct"][-1]) > 0.5 * np.sum(result["tasks"]["total"])
+
+
+@pytest.mark.parametrize("learner", ["single", "a_gem"])
+def test_items_of_several_tasks_are_answered_once(learner, data, monkeypatch):
+    """With the same findings as task by task; each seed draws other tasks."""
+    asked, answered = [], tasks.answered
+    monkeypatch.setattr(tasks, "answered", lambda *given: asked.append(given[2].shape[1]) or answered(*given))
+    found = []
+    for alike in (Learner.scores_alike, False):
+        monkeypatch.setattr(Learner, "scores_alike", alike)
+        found.append((run(data, OVERLAPPING, learner, oracle=CHUNKS, train="oracle", shots=0), sum(asked)))
+        asked.clear()
+    (once, fewer), (apart, more) = found
+    assert once == apart
+    classes = [{c for task in result["tasks"]["classes"] for c in task} for result in once]
+    of_task, of_all = 2 * 6, [6 * len(each) for each in classes]
+    assert more == 2 * (3 + 3 * 3) * of_task  # before each task its own items, after each those of all
+    assert fewer == 2 * 3 * of_task + 3 * sum(of_all)
+
+
+@pytest.mark.parametrize("order", [SPLIT, DOMAINS])
+def test_answers_that_stay_are_found_once(order, data, monkeypatch):
+    """Tests of PROG-NN leave out what it has learnt, with the same findings."""
+    asked = []
+    right = tasks.TaskItems.right
+    monkeypatch.setattr(tasks.TaskItems, "right", lambda self, j, learner: asked.append(j) or right(self, j, learner))
+    options = {"oracle": CHUNKS, "train": "oracle" if order is SPLIT else "none", "shots": 0}
+    staying = run(data, order, "prog_nn", **options)
+    count = order["tasks"]
+    curves = list(range(count))
+    assert sorted(asked) == sorted([*curves, *(j for k in range(count) for j in range(k, count))])
+    monkeypatch.setattr(ProgNN, "answers_stay", False)
+    assert run(data, order, "prog_nn", **options) == staying

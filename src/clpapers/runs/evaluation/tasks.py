@@ -5,11 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from clpapers.runs.evaluation.answers import classified, number, uncertainties
+from clpapers.runs.evaluation.answers import answered, number, uncertainties
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
 from clpapers.runs.scenario import Scenario, ScenarioError, chunk_tasks
+
+
+def padded(each: Sequence[np.ndarray]) -> np.ndarray:
+    """Arrays of the seeds as rows, each repeated up to the longest."""
+    return np.stack([np.resize(mine, max(map(len, each))) for mine in each])
 
 
 class TaskItems:
@@ -18,43 +23,67 @@ class TaskItems:
     A task's test items are those of its classes, through its pixel permutation where it has one.
 
     images: the test items. chunk: int64 [steps], the chunk of each step. task: int64 [chunks], the task of each chunk.
-    task_classes: bool [S, T, K], the classes of each task.
+    task_classes: bool [S, T, K], the classes of each task. Of each task, items: int64 [S, m], on the images' device;
+    labels: int64 [S, m]; valid: bool [S, m], False where a row is padded.
 
     Raises ScenarioError for a task without a test item.
     """
 
     def __init__(self, cell: dict, scenarios: Sequence[Scenario], images: Images):
         tasks = [chunk_tasks(cell, c) for c in scenarios]
-        self.images, device, self.count = images, images.pixels.device, tasks[0].tasks
+        self.images, self.count = images, tasks[0].tasks
         last = scenarios[0].ends - 1  # of each step
         self.chunk = scenarios[0].stream.chunk[last]
         self.task = tasks[0].train[last[np.diff(self.chunk, append=-1) != 0]]
         self.class_of_output = [c.class_of_output for c in scenarios]
         self.task_classes = np.stack([each.task_classes for each in tasks])
-        self.labels, self.items, self.valid = [], [], []
+        self.items, self.labels, self.valid, each = [], [], [], []
         for j in range(self.count):
             mine = [np.flatnonzero(held[j, c.test_labels]) for c, held in zip(scenarios, self.task_classes)]
             for c, found in zip(scenarios, mine):
                 if not len(found):
                     raise ScenarioError(f"evaluation.test: seed {c.seed} has no item for its task {j + 1}; raise it")
-            size = max(map(len, mine))
-            padded = [np.resize(found, size) for found in mine]
-            items = np.stack([c.test_items[found] for c, found in zip(scenarios, padded)])
             domain = j if len(scenarios[0].transforms) else 0
-            self.labels.append(np.stack([c.test_labels[found] for c, found in zip(scenarios, padded)]))
-            self.items.append(torch.from_numpy(items + domain * len(images.pixels)).to(device))
-            self.valid.append(np.arange(size) < np.array([[len(found)] for found in mine]))
+            each.append([c.test_items[found] + domain * len(images.pixels) for c, found in zip(scenarios, mine)])
+            self.items.append(self._placed(each[j]))
+            self.labels.append(padded([c.test_labels[found] for c, found in zip(scenarios, mine)]))
+            self.valid.append(np.arange(self.labels[j].shape[1]) < np.array([[len(found)] for found in mine]))
+        once = [np.unique(np.concatenate(of_seed)) for of_seed in zip(*each)]
+        shared = sum(map(len, once)) < sum(len(found) for task in each for found in task)
+        self.once = self._placed(once) if shared else None  # each item of all tasks, where some are of several
+        self.places = [padded([np.searchsorted(*pair) for pair in zip(once, task)]) for task in each]  # there
+
+    def _placed(self, items: Sequence[np.ndarray]) -> torch.Tensor:
+        return torch.from_numpy(padded(items)).to(self.images.pixels.device)
 
     def right(self, j: int, learner: Learner) -> dict[str, np.ndarray]:
         """The number of items of task j that are right, for each seed and class: int64 [S, K].
 
         `correct` where only the task's classes compete, `open` where all do.
         """
-        items, labels = self.items[j], torch.from_numpy(self.labels[j]).to(self.items[j].device)
-        mask = torch.from_numpy(self.task_classes[:, j]).to(items.device)[:, None].expand(-1, items.shape[1], -1)
-        masks = {"correct": mask, "open": None}
-        right = classified(learner, self.images, items, labels, torch.full_like(items, j), masks)
-        return {view: self.per_class(j, found & self.valid[j]) for view, found in right.items()}
+        items = self.items[j]
+        masks = {"correct": self._competing(j, items), "open": None}
+        said = answered(learner, self.images, items, torch.full_like(items, j), masks)
+        return {view: self._right(j, answers) for view, answers in said.items()}
+
+    def all_right(self, tasks: Sequence[int], learner: Learner) -> list[dict[str, np.ndarray]]:
+        """`right` of some tasks. An item of several is passed once where its scores are the same in all."""
+        if self.once is None or not learner.scores_alike:
+            return [self.right(j, learner) for j in tasks]
+        masks = {f"{j}": self._competing(j, self.once) for j in tasks} | {"open": None}
+        said = answered(learner, self.images, self.once, torch.zeros_like(self.once), masks)
+        views = [{"correct": said[f"{j}"], "open": said["open"]} for j in tasks]
+        return [
+            {view: self._right(j, np.take_along_axis(answers, self.places[j], axis=1)) for view, answers in of.items()}
+            for j, of in zip(tasks, views)
+        ]
+
+    def _competing(self, j: int, items: torch.Tensor) -> torch.Tensor:
+        """The classes of task j, for each of some items: bool [S, m, K]."""
+        return torch.from_numpy(self.task_classes[:, j]).to(items.device)[:, None].expand(-1, items.shape[1], -1)
+
+    def _right(self, j: int, answers: np.ndarray) -> np.ndarray:
+        return self.per_class(j, (answers == self.labels[j]) & self.valid[j])
 
     def per_class(self, j: int, counted: np.ndarray) -> np.ndarray:
         """The number of items of each class among the `counted` [S, m] items of task j: int64 [S, K]."""
@@ -75,8 +104,10 @@ class TaskAccuracy(Evaluator):
         self.tasks = tasks
 
     def test(self, t: int, learner: Learner) -> list[dict[str, np.ndarray]]:
-        """`TaskItems.right` of each task."""
-        return [self.tasks.right(j, learner) for j in range(self.tasks.count)]
+        """`TaskItems.right` of each task; of tasks whose answers stay, as the test before found it."""
+        stay = self.steps[t] if learner.answers_stay else 0
+        due = range(stay, self.tasks.count)
+        return [*(self.taken[-1][:stay] if stay else ()), *self.tasks.all_right(due, learner)]
 
     def result(self, s: int) -> dict:
         """In `tasks`: the data set's classes of each task, their items, and the numbers right.

@@ -11,6 +11,7 @@ DECLARATION = {
     "needs": {"budget.optimizer": ["sgd"], "net.name": ["mlp", "resnet18_reduced", "resnet18"]},
     "tasks_once": True,
     "answers_by_task": True,
+    "answers_stay": True,
     "own_nets": True,
 }
 
