@@ -5,6 +5,7 @@ CPU seconds of one thread, as `bench_learners` has them, but for the plan's hour
 
 import argparse
 import contextlib
+import dataclasses
 import os
 import statistics
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from bench_stacking import steps_of
 from tabulate import tabulate
 from torch import nn
 
+from clpapers import catalogue
 from clpapers.config import checks, gans, schemas
 from clpapers.config.kept import Kept
 from clpapers.config.plan import Plan
@@ -33,6 +35,8 @@ REDUCED = {"name": "resnet18_reduced", "width": 20, "head": "linear"}
 STANDARD = {"name": "resnet18", "width": 64, "pool": True, "head": "linear", "weights": "none"}
 NETS = {"reduced ResNet-18, 32 × 32": (REDUCED, 32), "ResNet-18, 224 × 224": (STANDARD, 224)}
 COLUMNS, BATCH, TESTED = 17, 10, 500
+SHOTS = 10  # of a learning curve
+TESTED_APART = "Tests of all tasks' items apart, with learning curves in searches, and as they are"
 
 
 def images(count: int, side: int) -> torch.Tensor:
@@ -225,20 +229,47 @@ def planning(rounds: int) -> tuple:
     return "the plan of the scale `paper`", *turns(before, plan, rounds)
 
 
-def hours() -> list[tuple]:
-    """Predicted core-hours of the paper scale, where each run trains its own GANs and where runs share them."""
+def hours() -> dict[str, list[tuple]]:
+    """Predicted core-hours of the paper scale, before and after what changed how much there is to do."""
     plan, table = Plan("paper", all_papers()), costs.Table(costs.read(), here=costs.calibration())
-    shared, alone = (_hours(plan, table, sharing) for sharing in (True, False))
-    return [(what, alone[what], shared[what], alone[what] / shared[what]) for what in ("desiderata", "all papers")]
+    after = _hours(plan, table, True)
+    alone = _hours(plan, table, False)
+    with _tested_apart(plan):
+        apart = _hours(plan, table, True)
+    changes = {"GANs of each run's own, and shared by all": (alone, "desiderata"), TESTED_APART: (apart, "agem")}
+    return {
+        title: [(what, before[what], after[what], before[what] / after[what]) for what in (paper, "all papers")]
+        for title, (before, paper) in changes.items()
+    }
+
+
+@contextlib.contextmanager
+def _tested_apart(plan: Plan) -> Iterator[None]:
+    """Tests pass images for each of their tasks, learnt tasks again, and searches follow learning curves.
+
+    A test item of PROG-NN takes as long as now, though those of learnt tasks pass fewer columns.
+    """
+    searched = {id(cell.spec) for search in plan.selections.values() for _, cell in search.points}
+    counts, of = costs.counts, catalogue.of
+
+    def apart(spec: dict, size: costs.Sizes) -> costs.Counts:
+        shots = {"shots": SHOTS} if id(spec) in searched else {}
+        return counts(spec | {"evaluation": spec["evaluation"] | shots}, size)
+
+    def method(options: dict) -> catalogue.Method:
+        return dataclasses.replace(of(options), answers_by_task=True, answers_stay=False)
+
+    with mock.patch.object(costs, "counts", apart), mock.patch.object(catalogue, "of", method):
+        yield
 
 
 def _hours(plan: Plan, table: costs.Table, sharing: bool) -> dict[str, float]:
     seconds = costs.predict(plan, table)
-    whole: dict[str, dict] = {"desiderata": {}, "all papers": {}}
+    whole: dict[str, dict] = {name: {} for name in (*plan.titles, "all papers")}
     for target in plan.targets.values():
         if not target.spec.get("extra"):
             jobs = costs.jobs(plan, target, seconds)
-            for of in ("all papers", *(["desiderata"] if target.paper == "desiderata" else [])):
+            for of in ("all papers", target.paper):
                 whole[of] |= jobs
     found = {of: {path: spent or 0 for path, spent in jobs.items()} for of, jobs in whole.items()}
     if not sharing:  # of each run the GANs of its own epochs, those of the last task too
@@ -267,8 +298,9 @@ def main() -> None:
     rows += [*(prog_nn(name, rounds) for name in names), *(tests(name, rounds) for name in names), planning(rounds)]
     print("Changes, CPU seconds: as it was, as it is, medians; ratio = before / after, median of turns")
     print(tabulate(rows, ["", "before s", "after s", "ratio"], floatfmt=("", ".3f", ".3f", ".2f")))
-    print("\nGANs of each run's own and shared by all, predicted core-hours of the scale `paper`")
-    print(tabulate(hours(), ["", "before h", "after h", "ratio"], floatfmt=("", ".0f", ".0f", ".2f")))
+    for title, rows in hours().items():
+        print(f"\n{title}: predicted core-hours of the scale `paper`")
+        print(tabulate(rows, ["", "before h", "after h", "ratio"], floatfmt=("", ".0f", ".0f", ".2f")))
 
 
 if __name__ == "__main__":

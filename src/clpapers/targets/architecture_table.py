@@ -6,7 +6,7 @@ import pandas as pd
 
 from clpapers.targets.names import named
 from clpapers.targets.notes import Notes
-from clpapers.targets.table import Table, titled
+from clpapers.targets.table import Table, bold_in, titled
 
 RENDERER = {"draws": "table"}
 
@@ -42,6 +42,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
         lines.append(["", "Total", "", "", f"{total:,}"])
         totals.append(len(lines) - 1)
     body = pd.DataFrame(lines, columns=["Net", "Block", "Layer", "Output", "Parameters"])
-    bold = body.map(lambda _: False)
+    bold = bold_in(body)
     bold.loc[totals, ["Block", "Parameters"]] = True
     return titled(target, notes, body, data, bold=bold)

@@ -11,7 +11,7 @@ from clpapers import catalogue_metrics as catalogue
 from clpapers.targets.claim import SOURCE, TRENDS, Claim, Part, Side
 from clpapers.targets.names import named
 from clpapers.targets.notes import REDUCED, STANDIN, Notes
-from clpapers.targets.table import Table
+from clpapers.targets.table import Table, bold_in
 from clpapers.targets.verdicts import CONTRADICTED, VERDICTS, ClaimVerdict, Decided
 
 EXPLANATION = (
@@ -212,9 +212,7 @@ def _appended(heading: str, parts: list[dict]) -> Table:
 
 def _contradicted(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells to print bold: contradicted verdicts."""
-    bold = cells.map(lambda _: False)
-    bold["Verdict"] = cells["Verdict"] == CONTRADICTED
-    return bold
+    return bold_in(cells, Verdict=cells["Verdict"] == CONTRADICTED)
 
 
 def _reason(verdict: ClaimVerdict, specs: Mapping[str, Mapping]) -> str:
@@ -260,6 +258,6 @@ def scorecard(claims: Mapping[str, pd.DataFrame], titles: Mapping[str, str], sca
         caption=f"How many claims of each paper are supported by what was measured at the scale ‘{scale}’; its tables "
         "of claims say which, and on what data.",
         body=body,
-        bold=body.map(lambda _: False),
+        bold=bold_in(body),
         data=data,
     )

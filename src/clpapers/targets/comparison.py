@@ -14,7 +14,7 @@ from clpapers.metrics.intervals import Difference, critical, welch_from_summary
 from clpapers.targets.names import named
 from clpapers.targets.notes import Notes
 from clpapers.targets.numbers import numbers, row_and_column
-from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus
+from clpapers.targets.table import OUT_OF_MEMORY, Table, bold_in, plus_minus
 from clpapers.targets.words import AGREES, DIFFERS, NOT_COMPARABLE
 
 WEAK = "one run"  # the cause of a verdict on weak evidence
@@ -319,8 +319,6 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
         body = body.drop(columns=named(target, across))
     if compared["authors"].isna().all():
         body = body.drop(columns="Authors")
-    bold = body.map(lambda _: False)
-    bold["Verdict"] = compared["verdict"] == DIFFERS
     remarks = {
         DIVERGED: np.isinf(compared[["reported", "reproduced"]]).any(axis=None),
         SHORT: (compared[["reported_note", "reproduced_note"]] == OUT_OF_MEMORY).any(axis=None),
@@ -335,7 +333,7 @@ def attach(table: Table, target: dict, compared: pd.DataFrame, notes: Notes) -> 
         title=f"{table.title}, reported and reproduced",
         caption=EXPLANATION + "".join(remark for remark, due in remarks.items() if due),
         body=body,
-        bold=bold,
+        bold=bold_in(body, Verdict=compared["verdict"] == DIFFERS),
         data=compared,
     )
     return dataclasses.replace(table, appended=[*table.appended, comparison])

@@ -14,7 +14,7 @@ from clpapers.metrics.cost import MB, METRICS
 from clpapers.targets.names import named
 from clpapers.targets.notes import Notes, levels
 from clpapers.targets.numbers import clocks, failures, numbers
-from clpapers.targets.table import Table, plus_minus
+from clpapers.targets.table import Table, bold_in, plus_minus
 
 RENDERER = {
     "draws": "table",
@@ -73,7 +73,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame
                 plus_minus(mean, np.nan, target["decimals"], note) for mean, note in zip(shown["mean"], shown["note"])
             ]
         body = pd.DataFrame(body)
-        return Table(title, caption, body, body.map(lambda _: False), summary, **options)
+        return Table(title, caption, body, bold_in(body), summary, **options)
 
     marked = {notes.mark(across, level): across for across, level in datasets.items()}
     title, units = notes.mark(target["title"]), {phase: named(target, phase) for phase in PHASES}

@@ -12,7 +12,7 @@ from clpapers.targets.names import OWN, named
 from clpapers.targets.notes import levels
 from clpapers.targets.numbers import row_and_column
 from clpapers.targets.paired import pairs
-from clpapers.targets.table import Table
+from clpapers.targets.table import Table, bold_in
 
 CAPTION = (
     "Place: the rank of its mean among the means of all methods that were run there. Difference: its values less the "
@@ -59,11 +59,11 @@ def attach(table: Table, target: dict, data: pd.DataFrame) -> Table:
     if not lines:
         return table
     body = pd.DataFrame(lines)
-    bold = body.map(lambda _: False)
-    bold["Difference"] = body["apart"]
-    body, bold = (frame.drop(columns="apart") for frame in (body, bold))
+    apart = body.pop("apart")
     title = f"{table.title}, methods from outside ({OWN})"
-    return dataclasses.replace(table, appended=[*table.appended, Table(title, CAPTION, body, bold, compared)])
+    return dataclasses.replace(
+        table, appended=[*table.appended, Table(title, CAPTION, body, bold_in(body, Difference=apart), compared)]
+    )
 
 
 def _ranks(cells: pd.DataFrame, row: str, metric: str) -> pd.Series:

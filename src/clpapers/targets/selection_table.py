@@ -7,7 +7,7 @@ import pandas as pd
 
 from clpapers.targets.names import named
 from clpapers.targets.notes import Notes, levels
-from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus, titled
+from clpapers.targets.table import OUT_OF_MEMORY, Table, bold_in, plus_minus, titled
 
 RENDERER = {"draws": "table"}
 
@@ -39,7 +39,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     pairs = [(named(target, value), kind) for value in (*values, "score") for kind in ("here", "paper")]
     heads = [(named(target, "dataset"), ""), (named(target, "learner"), ""), ("Points", ""), *pairs]
     body = pd.DataFrame(lines, columns=pd.MultiIndex.from_tuples(heads))
-    bold = body.map(lambda _: False)
+    bold = bold_in(body)
     bold.iloc[np.flatnonzero(same), 3:] = True
     return titled(target, notes, body, data, data["dataset"], bold=bold)
 

@@ -33,6 +33,11 @@ class Table:
     prose: dict[str, float] = field(default_factory=dict)
 
 
+def bold_in(body: pd.DataFrame, **columns: pd.Series) -> pd.DataFrame:
+    """The cells of a table to print bold: bool, by column; nothing in others."""
+    return body.map(lambda _: False).assign(**columns)
+
+
 def titled(
     target: dict,
     notes: Notes,
@@ -52,7 +57,7 @@ def titled(
         title=notes.mark(target["title"], standin),
         caption=notes.caption(target),
         body=body,
-        bold=body.map(lambda _: False) if bold is None else bold,
+        bold=bold_in(body) if bold is None else bold,
         data=data,
         footnotes=[*notes.footnotes(target, datasets), *remarks],
     )
