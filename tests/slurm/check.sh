@@ -25,6 +25,8 @@ git ls-files -z | xargs -0 cp --parents --target-directory="$work/project"
 up "$work/slurm"
 cd "$work/project"
 export PYTHONPATH=$PWD/src
+mkdir -p results/smoke
+cp "$here/results/smoke/machine.json" results/smoke  # whether seeds form stacks, which may decide the last bit
 
 slurm=(snakemake --profile profiles/slurm --quiet rules progress
     --default-resources mem_mb=2000 runtime=30 abreast=1 slurm_account=none slurm_partition=main
