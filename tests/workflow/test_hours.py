@@ -1,5 +1,6 @@
 """A budget: every target from what is there and what fits; each build goes on where the last one stopped."""
 
+import base64
 import csv
 import json
 import random
@@ -16,6 +17,15 @@ def trained(project):
     """The result files of runs, with their times of modification."""
     files = (project.folder / RUNS).rglob("seed*.json")
     return {path: path.stat().st_mtime_ns for path in files if not path.name.endswith(".record.json")}
+
+
+def ended(project):
+    """`trained` without the runs whose end Snakemake did not learn of before it was killed; it makes them again."""
+    top = project.folder / ".snakemake/incomplete"
+    parts = [file.relative_to(top).parts for file in top.rglob("*") if file.is_file()]
+    names = [base64.urlsafe_b64decode("".join(part.removeprefix("@") for part in each)).decode() for each in parts]
+    at_work = {project.folder / name for name in names}
+    return {path: made for path, made in trained(project).items() if path not in at_work}
 
 
 def build(project, hours, *arguments):
@@ -89,7 +99,7 @@ def test_killed_at_a_random_moment_and_continued_nothing_is_lost(project, finish
     until(lambda: processes(leader, "train"), leader)
     time.sleep(moment)
     kill_group(leader)
-    there = trained(project)
+    there = ended(project)
     theirs = bytes_of(finished)
     runs = {name: content for name, content in project.results().items() if name.startswith(RUNS)}
     assert runs.items() <= theirs.items(), moment  # whole, or not there
