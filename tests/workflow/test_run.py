@@ -3,7 +3,9 @@
 import hashlib
 import html
 import json
+import os
 import re
+import signal
 
 import pytest
 from project import PARTS, TIMEOUT, processes, until
@@ -122,7 +124,9 @@ def test_a_second_run_does_nothing(built):
 def test_two_runs_give_the_same_bytes_and_a_third_beside_one_is_refused(finished, project):
     leader = project.start()
     until(lambda: processes(leader, "dataset"), leader)
+    os.killpg(leader.pid, signal.SIGSTOP)  # it might end before the other has begun
     beside = project.snakemake("all", "--cores", "1")
+    os.killpg(leader.pid, signal.SIGCONT)
     assert beside.returncode == 1
     assert "cannot be locked" in beside.stdout
     assert leader.wait(TIMEOUT) == 0
