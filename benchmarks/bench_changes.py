@@ -5,6 +5,7 @@ CPU seconds of one thread, as `bench_learners` has them, but for the plan's hour
 
 import argparse
 import contextlib
+import copy
 import dataclasses
 import os
 import statistics
@@ -112,6 +113,27 @@ def prog_nn(name: str, rounds: int) -> tuple:
 
     torch.testing.assert_close(before(), step(), rtol=1e-3, atol=1e-3)
     return f"PROG-NN, {name}: a step of column {COLUMNS}", *turns(before, step, rounds)
+
+
+@torch.no_grad()
+def learning_curve(name: str, rounds: int) -> tuple:
+    """A batch of the last column's learning curve, test by test and of all snapshots at once."""
+    net, side = NETS[name]
+    built = (progressive.build((3, side, side), 85, net=net, earlier=c) for c in range(COLUMNS))
+    tower, x = progressive.Tower([*built]).eval(), images(BATCH, side)
+    tower.begin(COLUMNS - 1)
+    with folded(tower):
+        snapshots = [copy.deepcopy(tower.columns[-1]) for _ in range(SHOTS + 1)]
+
+        def before() -> torch.Tensor:
+            return torch.stack([tower.answers(x, [COLUMNS - 1])[..., 0] for _ in snapshots])
+
+        def after() -> torch.Tensor:
+            return tower.answers_of(snapshots, x)
+
+        assert torch.equal(before(), after())
+        taken = turns(before, after, rounds)
+    return f"PROG-NN, {name}: {BATCH} items of a learning curve of column {COLUMNS}", *taken
 
 
 # --- tests ---------------------------------------------------------------------------------------------------
@@ -295,7 +317,11 @@ def main() -> None:
     process.keep_memory()
     rows += [*(stacks(size, rounds) for size in (5, 20)), one_pass(rounds)]
     names = [*NETS][: 1 if quick else 2]
-    rows += [*(prog_nn(name, rounds) for name in names), *(tests(name, rounds) for name in names), planning(rounds)]
+    rows += [
+        *(made(name, rounds) for made in (prog_nn, learning_curve) for name in names),
+        *(tests(name, rounds) for name in names),
+        planning(rounds),
+    ]
     print("Changes, CPU seconds: as it was, as it is, medians; ratio = before / after, median of turns")
     print(tabulate(rows, ["", "before s", "after s", "ratio"], floatfmt=("", ".3f", ".3f", ".2f")))
     for title, rows in hours().items():

@@ -84,6 +84,35 @@ def test_what_every_step_takes_is_found(monkeypatch, clock, data):
     assert len(learner.steps) < found.steps
 
 
+def test_tests_that_grow_with_the_tasks_are_found_task_by_task(monkeypatch, clock, data):
+    """A column takes a second an item: answers need those up to the task's, a learning curve the learning one anew."""
+    plain = taking(clock)
+
+    class Growing(plain):
+        def snapshot(self, task):
+            return task
+
+        def scores(self, x, tasks):
+            clock.now += (1 + int(tasks.max())) * x.shape[1]
+            return super().scores(x, tasks)
+
+        def scores_of(self, snapshots, x):
+            clock.now += (snapshots[0] + len(snapshots)) * x.shape[1]
+            return x.new_zeros(len(snapshots), *x.shape[:2], self.classes)
+
+    Growing.answers_stay = True
+    order = tiny.DOMAINS | {"tasks": 9}
+    spec = tiny.cell("prog_nn", {}, "mlp", oracle=tiny.CHUNKS, order=order)
+    spec["evaluation"] |= {"shots": 3, "points": 1, "probes": 1}
+    found = rehearsed(monkeypatch, Growing, spec, data, {0: orders.make(order, data.train_y, 0, 192)})
+    items = len(data.test_y)
+    curves = sum(task + 4 for task in range(9)) * items
+    after = sum(task + 1 for k in range(9) for task in range(k, 9)) * items
+    final = 9 * 9 * items  # in one batch
+    assert found.items == (9 * 4 + 45 + 9) * items + 1
+    assert found.item * found.items == pytest.approx(curves + after + final, rel=0.01)
+
+
 def test_task_changes_are_shared_out_to_steps(monkeypatch, clock, data):
     spec = tiny.cell("ewc", {}, oracle=tiny.CHUNKS, order=tiny.SPLIT)
     found = rehearsed(monkeypatch, taking(clock, change=6.0), spec, data, {0: split_stream(data)})

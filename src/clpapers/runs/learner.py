@@ -144,6 +144,18 @@ class Learner:
         """Scores [S, B, K], largest for the predicted class, of images x with the oracle's tasks [S, B]."""
         return self.net(x)
 
+    def snapshot(self, task: int) -> object | None:
+        """A copy, inside `evaluation`, of what learns now, for `scores_of` before the task changes.
+
+        None where that is not all that changes until then of the answers in a task, or where to test it later saves
+        nothing.
+        """
+        return None
+
+    def scores_of(self, snapshots: Sequence[object], x: torch.Tensor) -> torch.Tensor:
+        """The scores [n, S, B, K] of images x that n snapshots stand for, inside `evaluation`."""
+        raise NotImplementedError
+
     @property
     def scores_alike(self) -> bool:
         """Whether an image has the same scores in all tasks."""

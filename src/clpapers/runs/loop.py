@@ -203,6 +203,7 @@ def _train_stack(
         evaluation.take(t, clock)
         run.step = t + 1
         if run.step < steps and checkpoint.due():
+            evaluation.settle(clock)
             with clock.stopped():
                 checkpoint.save(setting.seeds, run.step, run, fixed)
     spent = {"training_seconds": clock.seconds, "testing_seconds": clock.tested}

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import io
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from unittest import mock
 
@@ -124,7 +124,7 @@ def _once(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: floa
         if made:
             raise _Through
         chunk = next(iter(streams.values())).chunk[setting.ends - 1]
-        made.append(Rehearsed(create(options, setting), chunk, seconds))
+        made.append(Rehearsed(create(options, setting), chunk, seconds, catalogue.of(options).answers_stay))
         return made[0]
 
     quiet = contextlib.redirect_stderr(io.StringIO())  # no bars
@@ -136,8 +136,7 @@ def _once(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: floa
         founding=one.founded - began,
         step=(one.steps.total() + one.changing + between) / len(one.setting.ends) / share,
         test=one.mean_test(),
-        item=_share(sum(one.answering), sum(one.answered)) * _share(one.asked, one.items)
-        + _share(one.around, one.around_of),
+        item=_share(one.answering(), one.items) + _share(one.around, one.around_of),
         repeated={},
         seeds=len(one.setting.seeds),
         steps=len(one.setting.ends),
@@ -235,24 +234,32 @@ class Rehearsed:
     """A learner as the loop sees it in a rehearsal: it leaves steps and tests out, and notes what the others take.
 
     It answers zeros to a test batch that it leaves out.
+
+    Parameters
+    ----------
+    chunk, seconds: as of `Steps`.
+    by_task: whether tests take longer, task by task; then batches of some tasks, the first and the last, are taken in
+        any case.
     """
 
     uses_batch = False  # a batch is gathered here, where its step is taken
 
-    def __init__(self, learner: Learner, chunk: np.ndarray, seconds: float):
-        self.learner, self.steps = learner, Steps(chunk, seconds)
+    def __init__(self, learner: Learner, chunk: np.ndarray, seconds: float, by_task: bool = False):
+        self.learner, self.steps, self.by_task = learner, Steps(chunk, seconds), by_task
         tasks = learner.setting.tasks[0].cpu().numpy()[learner.setting.ends - 1]
         self.whole = learner.setting.budget["batch"] == "task"  # each step needs those before
         self.often = np.count_nonzero(np.diff(tasks)) > MANY  # then a change is a part of the step
-        self.changed = self.changing = self.testing = self.around = 0.0
-        self.items = self.around_of = self.asked = self.tests_out = self.batches_out = 0
-        self.answering, self.answered = [], []  # of test batches: seconds, items
+        self.changed = self.changing = self.testing = self.around = self.spent = 0.0  # seconds; spent: of answers
+        self.items = self.around_of = self.tests_out = 0
+        self.answers: dict[str, dict[int, Answers]] = {}  # of each kind of answer, by task
+        last = learner.setting.task_count - 1
+        self.tasks = {round(part * last / 4) for part in range(5)} if by_task else set()
         self.at: list[int] = []  # of each test the last step before it
         self.prepared: dict[int, float] = {}  # of tests that are taken, by their number, seconds
         self.t = -1
         self.taken = False
         if hasattr(learner, "uncertainty"):
-            self.uncertainty = lambda x: self._answer(x, (), learner.uncertainty)
+            self.uncertainty = lambda x: self._answer((0, x.shape[1]), x.shape[:2], learner.uncertainty, x)
         self.founded = self.ended = time.process_time()
 
     def __getattr__(self, name: str) -> object:
@@ -290,16 +297,18 @@ class Rehearsed:
     @contextlib.contextmanager
     def evaluation(self) -> Iterator[None]:
         if not self.taken:
+            began = time.process_time()
             with mock.patch.object(Images, "__call__", _blank):
                 yield
+            self.testing += time.process_time() - began
             return
-        began, within, items = time.process_time(), len(self.answering), self.items
+        began, within, items = time.process_time(), self.spent, self.items
         with self.learner.evaluation():
             entered = time.process_time()
             yield
             left = time.process_time()
         ended = time.process_time()
-        self.around += left - entered - sum(self.answering[within:])
+        self.around += left - entered - (self.spent - within)
         self.around_of += self.items - items
         self.prepared[len(self.at) - 1] = self.preparing + ended - left + entered - began
         self.testing += self.preparing + ended - began
@@ -312,22 +321,66 @@ class Rehearsed:
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
         self.items += x.shape[1]
-        return self._answer(x, (self.classes,), self.learner.scores, tasks)
+        task = int(tasks.max()) if self.by_task else 0
+        return self._answer((task, x.shape[1]), (*x.shape[:2], self.classes), self.learner.scores, x, tasks)
 
-    def _answer(self, x: torch.Tensor, more: tuple[int, ...], function: Callable, *given: torch.Tensor) -> torch.Tensor:
-        self.asked += x.shape[1]
-        self.batches_out -= 1
-        if not self.taken or self.batches_out >= 0:
-            return x.new_zeros(*x.shape[:2], *more)
-        seconds, answer = _timed(function, x, *given)
-        self.answering.append(seconds)
-        self.answered.append(x.shape[1])
-        self.batches_out = int(seconds / APART)
+    def snapshot(self, task: int) -> object | None:
+        self.task = task
+        with self.learner.evaluation() if self.by_task and not self.taken else contextlib.nullcontext():
+            return self.learner.snapshot(task)
+
+    def scores_of(self, snapshots: Sequence[object], x: torch.Tensor) -> torch.Tensor:
+        count = len(snapshots) * x.shape[1]
+        self.items += count
+        shape = (len(snapshots), *x.shape[:2], self.classes)
+        return self._answer((self.task, count), shape, self.learner.scores_of, snapshots, x)
+
+    def _answer(
+        self, asked: tuple[int, int], shape: tuple[int, ...], function: Callable, *given: object
+    ) -> torch.Tensor:
+        """A function's answer to a test batch, timed; zeros of its shape where it is left out.
+
+        asked: the task, and of how many items a seed answers are asked.
+        """
+        task, count = asked
+        answers = self.answers.setdefault(function.__name__, {}).setdefault(task, Answers())
+        answers.asked += count
+        answers.out -= 1
+        if not (answers.out < 0 if self.taken else task in self.tasks and not answers.answered):
+            return torch.zeros(shape, device=self.setting.labels.device)
+        with contextlib.nullcontext() if self.taken else self.learner.evaluation():
+            seconds, answer = _timed(function, *given)
+        answers.seconds += seconds
+        answers.answered += count
+        answers.out = int(seconds / APART)
+        self.spent += seconds
         return answer
+
+    def answering(self) -> float:
+        """Seconds of all answers, linear in the tasks between those of which batches were taken."""
+        found = 0.0
+        for of_task in self.answers.values():
+            timed = sorted(task for task, each in of_task.items() if each.answered)
+            means = [of_task[task].seconds / of_task[task].answered for task in timed]
+            found += sum(np.interp(task, timed, means) * each.asked for task, each in of_task.items())
+        return found
 
     def memory_use(self, s: int) -> dict:
         self.ended = time.process_time()
         return self.learner.memory_use(s)
+
+
+@dataclasses.dataclass
+class Answers:
+    """Of test items that answers were asked of, those whose answers were timed, and their seconds.
+
+    out: batches to leave out yet.
+    """
+
+    asked: int = 0
+    answered: int = 0
+    seconds: float = 0.0
+    out: int = 0
 
 
 def _timed(function: Callable, *given: object) -> tuple[float, object]:

@@ -339,7 +339,39 @@ def test_answers_that_stay_are_found_once(order, data, monkeypatch):
     options = {"oracle": CHUNKS, "train": "oracle" if order is SPLIT else "none", "shots": 0}
     staying = run(data, order, "prog_nn", **options)
     count = order["tasks"]
-    curves = list(range(count))
-    assert sorted(asked) == sorted([*curves, *(j for k in range(count) for j in range(k, count))])
+    assert asked == [j for k in range(count) for j in range(k, count)]
     monkeypatch.setattr(ProgNN, "answers_stay", False)
     assert run(data, order, "prog_nn", **options) == staying
+
+
+@pytest.mark.parametrize("order", [SPLIT, DOMAINS])
+def test_snapshots_are_tested_together_as_each_was_in_its_time(order, data, monkeypatch):
+    """PROG-NN's frozen columns pass a task's items once for a whole learning curve, with the same findings."""
+    asked, scores_of = [], ProgNN.scores_of
+    monkeypatch.setattr(
+        ProgNN, "scores_of", lambda self, *given: asked.append(len(given[0])) or scores_of(self, *given)
+    )
+    options = {"oracle": CHUNKS, "train": "oracle" if order is SPLIT else "none"}
+    together = run(data, order, "prog_nn", **options)
+    assert asked == [4] * order["tasks"]  # with three shots
+    monkeypatch.setattr(ProgNN, "snapshot", Learner.snapshot)
+    assert run(data, order, "prog_nn", **options) == together
+
+
+def test_a_snapshot_is_of_the_learning_column_alone(data):
+    way = Way(
+        cell("prog_nn", {}, "mlp", order=DOMAINS, oracle=CHUNKS), data, [orders.make(DOMAINS, data.train_y, 0, 192)]
+    )
+    learner = way.learner
+    with learner.evaluation():
+        first = learner.snapshot(0)
+        assert learner.snapshot(1) is None
+        x = way.setting.images.of(data.test_x)(torch.arange(24)[None])
+        said = learner.scores(x, torch.zeros(1, 24, dtype=int))
+    way.walk(2)
+    with learner.evaluation():
+        then, now = learner.scores_of([first, learner.snapshot(0)], x)
+        assert torch.equal(then, said)
+        assert torch.equal(now, learner.scores(x, torch.zeros(1, 24, dtype=int)))
+        assert (then != now).any()
+    assert Single.snapshot is Learner.snapshot

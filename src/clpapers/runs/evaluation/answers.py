@@ -73,6 +73,21 @@ def answered(
 
 
 @torch.no_grad()
+def answered_by(
+    snapshots: Sequence[object], learner: Learner, images: Images, items: torch.Tensor, mask: torch.Tensor
+) -> np.ndarray:
+    """The outputs that n snapshots of a learner answer with, inside its `evaluation()`: int64 [n, S, N].
+
+    items, mask: as of `answered`.
+    """
+    parts = []
+    for now in _batches(images, items.shape[1]):
+        scores = learner.scores_of(snapshots, images(items[:, now]))
+        parts.append(scores.masked_fill(~mask[:, now], -torch.inf).argmax(dim=3))
+    return torch.cat(parts, dim=2).cpu().numpy()
+
+
+@torch.no_grad()
 def uncertainties(learner: Learner, images: Images, items: torch.Tensor) -> np.ndarray:
     """A learner's `uncertainty` of each seed's items [S, N], inside `learner.evaluation()`: float [S, N]."""
     parts = [learner.uncertainty(images(items[:, now])) for now in _batches(images, items.shape[1])]

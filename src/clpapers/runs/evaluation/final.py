@@ -27,12 +27,20 @@ class FinalTest(Evaluator):
     def test(self, t: int, learner: Learner) -> list[dict]:
         """For each seed `{restriction: {"correct", "total", "chance"}}`."""
         items, labels, tasks = whole_test(self.scenarios, self.images.pixels.device)
-        truth, outputs = labels.cpu().numpy(), self.scenarios[0].outputs
+        outputs = self.scenarios[0].outputs
         given = [restrictions_at_test(self.cell, c) for c in self.scenarios]
         masks = {
             view: None if mask is None else torch.from_numpy(np.stack([g[view] for g in given])).to(labels.device)
             for view, mask in given[0].items()
         }
+        if learner.answers_stay:  # by columns up to the last task's of a batch
+            order = tasks.argsort(dim=1, stable=True)
+            items, labels, tasks = (each.gather(1, order) for each in (items, labels, tasks))
+            masks = {
+                view: mask if mask is None else mask.take_along_dim(order[..., None], dim=1)
+                for view, mask in masks.items()
+            }
+        truth = labels.cpu().numpy()
         right = classified(learner, self.images, items, labels, tasks, masks)
         return [
             {

@@ -10,14 +10,15 @@ class Evaluator:
 
     steps: the steps with a test, ascending, each with a number that the test needs.
     before: whether a test comes before its step, when the learner knows of a task change but not yet of the batch.
-    taken: the findings, test by test: numbers, arrays, and lists, tuples and dictionaries of these. They are the
-        evaluator's whole state; everything else follows from the cell and its streams.
+    taken: the findings, test by test: numbers, arrays, and lists, tuples and dictionaries of these. When all tests are
+        settled, they are the evaluator's whole state; everything else follows from the cell and its streams.
+    waiting: what tests still need that were due and are yet to be settled.
     """
 
     before = False
 
     def __init__(self, steps: Mapping[int, int]):
-        self.steps, self.taken = steps, []
+        self.steps, self.taken, self.waiting = steps, [], []
 
     def due(self, t: int) -> bool:
         """Whether step t has a test."""
@@ -26,6 +27,9 @@ class Evaluator:
     def take(self, t: int, learner: Learner) -> None:
         """Take the test of step t, inside `learner.evaluation()`."""
         self.taken.append(self.test(t, learner))
+
+    def settle(self, learner: Learner) -> None:
+        """Take the tests that wait, inside `learner.evaluation()`."""
 
     def test(self, t: int, learner: Learner) -> object:
         """The findings of the test of step t."""

@@ -67,6 +67,14 @@ class Evaluation:
                     for evaluator in due:
                         evaluator.take(t, self.learner)
 
+    def settle(self, clock: Clock) -> None:
+        """Take the tests that wait; then the findings are those of all tests that were due."""
+        waiting = [each for each in self.evaluators if each.waiting]
+        if waiting:
+            with clock.testing(), self.learner.evaluation():
+                for each in waiting:
+                    each.settle(self.learner)
+
     def result(self, s: int) -> dict[str, dict]:
         """The entries of all evaluators in the result of the stack's seed number s."""
         found: dict[str, dict] = {}

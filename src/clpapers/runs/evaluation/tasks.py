@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from clpapers.runs.evaluation.answers import answered, number, uncertainties
+from clpapers.runs.evaluation.answers import answered, answered_by, number, uncertainties
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
@@ -78,6 +78,12 @@ class TaskItems:
             for j, of in zip(tasks, views)
         ]
 
+    def right_of(self, j: int, learner: Learner, snapshots: Sequence[object]) -> list[np.ndarray]:
+        """`correct` of `right` for each of some snapshots (`Learner.snapshot`)."""
+        items = self.items[j]
+        said = answered_by(snapshots, learner, self.images, items, self._competing(j, items))
+        return [self._right(j, answers) for answers in said]
+
     def _competing(self, j: int, items: torch.Tensor) -> torch.Tensor:
         """The classes of task j, for each of some items: bool [S, m, K]."""
         return torch.from_numpy(self.task_classes[:, j]).to(items.device)[:, None].expand(-1, items.shape[1], -1)
@@ -125,7 +131,10 @@ class TaskAccuracy(Evaluator):
 
 
 class LearningCurves(Evaluator):
-    """The tests of a chunk's own task before each of its first `shots` + 1 steps."""
+    """The tests of a chunk's own task before each of its first `shots` + 1 steps.
+
+    Where a learner gives snapshots, all of a chunk's are tested at the last of them.
+    """
 
     before = True
 
@@ -134,6 +143,22 @@ class LearningCurves(Evaluator):
         early = np.flatnonzero(np.arange(len(starts)) - starts <= shots)
         super().__init__({int(t): int(tasks.chunk[t]) for t in early})  # step → its chunk
         self.tasks = tasks
+        self.last = {chunk: t for t, chunk in self.steps.items()}  # chunk → the last of its steps
+
+    def take(self, t: int, learner: Learner) -> None:
+        chunk = self.steps[t]
+        snapshot = learner.snapshot(self.tasks.task[chunk])
+        if snapshot is None:
+            super().take(t, learner)
+            return
+        self.waiting.append((chunk, snapshot))
+        if t == self.last[chunk]:
+            self.settle(learner)
+
+    def settle(self, learner: Learner) -> None:
+        (chunk, *_), snapshots = zip(*self.waiting)  # all of one chunk
+        self.taken += self.tasks.right_of(self.tasks.task[chunk], learner, snapshots)
+        self.waiting = []
 
     def test(self, t: int, learner: Learner) -> np.ndarray:
         """The number right of each class: int64 [S, K]."""

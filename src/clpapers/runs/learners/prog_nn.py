@@ -1,9 +1,12 @@
 """Progressive networks."""
 
+import copy
+from collections.abc import Sequence
+
 import torch
 
 from clpapers.runs.learner import Learner, Observed, Setting
-from clpapers.runs.nets.progressive import Heights, Tower
+from clpapers.runs.nets.progressive import Column, Heights, Tower
 
 DECLARATION = {
     "options": {},
@@ -77,6 +80,12 @@ class ProgNN(Learner):
         logits = self.net.answers(x, present.tolist())
         chosen = torch.searchsorted(present, tasks.contiguous())[..., None, None].expand(-1, -1, self.classes, 1)
         return logits.gather(3, chosen)[..., 0]
+
+    def snapshot(self, task: int) -> Column | None:
+        return copy.deepcopy(self.net.columns[task]) if task == self.net.top else None
+
+    def scores_of(self, snapshots: Sequence[Column], x: torch.Tensor) -> torch.Tensor:
+        return self.net.answers_of(snapshots, x)
 
     def report(self, s: int) -> dict:
         counts = [column.count() // len(self.setting.seeds) for column in self.net.columns]

@@ -176,6 +176,14 @@ class Tower(nn.Module):
                 column.join(heights, before, c, wanted[-1])
         return torch.stack(logits, dim=3)
 
+    def answers_of(self, columns: Sequence[Column], x: torch.Tensor) -> torch.Tensor:
+        """The logits [n, S, B, K] of n columns in the place of the learning one, of images x [S, B, C, H, W].
+
+        The earlier columns pass the images once.
+        """
+        packed, before = channelwise(x), self.before(x)
+        return torch.stack([seedwise(each.head(each.climb(packed, before), before), len(x)) for each in columns])
+
     def _nothing(self) -> Heights:
         return [None] * (len(self.columns[0].levels) - 1)
 
