@@ -45,6 +45,16 @@ def test_convolutions_are_uniform_by_the_kernels_side_and_linear_layers_pytorchs
     assert torch.equal(net.head.weight, usual.head.weight)
 
 
+def test_convolutions_have_the_variance_of_their_maps_out_and_linear_layers_are_pytorchs():
+    net, usual = built(RESNET | {"width": 16, "init": "fan_out"}), built(RESNET | {"width": 16})
+    for layer in (each for each in net.modules() if isinstance(each, nn.Conv2d)):
+        deviation = math.sqrt(2 / (layer.kernel_size[0] ** 2 * layer.out_channels))
+        assert layer.weight.std().item() == pytest.approx(deviation, rel=5 / math.sqrt(2 * layer.weight.numel()))
+        assert layer.weight.abs().max() > 2 * deviation  # normal, not uniform
+    assert net.head.weight.shape == usual.head.weight.shape
+    assert net.head.weight.abs().max() <= 1 / math.sqrt(net.head.in_features)
+
+
 def test_only_the_factors_of_batch_norm_are_uniform():
     net, usual = built(RESNET | {"init": "uniform_gamma"}), built(RESNET)
     drawn = []

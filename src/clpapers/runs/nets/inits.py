@@ -30,6 +30,13 @@ def uniform_side(layer: nn.Module) -> None:
 
 
 @torch.no_grad()
+def fan_out(layer: nn.Module) -> None:
+    """Convolutions: normal of variance 2/(kernel's area · maps out) (He et al. 2015), as in torchvision's ResNets."""
+    if isinstance(layer, nn.Conv2d):
+        nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+
+
+@torch.no_grad()
 def uniform_gamma(layer: nn.Module) -> None:
     """Batch norm: factors uniform in [0, 1], PyTorch's initialisation until 1.1; the ResNet of GEM's authors."""
     if isinstance(layer, nn.BatchNorm2d):
@@ -63,4 +70,4 @@ def pytorch(layer: nn.Module) -> None:
     """Keep PyTorch's own initialisation."""
 
 
-INITS = {each.__name__: each for each in (pytorch, truncated_normal, uniform_gamma, uniform_side, xavier)}
+INITS = {each.__name__: each for each in (fan_out, pytorch, truncated_normal, uniform_gamma, uniform_side, xavier)}
