@@ -147,6 +147,13 @@ def test_what_costs_nothing_makes_no_kind(everything):
     assert costs.kind(spec, (4, 4, 1), 1) != costs.kind(cell.spec, (4, 4, 1), 1)
 
 
+def test_models_that_all_pass_an_item_are_another_kind(everything):
+    """With the oracle `entropy` each model says how sure it is of an item; told its task, one does."""
+    cell = next(c for c in everything.cells.values() if c.spec["learner"]["name"] == "multi_model")
+    asked, told = (cell.spec | {"oracle": {"name": name, "tasks": 5}} for name in ("entropy", "random_tasks"))
+    assert costs.kind(asked, (4, 4, 1), 1) != costs.kind(told, (4, 4, 1), 1)
+
+
 def test_the_most_similar_kind_serves():
     """Another memory does less harm than another batch; another net is not asked at all."""
     memory, batch, net = (

@@ -152,6 +152,8 @@ def kind(spec: dict, shape: Iterable[int], seeds: int) -> Kind:
     method, budget = catalogue.of(spec["learner"]), spec["budget"]
     options = _telling({key: value for key, value in spec["learner"].items() if key in method.options}, method)
     options |= {key: spec["evaluation"][key] for key in method.measures if key in spec["evaluation"]}
+    if spec["oracle"]["name"] == "entropy":
+        options["oracle"] = "entropy"  # every model passes every item
     net = {key: value for key, value in spec["net"].items() if key not in FREE}
     return Kind(
         Path(method.file).stem or method.name,

@@ -1,4 +1,5 @@
-"""Writes the reproduction by the published runs: a page a paper in docs/reproduction, README's tables, figures.
+"""Writes the reproduction by the published runs: a page a paper in docs/reproduction, what differs in docs/findings,
+README's tables, figures.
 
 All of it is made from results/published and config/ alone, in a folder of its own, whatever else is built here: the
 same crates and the same code give the same bytes on every machine. Seconds that are measured come from records.
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SCALE = "paper"
-FOLDER, README, COSTS = Path("docs/reproduction"), Path("README.md"), Path("docs/costs.md")
+FOLDER, FINDINGS = Path("docs/reproduction"), Path("docs/findings")
+README, COSTS = Path("README.md"), Path("docs/costs.md")
 FIGURE, COSTS_FIGURE, SHOWN_FIGURE = (Path(f"docs/figures/{name}.svg") for name in ("published", "costs", "shown"))
 BLOCK = "<!-- {name}: `make reproduction` writes this -->\n\n{text}\n<!-- {name} ends -->\n"
 EXAMPLE = ("stf/table1", "CIFAR-10")  # README's first screen shows these streams
@@ -58,7 +60,8 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
     run: runs a job's command, `clpapers …`, and returns its exit status.
     """
     root = Path.cwd()
-    before = {file: file.read_text(encoding="utf-8") for file in (README, COSTS)}
+    findings = {paper: FINDINGS / f"{paper}.md" for paper in all_papers()}
+    before = {file: file.read_text(encoding="utf-8") for file in (README, COSTS, *findings.values())}
     with tempfile.TemporaryDirectory(prefix="clpapers-reproduction-") as scratch, contextlib.chdir(scratch):
         for part in ("config", "workflow"):
             Path(part).symlink_to(root / part)
@@ -67,6 +70,7 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
         place.symlink_to(root / place)
         made = _Reproduction(run)
         files = {FOLDER / f"{paper}.md": made.page(paper) for paper in made.plan.titles}
+        files |= {file: filled(file, before[file], {"differs": made.differs(p)}) for p, file in findings.items()}
         files[README] = filled(README, before[README], {"example": made.example(), "status": made.status()})
         costly, text = made.costs()
         files[COSTS] = filled(COSTS, before[COSTS], {"runs": text})
@@ -228,17 +232,42 @@ class _Reproduction:
             rows.append([*place, *(told[text] for text in texts)])
         yield from _table([*keys, *texts], rows)
 
-    def _claims(self, paper: str) -> Iterator[str]:
+    def _decided(self, paper: str) -> pd.DataFrame:
+        """The claims of a paper that the published runs decide."""
         file = claims_file(self.plan, paper, "csv")
         if not file.is_file():
-            return
+            return pd.DataFrame(columns=["verdict"])
         frame = pd.read_csv(file, keep_default_na=False)
-        frame = frame[frame["verdict"].isin([SUPPORTED, CONTRADICTED])]
+        return frame[frame["verdict"].isin([SUPPORTED, CONTRADICTED])]
+
+    def _claims(self, paper: str) -> Iterator[str]:
+        frame = self._decided(paper)
         if frame.empty:
             return
         yield from ("", "## Claims", "", "Those that the published runs decide.", "")
         rows = [[each["statement"], each["test"], each["verdict"]] for each in frame.to_dict("records")]
         yield from _table(["the paper says", "tested as", "verdict"], rows)
+
+    # docs/findings
+
+    def differs(self, paper: str) -> str:
+        """The numbers of a paper that differ, columns that differ alike in one line, and the claims contradicted."""
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for target in self.targets(paper):
+            name = f"{paper}/{target.name}"
+            frame = self.compared(name)
+            for line in (each for each in frame.to_dict("records") if each["verdict"] == DIFFERS):
+                metric = named(target.spec, line["metric"])
+                key = f"`{name}`", line["row"], metric, line["told"]["difference"], line["told"]["runs"]
+                alike.setdefault(key, []).append(line["column"])
+        rows = [[target, row, ", ".join(columns), *rest] for (target, row, *rest), columns in alike.items()]
+        heads = ["target", "row", "columns", "metric", "difference", "runs"]
+        lines = _table(heads, rows) if rows else ["No number that was compared differs."]
+        frame = self._decided(paper)
+        if claims := [each for each in frame.to_dict("records") if each["verdict"] == CONTRADICTED]:
+            lines += ["", "Claims that the runs contradict:", ""]
+            lines += [f"- {each['statement']} ({each['test']})" for each in claims]
+        return "\n".join(lines) + "\n"
 
     # README
 
