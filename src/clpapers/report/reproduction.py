@@ -37,7 +37,7 @@ from clpapers.targets.comparison import KEY, printed, read_reported
 from clpapers.targets.names import named
 from clpapers.targets.numbers import row_and_column
 from clpapers.targets.palette import TEN
-from clpapers.targets.words import AGREES, CONTRADICTED, DIFFERS, NOT_COMPARABLE, SUPPORTED
+from clpapers.targets.words import AGREES, CONTRADICTED, DIFFERS, NOT_COMPARABLE, SUPPORTED, UNDECIDED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -183,6 +183,8 @@ class _Reproduction:
         hidden = ("paper", "imported")
         kept = [i for i, head in enumerate(heads) if head not in hidden]
         lines += [*_table([heads[i] for i in kept], [[row[i] for i in kept]]), ""]
+        claims = self.coverage(paper).claims
+        lines += [f"Of the other claims {claims[UNDECIDED]} are undecided, {claims[NOT_COMPARABLE]} wait for runs.", ""]
         lines += [*self._trained(paper), "", "## Targets", ""]
         rows = []
         for target in self.targets(paper):
@@ -245,8 +247,8 @@ class _Reproduction:
         if frame.empty:
             return
         yield from ("", "## Claims", "", "Those that the published runs decide.", "")
-        rows = [[each["statement"], each["test"], each["verdict"]] for each in frame.to_dict("records")]
-        yield from _table(["the paper says", "tested as", "verdict"], rows)
+        rows = [[each["statement"], _tested(each), _effect(each), each["verdict"]] for each in frame.to_dict("records")]
+        yield from _table(["the paper says", "tested as", "effect", "verdict"], rows)
 
     # docs/findings
 
@@ -266,7 +268,7 @@ class _Reproduction:
         frame = self._decided(paper)
         if claims := [each for each in frame.to_dict("records") if each["verdict"] == CONTRADICTED]:
             lines += ["", "Claims that the runs contradict:", ""]
-            lines += [f"- {each['statement']} ({each['test']})" for each in claims]
+            lines += [f"- “{each['statement']}” {_tested(each)}: {_effect(each)}." for each in claims]
         return "\n".join(lines) + "\n"
 
     # README
@@ -384,6 +386,20 @@ def _bold(line: dict) -> str:
     """The verdict of a compared number, one that differs in bold."""
     verdict = line["told"]["verdict"]
     return f"**{verdict}**" if line["verdict"] == DIFFERS else verdict
+
+
+def _tested(claim: dict) -> str:
+    """How a claim is tested, and what the printed numbers say of it."""
+    return ". ".join(filter(None, [claim["test"], claim["note"].removesuffix(".")]))
+
+
+def _effect(claim: dict) -> str:
+    """A claim's effect with its interval and unit; of several parts the one that `reason` names."""
+    sign = "" if claim["unit"] == "×" else "+"
+    effect, *ends = (f"{float(claim[k]):{sign}.3g}" for k in ("effect", "ci_low", "ci_high") if claim[k] != "")
+    interval = f"[{', '.join(ends)}]" if ends else ""
+    told = " ".join(filter(None, [effect, interval, claim["unit"]])).replace("-", "−")
+    return "; ".join(filter(None, [told, claim["reason"]]))
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:

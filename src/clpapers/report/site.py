@@ -43,7 +43,7 @@ MEANINGS = {
     NOT_COMPARABLE: "other data, another scale or other hardware than the paper's, or no number",
     SUPPORTED: "a claim's test on the reproduced runs comes out as the paper says",
     CONTRADICTED: "it comes out the other way",
-    UNDECIDED: "its interval allows both",
+    UNDECIDED: "its interval allows both, or Holm's correction for several tests leaves it open",
 }
 NUMBER = re.compile(r"[−+-]?\d[^A-Za-z]*$|∞|OoM")
 REASONS = 3  # counted in the words on folded lines

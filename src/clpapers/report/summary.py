@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import csv
+from collections.abc import Collection, Iterable, Iterator
 
 from clpapers.config.paths import RESULTS
+from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.pages import shown
 from clpapers.provenance import ProvenanceError, escaped, read_record
 from clpapers.report.coverage import coverage, table
+from clpapers.targets.names import named
+from clpapers.targets.words import NOT_COMPARABLE
+
+UNBUILT = 5  # targets that are named
 
 
 def page(plan: Plan, papers: Collection[str]) -> str:
@@ -20,6 +26,8 @@ def page(plan: Plan, papers: Collection[str]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [f"clpapers, scale ‘{plan.scale}’: {plan.settings['description']}", ""]
     lines += ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+    if numbers := list(_headlines(built)):
+        lines += ["", "a number of each paper, printed and reproduced:", *(f"  {each}" for each in numbers)]
     data: dict[str, dict] = {}
     for target in built:
         try:
@@ -36,8 +44,27 @@ def page(plan: Plan, papers: Collection[str]) -> str:
         "what a budget would decide next: clpapers next --hours 8; where a number came from: clpapers lineage FILE",
     ]
     absent = [target for target in targets if target not in built]
-    lines += [f"not built: {', '.join(f'{t.paper}/{t.name}' for t in absent)}"] if absent else []
+    if absent:
+        more = f" and {len(absent) - UNBUILT} more" if len(absent) > UNBUILT else ""
+        lines += [f"not built: {', '.join(f'{t.paper}/{t.name}' for t in absent[:UNBUILT])}{more}"]
     return "\n".join([*lines, *(["", "cannot be read"] if unread else []), *(f"  {each}" for each in unread)])
+
+
+def _headlines(targets: Iterable[Target]) -> Iterator[str]:
+    """The printed number of each target that has a `headline`, beside what was reproduced of it."""
+    for target in targets:
+        if not (told := target.spec.get("headline")) or not target.reported:
+            continue
+        try:
+            with target.stem.with_name(f"{target.name}.reported.csv").open(encoding="utf-8", newline="") as file:
+                line = next(each for each in csv.DictReader(file) if told.items() <= each.items())
+        except (OSError, ValueError, csv.Error, StopIteration):
+            continue  # the coverage tells of a file that cannot be read
+        here = "not run"
+        if line["verdict"] != NOT_COMPARABLE:
+            here = f"{float(line['reproduced']):.{line['decimals']}f}, {line['n_seeds']} runs: {line['verdict']}"
+        name = f"{target.paper}/{target.name} {told['row']}, {told['column']}, {named(target.spec, told['metric'])}"
+        yield f"{name}: {float(line['reported']):.{line['decimals']}f}; {here}"
 
 
 def _by_origin(data: dict[str, dict]) -> dict[str, list[str]]:

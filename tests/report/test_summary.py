@@ -1,0 +1,62 @@
+"""The page at the end of a build: a number of each paper, and few words on what is not built."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from clpapers.config.plan import Plan
+from clpapers.config.settings import own_papers
+from clpapers.report.summary import page
+
+ROOT = Path(__file__).parents[2]
+TOLD = {"row": "ER", "column": "CIFAR-10", "metric": "final_accuracy", "reported": "38.4", "decimals": "1"}
+
+
+@pytest.fixture
+def plan(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    plan = Plan("paper", own_papers())
+    monkeypatch.chdir(tmp_path)
+    return plan
+
+
+def built(target, *lines):
+    """A target's files, empty but for its printed numbers."""
+    for path in target.outputs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    with target.stem.with_name(f"{target.name}.reported.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, lines[0])
+        writer.writeheader()
+        writer.writerows(lines)
+
+
+def test_every_paper_has_a_number_that_it_prints(plan, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    shown = [target for target in plan.targets.values() if "headline" in target.spec and target.reported]
+    assert sorted(target.paper for target in shown) == sorted(plan.titles)
+    for target in shown:
+        with target.reported.open(newline="") as file:
+            lines = [line for line in csv.DictReader(file) if line["target"] == target.name]
+        assert [line for line in lines if target.spec["headline"].items() <= line.items()] != []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"verdict": "agrees", "reproduced": "40.83", "n_seeds": "3"}, "38.4; 40.8, 3 runs: agrees"),
+        ({"verdict": "not comparable", "reproduced": "", "n_seeds": "0"}, "38.4; not run"),
+    ],
+)
+def test_a_number_stands_beside_its_printed_one(plan, line, said):
+    other = TOLD | {"row": "MIR", "verdict": "agrees", "reproduced": "1", "n_seeds": "1"}
+    built(plan.targets["stf/table1"], other, TOLD | line)
+    assert f"  stf/table1 ER, CIFAR-10, Fin. Acc.: {said}" in page(plan, ["stf"]).splitlines()
+
+
+def test_of_many_targets_that_are_not_built_five_are_named(plan):
+    told = page(plan, ["stf", "agem"]).splitlines()[-1]
+    assert told.startswith("not built: agem/") or told.startswith("not built: stf/")
+    assert told.count("/") == 5
+    assert told.endswith(" more")
