@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 from collections.abc import Collection, Iterable, Iterator
 
-from clpapers.config.paths import RESULTS
 from clpapers.config.model import Target
+from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.pages import shown
 from clpapers.provenance import ProvenanceError, escaped, read_record
