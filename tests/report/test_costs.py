@@ -154,6 +154,25 @@ def test_models_that_all_pass_an_item_are_another_kind(everything):
     assert costs.kind(asked, (4, 4, 1), 1) != costs.kind(told, (4, 4, 1), 1)
 
 
+@pytest.mark.parametrize(
+    "oracle",
+    [
+        {"name": "mixed"},
+        {"name": "split", "tasks": 5, "aligned": False},
+        {"name": "split", "tasks": 20},
+        {"name": "random_tasks", "tasks": 3},
+    ],
+)
+def test_tasks_that_change_with_every_batch_are_another_kind(everything, oracle):
+    """For a learner that does something at a change, and for no other."""
+    for name, alike in (("ewc", False), ("single", True)):
+        cell = next(c for c in everything.cells.values() if c.spec["learner"]["name"] == name)
+        spec = cell.spec | {"order": {"name": "split", "tasks": 10, "length": None}}
+        oracles = ({"name": "split", "tasks": 5}, oracle)
+        chunks, mixed = (costs.kind(spec | {"oracle": each}, (4, 4, 1), 1) for each in oracles)
+        assert (chunks == mixed) == alike
+
+
 def test_the_most_similar_kind_serves():
     """Another memory does less harm than another batch; another net is not asked at all."""
     memory, batch, net = (

@@ -154,6 +154,8 @@ def kind(spec: dict, shape: Iterable[int], seeds: int) -> Kind:
     options |= {key: spec["evaluation"][key] for key in method.measures if key in spec["evaluation"]}
     if spec["oracle"]["name"] == "entropy":
         options["oracle"] = "entropy"  # every model passes every item
+    if "changes" in method.uses and _mixes(spec["oracle"], spec["order"].get("tasks")):
+        options["changes"] = "every batch"
     net = {key: value for key, value in spec["net"].items() if key not in FREE}
     return Kind(
         Path(method.file).stem or method.name,
@@ -167,6 +169,12 @@ def kind(spec: dict, shape: Iterable[int], seeds: int) -> Kind:
         spec["order"].get("tasks", 0),
         seeds,
     )
+
+
+def _mixes(oracle: Mapping, chunks: int | None) -> bool:
+    """Whether an oracle finds several tasks in each batch of a stream of so many chunks of classes, if of any."""
+    finer = oracle["name"] == "split" and chunks is not None and oracle["tasks"] > chunks
+    return finer or not oracle.get("aligned", True) or oracle["name"] in ("mixed", "random_tasks", "dominant_tasks")
 
 
 def _telling(options: dict, method: catalogue.Method, above: str = "") -> dict:
