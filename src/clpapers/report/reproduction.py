@@ -264,11 +264,16 @@ class _Reproduction:
                 alike.setdefault(key, []).append(line["column"])
         rows = [[target, row, ", ".join(columns), *rest] for (target, row, *rest), columns in alike.items()]
         heads = ["target", "row", "columns", "metric", "difference", "runs"]
-        lines = _table(heads, rows) if rows else ["No number that was compared differs."]
+        none = (
+            "No number that was compared differs."
+            if self.coverage(paper).compared
+            else "No printed number is compared."
+        )
+        lines = _table(heads, rows) if rows else [none]
         frame = self._decided(paper)
         if claims := [each for each in frame.to_dict("records") if each["verdict"] == CONTRADICTED]:
             lines += ["", "Claims that the runs contradict:", ""]
-            lines += [f"- “{each['statement']}” {_tested(each)}: {_effect(each)}." for each in claims]
+            lines += [f"- “{each['statement']}” {_tested(each)}. Here: {_effect(each)}." for each in claims]
         return "\n".join(lines) + "\n"
 
     # README
