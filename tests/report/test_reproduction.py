@@ -12,6 +12,7 @@ from clpapers.report.reproduction import (
     COSTS,
     COSTS_FIGURE,
     FIGURE,
+    FINDINGS,
     FOLDER,
     README,
     SHOWN_FIGURE,
@@ -49,6 +50,22 @@ def test_the_readme_and_the_pages_give_the_same_counts(project):
         assert bool(told) == (ROOT / f"results/published/{paper}.zip").is_file()
 
 
+def test_each_number_that_differs_stands_in_the_findings(project):
+    """By its row and its difference, below the page's first heading."""
+    for paper in all_papers():
+        page, findings = ((folder / f"{paper}.md").read_text(encoding="utf-8") for folder in (FOLDER, FINDINGS))
+        told = {tuple(row) for row in _rows(findings.partition("<!-- differs ends -->")[0])}
+        for row in (row for row in _rows(page) if row[-1].startswith("**differs")):
+            difference, runs = row[-2], row[-3]
+            assert [line for line in told if line[1] == row[0] and line[-2:] == (difference, runs)] != [], (paper, row)
+
+
+def _rows(text):
+    """The lines of a page's tables, as cells."""
+    lines = (line for line in text.splitlines() if line.startswith("| "))
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
 def test_a_readme_without_its_marks_is_refused():
     with pytest.raises(ValueError, match="status: `make reproduction` writes this -->: not there once"):
         filled(README, "# clpapers\n", {"status": "| a |\n"})
@@ -77,6 +94,6 @@ def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
         FIGURE,
         COSTS_FIGURE,
         SHOWN_FIGURE,
-        *(FOLDER / f"{paper}.md" for paper in all_papers()),
+        *(folder / f"{paper}.md" for folder in (FINDINGS, FOLDER) for paper in all_papers()),
     }
     assert {path for path in made if path.read_bytes() != (ROOT / path).read_bytes()} == set(), AGAIN
