@@ -45,14 +45,23 @@ def test_every_paper_has_a_number_that_it_prints(plan, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ({"verdict": "agrees", "reproduced": "40.83", "n_seeds": "3"}, "38.4; 40.8, 3 runs: agrees"),
+        ({"verdict": "agrees", "reproduced": "40.83", "n_seeds": "3"}, "38.4; 40.8, runs: 3, agrees"),
         ({"verdict": "not comparable", "reproduced": "", "n_seeds": "0"}, "38.4; not run"),
+        ({"verdict": "not comparable", "reproduced": "12.3", "n_seeds": "2"}, "38.4; 12.3, runs: 2, not comparable"),
     ],
 )
 def test_a_number_stands_beside_its_printed_one(plan, line, said):
     other = TOLD | {"row": "MIR", "verdict": "agrees", "reproduced": "1", "n_seeds": "1"}
     built(plan.targets["stf/table1"], other, TOLD | line)
     assert f"  stf/table1 ER, CIFAR-10, Fin. Acc.: {said}" in page(plan, ["stf"]).splitlines()
+
+
+def test_a_damaged_file_ends_no_build(plan):
+    target = plan.targets["stf/table1"]
+    built(target, TOLD | {"verdict": "agrees", "reproduced": "x", "n_seeds": "3"})
+    assert "stf/table1 ER" not in page(plan, ["stf"])
+    target.stem.with_name("table1.reported.csv").write_text("row,column,metric\nER,CIFAR-10,final_accuracy\n")
+    assert "stf/table1 ER" not in page(plan, ["stf"])
 
 
 def test_of_many_targets_that_are_not_built_five_are_named(plan):

@@ -264,11 +264,7 @@ class _Reproduction:
                 alike.setdefault(key, []).append(line["column"])
         rows = [[target, row, ", ".join(columns), *rest] for (target, row, *rest), columns in alike.items()]
         heads = ["target", "row", "columns", "metric", "difference", "runs"]
-        none = (
-            "No number that was compared differs."
-            if self.coverage(paper).compared
-            else "No printed number is compared."
-        )
+        none = f"No number {'that was compared differs' if self.coverage(paper).compared else 'is compared'}."
         lines = _table(heads, rows) if rows else [none]
         frame = self._decided(paper)
         if claims := [each for each in frame.to_dict("records") if each["verdict"] == CONTRADICTED]:

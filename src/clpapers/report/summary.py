@@ -12,7 +12,6 @@ from clpapers.pages import shown
 from clpapers.provenance import ProvenanceError, escaped, read_record
 from clpapers.report.coverage import coverage, table
 from clpapers.targets.names import named
-from clpapers.targets.words import NOT_COMPARABLE
 
 UNBUILT = 5  # targets that are named
 
@@ -58,13 +57,15 @@ def _headlines(targets: Iterable[Target]) -> Iterator[str]:
         try:
             with target.stem.with_name(f"{target.name}.reported.csv").open(encoding="utf-8", newline="") as file:
                 line = next(each for each in csv.DictReader(file) if told.items() <= each.items())
-        except (OSError, ValueError, csv.Error, StopIteration):
+            printed, here = f"{float(line['reported']):.{int(line['decimals'])}f}", "not run"
+            if line["reproduced"]:
+                here = (
+                    f"{float(line['reproduced']):.{int(line['decimals'])}f}, runs: {line['n_seeds']}, {line['verdict']}"
+                )
+        except (OSError, ValueError, KeyError, TypeError, csv.Error, StopIteration):
             continue  # the coverage tells of a file that cannot be read
-        here = "not run"
-        if line["verdict"] != NOT_COMPARABLE:
-            here = f"{float(line['reproduced']):.{line['decimals']}f}, {line['n_seeds']} runs: {line['verdict']}"
         name = f"{target.paper}/{target.name} {told['row']}, {told['column']}, {named(target.spec, told['metric'])}"
-        yield f"{name}: {float(line['reported']):.{line['decimals']}f}; {here}"
+        yield f"{name}: {printed}; {here}"
 
 
 def _by_origin(data: dict[str, dict]) -> dict[str, list[str]]:
