@@ -186,6 +186,17 @@ def test_the_most_similar_kind_serves():
     assert Table([memory], [dataclasses.replace(memory, step=9.0)]).row(KIND) is memory
 
 
+def test_of_kinds_with_other_options_that_with_fewest_serves():
+    """Also where none has the same."""
+    rows = [
+        dataclasses.replace(ROW, kind=dataclasses.replace(KIND, options=options))
+        for options in ('{"a": 2, "b": 2}', '{"a": 1, "b": 2}', "{}")
+    ]
+    asked = dataclasses.replace(KIND, options='{"a": 1, "b": 1}')
+    assert Table(rows).row(asked) is rows[1]
+    assert Table([rows[0], rows[2]]).row(dataclasses.replace(KIND, options='{"c": 1}')) is rows[2]
+
+
 def test_a_table_is_read_as_it_was_written(tmp_path):
     rows = [dataclasses.replace(ROW, kind=dataclasses.replace(KIND, tasks=n), repeated="epochs 1 0") for n in (0, 5)]
     file = tmp_path / "costs.csv"

@@ -73,10 +73,17 @@ class Kind:
 
     def likeness(self, other: Kind) -> float:
         """How well a measurement of another kind of the same learner, net and shape serves this one."""
-        weights = {"batch": 8, "options": 4, "seeds": 2, "optimizer": 1, "replay_batch": 1}
+        weights = {"batch": 8, "seeds": 2, "optimizer": 1, "replay_batch": 1}
         same = sum(weight for key, weight in weights.items() if getattr(self, key) == getattr(other, key))
         apart = (math.log((1 + getattr(self, key)) / (1 + getattr(other, key))) for key in ("tasks", "memory"))
-        return same - sum(map(abs, apart))
+        return same + 4 / (1 + _differing(self.options, other.options)) - sum(map(abs, apart))
+
+
+@functools.lru_cache(maxsize=100_000)
+def _differing(*options: str) -> int:
+    """How many of the options, as `Kind` has them, have other values or are there once only."""
+    one, other = map(json.loads, options)
+    return sum(key not in one or key not in other or one[key] != other[key] for key in one | other)
 
 
 @dataclasses.dataclass(frozen=True)
