@@ -21,8 +21,9 @@ from clpapers.report.verify import (
     UNTRIED,
     _beside_seeds,
     _compared,
+    _drawn,
     _otherwise,
-    _sample,
+    _Scratch,
 )
 
 
@@ -156,8 +157,10 @@ def test_data_that_cannot_be_had_are_asked_for_once_and_the_remedy_is_told(publi
     monkeypatch.setattr(subprocess, "run", without_sources)
     assert verify(str(CRATE)) == 2
     said = capsys.readouterr().out.splitlines()
-    assert len(said) > 1
-    assert all("not trained, mnist: no source serves it; put it into data/mnist/ (predicted" in line for line in said)
+    want = "not trained, mnist: no source serves it; put it into data/mnist/"
+    assert len(said) == 2
+    assert f"{want} (predicted" in said[0]
+    assert re.fullmatch(rf"\d+ more: {re.escape(want)}", said[1])
     assert asked == ["dataset"]
 
 
@@ -180,16 +183,33 @@ def test_seeds_are_stacked_as_their_record_has_it(small_project, monkeypatch):
     assert told == {first: "0"} | dict.fromkeys(others, "1")
 
 
-def test_the_sample_is_within_the_hours_and_of_the_draw(published):
-    plan, crates = Plan("mini", ["mini"]), {str(path): b"" for path in runs()}
-    all_of_them, left = _sample(plan, crates, 3600, 0)
-    assert all_of_them.keys() == crates.keys()
-    assert not left
-    budget = max(all_of_them.values()) * 2.5
-    samples = [tuple(_sample(plan, crates, budget, draw)[0]) for draw in range(20)]
-    assert all(len(sample) == 2 for sample in samples)
-    assert len(set(samples)) > 3
-    assert samples == [tuple(_sample(plan, crates, budget, draw)[0]) for draw in range(20)]
+def test_the_order_is_of_the_draw(published):
+    plan, crates = Plan("mini", ["mini"]), [str(path) for path in runs()]
+    orders = [tuple(_drawn(plan, crates, draw)) for draw in range(20)]
+    assert all(sorted(order) == sorted(crates) for order in orders)
+    assert len(set(orders)) > 3
+    assert orders == [tuple(_drawn(plan, crates, draw)) for draw in range(20)]
+
+
+def test_the_sample_is_within_the_hours(published, capsys):
+    drawn = _drawn(Plan("mini", ["mini"]), [str(path) for path in runs()], 3)
+    assert verify("--hours", str(max(drawn.values()) * 2.5 / 3600), "--draw", "3") == 0
+    assert list(verdicts(capsys.readouterr().out)) == list(drawn)[:2]
+
+
+def test_another_takes_the_turn_of_one_whose_data_cannot_be_had(published, monkeypatch, capsys):
+    drawn = _drawn(Plan("mini", ["mini"]), [str(path) for path in runs()], 0)
+    first, second, third, *_ = drawn
+    make = _Scratch.make
+
+    def without(self, path, **given):
+        return "mnist: no source serves it" if str(path) in (first, second) else make(self, path, **given)
+
+    monkeypatch.setattr(_Scratch, "make", without)
+    assert verify("--hours", str(max(drawn.values()) * 1.5 / 3600)) == 0
+    said = capsys.readouterr().out
+    assert verdicts(said) == {first: UNTRIED, third: SAME}
+    assert said.endswith("\n1 more: not trained, mnist: no source serves it\n")
 
 
 def test_hours_that_suffice_for_nothing_say_what_would(published, capsys):

@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -59,18 +60,25 @@ def verify(settings: dict, crates: list[Path], hours: float, draw: int, within: 
     seeds: dict[str, dict[int, dict]] = {}  # of a cell, all that are published
     for name, run in runs.items():
         seeds.setdefault(Path(name).parent.name, {}).update(results(run.content)[1])
-    sample, left = _sample(plan, runs, hours * 3600, draw)
-    if not sample:
-        cheapest = f"no run fits; the cheapest takes {min(left.values(), default=0) / 3600:.3f} core-hours"
+    drawn, left = _drawn(plan, runs, draw), hours * 3600
+    if (cheapest := min(drawn.values(), default=0.0)) > left or not drawn:
+        takes = f"no run fits; the cheapest takes {cheapest / 3600:.3f} core-hours"
         none = "the crates hold no run of a cell that config/ has now; name others"
-        raise CrateError(f"verify --hours {hours}: {cheapest if left else none}")
-    tried = 0
+        raise CrateError(f"verify --hours {hours}: {takes if drawn else none}")
+    tried, lacking = 0, Counter[str]()
     with tempfile.TemporaryDirectory(prefix="clpapers-verify-") as scratch:
         here = _Scratch(plan, settings, Path(scratch))
-        for name, seconds in sample.items():
-            fault = here.make(Path(name), stacking=runs[name].stacking)
-            verdict, told = UNTRIED, fault
-            if not fault:
+        for name, seconds in drawn.items():
+            if seconds > left:
+                continue
+            verdict, told = UNTRIED, here.make(Path(name), stacking=runs[name].stacking)
+            if told and Path(name) not in here.faults:  # what it is made of cannot be had: another takes its turn
+                lacking[told] += 1
+                if lacking[told] > 1:
+                    continue
+            else:
+                left -= seconds
+            if not told:
                 ours, theirs = (here.folder / name).read_bytes(), runs[name].content
                 verdict, told = _compared(ours, theirs, within)
                 with contextlib.chdir(here.folder):
@@ -80,6 +88,9 @@ def verify(settings: dict, crates: list[Path], hours: float, draw: int, within: 
                     told = "; ".join([told, spread, f"there: {', '.join(other)}"])
                 tried += 1
             yield f"{name}: {verdict}{told and f', {told}'} (predicted {costs.duration(seconds)})", verdict
+    for fault, count in lacking.items():
+        if count > 1:
+            yield f"{count - 1} more: {UNTRIED}, {fault}", UNTRIED
     if not tried:
         raise CrateError("verify: no run of the sample could be trained; see above, or try another --draw")
 
@@ -114,10 +125,10 @@ def _runs(plan: Plan, path: Path) -> dict[str, Run]:
     return found
 
 
-def _sample(plan: Plan, runs: Collection[str], budget: float, draw: int) -> tuple[dict[str, float], dict[str, float]]:
-    """Runs drawn one after the other, each that still fits the budget in seconds, and those left, with their seconds.
+def _drawn(plan: Plan, runs: Collection[str], draw: int) -> dict[str, float]:
+    """All runs in the order of a draw, with the seconds that each is predicted to take.
 
-    One of a kind that nobody rehearsed is never drawn.
+    One of a kind that nobody rehearsed is left out.
     """
     each = costs.predict(plan)
     cost = {}
@@ -128,11 +139,7 @@ def _sample(plan: Plan, runs: Collection[str], budget: float, draw: int) -> tupl
             cost[name] = costs.JOBS["train"] + len(block_seeds(path.stem)) * seconds
     order = list(cost)
     random.Random(draw).shuffle(order)
-    sample: dict[str, float] = {}
-    for name in order:
-        if sum(sample.values()) + cost[name] <= budget:
-            sample[name] = cost[name]
-    return sample, {name: seconds for name, seconds in cost.items() if name not in sample}
+    return {name: cost[name] for name in order}
 
 
 def _compared(here: bytes, there: bytes, within: float) -> tuple[str, str]:
