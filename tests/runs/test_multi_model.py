@@ -18,8 +18,8 @@ MM = {"name": "multi_model", "widths": WIDTHS}
 THREE = {"oracle": split(3), "order": {"name": "split", "tasks": 3, "length": None}}
 
 
-def on_its_way(net=MLP, data=DATA, **changed):
-    spec = cell(MM, net, **THREE | changed)
+def on_its_way(net=MLP, data=DATA, learner=MM, **changed):
+    spec = cell(learner, net, **THREE | changed)
     return Way(spec, data, [made(spec, data)])
 
 
@@ -71,6 +71,28 @@ def test_models_are_single_nets_that_train_on_their_own_part_of_each_batch(order
                 cross_entropy(net(x[mine]), y[mine], way.mask(t)).backward()
                 own.step()
         assert_same_net(model, net, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("train", ["none", "oracle"])
+@pytest.mark.parametrize("order", [{"name": "split", "tasks": 3}, {"name": "random"}], ids=lambda order: order["name"])
+def test_with_one_mean_a_model_steps_by_its_share_of_the_batch(order, train):
+    """Under plain descent; models without an item keep still."""
+    way = on_its_way(learner=MM | {"name": "multi_model_one_mean"}, order=order | {"length": None}, train=train)
+    learner, shares = way.walk(), set()
+    for m, model in enumerate(learner.models):
+        net = way.ordinary("init" if m == 0 else f"init {m}", net=narrowed(MLP, WIDTHS["3"]))
+        for t in range(len(way.changes)):
+            x, y = (part[0] for part in way.batch(t))
+            mine = [i for i, task in enumerate(way.setting.tasks[0, way.setting.step(t)].tolist()) if task == m]
+            if mine:
+                shares.add(len(mine) / len(x))
+                net.zero_grad()
+                cross_entropy(net(x[mine]), y[mine], way.mask(t)).backward()
+                with torch.no_grad():
+                    for p in net.parameters():
+                        p -= way.spec["budget"]["learning_rate"] * len(mine) / len(x) * p.grad
+        assert_same_net(model, net, rtol=1e-6, atol=1e-8)
+    assert (len(shares) > 1) == (order["name"] == "random")
 
 
 def test_one_model_of_the_cells_own_width_is_single():
