@@ -356,6 +356,13 @@ def test_table_says_what_was_not_measured(plan):
     assert costs.NOT_MEASURED in line.split("|")[5]
 
 
+def test_a_targets_runs_are_its_cells_times_their_seeds(plan):
+    rows = {row.split("|")[1].strip(): row.split("|")[3] for row in costs.table(plan, of_every_kind(plan)).splitlines()}
+    for name, target in plan.targets.items():
+        if not target.selections:
+            assert int(rows[name].replace(",", "")) == len({cell.hash for _, cell in target.cells}) * len(target.seeds)
+
+
 def test_shared_runs_count_once(plan):
     """The whole is no more than the sum of the targets of `all`, and no less than the dearest of them."""
     known = of_every_kind(plan)

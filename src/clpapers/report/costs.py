@@ -470,19 +470,20 @@ def table(plan: Plan, rehearsed: Table | None = None) -> str:
     seconds = predict(plan, rehearsed)
     heads = ["target", "command", "runs", f"cost at `{plan.scale}`", "predicted, one core"]
     lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|"]
-    every: set[Path] = set()
+    every: set[tuple[Path, int]] = set()  # runs, as files of results hold several seeds
     whole: dict[Path, float | None] = {}
     for name, target in plan.targets.items():
         extra = target.spec.get("extra", False)  # not of `all`
-        runs = [path for _, cell in target.cells for path in plan.results(cell, target.seeds)]
-        runs += [path for _, search in target.selections for _, cell in search.points for path in plan.results(cell)]
-        every |= set() if extra else set(runs)
+        files = [plan.results(cell, target.seeds) for _, cell in target.cells]
+        files += [plan.results(cell) for _, search in target.selections for _, cell in search.points]
+        runs = {(path, seed) for each in files for path, seeds in each.items() for seed in seeds}
+        every |= set() if extra else runs
         spent = sum(record["wall_seconds"] for record in ancestry(target.outputs[0]).values())
         cost = duration(spent) if spent else "not built"
         mine = jobs(plan, target, seconds)
         whole |= {} if extra else mine
-        lines.append(f"| {name} | `snakemake {target.outputs[0]} --cores` | {len(runs)} | {cost} | {_shown(mine)} |")
-    lines.append(f"| all, shared runs once | `snakemake all --cores` | {len(every)} |  | {_shown(whole)} |")
+        lines.append(f"| {name} | `snakemake {target.outputs[0]} --cores` | {len(runs):,} | {cost} | {_shown(mine)} |")
+    lines.append(f"| all, shared runs once | `snakemake all --cores` | {len(every):,} |  | {_shown(whole)} |")
     return "\n".join(lines)
 
 

@@ -85,7 +85,8 @@ def _runs(target: Target, unread: list[str]) -> Iterator[tuple[str, tuple[int, f
         unread.append(escaped(error))
         return
     for path in (str(item["path"]) for item in inputs):
-        if {"runs", "imported"} & set(Path(path).parts[2:3]) and Path(path).name.startswith("seed"):
+        of_run = {"runs", "imported"} & set(Path(path).parts[2:3]) and Path(path).name.startswith("seed")
+        if of_run and not path.endswith(".record.json"):  # which some measures read too
             try:
                 record = read_record(path)
                 yield path, (len(record["seeds"]), float(record["cpu_seconds"]) / 3600, str(record["started"]))
