@@ -14,10 +14,11 @@ from clpapers.streams import orders
 
 RIDGE = 1e-3
 A_GEM = {"name": "a_gem", "write": "uniform"}
+ALL_CLASSES = A_GEM | {"name": "a_gem_all_classes"}
 S_GEM = {"name": "s_gem", "write": "uniform"}
 GEM = {"name": "gem", "margin": 0.5, "ridge": RIDGE, "write": "ring"}
 REFERENCE = 7  # items of a replay batch
-ALL = pytest.mark.parametrize("learner", [A_GEM, S_GEM, GEM], ids=lambda learner: learner["name"])
+ALL = pytest.mark.parametrize("learner", [A_GEM, ALL_CLASSES, S_GEM, GEM], ids=lambda learner: learner["name"])
 WRITES = pytest.mark.parametrize("write", ["uniform", "ring"])
 DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": None}
 CLASSES = {"name": "split", "tasks": 3, "length": None}
@@ -201,14 +202,19 @@ def test_where_there_is_no_solution_the_gradient_stays():
 # --- whole runs --------------------------------------------------------------------------------------------
 
 
-def on_memory(here, net, s, slots):
-    """An ordinary net's gradient of the mean loss on some slots of one memory, each with the classes of its task."""
+def on_memory(here, net, s, slots, together=0):
+    """An ordinary net's gradient of the mean loss on some slots of one memory, each with the classes of its task.
+
+    Or with those of the first tasks, if some compete together.
+    """
     memory, setting = here.learner.memory, here.setting
     y = memory.labels[s].flatten()[slots]
     logits = net(setting.images(memory.items.flatten(1))[s, slots])
     everything = list(range(logits.shape[1]))
     masked = setting.masks is not None
-    allowed = [setting.task_classes[s, slot // memory.size].nonzero()[:, 0].tolist() for slot in slots.tolist()]
+    of_task = setting.task_classes[s]
+    sets = [of_task[:together].any(dim=0) if together else of_task[slot // memory.size] for slot in slots.tolist()]
+    allowed = [each.nonzero()[:, 0].tolist() for each in sets]
     losses = [
         cross_entropy(logits[i : i + 1], y[i : i + 1], allowed[i] if masked else everything) for i in range(len(y))
     ]
@@ -234,7 +240,7 @@ def a_gem_references(here, net, s, t, task):
     assert len(drawn.unique()) == len(drawn)
     assert (drawn // learner.memory.size < task).all()
     assert learner.memory.valid[s].flatten()[drawn].all()
-    return [on_memory(here, net, s, drawn)]
+    return [on_memory(here, net, s, drawn, together=task if here.spec["learner"]["name"] == "a_gem_all_classes" else 0)]
 
 
 def s_gem_references(here, net, s, t, task):
@@ -284,7 +290,8 @@ def project_plainly(g, references, learner):
 @pytest.mark.parametrize("seeds", [[3], [0, 1]], ids=len)
 def test_a_run_equals_a_plain_module_s(seeds, net, order, train, learner):
     """Step by step against an ordinary net, each seed by itself."""
-    references = {"a_gem": a_gem_references, "s_gem": s_gem_references, "gem": gem_references}[learner["name"]]
+    constraints = {"s_gem": s_gem_references, "gem": gem_references}
+    references = constraints.get(learner["name"], a_gem_references)
     here = way(learner, net, order, seeds, train)
     ordinary = [here.ordinary(s=s) for s in range(len(seeds))]
     optimizers = [here.optimizer(each) for each in ordinary]
@@ -358,7 +365,7 @@ def test_batch_norm_counts_the_references_too(learner):
         before, done = norm.running_mean.clone(), len(passes)
         here.step()
         task = int(here.learner.task[here.t - 1])
-        expected = [4] * task if learner is GEM else [min(REFERENCE, 4 * task) if learner is A_GEM else 4]
+        expected = [4] * task if learner is GEM else [4 if learner is S_GEM else min(REFERENCE, 4 * task)]
         assert passes[done:] == [*(expected if task else []), 5]
         assert (norm.running_mean != before).any()
     assert all(p.isfinite().all() for p in here.learner.parameters)

@@ -1,0 +1,31 @@
+"""Averaged gradient episodic memory whose reference loss tells apart the classes of all completed tasks."""
+
+import torch
+
+from clpapers.runs.learners.a_gem import AGEM
+
+DECLARATION = {
+    "options": {"write": {"enum": ["uniform", "ring"], "examples": ["uniform"]}},
+    "uses": ["changes", "tasks", "competing"],
+    "memory_of_classes": True,
+    "tasks_once": True,
+}
+
+
+class AGEMAllClasses(AGEM):
+    """A-GEM as its authors' code had it before 9 December 2018: a reading of `agem`, eq. 10.
+
+    In the loss on the replay batch the classes of all completed tasks compete, not those of each item's own task, where
+    classes are restricted at all. The stream's loss is A-GEM's.
+
+    Parameters
+    ----------
+    write: as of A-GEM.
+    """
+
+    def references(self, t: int) -> list[torch.Tensor]:
+        x, y, allowed = self.memory.read(self.filled.gather(1, self.draws[t - self.start]))
+        if allowed is not None:
+            allowed = self.setting.task_classes[:, : self.task[t]].any(dim=1)[:, None]
+        gradient = self.reference(x, y, allowed, self.weight)
+        return [row[:, None] for row in self.rows(gradient)]
