@@ -1,0 +1,67 @@
+"""iCaRL that keeps exemplars of each class of each task apart."""
+
+import dataclasses
+
+import torch
+
+from clpapers.runs.learner import Setting
+from clpapers.runs.learners.icarl import Binary, ICaRL
+from clpapers.runs.nearest import best_of_classes
+
+DECLARATION = {
+    "options": {"temperature": {"type": "number", "exclusiveMinimum": 0, "examples": [2.0]}},
+    "uses": ["changes", "tasks", "competing"],
+    "stackable": False,  # as iCaRL
+}
+
+
+class ICaRLByTasks(ICaRL):
+    """iCaRL of `rules` with exemplars and a mean for each class of each task; a reading of its list of methods.
+
+    "Stores examples for each task and uses them to classify new data". It is iCaRL where no class is of two tasks. The
+    budget is divided among all classes of all tasks seen; the nearest mean of any task predicts its class. So a domain
+    that is over keeps its exemplars, where iCaRL herds a class anew from each batch.
+
+    exemplars: the kind of an item, task · K + class → item indices, best first.
+
+    Parameters
+    ----------
+    temperature: of iCaRL's `binary` loss.
+    """
+
+    def __init__(self, setting: Setting, *, temperature: float):
+        loss = {"name": "binary", "temperature": temperature}
+        super().__init__(setting, loss=loss, space="features", exemplars="batch")
+        self.objective = BinaryOfKinds(self, temperature=temperature)
+        self.of_kinds = dataclasses.replace(setting, labels=setting.tasks * setting.classes + setting.labels)
+
+    def choose(self, t: int, *, herded: bool = True) -> None:
+        """Herd each kind, where iCaRL herds each class."""
+        setting, self.setting = self.setting, self.of_kinds
+        super().choose(t, herded=herded)
+        self.setting = setting
+
+    def labels_of_exemplars(self) -> torch.Tensor:
+        return super().labels_of_exemplars() % self.classes
+
+    def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
+        """Minus the squared distance to each class's nearest mean; the least number for a class without exemplars."""
+        least = torch.finfo(x.dtype).min
+        if not self.exemplars:
+            return x.new_full((1, x.shape[1], self.classes), least)
+        values = -torch.cdist(self.embed(x)[0], self.means).square()
+        classes = torch.tensor(list(self.exemplars), device=x.device) % self.classes
+        return best_of_classes(values, classes, self.classes).clamp_min(least)[None]
+
+    def memory_use(self, s: int) -> dict:
+        return self.stored(self.labels_of_exemplars())
+
+
+class BinaryOfKinds(Binary):
+    """iCaRL's loss, which knows the classes whose exemplars there are of any task."""
+
+    def task_change(self, t: int) -> None:
+        kinds = self.learner.exemplars
+        self.learner.exemplars = {kind % self.learner.classes: items for kind, items in kinds.items()}
+        super().task_change(t)
+        self.learner.exemplars = kinds
