@@ -13,7 +13,7 @@ from snakemake.scheduling.job_scheduler import JobScheduler
 
 from clpapers import snakemake
 from clpapers.config.refusals import ConfigError
-from clpapers.snakemake import completed, evaluate_at_ends, prepare, resolved
+from clpapers.snakemake import completed, evaluate_at_ends, prepare, reach_programs, resolved
 
 ROOT = Path(__file__).parents[1]
 
@@ -58,6 +58,22 @@ def test_a_home_that_cannot_be_written_is_not_needed(monkeypatch):
     failing(monkeypatch, os.environ["HOME"], errno.EROFS)
     prepare()
     assert os.environ["XDG_CACHE_HOME"] == str(Path(".snakemake/cache").absolute())
+
+
+def test_jobs_find_this_environments_programs(monkeypatch, tmp_path):
+    """Without an activated environment, and with another one's before it."""
+    mine, other = str(Path(sys.executable).parent), tmp_path / "other"
+    other.mkdir()
+    for name in ("clpapers", "bash"):
+        (other / name).touch(mode=0o755)
+    for path, expected in [
+        (f"{other}", f"{mine}:{other}"),
+        (f"{other}:{mine}", f"{mine}:{other}:{mine}"),
+        (f"{mine}:{other}", f"{mine}:{other}"),
+    ]:
+        monkeypatch.setenv("PATH", path)
+        reach_programs()
+        assert os.environ["PATH"] == expected
 
 
 def test_a_home_that_can_is_left_alone():

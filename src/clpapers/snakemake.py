@@ -6,7 +6,7 @@ counts jobs by rule, unless more is asked for, and says how long they take: job 
 characters. A build shows one line of progress (`clpapers.progress`). Its scheduler looks through the waiting jobs when
 one ends. And the folders that Snakemake writes to, with a
 traceback where it cannot, are tried: that of the project is told of in one line, that of a home which cannot be written
-is replaced by one of the project's.
+is replaced by one of the project's. Jobs find this environment's `clpapers`, whether or not it is activated.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -121,6 +122,13 @@ def prepare() -> None:
         os.environ["XDG_CACHE_HOME"] = str(OWN.absolute() / "cache")
 
 
+def reach_programs() -> None:
+    """Let jobs find the `clpapers` beside this Python, which a shell that runs `.venv/bin/snakemake` may not know."""
+    programs = Path(sys.executable).parent
+    if shutil.which("clpapers") != str(programs / "clpapers"):
+        os.environ["PATH"] = os.pathsep.join([str(programs), os.environ.get("PATH", os.defpath)])
+
+
 def evaluate_at_ends() -> None:
     """Have Snakemake look through waiting jobs when one ends; by the clock only where its rate limit held some.
 
@@ -146,6 +154,7 @@ def main() -> None:
         from clpapers.config.refusals import ConfigError
 
         prepare()
+        reach_programs()
         try:
             arguments, plan, wanted = resolved(arguments)
         except ConfigError as error:

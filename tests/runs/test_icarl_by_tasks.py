@@ -7,13 +7,10 @@ from tiny import split
 
 from clpapers.streams import orders
 
-BY_TASKS = {"name": "icarl_by_tasks", "temperature": 2.0}
-ICARL = {
-    "name": "icarl",
-    "loss": {"name": "binary", "temperature": 2.0},
-    "space": "features",
-    "exemplars": "batch",
-}
+BINARY = {"name": "binary", "temperature": 2.0}
+REHEARSED = {"name": "cross_entropy", "exemplars": 14}  # all there are
+BY_TASKS = {"name": "icarl_by_tasks", "loss": BINARY}
+ICARL = {"name": "icarl", "loss": BINARY, "space": "features", "exemplars": "batch"}
 DATA = images(classes=6, items=7)
 DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": None}
 K = 6
@@ -27,10 +24,11 @@ def domains(memory):
 
 @pytest.mark.parametrize("train", ["none", "oracle"])
 @pytest.mark.parametrize("order", [{"name": "split", "tasks": 3}, {"name": "random"}], ids=lambda order: order["name"])
-def test_it_is_icarl_where_no_class_is_of_two_tasks(order, train):
-    ways = []
+@pytest.mark.parametrize("loss", [BINARY, REHEARSED], ids=lambda loss: loss["name"])
+def test_it_is_icarl_where_no_class_is_of_two_tasks(loss, order, train):
+    ways, order = [], order | {"length": None}
     for learner in (ICARL, BY_TASKS):
-        spec = cell(learner, MLP, oracle=split(3), order=order | {"length": None}, train=train, memory=14)
+        spec = cell(learner | {"loss": loss}, MLP, oracle=split(3), order=order, train=train, memory=14)
         ways.append(Way(spec, DATA, [made(spec, DATA)]))
     icarl, mine = (way.walk() for way in ways)
     assert_same_net(mine.net, icarl.net)

@@ -9,7 +9,32 @@ from clpapers.runs.learners.icarl import Binary, ICaRL
 from clpapers.runs.nearest import best_of_classes
 
 DECLARATION = {
-    "options": {"temperature": {"type": "number", "exclusiveMinimum": 0, "examples": [2.0]}},
+    "options": {
+        "loss": {
+            "type": "object",
+            "required": ["name"],
+            "properties": {"name": {"enum": ["binary", "cross_entropy"]}},
+            "allOf": [
+                {
+                    "if": {"properties": {"name": {"const": "binary"}}},
+                    "then": {
+                        "required": ["temperature"],
+                        "additionalProperties": False,
+                        "properties": {"name": {}, "temperature": {"type": "number", "exclusiveMinimum": 0}},
+                    },
+                },
+                {
+                    "if": {"properties": {"name": {"const": "cross_entropy"}}},
+                    "then": {
+                        "required": ["exemplars"],
+                        "additionalProperties": False,
+                        "properties": {"name": {}, "exemplars": {"type": "integer", "minimum": 1}},
+                    },
+                },
+            ],
+            "examples": [{"name": "binary", "temperature": 2.0}, {"name": "cross_entropy", "exemplars": 3}],
+        },
+    },
     "uses": ["changes", "tasks", "competing"],
     "stackable": False,  # as iCaRL
 }
@@ -26,13 +51,13 @@ class ICaRLByTasks(ICaRL):
 
     Parameters
     ----------
-    temperature: of iCaRL's `binary` loss.
+    loss: as of iCaRL, `{name: binary, temperature}` or `{name: cross_entropy, exemplars}`.
     """
 
-    def __init__(self, setting: Setting, *, temperature: float):
-        loss = {"name": "binary", "temperature": temperature}
+    def __init__(self, setting: Setting, *, loss: dict):
         super().__init__(setting, loss=loss, space="features", exemplars="batch")
-        self.objective = BinaryOfKinds(self, temperature=temperature)
+        if loss["name"] == "binary":
+            self.objective = BinaryOfKinds(self, temperature=loss["temperature"])
         self.of_kinds = dataclasses.replace(setting, labels=setting.tasks * setting.classes + setting.labels)
 
     def choose(self, t: int, *, herded: bool = True) -> None:
