@@ -58,11 +58,12 @@ class ICaRLByTasks(ICaRL):
         super().__init__(setting, loss=loss, space="features", exemplars="batch")
         if loss["name"] == "binary":
             self.objective = BinaryOfKinds(self, temperature=loss["temperature"])
-        self.of_kinds = dataclasses.replace(setting, labels=setting.tasks * setting.classes + setting.labels)
+        self.kinds = setting.tasks * setting.classes + setting.labels  # [1, n]
 
     def choose(self, t: int, *, herded: bool = True) -> None:
         """Herd each kind, where iCaRL herds each class."""
-        setting, self.setting = self.setting, self.of_kinds
+        setting = self.setting
+        self.setting = dataclasses.replace(setting, labels=self.kinds)
         super().choose(t, herded=herded)
         self.setting = setting
 
