@@ -113,7 +113,8 @@ REFUSED = [
      "the cell of a learner that does, such as vgr"),
     (PAPER, "test: 20", "test: 20, oracles: sp9", "defaults.evaluation.oracles: 'sp9' is not of type array"),
     # learners and nets
-    (PAPER, "er: {forward: separate}", "mirr: {}", "learners.mirr.method: 'mirr' is not one of a_gem, a_gem_all_classes, "),
+    (PAPER, "er: {forward: separate}", "mirr: {}", "learners.mirr.method: 'mirr' is not one of a_gem, "
+     "a_gem_all_classes, ace, bartmap, "),
     (PAPER, "er: {forward: separate}", "er: {method: s_gem, write: ring, cell: {order: {name: split, tasks: 5, "
      "cycles: 2}}}", f"{CELL}: order.cycles: learner s_gem needs tasks that come once; leave it out"),
     (PAPER, "er: {forward: separate}", "er: {}", f"{CELL}: learner er needs a value for 'forward'"),
