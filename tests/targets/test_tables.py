@@ -8,7 +8,7 @@ from clpapers.metrics.intervals import mean_interval, paired
 from clpapers.targets import architecture_table, comparison, number, results_table, statistics_table
 from clpapers.targets.numbers import numbers
 from clpapers.targets.paired import pairs
-from clpapers.targets.table import plus_minus
+from clpapers.targets.table import plus_minus, signed
 
 
 def test_results_table_has_the_papers_rows_columns_and_order(table_target, learnt, real):
@@ -144,6 +144,25 @@ def test_plus_minus():
     assert plus_minus(-0.04, 0.2, 2) == "−0.04 ± 0.20"
     assert plus_minus(80.06, np.nan, 1) == "80.1"
     assert plus_minus(np.nan, np.nan, 1) == "–"
+
+
+def test_signed():
+    assert signed(2.41, -4.43, 9.26, 1) == "+2.4 [−4.4, 9.3]"
+    assert signed(-0.04, np.nan, np.nan, 1) == "+0.0"
+    assert signed(np.nan, np.nan, np.nan, 1) == "–"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (-0.0234, -0.0003, "−0.0118 [−0.0234, −0.0003]"),
+        (-0.0234, 0.0003, "−0.012 [−0.023, 0.000]"),
+        (-0.0234, 0.0, "−0.012 [−0.023, 0.000]"),
+        (-0.0234, -1e-16, "−0.012 [−0.023, 0.000]"),  # zero but for the arithmetic
+    ],
+)
+def test_an_interval_that_leaves_zero_out_shows_it(low, high, shown):
+    assert signed(-0.0118, low, high, 3) == shown
 
 
 def test_architecture_table_ends_each_net_with_its_total(reduced):

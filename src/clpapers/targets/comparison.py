@@ -14,7 +14,7 @@ from clpapers.metrics.intervals import Difference, critical, welch_from_summary
 from clpapers.targets.names import named
 from clpapers.targets.notes import Notes
 from clpapers.targets.numbers import numbers, row_and_column
-from clpapers.targets.table import OUT_OF_MEMORY, Table, bold_in, plus_minus
+from clpapers.targets.table import OUT_OF_MEMORY, Table, bold_in, plus_minus, signed
 from clpapers.targets.words import AGREES, DIFFERS, NOT_COMPARABLE
 
 WEAK = "one run"  # the cause of a verdict on weak evidence
@@ -252,15 +252,6 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
     return pd.DataFrame(lines)
 
 
-def _signed(difference: Difference, decimals: int) -> str:
-    if pd.isna(difference.difference):
-        return "–"
-    text = f"{difference.difference:+z.{decimals}f}"
-    if not pd.isna(difference.low):
-        text += f" [{difference.low:z.{decimals}f}, {difference.high:z.{decimals}f}]"
-    return text.replace("-", "−")
-
-
 def _verdict(line: dict) -> str:
     verdict = ": ".join(filter(None, [line["verdict"], line["cause"]]))
     if line["calibrated"]:
@@ -283,7 +274,7 @@ def printed(line: dict) -> dict[str, str]:
     return sides | {
         "authors": plus_minus(line["authors"], line["authors_high"] - line["authors"], finer),
         "runs": f"{line['n_seeds']:,}",
-        "difference": _signed(difference, decimals),
+        "difference": signed(*difference, decimals),
         "verdict": _verdict(line),
     }
 

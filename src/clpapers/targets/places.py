@@ -12,7 +12,7 @@ from clpapers.targets.names import OWN, named
 from clpapers.targets.notes import levels
 from clpapers.targets.numbers import row_and_column
 from clpapers.targets.paired import pairs
-from clpapers.targets.table import Table, bold_in
+from clpapers.targets.table import Table, bold_in, signed
 
 CAPTION = (
     "Place: the rank of its mean among the means of all methods that were run there. Difference: its values less the "
@@ -50,7 +50,7 @@ def attach(table: Table, target: dict, data: pd.DataFrame) -> Table:
                             "Metric": named(target, metric),
                             "Place": f"{ranks[label]:.0f} of {ranks.notna().sum()}",
                             "Less": pair.second if sign == 1 else pair.first,
-                            "Difference": _text(sign * pair.difference, low, high, digits),
+                            "Difference": signed(sign * pair.difference, low, high, digits),
                             "p": "–" if pd.isna(pair.p_holm) else f"{pair.p_holm:.2g}",
                             "Runs": str(pair.n),
                             "apart": low > 0 or high < 0,
@@ -70,10 +70,3 @@ def _ranks(cells: pd.DataFrame, row: str, metric: str) -> pd.Series:
     """The rank of each method's mean, 1 the best; the better rank for equals."""
     means = summarise(cells, [row]).set_index(row)["mean"]
     return means.rank(ascending=catalogue.metrics()[metric].better == "smaller", method="min")
-
-
-def _text(difference: float, low: float, high: float, digits: int) -> str:
-    if pd.isna(difference):
-        return "–"
-    around = "" if pd.isna(low) else f" [{low:z.{digits}f}, {high:z.{digits}f}]"
-    return f"{difference:+z.{digits}f}{around}".replace("-", "−")

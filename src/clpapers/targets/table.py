@@ -76,3 +76,18 @@ def plus_minus(mean: float, half_width: float, decimals: int, note: str = "") ->
         return "∞"
     text = f"{mean:z.{decimals}f}".replace("-", "−")
     return text if pd.isna(half_width) else f"{text} ± {half_width:.{decimals}f}"
+
+
+def signed(difference: float, low: float, high: float, decimals: int) -> str:
+    """`+2.4 [−4.4, 9.3]`, `+2.4` without an interval, `–` without a difference.
+
+    An interval that leaves zero out gets up to three decimals more, where an end would be rounded to it.
+    """
+    if pd.isna(difference):
+        return "–"
+    if pd.isna(low):
+        return f"{difference:+z.{decimals}f}".replace("-", "−")
+    if low * high > 0:
+        nearest = min(abs(low), abs(high))
+        decimals = next((d for d in range(decimals, decimals + 4) if float(f"{nearest:.{d}f}")), decimals)
+    return f"{difference:+z.{decimals}f} [{low:z.{decimals}f}, {high:z.{decimals}f}]".replace("-", "−")
