@@ -226,3 +226,18 @@ def test_every_claim_of_the_papers_can_be_decided_and_shown(monkeypatch, tmp_pat
         formats.write_table(table, tmp_path / paper)
         assert list(table.data["claim"]) == [claim.name for claim in claims]
         assert not table.body["Test"].str.contains(r"\{|\$|\bnan\b|\bNone\b").any()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "measure", "shown"),
+    [
+        ((9.5, 5.104, 14.7), "points", "+9.5 [5.1, 14.7] points"),
+        ((0.5, 0.25, 1.0), "×", "0.5 [0.25, 1] ×"),
+        ((-0.25, np.nan, np.nan), "", "−0.25"),
+        ((0.0, -1.0, 1.0), "points", "+0 [−1, 1] points"),
+        ((-np.inf, np.nan, np.nan), "points", "−∞"),  # of a run that diverged
+        ((np.nan, np.nan, np.nan), "points", "–"),
+    ],
+)
+def test_the_text_of_an_effect(numbers, measure, shown):
+    assert claims_table.effect(*numbers, measure) == shown

@@ -33,6 +33,7 @@ from clpapers.provenance import read_record, write_atomically, write_text
 from clpapers.report import costs
 from clpapers.report.archive import MANIFEST, opened
 from clpapers.report.coverage import Coverage, coverage, table
+from clpapers.targets.claims_table import effect
 from clpapers.targets.comparison import KEY, printed, read_reported
 from clpapers.targets.names import named
 from clpapers.targets.numbers import row_and_column
@@ -396,10 +397,8 @@ def _tested(claim: dict) -> str:
 
 def _effect(claim: dict) -> str:
     """A claim's effect with its interval and unit; of several parts the one that `reason` names."""
-    sign = "" if claim["unit"] == "×" else "+"
-    effect, *ends = (f"{float(claim[k]):{sign}.3g}" for k in ("effect", "ci_low", "ci_high") if claim[k] != "")
-    interval = f"[{', '.join(ends)}]" if ends else ""
-    told = " ".join(filter(None, [effect, interval, claim["unit"]])).replace("-", "−")
+    numbers = (claim[key] if claim[key] != "" else "nan" for key in ("effect", "ci_low", "ci_high"))
+    told = effect(*map(float, numbers), claim["unit"])
     return "; ".join(filter(None, [told, claim["reason"]]))
 
 

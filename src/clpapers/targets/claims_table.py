@@ -12,7 +12,7 @@ from clpapers.targets.claim import SOURCE, TRENDS, Claim, Part, Side
 from clpapers.targets.names import named
 from clpapers.targets.notes import REDUCED, STANDIN, Notes
 from clpapers.targets.table import Table, bold_in
-from clpapers.targets.verdicts import CONTRADICTED, VERDICTS, ClaimVerdict, Decided
+from clpapers.targets.verdicts import CONTRADICTED, VERDICTS, ClaimVerdict
 
 EXPLANATION = (
     "What the paper says, as a test on what was measured here ({seeds} runs a cell). Effect: the difference that the "
@@ -161,7 +161,7 @@ def render(
                 "Claim": f"{claim.name} ({claim.spec['section']})",
                 "The paper says": f"“{claim.spec['statement']}”",
                 "Test": ". ".join(filter(None, [rows[-1]["test"], rows[-1]["note"]])),
-                "Effect": _effect(shown, measure),
+                "Effect": "–" if shown is None else effect(shown.effect, shown.low, shown.high, measure),
                 "Verdict": verdict.verdict,
                 "Why": rows[-1]["reason"],
             }
@@ -170,7 +170,7 @@ def render(
             {
                 "Claim": claim.name,
                 "Part": part_name(each.part, specs),
-                "Effect": _effect(each, unit(claim, each.part.sides[0])),
+                "Effect": effect(each.effect, each.low, each.high, unit(claim, each.part.sides[0])),
                 "Runs": str(each.n),
                 "Verdict": each.verdict,
                 "Why": each.reason,
@@ -222,15 +222,15 @@ def _reason(verdict: ClaimVerdict, specs: Mapping[str, Mapping]) -> str:
     return "; ".join(filter(None, reasons))
 
 
-def _effect(shown: Decided | None, measure: str) -> str:
-    """`+9.9 [5.1, 14.7] points`, to three significant digits; `–` where there is none."""
-    if shown is None or np.isnan(shown.effect):
+def effect(value: float, low: float, high: float, measure: str) -> str:
+    """`+9.9 [5.1, 14.7] points`, to three significant digits; `–` where there is none, `−∞` of a run that diverged."""
+    if np.isnan(value):
         return "–"
-    if np.isinf(shown.effect):
-        return "∞" if shown.effect > 0 else "−∞"
+    if np.isinf(value):
+        return "∞" if value > 0 else "−∞"
     sign = "" if measure == "×" else "+"
-    effect, low, high = (round(x, 9) + 0.0 for x in (shown.effect, shown.low, shown.high))  # no rounding errors, no −0
-    text = f"{effect:{sign}.3g}"
+    value, low, high = (round(x, 9) + 0.0 for x in (value, low, high))  # no rounding errors, no −0
+    text = f"{value:{sign}.3g}"
     if not np.isnan(low):
         text += f" [{low:.3g}, {high:.3g}]"
     return f"{text} {measure}".strip().replace("-", "−")
