@@ -62,6 +62,30 @@ def test_paired_and_unpaired_are_scipys():
     assert welch.high - welch.low != pytest.approx(paired.high - paired.low)
 
 
+def repeated(seeds):
+    """Two learners' values [repetitions] of each seed."""
+    given = {"metric": "average_accuracy", "time": np.nan}
+    rows = [
+        {"learner": learner, "seed": seed, "repetition": r, "value": value} | given
+        for learner, values in (("ace", ACE), ("er", GDUMB))
+        for seed in range(seeds)
+        for r, value in enumerate(values)
+    ]
+    return {"stf/table1": pd.DataFrame(rows)}
+
+
+def test_repetitions_of_one_seed_are_its_runs():
+    made = claim(Part((side("ace"), side("er", stream=("mnist", "other")))))
+    found = verdict(made, repeated(1)).shown
+    expected = stats.ttest_ind(ACE, GDUMB, equal_var=False).confidence_interval()
+    assert (found.low, found.high, found.n) == (pytest.approx(expected.low), pytest.approx(expected.high), 3)
+
+
+def test_repetitions_of_several_seeds_are_not_independent_and_count_once_a_seed():
+    found = verdict(claim(Part((side("ace"), side("er")))), repeated(2)).shown
+    assert (found.n, found.effect) == (2, pytest.approx(1.0))
+
+
 def test_against_a_number_is_scipys():
     shown = verdict(claim(Part((side("ace"),), 45.0))).shown
     expected = stats.ttest_1samp(ACE, 45).confidence_interval()

@@ -17,10 +17,11 @@ from clpapers.targets.verdicts import CONTRADICTED, VERDICTS, ClaimVerdict
 EXPLANATION = (
     "What the paper says, as a test on what was measured here ({seeds} runs a cell). Effect: the difference that the "
     "test is on, or the ratio (×), with its Student-t 95 % interval, paired by seed where both sides learnt from the "
-    "same streams, Welch’s elsewhere. Supported: the interval lies where the sentence says, for all parts of a claim. "
-    "Contradicted: for one part at least it lies elsewhere, by a one-sided test at 2.5 % with Holm’s correction for "
-    "the number of parts; a part that is undecided by this correction alone has both p. Not comparable: stand-in data "
-    "or a reduced scale. A claim of several parts is shown by the least supported one of those that decide it."
+    "same streams, Welch’s elsewhere; where one seed has repetitions, these are the runs. Supported: the interval "
+    "lies where the sentence says, for all parts of a claim. Contradicted: for one part at least it lies elsewhere, "
+    "by a one-sided test at 2.5 % with Holm’s correction for the number of parts; a part that is undecided by this "
+    "correction alone has both p. Not comparable: stand-in data or a reduced scale. A claim of several parts is "
+    "shown by the least supported one of those that decide it."
 )
 TAKEN = {
     "mean": "mean ",

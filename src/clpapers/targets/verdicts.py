@@ -80,9 +80,10 @@ class ClaimVerdict(NamedTuple):
 
 
 def sample(frame: pd.DataFrame, side: Side) -> pd.Series:
-    """The values of one side by seed, less those of `side.less`.
+    """The values of one side by seed, less those of `side.less`; of one seed's repetitions, if there are any, by these.
 
-    A run that diverged, whose metrics are ∞, is worse than any other: −∞ if larger is better.
+    Repetitions of one seed start from one model, so that those of several seeds are not independent. A run that
+    diverged, whose metrics are ∞, is worse than any other: −∞ if larger is better.
 
     Raises `Obstacle` if memory did not suffice, if nothing was measured, and if no value is defined.
     """
@@ -103,7 +104,8 @@ def sample(frame: pd.DataFrame, side: Side) -> pd.Series:
         raise Obstacle("not run yet")
     if catalogue.metrics()[side.metric].better != "smaller":
         rows = rows.assign(value=rows["value"].replace(np.inf, -np.inf))
-    values = rows.groupby("seed")["value"].agg("std" if side.take == "sd" else side.take)
+    runs = ["seed", "repetition"] if "repetition" in rows and rows["seed"].nunique() == 1 else ["seed"]
+    values = rows.groupby(runs)["value"].agg("std" if side.take == "sd" else side.take)
     if side.less:
         values = values - sample(frame, side.less)
     values = values.dropna()
