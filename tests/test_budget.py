@@ -138,6 +138,21 @@ def test_a_number_without_a_spread_asks_for_two_runs_and_a_time_for_none(paper_s
     assert not [name for name in asked if "training_seconds" in name]
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("agem/figure7: VAN-S, epochs 3 Permuted MNIST forgetting", {("single", 3)}),
+        ("agem/figure6: GEM, task 2 Permuted MNIST violations_by_task", {("gem", 1)}),
+    ],
+)
+def test_a_number_along_a_factor_or_a_curve_asks_for_its_own_cell_alone(paper_scale, name, expected):
+    plan, _, _ = paper_scale
+    (line,) = [q for q in budget.questions(plan, ["agem"], {}) if q.name == name and q.kind == NUMBER]
+    cells = [plan.cells[need.cell].spec for need in line.needs]
+    assert {(spec["learner"]["name"], spec["order"].get("epochs", 1)) for spec in cells} == expected
+    assert {need.count for need in line.needs} == {2}
+
+
 def test_half_an_hour_from_nothing_decides_much_and_a_file_of_one_cell_is_of_neighbours(paper_scale):
     plan, claims, table = paper_scale
     absent = {"cub200": "fetch it"}

@@ -28,7 +28,7 @@ from clpapers.metrics.factors import flat
 from clpapers.provenance import ProvenanceError, read_record
 from clpapers.report import costs
 from clpapers.targets.claim import CURVE, Claim
-from clpapers.targets.names import named
+from clpapers.targets.names import named, named_along, row_and_column
 
 NUMBER, CLAIM, SHOWN, OWN = "number", "claim", "shown", "own"
 WORTH_SHOWN = 0.02  # a cell that a target shows without a printed number
@@ -155,11 +155,17 @@ def _of_selections(searches: Iterable[Selection]) -> Iterator[Need]:
 def _behind(target: Target, line: Mapping[str, str]) -> list[Cell]:
     """The cells that a printed number is measured on: its row and column's, and its divisor's."""
     spec = target.spec
+    (row, column), along = row_and_column(spec), spec.get("along")
+
+    def in_row(levels: Mapping) -> bool:
+        if along in levels:
+            return named_along(spec, levels.get(row), levels[along]) == line["row"]
+        name = named(spec, levels.get(row))
+        return line["row"].startswith(f"{name}, ") if along else line["row"] == name  # along a run's own curve
+
     cells = [(flat(factors), cell) for factors, cell in target.cells]
-    for key in (("rows", "row", "learner"), ("columns", "column", "dataset")):
-        factor = spec.get(key[0], key[2])
-        kept = [(levels, cell) for levels, cell in cells if named(spec, levels.get(factor)) == line[key[1]]]
-        cells = kept or cells
+    cells = [each for each in cells if in_row(each[0])] or cells
+    cells = [each for each in cells if named(spec, each[0].get(column)) == line["column"]] or cells
     ideal = spec.get("ideal")
     alike = {levels.get("dataset") for levels, _ in cells}
     ideals = [

@@ -16,8 +16,7 @@ from clpapers.provenance import ProvenanceError, read_record, record_path, recor
 from clpapers.report import lineage
 from clpapers.report.lineage import graph, of_cell, picture, text, tree
 from clpapers.targets.cost_table import ratio_name
-from clpapers.targets.names import named
-from clpapers.targets.numbers import row_and_column
+from clpapers.targets.names import named, row_and_column
 
 
 def make(stage, output, inputs=(), content="", data=None):

@@ -17,8 +17,7 @@ from clpapers.config.refusals import ConfigError
 from clpapers.imported import place_of, source_of
 from clpapers.metrics.factors import flat
 from clpapers.provenance import ProvenanceError, as_published, read_record, record_path
-from clpapers.targets.names import named
-from clpapers.targets.numbers import row_and_column
+from clpapers.targets.names import named, row_and_column
 
 AS_RECORDED, NOT_AS_RECORDED = "as recorded", "NOT AS RECORDED"
 CHANGED, MISSING, NO_RECORD = "CHANGED since it was read", "MISSING", "no record"

@@ -35,8 +35,7 @@ from clpapers.report.archive import MANIFEST, opened
 from clpapers.report.coverage import Coverage, coverage, table
 from clpapers.targets.claims_table import effect
 from clpapers.targets.comparison import KEY, printed, read_reported
-from clpapers.targets.names import named
-from clpapers.targets.numbers import row_and_column
+from clpapers.targets.names import named, row_and_column
 from clpapers.targets.palette import TEN
 from clpapers.targets.words import AGREES, CONTRADICTED, DIFFERS, NOT_COMPARABLE, SUPPORTED, UNDECIDED
 

@@ -31,9 +31,8 @@ from clpapers.report import lineage
 from clpapers.report.costs import ancestry, duration
 from clpapers.report.coverage import coverage
 from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE, printed
-from clpapers.targets.names import named
+from clpapers.targets.names import named, row_and_column
 from clpapers.targets.notes import REDUCED, STANDIN, Notes
-from clpapers.targets.numbers import row_and_column
 from clpapers.targets.verdicts import CONTRADICTED, SUPPORTED, UNDECIDED
 
 SIGNS = {AGREES: "✓", SUPPORTED: "✓", DIFFERS: "✗", CONTRADICTED: "✗", UNDECIDED: "?", NOT_COMPARABLE: "○"}

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from clpapers.metrics.intervals import Difference, critical, welch_from_summary
-from clpapers.targets.names import named
+from clpapers.targets.names import named, row_and_column
 from clpapers.targets.notes import Notes
-from clpapers.targets.numbers import numbers, row_and_column
+from clpapers.targets.numbers import numbers
 from clpapers.targets.table import OUT_OF_MEMORY, Table, bold_in, plus_minus, signed
 from clpapers.targets.words import AGREES, DIFFERS, NOT_COMPARABLE
 

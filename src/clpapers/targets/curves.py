@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import OUT_OF_MEMORY
-from clpapers.targets.names import named
+from clpapers.targets.names import named, row_and_column
 from clpapers.targets.notes import Notes, all_levels, levels
-from clpapers.targets.numbers import failures, row_and_column, why_empty, without
+from clpapers.targets.numbers import failures, why_empty, without
 from clpapers.targets.palette import looks
 from clpapers.targets.spread import dots, ends, few
 from clpapers.targets.style import STYLE, chance_line, legend_of, panels, say, stream_title

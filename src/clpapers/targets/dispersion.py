@@ -7,9 +7,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from clpapers.metrics.intervals import summarise
-from clpapers.targets.names import named
+from clpapers.targets.names import named, row_and_column
 from clpapers.targets.notes import Notes, all_levels, levels
-from clpapers.targets.numbers import failures, row_and_column, why_empty
+from clpapers.targets.numbers import failures, why_empty
 from clpapers.targets.palette import looks
 from clpapers.targets.spread import dots, few, whiskers
 from clpapers.targets.style import STYLE, chance_line, legend_of, panels, say

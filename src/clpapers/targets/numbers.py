@@ -8,13 +8,8 @@ import pandas as pd
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import CHANCE_PREFIX, DIVERGED, OUT_OF_MEMORY
 from clpapers.targets import table
-from clpapers.targets.names import named
+from clpapers.targets.names import named, named_along, row_and_column
 from clpapers.targets.notes import Notes
-
-
-def row_and_column(target: dict) -> tuple[str, str]:
-    """The factors down and across a table: the target's `rows` and `columns`, by default learners and data sets."""
-    return target.get("rows", "learner"), target.get("columns", "dataset")
 
 
 def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
@@ -48,7 +43,7 @@ def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
         columns = [named(target, dataset) if dataset else "" for dataset in summary["dataset"]]
     rows = [named(target, level) for level in summary[row]]
     if along:
-        rows = [f"{name}, {named(target, along)} {value:g}" for name, value in zip(rows, summary[along])]
+        rows = [named_along(target, level, value) for level, value in zip(summary[row], summary[along])]
     summary = summary.assign(
         row=rows,
         column=columns,

@@ -7,9 +7,8 @@ from itertools import combinations
 import pandas as pd
 
 from clpapers.metrics.intervals import Paired, holm, paired
-from clpapers.targets.names import named
+from clpapers.targets.names import named, row_and_column
 from clpapers.targets.notes import levels
-from clpapers.targets.numbers import row_and_column
 
 
 def pairs(target: dict, data: pd.DataFrame) -> pd.DataFrame:

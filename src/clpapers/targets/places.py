@@ -8,9 +8,8 @@ import pandas as pd
 
 from clpapers import catalogue_metrics as catalogue
 from clpapers.metrics.intervals import summarise
-from clpapers.targets.names import OWN, named
+from clpapers.targets.names import OWN, named, row_and_column
 from clpapers.targets.notes import levels
-from clpapers.targets.numbers import row_and_column
 from clpapers.targets.paired import pairs
 from clpapers.targets.table import Table, bold_in, signed
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from clpapers import catalogue_metrics as catalogue
-from clpapers.targets.names import named
+from clpapers.targets.names import named, row_and_column
 from clpapers.targets.notes import NOT_RUN, Notes, all_levels
-from clpapers.targets.numbers import chances, clocks, failures, numbers, row_and_column
+from clpapers.targets.numbers import chances, clocks, failures, numbers
 from clpapers.targets.table import OUT_OF_MEMORY, Table, plus_minus, titled
 
 RENDERER = {"draws": "table", "needs": ["metrics"]}
