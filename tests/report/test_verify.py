@@ -11,6 +11,7 @@ from trained import CRATE, edit, fewer_right, result_of, runs
 
 from clpapers import cli, provenance
 from clpapers.config.plan import Plan
+from clpapers.report import costs
 from clpapers.report.publish import publish
 from clpapers.report.verify import (
     AS_SEEDS,
@@ -195,6 +196,18 @@ def test_the_sample_is_within_the_hours(published, capsys):
     drawn = _drawn(Plan("mini", ["mini"]), [str(path) for path in runs()], 3)
     assert verify("--hours", str(max(drawn.values()) * 2.5 / 3600), "--draw", "3") == 0
     assert list(verdicts(capsys.readouterr().out)) == list(drawn)[:2]
+
+
+def test_features_that_are_yet_to_be_made_count_once(tmp_path, monkeypatch):
+    plan, features = Plan("paper", ["rules", "streaming"]), Path("results/paper/datasets/cifar100_resnet50.npz")
+    run = Path("results/paper/runs/cifar100_resnet50/random/nn1-5eaec0bcb2/seed0.json")
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.chdir(tmp_path)
+    here = _Scratch(plan, {}, Path("scratch").absolute())
+    assert here.before(Path("results/paper/runs/mnist/random/nn1-0123456789/seed0.json")) == 0
+    assert here.before(run) == costs.features(plan, "cifar100_resnet50") > 600
+    (here.folder / features).write_bytes(b"made")
+    assert here.before(run) == 0
 
 
 def test_another_takes_the_turn_of_one_whose_data_cannot_be_had(published, monkeypatch, capsys):

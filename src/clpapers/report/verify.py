@@ -22,7 +22,7 @@ from clpapers import jobs
 from clpapers.build import reason
 from clpapers.cards import resolve_device
 from clpapers.config import choice
-from clpapers.config.paths import RESULTS, block_seeds
+from clpapers.config.paths import RESULTS, block_seeds, dataset_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
@@ -69,6 +69,7 @@ def verify(settings: dict, crates: list[Path], hours: float, draw: int, within: 
     with tempfile.TemporaryDirectory(prefix="clpapers-verify-") as scratch:
         here = _Scratch(plan, settings, Path(scratch))
         for name, seconds in drawn.items():
+            seconds += here.before(Path(name))
             if seconds > left:
                 continue
             verdict, told = UNTRIED, here.make(Path(name), stacking=runs[name].stacking)
@@ -218,6 +219,14 @@ class _Scratch:
         sources = os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]))
         inherited = {k: v for k, v in os.environ.items() if k != choice.VARIABLE}  # which is another build's
         return inherited | {"PYTHONPATH": sources} | dict.fromkeys(THREADS, "1")
+
+    def before(self, run: Path) -> float:
+        """The predicted seconds of the features that a run learns from, if they are yet to be made."""
+        dataset = run.parts[3]
+        made = self.folder / dataset_path(self.plan.scale, dataset)
+        if "features" not in self.plan.datasets[dataset] or made.exists():
+            return 0.0
+        return costs.features(self.plan, dataset)
 
     def make(self, path: Path, *, stacking: bool = True) -> str:
         """Make a file and what it is made of, as far as that is lacking; the reason where that cannot be.
