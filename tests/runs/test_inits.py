@@ -45,6 +45,20 @@ def test_convolutions_are_uniform_by_the_kernels_side_and_linear_layers_pytorchs
     assert torch.equal(net.head.weight, usual.head.weight)
 
 
+def test_running_statistics_begin_at_zero_and_all_else_alike_and_a_batch_is_a_tenth_of_them():
+    net, usual = built(RESNET | {"init": "uniform_side_zero"}), built(RESNET | {"init": "uniform_side"})
+    norms = [layer for layer in net.modules() if isinstance(layer, nn.BatchNorm2d)]
+    assert norms
+    assert not any(norm.running_mean.any() or norm.running_var.any() for norm in norms)
+    for mine, other in zip(net.parameters(), usual.parameters(), strict=True):
+        assert torch.equal(mine, other)
+    x = torch.randn(20, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+    maps = net.train().stem[0](x)
+    net(x)
+    assert torch.allclose(net.stem[1].running_var, maps.var(dim=(0, 2, 3)) / 10)
+    assert torch.allclose(net.stem[1].running_mean, maps.mean(dim=(0, 2, 3)) / 10, atol=1e-6)
+
+
 def test_convolutions_have_the_variance_of_their_maps_out_and_linear_layers_are_pytorchs():
     net, usual = built(RESNET | {"width": 16, "init": "fan_out"}), built(RESNET | {"width": 16})
     for layer in (each for each in net.modules() if isinstance(each, nn.Conv2d)):

@@ -30,6 +30,17 @@ def uniform_side(layer: nn.Module) -> None:
 
 
 @torch.no_grad()
+def uniform_side_zero(layer: nn.Module) -> None:
+    """As `uniform_side`, and batch norm's running mean and variance from 0, where PyTorch's variance begins at 1.
+
+    TensorFlow's moving averages of tensors, which the code of A-GEM's authors keeps, begin so.
+    """
+    uniform_side(layer)
+    if isinstance(layer, nn.BatchNorm2d):
+        layer.running_var.zero_()
+
+
+@torch.no_grad()
 def fan_out(layer: nn.Module) -> None:
     """Convolutions: normal of variance 2/(kernel's area · maps out) (He et al. 2015), as in torchvision's ResNets."""
     if isinstance(layer, nn.Conv2d):
@@ -70,4 +81,5 @@ def pytorch(layer: nn.Module) -> None:
     """Keep PyTorch's own initialisation."""
 
 
-INITS = {each.__name__: each for each in (fan_out, pytorch, truncated_normal, uniform_gamma, uniform_side, xavier)}
+ALL = (fan_out, pytorch, truncated_normal, uniform_gamma, uniform_side, uniform_side_zero, xavier)
+INITS = {each.__name__: each for each in ALL}
