@@ -294,14 +294,13 @@ def _hours(plan: Plan, table: costs.Table, sharing: bool) -> dict[str, float]:
             for of in ("all papers", target.paper):
                 whole[of] |= jobs
     found = {of: {path: spent or 0 for path, spent in jobs.items()} for of, jobs in whole.items()}
-    if not sharing:  # of each run the GANs of its own epochs, those of the last task too
+    if not sharing:
         for jobs in found.values():
             for cell in plan.cells.values():
                 each = gans.of_cell(plan, cell)
                 for path, block in zip(plan.results(cell), plan.blocks(cell)) if each else ():
                     if path in jobs:
-                        epochs = cell.spec["learner"]["gan"]["epochs"] / max(each.epochs)
-                        jobs[path] += len(block) * epochs * seconds[str(each.folder)]
+                        jobs[path] += len(block) * seconds[str(each.folder)]
             for path in [path for path in jobs if "gans" in path.parts]:
                 del jobs[path]
     return {of: sum(jobs.values()) / 3600 for of, jobs in found.items()}

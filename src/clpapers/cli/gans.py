@@ -17,7 +17,6 @@ def gans(task: Task) -> None:
     device, _ = task.device()
     with task.recording(
         gans=spec,
-        epochs=sorted(made.epochs),
         seeds=[seed],
         precision=spec["precision"],
         hardware=task.hardware(device),
@@ -26,9 +25,9 @@ def gans(task: Task) -> None:
         split = arrays.load(task.job.inputs[0], "train")
         stream = load(made.stream(seed), len(split.y))
         data = (split.x, split.y, len(task.plan.datasets[made.dataset]["classes"]))
-        checkpoint = Checkpoint(task.out, identity(record, "gans", "epochs"))
+        checkpoint = Checkpoint(task.out, identity(record, "gans"))
         record |= {"resumed": checkpoint.resumed, "earlier": checkpoint.earlier}
-        found, seconds = shared_gans.train(spec, record["epochs"], made.last, data, stream, device, checkpoint)
+        found, seconds = shared_gans.train(spec, made.last, data, stream, device, checkpoint)
         shared_gans.save(found, task.out)
-        record["training_seconds"] = {str(epochs): spent for epochs, spent in seconds.items()}
+        record["training_seconds"] = {str(seed): seconds}
     checkpoint.remove()

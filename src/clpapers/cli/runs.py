@@ -47,8 +47,7 @@ def train(task: Task) -> None:
                 )
             spec = record["cell"] = fill(spec, found["selected"])
         if shared:
-            epochs = spec["learner"]["gan"]["epochs"]
-            data.gans = {seed: shared_gans.load(shared.file(seed), epochs) for seed in seeds}
+            data.gans = {seed: shared_gans.load(shared.file(seed)) for seed in seeds}
         checkpoint = Checkpoint(task.out, identity(record, "cell"))
         if not task.options.gpus:  # what did not fit now may: that depends on what else was running
             fitted = {s: done for s, done in checkpoint.finished.items() if done is not None or len(s) > 1}
@@ -73,7 +72,7 @@ def train(task: Task) -> None:
         text = json.dumps({"cell": spec, "seeds": results}, separators=(",", ":"))
         provenance.write_text(task.out, text + "\n")
         for seed, spent in record["training_seconds"].items() if shared else ():
-            of_gans = provenance.read_record(shared.file(int(seed)))["training_seconds"][str(epochs)]
+            of_gans = provenance.read_record(shared.file(int(seed)))["training_seconds"][seed]
             record["training_seconds"][seed] = spent + of_gans
         record["peak_device_bytes"] = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
     checkpoint.remove()

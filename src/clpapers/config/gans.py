@@ -18,25 +18,22 @@ TIMED = {"training_seconds", "training_minutes"}  # metrics
 class Gans:
     """The GANs of one recipe along the streams of one order, shared by all cells that differ in other things.
 
-    spec: everything that decides them except the seed: data set, order, scaling, precision, and the option `gan`
-        without epochs.
-    epochs: the numbers of epochs after which they are kept, for all cells. seeds: the seeds of all cells.
-    cell: one of the cells.
+    spec: everything that decides them except the seed: data set, order, scaling, precision, and the option `gan`.
+    seeds: the seeds of all cells. cell: one of the cells.
     last: whether the GANs of the last task are trained too, from which no run draws: where a target shows the time.
     """
 
     scale: str
     spec: dict
     cell: Cell
-    epochs: set[int] = dataclasses.field(default_factory=set)
     seeds: set[int] = dataclasses.field(default_factory=set)
     last: bool = False
 
     @staticmethod
     def key(spec: dict) -> dict:
         """The `spec` of the GANs that a cell, by its description, draws from."""
-        gan = {key: value for key, value in spec["learner"]["gan"].items() if key != "epochs"}
-        return {key: spec[key] for key in ("dataset", "order", "scaling", "precision")} | {"gan": gan}
+        shared = {key: spec[key] for key in ("dataset", "order", "scaling", "precision")}
+        return shared | {"gan": spec["learner"]["gan"]}
 
     @property
     def tasks(self) -> int:
@@ -48,7 +45,7 @@ class Gans:
     @property
     def decisive(self) -> list:
         """Everything that decides the files' content."""
-        return [self.spec, sorted(self.epochs), self.last]
+        return [self.spec, self.last]
 
     @functools.cached_property
     def folder(self) -> Path:
@@ -75,7 +72,6 @@ def shared(plan: Plan) -> dict[str, Gans]:
         if "gan" in cell.spec["learner"]:
             spec = Gans.key(cell.spec)
             each = found.setdefault(digest(spec), Gans(plan.scale, spec, cell))
-            each.epochs.add(cell.spec["learner"]["gan"]["epochs"])
             each.seeds.update(seed for block in plan.blocks(cell) for seed in block)
             each.last |= cell.hash in timed
     return found

@@ -342,7 +342,7 @@ class Table:
         cell = shared.cell
         row = self._serving(plan, cell)
         each = row and {path: float(step) for path, step, _ in map(str.split, row.repeated.split("; "))}
-        return each and shared.tasks * max(shared.epochs) * each["gan.epochs"] / row.stack * self._speed(row)
+        return each and shared.tasks * shared.spec["gan"]["epochs"] * each["gan.epochs"] / row.stack * self._speed(row)
 
     def _speed(self, row: Row) -> float:
         """How many times as long this machine takes as that of the row."""

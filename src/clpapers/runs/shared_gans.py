@@ -1,13 +1,13 @@
 """GANs that several runs draw from: trained along one seed's stream, task by task, and kept in a file.
 
-The file holds, for each task and each number of epochs asked for, every class's generator: an array a tensor, named
-`task/epochs/tensor`, with the classes as its first axis, and `task/classes`.
+The file holds every class's generator for each task: an array a tensor, named `task/tensor`, with the classes as its
+first axis, and `task/classes`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ import torch
 from clpapers.provenance import write_atomically
 from clpapers.runs.checkpoint import Checkpoint
 from clpapers.runs.clock import Clock
-from clpapers.runs.gans import GANs, of_task
+from clpapers.runs.gans import of_task
 from clpapers.runs.images import Images
 from clpapers.streams.chunks import output_labels
 from clpapers.streams.stream import Stream, batches
@@ -26,34 +26,33 @@ Generators = dict[str, np.ndarray]  # of a task's classes: tensor → array [cla
 
 @dataclasses.dataclass
 class Progress:
-    """The next task, what the file holds of those before it, and the seconds so far by the number of epochs."""
+    """The next task, what the file holds of those before it, and the seconds so far."""
 
     moves = ("seconds",)
 
     step: int = 0
     kept: list[dict[str, np.ndarray]] = dataclasses.field(default_factory=list)
-    seconds: dict[int, float] = dataclasses.field(default_factory=dict)
+    seconds: float = 0.0
 
 
 def train(
     spec: dict,
-    epochs: Collection[int],
     last: bool,
     data: tuple[np.ndarray, np.ndarray, int],
     stream: Stream,
     device: torch.device,
     checkpoint: Checkpoint | None = None,
-) -> tuple[dict[str, np.ndarray], dict[int, float]]:
+) -> tuple[Generators, float]:
     """Train the GANs of all tasks of a stream, each task's when its first visit ends, as a run of its own would.
 
     Parameters
     ----------
-    spec, epochs, last: as of `config.gans.Gans`.
+    spec, last: as of `config.gans.Gans`.
     data: training images uint8 [N, H, W, C], their classes int64 [N], and the number of classes.
     stream: the seed's stream.
     checkpoint: state to resume from, and where to save it between two tasks.
 
-    Returns the arrays of the file, and the seconds that training took by the number of epochs.
+    Returns the arrays of the file, and the seconds that training took.
     """
     train_x, train_y, classes = data
     checkpoint = Checkpoint() if checkpoint is None else checkpoint
@@ -74,17 +73,17 @@ def train(
                 clock = Clock(device)
                 gans, mine, iterations = of_task(spec["gan"], images, [seed], items[None, now], labels[None, now], own)
                 if training:
-                    kept = _trained(gans, mine, iterations, epochs, clock, found.seconds)
-                else:
-                    kept = {f"{epoch}/{name}": array for epoch in epochs for name, array in gans.state().items()}
-                found.kept.append({"classes": own[0].cpu().numpy()} | kept)
+                    gans.train(mine, spec["gan"]["epochs"] * iterations)
+                with clock.stopped():
+                    found.kept.append({"classes": own[0].cpu().numpy()} | gans.state())
+                found.seconds += clock.seconds
             found.step = t + 1
             if training and checkpoint.due():
                 checkpoint.save((seed,), t + 1, found, {})
         return found
 
     def begun(step: int = 0) -> Progress:
-        return through(Progress(seconds=dict.fromkeys(epochs, 0.0)), step, training=False)
+        return through(Progress(), step, training=False)
 
     found = checkpoint.resume((seed,), {}, begun) or begun()
     with checkpoint.blamed((seed,)):
@@ -93,52 +92,28 @@ def train(
     return arrays, found.seconds
 
 
-def _trained(
-    gans: GANs,
-    items: list[torch.Tensor],
-    iterations: int,
-    epochs: Collection[int],
-    clock: Clock,
-    seconds: dict[int, float],
-) -> Generators:
-    """Train a task's GANs; the generators after each of some epochs, of so many iterations. Adds to the `seconds`."""
-    found = {}
-
-    def keep(iteration: int) -> None:
-        epoch, within = divmod(iteration, iterations)
-        if within == 0 and epoch in epochs:
-            with clock.stopped():
-                found.update({f"{epoch}/{name}": array for name, array in gans.state().items()})
-            seconds[epoch] += clock.seconds
-
-    gans.train(items, max(epochs) * iterations, keep)
-    return found
-
-
 def save(arrays: dict[str, np.ndarray], path: Path) -> None:
     """Write the file, atomically; equal GANs make equal bytes."""
     with write_atomically(path) as temporary:
         np.savez(temporary, **arrays)
 
 
-def load(path: Path, epochs: int) -> dict[tuple[int, ...], Generators]:
-    """The generators after so many epochs by the classes of their task.
+def load(path: Path) -> dict[tuple[int, ...], Generators]:
+    """The generators by the classes of their task.
 
     Raises ValueError, naming the file and the remedy, for what holds none.
     """
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            return dict(_tasks(archive, epochs))
+            return dict(_tasks(archive))
     except OSError:
         raise
     except Exception as error:  # zipfile and numpy raise many kinds for bytes that are no archive of arrays
         raise ValueError(f"{path}: holds no GANs ({error}); delete it and build it again") from error
 
 
-def _tasks(archive: np.lib.npyio.NpzFile, epochs: int) -> Iterator[tuple[tuple[int, ...], Generators]]:
+def _tasks(archive: np.lib.npyio.NpzFile) -> Iterator[tuple[tuple[int, ...], Generators]]:
     for name in (each for each in archive.files if each.endswith("/classes")):
-        start = f"{name.partition('/')[0]}/{epochs}/"
+        start = name.removesuffix("classes")
         found = {key.removeprefix(start): archive[key] for key in archive.files if key.startswith(start)}
-        if not found:
-            raise ValueError(f"none after {epochs} epochs")
-        yield tuple(archive[name].tolist()), found
+        yield tuple(found.pop("classes").tolist()), found
