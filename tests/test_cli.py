@@ -11,7 +11,11 @@ import pytest
 
 from clpapers.cli import main
 from clpapers.cli.commands import MAKING
+from clpapers.cli.streams import write
+from clpapers.config.facts import Facts, class_sizes
+from clpapers.config.files import read_text
 from clpapers.config.plan import Plan
+from clpapers.datasets.arrays import Split, save
 from clpapers.report import rehearsals
 from clpapers.streams import orders
 from clpapers.streams.stream import ITEM_ORDER, load
@@ -157,6 +161,34 @@ def test_a_toy_needs_no_data(project):
     arguments = ["stream", *SMOKE, "--dataset", "toy-3-2", "--seeds", "0-0", "--order", "{name: random}"]
     assert main([*arguments, "--out", "mine"]) == 0
     assert load("mine/toy-3-2/random/seed0.npz").data == ("toy-3-2", "as in its file", "")
+
+
+@pytest.mark.parametrize(
+    ("paper", "dataset", "order"),
+    [
+        ("stf", "cifar100", "{name: stf, mu_sigma: 0.1, length: null}"),
+        ("stf", "cifar10", "{name: split, tasks: 5, length: null}"),
+        ("agem", "mnist", "{name: permuted_pixels, tasks: 2, length: 1000}"),
+    ],
+)
+def test_with_the_sizes_of_classes_no_images_are_needed(paper, dataset, order, project):
+    """The same bytes as from a file of such labels."""
+    Path("config").unlink()
+    shutil.copytree(ROOT / "config", "config")
+    facts = Facts("paper")
+    of_set = facts.datasets[dataset]
+    images = np.zeros((of_set["train"], 1, 1, 1), np.uint8)
+    sizes = class_sizes(facts, dataset)
+    splits = {split: Split(images[: sum(each)], np.repeat(np.arange(len(each)), each)) for split, each in sizes.items()}
+    save(Path("set.npz"), splits, of_set["classes"])
+    told = ["--paper", paper, "--scale", "paper", "--seeds", "1-1", "--dataset", dataset, "--order", order]
+    assert main(["stream", *told, "--out", "mine"]) == 0
+    assert not Path("results").exists()
+    (made,) = Path("mine").rglob("seed1.npz")
+    data = dataset, ITEM_ORDER, of_set["sha256"]["train"]
+    assert load(made).data == data
+    write(facts, dataset, read_text(order, "order"), 1, Path("other.npz"), (Path("set.npz"), data))
+    assert Path("other.npz").read_bytes() == made.read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from trained import CRATE, RUNS, clone, edit, fewer_right, imported_first, make, runs
+from trained import CRATE, RUNS, clone, edit, fewer_right, imported_first, make, runs, train
 
-from clpapers import cli, imported
+from clpapers import cli, imported, jobs
 from clpapers.config.plan import Plan
 from clpapers.imported import accuracies, apart_by, hash_of, import_crate, import_published, place_of, source_of
 from clpapers.provenance import record_path, seal
@@ -606,3 +606,35 @@ def test_a_list_of_crates_that_cannot_be_read_is_refused(crate, other, capsys):
     (TOP / "crates.json").write_text("{")
     assert cli.main(["import", str(crate)]) == 2
     assert "crates.json: not readable" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("others", [True, False], ids=["other code", "the same code"])
+def test_another_stream_is_a_fault_only_of_the_same_code(others, crate, other):
+    """The published run says that it read another stream than this clone draws."""
+
+    def of_another_stream(there):
+        streams = {digest_of(text): name for name, text in there.items() if b'"stage": "streams"' in text}
+        for name in [name for name in there if "/mnist/" in name and re.search(r"seed\d+\.record\.json$", name)]:
+            record = json.loads(there[name])
+            for item in record["inputs"]:
+                if (place := streams.get(item.get("record"))) is None:
+                    continue
+                stream = json.loads(there[place])
+                stream["outputs"][0]["sha256"] = item["sha256"] = "1" * 64
+                stream |= {"code": "0" * 16} if others else {}
+                stream["seal"] = seal({key: value for key, value in stream.items() if key != "seal"})
+                text = json.dumps(stream).encode()
+                item["record"] = digest_of(text)
+                there[str(Path(place).with_name(f"{item['record']}.json"))] = text
+            record["seal"] = seal({key: value for key, value in record.items() if key != "seal"})
+            there[name] = json.dumps(record).encode()
+
+    import_crate(rewritten(crate, of_another_stream))
+    plan = Plan("mini", ["mini"])
+    for cell in plan.cells.values():
+        for path in (path for path in plan.results(cell) if "mnist" in path.parts):
+            for each in jobs.of(plan, path).inputs:
+                if not each.exists():
+                    train(plan, each)
+    found = [finding for finding in audit(fitting("mini"))[0] if "trained on another" in finding.reason]
+    assert {finding.severity for finding in found} == {WARNING if others else FAILURE}

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from clpapers import jobs
+from clpapers.config.paths import dataset_path, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.provenance import record_path
@@ -40,6 +41,19 @@ def test_a_run_reads_its_data_and_the_streams_of_its_seeds(plan, run):
     job = jobs.of(plan, path)
     streams = [cell.stream(seed) for seed in job.subject[1]]
     assert (job.command, job.stage, job.inputs) == ("train", "runs", [cell.dataset, *streams])
+
+
+def test_streams_read_data_only_where_the_sizes_of_classes_are_not_known():
+    """No stand-in and no part has the sizes of the whole."""
+    paper, smoke = Plan("paper", ["agem"]), Plan("smoke", ["agem"])
+    for plan, without in ((paper, {"mnist", "cifar100"}), (smoke, set())):
+        target = plan.targets["agem/table1"]
+        sets = {stream[0] for stream in target.streams}
+        for where in target.streams:
+            data = [] if where[0] in without else [dataset_path(plan.scale, where[0])]
+            assert jobs.of(plan, stream_path(plan.scale, *where)).inputs == data
+        read = jobs.of(plan, target.metrics).inputs[len(target.streams) :]
+        assert {*read} == {dataset_path(plan.scale, name) for name in sets - without}
 
 
 def test_the_learner_and_the_net_that_a_cell_names_are_part_of_its_code(plan):

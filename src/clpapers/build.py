@@ -18,7 +18,7 @@ from pathlib import Path
 from clpapers import budget, jobs
 from clpapers.budget import Budget
 from clpapers.config import outside
-from clpapers.config.facts import TOY, Facts
+from clpapers.config.facts import Facts
 from clpapers.config.model import Cell, Target
 from clpapers.config.paths import RESULTS, block_seeds, dataset_path, weights_path
 from clpapers.config.plan import Plan
@@ -219,8 +219,8 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     )
     wanted = [t for t in plan.targets.values() if t.paper in papers and not t.spec.get("extra")]
     due = wanted if whole(words) else []
-    drawn = dict.fromkeys(s[0] for target in (*due, *named) for s in target.streams if not TOY.match(s[0]))
-    shown = [name for dataset in drawn for name in plan.made_from(dataset)]
+    drawn = dict.fromkeys(stream[0] for target in (*due, *named) for stream in target.streams)
+    shown = [name for dataset in drawn if plan.drawn_from(dataset) for name in plan.made_from(dataset)]
     cells = budget.relevant(plan, papers if due else (), named, runs)
     data.look([name for cell in cells.values() for name in plan.data_of(cell)] + shown)
     data.get(shown)

@@ -14,7 +14,7 @@ from typing import Any
 from clpapers import claims as claim_grammar
 from clpapers import pages
 from clpapers.config import gans
-from clpapers.config.facts import TOY
+from clpapers.config.facts import class_sizes
 from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS, block_seeds, dataset_path, stream_path
 from clpapers.config.plan import Plan
@@ -152,8 +152,10 @@ def _stream(plan: Plan, path: Path, _: object) -> Job:
     dataset, seed = path.parts[3], block_seeds(name)[0]
     orders = {"/".join(key): order for key, order in plan.orders.items()}
     order = _known(path, "order", f"{dataset}/{path.parent.name}", orders)
-    read = [] if TOY.match(dataset) else [dataset_path(plan.scale, dataset)]
-    return Job("stream", "streams", files, (dataset, order, seed), lambda: read, lambda: [dataset, order, name])
+    read, decisive = plan.drawn_from(dataset), [dataset, order, name]
+    if not read and dataset in plan.datasets:
+        decisive += [class_sizes(plan, dataset), plan.datasets[dataset]["sha256"]["train"]]
+    return Job("stream", "streams", files, (dataset, order, seed), lambda: read, lambda: decisive)
 
 
 def _gans(plan: Plan, path: Path, _: object) -> Job:
@@ -244,11 +246,8 @@ def _measured(plan: Plan, target: Target) -> Iterable[Path]:
     if target.selections:
         return [search.file for _, search in target.selections]
     if target.streams:
-        sets = dict.fromkeys(dataset for dataset, *_ in target.streams if not TOY.match(dataset))
-        return [
-            *(stream_path(plan.scale, *where) for where in target.streams),
-            *(dataset_path(plan.scale, name) for name in sets),
-        ]
+        sets = dict.fromkeys(file for dataset, *_ in target.streams for file in plan.drawn_from(dataset))
+        return [*(stream_path(plan.scale, *where) for where in target.streams), *sets]
     if "nets" in target.spec:
         return [plan.net_file(target.paper, name) for name in target.spec["nets"]]
     if "simulations" in target.spec:

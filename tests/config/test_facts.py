@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_paper import PAPER, SCALE, WEIGHTS, edit, plan
+from tiny_paper import DATASETS, PAPER, SCALE, WEIGHTS, edit, plan
 
 from clpapers.cli import main
+from clpapers.config.facts import class_sizes
 from clpapers.config.plan import Plan
 from clpapers.config.reductions import reductions
 from clpapers.config.refusals import ConfigError
@@ -79,3 +80,22 @@ def test_a_stream_of_instances_is_made_from_what_the_data_set_recorded(capsys):
     bursts = [(instance[part], frame[part]) for part in np.split(made.indices, made.boundaries)]
     told = sorted((shown.tolist(), places.tolist()) for shown, places in bursts)
     assert told == sorted(each for i in range(30) for each in (([i, i], [0, 1]), ([i], [2])))
+
+
+def test_the_sizes_of_classes_make_the_splits():
+    edit(DATASETS, "class_sizes: {train: 500, test: 100}", "class_sizes: {train: 501, test: 100}")
+    with pytest.raises(ConfigError) as refusal:
+        plan()
+    line = "cifar100.class_sizes.train: 100 classes of 50100 items; give those of 100 classes, 50000 together"
+    assert str(refusal.value) == f"{DATASETS}: {line}"
+
+
+def test_the_sizes_of_classes_are_known_of_whole_real_sets_alone():
+    real, mine = Plan("real", ["tiny"]), plan()
+    assert class_sizes(real, "mnist")["test"][:2] == [980, 1135]
+    assert class_sizes(real, "cifar100") == {"train": [500] * 100, "test": [100] * 100}
+    assert class_sizes(real, "cub200") is None  # no checksum is known
+    assert class_sizes(mine, "mnist") is None  # stand-ins
+    assert class_sizes(mine, "toy-3-2") == {"train": [3, 2]}
+    real.settings["partial_data"] = True
+    assert class_sizes(real, "mnist") is None

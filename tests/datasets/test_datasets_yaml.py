@@ -41,6 +41,13 @@ def test_the_catalogue_is_valid_and_complete():
         assert ("attributes" in spec["sha256"]) == (name in known)
 
 
+def test_where_class_sizes_are_known_the_content_is_proven():
+    """Streams over a set that are drawn by them name its checksum."""
+    known = {name for name, spec in FETCHED.items() if "class_sizes" in spec}
+    assert known == {"mnist", "fashion_mnist", "cifar10", "cifar100", "tiny_imagenet"}
+    assert all(FETCHED[name]["sha256"]["train"] for name in known)
+
+
 def test_every_set_has_a_folder_first_an_official_source_and_a_stand_in_last():
     for spec in FETCHED.values():
         kinds = [source["kind"] for source in spec["sources"]]

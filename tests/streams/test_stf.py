@@ -69,6 +69,23 @@ def test_equation_5_by_hand():
     np.testing.assert_allclose(stf.distributions([0.25], Half()), [[0.5, 0.25, 1.5, 1.5]])
 
 
+@given(st.floats(1e-300, 1), st.sampled_from([-1, 1]))
+def test_what_machines_compute_otherwise_in_the_last_bit_is_drawn_alike(value, towards):
+    kept = stf.alike(np.array([value]))
+    np.testing.assert_allclose(kept, value, rtol=2**-stf.BITS, atol=0)
+    assert stf.alike(kept) == kept
+    other = np.nextafter(kept, towards * np.inf)
+    assert stf.alike(other) == kept
+
+
+def test_equal_times_are_in_no_order_of_the_sort():
+    """A sort that leaves equal times in another order gives another stream; ours is stable, so by index."""
+    times = np.zeros(5000)
+    expected = np.arange(5000)
+    rng(3).shuffle(expected)
+    np.testing.assert_array_equal(stf.permute(times, rng(3)), expected)
+
+
 def test_larger_mu_sigma_spreads_every_class_of_a_seed():
     narrow, wide = (stf.class_distributions(30, mu_sigma, rng(4)) for mu_sigma in (CIFAR10, 2 * CIFAR10))
     assert (wide[:, 1] > narrow[:, 1]).all()

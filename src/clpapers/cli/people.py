@@ -15,7 +15,7 @@ from clpapers import jobs, provenance
 from clpapers.cards import resolve_device
 from clpapers.cli.task import Refusal, plan_of
 from clpapers.config import outside
-from clpapers.config.facts import Facts
+from clpapers.config.facts import Facts, class_sizes
 from clpapers.config.files import CONFIG, read_text, read_yaml
 from clpapers.config.paths import dataset_path, seed_range
 from clpapers.config.plan import Plan
@@ -70,14 +70,13 @@ def _built(options: argparse.Namespace) -> list[Path]:
 
 def stream(options: argparse.Namespace) -> None:
     """Write the streams of some seeds, over a data set of a paper's, in its order there or in another, to a folder."""
-    import math
     import tempfile
 
     from clpapers.cli.datasets import permitted, substitutes
     from clpapers.cli.streams import write
     from clpapers.datasets.build import DatasetError, build
     from clpapers.streams.orders import slug
-    from clpapers.streams.stream import ITEM_ORDER, data_of
+    from clpapers.streams.stream import ITEM_ORDER, data_of, load
 
     settings, facts = _settings(options), Facts(options.scale)
     one_of("--paper", options.paper, all_papers())
@@ -90,11 +89,12 @@ def stream(options: argparse.Namespace) -> None:
     place = options.out / name / slug(order)
     place.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=options.out, prefix=".") as temporary:
-        if spec is None:  # a toy
-            file, data = None, data_of(name, None)
+        source = ()
+        if class_sizes(facts, name):
+            pass
         elif file.is_file():
             provenance.believed({"path": str(file), "sha256": provenance.sha256(file)})
-            data = data_of(name, file)
+            source = ((file, data_of(name, file)),)
         elif "features" in spec:
             raise Refusal(f"{file}: features are made by the pipeline; snakemake {file} --cores")
         else:
@@ -106,11 +106,11 @@ def stream(options: argparse.Namespace) -> None:
                 told = build(name, permitted(allowed, spec), **where, **substitutes(allowed, name), out=file)
             except DatasetError as error:
                 raise Refusal(str(error)) from None
-            data = name, ITEM_ORDER, told["sha256"]["train"]
-        pixels = math.prod(spec["shape"]) if spec else 0
+            source = ((file, (name, ITEM_ORDER, told["sha256"]["train"])),)
         for seed in seeds:
-            write(order, seed, file, pixels, data, place / f"seed{seed}.npz")
-    print(f"{place}: {len(seeds)} streams, {data[0]} {data[1]}, checksum {data[2] or 'none, a toy'}")
+            write(facts, name, order, seed, place / f"seed{seed}.npz", *source)
+    _, of, checksum = load(place / f"seed{seeds[0]}.npz").data
+    print(f"{place}: {len(seeds)} streams, {name} {of}, checksum {checksum or 'none, a toy'}")
 
 
 def cell(options: argparse.Namespace) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 from clpapers import provenance
 from clpapers.cli.task import Refusal, Task
+from clpapers.config.facts import Facts
+from clpapers.config.plan import Plan
 
 
 def stream(task: Task) -> None:
@@ -15,29 +16,34 @@ def stream(task: Task) -> None:
 
     name, order, seed = task.job.subject
     with task.recording(dataset=name, order=order, seed=seed):
-        file, shape = (*task.job.inputs, None)[0], task.plan.datasets.get(name, {}).get("shape", [0])
-        write(order, seed, file, math.prod(shape), data_of(name, file), task.out)
+        source = [(file, data_of(name, file)) for file in task.job.inputs]
+        write(task.plan, name, order, seed, task.out, *source)
 
 
-def write(order: dict, seed: int, file: Path | None, pixels: int, data: tuple[str, str, str], out: Path) -> None:
-    """Write a seed's stream over the training split in `file`, of images of so many `pixels`, H·W·C.
+def write(
+    facts: Facts | Plan, name: str, order: dict, seed: int, out: Path, source: tuple[Path, tuple] | None = None
+) -> None:
+    """Write a seed's stream over the training split of a data set or of a toy.
 
-    data: what the indices point into (`streams.stream.Stream`). Where there is no file they point into a toy, whose
-    name has the size of each class.
+    source: the data set's file, and what the indices point into (`streams.stream.Stream`); none where the sizes of
+    classes are known (`config.facts.class_sizes`).
     """
     import dataclasses
+    import math
 
-    import numpy as np
-
+    from clpapers.datasets import known
     from clpapers.datasets.arrays import instances, labels
     from clpapers.streams import orders
-    from clpapers.streams.stream import save
+    from clpapers.streams.stream import ITEM_ORDER, data_of, save
 
-    if file:
+    of_set = facts.datasets.get(name)
+    if source:
+        (file, data) = source
         y, recorded = labels(file, "train"), instances(file)
     else:
-        sizes = [int(size) for size in data[0].split("-")[1:]]
-        y, recorded = np.repeat(np.arange(len(sizes)), sizes), None
+        y, recorded = known.labels(facts, name, "train"), None
+        data = (name, ITEM_ORDER, of_set["sha256"]["train"]) if of_set else data_of(name, None)
+    pixels = math.prod(of_set["shape"]) if of_set else 0
     try:
         save(dataclasses.replace(orders.make(order, y, seed, pixels, recorded), data=data), out)
     except ValueError as error:

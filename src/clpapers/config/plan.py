@@ -10,9 +10,9 @@ from pathlib import Path
 
 from clpapers.config import outside
 from clpapers.config.choice import Choice
-from clpapers.config.facts import TOY, Facts
+from clpapers.config.facts import Facts, class_sizes
 from clpapers.config.model import Cell, Selection, Target, digest
-from clpapers.config.paths import RESULTS, block_name
+from clpapers.config.paths import RESULTS, block_name, dataset_path
 from clpapers.config.refusals import ConfigError, names
 from clpapers.config.targets import paper_file, read_paper
 from clpapers.streams.orders import slug
@@ -186,10 +186,14 @@ class Plan:
         return seeds
 
     def _absent(self, dataset: str) -> str | None:
-        """The data set, or what it is made of, if it cannot be had."""
-        if TOY.match(dataset) or self.choice is None:
+        """The data set, or what it is made of, if streams need it and it cannot be had."""
+        if self.choice is None or not self.drawn_from(dataset):
             return None
         return next((name for name in self.made_from(dataset) if name in self.choice.absent), None)
+
+    def drawn_from(self, dataset: str) -> list[Path]:
+        """The files that streams over a data set are drawn from: none where the sizes of its classes are known."""
+        return [] if class_sizes(self, dataset) else [dataset_path(self.scale, dataset)]
 
     def made_from(self, dataset: str) -> list[str]:
         """A data set and, of features, the images and weights that they are made from, by name."""

@@ -20,7 +20,7 @@ def read(plan: Plan, target: Target, files: list[Path]) -> Iterable:
     if target.cells:
         return _runs(plan, target, files)
     if target.streams:
-        return _streams(target, files)
+        return _streams(plan, target, files)
     if "simulations" in target.spec:
         import numpy as np
 
@@ -51,19 +51,22 @@ def _runs(plan: Plan, target: Target, files: list[Path]) -> Iterator[tuple]:
             yield factors, cell.hash, content, *beside
 
 
-def _streams(target: Target, files: list[Path]) -> Iterator[tuple]:
-    import numpy as np
+def _streams(plan: Plan, target: Target, files: list[Path]) -> Iterator[tuple]:
 
+    from clpapers.datasets import known
     from clpapers.datasets.arrays import instances, labels
     from clpapers.datasets.header import image_shape
     from clpapers.streams.chunks import class_of_output, output_labels
     from clpapers.streams.oracles import identify
     from clpapers.streams.stream import load
 
-    datasets = {file.stem: file for file in files[len(target.streams) :]}  # toy streams have none
+    datasets = {file.stem: file for file in files[len(target.streams) :]}  # where the sizes of classes are not known
     wanted = catalogue.measures()[target.spec["measure"]].beside
 
-    def of_stream(kind, stream, y, dataset, order, given, seed):
+    def labels_of(name, split):
+        return labels(datasets[name], split) if name in datasets else known.labels(plan, name, split)
+
+    def of_stream(kind, stream, y, name, order, given, seed):
         match kind:
             case "tasks":
                 classes = int(y.max()) + 1
@@ -71,20 +74,17 @@ def _streams(target: Target, files: list[Path]) -> Iterator[tuple]:
                 outputs = len(class_of_output(order, classes, seed))
                 return identify(given["oracle"], order, stream, shown, y[:0], outputs, seed).train
             case "test_labels":
-                return labels(dataset, "test")
+                return labels_of(name, "test")
             case "image_shape":
-                return image_shape(dataset)
+                return image_shape(datasets[name]) if name in datasets else tuple(plan.datasets[name]["shape"])
             case "instances":
-                if (recorded := instances(dataset)) is None:
-                    name = target.spec["measure"]
-                    raise ValueError(f"{dataset}: its images show no instances, which measure {name} needs")
+                if name not in datasets or (recorded := instances(datasets[name])) is None:
+                    which = f"which measure {target.spec['measure']} needs"
+                    raise ValueError(f"{datasets.get(name, name)}: its images show no instances, {which}")
                 return recorded[0]
 
     for (name, order, seed), file, given in zip(target.streams, files, target.spec["streams"]):
-        if name in datasets:
-            y = labels(datasets[name], "train")
-        else:
-            y = np.repeat(np.arange(name.count("-")), [int(size) for size in name.split("-")[1:]])
-        stream, factors = load(file), {"dataset": name, "order": order["name"], "seed": seed}
-        beside = [of_stream(kind, stream, y, datasets.get(name), order, given, seed) for kind in wanted]
+        stream, y = load(file), labels_of(name, "train")
+        factors = {"dataset": name, "order": order["name"], "seed": seed}
+        beside = [of_stream(kind, stream, y, name, order, given, seed) for kind in wanted]
         yield factors, vars(stream), y, *beside

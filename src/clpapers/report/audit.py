@@ -30,7 +30,15 @@ from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.imported import FOLDER, imported, place_of, source_of
 from clpapers.jobs import Job
-from clpapers.provenance import ProvenanceError, as_published, escaped, is_imported, read_record, record_path
+from clpapers.provenance import (
+    ProvenanceError,
+    as_published,
+    escaped,
+    is_imported,
+    read_record,
+    record_apart,
+    record_path,
+)
 from clpapers.targets.notes import notes_on
 
 FAILURE, WARNING = "failure", "warning"
@@ -336,8 +344,17 @@ class _Check:
             return
         if path.parts[2] == "selection":
             self.warn(run, f"trained with what another {path} selected than is there now; {again}")
+        elif path.parts[2] == "streams" and self.of_other_code(path, item):
+            self.warn(run, f"trained on another {path} than other code draws now; clpapers verify compares")
         elif path.parts[2] == "streams" or _contradicting(record["data"], (self.record(path) or {}).get("data", {})):
             self.fail(run, f"trained on another {path} than is there now; {again}")
+
+    def of_other_code(self, path: Path, item: dict) -> bool:
+        """Whether other code made the published input `item` than the file that is here, by their records."""
+        place = record_apart(self.plan.scale, str(item.get("record")))
+        if not place.is_file() or self.digest(place) != place.stem:
+            return False
+        return json.loads(place.read_bytes())["code"] != (self.record(path) or {}).get("code")
 
     def imported_all(self) -> None:
         """Check all that was imported, and that nothing else is there."""

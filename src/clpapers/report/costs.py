@@ -22,7 +22,6 @@ import numpy as np
 
 from clpapers import catalogue, machine
 from clpapers.config import gans
-from clpapers.config.facts import TOY
 from clpapers.config.files import CONFIG
 from clpapers.config.gans import Gans
 from clpapers.config.kept import Kept
@@ -420,7 +419,8 @@ def jobs(plan: Plan, target: Target, seconds: Mapping[str, float | None]) -> dic
     found: dict[Path, float | None] = {target.metrics: JOBS["metrics"], target.outputs[0]: JOBS["targets"]}
     users = [(cell, target.seeds) for _, cell in target.cells]
     users += [(cell, search.seeds) for _, search in target.selections for _, cell in search.points]
-    streams = {(dataset, stream_path(plan.scale, dataset, order, seed)) for dataset, order, seed in target.streams}
+    streams = {stream_path(plan.scale, dataset, order, seed) for dataset, order, seed in target.streams}
+    datasets = {dataset for dataset, *_ in target.streams if plan.drawn_from(dataset)}
     for cell, seeds in users:
         each = seconds[cell.hash]
         shared = gans.of_cell(plan, cell)
@@ -429,11 +429,13 @@ def jobs(plan: Plan, target: Target, seconds: Mapping[str, float | None]) -> dic
                 for seed in block if shared else ():
                     known = seconds[str(shared.folder)]
                     found[shared.file(seed)] = None if known is None else JOBS["train"] + known
-                streams |= {(cell.spec["dataset"], cell.stream(seed)) for seed in block}
+                streams |= {cell.stream(seed) for seed in block}
+                datasets.add(cell.spec["dataset"])
                 found[path] = None if each is None else JOBS["train"] + len(block) * each
-    for dataset, path in streams:
-        found |= {path: JOBS["streams"]} | ({} if TOY.match(dataset) else {Path(dataset): JOBS["datasets"]})
-        if "features" in plan.datasets.get(dataset, {}):
+    found |= dict.fromkeys(streams, JOBS["streams"])
+    for dataset in datasets:
+        found[Path(dataset)] = JOBS["datasets"]
+        if "features" in plan.datasets[dataset]:
             found[Path(dataset)] = JOBS["datasets"] + features(plan, dataset)
     return found
 

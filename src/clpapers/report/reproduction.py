@@ -112,7 +112,7 @@ class _Reproduction:
         import_published(SCALE)
         whole = Plan(SCALE, all_papers())
         self.there = budget.used(whole, {k: {p: s for s, p in v.items()} for k, v in imported(SCALE).items()})
-        nothing = dict.fromkeys([*whole.datasets, *whole.weights], "not asked for")  # streams are drawn from data
+        nothing = dict.fromkeys([*whole.datasets, *whole.weights], "not asked for")
         chosen = Choice(self.there, {}, nothing)
         self.plan = whole.using(chosen)
         self.crates = {paper: fingerprint(paper) for paper in whole.titles}
@@ -145,8 +145,9 @@ class _Reproduction:
             raise RuntimeError(f"{path}: could not be made; see above")
 
     def targets(self, paper: str) -> list[Target]:
-        """The targets of a paper of which a run was published."""
-        return [each for each in shown(self.plan, [paper]) if self.plan.present(each).cells]
+        """The targets of a paper of which a run was published, and those with printed numbers that need none."""
+        targets = shown(self.plan, [paper])
+        return [each for each in targets if self.plan.present(each).cells or (each.reported and _without_runs(each))]
 
     @functools.cache  # noqa: B019, lives as long as its object
     def coverage(self, paper: str) -> Coverage:
@@ -195,7 +196,8 @@ class _Reproduction:
             wanted = len(cells) * len(target.seeds)
             of = len(read_reported(target.reported, paper, target.name)) if target.reported else 0
             total = f"{sum(counts.values())} of {of}" if of else "none printed"
-            rows.append([f"`{name}`", f"{there} of {wanted}", total, str(counts[AGREES]), str(counts[DIFFERS])])
+            runs = "needs none" if _without_runs(target) else f"{there} of {wanted}"
+            rows.append([f"`{name}`", runs, total, str(counts[AGREES]), str(counts[DIFFERS])])
         lines += _table(["target", "runs", "numbers compared", "agree", "differ"], rows)
         for target in self.targets(paper):
             lines += self._section(target)
@@ -362,6 +364,10 @@ class _Reproduction:
 
 
 @contextlib.contextmanager
+def _without_runs(target: Target) -> bool:
+    return not target.cells and not target.selections
+
+
 def _square(file: Path, ends: list[float], **labels: str) -> Iterator[Axes]:
     """Axes of a figure of equal axes and their diagonal, written into this folder under a file's name."""
     import matplotlib as mpl

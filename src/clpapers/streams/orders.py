@@ -154,7 +154,7 @@ def _stf(labels, classes, seed, mu_sigma):
     parameters = stf.class_distributions(classes, mu_sigma, generator(seed, "stf classes"))
     times = stf.timestamps(labels, parameters, generator(seed, "stf timestamps"))
     indices = stf.permute(times, generator(seed, "stf ties"))
-    return indices, times, parameters, NO_BOUNDARIES
+    return indices, stf.alike(times), stf.alike(parameters), NO_BOUNDARIES
 
 
 def _split(labels, classes, seed, tasks, name="split"):
