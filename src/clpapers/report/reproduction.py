@@ -364,10 +364,6 @@ class _Reproduction:
 
 
 @contextlib.contextmanager
-def _without_runs(target: Target) -> bool:
-    return not target.cells and not target.selections
-
-
 def _square(file: Path, ends: list[float], **labels: str) -> Iterator[Axes]:
     """Axes of a figure of equal axes and their diagonal, written into this folder under a file's name."""
     import matplotlib as mpl
@@ -387,6 +383,10 @@ def _square(file: Path, ends: list[float], **labels: str) -> Iterator[Axes]:
 
 
 WRITTEN = "`make reproduction` writes this page."
+
+
+def _without_runs(target: Target) -> bool:
+    return not target.cells and not target.selections
 
 
 def _bold(line: dict) -> str:
