@@ -72,7 +72,7 @@ def train(task: Task) -> None:
         text = json.dumps({"cell": spec, "seeds": results}, separators=(",", ":"))
         provenance.write_text(task.out, text + "\n")
         for seed, spent in record["training_seconds"].items() if shared else ():
-            of_gans = provenance.read_record(shared.file(int(seed)))["training_seconds"][seed]
+            of_gans = provenance.read_record(shared.file(int(seed)))["training_seconds"][str(seed)]
             record["training_seconds"][seed] = spent + of_gans
         record["peak_device_bytes"] = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
     checkpoint.remove()
