@@ -12,7 +12,7 @@ import pytest
 from clpapers.cli import main
 from clpapers.cli.commands import MAKING
 from clpapers.cli.streams import write
-from clpapers.config.facts import Facts, class_sizes
+from clpapers.config.facts import Facts
 from clpapers.config.files import read_text
 from clpapers.config.plan import Plan
 from clpapers.datasets.arrays import Split, save
@@ -178,7 +178,7 @@ def test_with_the_sizes_of_classes_no_images_are_needed(paper, dataset, order, p
     facts = Facts("paper")
     of_set = facts.datasets[dataset]
     images = np.zeros((of_set["train"], 1, 1, 1), np.uint8)
-    sizes = class_sizes(facts, dataset)
+    sizes = facts.class_sizes(dataset)
     splits = {split: Split(images[: sum(each)], np.repeat(np.arange(len(each)), each)) for split, each in sizes.items()}
     save(Path("set.npz"), splits, of_set["classes"])
     told = ["--paper", paper, "--scale", "paper", "--seeds", "1-1", "--dataset", dataset, "--order", order]

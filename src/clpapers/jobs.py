@@ -14,7 +14,6 @@ from typing import Any
 from clpapers import claims as claim_grammar
 from clpapers import pages
 from clpapers.config import gans
-from clpapers.config.facts import class_sizes
 from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS, block_seeds, dataset_path, stream_path
 from clpapers.config.plan import Plan
@@ -133,7 +132,8 @@ def _dataset(plan: Plan, path: Path, _: object) -> Job:
         images, weights = dataset_path(plan.scale, made["of"]), _path(plan, "weights", f"{made['weights']}.npz")
         return Job("features", "datasets", files, (name, facts), lambda: [images, weights], lambda: repr(facts))
     sizes, partial = plan.settings.get("stand_ins", {}).get(name), plan.settings.get("partial_data", False)
-    decisive = facts, plan.settings["sources"], sizes, partial
+    of_content = {key: value for key, value in facts.items() if key != "class_sizes"}
+    decisive = of_content, plan.settings["sources"], sizes, partial
     return Job("dataset", "datasets", files, (name, facts), list, lambda: repr(decisive))
 
 
@@ -154,7 +154,7 @@ def _stream(plan: Plan, path: Path, _: object) -> Job:
     order = _known(path, "order", f"{dataset}/{path.parent.name}", orders)
     read, decisive = plan.drawn_from(dataset), [dataset, order, name]
     if not read and dataset in plan.datasets:
-        decisive += [class_sizes(plan, dataset), plan.datasets[dataset]["sha256"]["train"]]
+        decisive += [plan.class_sizes(dataset), plan.datasets[dataset]["sha256"]["train"]]
     return Job("stream", "streams", files, (dataset, order, seed), lambda: read, lambda: decisive)
 
 

@@ -7,7 +7,6 @@ import pytest
 from tiny_paper import DATASETS, PAPER, SCALE, WEIGHTS, edit, plan
 
 from clpapers.cli import main
-from clpapers.config.facts import class_sizes
 from clpapers.config.plan import Plan
 from clpapers.config.reductions import reductions
 from clpapers.config.refusals import ConfigError
@@ -92,10 +91,10 @@ def test_the_sizes_of_classes_make_the_splits():
 
 def test_the_sizes_of_classes_are_known_of_whole_real_sets_alone():
     real, mine = Plan("real", ["tiny"]), plan()
-    assert class_sizes(real, "mnist")["test"][:2] == [980, 1135]
-    assert class_sizes(real, "cifar100") == {"train": [500] * 100, "test": [100] * 100}
-    assert class_sizes(real, "cub200") is None  # no checksum is known
-    assert class_sizes(mine, "mnist") is None  # stand-ins
-    assert class_sizes(mine, "toy-3-2") == {"train": [3, 2]}
+    assert real.class_sizes("mnist")["test"][:2] == [980, 1135]
+    assert real.class_sizes("cifar100") == {"train": [500] * 100, "test": [100] * 100}
+    assert real.class_sizes("cub200") is None  # no checksum is known
+    assert mine.class_sizes("mnist") is None  # stand-ins
+    assert mine.class_sizes("toy-3-2") == {"train": [3, 2]}
     real.settings["partial_data"] = True
-    assert class_sizes(real, "mnist") is None
+    assert real.class_sizes("mnist") is None

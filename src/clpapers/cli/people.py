@@ -15,7 +15,7 @@ from clpapers import jobs, provenance
 from clpapers.cards import resolve_device
 from clpapers.cli.task import Refusal, plan_of
 from clpapers.config import outside
-from clpapers.config.facts import Facts, class_sizes
+from clpapers.config.facts import Facts
 from clpapers.config.files import CONFIG, read_text, read_yaml
 from clpapers.config.paths import dataset_path, seed_range
 from clpapers.config.plan import Plan
@@ -90,7 +90,7 @@ def stream(options: argparse.Namespace) -> None:
     place.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=options.out, prefix=".") as temporary:
         source = ()
-        if class_sizes(facts, name):
+        if facts.class_sizes(name):
             pass
         elif file.is_file():
             provenance.believed({"path": str(file), "sha256": provenance.sha256(file)})

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clpapers import provenance
 from clpapers.cli.task import Refusal, Task
-from clpapers.config.facts import Facts
-from clpapers.config.plan import Plan
+
+if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no stream stale
+    from clpapers.config.facts import Facts
+    from clpapers.config.plan import Plan
 
 
 def stream(task: Task) -> None:
@@ -26,7 +29,7 @@ def write(
     """Write a seed's stream over the training split of a data set or of a toy.
 
     source: the data set's file, and what the indices point into (`streams.stream.Stream`); none where the sizes of
-    classes are known (`config.facts.class_sizes`).
+    classes are known (`Facts.class_sizes`).
     """
     import dataclasses
     import math

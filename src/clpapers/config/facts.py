@@ -6,7 +6,6 @@ import itertools
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clpapers import catalogue
 from clpapers.config import outside
@@ -14,9 +13,6 @@ from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.paths import seed_range
 from clpapers.config.refusals import ConfigError, one_of
 from clpapers.config.schemas import schema, validate
-
-if TYPE_CHECKING:
-    from clpapers.config.plan import Plan
 
 TOY = re.compile(r"toy(-[1-9]\d{0,5})+$", re.ASCII)  # `toy-13-17-10`: no images, but 13, 17 and 10 items of classes
 FEATURES = 2048  # the features of an image by a ResNet-50
@@ -111,17 +107,16 @@ class Facts:
         stand_in = self.settings.get("stand_ins", {}).get(dataset, {}).get("train_per_class", 0)
         return max(self.datasets[dataset]["train"], stand_in * self.classes(dataset))
 
-
-def class_sizes(known: Facts | Plan, dataset: str) -> dict[str, list[int]] | None:
-    """Items of each class by split, where no images are needed to know the labels: of a toy, and of a data set whose
-    content is proven by checksums. None where files tell: those of a stand-in or of a part have other labels.
-    """
-    if TOY.match(dataset):
-        return {"train": [int(size) for size in dataset.split("-")[1:]]}
-    facts, settings = known.datasets[dataset], known.settings
-    if "class_sizes" not in facts or settings["sources"] != "real" or settings.get("partial_data"):
-        return None
-    return _sizes(facts) if facts["sha256"]["train"] else None
+    def class_sizes(self, dataset: str) -> dict[str, list[int]] | None:
+        """Items of each class by split, where no images are needed to know the labels: of a toy, and of a data set
+        whose content is proven by checksums. None where files tell: those of a stand-in or of a part have other labels.
+        """
+        if TOY.match(dataset):
+            return {"train": [int(size) for size in dataset.split("-")[1:]]}
+        facts = self.datasets[dataset]
+        if "class_sizes" not in facts or self.settings["sources"] != "real" or self.settings.get("partial_data"):
+            return None
+        return _sizes(facts) if facts["sha256"]["train"] else None
 
 
 def _sizes(facts: dict) -> dict[str, list[int]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from clpapers.config import outside
 from clpapers.config.choice import Choice
-from clpapers.config.facts import Facts, class_sizes
+from clpapers.config.facts import Facts
 from clpapers.config.model import Cell, Selection, Target, digest
 from clpapers.config.paths import RESULTS, block_name, dataset_path
 from clpapers.config.refusals import ConfigError, names
@@ -46,6 +46,7 @@ class Plan:
         self.methods = tuple(methods if choice is None else choice.methods)
         facts = Facts(scale, self.methods)
         self.settings, self.datasets, self.weights = facts.settings, facts.datasets, facts.weights
+        self.class_sizes = facts.class_sizes
         self.titles: dict[str, str] = {}
         self.about: dict[str, dict] = {}  # by paper, who wrote it, when, and where to read it
         # `<paper>/<dataset>` or `<paper>/<dataset>-<learner>` → the net it is learnt with, and its outputs
@@ -193,7 +194,7 @@ class Plan:
 
     def drawn_from(self, dataset: str) -> list[Path]:
         """The files that streams over a data set are drawn from: none where the sizes of its classes are known."""
-        return [] if class_sizes(self, dataset) else [dataset_path(self.scale, dataset)]
+        return [] if self.class_sizes(dataset) else [dataset_path(self.scale, dataset)]
 
     def made_from(self, dataset: str) -> list[str]:
         """A data set and, of features, the images and weights that they are made from, by name."""

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clpapers.config.facts import class_sizes
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no stream stale
     from clpapers.config.facts import Facts
     from clpapers.config.plan import Plan
 
@@ -16,9 +14,9 @@ if TYPE_CHECKING:
 def labels(known: Facts | Plan, dataset: str, split: str) -> np.ndarray:
     """The labels of a split as `datasets.arrays.labels` reads them, int64 [N], sorted.
 
-    Raises `KeyError` for a split that a toy lacks, `ValueError` where only files tell (`config.facts.class_sizes`).
+    Raises `KeyError` for a split that a toy lacks, `ValueError` where only files tell (`Facts.class_sizes`).
     """
-    if (found := class_sizes(known, dataset)) is None:
+    if (found := known.class_sizes(dataset)) is None:
         raise ValueError(f"{dataset}: the sizes of its classes are not known without its file")
     sizes = found[split]
     return np.repeat(np.arange(len(sizes)), sizes)
