@@ -89,9 +89,8 @@ def stream(options: argparse.Namespace) -> None:
     place = options.out / name / slug(order)
     place.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=options.out, prefix=".") as temporary:
-        source = ()
         if facts.class_sizes(name):
-            pass
+            source = ()
         elif file.is_file():
             provenance.believed({"path": str(file), "sha256": provenance.sha256(file)})
             source = ((file, data_of(name, file)),)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -55,21 +55,18 @@ class GANs:
         self.recipe = RECIPES[options["name"]]
         self.generator = self._stack("generator", latent=options["latent"]).requires_grad_(False)
 
-    def train(
-        self, items: Sequence[torch.Tensor], iterations: int, after: Callable[[int], None] = lambda iteration: None
-    ) -> None:
+    def train(self, items: Sequence[torch.Tensor], iterations: int) -> None:
         """Train the generators against fresh discriminators on each member's items [n], indices of images.
 
         An iteration draws a batch of images, with replacement as in Keras-MNIST-GAN, and as many latents. The
-        discriminator takes a step, then the generator its own, with the non-saturating loss. `after` is called with
-        the number of iterations after each.
+        discriminator takes a step, then the generator its own, with the non-saturating loss.
         """
         judge, real = self._stack("discriminator"), self.recipe.real
         self.generator.train().requires_grad_(True)
         optimizers = [Adam(net.parameters(), self.options["learning_rate"], BETA1) for net in (judge, self.generator)]
         rngs = self._rngs("GAN training")
         judge.drop_by(rngs)
-        for iteration in range(1, iterations + 1):
+        for _ in range(iterations):
             x = self._real(items, rngs)
             z = self._latents(rngs, self.options["batch"])
             fake = self._generate(z)
@@ -79,7 +76,6 @@ class GANs:
                 fake = self._generate(z) if step else fake
                 optimizers[1].descend(_loss(judge(fake), 1.0))
             judge.requires_grad_(True)
-            after(iteration)
         self.generator.eval().requires_grad_(False)
         optimizers[1].zero_grad()
 
