@@ -345,7 +345,7 @@ class _Check:
         if path.parts[2] == "selection":
             self.warn(run, f"trained with what another {path} selected than is there now; {again}")
         elif path.parts[2] == "streams" and self.of_other_code(path, item):
-            self.warn(run, f"trained on another {path} than other code draws now; clpapers verify compares")
+            self.warn(run, f"trained on another {path} than is drawn now, by other code; clpapers verify compares")
         elif path.parts[2] == "streams" or _contradicting(record["data"], (self.record(path) or {}).get("data", {})):
             self.fail(run, f"trained on another {path} than is there now; {again}")
 
