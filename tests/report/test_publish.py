@@ -3,6 +3,8 @@
 import json
 import shutil
 import zipfile
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from trained import CRATE, RUNS, edit, fewer_right, git, runs
@@ -13,6 +15,7 @@ from clpapers.provenance import record_path
 from clpapers.report.archive import EPOCH, MANIFEST, METADATA, CrateError, check
 from clpapers.report.publish import publish
 
+DATA = Path("results/mini/datasets/mnist.npz")
 AS_IMPORTED = ("runs/", "imported/")
 
 
@@ -90,6 +93,15 @@ def test_publishing_again_accumulates(plan):
     for path in others:
         without(path)
     assert "4 runs of 2 cells, 1 of them new" in publish(plan, ["mini"])[0]
+    assert check(CRATE)[0] == []
+
+
+def test_a_data_set_that_was_made_anew_since_has_a_record_in_the_crate(plan):
+    _record(DATA, started=datetime.now(UTC).isoformat())  # to the second in others, so that this one is later
+    DATA.touch()
+    (line,) = publish(plan, ["mini"])
+    assert "4 of them new" in line
+    assert record_path(DATA).read_bytes() in entries().values()
     assert check(CRATE)[0] == []
 
 

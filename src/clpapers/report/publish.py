@@ -188,12 +188,18 @@ def _written(plan: Plan, paper: str, held: Contents, out: Path, seeds: Seeds, be
 
 
 def _reached(scale: str, held: Contents) -> Contents:
-    """The contents `held`, without records in `imported/records` that no run descends from any more."""
+    """The contents `held`, without records in `imported/records` that no run descends from any more.
+
+    Where the record that a run read is not there, as its data set was made anew since, one of the same bytes stands in.
+    """
     kept = {name for name in held if not name.startswith(str(record_apart(scale, "x").parent))}
+    outputs = {name: json.loads(held[name])["outputs"] for name in sorted(held.keys() - kept)}
+    alike = {(item["path"], item["sha256"]): name for name, items in outputs.items() for item in items}
     queue = [name for name in kept if name.endswith(".record.json")]
     while queue:
         for item in json.loads(held[queue.pop()])["inputs"]:
-            told = {str(record_apart(scale, str(item.get("record"))))} & held.keys() - kept
+            named = str(record_apart(scale, str(item.get("record"))))
+            told = {named if named in held else alike.get((item["path"], item["sha256"]))} & held.keys() - kept
             kept |= told
             queue += told
     return {name: held[name] for name in kept}
