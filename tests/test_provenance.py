@@ -1,5 +1,6 @@
 """Files appear whole or not at all; records say what happened; digests see meaning; seals see edits."""
 
+import ast
 import hashlib
 import json
 import os
@@ -291,6 +292,23 @@ MODULES = {
     "plot": "from toy import draw\n",
     "commands": COMMANDS,
 }
+
+
+def test_a_program_is_written_down_as_python_3_11_does():
+    """Python 3.12 adds `type_params=[]`, and 3.13 leaves out what is empty; a digest is the same on all of them."""
+    module = ast.parse("def f():\n    return {**g()}[None]")
+    call = "Call(func=Name(id='g', ctx=Load()), args=[], keywords=[])"
+    item = f"Subscript(value=Dict(keys=[None], values=[{call}]), slice=Constant(value=None), ctx=Load())"
+    of_none = "arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])"
+    wanted = (
+        f"Module(body=[FunctionDef(name='f', args={of_none}, body=[Return(value={item})], decorator_list=[])], "
+        "type_ignores=[])"
+    )
+    assert provenance._dumped(module, type_params=False) == wanted
+    with_it = wanted.replace("decorator_list=[]", "decorator_list=[], type_params=[]")
+    assert provenance._dumped(module, type_params=True) == with_it
+    if sys.version_info[:2] in ((3, 11), (3, 12)):
+        assert ast.dump(module) == (wanted, with_it)[sys.version_info.minor - 11]
 
 
 @pytest.fixture

@@ -61,8 +61,15 @@ class Job:
     @property
     def code(self) -> str:
         """The digest of the code that makes the outputs from the inputs."""
+        return self._digest()
+
+    def of_this_code(self, record: Mapping) -> bool:
+        """Whether a record is of the code that there is now."""
+        return record["code"] == self.code or record["code"] == self._digest(type_params=True)
+
+    def _digest(self, **form: bool) -> str:
         named = (name if name.endswith(".py") else f"clpapers.{name}" for name in self.modules)
-        return code_digest(f"clpapers.cli.{self.module}:{self.command}", *named)
+        return code_digest(f"clpapers.cli.{self.module}:{self.command}", *named, **form)
 
     @functools.cached_property
     def settings(self) -> str:

@@ -23,6 +23,7 @@ from pathlib import Path, PurePosixPath
 
 PACKAGE = Path(__file__).parent
 UNCOUNTED = (Path(__file__), PACKAGE / "cli" / "task.py")  # excluded from code digests
+DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 RANDOM = "????????"  # mkstemp's part of a name, as a pattern: `.table1.…` must not match `.table1.reported.…`
 LARGEST_RECORD = 1 << 26  # bytes
 RECORDED_PACKAGES = (
@@ -104,10 +105,11 @@ def sha256(path: Path | str) -> str:
 
 
 @functools.cache
-def _parsed(path: Path, function: str) -> tuple[str, frozenset[str], frozenset[str]]:
+def _parsed(path: Path, function: str, type_params: bool = False) -> tuple[str, frozenset[str], frozenset[str]]:
     """A module's digest (without docstrings and comments), the names of this package that it imports, and its texts.
 
     function: counts only this function and what it uses of the module; empty for the whole module.
+    type_params: as of `code_digest`.
     """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     tree.body = [each for each in tree.body if not _for_annotations(each)]
@@ -121,8 +123,22 @@ def _parsed(path: Path, function: str) -> tuple[str, frozenset[str], frozenset[s
             imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             found.add(node.value)
-    digest = hashlib.sha256(ast.dump(without_docstrings(tree)).encode()).hexdigest()
+    digest = hashlib.sha256(_dumped(without_docstrings(tree), type_params).encode()).hexdigest()
     return digest, frozenset(name for name in imported if name.split(".")[0] == PACKAGE.name), frozenset(found)
+
+
+def _dumped(node: object, type_params: bool) -> str:
+    """What `ast.dump` of Python 3.11 gives. Later ones add fields and leave out empty ones, where nobody edited."""
+    if isinstance(node, list):
+        return f"[{', '.join(_dumped(each, type_params) for each in node)}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = {name: getattr(node, name) for name in node._fields if hasattr(node, name)}
+    if isinstance(node, DEFINITION) and not fields.get("type_params"):
+        fields = {name: value for name, value in fields.items() if name != "type_params"}
+        fields |= {"type_params": []} if type_params else {}
+    given = {name: value for name, value in fields.items() if (value, getattr(type(node), name, ...)) != (None, None)}
+    return f"{type(node).__name__}({', '.join(f'{k}={_dumped(v, type_params)}' for k, v in given.items())})"
 
 
 def without_docstrings(tree: ast.Module) -> ast.Module:
@@ -175,8 +191,11 @@ def module_file(name: str) -> Path | None:
 
 
 @functools.cache
-def code_digest(*modules: str) -> str:
+def code_digest(*modules: str, type_params: bool = False) -> str:
     """Digest (16 hexadecimal digits) of the named modules and of all modules of this package that they import.
+
+    It is the same on every Python. type_params: as Python 3.12 had it before, which counted that functions and classes
+    have no type parameters.
 
     `module:function` names a function with the definitions that it uses of its module, without the functions beside it;
     a path that ends in `.py` names the file of a method from outside.
@@ -184,7 +203,7 @@ def code_digest(*modules: str) -> str:
     Comments and docstrings do not count, so that explaining the code never retrains anything. Nor do `UNCOUNTED`
     modules and their imports: finding, writing and recording files decides nothing of their content.
     """
-    parts = ((path, function, _parsed(path, function)[0]) for path, function in imported(*modules))
+    parts = ((path, function, _parsed(path, function, type_params)[0]) for path, function in imported(*modules))
     lines = sorted(f"{_told(path)} {function} {digest}" for path, function, digest in parts)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 

@@ -283,7 +283,9 @@ def test_foreign_files_but_not_those_of_a_running_build(here):
 
 def test_other_code(here, monkeypatch):
     digest = jobs.code_digest
-    monkeypatch.setattr(jobs, "code_digest", lambda *names: digest(*names)[:: -1 if "runs:train" in names[0] else 1])
+    monkeypatch.setattr(
+        jobs, "code_digest", lambda *names, **form: digest(*names, **form)[:: -1 if "runs:train" in names[0] else 1]
+    )
     told = found()
     assert told
     assert all("/runs/mnist/" in each.file and "made by other code" in each.reason for each in told)

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from trained import CRATE, edit, fewer_right, result_of, runs
@@ -125,9 +126,10 @@ def test_the_same_machine_and_code_are_no_excuse():
     record = {
         "code": "a", "git": {"commit": "c"}, "hardware": {"processor": "x", "device": "cpu"}, "packages": {"torch": "2"}
     }  # fmt: skip
-    assert _otherwise(record, dict(record)) == []
-    assert _otherwise(record, record | {"code": "b"}) == ["other code, of commit c"]
-    assert _otherwise(record, record | {"packages": {}, "hardware": {}}) == [
+    job = SimpleNamespace(of_this_code=lambda record: record["code"] == "a")
+    assert _otherwise(job, record, dict(record)) == []
+    assert _otherwise(job, record, record | {"code": "b"}) == ["other code, of commit c"]
+    assert _otherwise(job, record, record | {"packages": {}, "hardware": {}}) == [
         "processor None",
         "device None",
         "torch None",

@@ -1,7 +1,5 @@
 """On a GPU, where there is one: every learner trains as on the CPU, alone and as a stack, the same bits again."""
 
-import os
-
 import numpy as np
 import pytest
 import torch
@@ -10,7 +8,6 @@ from tiny import CPU, METHODS, MIXED, NONE, VARIANTS, cell, split
 from clpapers.runs import loop
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no GPU")
-os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 # These draw weights or images on the device, whose generator is another than the CPU's.
 DRAWN_THERE = {"vcl", "vcl_coreset", "vgr", "gr", "cn_dpm", "random", "random_multi_model"}
 OF_ONE_NET = {name for name, method in METHODS.items() if method.own_nets} - {"multi_model", "offline"} | {"gr"}

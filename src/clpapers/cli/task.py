@@ -109,7 +109,6 @@ class Task:
             return torch.device("cpu"), None
         if options.gpu_mem_mb < 0:
             raise Refusal(f"--gpu-mem-mb {options.gpu_mem_mb}: give megabytes, or 0 for all of a card")
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses to be deterministic
         share = cards.take(options.gpu_mem_mb)
         if not torch.cuda.is_available():
             raise Refusal("--gpus 1: PyTorch sees no GPU here; set device: cpu in config/config.yaml")

@@ -262,7 +262,7 @@ class _Check:
             self.fail(first, f"made of other files than config/ asks for; {again}")
         for item in record["inputs"]:
             self.input(first, record, item, again)
-        if record["code"] != job.code:
+        if not job.of_this_code(record):
             self.fail(first, f"made by other code ({record['code']}) than there is now ({job.code}); {again}")
         if record.get("settings", job.settings) != job.settings:
             self.fail(first, f"made with other settings than config/ has now; {again}")
@@ -330,7 +330,7 @@ class _Check:
         for item in record["inputs"]:
             self.published_input(path, record, item, again)
         commit = record["git"]["commit"] or "unknown"
-        if record["code"] != job.code:
+        if not job.of_this_code(record):
             self.warn(
                 path, f"trained at commit {commit[:10]}, by other code than there is now; clpapers verify compares"
             )

@@ -83,7 +83,7 @@ def verify(settings: dict, crates: list[Path], hours: float, draw: int, within: 
                 ours, theirs = (here.folder / name).read_bytes(), runs[name].content
                 verdict, told = _compared(ours, theirs, within)
                 with contextlib.chdir(here.folder):
-                    other = _otherwise(read_record(name), runs[name].record)
+                    other = _otherwise(jobs.of(here.plan, Path(name)), read_record(name), runs[name].record)
                 if verdict == DIFFERS and other:
                     verdict, spread = _beside_seeds(ours, theirs, seeds[Path(name).parent.name].values())
                     told = "; ".join([told, spread, f"there: {', '.join(other)}"])
@@ -160,9 +160,9 @@ def _apart(ours: Mapping[int, dict], theirs: Mapping[int, dict]) -> float:
     return max(apart_by(ours.get(seed, {}), theirs.get(seed, {})) for seed in {*ours, *theirs})
 
 
-def _otherwise(here: Mapping, there: Mapping) -> list[str]:
+def _otherwise(job: jobs.Job, here: Mapping, there: Mapping) -> list[str]:
     """What changes bits and differs between the records of a run made here and of the same run as it was published."""
-    found = [f"other code, of commit {there['git'].get('commit')}"] if here["code"] != there["code"] else []
+    found = [] if job.of_this_code(there) else [f"other code, of commit {there['git'].get('commit')}"]
     told = [("hardware", "processor"), ("hardware", "device"), ("packages", "torch")]
     for part, key in told:
         if (value := (there.get(part) or {}).get(key)) != here[part][key]:
