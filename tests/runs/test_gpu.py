@@ -1,4 +1,4 @@
-"""On a GPU, where there is one: every learner trains as on the CPU, alone and as a stack, the same bits again."""
+"""On a GPU, where there is one: every learner trains as on the CPU, and to the same bits again."""
 
 import numpy as np
 import pytest
