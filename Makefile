@@ -28,7 +28,7 @@ check: $(VENV)/.installed
 targets: $(VENV)/.installed
 	python docs/targets.py
 
-# docs/reproduction, README's tables and its figure, from results/published.
+# docs/reproduction and what other pages show of published runs, from results/published.
 reproduction: $(VENV)/.installed
 	clpapers reproduction
 

@@ -27,7 +27,7 @@ from clpapers.runs import loop
 
 SECONDS = 3.0  # that a cell takes, roughly
 DEAREST, PER_CLASS = 10.0, 20  # seconds of the shortest cell that is run; items of each class that it has
-REPEATS = 8  # of what a learner repeats: rehearsals repeat it once and three times
+REPEATS = 8  # of what a learner repeats: rehearsals repeat it once and two or four times
 VALUES, WIDTH = 50_000, 32  # of an item and of a net with convolutions; of larger ones a step alone takes seconds
 
 

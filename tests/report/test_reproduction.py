@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clpapers import cli
-from clpapers.config.settings import all_papers
+from clpapers.config.settings import own_papers
 from clpapers.report.reproduction import (
     COSTS,
     COSTS_FIGURE,
@@ -33,7 +33,7 @@ def project(monkeypatch):
 
 def test_every_paper_has_a_page_that_names_its_crate_as_it_is(project):
     pages = {page.stem: page.read_text(encoding="utf-8") for page in FOLDER.glob("*.md")}
-    assert sorted(pages) == sorted(all_papers())
+    assert sorted(pages) == sorted(own_papers())
     for paper, text in pages.items():
         named = re.findall(r"manifest SHA-256 `([0-9a-f]{64})`", text)
         assert named == list(filter(None, [fingerprint(paper)])), AGAIN
@@ -42,7 +42,7 @@ def test_every_paper_has_a_page_that_names_its_crate_as_it_is(project):
 
 def test_the_readme_and_the_pages_give_the_same_counts(project):
     rows = re.findall(r"^\| \[`(\w+)`\]\(\S+\) \|.*?\| (\d+ of \d+) \| (\d+) \|", README.read_text(), re.MULTILINE)
-    assert [paper for paper, *_ in rows] == all_papers()
+    assert [paper for paper, *_ in rows] == own_papers()
     for paper, compared, agree in rows:
         text = (FOLDER / f"{paper}.md").read_text(encoding="utf-8")
         told = re.findall(r"^\| (\d+ of \d+) \| (\d+) \| \d+ \| \d+ of \d+ \|", text, re.MULTILINE)
@@ -52,7 +52,7 @@ def test_the_readme_and_the_pages_give_the_same_counts(project):
 
 def test_each_number_that_differs_stands_in_the_findings(project):
     """By its row and its difference, below the page's first heading."""
-    for paper in all_papers():
+    for paper in own_papers():
         page, findings = ((folder / f"{paper}.md").read_text(encoding="utf-8") for folder in (FOLDER, FINDINGS))
         told = {tuple(row) for row in _rows(findings.partition("<!-- differs ends -->")[0])}
         for row in (row for row in _rows(page) if row[-1].startswith("**differs")):
@@ -80,9 +80,12 @@ def test_only_what_is_marked_is_replaced():
 
 @pytest.mark.slow
 def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
-    """In a project that has nothing but its configuration and what is published."""
-    for part in ("config", "workflow"):
-        (tmp_path / part).symlink_to(ROOT / part)
+    """In a project that has nothing but its configuration, what is published, and a paper that it has taken in."""
+    (tmp_path / "workflow").symlink_to(ROOT / "workflow")
+    shutil.copytree(ROOT / "config", tmp_path / "config", ignore=shutil.ignore_patterns("outside"))
+    (tmp_path / "config/outside/papers").mkdir(parents=True)
+    text = (ROOT / "config/papers/streaming.yaml").read_text(encoding="utf-8").replace("paper: streaming", "paper: mine")
+    (tmp_path / "config/outside/papers/mine.yaml").write_text(text, encoding="utf-8")
     shutil.copytree(ROOT / "results/published", tmp_path / "results/published")
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     shutil.copy(ROOT / README, tmp_path)
@@ -94,6 +97,6 @@ def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
         FIGURE,
         COSTS_FIGURE,
         SHOWN_FIGURE,
-        *(folder / f"{paper}.md" for folder in (FINDINGS, FOLDER) for paper in all_papers()),
+        *(folder / f"{paper}.md" for folder in (FINDINGS, FOLDER) for paper in own_papers()),
     }
     assert {path for path in made if path.read_bytes() != (ROOT / path).read_bytes()} == set(), AGAIN

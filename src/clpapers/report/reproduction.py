@@ -26,7 +26,7 @@ from clpapers.config import choice
 from clpapers.config.choice import Choice
 from clpapers.config.model import Target
 from clpapers.config.plan import Plan
-from clpapers.config.settings import all_papers
+from clpapers.config.settings import own_papers
 from clpapers.imported import import_published, imported, published
 from clpapers.pages import claims_file, shown
 from clpapers.provenance import read_record, write_atomically, write_text
@@ -60,8 +60,9 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
     run: runs a job's command, `clpapers …`, and returns its exit status.
     """
     root = Path.cwd()
-    findings = {paper: FINDINGS / f"{paper}.md" for paper in all_papers()}
-    before = {file: file.read_text(encoding="utf-8") for file in (README, COSTS, *findings.values())}
+    findings = {paper: FINDINGS / f"{paper}.md" for paper in own_papers()}
+    pages = README, COSTS, *findings.values()
+    before = {file: file.read_text(encoding="utf-8") if file.is_file() else "" for file in pages}
     with tempfile.TemporaryDirectory(prefix="clpapers-reproduction-") as scratch, contextlib.chdir(scratch):
         for part in ("config", "workflow"):
             Path(part).symlink_to(root / part)
@@ -110,7 +111,7 @@ class _Reproduction:
     def __init__(self, run: Callable[[list[str]], int]) -> None:
         self.run = run
         import_published(SCALE)
-        whole = Plan(SCALE, all_papers())
+        whole = Plan(SCALE, own_papers())
         self.there = budget.used(whole, {k: {p: s for s, p in v.items()} for k, v in imported(SCALE).items()})
         nothing = dict.fromkeys([*whole.datasets, *whole.weights], "not asked for")
         chosen = Choice(self.there, {}, nothing)
