@@ -23,7 +23,7 @@ ROWS = ("rand", "randmm")
 
 
 def seeds(cell):
-    """Few where seeds hardly differ; the paper's ten where they do, by 3.4 points for RandMM's `td es`."""
+    """Few where seeds hardly differ; the paper's ten where they do, by 3.3 points for RandMM's `td es`."""
     return range(2 if cell.spec["oracle"].get("aligned", True) else 10)
 
 
