@@ -21,7 +21,7 @@ from tabulate import tabulate
 from torch import nn
 
 from clpapers import catalogue
-from clpapers.config import checks, gans, schemas
+from clpapers.config import checks, gans, identity, schemas
 from clpapers.config.kept import Kept
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
@@ -37,6 +37,7 @@ STANDARD = {"name": "resnet18", "width": 64, "pool": True, "head": "linear", "we
 NETS = {"reduced ResNet-18, 32 × 32": (REDUCED, 32), "ResNet-18, 224 × 224": (STANDARD, 224)}
 COLUMNS, BATCH, TESTED = 17, 10, 500
 SHOTS = 10  # of a learning curve
+EACH_ORACLE = "Runs for each oracle that changes the task with every batch of chunks of classes, and shared"
 TESTED_APART = "Tests of all tasks' items apart, with learning curves in searches, and as they are"
 
 
@@ -258,11 +259,22 @@ def hours() -> dict[str, list[tuple]]:
     alone = _hours(plan, table, False)
     with _tested_apart(plan):
         apart = _hours(plan, table, True)
-    changes = {"GANs of each run's own, and shared by all": (alone, "desiderata"), TESTED_APART: (apart, "agem")}
+    with mock.patch.object(identity, "always_changing", _mixing):
+        each = _hours(Plan("paper", all_papers()), table, True)
+    changes = {
+        "GANs of each run's own, and shared by all": (alone, "desiderata"),
+        TESTED_APART: (apart, "agem"),
+        EACH_ORACLE: (each, "rules"),
+    }
     return {
         title: [(what, before[what], after[what], before[what] / after[what]) for what in (paper, "all papers")]
         for title, (before, paper) in changes.items()
     }
+
+
+def _mixing(spec: dict, oracle: dict, *, even: bool) -> bool:
+    """`identity.always_changing` by the order alone."""
+    return spec["order"]["name"] in identity.MIXING and oracle["name"] != "chunks"
 
 
 @contextlib.contextmanager

@@ -37,6 +37,7 @@ class Method:
     by_tasks: its options that are mappings by the number of tasks.
     tasks_once: whether tasks must come once, since it keeps something of each.
     without_changes: the method without options that it equals as long as the task never changes.
+    always_changing: the method without options that it equals where the task changes with every batch.
     measures: optional keys of a cell's `evaluation` that it can measure.
     answers_by_task: whether it answers an item with parts that belong to the item's task alone.
     answers_stay: whether its answers to a task's items stay what they are when the task has been learnt.
@@ -64,6 +65,7 @@ class Method:
     by_tasks: list[str] = dataclasses.field(default_factory=list)
     tasks_once: bool = False
     without_changes: str | None = None
+    always_changing: str | None = None
     measures: list[str] = dataclasses.field(default_factory=list)
     answers_by_task: bool = False
     answers_stay: bool = False
@@ -192,6 +194,7 @@ _FIELDS = {
     "image_sides": {"type": "integer", "minimum": 1, "description": "write a number of pixels"},
     "by_tasks": _TEXTS,
     "without_changes": {"type": "string", "description": "write the name of a method without options"},
+    "always_changing": {"type": "string", "description": "write the name of a method without options"},
     "measures": _TEXTS,
     "repeats": _TEXTS,
     "counts_items": _TEXTS,

@@ -145,8 +145,9 @@ def _faults_of_declaration(method: Method) -> Iterator[tuple[list, str]]:
     for i, option in enumerate(method.by_tasks):
         if option not in method.options:
             yield ["by_tasks", i], f"{option!r} is no option of it"
-    if method.without_changes and catalogue.methods().get(method.without_changes, method).options:
-        yield ["without_changes"], "name a method of this project without options, such as single"
+    for key in ("without_changes", "always_changing"):
+        if (equal := getattr(method, key)) and catalogue.methods().get(equal, method).options:
+            yield [key], "name a method of this project without options, such as single"
 
 
 def _faults_of_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:

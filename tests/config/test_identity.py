@@ -1,9 +1,13 @@
 """What a learner looks at is hashed, and nothing else."""
 
+import numpy as np
 import pytest
 from tiny_paper import EVALUATED, MIXING, ORACLES, RANDOM, SPLIT, cells, distinct
 
+from clpapers.config import identity
 from clpapers.config.plan import Plan
+from clpapers.streams import oracles, orders
+from clpapers.streams.stream import batches
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -37,7 +41,7 @@ def test_one_task_makes_a_regulariser_the_plain_net(learner):
 
 
 @pytest.mark.parametrize("order", MIXING)
-@pytest.mark.parametrize("learner", ["ewc", "si", "icarl", "gr"])
+@pytest.mark.parametrize("learner", ["icarl", "gr"])
 def test_where_every_batch_mixes_the_tasks_it_is_one_cell_under_all_of_several(learner, order):
     found = cells(order, [learner], oracle=["sp2", "sp5", "dom", "rand", "sp1"])
     one_task = found.pop((learner, "sp1"))
@@ -45,6 +49,51 @@ def test_where_every_batch_mixes_the_tasks_it_is_one_cell_under_all_of_several(l
     assert found[learner, "sp2"].spec["oracle"] == {"name": "mixed"}
     assert one_task.hash != found[learner, "sp2"].hash
     assert distinct(cells(SPLIT, [learner], oracle=EVALUATED)) == 4
+
+
+@pytest.mark.parametrize("order", MIXING)
+def test_changes_at_every_batch_make_a_regulariser_the_plain_net(order):
+    found = cells(order, ["single", "ewc", "si"], oracle=["sp2", "sp5", "dom", "rand", "sp1"])
+    assert distinct(found) == 1
+    assert found["ewc", "sp5"].spec["learner"] == {"name": "single"}
+    assert found["ewc", "sp5"].spec["oracle"] == {"name": "none"}
+
+
+BATCH = {"budget": {"batch": 32}}
+
+
+def test_tasks_at_random_change_with_every_batch_that_is_large_enough():
+    found = cells(SPLIT, ["single", "ewc", "icarl"], BATCH, oracle=["sp2", "rand"])
+    assert found["ewc", "rand"] == found["single", "rand"]
+    assert found["icarl", "rand"].spec["oracle"] == {"name": "mixed"}
+    assert found["ewc", "sp2"].spec["learner"]["name"] == "ewc"
+    small = cells(SPLIT, ["single", "ewc"], {"budget": {"batch": 31}}, oracle=["rand"])
+    assert distinct(small) == 2
+
+
+@pytest.mark.parametrize(("tasks", "parts", "changes"), [(5, 10, True), (5, 5, False), (2, 5, False), (10, 5, False)])
+def test_several_tasks_in_each_chunk_change_with_every_batch(tasks, parts, changes):
+    """Not where classes are uneven, as MNIST's are, or known by files alone."""
+    order = {"name": "split", "tasks": tasks, "length": None}
+    oracle = {"name": "split", "tasks": parts}
+    spec = {"order": order, "budget": {"batch": 32}}
+    assert identity.always_changing(spec, oracle | {"aligned": True}, even=True) == changes
+    assert not identity.always_changing(spec, oracle | {"aligned": True}, even=False)
+    assert not identity.always_changing(spec, oracle | {"aligned": False}, even=True)
+
+
+@pytest.mark.parametrize("tasks", [2, 4])
+@pytest.mark.parametrize("oracle", [{"name": "random_tasks", "tasks": 2}, {"name": "split", "tasks": 8}])
+def test_what_is_said_to_change_always_does(tasks, oracle):
+    """On streams as they are made, with a last batch of a few items in each chunk."""
+    order, labels = {"name": "split", "tasks": tasks, "length": None}, np.repeat(np.arange(8), 8 * 32 + tasks // 2)
+    assert identity.always_changing({"order": order, "budget": {"batch": 32}}, oracle, even=True)
+    for seed in range(20):
+        stream = orders.make(order, labels, seed)
+        ends = batches(stream.boundaries, len(stream.indices), 32, 1)
+        here = labels[stream.indices]
+        told = oracles.identify(oracle, order, stream, here, here, 8, seed)
+        assert oracles.task_changes(told.train, ends)[1:].all()
 
 
 @pytest.mark.parametrize("learner", ["gr_by_tasks", "mm", "randmm"])

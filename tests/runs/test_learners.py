@@ -377,8 +377,8 @@ def test_what_a_learner_declares_is_there(learner):
                 jsonschema.validate(value, SCHEMA[part]["properties"][option[0]])
     assert set(declared.by_tasks) <= set(declared.options)
     assert set(declared.measures) <= set(SCHEMA["evaluation"]["properties"])
-    if declared.without_changes:
-        plain = METHODS[declared.without_changes]
+    for equal in filter(None, (declared.without_changes, declared.always_changing)):
+        plain = METHODS[equal]
         assert not plain.options  # they are dropped with the name
         assert plain.uses == [thing for thing in declared.uses if thing != "changes"]
 
@@ -408,13 +408,30 @@ def test_a_step_says_of_itself_what_the_learner_declares(learner, options, data)
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_without_a_change_of_task_it_is_what_it_declares(name, optimizer, data, streams):
     """So that `config` may make one cell of the two. Only what waits for a change is held in vain."""
-    without = METHODS[name].without_changes
-    same = []
-    for learner in (name, without):
-        spec = cell(learner, OPTIONS[learner], "mlp", optimizer=optimizer)
-        results = loop.train(spec, data, streams, CPU)
-        same.append([{key: result[key] for key in result.keys() - {"learner_bytes"}} for result in results])
-    assert same[0] == same[1]
+    alone, equal = (
+        trained(cell(learner, OPTIONS[learner], "mlp", optimizer=optimizer), data, streams)
+        for learner in (name, METHODS[name].without_changes)
+    )
+    assert alone == equal
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [each for each in VARIANTS if METHODS[each[0]].given(each[1]).always_changing]
+)
+@pytest.mark.parametrize("net", ["mlp", "resnet18"])
+def test_with_a_change_at_every_batch_it_is_what_it_declares(name, options, net, data, streams):
+    """So that `config` may make one cell of the two. A penalty then pulls to where the net stands."""
+    alone, equal = (
+        trained(cell(learner, given, net, oracle={"name": "mixed"}), data, streams)
+        for learner, given in ((name, options), (METHODS[name].always_changing, {}))
+    )
+    assert alone == equal
+
+
+def trained(spec, data, streams):
+    """The results of a cell's runs, without the size of what the learner holds."""
+    results = loop.train(spec, data, streams, CPU)
+    return [{key: result[key] for key in result.keys() - {"learner_bytes"}} for result in results]
 
 
 def test_the_schema_lists_every_net_and_its_options():

@@ -126,7 +126,8 @@ class Grid:
 
         oracle = resolve(spec["oracle"], RESTRICTIONS[spec["restriction"]["name"]].aligned)
         checks.told(at, method, spec, oracle)
-        return identity.seen(at, method, spec, oracle, resolve)
+        sizes = (self.facts.class_sizes(spec["dataset"]) or {}).get("train", [])
+        return identity.seen(at, method, spec, oracle, resolve, even=len(set(sizes)) == 1)
 
     def oracle(self, at: str, oracle: str | dict, dataset: str, *, aligned: bool = True) -> dict:
         """A complete oracle, from the name that the paper's file gives it or from its description."""

@@ -11,6 +11,9 @@ from clpapers.streams.restrictions import RESTRICTIONS
 
 # Orders in which a batch holds items of (nearly) every class.
 MIXING = ("random", "offline", "dominant", "dominant_ordered")
+# Of two tasks as likely, two batches so large in a row lack the same one with probability 2^-63. A smaller batch, such
+# as the last of a chunk, differs from the mixed one before it, whatever it holds.
+MIXED = 32
 
 
 class Seen(NamedTuple):
@@ -24,14 +27,30 @@ class Seen(NamedTuple):
     why: dict[str, str]
 
 
-def seen(at: str, method: Method, spec: dict, oracle: dict, resolve: Callable[..., dict]) -> Seen:
+def always_changing(spec: dict, oracle: dict, *, even: bool) -> bool:
+    """Whether the task changes with every batch of a cell, so that learners which see changes alone see one oracle.
+
+    It does where the order mixes the classes, where tasks are drawn at random, and where each chunk of classes is cut
+    into several tasks. even: whether the data set is known to have as many items of each class.
+    """
+    order = spec["order"]
+    if order["name"] in MIXING:
+        return oracle["name"] != "chunks"
+    if spec["budget"]["batch"] < MIXED:
+        return False
+    if oracle["name"] == "split" and oracle.get("aligned", True) and order["name"] in ("split", "split_two"):
+        return even and oracle["tasks"] > order["tasks"] and oracle["tasks"] % order["tasks"] == 0
+    return oracle["name"] == "random_tasks"
+
+
+def seen(at: str, method: Method, spec: dict, oracle: dict, resolve: Callable[..., dict], *, even: bool) -> Seen:
     """A cell's complete description `spec`, without the parts that its learner ignores.
 
     The restriction at test only decides how a run is read, so it is kept beside the description. A learner that ignores
     the oracle makes the same run under every oracle; the run is evaluated under all of `evaluation.oracles`.
 
     method: with the learner's options. oracle: the cell's, complete. resolve: `(name, aligned)` → a complete oracle of
-    the paper.
+    the paper. even: as of `always_changing`.
     """
     learner, restriction, uses = spec["learner"], RESTRICTIONS[spec["restriction"]["name"]], method.uses
     one_task = oracle["name"] == "none" or oracle.get("tasks") == 1
@@ -50,8 +69,11 @@ def seen(at: str, method: Method, spec: dict, oracle: dict, resolve: Callable[..
             given, why["oracle"] = {"name": "none"}, "one task" if one_task else f"{method.name} does not look at it"
             if method.without_changes:
                 learner, why["learner"] = {"name": method.without_changes}, f"{method.name} while no task changes"
-        elif spec["order"]["name"] in MIXING and oracle["name"] != "chunks":
-            given, why["oracle"] = {"name": "mixed"}, "every batch mixes the tasks of any oracle"
+        elif always_changing(spec, oracle, even=even):
+            given, why["oracle"] = {"name": "mixed"}, "the task changes with every batch"
+            if method.always_changing:
+                learner, given = {"name": method.always_changing}, {"name": "none"}
+                why["learner"] = f"{method.name} where the task changes with every batch"
     if given != oracle or oracle["name"] == "none":
         for name in spec["evaluation"].get("oracles", []):
             for suffix, aligned in (("", True), ("-unaligned", False)):

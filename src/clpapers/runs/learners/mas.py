@@ -13,6 +13,7 @@ DECLARATION = {
     },
     "uses": ["changes", "competing"],
     "without_changes": "single",
+    "always_changing": "single",
 }
 
 
