@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -206,3 +207,19 @@ def test_all_jobs_of_a_build_run_where_the_rate_limit_holds_some():
     )
     assert not done.returncode
     assert all(Path(str(i)).is_file() for i in range(8))
+
+
+def test_a_reader_of_a_dry_run_that_leaves_early_gets_no_traceback():
+    """As `| head -0` does: the pipe is closed before anything is written."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "clpapers.snakemake", "-n", "streaming/unknown", "--config", "scale=smoke"],
+        cwd=ROOT,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+    )
+    os.close(write)
+    assert done.returncode == -signal.SIGPIPE
+    assert b"Traceback" not in done.stderr

@@ -15,6 +15,7 @@ import gc
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -167,6 +168,8 @@ def main() -> None:
     from clpapers import progress
     from clpapers.build import budgeted
 
+    if DRY & set(arguments):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # its logger has a traceback for `| head`
     LoggerPluginRegistry().register_plugin(f"snakemake_logger_plugin_{progress.NAME}", progress)
     evaluate_at_ends()
     try:

@@ -50,3 +50,20 @@ def test_by_the_printed_widths_images_of_mnist_have_three_channels():
     for channels in (1, 3):
         fits = {m: size(channels, w, m) <= size(channels, 400) < size(channels, w + 1, m) for m, w in printed.items()}
         assert set(fits.values()) == {channels == 3}
+
+
+def test_of_all_input_sizes_only_those_about_three_channels_make_the_printed_widths():
+    """As above, of nets of n inputs: (n + 1)·w + (w + 1)·w + (w + 1)·10 parameters. 3 × 28 × 28 = 2352."""
+
+    def size(inputs, width, models=1):
+        return models * ((inputs + 1) * width + (width + 1) * width + (width + 1) * 10)
+
+    net = nets.build({"name": "mlp", "hidden": [30, 30]}, (1, 28, 28), 10)
+    assert size(784, 30) == sum(p.numel() for p in net.parameters())
+    printed = {2: 214, 3: 146, 5: 90, 15: 30}
+    found = [
+        n
+        for n in range(100, 5000)
+        if all(size(n, w, m) <= size(n, 400) < size(n, w + 1, m) for m, w in printed.items())
+    ]
+    assert found == list(range(2309, 2378))

@@ -170,6 +170,15 @@ def test_tests_in_words(spec, text):
     assert claims_table.words(claim("ours", ["cifar10"], spec), SPECS) == text
 
 
+def test_a_name_of_two_lines_is_one_line_in_words():
+    specs = {
+        key: spec | {"names": spec.get("names", {}) | {"final_accuracy": "Fin. Acc.\n(%)"}}
+        for key, spec in SPECS.items()
+    }
+    words = claims_table.words(claim("ours", ["cifar10"], {"test": "below", "than": 5}), specs)
+    assert words == "Fin. Acc. (%) of ACE below 5 (CIFAR-10)"
+
+
 def test_the_scorecard_counts():
     claims = {
         "stf": pd.DataFrame({"verdict": ["supported", "supported", "contradicted"]}),

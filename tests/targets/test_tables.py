@@ -261,3 +261,7 @@ def test_an_entropy_is_neither_good_nor_bad_and_time_better_where_short(table_ta
     assert table.footnotes == [
         "Times on: Abacus. Seeds of one job share its clock: a job is one timing, in seconds a seed."
     ]
+    minutes.loc[minutes["dataset"] == minutes["dataset"].iloc[0], "hardware"] = "Calculus"
+    (told,) = results_table.render(table_target | {"metrics": ["training_minutes"]}, minutes, real).footnotes
+    first, second = (table_target["names"].get(each, each) for each in minutes["dataset"].unique())
+    assert told.startswith(f"Times on: {first}: Calculus; {second}: Abacus. ")

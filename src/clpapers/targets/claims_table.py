@@ -88,8 +88,8 @@ def _source(side: Mapping, spec: Mapping, specs: Mapping, paper: str) -> str:
 
 
 def _plain(target: Mapping, key: object) -> str:
-    """A display name without its arrow; the key itself if the name is a formula."""
-    name = named(target, key).rstrip(" ↑↓")
+    """A display name on one line, without its arrow; the key itself if the name is a formula."""
+    name = named(target, key).replace("\n", " ").rstrip(" ↑↓")
     return str(key) if "$" in name else name
 
 

@@ -82,7 +82,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame
         notes.caption(target),
         learners,
         {(named(target, SECONDS), mark): (across, SECONDS) for mark, across in marked.items()},
-        footnotes=[*notes.footnotes(target, data["dataset"]), *clocks(data), *failures(target, data)],
+        footnotes=[*notes.footnotes(target, data["dataset"]), *clocks(target, data), *failures(target, data)],
     )
     for phase in PHASES:
         table.body["Memory", units[phase]] = [formulas.get((row, phase), "–") for row in learners]

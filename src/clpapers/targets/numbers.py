@@ -111,11 +111,18 @@ def without(failed: pd.DataFrame, data: pd.DataFrame, across: str = "dataset") -
     return data[~pd.MultiIndex.from_frame(data[keys]).isin(pd.MultiIndex.from_frame(failed[keys]))]
 
 
-def clocks(data: pd.DataFrame) -> list[str]:
-    """The footnote, if any, on the hardware that times were taken on. `data` as measured by `cost`."""
-    hardware = data["hardware"].dropna().unique() if "hardware" in data else []
-    if not len(hardware):
+def clocks(target: dict, data: pd.DataFrame) -> list[str]:
+    """The footnote, if any, on the hardware that times were taken on. `data` as measured by `cost`.
+
+    Where data sets were timed on different hardware it names each.
+    """
+    if "hardware" not in data or data["hardware"].isna().all():
         return []
+    by_dataset = data.dropna(subset="hardware").groupby("dataset", sort=False)["hardware"]
+    where = {named(target, dataset): ", ".join(hardware.unique()) for dataset, hardware in by_dataset}
+    alike = len(set(where.values())) == 1
+    told = [there if alike else f"{dataset}: {there}" for dataset, there in where.items()]
     return [
-        f"Times on: {', '.join(hardware)}. Seeds of one job share its clock: a job is one timing, in seconds a seed."
+        f"Times on: {'; '.join(told[:1] if alike else told)}. "
+        "Seeds of one job share its clock: a job is one timing, in seconds a seed."
     ]

@@ -64,5 +64,5 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
         standin = next((dataset for dataset in data["dataset"] if dataset in notes.standins), None)
         if len(target["metrics"]) == 1:
             body.columns = bold.columns = body.columns.get_level_values(0)
-    remarks = [*clocks(data), *failures(target, data)]
+    remarks = [*clocks(target, data), *failures(target, data)]
     return titled(target, notes, body, summary, data["dataset"], bold=bold, standin=standin, remarks=remarks)

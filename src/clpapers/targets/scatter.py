@@ -39,7 +39,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     summary = summarise(fit[fit["metric"].isin([metric, time])], ["dataset", "learner", "cell", "metric"])
     points = summary.pivot(index=["dataset", "learner", "cell"], columns="metric", values=["mean", "half_width", "n"])
     points = points[np.isfinite(points["mean", metric])]
-    remarks = [*clocks(data), *failures(target, data)]
+    remarks = [*clocks(target, data), *failures(target, data)]
     figure, grid = panels(target, notes, data["dataset"], 1, len(datasets), 2.3, remarks=remarks)
     for panel, dataset in zip(grid[0], datasets):
         for learner, look in looks(learners).items():
