@@ -9,7 +9,7 @@ from tiny import split, stream
 
 from clpapers.randomness import generator
 from clpapers.runs import nets
-from clpapers.runs.fisher import squared_gradients
+from clpapers.runs.fisher import squared_gradients, squared_mean_gradient
 from clpapers.runs.importance import values
 from clpapers.runs.nets.stacked import stack
 
@@ -65,6 +65,25 @@ def test_squared_gradients_are_those_of_single_items(net, seeds, count, masked):
         for parameter, mine, other in zip(stacked.parameters(), estimate, expected, strict=True):
             assert mine.shape == parameter.shape
             torch.testing.assert_close(mine.view(len(seeds), *other.shape)[s], other, rtol=1e-8, atol=1e-14)
+
+
+@pytest.mark.parametrize("net", [MLP, CNN, RESNET], ids=["mlp", "cnn", "resnet"])
+def test_the_squared_mean_gradient_is_that_of_an_ordinary_net(net):
+    """Each seed's own mean; running statistics stay; of one item it is what `squared_gradients` has."""
+    x = torch.rand(2, 5, 1, 8, 8, dtype=torch.float64)
+    stacked = stack(lambda: nets.build(net, (1, 8, 8), 4).double(), [4, 5]).double().train()
+    before = [value.clone() for value in stacked.state_dict().values()]
+    found = squared_mean_gradient(stacked, x)
+    assert stacked.training
+    assert all(torch.equal(*pair) for pair in zip(before, stacked.state_dict().values()))
+    for s, seed in enumerate((4, 5)):
+        torch.manual_seed(seed)
+        ordinary = nets.build(net, (1, 8, 8), 4).double().eval()
+        log_p = F.log_softmax(ordinary(x[s]), dim=1).amax(dim=1).mean()
+        for mine, gradient in zip(found, torch.autograd.grad(log_p, list(ordinary.parameters()))):
+            torch.testing.assert_close(mine[s].view_as(gradient), gradient**2, rtol=1e-9, atol=1e-12)
+    for one, items in zip(squared_mean_gradient(stacked, x[:, :1]), squared_gradients(stacked, x[:, :1])):
+        torch.testing.assert_close(one, items.view_as(one), rtol=1e-9, atol=1e-12)
 
 
 def test_squared_gradients_of_sampled_classes():
@@ -210,6 +229,17 @@ def test_ewc_by_hand():
     way.learner.observe(1, *way.batch(1))
     near(way.learner.parameters[0], [np.log(3 / 2) + 1 - LR * 8 / 32, 0.0])
     near(way.learner.parameters[1], [np.log(2) + LR / 3, -LR / 3])
+
+
+def test_ewc_of_the_mean_gradient_by_hand():
+    """At the weights above log p(ŷ) has gradients 0 and 1/4 of w_0, 1/3 and 1/4 of b_0: means 1/8 and 7/24, squared."""
+    spec, data = one_pixel(EWC | {"fisher": "last_batch_mean"}, batch=2)
+    way = Way(spec, data, [stream([0, 1, 0, 0], boundaries=[2])])
+    way.step()
+    place(way.learner, [np.log(3 / 2), 0.0], [np.log(2), 0.0])
+    way.learner.task_change(1)
+    near(way.learner.fisher[0], [1 / 64, 1 / 64])
+    near(way.learner.fisher[1], [49 / 576, 49 / 576])
 
 
 def test_sampled_ewc_by_hand():

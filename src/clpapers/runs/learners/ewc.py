@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.fisher import squared_gradients
+from clpapers.runs.fisher import squared_gradients, squared_mean_gradient
 from clpapers.runs.importance import RunningFisher, min_max, pull, values, zeros
 from clpapers.runs.learner import Learner, Observed, Setting
 
@@ -14,7 +14,7 @@ DECLARATION = {
         "gamma": {"type": "number", "minimum": 0, "maximum": 1, "examples": [0.9, 0, 1]},
         "fisher": {
             "oneOf": [
-                {"const": "last_batch"},
+                {"enum": ["last_batch", "last_batch_mean"]},
                 {
                     "type": "object",
                     "additionalProperties": False,
@@ -31,7 +31,7 @@ DECLARATION = {
                     },
                 },
             ],
-            "examples": ["last_batch", {"interval": 2, "decay": 0.9}, {"samples": 7}],
+            "examples": ["last_batch", {"interval": 2, "decay": 0.9}, {"samples": 7}, "last_batch_mean"],
         },
         "normalise": {"type": "boolean", "examples": [False, True, False]},
         "half": {"type": "boolean", "examples": [True, False, True]},
@@ -54,7 +54,7 @@ class EWC(Learner):
     strength: λ.
     gamma: γ, the factor of the old F; 0 in `agem`.
     fisher: F_new. `last_batch`, the mean, over the items of the ended segment's last batch, of the squared gradient of
-        log p(ŷ|x), ŷ being the predicted class; {samples}, the same over so many items of the ended segment, with ŷ
+        log p(ŷ|x), ŷ being the predicted class; `last_batch_mean`, the square of their mean gradient; {samples}, the same over so many items of the ended segment, with ŷ
         sampled from p (`desiderata`); or {interval, decay}, the options of a `RunningFisher`.
     normalise: whether the penalty uses each seed's F scaled to [0, 1], as in `agem`.
     half: whether the penalty is λ/2 times the sum, as printed, or λ times, as in `agem`.
@@ -68,10 +68,11 @@ class EWC(Learner):
         super().__init__(setting)
         self.strength, self.gamma, self.normalise = strength if half else 2 * strength, gamma, normalise
         self.samples = self.running = None
+        self.estimate = squared_mean_gradient if fisher == "last_batch_mean" else squared_gradients
         if "samples" in fisher:
             self.samples = fisher["samples"]
             self.rngs = [generator(seed, "fisher") for seed in setting.seeds]
-        elif fisher != "last_batch":
+        elif isinstance(fisher, dict):
             self.running = RunningFisher(self.parameters, **fisher)
         self.fisher: list[torch.Tensor] | None = None  # F
         self.last: torch.Tensor | None = None
@@ -84,7 +85,7 @@ class EWC(Learner):
             new = self.running.value
             self.running.clear()
         else:
-            new = squared_gradients(self.net, self.last, self.mask(t - 1))
+            new = self.estimate(self.net, self.last, self.mask(t - 1))
         self.fisher = torch._foreach_add(new, self.fisher or zeros(self.parameters), alpha=self.gamma)
         self.importance = min_max(self.fisher, len(self.setting.seeds)) if self.normalise else self.fisher
         self.centre, self.begun = values(self.parameters), t
