@@ -54,8 +54,9 @@ class EWC(Learner):
     strength: λ.
     gamma: γ, the factor of the old F; 0 in `agem`.
     fisher: F_new. `last_batch`, the mean, over the items of the ended segment's last batch, of the squared gradient of
-        log p(ŷ|x), ŷ being the predicted class; `last_batch_mean`, the square of their mean gradient; {samples}, the same over so many items of the ended segment, with ŷ
-        sampled from p (`desiderata`); or {interval, decay}, the options of a `RunningFisher`.
+        log p(ŷ|x), ŷ being the predicted class; `last_batch_mean`, the square of these gradients' mean; {samples}, the
+        first over so many items of the ended segment, with ŷ sampled from p (`desiderata`); or {interval, decay}, the
+        options of a `RunningFisher`.
     normalise: whether the penalty uses each seed's F scaled to [0, 1], as in `agem`.
     half: whether the penalty is λ/2 times the sum, as printed, or λ times, as in `agem`.
     """
