@@ -69,7 +69,7 @@ class EWC(Learner):
         super().__init__(setting)
         self.strength, self.gamma, self.normalise = strength if half else 2 * strength, gamma, normalise
         self.samples = self.running = None
-        self.estimate = squared_mean_gradient if fisher == "last_batch_mean" else squared_gradients
+        self.of_mean = fisher == "last_batch_mean"
         if "samples" in fisher:
             self.samples = fisher["samples"]
             self.rngs = [generator(seed, "fisher") for seed in setting.seeds]
@@ -86,7 +86,8 @@ class EWC(Learner):
             new = self.running.value
             self.running.clear()
         else:
-            new = self.estimate(self.net, self.last, self.mask(t - 1))
+            estimate = squared_mean_gradient if self.of_mean else squared_gradients
+            new = estimate(self.net, self.last, self.mask(t - 1))
         self.fisher = torch._foreach_add(new, self.fisher or zeros(self.parameters), alpha=self.gamma)
         self.importance = min_max(self.fisher, len(self.setting.seeds)) if self.normalise else self.fisher
         self.centre, self.begun = values(self.parameters), t
