@@ -17,6 +17,7 @@ from clpapers.targets.style import STYLE, chance_line, legend_of, panels, say
 RENDERER = {"draws": "figure", "needs": ["metrics", "grid"]}
 
 SPREAD = 0.05  # octaves between the methods' points, so that their intervals do not overlap
+BESIDE = 0.4  # octaves beside the first and the last level
 
 
 @mpl.rc_context(STYLE)
@@ -63,7 +64,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
             continue
         panel.set_xscale("log", base=2)
         panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        panel.margins(x=0.12)
+        panel.set_xlim(ticks[0] * 2.0**-BESIDE, ticks[-1] * 2.0**BESIDE)  # also where a panel has but one level
         low, high = panel.get_ylim()
         panel.set_ylim(max(low, 0), min(high, 100))
         panel.grid(axis="y", linewidth=0.3, color="0.85")
