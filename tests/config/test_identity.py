@@ -59,11 +59,8 @@ def test_changes_at_every_batch_make_a_regulariser_the_plain_net(order):
     assert found["ewc", "sp5"].spec["oracle"] == {"name": "none"}
 
 
-BATCH = {"budget": {"batch": 32}}
-
-
 def test_tasks_at_random_change_with_every_batch_that_is_large_enough():
-    found = cells(SPLIT, ["single", "ewc", "icarl"], BATCH, oracle=["sp2", "rand"])
+    found = cells(SPLIT, ["single", "ewc", "icarl"], {"budget": {"batch": 32}}, oracle=["sp2", "rand"])
     assert found["ewc", "rand"] == found["single", "rand"]
     assert found["icarl", "rand"].spec["oracle"] == {"name": "mixed"}
     assert found["ewc", "sp2"].spec["learner"]["name"] == "ewc"

@@ -212,17 +212,23 @@ def near(tensor, expected):
     torch.testing.assert_close(tensor.detach().flatten(), torch.tensor(expected, dtype=torch.float64))
 
 
+def at_the_change(**options):
+    """EWC after items x = 0 and 1 of the first task, at w = (log 3/2, 0), b = (log 2, 0); x = 0 of class 0 follows."""
+    spec, data = one_pixel(EWC | options, batch=2)
+    way = Way(spec, data, [stream([0, 1, 0, 0], boundaries=[2])])
+    way.step()
+    place(way.learner, [np.log(3 / 2), 0.0], [np.log(2), 0.0])
+    way.learner.task_change(1)
+    return way
+
+
 def test_ewc_by_hand():
     """Items x = 0 and 1 at w = (log 3/2, 0), b = (log 2, 0) have p(ŷ) = 2/3 and 3/4: (1 - p)² is 1/9 and 1/16.
 
     So F_w = (0 + 1/16)/2 and F_b = (1/9 + 1/16)/2. Then w_0 moves by 1, and the next item, x = 0 of class 0, has no
     gradient of w: the penalty λ·F·1 pulls alone. Its gradient of b is p - onehot = (-1/3, 1/3).
     """
-    spec, data = one_pixel(EWC | {"strength": 8.0}, batch=2)
-    way = Way(spec, data, [stream([0, 1, 0, 0], boundaries=[2])])
-    way.step()
-    place(way.learner, [np.log(3 / 2), 0.0], [np.log(2), 0.0])
-    way.learner.task_change(1)
+    way = at_the_change(strength=8.0)
     near(way.learner.fisher[0], [1 / 32, 1 / 32])
     near(way.learner.fisher[1], [25 / 288, 25 / 288])
     place(way.learner, [np.log(3 / 2) + 1, 0.0], [np.log(2), 0.0])
@@ -233,11 +239,7 @@ def test_ewc_by_hand():
 
 def test_ewc_of_the_mean_gradient_by_hand():
     """At the weights above log p(ŷ) has gradients 0 and 1/4 of w_0, 1/3 and 1/4 of b_0: means 1/8 and 7/24, squared."""
-    spec, data = one_pixel(EWC | {"fisher": "last_batch_mean"}, batch=2)
-    way = Way(spec, data, [stream([0, 1, 0, 0], boundaries=[2])])
-    way.step()
-    place(way.learner, [np.log(3 / 2), 0.0], [np.log(2), 0.0])
-    way.learner.task_change(1)
+    way = at_the_change(fisher="last_batch_mean")
     near(way.learner.fisher[0], [1 / 64, 1 / 64])
     near(way.learner.fisher[1], [49 / 576, 49 / 576])
 
