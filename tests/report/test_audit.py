@@ -2,16 +2,15 @@
 
 import datetime
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from trained import touch
 
 from clpapers import cli, jobs, provenance
 from clpapers.config.choice import VARIABLE, Choice
@@ -154,12 +153,6 @@ def test_a_record_with_a_new_seal_is_found_by_its_readers(here, pattern):
     touch(one(pattern))
     assert {(each.severity, each.file) for each in found()} == {(WARNING, str(one(pattern)))}  # it may be made anew
     assert {each.severity for each in found(strict=True)} == {FAILURE}
-
-
-def touch(path):
-    """Set its times to now by the clock of records; the file system's own clock may be some milliseconds behind."""
-    now = time.time_ns()
-    os.utime(path, ns=(now, now))
 
 
 def later(hours):

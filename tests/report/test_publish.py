@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from trained import CRATE, RUNS, edit, fewer_right, git, runs
+from trained import CRATE, RUNS, edit, fewer_right, git, runs, touch
 
 from clpapers import cli, provenance
 from clpapers.config.plan import Plan
@@ -98,7 +98,7 @@ def test_publishing_again_accumulates(plan):
 
 def test_a_data_set_that_was_made_anew_since_has_a_record_in_the_crate(plan):
     _record(DATA, started=datetime.now(UTC).isoformat())  # to the second in others, so that this one is later
-    DATA.touch()
+    touch(DATA)
     (line,) = publish(plan, ["mini"])
     assert "4 of them new" in line
     assert record_path(DATA).read_bytes() in entries().values()
