@@ -44,9 +44,7 @@ onsuccess:
     progress.end(workflow.logger_manager.get_log_handlers())
     asked, _ = build.asked(sys.argv[1:])
     if build.whole(asked):
-        shell(
-            f"clpapers summary --scale {SCALE} --papers {' '.join(SETTINGS['papers'])} || true"
-        )  # what is built is built
+        shell(f"clpapers summary --scale {SCALE} {' '.join(SETTINGS['papers'])} || true")  # what is built is built
     else:
         print(build.page(asked))
 

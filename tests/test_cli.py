@@ -71,7 +71,7 @@ def test_a_crate_is_checked_anywhere(tmp_path, monkeypatch, capsys):
     assert "none.zip" in err[0]
 
 
-@pytest.mark.parametrize("command", ["targets --scale smoke --papers stf", "--help"])
+@pytest.mark.parametrize("command", ["targets --scale smoke stf", "--help"])
 def test_a_reader_that_leaves_early_gets_no_traceback(command, monkeypatch):
     """As `| head -0` does: the pipe is closed before anything is written."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # argparse itself would be told, and says nothing
@@ -233,7 +233,7 @@ def test_next_says_what_a_build_would_train_and_what_that_decides(tmp_path, monk
     for part in ("config", "workflow"):
         (tmp_path / part).symlink_to(ROOT / part)
     monkeypatch.chdir(tmp_path)
-    assert main(["next", "--scale", "smoke", "--hours", "0.01", "--papers", "stf"]) == 0
+    assert main(["next", "--scale", "smoke", "--hours", "0.01", "stf"]) == 0
     heads, *steps, empty, told, decides = capsys.readouterr().out.splitlines()
     assert heads.split() == ["takes", "so", "far", "paper", "runs", "→", "what", "they", "decide"]
     assert steps

@@ -19,8 +19,8 @@ MINI = Path("results/mini")
 VALUES = (None, True, False, 0, -1, 1e999, "", "/", ".", "..", "\0", "x" * 5000, [], {}, [[]], {"": None}, 10**400)
 READERS = (
     ["audit", "--scale", "mini"],
-    ["summary", "--scale", "mini", "--papers", "mini"],
-    ["targets", "--scale", "mini", "--papers", "mini"],
+    ["summary", "--scale", "mini", "mini"],
+    ["targets", "--scale", "mini", "mini"],
     ["lineage", str(MINI / "targets/mini/table1.csv")],
     ["lineage", str(MINI / "targets/mini/table3.csv"), "--json"],
 )

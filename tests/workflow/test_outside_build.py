@@ -36,10 +36,10 @@ def config(away):
 def test_from_images_in_a_folder_to_a_table_and_a_crate(project, away, tmp_path):
     paper = (away / "mine.yaml").read_text()
     (away / "private.yaml").write_text(paper.replace("paper: mine", "paper: private"))
-    done = project.clpapers("summary", "--papers", f"{away}/private.yaml", f"{away}/mine.yaml")  # not of data sets yet
+    done = project.clpapers("summary", f"{away}/private.yaml", f"{away}/mine.yaml")  # not of data sets yet
     assert f"clpapers: {away}/private.yaml: datasets: 'pets' is not one of mnist, " in done.stdout
     project.edit("config/config.yaml", "papers:", f"datasets: [{away}/pets.yaml]\npapers:")
-    assert "private/table1" in project.clpapers("targets", "--papers", f"{away}/private.yaml").stdout
+    assert "private/table1" in project.clpapers("targets", f"{away}/private.yaml").stdout
 
     done = project.snakemake("all", "report", "--cores", "2", *config(away))
     assert done.returncode == 0, done.stdout

@@ -116,9 +116,9 @@ MAKING = (  # commands that make a file below results/<scale>/
 )
 
 
-SHARED: dict[str, dict] = {  # options of several commands
+SHARED: dict[str, dict] = {  # arguments of several commands
     "--scale": {"help": "of which scale; that of config.yaml by default"},
-    "--papers": {"nargs": "+", "metavar": "P", "help": "of which papers; those of config.yaml by default"},
+    "papers": {"nargs": "*", "metavar": "PAPER", "help": "which papers; those of config.yaml if left out"},
 }
 
 
@@ -180,16 +180,17 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="these and what is behind them; default: all")
     sub.add_argument("--strict", action="store_true", help="fail on warnings too")
     sub.add_argument("--json", action="store_true", help="as JSON")
-    command("summary", "one page: what was built, where to look", "--scale", "--papers")
-    command("targets", "every target: its command, its runs, its cost", "--scale", "--papers")
+    command("summary", "one page: what was built, where to look", "--scale", "papers")
+    command("targets", "every target: its command, its runs, its cost", "--scale", "papers")
     said = "every target: which of Farquhar and Gal's desiderata its runs meet"
-    command("desiderata", said, "--scale", "--papers")
+    command("desiderata", said, "--scale", "papers")
     said = "what a build would train next within a budget, and what each step decides"
-    sub = command("next", said, "--scale", "--papers")
+    sub = command("next", said, "--scale", "papers")
     sub.add_argument("--hours", type=float, metavar="H", help="core-hours; those of a build if left out")
     sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="methods from outside, whose runs it would train")
     sub.set_defaults(does="upcoming")  # `next` is Python's
-    sub = command("rehearse", "measure what each kind of cell costs, by a small part of its run", "--scale", "--papers")
+    sub = command("rehearse", "measure what each kind of cell costs, by a small part of its run", "--scale")
+    sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
     said = "cells of these alone, or a cell's hash; all if left out"
     sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help=said)
     sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="methods from outside, and no others")

@@ -137,7 +137,7 @@ def audit(options: argparse.Namespace) -> int:
 def _settings(options: argparse.Namespace, *more: str) -> dict:
     """The settings of config.yaml, overridden by the scale, the papers and the options in `more` that are given."""
     asked = {key: getattr(options, key, None) for key in ("scale", "papers", *more)}
-    return check_settings({key: value for key, value in asked.items() if value is not None})
+    return check_settings({key: value for key, value in asked.items() if value is not None and value != []})
 
 
 def _configured(options: argparse.Namespace) -> Plan:
