@@ -78,13 +78,14 @@ def test_that_of_other_code_is_refused(slow):
 
 
 def test_killed_at_twenty_random_moments(slow):
-    """Anywhere from its first file to its record; whenever it comes to its end, it begins anew."""
+    """Anywhere from its start to its record, at least once after a saving; when it comes to its end, it begins anew."""
     project, _ = slow
     project.edit("config/papers/mini.yaml", "length: 250", "length: 100")
     (run,) = (project.folder / path for path in project.plan() if "/er-" in path and path.endswith("/seed0.json"))
     draw = random.Random(seed := random.randrange(2**32))
     print(f"seed {seed}")
     command, record = ("train", "--out", str(run.relative_to(project.folder))), run.with_name("seed0.record.json")
+    kept = run.with_name(".seed0.checkpoint")
     with nursery(project) as commands:
         for stage, out in (("dataset", "datasets/mnist.npz"), ("stream", "streams/mnist/stf-0.05-n100/seed0.npz")):
             assert commands.clpapers(project, stage, "--out", f"results/mini/{out}").returncode == 0
@@ -93,8 +94,10 @@ def test_killed_at_twenty_random_moments(slow):
         expected, killed, resumed = run.read_bytes(), 0, 0
         run.unlink()
         record.unlink()
-        while killed < 20:
-            done = commands.clpapers(project, *command, kill_after=draw.uniform(0, undisturbed.seconds))
+        while killed < 20 or not (resumed or kept.exists()):
+            assert killed < 200, "it never saved, or never resumed what it had saved"
+            longest = 1.5 * undisturbed.seconds  # others may be slower
+            done = commands.clpapers(project, *command, kill_after=draw.uniform(0, longest))
             killed += done.returncode == -signal.SIGKILL
             assert not run.exists() or run.read_bytes() == expected
             if record.exists():
