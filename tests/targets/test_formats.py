@@ -164,6 +164,18 @@ def test_latex_table(table):
     assert text.isascii()
 
 
+def test_latex_numbers_a_table_itself(table):
+    def caption(title, **changed):
+        (found,) = re.findall(
+            r"\\caption\{(.*?)\. ", formats.to_latex(dataclasses.replace(table, title=title, **changed), "t")
+        )
+        return found
+
+    assert caption("Table 12: Both, at once‡") == r"Both, at once$^\ddagger$ (Table 12 of the paper)"
+    assert caption("Table 1 on CIFAR-100: Ω_all") == r"Table 1 on CIFAR-100: $\Omega$\_all"
+    assert caption("Table 3: Claims", prose={"Method": 0.5}) == "Claims (Table 3 of the paper)"
+
+
 def test_tables_repeat_byte_for_byte(table, tmp_path):
     first, second = (formats.write_table(table, tmp_path / run / "t") for run in "ab")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]

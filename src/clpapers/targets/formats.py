@@ -70,6 +70,7 @@ _LONG_TEX = jinja2.Template(
     r"""% In the preamble: \usepackage{booktabs,longtable}
 {\footnotesize
 \setlength{\tabcolsep}{3pt}
+\setlength{\LTcapwidth}{\linewidth}
 {{ tabular }}
 {%- for note in footnotes %}
 \par\smallskip {{ note }}
@@ -165,15 +166,19 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table, label: str) -> str:
-    """The table as a LaTeX float (booktabs only), or with prose as a longtable; appended tables are left out."""
+    """The table as a LaTeX float (booktabs only), or with prose as a longtable; appended tables are left out.
+
+    LaTeX numbers it, so the number in its title follows as the paper's.
+    """
     cells = _typeset(table, latex, r"\textbf{{{}}}")
+    title = latex(re.sub(r"^(Table \d+): (.+)", r"\2 (\1 of the paper)", table.title))
     if table.prose:
         widths = [table.prose.get(column) for column in table.body.columns]
         tabular = cells.style.hide(axis="index").to_latex(
             hrules=True,
             environment="longtable",
             column_format="".join(rf"p{{{width}\linewidth}}" if width else "l" for width in widths),
-            caption=f"{latex(table.title)}. {latex(table.caption)}",
+            caption=f"{title}. {latex(table.caption)}",
             label=f"tab:{label}",
         )
         return _LONG_TEX.render(tabular=tabular.strip(), footnotes=map(latex, table.footnotes))
@@ -181,7 +186,7 @@ def to_latex(table: Table, label: str) -> str:
         hrules=True, multicol_align="c", column_format="l" + "c" * (cells.shape[1] - 1)
     )
     return _TEX.render(
-        title=latex(table.title),
+        title=title,
         caption=latex(table.caption),
         label=f"tab:{label}",
         tabular=tabular.strip(),
