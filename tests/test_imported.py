@@ -65,7 +65,7 @@ def test_all_runs_come_as_they_were_published(crate, other, small_project):
     (note,) = import_crate(crate)
     assert note.startswith(f"{crate}: 4 runs imported, manifest SHA-256 ")
     found = imported.imported("mini")
-    assert {key: [list(seeds) for seeds in blocks] for key, blocks in found.items()} == {
+    assert {key: [list(seeds) for seeds in files.values()] for key, files in found.items()} == {
         path.parent.name[-10:]: [[0], [1]] for path in runs(small_project / RUNS)
     }
     for path in runs(small_project / RUNS):
@@ -185,8 +185,8 @@ def test_overlapping_blocks_of_seeds_are_both_kept(crate, other, small_project):
 
     import_crate(rewritten(crate, together))
     import_crate(crate)
-    of_ace = {key: blocks for key, blocks in imported.imported("mini").items() if len(blocks) == 3}
-    assert [list(map(list, blocks)) for blocks in of_ace.values()] == [[[0], [1], [0, 1]]]
+    of_ace = [files.values() for files in imported.imported("mini").values() if len(files) == 3]
+    assert [list(map(list, each)) for each in of_ace] == [[[0], [1], [0, 1]]]
 
 
 # --- what is refused -----------------------------------------------------------------------------------------

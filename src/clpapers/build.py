@@ -226,8 +226,7 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     data.get(shown)
     if not dry and (0 < hours < math.inf or not whole(words)):
         _measure(plan, cells, data.absent.keys())
-    elsewhere = {key: {path: seeds for seeds, path in blocks.items()} for key, blocks in imported(plan.scale).items()}
-    there = budget.used(plan, made, elsewhere if settings.get("published", True) else {})
+    there = budget.used(plan, made, imported(plan.scale) if settings.get("published", True) else {})
     claims, table = jobs.claims_of(plan), costs.known(plan.scale)
     while True:
         found = budget.choose(

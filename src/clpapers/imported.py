@@ -50,12 +50,12 @@ def published(scale: str, paper: str = "*") -> Path:
     return (RESULTS if scale == "paper" else RESULTS / scale) / "published" / f"{paper}.zip"
 
 
-def imported(scale: str) -> dict[str, dict[range, Path]]:
-    """The imported results of a scale: a cell's hash → the seeds of a file → the file."""
-    found: dict[str, dict[range, Path]] = {}
+def imported(scale: str) -> dict[str, dict[Path, range]]:
+    """The imported results of a scale: a cell's hash → a file → its seeds."""
+    found: dict[str, dict[Path, range]] = {}
     for path in sorted(place_of(scale).glob("*/*/*-*/seed*.json")):
         if not path.name.endswith(".record.json"):
-            found.setdefault(path.parent.name[-10:], {})[block_seeds(path.stem)] = path
+            found.setdefault(path.parent.name[-10:], {})[path] = block_seeds(path.stem)
     return found
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from clpapers import budget, provenance
 from clpapers import catalogue_metrics as catalogue
-from clpapers import provenance
 from clpapers.config.model import Target
-from clpapers.config.paths import block_seeds
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
+from clpapers.imported import imported
 from clpapers.metrics.learning import CHANCE_PREFIX
 from clpapers.report import lineage as ancestry
 from clpapers.report.audit import fitting
@@ -75,6 +75,8 @@ def compare(name: str, scale: str = "paper") -> pd.DataFrame:
 def runs(name: str | None = None, scale: str = "paper") -> pd.DataFrame:
     """The finished runs of a target or a paper, or of all: one line a cell and seed, from their records.
 
+    Of a seed that was trained here that run, otherwise one that was imported.
+
     Returns `cell` (the hash), `seed`, `targets` (a list of names), `file`; the cell's settings by dotted key
     (`budget.memory`, in items; `learner.name`, …; NaN where a cell has none of the kind; selected values filled in);
     `training_seconds` of the seed alone, in s; of the job, which may have trained several seeds, `wall_seconds` and
@@ -85,22 +87,21 @@ def runs(name: str | None = None, scale: str = "paper") -> pd.DataFrame:
     for target in plan.chosen([name] if name else []):
         for key in dict.fromkeys(cell.hash for _, cell in target.cells):
             users.setdefault(key, []).append(f"{target.paper}/{target.name}")
-    for key, names in users.items():
-        cell = plan.cells[key]
-        for file in (path for path in plan.results(cell) if path.is_file()):
+    trained = {key: {p: s for p, s in plan.results(plan.cells[key]).items() if p.is_file()} for key in users}
+    for key, files in budget.used(plan, trained, imported(scale)).items():
+        for file, seeds in sorted(files.items(), key=lambda item: item[1]) if key in users else ():
             record = provenance.read_record(file)
             settings = {
                 f"{part}.{option}" if option else part: value
                 for part, block in record["cell"].items()
                 for option, value in (block.items() if isinstance(block, dict) else [("", block)])
             }
-            job = {key: record[key] for key in ("wall_seconds", "cpu_seconds", "peak_memory_bytes", "code")}
+            job = {each: record[each] for each in ("wall_seconds", "cpu_seconds", "peak_memory_bytes", "code")}
             job |= {"device": record["hardware"]["device"], "commit": record["git"]["commit"]}
             job["started"] = pd.Timestamp(record["started"])
-            seconds = record["training_seconds"]
-            for seed in block_seeds(file.stem):
-                own = {"cell": key, "seed": seed, "targets": names, "file": str(file)}
-                rows.append(own | settings | {"training_seconds": seconds.get(str(seed))} | job)
+            for seed in seeds:
+                own = {"cell": key, "seed": seed, "targets": users[key], "file": str(file)}
+                rows.append(own | settings | {"training_seconds": record["training_seconds"].get(str(seed))} | job)
     if not rows:
         raise provenance.ProvenanceError(
             f"results/{scale}/runs: no finished run of {name or 'any target'}; "

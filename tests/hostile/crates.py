@@ -194,7 +194,7 @@ def imports(path: Path, before: dict[Path, bytes]) -> str:
 
 def read_by_all() -> str:
     """What the readers say of what was imported."""
-    runs = [path for blocks in imported("mini").values() for path in blocks.values()]
+    runs = [path for files in imported("mini").values() for path in files]
     measured = ["metrics", "--out", "results/mini/metrics/mini/table1.csv"]
     for command in (["audit", "--scale", "mini"], ["lineage", str(runs[0])], ["summary", "--scale", "mini"], measured):
         found = mock.patch.object(Plan, "results", imported_first)

@@ -1,6 +1,7 @@
 """The numbers as frames: as the pipeline's files have them, with units, and refused where not as recorded."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from clpapers import cli, results
 from clpapers.config.refusals import ConfigError
-from clpapers.provenance import ProvenanceError, read_record, sha256
+from clpapers.provenance import ProvenanceError, read_record, record_path, sha256
 
 TABLE1 = "mini/table1"
 
@@ -55,6 +56,21 @@ def test_runs_have_their_settings_and_what_they_took():
         assert line["started"] == pd.Timestamp(record["started"])
         assert TABLE1 in line["targets"]
     assert len(results.runs("mini", "mini")) == len(results.runs(scale="mini")) >= 4
+
+
+def test_of_a_seed_that_was_not_trained_here_the_imported_run_counts():
+    before = results.runs(TABLE1, "mini")
+    for file in map(Path, before["file"]):
+        place = Path(file.as_posix().replace("/runs/", "/imported/"))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        for each in (file, record_path(file)):
+            shutil.copy(each, place.with_name(each.name))
+    assert results.runs(TABLE1, "mini").equals(before)
+    gone = before["file"][0]
+    Path(gone).unlink()
+    after = results.runs(TABLE1, "mini")
+    assert after["file"].tolist() == [gone.replace("/runs/", "/imported/"), *before["file"][1:]]
+    assert after.drop(columns="file").equals(before.drop(columns="file"))
 
 
 def test_lineage_has_a_line_a_file_down_to_the_data():

@@ -359,7 +359,7 @@ class _Check:
     def imported_all(self) -> None:
         """Check all that was imported, and that nothing else is there."""
         top = place_of(self.plan.scale)
-        runs = [path for files in imported(self.plan.scale).values() for path in files.values()]
+        runs = [path for files in imported(self.plan.scale).values() for path in files]
         self.hash_all(each for path in runs for each in (path, record_path(path)))
         for path in runs:
             self.imported(path)

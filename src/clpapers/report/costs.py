@@ -370,7 +370,7 @@ def predict(plan: Plan, table: Table | None = None, cells: Collection[str] | Non
 def finished(plan: Plan, cells: Iterable[Cell]) -> dict[str, float]:
     """Measured seconds a seed of the cells with seeds that were trained here or imported, by hash."""
     brought = imported(plan.scale)
-    files = {cell.hash: {*plan.results(cell), *brought.get(cell.hash, {}).values()} for cell in cells}
+    files = {cell.hash: {*plan.results(cell), *brought.get(cell.hash, ())} for cell in cells}
     return {key: seconds for key, paths in files.items() if (seconds := _mean(sorted(paths)))}
 
 

@@ -58,8 +58,7 @@ def publish(plan: Plan, papers: list[str], *, replace: bool = False) -> list[str
         before = sum(map(len, seeds.values()))
         local = {path: cell for cell in cells.values() for path in sorted(cell.folder.glob("seed*.json"))}
         fit, told = _fit(plan, [path for path in local if not path.name.endswith(".record.json")])
-        for path in imported(plan.scale).values():
-            fit += [each for each in path.values() if each.parent.name[-10:] in cells]
+        fit += [path for key, files in imported(plan.scale).items() if key in cells for path in files]
         for path in fit:
             told += _add(held, seeds, path, out, replace=replace)
         lines += told

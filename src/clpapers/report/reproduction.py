@@ -112,7 +112,7 @@ class _Reproduction:
         self.run = run
         import_published(SCALE)
         whole = Plan(SCALE, own_papers())
-        self.there = budget.used(whole, {k: {p: s for s, p in v.items()} for k, v in imported(SCALE).items()})
+        self.there = budget.used(whole, imported(SCALE))
         nothing = dict.fromkeys([*whole.datasets, *whole.weights], "not asked for")
         chosen = Choice(self.there, {}, nothing)
         self.plan = whole.using(chosen)
