@@ -1,4 +1,4 @@
-"""The notebook docs/tour.ipynb: it runs, cell by cell, on a small build of the targets that it names."""
+"""The tour: what its page shows is made, and its notebook runs, cell by cell, on a small build of what it names."""
 
 import os
 import re
@@ -10,7 +10,7 @@ import pytest
 import yaml
 from workflow.project import Project
 
-from clpapers import cli, jobs
+from clpapers import cli, jobs, provenance
 from clpapers.config.plan import Plan
 
 ROOT = Path(__file__).parents[2]
@@ -64,6 +64,13 @@ def test_the_target_of_a_method_of_ones_own_is_one(here):
         file.write_text(text)
     assert [factors["learner"] for factors, _ in target.cells] == ["er", "mine"]
     assert target.spec["extra"]
+
+
+def test_the_page_has_the_digests_of_what_is_drawn_and_no_processor_rounds(here):
+    page = (ROOT / "docs/tour.md").read_text()
+    shown = re.findall(r"^ +(results/smoke/(?:datasets|streams)/\S+)  ([0-9a-f]{12})$", page, re.M)
+    assert len(shown) == 3
+    assert [(file, provenance.sha256(Path(file))[:12]) for file, _ in shown] == shown
 
 
 def test_every_cell_runs(here):
