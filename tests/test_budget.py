@@ -201,6 +201,33 @@ def test_runs_of_papers_that_are_not_asked_for_may_be_there(paper_scale):
     assert f"2 runs are there; training {runs:,} more" in line
 
 
+def test_a_target_by_name_goes_without_the_runs_whose_data_cannot_be_had(paper_scale):
+    plan, claims, table = paper_scale
+    target = plan.targets["stf/table1"]
+    found = budget.choose(plan, (), claims, 0.0, there={}, absent={"emnist": "ask"}, named=[target], table=table)
+    chosen = {
+        factors["dataset"] for factors, cell in target.cells if found.choice.seeds(cell.hash) == set(target.seeds)
+    }
+    assert chosen == {"cifar10", "cifar100", "tiny_imagenet"}
+    assert not any("/emnist/" in file for file in found.due)
+    left = plan.using(found.choice).unrun(target)
+    assert (left.wanted - left.runs, left.hours, set(left.absent)) == (360, 0, {"emnist"})
+
+
+def test_a_run_by_name_whose_data_cannot_be_had_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(build.Data, "_fetch", lambda self, name: "nowhere to be had")
+    monkeypatch.setattr(build.Data, "path", lambda self, name: tmp_path / name)
+    monkeypatch.setattr(build, "write_text", lambda path, text: None)
+    monkeypatch.setattr(budget, "finished", lambda plan: {})
+    plan = Plan("paper", all_papers())
+    (cell,) = (c for f, c in plan.targets["stf/table1"].cells if (f["dataset"], f["learner"]) == ("emnist", "er"))
+    settings = {"papers": ["stf"], "data_folder": tmp_path, "downloads": tmp_path, "published": False}
+    with pytest.raises(ConfigError) as refusal:
+        build.prepare(plan, settings, [str(cell.folder / "seed0.json")])
+    assert str(refusal.value).startswith("emnist: not at hand, ")
+    assert str(refusal.value).endswith(": nowhere to be had")
+
+
 def test_of_each_seed_one_file_is_used_the_first_source_first(paper_scale):
     plan, _, _ = paper_scale
     key = plan.targets["stf/table1"].cells[0][1].hash

@@ -14,7 +14,7 @@ from snakemake.scheduling.job_scheduler import JobScheduler
 
 from clpapers import snakemake
 from clpapers.config.refusals import ConfigError
-from clpapers.snakemake import completed, evaluate_at_ends, prepare, reach_programs, resolved
+from clpapers.snakemake import completed, evaluate_at_ends, prepare, reach_programs, refuse_unknown, resolved
 
 ROOT = Path(__file__).parents[1]
 
@@ -109,7 +109,7 @@ def test_completed(given, meant):
 @pytest.fixture
 def project(tmp_path):
     """A project's folder with the real configuration and nothing built."""
-    for part in ("config", "workflow"):
+    for part in ("config", "workflow", "Snakefile", "rules"):
         (tmp_path / "project" / part).symlink_to(ROOT / part)
 
 
@@ -170,6 +170,46 @@ def test_a_name_that_is_none_is_refused(project, given, said):
     with pytest.raises(ConfigError) as refusal:
         resolved(given.split())
     assert str(refusal.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("stg/table1 --cores", "stg/table1: no paper, target, rule or file; there are: stf/table1, "),
+        ("stff -n", "stff: no paper, target, rule or file; there are: stf, "),
+        ("stf/table1.csv --cores 2", "stf/table1.csv: no paper, target, rule or file; there are: stf/table1, "),
+        ("all reports --cores 2", "reports: no paper, target, rule or file; there are: report, "),
+        ("results/paper/target/stf/table1.csv", "results/paper/target/stf/table1.csv: no job of config/ makes it"),
+        ("results/smoke/targets/stff/table1.csv", "results/smoke/targets/stff/table1.csv: no target 'stff/table1' in "),
+        (
+            "results/paper/targets/stf/figure3.csv",
+            "results/paper/targets/stf/figure3.csv: no job of config/ makes it; there are: figure3.pdf, figure3.svg, ",
+        ),
+        ("results/big/targets/stf/table1.csv", "config/scales/big.yaml: no such file; there are: "),
+    ],
+)
+def test_a_target_that_nothing_makes_is_refused(project, given, said):
+    """Before the rules are read, which fetch data."""
+    with pytest.raises(ConfigError) as refusal:
+        refuse_unknown(given.split(), given.split())
+    assert str(refusal.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "all --cores",
+        "",
+        "report -n --quiet rules",
+        "--cores 2 --until nothing --forcerun neither",
+        "Snakefile",
+        "results/paper/targets/stf/table1.reported.csv results/paper/runs/index.csv results/paper/report/index.html",
+        "results/paper/targets/stf/claims.md results/paper/targets/scorecard.md results/paper/datasets/mnist.npz",
+        "results/paper/runs/cifar10/stf-0.057735/mine-0123456789/seed0.json --config methods=[mine.py]",
+    ],
+)
+def test_targets_that_may_be_made_are_left_to_snakemake(project, given):
+    refuse_unknown(given.split(), given.split())
 
 
 @pytest.mark.parametrize(("given", "due"), [("streaming/table1 -n", True), ("streaming/table1 --cores 1", False)])

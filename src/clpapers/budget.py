@@ -360,8 +360,8 @@ def choose(
     """Choose the runs of a build: all that are `there`, and more within a budget of core-hours (∞: all).
 
     there: as from `used`. absent: data sets and weights that cannot be had, with their remedies. named: targets asked
-    for by name; all their runs are chosen, whatever they cost. named_runs: files of runs asked for by name that are to
-    be made, with their seeds, by cell; they are made even where other files hold their seeds.
+    for by name; all their runs whose data can be had are chosen, whatever they cost. named_runs: files of runs asked
+    for by name that are to be made, with their seeds, by cell; they are made even where other files hold their seeds.
     """
     table, cells = table or costs.known(plan.scale), relevant(plan, papers, named, named_runs)
     measured = costs.predict(plan, table, cells)
@@ -389,7 +389,8 @@ def choose(
                 have[key].update(free)
     wanted = itertools.chain.from_iterable(_runs(plan, target) for target in named)
     for cell, seeds in (*wanted, *_searched(plan, (plan.cells[key] for key in named_runs))):
-        have.setdefault(cell.hash, set()).update(seeds)
+        if not _lacking(plan, cell, absent):
+            have.setdefault(cell.hash, set()).update(seeds)
     if math.isinf(hours):
         for cell in (cell for cell in cells.values() if not _lacking(plan, cell, absent)):
             have.setdefault(cell.hash, set()).update(plan.wanted(cell))

@@ -240,9 +240,16 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
             named_runs=runs,
             table=table,
         )
-        new = (key for key, files in found.choice.runs.items() if files.keys() - there.get(key, {}).keys())
-        if not data.get(name for key in (*new, *runs) for name in plan.data_of(plan.cells[key])):
-            return news, found, data
+        new = [key for key, files in found.choice.runs.items() if files.keys() - there.get(key, {}).keys()]
+        needed = dict.fromkeys(name for key in (*new, *runs) for name in plan.data_of(plan.cells[key]))
+        if data.get(needed):
+            continue
+        for name in needed:
+            if name in data.absent:
+                raise ConfigError(
+                    f"{name}: not at hand, and a run that is asked for by name needs it: {data.absent[name]}"
+                )
+        return news, found, data
 
 
 def _measure(plan: Plan, cells: Mapping[str, Cell], absent: Set[str]) -> None:
@@ -275,6 +282,5 @@ def told(plan: Plan, found: Budget, data: Data) -> list[str]:
         left = sum(hours or 0 for hours in found.choice.unrun.values())
         told += f"; {left:,.0f} core-hours remain of the scale ‘{plan.scale}’"
     lines = [told]
-    left_out = ", left out" if found.questions else ""  # by name, its jobs are there, and fail
-    lines += [f"{name}: not at hand{left_out}: {remedy}" for name, remedy in sorted(data.absent.items())]
+    lines += [f"{name}: not at hand, left out: {remedy}" for name, remedy in sorted(data.absent.items())]
     return lines

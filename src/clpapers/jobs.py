@@ -18,7 +18,7 @@ from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS, block_seeds, dataset_path, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.reductions import reductions
-from clpapers.config.refusals import ConfigError
+from clpapers.config.refusals import ConfigError, names
 from clpapers.config.targets import paper_file
 from clpapers.desiderata import line
 from clpapers.metrics.inputs import files_beside
@@ -90,7 +90,8 @@ def of(plan: Plan, path: Path, papers: Collection[str] | None = None) -> Job:
     maker = MAKERS.get(path.parts[2]) if len(path.parts) > 3 else None
     made = maker(plan, path, plan.titles if papers is None else papers) if maker else None
     if made is None or (path not in made.outputs and path != record_path(made.outputs[0])):
-        raise ConfigError(f"{path}: no job of config/ makes it")
+        there = f"; there are: {', '.join(each.name for each in made.outputs)}" if made else ""
+        raise ConfigError(f"{path}: no job of config/ makes it{there}")
     return made
 
 
@@ -123,7 +124,7 @@ def _path(plan: Plan, *parts: str) -> Path:
 def _known(path: Path, kind: str, name: str, there: Mapping[str, Any]) -> Any:
     """The value of `name`; raises `ConfigError`, with the names to choose from, for one that is not `there`."""
     if name not in there:
-        known = ", ".join(there) or "none"
+        known = names(there, name) or "none"
         raise ConfigError(f"{path}: no {kind} {name!r} in what config/ asks for; there are: {known}")
     return there[name]
 

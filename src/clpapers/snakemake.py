@@ -32,19 +32,21 @@ WORDY = r"-q|--quiet.*|-p|--printshellcmds|--verbose|--logger.*|--debug-dag|--su
 WORDY += "|--rulegraph|--filegraph|-D"
 
 
-def completed(arguments: list[str]) -> list[str]:
-    """The arguments, with `all` given to a `--cores` or `-c` that has no number.
-
-    A dry run is kept short and a build to its line, unless the arguments say how much is to be told.
-    """
-    from clpapers.build import TELLING
-    from clpapers.progress import NAME
-
+def with_cores(arguments: list[str]) -> list[str]:
+    """The arguments, with `all` given to a `--cores` or `-c` that has no number."""
     following = [*arguments[1:], "--"]
-    whole = [
+    return [
         "--cores=all" if argument in ("--cores", "-c") and after.startswith("-") else argument
         for argument, after in zip(arguments, following)
     ]
+
+
+def completed(arguments: list[str]) -> list[str]:
+    """The arguments `with_cores`; a dry run kept short and a build to its line, unless they say how much is told."""
+    from clpapers.build import TELLING
+    from clpapers.progress import NAME
+
+    whole = with_cores(arguments)
     if any(re.fullmatch(WORDY, argument) for argument in whole):
         return whole
     if DRY & set(whole):
@@ -96,6 +98,35 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     if "all" in arguments or all(argument.startswith("-") or "=" in argument for argument in arguments):
         wanted += [each for each in plan.chosen(settings["papers"]) if not each.spec.get("extra")]
     return found, plan, wanted
+
+
+def refuse_unknown(arguments: list[str], resolved: list[str]) -> None:
+    """Raise `ConfigError` for a target that nothing makes, before Snakemake reads the rules and data are fetched.
+
+    resolved: the arguments as from there; what is new in them is known. Runs and GANs are left to the rules, as
+    methods from outside may add some.
+    """
+    from snakemake.cli import get_argument_parser
+
+    from clpapers import jobs
+    from clpapers.config.paths import RESULTS
+    from clpapers.config.plan import Plan
+    from clpapers.config.refusals import ConfigError, names
+    from clpapers.config.settings import all_papers
+
+    given, _ = get_argument_parser().parse_known_args(with_cores(resolved))
+    text = "".join(path.read_text(encoding="utf-8") for path in (Path("Snakefile"), *Path("rules").glob("*.smk")))
+    rules = re.findall(r"^rule (\w+):", text, re.MULTILINE)
+    for word in (word for word in given.targets if word in arguments and word not in rules):
+        path = Path(word)
+        if path.exists() or path.parts[2:3] in (("runs",), ("gans",)):
+            continue
+        if path.parts[:1] == (str(RESULTS),) and len(path.parts) > 2:
+            jobs.of(Plan(path.parts[1], all_papers()), path)
+        else:
+            plan = Plan("paper", all_papers())
+            known = [*rules, *plan.titles, *plan.targets]
+            raise ConfigError(f"{word}: no paper, target, rule or file; there are: {names(known, word)}")
 
 
 def fault_of(folder: Path) -> str:
@@ -158,6 +189,7 @@ def main() -> None:
         reach_programs()
         try:
             arguments, plan, wanted = resolved(arguments)
+            refuse_unknown(sys.argv[1:], arguments)
         except ConfigError as error:
             sys.exit(f"clpapers: {error}")
         sys.argv[1:] = arguments  # for the Snakefile, which asks what is to be built (clpapers.build)

@@ -102,7 +102,8 @@ class Notes:
                 text += " In brackets: runs a cell."
             hours = "a time not measured yet" if left.hours is None else f"{price(left.hours)} of one core"
             if left.hours is None or left.hours > 0:
-                text += f" The others take {hours}: {self.command}."
+                others = "Those of the others whose data are at hand" if absent else "The others"
+                text += f" {others} take {hours}: {self.command}."
             notes.append(text)
         return notes + ([f"Not at hand: {'; '.join(absent)}."] if absent else [])
 
