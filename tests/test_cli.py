@@ -233,6 +233,8 @@ def test_next_says_what_a_build_would_train_and_what_that_decides(tmp_path, monk
     for part in ("config", "workflow"):
         (tmp_path / part).symlink_to(ROOT / part)
     monkeypatch.chdir(tmp_path)
+    assert main(["next", "--scale", "smoke", "--hours", "all", "stf"]) == 0
+    assert "decides " in capsys.readouterr().out
     assert main(["next", "--scale", "smoke", "--hours", "0.01", "stf"]) == 0
     heads, *steps, empty, told, decides = capsys.readouterr().out.splitlines()
     assert heads.split() == ["takes", "so", "far", "paper", "runs", "→", "what", "they", "decide"]

@@ -186,7 +186,7 @@ def _parser() -> argparse.ArgumentParser:
     command("desiderata", said, "--scale", "papers")
     said = "what a build would train next within a budget, and what each step decides"
     sub = command("next", said, "--scale", "papers")
-    sub.add_argument("--hours", type=float, metavar="H", help="core-hours; those of a build if left out")
+    sub.add_argument("--hours", type=core_hours, metavar="H", help="core-hours, or all; those of a build if left out")
     sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="methods from outside, whose runs it would train")
     sub.set_defaults(does="upcoming")  # `next` is Python's
     sub = command("rehearse", "measure what each kind of cell costs, by a small part of its run", "--scale")
@@ -239,6 +239,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("--quick", action="store_true", help="fewer repetitions")
     return parser
+
+
+def core_hours(text: str) -> float:
+    """A number of core-hours; for `all` the largest that settings may have, so that there is a sequence to tell."""
+    return 1e6 if text == "all" else float(text)
 
 
 def _version() -> str:

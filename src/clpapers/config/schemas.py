@@ -57,6 +57,8 @@ def _complaint(error: jsonschema.ValidationError) -> str:
         return f"{place}: {text} holds an entry twice"
     if rule == "not":
         return f"{place}: {text} is {asked['description']}"
+    if rule == "pattern" and re.fullmatch(r"\^\w+\$", asked):  # a word beside numbers
+        return f"{place}: {text} is no number, nor {asked[1:-1]}"
     bounds = {
         "const": "must be",
         "minimum": "must be at least",
