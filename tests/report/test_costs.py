@@ -272,7 +272,7 @@ def test_imported_runs_count_as_those_trained_here(plan, monkeypatch):
     record = {"hardware": {"device": "cpu"}, "cpu_seconds": costs.JOBS["train"] + 6.0, "seeds": [0, 1]}
     brought = Path("brought.json")
     monkeypatch.setattr(Path, "exists", lambda path: path == brought)
-    monkeypatch.setattr(costs, "imported", lambda scale: {cell.hash: {range(2): brought}})
+    monkeypatch.setattr(costs, "imported", lambda scale: {cell.hash: {brought: range(2)}})
     monkeypatch.setattr(costs, "read_record", lambda path: record)
     assert costs.predict(plan, of_every_kind(plan))[cell.hash] == pytest.approx(3.0)
 
