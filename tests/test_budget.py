@@ -215,6 +215,7 @@ def test_a_target_by_name_goes_without_the_runs_whose_data_cannot_be_had(paper_s
 
 
 def test_a_run_by_name_whose_data_cannot_be_had_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(build.Data, "_remembered", lambda self: {})
     monkeypatch.setattr(build.Data, "_fetch", lambda self, name: "nowhere to be had")
     monkeypatch.setattr(build.Data, "path", lambda self, name: tmp_path / name)
     monkeypatch.setattr(build, "write_text", lambda path, text: None)

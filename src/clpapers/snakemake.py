@@ -1,8 +1,8 @@
 """The command `snakemake` of this environment: Snakemake's own, with a few things done before it starts.
 
 A bare `--cores` means all of them: Snakemake's help promises that, the parser of Snakemake 9 refuses it, and `snakemake
-all --cores` is what people type. A target's or a paper's name stands for its files: `stf/table1`, `stf`. A dry run
-counts jobs by rule, unless more is asked for, and says how long they take: job by job, `all` has a line of 12,000
+all --cores` is what people type. A target's or a paper's name stands for its files: `stf/table1`, `stf`; what nothing
+makes is refused. A dry run counts jobs by rule, unless more is asked for, and says how long they take: job by job, `all` has a line of 12,000
 characters. A build shows one line of progress (`clpapers.progress`). Its scheduler looks through the waiting jobs when
 one ends. And the folders that Snakemake writes to, with a
 traceback where it cannot, are tried: that of the project is told of in one line, that of a home which cannot be written
@@ -11,6 +11,7 @@ is replaced by one of the project's. Jobs find this environment's `clpapers`, wh
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import re
@@ -100,10 +101,10 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     return found, plan, wanted
 
 
-def refuse_unknown(arguments: list[str], resolved: list[str]) -> None:
+def refuse_unknown(arguments: list[str], meant: list[str]) -> None:
     """Raise `ConfigError` for a target that nothing makes, before Snakemake reads the rules and data are fetched.
 
-    resolved: the arguments as from there; what is new in them is known. Runs and GANs are left to the rules, as
+    meant: the arguments as from `resolved`; what is new in them is known. Runs and GANs are left to the rules, as
     methods from outside may add some.
     """
     from snakemake.cli import get_argument_parser
@@ -114,18 +115,18 @@ def refuse_unknown(arguments: list[str], resolved: list[str]) -> None:
     from clpapers.config.refusals import ConfigError, names
     from clpapers.config.settings import all_papers
 
-    given, _ = get_argument_parser().parse_known_args(with_cores(resolved))
+    given, _ = get_argument_parser().parse_known_args(with_cores(meant))
     text = "".join(path.read_text(encoding="utf-8") for path in (Path("Snakefile"), *Path("rules").glob("*.smk")))
     rules = re.findall(r"^rule (\w+):", text, re.MULTILINE)
+    plan = functools.cache(lambda scale: Plan(scale, all_papers()))
     for word in (word for word in given.targets if word in arguments and word not in rules):
         path = Path(word)
         if path.exists() or path.parts[2:3] in (("runs",), ("gans",)):
             continue
         if path.parts[:1] == (str(RESULTS),) and len(path.parts) > 2:
-            jobs.of(Plan(path.parts[1], all_papers()), path)
+            jobs.of(plan(path.parts[1]), path)
         else:
-            plan = Plan("paper", all_papers())
-            known = [*rules, *plan.titles, *plan.targets]
+            known = [*rules, *plan("paper").titles, *plan("paper").targets]
             raise ConfigError(f"{word}: no paper, target, rule or file; there are: {names(known, word)}")
 
 
