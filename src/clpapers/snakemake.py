@@ -2,11 +2,11 @@
 
 A bare `--cores` means all of them: Snakemake's help promises that, the parser of Snakemake 9 refuses it, and `snakemake
 all --cores` is what people type. A target's or a paper's name stands for its files: `stf/table1`, `stf`; what nothing
-makes is refused. A dry run counts jobs by rule, unless more is asked for, and says how long they take: job by job, `all` has a line of 12,000
-characters. A build shows one line of progress (`clpapers.progress`). Its scheduler looks through the waiting jobs when
-one ends. And the folders that Snakemake writes to, with a
-traceback where it cannot, are tried: that of the project is told of in one line, that of a home which cannot be written
-is replaced by one of the project's. Jobs find this environment's `clpapers`, whether or not it is activated.
+makes is refused. A dry run counts jobs by rule, unless more is asked for, and says how long they take: job by job,
+`all` has a line of 12,000 characters. A build shows one line of progress (`clpapers.progress`). Its scheduler looks
+through the waiting jobs when one ends. And the folders that Snakemake writes to, with a traceback where it cannot, are
+tried: that of the project is told of in one line, that of a home which cannot be written is replaced by one of the
+project's. Jobs find this environment's `clpapers`, whether or not it is activated.
 """
 
 from __future__ import annotations
