@@ -146,6 +146,13 @@ def test_plus_minus():
     assert plus_minus(np.nan, np.nan, 1) == "–"
 
 
+def test_a_number_is_printed_alike_as_computed_and_as_read_from_a_file():
+    computed, read = 34.25 - 39.9, -5.65
+    assert computed != read
+    assert signed(computed, -13.9, 2.6, 1) == signed(read, -13.9, 2.6, 1) == "−5.7 [−13.9, 2.6]"
+    assert plus_minus(computed, -computed, 1) == plus_minus(read, -read, 1) == "−5.7 ± 5.7"
+
+
 def test_signed():
     assert signed(2.41, -4.43, 9.26, 1) == "+2.4 [−4.4, 9.3]"
     assert signed(-0.04, np.nan, np.nan, 1) == "+0.0"

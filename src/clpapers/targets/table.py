@@ -64,6 +64,7 @@ def titled(
 
 
 OUT_OF_MEMORY = "out of memory"
+EXACT = 7  # decimals to which a number is rounded first: one computed as −5.6499999999999915 stands as −5.65 in a CSV
 
 
 def plus_minus(mean: float, half_width: float, decimals: int, note: str = "") -> str:
@@ -74,6 +75,7 @@ def plus_minus(mean: float, half_width: float, decimals: int, note: str = "") ->
         return "–"
     if np.isinf(mean):
         return "∞"
+    mean, half_width = round(mean, EXACT), round(half_width, EXACT)
     text = f"{mean:z.{decimals}f}".replace("-", "−")
     return text if pd.isna(half_width) else f"{text} ± {half_width:.{decimals}f}"
 
@@ -85,6 +87,7 @@ def signed(difference: float, low: float, high: float, decimals: int) -> str:
     """
     if pd.isna(difference):
         return "–"
+    difference, low, high = (round(x, EXACT) for x in (difference, low, high))
     if pd.isna(low):
         return f"{difference:+z.{decimals}f}".replace("-", "−")
     if low * high > 0:
