@@ -254,6 +254,14 @@ def test_a_configuration_that_was_edited(here, file, old, new, stale):
         assert re.search("other settings|other files", reasons[str(MINI / path)])
 
 
+def test_a_paper_that_was_added_makes_the_index_stale_which_is_a_warning(here):
+    text = Path("config/papers/mini.yaml").read_text()
+    Path("config/papers/other.yaml").write_text(text.replace("paper: mini", "paper: other"))
+    (only,) = found()
+    assert (only.severity, only.file) == (WARNING, str(MINI / "runs/index.csv"))
+    assert only.reason.endswith("snakemake results/mini/runs/index.csv --cores --force")
+
+
 def test_cells_of_an_older_configuration_are_left_over(here):
     replace("config/papers/mini.yaml", "learner: [er, ace]", "learner: [er]")
     runs = [str(path) for path in MINI.glob("runs/mnist/*/ace-*/*")]
