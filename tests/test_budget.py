@@ -211,7 +211,20 @@ def test_a_target_by_name_goes_without_the_runs_whose_data_cannot_be_had(paper_s
     assert chosen == {"cifar10", "cifar100", "tiny_imagenet"}
     assert not any("/emnist/" in file for file in found.due)
     left = plan.using(found.choice).unrun(target)
-    assert (left.wanted - left.runs, left.hours, set(left.absent)) == (360, 0, {"emnist"})
+    assert (left.wanted - left.runs, left.lacking, left.hours, set(left.absent)) == (360, 120, 0, {"emnist"})
+
+
+@pytest.mark.parametrize("absent", [{}, {"emnist": "ask", "cifar100": "ask"}])
+@pytest.mark.parametrize("name", ["stf/table1", "agem/table2", "streaming/table1_cifar100", "desiderata/figure9"])
+def test_what_a_target_lacks_is_priced_as_its_own_command_predicts(paper_scale, name, absent):
+    plan, claims, table = paper_scale
+    target, had = plan.targets[name], plan.targets[name].cells[-1][1]
+    given = {"there": {had.hash: {had.folder / "seed0.json": [0]}}, "absent": absent, "table": table}
+    left = plan.using(budget.choose(plan, list(plan.titles), claims, 0.0, **given).choice).unrun(target)
+    command = budget.choose(plan, (), claims, 0.0, named=[target], **given)
+    assert left.hours == pytest.approx(sum(command.due.values()) / 3600, abs=1e-4)
+    trained = sum(len(seeds) for files in command.choice.runs.values() for seeds in files.values()) - 1
+    assert left.runs - left.lacking == trained
 
 
 def test_a_run_by_name_whose_data_cannot_be_had_is_refused(tmp_path, monkeypatch):
@@ -255,6 +268,7 @@ def test_of_each_seed_one_file_is_used_the_first_source_first(paper_scale):
         '{"runs": {}, "unrun": {"a": NaN}, "absent": {}}',
         '{"runs": {}, "unrun": {"a": "1"}, "absent": {}}',
         '{"runs": {}, "unrun": {}, "absent": {"mnist": 3}}',
+        '{"runs": {}, "unrun": {}, "absent": {}, "prices": {"a/b": null}}',
     ],
 )
 def test_what_is_no_choice_is_refused_though_its_name_fits(text, tmp_path):
@@ -273,7 +287,8 @@ def test_a_choice_is_named_by_the_whole_digest(tmp_path):
 
 def test_a_choice_is_read_as_it_was_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    made = Choice({"c": {Path("results/paper/runs/seed0.json"): [0]}}, {"d": 1.5, "e": None}, {"cub200": "fetch it"})
+    runs = {"c": {Path("results/paper/runs/seed0.json"): [0]}}
+    made = Choice(runs, {"d": 1.5, "e": None}, {"cub200": "fetch it"}, prices={"stf/table1": 2.5})
     path = made.write("paper")
     assert choice.read(path) == made
     assert dataclasses.replace(made, absent={}).write("paper") != path

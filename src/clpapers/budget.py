@@ -409,17 +409,29 @@ def choose(
         for key, cell in cells.items()
         if (left := len(set(plan.wanted(cell)) - have.get(key, set())))
     }
-    return Budget(Choice(runs, unrun, dict(absent), plan.methods), steps, costly, before, asked)
+
+    def price(target: Target) -> float:
+        had = ((cell.hash, seeds) for cell, seeds in _runs(plan, target) if not _lacking(plan, cell, absent))
+        due = dict.fromkeys((key, seed) for key, seeds in had for seed in seeds if seed not in have.get(key, ()))
+        first = {file: took for run in due for file, took in shared(run).items() if file not in costly}
+        return round((sum(seconds[key] for key, _ in due) + sum(first.values())) / 3600, 4)
+
+    prices = {f"{t.paper}/{t.name}": price(t) for t in _asked(plan, papers, named)}
+    return Budget(Choice(runs, unrun, dict(absent), plan.methods, prices), steps, costly, before, asked)
 
 
 def relevant(
     plan: Plan, papers: Collection[str], named: Collection[Target] = (), named_runs: Collection[str] = ()
 ) -> dict[str, Cell]:
     """The cells, by hash, of the targets that `all` builds for some papers, and of what was asked for by name."""
-    wanted = [t for t in plan.targets.values() if t.paper in papers and not t.spec.get("extra")]
-    runs = itertools.chain.from_iterable(_runs(plan, target) for target in (*wanted, *named))
+    runs = itertools.chain.from_iterable(_runs(plan, target) for target in _asked(plan, papers, named))
     cells = {key: plan.cells[key] for key in named_runs}
     return cells | {cell.hash: cell for cell, _ in (*runs, *_searched(plan, cells.values()))}
+
+
+def _asked(plan: Plan, papers: Collection[str], named: Collection[Target]) -> list[Target]:
+    """The targets that `all` builds for some papers, and those asked for by name."""
+    return [*(t for t in plan.targets.values() if t.paper in papers and not t.spec.get("extra")), *named]
 
 
 def _runs(plan: Plan, target: Target) -> Iterator[tuple[Cell, range]]:

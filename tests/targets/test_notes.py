@@ -58,6 +58,23 @@ def test_a_caption_says_how_runs_are_shown(real, seeds, left_out, target, said):
     assert notes.caption({"caption": "{seeds}: {spread}", **target}) == said
 
 
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (Unrun((), 3, 9, 0, 0.5), "6 of 9 runs so far. The others take 30 min of one core: make it."),
+        (
+            Unrun((), 3, 9, 1, 2.0, {"emnist": "ask"}),
+            "6 of 9 runs so far. Of the others, the 2 whose data are at hand take 2 h of one core: make it.",
+        ),
+        (Unrun((), 3, 9, 3, 0.0, {"emnist": "ask"}), "6 of 9 runs so far."),
+    ],
+)
+def test_the_price_of_what_is_left_out_says_whose_it_is(real, left, said):
+    notes = dataclasses.replace(real, unrun=left, command="make it")
+    absent = ["Not at hand: emnist: ask."] if left.absent else []
+    assert notes.footnotes({"kind": "figure"}, []) == [said, *absent]
+
+
 def test_levels_follow_the_grid_and_skip_what_was_not_run():
     data = pd.DataFrame({"learner": ["er", "ace"], "order": ["stf", "split"]})
     assert levels({"grid": {"learner": ["ace", "mir", "er"]}}, data, "learner") == ["ace", "er"]

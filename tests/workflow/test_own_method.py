@@ -79,6 +79,15 @@ def test_a_file_becomes_a_row_and_an_edit_of_it_trains_it_alone(built, file):
     assert audited.returncode == 0, audited.stdout
 
 
+def test_the_command_of_a_footnote_has_the_method(built, file):
+    done = built.snakemake("all", "--cores", "2", "--config", f"methods=[{file}]", "hours=0")
+    assert done.returncode == 0, done.stdout
+    text = (built.folder / f"{TABLE}.html").read_text(encoding="utf-8")
+    (methods,) = re.findall(r"take \d+ min of one core: snakemake \S+ --cores --config .*(methods=\[\S+\]).*\.", text)
+    told = built.snakemake(f"{TABLE}.csv", "-n", "--cores", "1", "--config", methods)
+    assert "4 runs are there; training 2 more" in told.stdout
+
+
 def test_where_it_does_not_fit_a_footnote_says_why(built, file):
     text = file.read_text(encoding="utf-8").replace('"needs": {}', '"needs": {"net.name": ["cnn"]}')
     file.write_text(text, encoding="utf-8")

@@ -26,12 +26,14 @@ class Choice:
     unrun: a cell's hash → the core-hours of its seeds that are not chosen; None where nobody measured.
     absent: a data set or weights that cannot be had → the remedy.
     methods: the methods from outside that the build has, as copies of their files.
+    prices: a target that it asks for, `<paper>/<name>` → the core-hours of what the target's own command trains next.
     """
 
     runs: Mapping[str, Mapping[Path, list[int]]] = dataclasses.field(default_factory=dict)
     unrun: Mapping[str, float | None] = dataclasses.field(default_factory=dict)
     absent: Mapping[str, str] = dataclasses.field(default_factory=dict)
     methods: tuple[str, ...] = ()
+    prices: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def seeds(self, cell: str) -> set[int]:
         """The chosen seeds of a cell."""
@@ -43,6 +45,7 @@ class Choice:
         runs = {cell: {str(path): seeds for path, seeds in files.items()} for cell, files in self.runs.items()}
         content: dict[str, object] = {"runs": runs, "unrun": self.unrun, "absent": self.absent}
         content |= {"methods": list(self.methods)} if self.methods else {}
+        content |= {"prices": self.prices} if self.prices else {}
         return json.dumps(content, indent=0, sort_keys=True)
 
     @property
@@ -58,12 +61,13 @@ class Choice:
         return path
 
 
-FORM = (  # of a choice that was read: of its seeds, its files, its hours, its remedies and its methods
+FORM = (  # of a choice that was read: of its seeds, its files, its hours, its remedies, its methods and its prices
     lambda made: all(type(k) is int and k >= 0 for files in made.runs.values() for ks in files.values() for k in ks),
     lambda made: all(is_path(str(p)) and p.parts[0] == "results" for files in made.runs.values() for p in files),
     lambda made: all(h is None or (type(h) in (int, float) and 0 <= h < math.inf) for h in made.unrun.values()),
     lambda made: all(isinstance(remedy, str) for remedy in made.absent.values()),
     lambda made: all(is_path(file) and Path(file).parts[0] == "results" for file in made.methods),
+    lambda made: all(type(h) in (int, float) and 0 <= h < math.inf for h in made.prices.values()),
 )
 
 
@@ -76,7 +80,7 @@ def read(path: Path) -> Choice:
         content = json.loads(text)
         runs = {cell: {Path(p): list(s) for p, s in files.items()} for cell, files in content["runs"].items()}
         methods = tuple(map(str, content.get("methods", ())))
-        made = Choice(runs, dict(content["unrun"]), dict(content["absent"]), methods)
+        made = Choice(runs, dict(content["unrun"]), dict(content["absent"]), methods, dict(content.get("prices", {})))
         if not all(each(made) for each in FORM):
             raise ValueError
         return made

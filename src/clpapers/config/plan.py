@@ -161,20 +161,17 @@ class Plan:
         users = [(factors, cell, target.seeds, self._shown(target, factors, cell)) for factors, cell in target.cells]
         for factors, search in target.selections:
             users += [(factors, cell, search.seeds, self.choice.seeds(cell.hash)) for _, cell in search.points]
-        cells, missing, hours, absent = [], 0, 0.0, {}
+        cells, missing, lacking, absent = [], 0, 0, {}
         for factors, cell, seeds, shown in users:
-            used, each = self.choice.seeds(cell.hash), self.choice.unrun.get(cell.hash, 0.0)
             if not shown & set(seeds):
                 cells.append(factors)
-            missing += len(set(seeds) - shown)
-            lacking = [name for name in self.data_of(cell) if name in self.choice.absent]
-            absent |= {name: self.choice.absent[name] for name in lacking}
-            if (left := set(seeds) - used) and not lacking:
-                share = len(left) / len(set(self.wanted(cell)) - used)
-                hours = None if each is None or hours is None else hours + each * share
+            waits = {name: self.choice.absent[name] for name in self.data_of(cell) if name in self.choice.absent}
+            absent, left = absent | waits, len(set(seeds) - shown)
+            missing, lacking = missing + left, lacking + (left if waits else 0)
         for dataset in (stream[0] for stream in target.streams):
             absent |= {name: self.choice.absent[name] for name in [self._absent(dataset)] if name}
-        return Unrun(tuple(cells), missing, sum(len(seeds) for _, _, seeds, _ in users), hours, absent)
+        hours = self.choice.prices.get(f"{target.paper}/{target.name}", 0.0)
+        return Unrun(tuple(cells), missing, sum(len(seeds) for _, _, seeds, _ in users), lacking, hours, absent)
 
     def _shown(self, target: Target, factors: dict, cell: Cell) -> set[int]:
         """The chosen seeds of a target's cell; if the target has an ideal, those whose ideal's run was chosen too."""

@@ -100,10 +100,10 @@ class Notes:
             text = f"{left.wanted - left.runs:,} of {left.wanted:,} runs so far{cells}."
             if kind == "table" and left.runs < left.wanted:
                 text += " In brackets: runs a cell."
-            hours = "a time not measured yet" if left.hours is None else f"{price(left.hours)} of one core"
-            if left.hours is None or left.hours > 0:
-                others = "Those of the others whose data are at hand" if absent else "The others"
-                text += f" {others} take {hours}: {self.command}."
+            if left.hours > 0:
+                some = f"Of the others, the {left.runs - left.lacking:,} whose data are at hand"
+                who = some if left.lacking else "The others"
+                text += f" {who} take {price(left.hours)} of one core: {self.command}."
             notes.append(text)
         return notes + ([f"Not at hand: {'; '.join(absent)}."] if absent else [])
 
@@ -146,6 +146,8 @@ def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str 
     for name in dict.fromkeys(name for name, weights in weights_of if weights in standins):
         standins[name] = ", ".join(filter(None, [standins.get(name), "random instead of trained weights"]))
     command = f"snakemake {target.outputs[0]} --cores"
+    if own := target.spec.get("own"):
+        command += f" --config 'methods=[{', '.join(facts['file'] for facts in own.values())}]'"
     told = desiderata, _imported(target), plan.unrun(target), command
     return Notes(plan.scale, standins, reductions, len(target.seeds), *told)
 
