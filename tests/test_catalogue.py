@@ -67,10 +67,10 @@ def test_examples_are_complete_options(file):
         ('"uses_batch": False', '"uses": []', ":12: DECLARATION: 'uses' stands twice"),
         ('"uses_batch": False', '"stacks": False', ":5: DECLARATION: Additional properties are not allowed ('stacks' "
          "was unexpected); it takes uses, "),
-        ('["changes"]', '["change"]', ":10: DECLARATION['uses'][0]: 'change' is not one of ['changes', 'tasks', "),
+        ('["changes"]', '["change"]', ":10: DECLARATION['uses'][0]: 'change' is not one of ['changes', 'tasks', "
+         "'competing']; mend it"),
         ('["sgd"]', '"sgd"', ":11: DECLARATION['needs']['budget.optimizer']: 'sgd' is not of type 'array'; write "),
         ('"number"', '"numbers"', ":7: DECLARATION['options']['strength']['type']: "),
-        (', "examples": [1.0, 2.0]', "", ":7: DECLARATION['options']['strength']: 'examples' is a required property"),
         ('"uses_batch": False,', "**{},", ":12: DECLARATION[{}]: no literal"),
         ('["changes"],', '["changes"]', ":10: not Python: "),
         ('"uses_batch": False', '"uses_batch": "\0"', ":1: not Python: "),

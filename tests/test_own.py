@@ -87,6 +87,7 @@ def test_checking_it_neither_runs_it_nor_imports_torch(file):
         ("import torch\n", "from . import beside\n", ":3: it is copied without its neighbours; "),
         ("DECLARATION = {", "DECLARED = {", ":1: it has not one DECLARATION; "),
         ('"needs": {', '"need": {', ":8: DECLARATION: Additional properties are not allowed ('need' was unexpected)"),
+        (', "default": 1.0', "", ":9: DECLARATION['options']['strength']: without a \"default\"; give the value "),
         (', "default": 1.0', ', "examples": [1.0]', ":9: DECLARATION['options']['strength']: without a \"default\""),
         ('"default": 1.0', '"default": -1.0',
          ":9: DECLARATION['options']['strength']['default']: -1.0 must be at least 0"),

@@ -152,7 +152,8 @@ def read(file: Path) -> Method:
         error = jsonschema.exceptions.best_match(rules.iter_errors(found))
         if error is not None:
             at = "".join(f"[{part!r}]" for part in error.absolute_path)
-            remedy = error.schema.get("description") or f"it takes {', '.join(error.schema.get('properties', {}))}"
+            takes = ", ".join(error.schema.get("properties", {}))
+            remedy = error.schema.get("description") or (f"it takes {takes}" if takes else "mend it")
             line = line_of(tree, error.absolute_path)
             raise DeclarationError(f"{file}:{line}: {NAME}{at}: {error.message}; {remedy}")
     return Method(file.stem, **found)
@@ -223,13 +224,12 @@ _FORM = jsonschema.Draft202012Validator(
                 "type": "object",
                 "additionalProperties": {
                     "type": "object",
-                    "required": ["examples"],
                     "properties": {
                         "examples": {"type": "array", "minItems": 1, "description": "write a list of values"}
                     },
-                    "description": "write a JSON Schema with examples",
+                    "description": 'write such as {"type": "number", "default": 1.0}',
                 },
-                "description": 'write such as {"strength": {"type": "number", "examples": [1.0]}}',
+                "description": 'write such as {"strength": {"type": "number", "default": 1.0}}',
             },
             "where": {
                 "type": "object",

@@ -37,7 +37,8 @@ REFUSED = [
     (PAPER, "memory: 10", "memory: ten", "defaults.budget.memory: 'ten' is not of type integer"),
     (PAPER, "memory: 10", "memory: true", "defaults.budget.memory: True is not of type integer"),
     (PAPER, "batch: 10,", "batch: 0,", "defaults.budget.batch: 0 must be at least 1"),
-    (PAPER, "batch: 10,", "batch: tasks,", "defaults.budget.batch: 'tasks' is no number, nor task"),
+    (PAPER, "batch: 10,", "batch: tasks,", "defaults.budget.batch: 'tasks' must be items a step, or `task`, all of a "
+     "task in one step (of an epoch, where a task has several)"),
     (PAPER, "batch: 10, replay", "replay", f"{CELL}: budget needs a value for 'batch'"),
     (PAPER, ", memory: 10", "", f"{CELL}: budget needs a value for 'memory'"),
     (PAPER, "learning_rate: 0.1", "learning_rate: 1e-3", "defaults.budget.learning_rate: '1e-3' is not of type number; "
@@ -218,7 +219,7 @@ REFUSED = [
     (SCALE, "seeds: 0-3", "seeds: 0--3", r"seeds: '0--3' must have the form ^[0-9]{1,9}-[0-9]{1,9}$"),
     (SCALE, "seeds: 0-3\n", "", "(top): 'seeds' is missing"),
     (SCALE, "seeds_per_job: 2", "seeds_per_job: 0", "seeds_per_job: 0 must be at least 1"),
-    (SCALE, "seeds_per_job: 2", "seeds_per_job: all", "seeds_per_job: 'all' is no number, nor auto"),
+    (SCALE, "seeds_per_job: 2", "seeds_per_job: all", "seeds_per_job: 'all' must be a number, or auto"),
     (SCALE, "sources: stand_in", "sources: fake", "sources: 'fake' is not one of real, any, stand_in"),
     (SCALE, "  mnist: {train", "  mnits: {train", "stand_ins: 'mnits' is not one of mnist, fashion_mnist, emnist, "),
     (SCALE, "train_per_class: 5", "train_per_class: 0", "stand_ins.mnist.train_per_class: 0 must be at least 1"),

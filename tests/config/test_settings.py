@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("folder")
         ({"hours": float("nan")}, "hours: nan is no number of core-hours; give one from 0 up, or all"),
         ({"hours": float("inf")}, "hours: inf must be at most 1000000.0"),
         ({"hours": -1}, "hours: -1 must be at least 0"),
-        ({"hours": "8"}, "hours: '8' is no number, nor all"),
+        ({"hours": "8"}, "hours: '8' must be a number of core-hours, or all"),
         ({"hours": [8]}, "hours: [8] is not of type number or string or null"),
         ({"hours": True}, "hours: True is not of type number or string or null"),
         ({"published": "no"}, "published: 'no' is not of type boolean"),

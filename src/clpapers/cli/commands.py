@@ -243,7 +243,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def core_hours(text: str) -> float:
     """A number of core-hours; for `all` the largest that settings may have, so that there is a sequence to tell."""
-    return 1e6 if text == "all" else float(text)
+    try:
+        return 1e6 if text == "all" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number of core-hours, or all") from None
 
 
 def _version() -> str:

@@ -58,7 +58,7 @@ def _complaint(error: jsonschema.ValidationError) -> str:
     if rule == "not":
         return f"{place}: {text} is {asked['description']}"
     if rule == "pattern" and re.fullmatch(r"\^\w+\$", asked):  # a word beside numbers
-        return f"{place}: {text} is no number, nor {asked[1:-1]}"
+        return f"{place}: {text} must be {error.schema.get('description', f'a number, or {asked[1:-1]}')}"
     bounds = {
         "const": "must be",
         "minimum": "must be at least",
