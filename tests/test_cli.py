@@ -199,7 +199,7 @@ def test_with_the_sizes_of_classes_no_images_are_needed(paper, dataset, order, p
         ("--paper sft --dataset cifar10 --seeds 0-1 --out m", "clpapers: --paper: 'sft' is not one of agem, "),
         (
             "--paper stf --dataset cifr --seeds 0-1 --out m",
-            "clpapers: config/papers/stf.yaml or the options.dataset: 'cifr'",
+            "clpapers: stream.dataset: 'cifr' is not one of ",
         ),
         ("--paper stf --dataset cifar10 --seeds 3 --out m", "clpapers: --seeds 3: write first-last, such as 0-19"),
         ("--paper stf --dataset cifar10 --seeds 3-1 --out m", "clpapers: --seeds: '3-1' holds no seed"),
@@ -227,6 +227,22 @@ def test_rehearsals_are_of_targets_or_of_cells_by_hash(project, monkeypatch, cap
     for names in (of_table[1:2], ["stf/table1"]):
         assert main(["rehearse", *names, "--scale", "smoke", "--papers", "rules"]) == 0  # which names overrule
     assert asked == [of_table[1:2], of_table]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ("summary stff", "clpapers: summary: papers: 'stff' is not one of agem, "),
+        ("doctor --scale big", "clpapers: doctor: scale: 'big' is not one of paper, smoke"),
+        ("next --hours -1", "clpapers: next: hours: -1.0 must be at least 0"),
+        ("next --hours nan", "clpapers: next: hours: nan is no number of core-hours; "),
+        ("next --hours 8h", "clpapers next: error: argument --hours: '8h' must be a number of core-hours, or all"),
+    ],
+)
+def test_a_commands_own_options_are_blamed_for_what_is_wrong_with_them(project, arguments, line, capsys):
+    code, out, err = said_by(capsys, *arguments.split())
+    assert (code, out) == (2, "")
+    assert err[-1].startswith(line), err
 
 
 def test_next_says_what_a_build_would_train_and_what_that_decides(tmp_path, monkeypatch, capsys):

@@ -85,5 +85,6 @@ def named(cell, dataset, learner, mu_sigma):
 def test_a_hash_that_no_cell_has_is_refused_in_one_line(capsys):
     assert main(["cell", "0123456789", "--scale", "smoke"]) == 2
     assert capsys.readouterr().err == (
-        "clpapers: 0123456789: no cell at scale smoke has this hash; results/smoke/runs/index.csv lists them\n"
+        "clpapers: 0123456789: no cell at scale smoke has this hash; results/smoke/runs/index.csv lists them; "
+        "for another scale, add --scale\n"
     )

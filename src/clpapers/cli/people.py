@@ -21,7 +21,7 @@ from clpapers.config.paths import dataset_path, seed_range
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import one_of
 from clpapers.config.settings import all_papers, check_settings, own_papers
-from clpapers.config.targets import paper_file, read_paper
+from clpapers.config.targets import read_paper
 
 NAMED = 3  # questions that `clpapers next` names of a step
 
@@ -81,7 +81,7 @@ def stream(options: argparse.Namespace) -> None:
     settings, facts = _settings(options), Facts(options.scale)
     one_of("--paper", options.paper, all_papers())
     asked = {"dataset": options.dataset, "order": read_text(options.order, "--order"), "seed": 0}
-    name, order, _ = read_paper(facts, options.paper).grid.stream(f"{paper_file(options.paper)} or the options", asked)
+    name, order, _ = read_paper(facts, options.paper).grid.stream(options.command, asked)
     seeds = seed_range(options.seeds, "--seeds") if re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}", options.seeds) else None
     if seeds is None:
         raise Refusal(f"--seeds {options.seeds}: write first-last, such as 0-19")
@@ -137,7 +137,8 @@ def audit(options: argparse.Namespace) -> int:
 def _settings(options: argparse.Namespace, *more: str) -> dict:
     """The settings of config.yaml, overridden by the scale, the papers and the options in `more` that are given."""
     asked = {key: getattr(options, key, None) for key in ("scale", "papers", *more)}
-    return check_settings({key: value for key, value in asked.items() if value is not None and value != []})
+    given = {key: value for key, value in asked.items() if value is not None and value != []}
+    return check_settings(given, at=options.command)
 
 
 def _configured(options: argparse.Namespace) -> Plan:

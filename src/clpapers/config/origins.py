@@ -33,7 +33,8 @@ def origins(scale: str, wanted: str) -> list[Origin]:
         for cell, dataset, label, over in _cells(paper):
             if cell.hash == wanted:
                 return list(_Trace(paper.grid, dataset, label, over, {}).origins(cell))
-    raise ConfigError(f"{wanted}: no cell at scale {scale} has this hash; results/{scale}/runs/index.csv lists them")
+    listed = f"results/{scale}/runs/index.csv lists them; for another scale, add --scale"
+    raise ConfigError(f"{wanted}: no cell at scale {scale} has this hash; {listed}")
 
 
 def _cells(paper: Paper) -> Iterator[tuple[Cell, str, str, list[Layer]]]:

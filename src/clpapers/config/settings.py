@@ -27,31 +27,34 @@ def all_papers() -> list[str]:
     return list(dict.fromkeys([*own_papers(), *outside.files("papers")]))
 
 
-def check_settings(settings: dict, *, take: bool = True) -> dict:
+def check_settings(settings: dict, *, take: bool = True, at: str = "") -> dict:
     """Lay `settings`, from the command line, over config/config.yaml and validate the result; returns it.
 
     Files of papers and of data sets that they name are taken in (`config.outside`), unless `take` is false, as in jobs,
-    which work with the files that their build has taken in. The papers that are returned are names.
+    which work with the files that their build has taken in. The papers that are returned are names. A refusal of what
+    stands in `settings` begins with `at`, if it is given.
 
     Snakemake does not read the file itself, since its reader would run Python in it (`__use_yte__`).
     """
-    file = f"{CONFIG}/config.yaml or --config"
+    file, rules = f"{CONFIG}/config.yaml" if at else f"{CONFIG}/config.yaml or --config", schema("config")
+    blamed = dict.fromkeys(settings, at or file)
     settings = read_yaml(CONFIG / "config.yaml") | settings
     if settings.get("published") in ("true", "false"):  # `--config published=false`; Snakemake knows only False
         settings = settings | {"published": settings["published"] == "true"}
     for key in ("papers", "datasets", "methods"):
         if isinstance(settings.get(key), str):  # `--config papers=stf`
             settings = settings | {key: [settings[key]]}
-    validate(settings, schema("config"), file)
+    validate({key: settings[key] for key in blamed}, rules | {"required": []}, at or file)
+    validate(settings, rules, file)
     if settings.get("hours") != settings.get("hours"):  # NaN, which no schema can refuse
-        raise ConfigError(f"{file}: hours: nan is no number of core-hours; give one from 0 up, or all")
-    one_of(f"{file}: scale", settings["scale"], all_scales())
+        raise ConfigError(f"{blamed.get('hours', file)}: hours: nan is no number of core-hours; give one from 0 up, or all")
+    one_of(f"{blamed.get('scale', file)}: scale", settings["scale"], all_scales())
     named = {paper: Path(paper).stem for paper in settings["papers"] if paper.endswith(".yaml")}
     if take and (named or settings.get("datasets")):
-        take_in(f"{file}: ", named, settings.get("datasets", ()), settings["scale"])
+        take_in(f"{blamed.get('papers', file)}: ", named, settings.get("datasets", ()), settings["scale"])
     settings = settings | {"papers": list(dict.fromkeys(named.get(paper, paper) for paper in settings["papers"]))}
     for paper in settings["papers"]:
-        one_of(f"{file}: papers", paper, all_papers())
+        one_of(f"{blamed.get('papers', file)}: papers", paper, all_papers())
     return settings
 
 
