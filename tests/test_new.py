@@ -70,6 +70,14 @@ def test_a_name_that_will_not_do(here, capsys, name):
     assert not here.exists()
 
 
+@pytest.mark.parametrize(("kind", "name"), [("paper", "stf"), ("dataset", "mnist")])
+def test_a_name_of_the_projects_own(here, capsys, kind, name):
+    assert new(kind, name, "--folder", here) == 2
+    said = capsys.readouterr().err
+    assert said == f"clpapers: new: {name!r}: the project has a {kind} of this name; take another\n"
+    assert not here.exists()
+
+
 @pytest.mark.parametrize("kind", ["paper", "dataset"])
 def test_nothing_is_overwritten(here, capsys, kind):
     here.mkdir()

@@ -7,7 +7,8 @@ import tempfile
 from pathlib import Path
 
 from clpapers.cli.task import Refusal
-from clpapers.config.settings import NAME
+from clpapers.config.files import CONFIG, read_yaml
+from clpapers.config.settings import NAME, own_papers
 from clpapers.provenance import PACKAGE, write_text
 
 TEMPLATES = PACKAGE / "new"
@@ -19,10 +20,14 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
     """Write the file `name` of a kind, paper or dataset, into a folder; returns what was written.
 
     A data set is of the images in the folder `name` beside it, in folders `train/<class>` and `test/<class>`; where
-    there is none, a sample is written. Raises `Refusal` for a malformed name, and rather than overwrite anything.
+    there is none, a sample is written. Raises `Refusal` for a malformed name, for one of the project's own, and rather
+    than overwrite anything.
     """
     if not NAME.fullmatch(name):
         raise Refusal(f"new: {name!r}: a name has small letters, digits and _, and begins with a letter")
+    known = CONFIG / "datasets.yaml"
+    if name in (own_papers() if kind == "paper" else read_yaml(known) if known.is_file() else ()):
+        raise Refusal(f"new: {name!r}: the project has a {kind} of this name; take another")
     template = next(TEMPLATES.glob(f"{kind}.*"))
     file = folder / f"{name}{template.suffix}"
     if file.exists() or file.is_symlink():
