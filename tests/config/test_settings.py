@@ -1,5 +1,7 @@
 """The settings of config.yaml and of the command line."""
 
+from pathlib import Path
+
 import pytest
 from tiny_paper import SETTINGS, edit, settings
 
@@ -63,6 +65,14 @@ def test_folders_that_no_command_could_be_given_are_refused(key, place):
         settings(**{key: place})
 
 
-@pytest.mark.parametrize("place", ["data", "/mnt/my data", "./-x", "~/données", "a-b"])
-def test_any_other_folder_is_taken(place):
+@pytest.mark.parametrize("place", ["my data", "./-x", "~/données", "a-b"])
+def test_any_other_folder_that_is_there_is_taken(place):
+    with pytest.raises(ConfigError, match=f"config.yaml or --config: data_folder: '{place}': no such folder; make or "):
+        settings(data_folder=place)
+    Path(place).mkdir(parents=True)
     assert settings(data_folder=place)["data_folder"] == place
+
+
+def test_the_usual_folder_need_not_be_there():
+    assert not Path("data").exists()
+    assert settings()["data_folder"] == "data"

@@ -155,6 +155,7 @@ def test_a_new_method_trains_only_its_own_runs(built):
 
 
 def test_another_folder_for_the_data_reruns_nothing(built):
+    (built.folder / "elsewhere").mkdir()
     assert built.plan("--config", "data_folder=elsewhere", "downloads=elsewhere") == []
 
 

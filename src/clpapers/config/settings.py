@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -49,6 +50,8 @@ def check_settings(settings: dict, *, take: bool = True, at: str = "") -> dict:
     if settings.get("hours") != settings.get("hours"):  # NaN, which no schema can refuse
         raise ConfigError(f"{blamed.get('hours', file)}: hours: nan is no number of core-hours; give one from 0 up, or all")
     one_of(f"{blamed.get('scale', file)}: scale", settings["scale"], all_scales())
+    if take and settings["data_folder"] != "data" and not os.path.isdir(settings["data_folder"]):
+        raise ConfigError(f"{file}: data_folder: {shown(settings['data_folder'])}: no such folder; make or mount it")
     named = {paper: Path(paper).stem for paper in settings["papers"] if paper.endswith(".yaml")}
     if take and (named or settings.get("datasets")):
         take_in(f"{blamed.get('papers', file)}: ", named, settings.get("datasets", ()), settings["scale"])
