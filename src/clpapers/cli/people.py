@@ -317,7 +317,8 @@ def doctor(options: argparse.Namespace) -> int:
     from clpapers.report.doctor import page
 
     settings = _settings(options)
-    text, fit = page(_configured(options), Path(settings["data_folder"]), Path(settings["downloads"]))
+    where = Path(settings["data_folder"]), Path(settings["downloads"])
+    text, fit = page(_configured(options), *where, settings.get("fetch") or ())
     print(text)
     return 0 if fit else 1
 

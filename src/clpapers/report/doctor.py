@@ -11,10 +11,11 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from clpapers.build import Data
 from clpapers.config import outside
 from clpapers.config.files import CONFIG
 from clpapers.config.plan import Plan
@@ -40,13 +41,15 @@ class Line(NamedTuple):
     remedy: str = ""
 
 
-def page(plan: Plan, data_folder: Path, downloads: Path) -> tuple[str, bool]:
+def page(plan: Plan, data_folder: Path, downloads: Path, fetch: Collection[str] = ()) -> tuple[str, bool]:
     """The page on a plan's targets, at most 40 lines of 100 columns; and whether a build would go through."""
+    data = Data(plan, data_folder, downloads, fetch, fetching=False)
+    data.look(name for kind in needed(plan) for name in kind)
     parts = {
         "environment": [*_python(), *_torch(), *_commands()],
         "devices": list(_devices(plan)),
-        f"data at ‘{plan.scale}’": list(_data(plan, data_folder, downloads)),
-        "disk": list(_disk(plan, downloads)),
+        f"data at ‘{plan.scale}’": list(_data(data)),
+        "disk": list(_disk(data)),
         "state": [*_locks(), *_git()],
     }
     shown = []
@@ -185,8 +188,9 @@ def needed(plan: Plan) -> tuple[list[str], list[str]]:
     return fetched, [name for name in plan.weights if name in weights]
 
 
-def _data(plan: Plan, data_folder: Path, downloads: Path) -> Iterator[Line]:
+def _data(data: Data) -> Iterator[Line]:
     """A line for each data set and each weights; those that are built share a line, and so do stand-ins."""
+    plan = data.plan
     names, weights = needed(plan)
     built, stand_ins, lines = [], [], []
     for stage, source, each in [
@@ -195,7 +199,9 @@ def _data(plan: Plan, data_folder: Path, downloads: Path) -> Iterator[Line]:
     ]:
         if kind := _built(plan, stage, each):
             built.append(f"{each} ({kind})")
-        elif line := source(plan, each, data_folder, downloads):
+        elif each in data.absent:
+            lines.append(Line(NOTE, f"{each}: not at hand, left out: {data.absent[each]}"))
+        elif line := source(plan, each, data.data_folder, data.downloads):
             lines.append(line)
         else:
             stand_ins.append(each)
@@ -309,12 +315,12 @@ def _offer(name: str, offered: list[str], standin: bool, remedy: str, *, real: b
 # --- disk, locks, git ----------------------------------------------------------------------------------------
 
 
-def estimate(plan: Plan) -> tuple[int, int]:
+def estimate(plan: Plan, absent: Collection[str] = ()) -> tuple[int, int]:
     """Bytes yet to be written into results/ and downloads/, at most: data sets not yet built, and all runs.
 
-    A download counts as large as its unpacked content.
+    A download counts as large as its unpacked content. absent: data sets that are left out.
     """
-    names, _ = needed(plan)
+    names = [name for name in needed(plan)[0] if name not in absent]
     made = [name for name, facts in plan.datasets.items() if facts.get("features", {}).get("of") in names]
     results = sum(len(plan.results(cell)) for cell in plan.cells.values()) * PER_RUN
     fetched = 0
@@ -333,10 +339,10 @@ def estimate(plan: Plan) -> tuple[int, int]:
     return results, fetched
 
 
-def _disk(plan: Plan, downloads: Path) -> Iterator[Line]:
+def _disk(data: Data) -> Iterator[Line]:
     disks: dict[int, dict[Path, int]] = {}
     places = []
-    for folder, size in zip((Path("results"), downloads), estimate(plan)):
+    for folder, size in zip((Path("results"), data.downloads), estimate(data.plan, data.absent)):
         place = _existing(folder)
         if place not in places and not os.access(place, os.W_OK):
             yield Line(FAULT, f"{_named(place)}: cannot be written to", "chmod u+w it, or name another folder")
