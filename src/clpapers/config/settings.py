@@ -48,7 +48,8 @@ def check_settings(settings: dict, *, take: bool = True, at: str = "") -> dict:
     validate({key: settings[key] for key in blamed}, rules | {"required": []}, at or file)
     validate(settings, rules, file)
     if settings.get("hours") != settings.get("hours"):  # NaN, which no schema can refuse
-        raise ConfigError(f"{blamed.get('hours', file)}: hours: nan is no number of core-hours; give one from 0 up, or all")
+        hours = f"{blamed.get('hours', file)}: hours"
+        raise ConfigError(f"{hours}: nan is no number of core-hours; give one from 0 up, or all")
     one_of(f"{blamed.get('scale', file)}: scale", settings["scale"], all_scales())
     if take and settings["data_folder"] != "data" and not os.path.isdir(settings["data_folder"]):
         raise ConfigError(f"{file}: data_folder: {shown(settings['data_folder'])}: no such folder; make or mount it")
