@@ -334,6 +334,33 @@ def test_images_behind_streams_of_features_are_asked_for_and_left_out(tmp_path, 
     assert not chosen.present(chosen.targets["streaming/figure1"]).streams
 
 
+def test_what_could_not_be_had_is_asked_for_again_where_data_are_kept_elsewhere(paper_scale, tmp_path, monkeypatch):
+    """As its remedy names the folder of its day; and weights that were put there by hand are tried without waiting."""
+    plan, *_ = paper_scale
+    names = ("emnist", "resnet50_imagenet")
+    monkeypatch.setattr(build.Data, "_fetch", lambda self, name: f"put it into {self.mine(name)}/")
+    monkeypatch.setattr(build.Data, "path", lambda self, name: tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+
+    def looked(folder):
+        data = build.Data(plan, Path(folder), Path("downloads"))
+        data.look(names)
+        return data
+
+    assert looked("data").get(names)
+    assert looked("data").absent == {names[0]: "put it into data/emnist/", names[1]: "put it into data/weights/"}
+    assert looked("elsewhere").absent == {}
+    Path("data/weights").mkdir(parents=True)
+    assert list(looked("data").absent) == ["emnist"]
+
+
+@pytest.mark.parametrize(
+    ("words", "tells"), [(["--report", "a.html"], True), (["--report-after-run"], False), (["--cores=1"], False)]
+)
+def test_snakemake_s_report_describes_what_is_there_and_fetches_nothing(words, tells):
+    assert build.asked(["all", *words]) == (["all"], tells)
+
+
 @pytest.mark.parametrize(("words", "trains"), [(["report"], False), (["audit"], False), (["report", "all"], True)])
 def test_a_report_alone_adds_no_runs(words, trains, tmp_path, monkeypatch):
     monkeypatch.setattr(build.Data, "_fetch", lambda self, name: "")
@@ -399,7 +426,9 @@ def test_what_was_asked_for_by_name_is_shown_at_the_end():
     stem = "results/paper/targets/stf/table1"
     words = [f"{stem}.csv", f"{stem}.reported.csv", "results/paper/runs/a/b/er-0123456789/seed0.json"]
     assert not build.whole(words)
-    assert build.page(words).splitlines()[:2] == [f"built: {stem}.{{csv,reported.csv}}", f"built: {words[2]}"]
+    *files, hint = build.page(words).splitlines()
+    assert files == [f"built: {stem}.{{csv,reported.csv}}", f"built: {words[2]}"]
+    assert hint.endswith(": clpapers summary --scale paper")
     assert build.at("paper", words)
     assert not build.at("smoke", words)
     assert build.at("smoke", [*words, "all"])

@@ -29,7 +29,8 @@ from clpapers.report import costs
 
 AGAIN = 24 * 3600  # seconds until missing data are asked for again
 TELLING = re.compile(
-    r"-[a-z]*[nlSD]\b|--(dry-?run|lint|list|dag|rulegraph|filegraph|d3dag|summary|detailed|unlock)", re.ASCII
+    r"-[a-z]*[nlSD]\b|--(dry-?run|lint|list|dag|rulegraph|filegraph|d3dag|summary|detailed|unlock|report(?!-after))",
+    re.ASCII,
 )
 TRIED = ". Tried:"  # ends the line of a data set that no source serves, over a line for each source
 WHOLE = ("all", "report", "audit")  # targets of the Snakefile that have a budget
@@ -102,7 +103,8 @@ def page(words: Iterable[str]) -> str:
         endings.setdefault(path.with_name(name), []).append(ending)
     alike = ((stem, each[0] if len(each) == 1 else f"{{{','.join(each)}}}") for stem, each in endings.items())
     lines = [f"built: {stem}.{ending}" for stem, ending in alike]
-    return "\n".join([*lines, "where one came from: clpapers lineage FILE; how far all papers are: clpapers summary"])
+    far = "; ".join(f"clpapers summary --scale {scale}" for scale in dict.fromkeys(path.parts[1] for path in endings))
+    return "\n".join([*lines, f"where one came from: clpapers lineage FILE; how far all papers are: {far}"])
 
 
 class Data:
@@ -125,7 +127,8 @@ class Data:
     def _remembered(self) -> dict[str, dict]:
         try:
             found = json.loads(self.file.read_text(encoding="utf-8"))
-            return {name: each for name, each in found.items() if time.time() - float(each["time"]) < AGAIN}
+            here = (each for each in found.items() if each[1]["data_folder"] == str(self.data_folder))
+            return {name: each for name, each in here if time.time() - float(each["time"]) < AGAIN}
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return {}
 
@@ -138,11 +141,10 @@ class Data:
         return (dataset_path if name in self.plan.datasets else weights_path)(self.plan.scale, name)
 
     def mine(self, name: str) -> Path:
-        """The user's own folder of a data set or of weights."""
-        facts, inside = self.facts(name), self.facts(name).get("folder", name)
-        return outside.data_folder(facts, self.data_folder) / (
-            inside if name in self.plan.datasets else f"weights/{inside}"
-        )
+        """The user's own folder of a data set, or of all weights."""
+        facts = self.facts(name)
+        inside = facts.get("folder", name) if name in self.plan.datasets else "weights"
+        return outside.data_folder(facts, self.data_folder) / inside
 
     def look(self, names: Iterable[str]) -> None:
         """Note data sets and weights that cannot be had, without fetching any; a stand-in always can."""
@@ -169,7 +171,7 @@ class Data:
             print(f"clpapers: fetching {name}", file=sys.stderr, flush=True)
             if remedy := self._fetch(name):
                 lost, self.absent[name] = True, remedy
-                self.tried[name] = {"time": time.time(), "remedy": remedy}
+                self.tried[name] = {"time": time.time(), "data_folder": str(self.data_folder), "remedy": remedy}
                 self.file.parent.mkdir(parents=True, exist_ok=True)
                 write_text(self.file, json.dumps(self.tried, indent=1))
         return lost

@@ -242,7 +242,7 @@ def test_what_a_build_leaves_out_is_said_to_be_left_out(plans):
     assert line(examine(plan)[0], "cub200:") == ["!", f"cub200: {remedy}"]
     assert "to be fetched" in line(examine(plan, ["cub200"])[0], "cub200:")[1]
     for age, said in ((0, "mnist: not at hand, left out: nobody serves it"), (25 * 3600, "mnist: to be fetched")):
-        tried = {"mnist": {"time": time.time() - age, "remedy": "nobody serves it"}}
+        tried = {"mnist": {"time": time.time() - age, "data_folder": "data", "remedy": "nobody serves it"}}
         Path("results/paper").mkdir(parents=True, exist_ok=True)
         Path("results/paper/absent.json").write_text(json.dumps(tried))
         assert line(examine(plan)[0], "mnist:")[1].startswith(said)
