@@ -173,6 +173,15 @@ def test_a_record_holds_what_ran_on_what_and_how_it_went(monkeypatch):
     assert {"git", "packages", "started", "cpu_seconds"} <= record.keys()
 
 
+def test_a_package_without_a_version_is_told_before_any_work(monkeypatch):
+    monkeypatch.setattr(provenance, "RECORDED_PACKAGES", ("numpy", "abacus"))
+    with (
+        pytest.raises(ProvenanceError, match=r"^abacus: not an installed package"),
+        recording("s", [Path("a")], [], "c"),
+    ):
+        pytest.fail("it worked")
+
+
 def test_data_are_inherited_through_all_generations(chain):
     assert read_record(chain)["data"] == MNIST | CIFAR
     assert read_record("results/mnist-run.json")["data"] == MNIST

@@ -438,6 +438,16 @@ def spent(since: float, earlier: dict) -> dict:
     }
 
 
+def _packages() -> dict[str, str]:
+    """The versions of the packages that records name."""
+    try:
+        return {name: importlib.metadata.version("pillow" if name == "PIL" else name) for name in RECORDED_PACKAGES}
+    except importlib.metadata.PackageNotFoundError as error:
+        raise ProvenanceError(
+            f"{error.name}: not an installed package, so no record can name its version; install it"
+        ) from None
+
+
 @contextlib.contextmanager
 def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code: str, **facts) -> Iterator[dict]:
     """Run a stage and write its record last: the record's presence says that all outputs are whole.
@@ -446,7 +456,8 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     on the same outputs, is added to the time and memory of this process. `data`, the data sets that an output descends
     from and whether they are real, is inherited from the inputs' records, so that no stand-in is ever lost. An input
     without a record, or changed since it was recorded, is refused (`ProvenanceError`) before anything is touched,
-    unless it is part of the configuration. A record names its inputs' records by SHA-256 and ends with its own `seal`.
+    unless it is part of the configuration; and so is a package whose version the record could not name. A record names
+    its inputs' records by SHA-256 and ends with its own `seal`.
 
     Parameters
     ----------
@@ -455,7 +466,7 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     code: the `code_digest` of the code that ran.
     facts: anything else the record must hold, JSON-serialisable (cell, seeds, target, …).
     """
-    outputs, inputs = list(outputs), list(inputs)
+    outputs, inputs, packages = list(outputs), list(inputs), _packages()
     read, data = _chained(inputs), dict[str, dict]()
     _date(inputs)
     for item in read:
@@ -479,9 +490,7 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     entry |= {
         "outputs": _facts(outputs),
         "python": platform.python_version(),
-        "packages": {
-            name: importlib.metadata.version("pillow" if name == "PIL" else name) for name in RECORDED_PACKAGES
-        },
+        "packages": packages,
         "hardware": hardware() | entry.pop("hardware", {}),
         "started": started.isoformat(timespec="seconds"),
         **spent(clock, entry.pop("earlier", {})),

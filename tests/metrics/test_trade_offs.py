@@ -61,3 +61,24 @@ def test_minutes_are_the_seconds_by_sixty_on_the_same_hardware():
     assert list(minutes["metric"]) == ["training_minutes"]
     assert minutes["value"].item() * 60 == seconds["value"].item() == 12.5
     assert minutes["hardware"].item() == seconds["hardware"].item() == "CPU Abacus"
+
+
+def test_times_of_the_hardware_that_timed_fewer_cells_are_set_apart():
+    def timed(cell, device, seed, processor="Abacus"):
+        record = {"training_seconds": {str(seed): 60.0}, "hardware": {"device": device, "processor": processor}}
+        run = {"cell": CELL, "seeds": [RUN | {"seed": seed}]}
+        return {"dataset": "mnist", "learner": "van"}, cell, run, record, NET
+
+    runs = [timed("a", "cpu", 0), timed("b", "cpu", 0, "Calculus"), timed("a", "GPU", 1), timed("a", "GPU", 2)]
+    rows = trade_offs.measure({"metrics": ["training_minutes", "average_accuracy"]}, runs)
+    times = rows.dropna(subset="hardware")
+    assert times[["cell", "seed", "metric"]].to_numpy().tolist() == [
+        ["a", 0, "training_minutes"],
+        ["b", 0, "training_minutes"],
+        ["a", 1, "training_minutes elsewhere"],
+        ["a", 2, "training_minutes elsewhere"],
+    ]
+    assert (times["value"] == 1).all()
+    assert (rows["metric"] == "average_accuracy").sum() == 4
+    only = trade_offs.measure({"metrics": ["training_minutes"]}, runs[2:])
+    assert list(only["metric"]) == ["training_minutes"] * 2

@@ -272,3 +272,6 @@ def test_an_entropy_is_neither_good_nor_bad_and_time_better_where_short(table_ta
     (told,) = results_table.render(table_target | {"metrics": ["training_minutes"]}, minutes, real).footnotes
     first, second = (table_target["names"].get(each, each) for each in minutes["dataset"].unique())
     assert told.startswith(f"Times on: {first}: Calculus; {second}: Abacus. ")
+    elsewhere = minutes[:1].assign(metric="training_minutes elsewhere", hardware="GPU", seed=99)
+    told = results_table.render(table_target, pd.concat([learnt, minutes, elsewhere]), real).footnotes
+    assert told[1:] == ["Not compared: 1 timing on GPU."]

@@ -24,6 +24,8 @@ METRICS = {
 }
 
 MB = 1e6
+PROCESSOR = "CPU"
+ELSEWHERE = " elsewhere"  # behind the metric of a time that was taken on another kind of hardware than most
 
 
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) -> pd.DataFrame:
@@ -33,12 +35,12 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) 
         result file.
 
     Returns columns: the factors, `cell`, `seed`, `metric`, `value`, and for seconds alone `hardware`, where they were
-    taken. The metrics are `training_seconds` (a block's seconds without tests, divided by its seeds; a row a block, at
-    its first seed, since seeds that train as one stack share one clock); and of each seed `training_memory` and
-    `testing_memory`, the learner's footprint at the end in MB (10⁶ bytes); and the symbols of `agem`'s formulas: `P`,
-    parameters of the net; `B`, items a batch (NaN for a whole task); `H`, the summed sizes of all layers' outputs for
-    one image; `T`, tasks; `M`, memory items a task; `bytes` a number. A run that exceeded the memory has only
-    `out_of_memory`, 1.
+    taken; those of `one_kind` of hardware keep their name. The metrics are `training_seconds` (a block's seconds
+    without tests, divided by its seeds; a row a block, at its first seed, since seeds that train as one stack share one
+    clock); and of each seed `training_memory` and `testing_memory`, the learner's footprint at the end in MB (10⁶
+    bytes); and the symbols of `agem`'s formulas: `P`, parameters of the net; `B`, items a batch (NaN for a whole task);
+    `H`, the summed sizes of all layers' outputs for one image; `T`, tasks; `M`, memory items a task; `bytes` a number.
+    A run that exceeded the memory has only `out_of_memory`, 1.
     """
     rows = []
     for factors, cell, result, record, net in inputs:
@@ -64,10 +66,25 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) 
                 continue
             footprints = {f"{phase}_memory": size / MB for phase, size in run["learner_bytes"].items()}
             rows += [{**key, "metric": k, "value": v, "hardware": np.nan} for k, v in (footprints | symbols).items()]
-    return pd.DataFrame(rows)
+    return one_kind(pd.DataFrame(rows))
+
+
+def one_kind(data: pd.DataFrame) -> pd.DataFrame:
+    """`data` whose times are comparable: those on processors, or those on one kind of GPU, whichever timed most cells.
+
+    The others have `ELSEWHERE` behind their metric's name. A GPU may be as much faster than a processor as one method
+    than another; processors differ less, and count as one kind.
+    """
+    if "hardware" not in data:
+        return data
+    kinds = data["hardware"].map(lambda told: PROCESSOR if told.startswith(PROCESSOR) else told, na_action="ignore")
+    if kinds.nunique() < 2:
+        return data
+    most = data["cell"].groupby(kinds).nunique().idxmax()
+    return data.assign(metric=data["metric"].mask(kinds.notna() & (kinds != most), data["metric"] + ELSEWHERE))
 
 
 def _hardware(record: dict) -> str:
     """The device that a record's run was trained on."""
     hardware = record["hardware"]
-    return hardware["device"] if hardware["device"] != "cpu" else f"CPU {hardware['processor']}".strip()
+    return hardware["device"] if hardware["device"] != "cpu" else f"{PROCESSOR} {hardware['processor']}".strip()

@@ -26,7 +26,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) 
         `undefined`, as for `learning`.
     inputs: as for `cost`.
 
-    Returns the rows of `learning`, followed by those of `cost`.
+    Returns the rows of `learning` and of `cost`, whose times are of one kind of hardware (`cost.one_kind`).
     """
     frames = []
     for factors, cell, result, *beside in inputs:
@@ -40,4 +40,4 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) 
         }
         wanted = costs["metric"].isin(set(target["metrics"]) - set(learnt) - left_out - {OUT_OF_MEMORY})
         frames.append(costs[wanted])
-    return pd.concat([frame for frame in frames if not frame.empty], ignore_index=True)
+    return cost.one_kind(pd.concat([frame for frame in frames if not frame.empty], ignore_index=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from clpapers.metrics.cost import ELSEWHERE
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import CHANCE_PREFIX, DIVERGED, OUT_OF_MEMORY
 from clpapers.targets import table
@@ -114,15 +115,22 @@ def without(failed: pd.DataFrame, data: pd.DataFrame, across: str = "dataset") -
 def clocks(target: dict, data: pd.DataFrame) -> list[str]:
     """The footnote, if any, on the hardware that times were taken on. `data` as measured by `cost`.
 
-    Where data sets were timed on different hardware it names each.
+    Where data sets were timed on different hardware it names each. Times that cannot be compared with the others
+    (`cost.one_kind`) are counted.
     """
     if "hardware" not in data or data["hardware"].isna().all():
         return []
-    by_dataset = data.dropna(subset="hardware").groupby("dataset", sort=False)["hardware"]
+    elsewhere = data["metric"].str.endswith(ELSEWHERE)
+    others = data[elsewhere]
+    by_dataset = data[~elsewhere].dropna(subset="hardware").groupby("dataset", sort=False)["hardware"]
     where = {named(target, dataset): ", ".join(hardware.unique()) for dataset, hardware in by_dataset}
     alike = len(set(where.values())) == 1
     told = [there if alike else f"{dataset}: {there}" for dataset, there in where.items()]
-    return [
+    footnotes = [
         f"Times on: {'; '.join(told[:1] if alike else told)}. "
         "Seeds of one job share its clock: a job is one timing, in seconds a seed."
     ]
+    if not others.empty:
+        where = ", ".join(others["hardware"].unique())
+        footnotes.append(f"Not compared: {len(others)} {'timings' if len(others) > 1 else 'timing'} on {where}.")
+    return footnotes
