@@ -131,6 +131,6 @@ def clocks(target: dict, data: pd.DataFrame) -> list[str]:
         "Seeds of one job share its clock: a job is one timing, in seconds a seed."
     ]
     if not others.empty:
-        where = ", ".join(others["hardware"].unique())
-        footnotes.append(f"Not compared: {len(others)} {'timings' if len(others) > 1 else 'timing'} on {where}.")
+        timings = "timing" if len(others) == 1 else "timings"
+        footnotes.append(f"Not compared: {len(others)} {timings} on {', '.join(others['hardware'].unique())}.")
     return footnotes
