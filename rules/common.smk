@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from clpapers import build, cards, jobs, own, progress
+from clpapers import build, cards, jobs, own, pages, progress
 from clpapers.cards import resolve_device
 from clpapers.claims import claiming
 from clpapers.cli import server
@@ -153,8 +153,7 @@ def decoded_mb(plan, dataset):
 
 def outputs(plan):
     """All files that a plan's targets, those of the configured papers, come out as."""
-    wanted = [t for t in plan.targets.values() if t.paper in SETTINGS["papers"] and not t.spec.get("extra")]
-    return [path for target in wanted for path in target.outputs]
+    return [path for target in pages.shown(plan, SETTINGS["papers"]) for path in target.outputs]
 
 
 def claim_outputs(scale):

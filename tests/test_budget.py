@@ -17,6 +17,7 @@ from clpapers.config.choice import Choice
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
+from clpapers.pages import shown
 from clpapers.report import costs
 
 CELLS = "abcdef"
@@ -119,10 +120,14 @@ def paper_scale():
 
 def test_the_plan_of_the_papers_is_asked_what_they_print_and_claim(paper_scale):
     plan, claims, _ = paper_scale
-    asked = budget.questions(plan, list(plan.titles), claims)
+    asked = budget.questions(plan, shown(plan, plan.titles), claims)
     assert sum(question.kind == CLAIM for question in asked) == sum(map(len, claims.values()))
     assert sum(question.kind == NUMBER for question in asked) > 500
     table = plan.targets["stf/table1"]
+    of_table = budget.questions(plan, [table], claims)
+    assert {question.name for question in of_table} < {question.name for question in asked if question.paper == "stf"}
+    alone = [claim for claim in claims["stf"] if claim.targets == ["stf/table1"]]
+    assert [q.name for q in of_table if q.kind == CLAIM] == [f"stf: {claim.name}" for claim in alone] != []
     (line,) = [q for q in asked if q.name == "stf/table1: ER CIFAR-10 final_accuracy" and q.kind == NUMBER]
     (er,) = [cell for factors, cell in table.cells if (factors["dataset"], factors["learner"]) == ("cifar10", "er")]
     assert line.needs == (Need(er.hash, 1, tuple(range(20))),)
@@ -130,7 +135,11 @@ def test_the_plan_of_the_papers_is_asked_what_they_print_and_claim(paper_scale):
 
 def test_a_number_without_a_spread_asks_for_two_runs_and_a_time_for_none(paper_scale):
     plan, _, _ = paper_scale
-    asked = {q.name: {n.count for n in q.needs} for q in budget.questions(plan, ["agem"], {}) if q.kind == NUMBER}
+    asked = {
+        q.name: {n.count for n in q.needs}
+        for q in budget.questions(plan, shown(plan, ["agem"]), {})
+        if q.kind == NUMBER
+    }
     assert asked["agem/figure6: GEM, task 2 Permuted MNIST violations_by_task"] == {2}
     assert asked["agem/table2: GEM Permuted MNIST memory_accuracy"] == {2}
     assert asked["agem/table4: GEM Permuted MNIST average_accuracy"] == {1}
@@ -147,7 +156,7 @@ def test_a_number_without_a_spread_asks_for_two_runs_and_a_time_for_none(paper_s
 )
 def test_a_number_along_a_factor_or_a_curve_asks_for_its_own_cell_alone(paper_scale, name, expected):
     plan, _, _ = paper_scale
-    (line,) = [q for q in budget.questions(plan, ["agem"], {}) if q.name == name and q.kind == NUMBER]
+    (line,) = [q for q in budget.questions(plan, shown(plan, ["agem"]), {}) if q.name == name and q.kind == NUMBER]
     cells = [plan.cells[need.cell].spec for need in line.needs]
     assert {(spec["learner"]["name"], spec["order"].get("epochs", 1)) for spec in cells} == expected
     assert {need.count for need in line.needs} == {2}
@@ -156,7 +165,7 @@ def test_a_number_along_a_factor_or_a_curve_asks_for_its_own_cell_alone(paper_sc
 def test_half_an_hour_from_nothing_decides_much_and_a_file_of_one_cell_is_of_neighbours(paper_scale):
     plan, claims, table = paper_scale
     absent = {"cub200": "fetch it"}
-    found = budget.choose(plan, list(plan.titles), claims, 0.5, there={}, absent=absent, table=table)
+    found = budget.choose(plan, shown(plan, plan.titles), claims, 0.5, there={}, absent=absent, table=table)
     assert 0.3 < found.hours <= 0.5
     decided = [q for step in found.steps for q in step.decides if q.kind in (NUMBER, CLAIM)]
     assert len(decided) > 150
@@ -177,9 +186,9 @@ def test_half_an_hour_from_nothing_decides_much_and_a_file_of_one_cell_is_of_nei
 
 def test_all_hours_choose_all_that_can_be_had(paper_scale):
     plan, claims, table = paper_scale
-    found = budget.choose(plan, ["stf"], claims, math.inf, there={}, absent={}, table=table)
+    found = budget.choose(plan, shown(plan, ["stf"]), claims, math.inf, there={}, absent={}, table=table)
     assert not found.choice.unrun
-    cells = budget.relevant(plan, ["stf"])
+    cells = budget.relevant(plan, shown(plan, ["stf"]))
     assert len(cells) > 20
     assert {key: found.choice.seeds(key) for key in cells} == {
         key: set(plan.wanted(cell)) for key, cell in cells.items()
@@ -195,7 +204,7 @@ def test_runs_of_papers_that_are_not_asked_for_may_be_there(paper_scale):
     target = plan.targets["streaming/table1"]
     found = budget.choose(plan, (), claims, 0.0, there=there, absent={}, named=[target], table=table)
     assert other.hash in found.choice.runs
-    assert other.hash not in budget.relevant(plan, (), [target])
+    assert other.hash not in budget.relevant(plan, [target])
     runs = sum(len(found.choice.seeds(key)) for key in {cell.hash for _, cell in target.cells})
     (line,) = build.told(plan, found, build.Data(plan, *[Path("data")] * 2, (), fetching=False))
     assert f"2 runs are there; training {runs:,} more" in line
@@ -220,7 +229,7 @@ def test_what_a_target_lacks_is_priced_as_its_own_command_predicts(paper_scale, 
     plan, claims, table = paper_scale
     target, had = plan.targets[name], plan.targets[name].cells[-1][1]
     given = {"there": {had.hash: {had.folder / "seed0.json": [0]}}, "absent": absent, "table": table}
-    left = plan.using(budget.choose(plan, list(plan.titles), claims, 0.0, **given).choice).unrun(target)
+    left = plan.using(budget.choose(plan, shown(plan, plan.titles), claims, 0.0, **given).choice).unrun(target)
     command = budget.choose(plan, (), claims, 0.0, named=[target], **given)
     assert left.hours == pytest.approx(sum(command.due.values()) / 3600, abs=1e-4)
     trained = sum(len(seeds) for files in command.choice.runs.values() for seeds in files.values()) - 1
@@ -369,6 +378,23 @@ def test_a_report_alone_adds_no_runs(words, trains, tmp_path, monkeypatch):
     plan = Plan("paper", all_papers())
     assert bool(build.prepare(plan, settings, words)[1].due) is trains
     assert build.prepare(plan, settings | {"hours": 0.1}, words)[1].due
+
+
+@pytest.mark.parametrize(("hours", "least", "most"), [(None, 170, 170), ("all", 170, 170), (0.02, 1, 169), (0, 0, 0)])
+def test_a_target_by_name_trains_all_that_it_needs_unless_hours_are_asked_for(
+    hours, least, most, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(build.Data, "_fetch", lambda self, name: "")
+    monkeypatch.setattr(build, "_measure", lambda plan, cells, absent: None)
+    monkeypatch.setattr(budget, "finished", lambda plan: {})
+    plan = Plan("paper", all_papers())
+    target = plan.targets["rules/table1"]
+    settings = {"papers": ["stf"], "hours": hours, "published": False, "data_folder": tmp_path, "downloads": tmp_path}
+    _, found, _ = build.prepare(plan, settings, [str(path) for path in target.outputs])
+    assert found.choice.runs.keys() <= {cell.hash for _, cell in target.cells}
+    assert least <= sum(len(found.choice.seeds(key)) for key in found.choice.runs) <= most
+    assert found.hours <= 0.02
+    assert {question.kind for question in found.questions} == ({NUMBER, SHOWN, CLAIM} if most < 170 else set())
 
 
 @pytest.mark.parametrize(

@@ -76,28 +76,29 @@ class Question:
 # --- what there is to decide ---------------------------------------------------------------------------------
 
 
-def questions(plan: Plan, papers: Collection[str], claims: Mapping[str, Iterable[Claim]]) -> list[Question]:
-    """All printed numbers and claims of some papers, and every cell that their targets show."""
+def questions(plan: Plan, targets: Collection[Target], claims: Mapping[str, Iterable[Claim]]) -> list[Question]:
+    """The printed numbers of some targets, the claims that these decide by themselves, and every cell they show.
+
+    claims: by paper.
+    """
     found: list[Question] = []
     printed: dict[str, list[dict]] = {}
-    for target in plan.targets.values():
-        if target.paper not in papers or target.spec.get("extra"):
-            continue
+    for target in targets:
         name = f"{target.paper}/{target.name}"
         if target.reported:
             lines = printed.setdefault(target.paper, list(read_csv(target.reported).values()))
             found += _numbers(target, [line for line in lines if line["target"] == target.name])
         for _, cell in target.cells:
             found.append(Question(target.paper, name, SHOWN, WORTH_SHOWN, (_need(cell.hash, 1, target.seeds),)))
-    for paper in papers:
-        found += (_claim(plan, claim) for claim in claims.get(paper, ()))
-    return found
+    names = {f"{target.paper}/{target.name}" for target in targets}
+    each = itertools.chain.from_iterable(claims.values())
+    return found + [_claim(plan, claim) for claim in each if names.issuperset(claim.targets)]
 
 
-def questions_of_own(plan: Plan, papers: Collection[str]) -> Iterator[Question]:
-    """Every seed of a method from outside that targets of some papers show; the first counts most."""
-    for target in plan.targets.values():
-        if target.paper not in papers or not (own := target.spec.get("own")):
+def questions_of_own(plan: Plan, targets: Iterable[Target]) -> Iterator[Question]:
+    """Every seed of a method from outside that some targets show; the first counts most."""
+    for target in targets:
+        if not (own := target.spec.get("own")):
             continue
         name = f"{target.paper}/{target.name}"
         for factors, cell in target.cells:
@@ -347,7 +348,7 @@ class Budget:
 
 def choose(
     plan: Plan,
-    papers: Collection[str],
+    targets: Collection[Target],
     claims: Mapping[str, Iterable[Claim]],
     hours: float,
     *,
@@ -357,18 +358,20 @@ def choose(
     named_runs: Mapping[str, Mapping[Path, Collection[int]]] = MappingProxyType({}),
     table: costs.Table | None = None,
 ) -> Budget:
-    """Choose the runs of a build: all that are `there`, and more within a budget of core-hours (∞: all).
+    """Choose the runs of a build: all that are `there`, and more of its `targets` within core-hours (∞: all).
 
     there: as from `used`. absent: data sets and weights that cannot be had, with their remedies. named: targets asked
-    for by name; all their runs whose data can be had are chosen, whatever they cost. named_runs: files of runs asked
-    for by name that are to be made, with their seeds, by cell; they are made even where other files hold their seeds.
+    for by name without hours; all their runs whose data can be had are chosen, whatever they cost. named_runs: files
+    of runs asked for by name that are to be made, with their seeds, by cell; they are made even where other files hold
+    their seeds.
     """
-    table, cells = table or costs.known(plan.scale), relevant(plan, papers, named, named_runs)
+    both = [*targets, *named]
+    table, cells = table or costs.known(plan.scale), relevant(plan, both, named_runs)
     measured = costs.predict(plan, table, cells)
     seconds = {key: measured[key] or table.guess(plan, cell) for key, cell in cells.items()}
     have = {cell: {seed for seeds in files.values() for seed in seeds} for cell, files in there.items()}
     possible = {key: None if _lacking(plan, cell, absent) else seconds[key] for key, cell in cells.items()}
-    asked = list(questions_of_own(plan, papers)) if plan.methods else questions(plan, papers, claims)
+    asked = list(questions_of_own(plan, targets)) if plan.methods else questions(plan, targets, claims)
     before = {key: set(seeds) for key, seeds in have.items()}
     steps: list[Step] = []
     shared = _Before(plan, measured)
@@ -416,22 +419,15 @@ def choose(
         first = {file: took for run in due for file, took in shared(run).items() if file not in costly}
         return round((sum(seconds[key] for key, _ in due) + sum(first.values())) / 3600, 4)
 
-    prices = {f"{t.paper}/{t.name}": price(t) for t in _asked(plan, papers, named)}
+    prices = {f"{t.paper}/{t.name}": price(t) for t in both}
     return Budget(Choice(runs, unrun, dict(absent), plan.methods, prices), steps, costly, before, asked)
 
 
-def relevant(
-    plan: Plan, papers: Collection[str], named: Collection[Target] = (), named_runs: Collection[str] = ()
-) -> dict[str, Cell]:
-    """The cells, by hash, of the targets that `all` builds for some papers, and of what was asked for by name."""
-    runs = itertools.chain.from_iterable(_runs(plan, target) for target in _asked(plan, papers, named))
+def relevant(plan: Plan, targets: Iterable[Target], named_runs: Collection[str] = ()) -> dict[str, Cell]:
+    """The cells, by hash, of some targets and of runs that were asked for by name."""
+    runs = itertools.chain.from_iterable(_runs(plan, target) for target in targets)
     cells = {key: plan.cells[key] for key in named_runs}
     return cells | {cell.hash: cell for cell, _ in (*runs, *_searched(plan, cells.values()))}
-
-
-def _asked(plan: Plan, papers: Collection[str], named: Collection[Target]) -> list[Target]:
-    """The targets that `all` builds for some papers, and those asked for by name."""
-    return [*(t for t in plan.targets.values() if t.paper in papers and not t.spec.get("extra")), *named]
 
 
 def _runs(plan: Plan, target: Target) -> Iterator[tuple[Cell, range]]:

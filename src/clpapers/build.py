@@ -24,6 +24,7 @@ from clpapers.config.paths import RESULTS, block_seeds, dataset_path, weights_pa
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, one_of
 from clpapers.imported import import_published, imported
+from clpapers.pages import shown
 from clpapers.provenance import write_text
 from clpapers.report import costs
 
@@ -206,11 +207,13 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
         one_of("config/config.yaml or --config: fetch", name, [*plan.datasets, *plan.weights])
     news = import_published(plan.scale) if settings.get("published", True) else []
     words, dry = asked(arguments)
-    papers, hours = settings["papers"], hours_of(plan, settings.get("hours"))
+    told, hours = settings.get("hours"), hours_of(plan, settings.get("hours"))
     made = budget.finished(plan)
     named, runs = named_targets(plan, words), named_runs(plan, words, made)
-    tells = words and "all" not in words and settings.get("hours") is None and hours < math.inf  # of what is there
-    if tells or not whole(words):
+    due = shown(plan, settings["papers"]) if whole(words) else []
+    if told is not None and hours < math.inf:  # hours that are asked for hold for targets by name too
+        due, named = [*due, *(target for target in named if target not in due)], []
+    elif not whole(words) or (words and "all" not in words and hours < math.inf):  # the last tells of what is there
         hours = 0.0
     data = Data(
         plan,
@@ -219,21 +222,19 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
         settings.get("fetch") or (),
         fetching=not dry,
     )
-    wanted = [t for t in plan.targets.values() if t.paper in papers and not t.spec.get("extra")]
-    due = wanted if whole(words) else []
     drawn = dict.fromkeys(stream[0] for target in (*due, *named) for stream in target.streams)
-    shown = [name for dataset in drawn if plan.drawn_from(dataset) for name in plan.made_from(dataset)]
-    cells = budget.relevant(plan, papers if due else (), named, runs)
-    data.look([name for cell in cells.values() for name in plan.data_of(cell)] + shown)
-    data.get(shown)
-    if not dry and (0 < hours < math.inf or not whole(words)):
+    images = [name for dataset in drawn if plan.drawn_from(dataset) for name in plan.made_from(dataset)]
+    cells = budget.relevant(plan, [*due, *named], runs)
+    data.look([name for cell in cells.values() for name in plan.data_of(cell)] + images)
+    data.get(images)
+    if not dry and (0 < hours < math.inf or named or runs):
         _measure(plan, cells, data.absent.keys())
     there = budget.used(plan, made, imported(plan.scale) if settings.get("published", True) else {})
     claims, table = jobs.claims_of(plan), costs.known(plan.scale)
     while True:
         found = budget.choose(
             plan,
-            papers if due else (),
+            due,
             claims,
             hours,
             there=there,
@@ -260,7 +261,7 @@ def _measure(plan: Plan, cells: Mapping[str, Cell], absent: Set[str]) -> None:
     Unmeasured, each would count as long as the slowest method: a budget would have few of its runs, and the time left
     would be wrong. absent: data sets and weights that cannot be had; what waits for them is not measured.
     """
-    table, own = costs.known(plan.scale), budget.relevant(plan, outside.files("papers"))
+    table, own = costs.known(plan.scale), budget.relevant(plan, shown(plan, outside.files("papers")))
     due = [
         key
         for key, cell in cells.items()
@@ -280,9 +281,8 @@ def told(plan: Plan, found: Budget, data: Data) -> list[str]:
     told = f"{there:,} runs are there; training {trains:,} more"
     if found.due:
         told += f", predicted {costs.duration(sum(found.due.values()))} of one core"
-    if found.questions:  # those of whole papers
-        left = sum(hours or 0 for hours in found.choice.unrun.values())
-        told += f"; {left:,.0f} core-hours remain of the scale ‘{plan.scale}’"
+    if found.questions and (left := sum(hours or 0 for hours in found.choice.unrun.values())):
+        told += f"; all others take {costs.duration(3600 * left)}"
     lines = [told]
     lines += [f"{name}: not at hand, left out: {remedy}" for name, remedy in sorted(data.absent.items())]
     return lines

@@ -16,7 +16,7 @@ COPIED = (".csv", ".svg")  # rendered files that a reader of the report may open
 
 
 def shown(plan: Plan, papers: Collection[str]) -> list[Target]:
-    """The targets that the report shows: all of `papers` but the extra ones."""
+    """The targets that `all` builds and the report shows: those of `papers` but the extra ones."""
     return [target for target in plan.targets.values() if target.paper in papers and not target.spec.get("extra")]
 
 

@@ -69,6 +69,7 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     from clpapers.config.plan import Plan
     from clpapers.config.schemas import schema
     from clpapers.config.settings import all_papers, check_settings
+    from clpapers.pages import shown
 
     given = [re.fullmatch(rf"({'|'.join(schema('config')['properties'])})=(.*)", each, re.DOTALL) for each in arguments]
     told = {match[1]: read_text(f"{match[1]}: {match[2]}", "--config") for match in given if match}
@@ -97,7 +98,7 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
         found += [str(path) for target in targets for path in target.outputs]
         wanted += targets
     if "all" in arguments or all(argument.startswith("-") or "=" in argument for argument in arguments):
-        wanted += [each for each in plan.chosen(settings["papers"]) if not each.spec.get("extra")]
+        wanted += shown(plan, settings["papers"])
     return found, plan, wanted
 
 

@@ -12,6 +12,7 @@ from clpapers.config import choice
 from clpapers.config.paths import method_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
+from clpapers.pages import shown
 from clpapers.report import costs
 from clpapers.report.costs import Table
 
@@ -111,7 +112,7 @@ def test_with_a_grid_it_takes_what_the_papers_search_selects(folder):
     ]
     assert list(search.seeds) == [100]
     assert search.published == {"learner.strength": None, "budget.learning_rate": None}
-    first = next(budget.questions_of_own(made, ["tiny"]))
+    first = next(budget.questions_of_own(made, shown(made, ["tiny"])))
     assert {need.cell for need in first.needs} == {cell.hash, *(point.hash for _, point in search.points)}
     runs = build.named_runs(made, [f"{cell.folder}/seed2.json"], {})  # one alone takes the search, too
     found = budget.choose(made, (), {}, 0.0, there={}, absent={}, named_runs=runs, table=Table([row(made)], here=1.0))
@@ -140,15 +141,15 @@ def test_a_budget_trains_it_alone_and_its_first_seeds_first(folder):
     made = plan(methods=[taken()])
     table = Table([row(made)], here=1.0)
     mine = {cell.hash for cell in cells_of(made).values()}
-    found = budget.choose(made, ["tiny"], {}, 24.0, there={}, absent={}, table=table)
+    found = budget.choose(made, shown(made, ["tiny"]), {}, 24.0, there={}, absent={}, table=table)
     assert found.choice.methods == made.methods
     assert found.choice.runs.keys() == mine
     assert all(found.choice.seeds(cell) == {0, 1, 2, 3} for cell in mine)
     order = [run for step in found.steps for run in step.runs]
     assert all([seed for key, seed in order if key == cell] == [0, 1, 2, 3] for cell in mine)
-    less = budget.choose(made, ["tiny"], {}, found.hours / 2, there={}, absent={}, table=table)
+    less = budget.choose(made, shown(made, ["tiny"]), {}, found.hours / 2, there={}, absent={}, table=table)
     assert 0 < len(less.steps) < len(found.steps)
-    whole = budget.choose(made, ["tiny"], {}, math.inf, there={}, absent={}, table=table)
+    whole = budget.choose(made, shown(made, ["tiny"]), {}, math.inf, there={}, absent={}, table=table)
     assert whole.choice.runs.keys() == made.cells.keys()
 
 

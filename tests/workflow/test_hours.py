@@ -111,8 +111,14 @@ def test_killed_at_a_random_moment_and_continued_nothing_is_lost(project, finish
     assert project.clpapers("audit", "--scale", "mini").returncode == 0
 
 
-def test_a_target_by_name_trains_all_that_it_needs_and_says_first_what_it_takes(project):
-    done = project.snakemake("results/mini/targets/mini/table1.csv", "--cores", "2", "--config", "hours=0")
+def test_a_target_by_name_keeps_to_the_hours_that_are_asked_for_and_says_first_what_it_trains(project):
+    asked = ("results/mini/targets/mini/table1.csv", "--cores", "2")
+    done = project.snakemake(*asked, "--config", "hours=0")
+    assert done.returncode == 0, done.stdout
+    assert "training 0 more" in done.stdout
+    assert not trained(project)
+    assert "0 of 4 runs so far" in shown(project)
+    done = project.snakemake(*asked, "--config", "hours=all")
     assert done.returncode == 0, done.stdout
     assert "training 4 more" in done.stdout
     assert len(trained(project)) == 4
