@@ -263,3 +263,11 @@ def test_next_says_what_a_build_would_train_and_what_that_decides(tmp_path, monk
     assert empty == ""
     assert told.startswith("0 runs are there; training ")
     assert decides.startswith("decides ")
+    assert main(["next", "--scale", "smoke", "stf/table1"]) == 0
+    _, *steps, _, told, decides = capsys.readouterr().out.splitlines()
+    assert all(" stf/table1" in step or " → claim " in step for step in steps)
+    whole = told  # without hours, as a build of it
+    assert main(["next", "--scale", "smoke", "--hours", "0.01", "stf/table1"]) == 0
+    _, *fewer, _, told, decides = capsys.readouterr().out.splitlines()
+    assert fewer == steps[: len(fewer)] != steps
+    assert told != whole
