@@ -34,7 +34,7 @@ TELLING = re.compile(
     re.ASCII,
 )
 TRIED = ". Tried:"  # ends the line of a data set that no source serves, over a line for each source
-WHOLE = ("all", "report", "audit")  # targets of the Snakefile that have a budget
+WHOLE = ("all", "report", "audit")  # targets of the Snakefile that are of whole papers
 
 
 def hours_of(plan: Plan | Facts, asked: float | str | None) -> float:
@@ -87,7 +87,7 @@ def asked(arguments: Iterable[str]) -> tuple[list[str], bool]:
 
 
 def whole(words: Collection[str]) -> bool:
-    """Whether papers are built, which a budget is for, and not files alone that were asked for by name."""
+    """Whether papers are built, and not files alone that were asked for by name."""
     return not words or not set(words).isdisjoint(WHOLE)
 
 
