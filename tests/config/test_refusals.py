@@ -227,7 +227,7 @@ REFUSED = [
     (SCALE, "figure1: {", "figure9: {", "papers.tiny.targets: 'figure9' is not one of table1, figure1, table2"),
     (SCALE, "{mnist: {order", "{mnits: {order", "papers.tiny.datasets: 'mnits' is not one of mnist, cifar10"),
     (SCALE, "length: 30", "lenght: 30", "papers.tiny.datasets.mnist.order: unknown key 'lenght'; allowed: burst, "
-     "cycles, epochs, first, items, last, length, mu_sigma, mu_sigma_factor, name, per_task, share, tasks, "
+     "cycles, epochs, first, items, last, length, mu_sigma, mu_sigma_factor, name, once, per_task, share, tasks, "
      "unpermuted_first"),
     (SCALE, "chunks: 4", "chunks: four", "papers.tiny.targets.figure1.chunks: 'four' is not of type integer"),
     (SCALE, "    targets:", "    learners: {er: {mask: present}}\n    targets:", "papers.tiny.learners.er: unknown key "

@@ -45,6 +45,7 @@ valid_orders = st.one_of(
             "tasks": st.integers(1, 10**9),
             "cycles": st.integers(1, 3),
             "unpermuted_first": st.booleans(),
+            "once": st.booleans(),
         }
     ),
     st.fixed_dictionaries({"name": st.just("split_two"), "tasks": st.integers(1, 10**9), "length": lengths}),
@@ -67,8 +68,9 @@ def test_slugs_are_equal_only_where_orders_are(a, b):
 
 @given(valid_orders)
 def test_a_slug_holds_the_whole_order(order):
-    form = r"([a-z_]+)(?:-([0-9.]+(?:e-[0-9]+)?))?(?:-n([0-9]+))?(?:-e([0-9]+))?(?:-c([0-9]+))?(-unpermuted_first)?"
-    name, value, length, epochs, cycles, first = re.fullmatch(form, orders.slug(order)).groups()
+    form = r"([a-z_]+)(?:-([0-9.]+(?:e-[0-9]+)?))?(?:-n([0-9]+))?(?:-e([0-9]+))?(?:-c([0-9]+))?"
+    form += r"(-unpermuted_first)?(-once)?"
+    name, value, length, epochs, cycles, first, once = re.fullmatch(form, orders.slug(order)).groups()
     read = {"name": name, "length": None if length is None else int(length)}
     if name != "random":
         key, convert = KEYS.get(name, ("tasks", int))
@@ -79,6 +81,8 @@ def test_a_slug_holds_the_whole_order(order):
         read["cycles"] = int(cycles)
     if first:
         read["unpermuted_first"] = True
+    if once:
+        read["once"] = True
     assert read == orders.canonical(order)
 
 
@@ -101,6 +105,7 @@ def test_a_slug_holds_the_whole_order(order):
         ({"name": "split", "tasks": 5, "cycles": 1}, "split-5"),
         ({"name": "permuted_pixels", "tasks": 2, "unpermuted_first": True}, "permuted_pixels-2-unpermuted_first"),
         ({"name": "permuted_pixels", "tasks": 2, "unpermuted_first": False}, "permuted_pixels-2"),
+        ({"once": True, "name": "permuted_pixels", "tasks": 2, "cycles": 3}, "permuted_pixels-2-c3-once"),
         ({"name": "dominant", "share": 0.55}, "dominant-0.55"),
         ({"name": "dominant_ordered", "share": 0.55}, "dominant_ordered-0.55"),
         ({"name": "permuted_pixels", "tasks": 5}, "permuted_pixels-5"),
@@ -146,6 +151,7 @@ def test_slugs(order, expected):
         ({"name": "split", "tasks": 5, "cycles": 0}, "cycles: 0 is not a whole number"),
         ({"name": "split", "tasks": 5, "unpermuted_first": True}, "'unpermuted_first' is not one of tasks, length"),
         ({"name": "permuted_pixels", "tasks": 5, "unpermuted_first": 1}, "unpermuted_first: 1 is not true or false"),
+        ({"name": "permuted_pixels", "tasks": 5, "once": 1}, "once: 1 is not true or false"),
         ({"name": "instances"}, "burst is missing"),
         ({"name": "instances", "burst": 0}, "burst: 0 is not a whole number"),
         ({"name": "instances", "burst": 5, "epochs": 2}, "'epochs' is not one of burst, length"),
@@ -506,6 +512,18 @@ def test_permuted_pixels_passes_over_all_items_for_each_domain(length):
     assert stream.timestamps.shape == (4 * n,)
     assert (np.sort(stream.transforms) == np.arange(784)).all()
     assert len(np.unique(np.vstack([stream.transforms, np.arange(784)]), axis=0)) == 5  # the first is permuted too
+
+
+@pytest.mark.parametrize(("length", "sizes"), [(None, [334, 333, 333]), (200, [67, 67, 66]), (3, [1, 1, 1])])
+def test_permuted_pixels_once_shares_all_items_out_among_the_domains(length, sizes):
+    order = {"name": "permuted_pixels", "tasks": 3, "length": length}
+    stream = orders.make(order | {"once": True}, LABELS, 0, pixels=50)
+    assert np.diff(stream.boundaries, prepend=0, append=stream.indices.size).tolist() == sizes
+    every = orders.make(order, LABELS, 0, pixels=50)
+    np.testing.assert_array_equal(stream.indices, every.indices[: sum(sizes)])  # each item once
+    np.testing.assert_array_equal(stream.transforms, every.transforms)
+    with pytest.raises(ValueError, match="permuted_pixels: one of 4 tasks has no item among 3; lower tasks"):
+        orders.make(order | {"once": True, "tasks": 4, "length": 3}, LABELS, 0, pixels=50)
 
 
 def test_domains_do_not_depend_on_how_many_there_are():

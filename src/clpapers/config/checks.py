@@ -18,7 +18,7 @@ from clpapers.streams.orders import canonical
 from clpapers.streams.restrictions import RESTRICTIONS
 
 # Options of orders and nets that may be missing, so that cells without them keep their hashes.
-OPTIONAL = ("epochs", "cycles", "unpermuted_first", "init", "epsilon", "shortcut_norm", "copies")
+OPTIONAL = ("epochs", "cycles", "unpermuted_first", "once", "init", "epsilon", "shortcut_norm", "copies")
 
 
 def _with(facts: Facts, key: str) -> str:

@@ -13,14 +13,16 @@ from clpapers.streams import stf
 from clpapers.streams.chunks import chunks_of_classes, class_order, overlapping_classes
 from clpapers.streams.stream import COLUMNS, Stream
 
+FLAGS = ("unpermuted_first", "once")  # true or false, of `permuted_pixels`
+
 # --- names of orders ---------------------------------------------------------------------------------------
 
 
 def canonical(order: dict) -> dict:
     """The canonical form of an order, from which its slug, its streams and any hash are made.
 
-    It always has `length` (None: the whole training split), `epochs` and `cycles` only from two up, and
-    `unpermuted_first` only where it is true. `mu_sigma` and `share` are rounded to 6 significant digits, so that
+    It always has `length` (None: the whole training split), `epochs` and `cycles` only from two up, and the `FLAGS`
+    only where they are true. `mu_sigma` and `share` are rounded to 6 significant digits, so that
     √(1/12)/5 gives one order, however it was computed or printed.
 
     Raises ValueError, naming the key, for an unknown name, a missing or unknown key, or a value out of range.
@@ -41,10 +43,11 @@ def canonical(order: dict) -> dict:
     if length is not None:
         length = _count(f"order {name}: length", length)
     times = {key: _count(f"order {name}: {key}", order.get(key, 1)) for key in ("epochs", "cycles")}
-    first = order.get("unpermuted_first", False)
-    if not isinstance(first, bool):
-        raise ValueError(f"order {name}: unpermuted_first: {first!r} is not true or false")
-    optional = {key: count for key, count in times.items() if count > 1} | ({"unpermuted_first": True} if first else {})
+    flags = {key: order[key] for key in FLAGS if key in order}
+    for key, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise ValueError(f"order {name}: {key}: {flag!r} is not true or false")
+    optional = {key: count for key, count in times.items() if count > 1} | {key: True for key in flags if flags[key]}
     return {"name": name, **values, "length": length, **optional}
 
 
@@ -110,7 +113,8 @@ def make(
     With `epochs` each task's items come that many times, shuffled afresh each time, before the next task begins
     (`agem`, appendix F). With `cycles` the whole sequence of tasks comes that many times (`desiderata`, B.6). Only
     `permuted_pixels` needs `pixels`, H·W·C of an image; with `unpermuted_first` its first task keeps images as they
-    are. Only `instances` needs `recorded`, the instance that each item shows and its frame number, int64 [N] each.
+    are, with `once` each item comes in one task alone (`rules`, section 3.1). Only `instances` needs `recorded`, the
+    instance that each item shows and its frame number, int64 [N] each.
 
     Raises ValueError for a bad order, for bad labels, for a length or tasks that the labels cannot fill, and for
     missing `pixels` or `recorded`.
@@ -119,6 +123,8 @@ def make(
     if labels.ndim != 1 or not labels.size or not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
         raise ValueError("labels: not a non-empty list of integers from 0 up")
     arrange, _ = ORDERS[name]
+    if "once" in optional:
+        arrange = partial(arrange, once=True)
     classes = int(labels.max()) + 1
     transforms = _pixel_permutations(values[0], pixels, seed) if name == "permuted_pixels" else NO_TRANSFORMS
     if "unpermuted_first" in optional:
@@ -216,11 +222,19 @@ def _dominant(labels, classes, seed, share, name="dominant"):
     return _in_chunks("dominant", chunk, classes, classes, seed)  # the same draws, however the classes come
 
 
-def _permuted_pixels(labels, classes, seed, tasks):
-    """Domains: all items, shuffled afresh, once for each task; each task has its own row of `_pixel_permutations`."""
+def _permuted_pixels(labels, classes, seed, tasks, once=False):
+    """Domains: all items, shuffled afresh, once for each task; each task has its own row of `_pixel_permutations`.
+
+    With `once` one shuffle of all items is cut into tasks, as equal as can be (larger first).
+    """
     items = generator(seed, "permuted_pixels items")
-    indices = np.concatenate([items.permutation(labels.size) for _ in range(tasks)])
-    return indices, *_undrawn(indices.size, classes), np.arange(1, tasks) * labels.size
+    if once and labels.size < tasks:
+        raise ValueError(f"order permuted_pixels: one of {tasks} tasks has no item among {labels.size}; lower tasks")
+    parts = [items.permutation(labels.size) for _ in range(1 if once else tasks)]
+    if once:
+        parts = np.array_split(parts[0], tasks)
+    indices = np.concatenate(parts)
+    return indices, *_undrawn(indices.size, classes), np.cumsum([part.size for part in parts])[:-1]
 
 
 def _offline(labels, classes, seed, items):
@@ -319,5 +333,5 @@ ORDERS: dict[str, tuple[Callable, dict[str, Callable]]] = {
 }
 OPTIONAL = {
     **dict.fromkeys(("split", "split_ordered", "split_range", "split_overlapping"), ("epochs", "cycles")),
-    "permuted_pixels": ("epochs", "cycles", "unpermuted_first"),
+    "permuted_pixels": ("epochs", "cycles", *FLAGS),
 }
