@@ -130,6 +130,7 @@ def test_a_curve_that_was_not_followed_far_enough_is_refused():
         ("single_head_accuracy", (10 + 80) / 2, 12.5),
         ("seen_unseen_auc", 1, None),
         ("seen_unseen_auc_early", 1, None),
+        ("seen_unseen_auc_by_model", 1, None),
         ("forgetting", 0.5, None),
         ("worst_forgetting", 0.5, None),
         ("zero_shot", 5, 50),
@@ -177,6 +178,14 @@ def test_the_last_model_can_be_left_out():
     assert measured("seen_unseen_auc_early", RUN | {"tasks": tasks})["value"].item() == pytest.approx(7.5 / 9)
 
 
+def test_a_model_may_have_a_threshold_of_its_own():
+    """The first tells both unseen tasks from the seen one; of the second's two seen tasks one is above the unseen."""
+    tasks = RUN["tasks"] | {"mutual_information": INFORMATION.tolist()}
+    made = measured("seen_unseen_auc_by_model", RUN | {"tasks": tasks})
+    assert made["value"].item() == pytest.approx((1 + 0.25) / 2)  # 0.2 is as uncertain as one and below the other
+    np.testing.assert_array_equal(lifelong.areas_by_model(INFORMATION * [[9], [1], [5]]), [1, 0.25])  # in any unit
+
+
 @given(arrays(float, st.integers(2, 6).map(lambda n: (n, n)), elements=st.integers(0, 9)))
 def test_the_area_under_the_curve_is_the_rank_statistic(information):
     seen = np.tril(np.ones(information.shape, bool))
@@ -192,7 +201,9 @@ def test_a_grid_has_a_row_for_each_model_and_task():
     assert list(zip(rows["time"], rows["task"])) == [(1, 1), (1, 2), (2, 1), (2, 2)]
 
 
-@pytest.mark.parametrize("metric", ["seen_unseen_auc", "seen_unseen_auc_early", "mutual_information_by_task"])
+@pytest.mark.parametrize(
+    "metric", ["seen_unseen_auc", "seen_unseen_auc_early", "seen_unseen_auc_by_model", "mutual_information_by_task"]
+)
 def test_what_a_learner_cannot_tell_or_told_no_number_for_is_no_number(metric):
     silent = {key: value for key, value in RUN["tasks"].items() if key != "mutual_information"}
     assert measured(metric, RUN | {"tasks": silent})["value"].isna().all()

@@ -28,6 +28,7 @@ METRICS = {
     "single_head_accuracy": {"unit": "%", "better": "larger", "competing": "all"},
     "seen_unseen_auc": {"bounds": (0, 1), "better": "larger"},
     "seen_unseen_auc_early": {"bounds": (0, 1), "better": "larger"},
+    "seen_unseen_auc_by_model": {"bounds": (0, 1), "better": "larger"},
     "memory_accuracy": {"unit": "%", "better": "larger", "competing": "task"},
     "memory_worst_forgetting": {"bounds": (-1, 1), "better": "smaller", "competing": "task"},
     "information_retention": {"unit": "%", "better": "larger", "competing": "all", "over": "time"},
@@ -131,6 +132,7 @@ LIFELONG: dict[str, Callable[[dict], float]] = {
     "seen_unseen_auc": lambda run: lifelong.roc(lifelong.mutual_information(run["tasks"]))[1][:-1].mean(),
     # of all models but the last, which has seen every task
     "seen_unseen_auc_early": lambda run: lifelong.roc(lifelong.mutual_information(run["tasks"])[:-1])[1][:-1].mean(),
+    "seen_unseen_auc_by_model": lambda run: lifelong.areas_by_model(lifelong.mutual_information(run["tasks"])).mean(),
     "memory_accuracy": _of_memory(lambda a: 100 * a[-1].mean()),
     "memory_worst_forgetting": _of_memory(lambda a: lifelong.forgetting(a).max()),
 }

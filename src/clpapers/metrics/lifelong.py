@@ -103,6 +103,15 @@ def roc(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     value is the area under it: the probability that a random unseen pair is more uncertain than a random seen one.
     """
     seen = np.tril(np.ones(information.shape, dtype=bool))
-    known = np.sort(information[seen])[::-1]
-    detected = np.heaviside(information[~seen] - known[:, None], 0.5).mean(axis=1)
+    return _roc(information[seen], information[~seen])
+
+
+def areas_by_model(information: np.ndarray) -> np.ndarray:
+    """The area under a `roc` of each model's own, after all tasks but the last: float [T - 1]."""
+    return np.array([_roc(row[: k + 1], row[k + 1 :])[1][:-1].mean() for k, row in enumerate(information[:-1])])
+
+
+def _roc(seen: np.ndarray, unseen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    known = np.sort(seen)[::-1]
+    detected = np.heaviside(unseen - known[:, None], 0.5).mean(axis=1)
     return np.arange(len(known) + 1) / len(known), np.append(detected, 1.0)
