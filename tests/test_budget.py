@@ -377,7 +377,7 @@ def test_a_report_alone_adds_no_runs(words, trains, tmp_path, monkeypatch):
     settings = {"papers": ["rules"], "data_folder": tmp_path, "downloads": tmp_path, "published": False}
     plan = Plan("paper", all_papers())
     assert bool(build.prepare(plan, settings, words)[1].due) is trains
-    assert build.prepare(plan, settings | {"hours": 0.1}, words)[1].due
+    assert bool(build.prepare(plan, settings | {"hours": 0.1}, words)[1].due) is (words != ["audit"])
 
 
 @pytest.mark.parametrize(("hours", "least", "most"), [(None, 170, 170), ("all", 170, 170), (0.02, 1, 169), (0, 0, 0)])

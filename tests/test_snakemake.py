@@ -125,13 +125,15 @@ FIGURE3 = files("paper/targets/stf/figure3", ["pdf", "svg", "png"])
     ("given", "meant", "wanted"),
     [
         ("stf/table1 --config scale=smoke -n", [*TABLE1, "--config", "scale=smoke", "-n"], ["stf/table1"]),
-        ("-n stf/figure3 --config scale=paper", ["-n", *FIGURE3, "--config", "scale=paper"], ["stf/figure3"]),
+        ("stf/table1 --config scale=smoke hours=0", [*TABLE1, "--config", "scale=smoke", "hours=0"], []),
+        ("-n stf/figure3 --config scale=paper", ["-n", *FIGURE3, "--config", "scale=paper"], []),
         ("audit --config scale=smoke", ["audit", "--config", "scale=smoke"], []),
         (TABLE1[0], TABLE1[:1], []),
         ("--until metrics stf.txt", ["--until", "metrics", "stf.txt"], []),
     ],
 )
 def test_a_targets_name_stands_for_its_files(project, given, meant, wanted):
+    """Those that a budget has told the hours of are not told again."""
     arguments, _, targets = resolved(given.split())
     assert arguments == meant
     assert [f"{target.paper}/{target.name}" for target in targets] == wanted

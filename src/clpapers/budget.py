@@ -1,9 +1,9 @@
 """Chooses the runs of a build: finished runs, and within a budget of core-hours the runs that decide most.
 
-A run is worth the printed numbers that it makes comparable and the claims that it decides. A build with methods from
-outside trains their runs alone; the first seed of a cell counts most. `sequence` puts all missing runs in one order for
-all budgets, and a budget takes a prefix of it: a larger budget trains all that a smaller one does. No torch is
-imported.
+A run is worth the printed numbers that it makes comparable and the claims that it decides. Within a budget a build with
+methods from outside trains their runs alone; the first seed of a cell counts most. `sequence` puts all missing runs in
+one order for all budgets, and a budget takes a prefix of it: a larger budget trains all that a smaller one does. No
+torch is imported.
 """
 
 from __future__ import annotations

@@ -60,7 +60,8 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     """The arguments, each name of a paper or target replaced by its files; the plan; the targets that are asked for.
 
     The scale and, of `all`, the papers are those of config.yaml or of `--config`. Files and rules other than `all` ask
-    for no target. Without names, and where nothing is asked that needs one, there is no plan. Raises `ConfigError` for
+    for no target, nor does what a budget tells the hours of. Without names, and where nothing is asked that needs one,
+    there is no plan. Raises `ConfigError` for
     names and settings that are wrong.
     """
     from clpapers.build import budgeted
@@ -85,7 +86,8 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     }
     if not names and not DRY & set(arguments):
         return arguments, None, []
-    if not names and budgeted(Facts(settings["scale"]), None):  # which tells its hours
+    tells = budgeted(Facts(settings["scale"]), settings.get("hours"))  # a budget tells its hours
+    if not names and tells:
         return arguments, None, []
     plan = Plan(settings["scale"], all_papers())
     found: list[str] = []
@@ -99,7 +101,7 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
         wanted += targets
     if "all" in arguments or all(argument.startswith("-") or "=" in argument for argument in arguments):
         wanted += shown(plan, settings["papers"])
-    return found, plan, wanted
+    return found, plan, [] if tells else wanted
 
 
 def refuse_unknown(arguments: list[str], meant: list[str]) -> None:
@@ -200,7 +202,6 @@ def main() -> None:
     from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
     from clpapers import progress
-    from clpapers.build import budgeted
 
     if DRY & set(arguments):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # its logger has a traceback for `| head`
@@ -209,8 +210,8 @@ def main() -> None:
     try:
         run(completed(arguments))
     except SystemExit as end:
-        if plan and wanted and not end.code and DRY & set(arguments) and not budgeted(plan, None):
-            from clpapers.report.costs import due  # a budget has told its hours
+        if plan and wanted and not end.code and DRY & set(arguments):
+            from clpapers.report.costs import due
 
             print(due(plan, wanted))
         raise

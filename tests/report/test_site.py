@@ -299,7 +299,7 @@ def test_the_first_page_says_who_wrote_a_paper_how_much_is_covered_and_what_it_t
 def test_a_numbers_page_has_its_runs_one_by_one_and_the_commands(show, folder):
     browser = show("mini/table1.html")
     again = browser.find_element(By.CSS_SELECTOR, "main > p .command").text
-    assert again == "snakemake results/mini/targets/mini/table1.csv --cores --force"
+    assert again == "snakemake results/mini/targets/mini/table1.csv --cores --force --config hours=0"
     section = browser.find_element(By.ID, "ACE-MNIST")
     measured = list(csv.DictReader((folder.parent / "metrics/mini/table1.csv").open(encoding="utf-8")))
     table = section.find_element(By.CSS_SELECTOR, "[aria-label^='Run by run'] table")

@@ -186,7 +186,7 @@ def _parser() -> argparse.ArgumentParser:
     command("desiderata", said, "--scale", "papers")
     said = "what a build would train next within a budget, and what each step decides"
     sub = command("next", said, "--scale")
-    few = "which papers or targets; the papers of config.yaml if left out"
+    few = "papers, as `all` builds them, or targets; the papers of config.yaml if left out"
     sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help=few)
     sub.add_argument("--hours", type=core_hours, metavar="H", help="core-hours, or all; those of a build if left out")
     sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="methods from outside, whose runs it would train")

@@ -166,14 +166,18 @@ def upcoming(options: argparse.Namespace) -> None:
     targets = [name for name in options.names if "/" in name]
     options.papers = [name for name in options.names if name not in targets]
     if targets and not options.papers and options.hours is None:
-        options.hours = core_hours("all")  # as a build of targets by name
+        options.hours = core_hours("all")  # all that decides something
     settings = _settings(options, "hours", "methods")
     cuda, scale = resolve_device(settings["device"]) == "cuda", settings["scale"]
     plan = Plan(scale, all_papers(), cuda=cuda, methods=own.take(scale, settings.get("methods", ())))
     words = [str(path) for target in (plan.chosen(targets) if targets else ()) for path in target.outputs]
     _, found, data = build.prepare(plan, settings, ["-n", *words, *(["all"] if options.papers else [])])
     decided = [question for step in found.steps for question in step.decides]
-    print(f"{'takes':>7}  {'so far':>7}  {'paper':10}  runs → what they decide" if found.steps else "no step fits")
+    print(
+        f"{'takes':>7}  {'so far':>7}  {'paper':10}  runs → what they decide"
+        if found.steps
+        else "no step fits, or none is left"
+    )
     so_far = 0.0
     for step in found.steps:
         so_far += step.seconds
