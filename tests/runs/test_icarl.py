@@ -79,9 +79,10 @@ def test_exemplars_are_items_of_their_class_that_have_been_and_fit_the_budget(bu
     assert [len(exemplars[c]) for c in range(6)] == way.learner.memory_use(0)["per_class"] == [min(m, 7)] * 6
 
 
-def test_only_the_batchs_classes_are_herded_anew():
-    """From what they had and the batch, by the net after its step; the others keep their first m, in their order."""
-    way = on_its_way(memory=14, **RANDOM)
+@pytest.mark.parametrize("exemplars", ["batch", "batch_alone"])
+def test_only_the_batchs_classes_are_herded_anew(exemplars):
+    """From the batch, and what they had, by the net after its step; the others keep their first m, in their order."""
+    way = on_its_way(memory=14, learner=ICARL | {"exemplars": exemplars}, **RANDOM)
     for t in range(len(way.changes)):
         before = {c: items.tolist() for c, items in way.learner.exemplars.items()}
         way.step()
@@ -90,7 +91,8 @@ def test_only_the_batchs_classes_are_herded_anew():
         m = 14 // len(way.learner.exemplars)
         net = copy.deepcopy(way.learner.net).eval()
         for c, items in way.learner.exemplars.items():
-            pool = before.get(c, []) + [item for item, of in batch if of == c]
+            had = before.get(c, []) if exemplars == "batch" else []
+            pool = had + [item for item, of in batch if of == c]
             if c in {of for _, of in batch}:
                 with torch.no_grad():
                     features = F.normalize(net.net[:-1](way.setting.images(torch.tensor(pool))), dim=1).numpy()

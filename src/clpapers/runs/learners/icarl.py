@@ -53,7 +53,10 @@ DECLARATION = {
             ],
         },
         "space": {"enum": ["features", "logits"], "examples": ["features", "logits"]},
-        "exemplars": {"enum": ["batch", "task"], "examples": ["batch", "task"]},
+        "exemplars": {
+            "enum": ["batch", "batch_alone", "task"],
+            "examples": ["batch", "batch_alone", "task"],
+        },
     },
     "uses": ["changes", "competing"],
     "stackable": False,  # classes differ in their number of exemplars, and so do seeds
@@ -68,8 +71,8 @@ class ICaRL(Learner):
 
     A step descends a loss that ties the net to its answers at the last task change. When exemplars are due, herding
     chooses m = ⌊budget / classes seen⌋ (at least one) for each class that came since the last choice, among its old
-    exemplars and the new items; the other classes keep their first m. Prediction: the class with the nearest mean of
-    exemplars; the first competing class where none has exemplars.
+    exemplars and the new items, or among the new items alone; the other classes keep their first m. Prediction: the
+    class with the nearest mean of exemplars; the first competing class where none has exemplars.
 
     Parameters
     ----------
@@ -77,7 +80,8 @@ class ICaRL(Learner):
         `{name: cross_entropy, exemplars}` (`CrossEntropy`; a sensitivity row of `rules`).
     space: the space of herding and of means. `features`: normalised, below the head; means are normalised too
         (`rules`). `logits`: of all classes, but herding uses only those that compete (`agem`).
-    exemplars: due after each `batch` (`rules`) or at the end of each `task` (`agem`).
+    exemplars: due after each `batch` (`rules`), the same from the items of the `batch_alone` (a sensitivity row of
+        `rules`, 3.3), or at the end of each `task` (`agem`).
     """
 
     moves = ("begun",)
@@ -87,6 +91,7 @@ class ICaRL(Learner):
         self.space, self.budget = space, setting.budget["memory"]
         self.exemplars: dict[int, torch.Tensor] = {}  # class → item indices, best first
         self.due, self.begun = np.ones(len(setting.ends), dtype=bool), 0  # by step; first item since the last choice
+        self.alone = exemplars == "batch_alone"
         if exemplars == "task":
             self.due[:-1] = task_changes(setting.tasks[0].cpu().numpy(), setting.ends)[1:]
         options = dict(loss)
@@ -117,7 +122,8 @@ class ICaRL(Learner):
         present = y.unique().tolist()
         m = max(self.budget // len({*self.exemplars, *present}), 1)
         none = items[:0]
-        pools = [self.pool(self.exemplars.get(c, none), items[y == c]) for c in present]
+        old = {} if self.alone else self.exemplars
+        pools = [self.pool(old.get(c, none), items[y == c]) for c in present]
         self.exemplars |= zip(present, self.herded(t, pools, m) if herded else pools)
         for c in self.exemplars:
             self.exemplars[c] = self.exemplars[c][:m]
