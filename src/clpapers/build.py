@@ -211,9 +211,7 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     made = budget.finished(plan)
     named, runs = named_targets(plan, words), named_runs(plan, words, made)
     due = shown(plan, settings["papers"]) if whole(words) else []
-    if (
-        told is not None and hours < math.inf and words != ["audit"]
-    ):  # hours that are asked for hold for targets by name too
+    if told is not None and hours < math.inf and words != ["audit"]:  # they hold for targets by name too
         due, named = [*due, *(target for target in named if target not in due)], []
     elif not whole(words) or (words and "all" not in words and hours < math.inf):  # the last tells of what is there
         hours = 0.0

@@ -61,8 +61,7 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
 
     The scale and, of `all`, the papers are those of config.yaml or of `--config`. Files and rules other than `all` ask
     for no target, nor does what a budget tells the hours of. Without names, and where nothing is asked that needs one,
-    there is no plan. Raises `ConfigError` for
-    names and settings that are wrong.
+    there is no plan. Raises `ConfigError` for names and settings that are wrong.
     """
     from clpapers.build import budgeted
     from clpapers.config.facts import Facts
