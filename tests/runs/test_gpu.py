@@ -3,22 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from tiny import CPU, METHODS, MIXED, NONE, VARIANTS, cell, split
+from tiny import CPU, OF_ONE_NET, VARIANTS, cell, told
 
 from clpapers.runs import loop
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no GPU")
 # These draw weights or images on the device, whose generator is another than the CPU's.
 DRAWN_THERE = {"vcl", "vcl_coreset", "vgr", "gr", "cn_dpm", "random", "random_multi_model"}
-OF_ONE_NET = {name for name, method in METHODS.items() if method.own_nets} - {"multi_model", "offline"} | {"gr"}
-
-
-def told(learner):
-    """An oracle that the learner can do with on a drifting stream."""
-    method = METHODS[learner]
-    if method.tasks_once:
-        return NONE
-    return split(2) if method.answers_by_task else MIXED if "changes" in method.uses else NONE
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from tiny import (
     CPU,
     DOMAINS,
     METHODS,
-    MIXED,
     NONE,
+    OF_ONE_NET,
     OPTIONS,
     SPLIT,
     VARIANTS,
@@ -23,22 +23,13 @@ from tiny import (
     scenarios,
     split,
     stream,
+    told,
 )
 
 from clpapers.runs import loop
 from clpapers.runs.checkpoint import Checkpoint
 from clpapers.runs.learners.single import Single
 from clpapers.streams import orders
-
-# What the learners that look at tasks are told, where the tasks change at the same steps of every seed.
-
-
-def told(learner):
-    """An oracle that the learner can do with on a drifting stream, and that shows it all that it looks at."""
-    method = METHODS[learner]
-    if method.tasks_once:
-        return NONE
-    return split(2) if method.answers_by_task else MIXED if "changes" in method.uses else NONE
 
 
 @pytest.fixture(scope="module")
@@ -77,16 +68,30 @@ def assert_alone_as_together(spec, data, streams):
 # --- seeds ---------------------------------------------------------------------------------------------------
 
 
-# The CNN is no net of theirs, or no net is.
-OF_ONE_NET = {name for name, method in METHODS.items() if method.own_nets} - {"multi_model", "offline"} | {"gr"}
-
-
 @pytest.mark.parametrize(
     ("learner", "options", "net"),
     [(*given, net) for given in VARIANTS for net in ("mlp", "cnn") if net == "mlp" or given[0] not in OF_ONE_NET],
 )
 def test_a_seed_does_not_depend_on_its_stack_mates(learner, options, net, data, streams):
     assert_alone_as_together(cell(learner, options, net, oracle=told(learner)), data, streams)
+
+
+@pytest.mark.parametrize(("learner", "options"), VARIANTS)
+def test_no_step_reads_what_nothing_has_written(learner, options, data, streams):
+    """Fresh memory is NaN in one of two runs; on a GPU it never is (`process.prepare`)."""
+    spec = cell(learner, options, "mlp" if learner in OF_ONE_NET else "cnn", oracle=told(learner))
+    before = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True)
+    found = []
+    try:
+        for filled in (True, False):
+            torch.utils.deterministic.fill_uninitialized_memory = filled
+            assert torch.empty(9).isnan().all() or not filled
+            found.append(loop.train(spec, data, {0: streams[0]}, CPU))
+    finally:
+        torch.use_deterministic_algorithms(before[0])
+        torch.utils.deterministic.fill_uninitialized_memory = before[1]
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("train", ["oracle", "present"])

@@ -32,6 +32,9 @@ RANDOM = {"name": "random", "length": None}
 SPLIT = {"name": "split", "tasks": 2, "length": None}
 DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": None}
 
+# The CNN is no net of theirs, or no net is.
+OF_ONE_NET = {name for name, method in METHODS.items() if method.own_nets} - {"multi_model", "offline"} | {"gr"}
+
 
 def problem() -> loop.Data:
     """Four classes of noisy 8×8 colour prototypes; 120 training and 24 test images, sorted by label."""
@@ -48,6 +51,17 @@ def problem() -> loop.Data:
 def split(tasks: int, *, aligned: bool = True) -> dict:
     """The oracle that splits the classes into tasks."""
     return {"name": "split", "tasks": tasks, "aligned": aligned}
+
+
+def told(learner: str) -> dict:
+    """An oracle that the learner can do with on a drifting stream, and that shows it all that it looks at.
+
+    Tasks, where it looks at them, change at the same steps of every seed.
+    """
+    method = METHODS[learner]
+    if method.tasks_once:
+        return NONE
+    return split(2) if method.answers_by_task else MIXED if "changes" in method.uses else NONE
 
 
 def described(learner, net, *, order, oracle, train="none", scaling, evaluation, **budget):

@@ -18,8 +18,8 @@ class Images:
 
     Parameters
     ----------
-    pixels: uint8 or float32 [N, H, W, C]; a gathered batch is therefore channels-last in memory, the fastest layout
-        for convolutions on a CPU.
+    pixels: uint8 or float32 [N, H, W, C]. A gathered batch lies in memory as they do, or by channels where that is
+        faster (`channels_last`).
     scaling: `none` keeps values; `symmetric` maps 0…255 to [-1, 1], `unit` to [0, 1]; `centred` also subtracts the
         mean of these images, pixel by pixel; `imagenet` standardises by torchvision's means and deviations of the
         three channels. ValueError for the last two with transforms.
@@ -68,7 +68,8 @@ class Images:
         pixels = self.pixels.index_select(0, rows.flatten()).view(*items.shape, *self.pixels.shape[1:])
         if self.transforms is not None:
             pixels = self._permuted(pixels, items // len(self.pixels))
-        return pixels.to(self.dtype).mul_(self.scale).add_(self.shift).movedim(-1, -3)
+        x = pixels.to(self.dtype).mul_(self.scale).add_(self.shift).movedim(-1, -3)
+        return x if channels_last(x.device) else x.contiguous()
 
     def unpermuted(self) -> Images:
         """The same images without transforms: index i means image i."""
@@ -89,5 +90,15 @@ class Images:
 
 
 def joined(*batches: torch.Tensor) -> torch.Tensor:
-    """Batches [S, b, C, H, W], [S, k, C, H, W] … as one, channels-last, which `torch.cat` of five axes is not."""
+    """Batches [S, b, C, H, W], [S, k, C, H, W] … as one, in the device's layout (`channels_last`)."""
+    if not channels_last(batches[0].device):
+        return torch.cat(batches, dim=1)
     return torch.cat([batch.movedim(-3, -1) for batch in batches], dim=1).movedim(-1, -3)
+
+
+def channels_last(device: torch.device) -> bool:
+    """Whether convolutions on a device are fastest on images that are channels-last in memory, by measurement.
+
+    They are on a CPU, and on a GPU in TF32; there in float32, every convolution would convert its maps back and forth.
+    """
+    return device.type == "cpu" or torch.backends.cudnn.allow_tf32
