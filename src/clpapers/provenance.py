@@ -438,14 +438,15 @@ def spent(since: float, earlier: dict) -> dict:
     }
 
 
-def _packages() -> dict[str, str]:
-    """The versions of the packages that records name."""
-    try:
-        return {name: importlib.metadata.version("pillow" if name == "PIL" else name) for name in RECORDED_PACKAGES}
-    except importlib.metadata.PackageNotFoundError as error:
-        raise ProvenanceError(
-            f"{error.name}: not an installed package, so no record can name its version; install it"
-        ) from None
+def _packages() -> dict[str, str | None]:
+    """The versions of the packages that records name; null for one that is not installed."""
+    found: dict[str, str | None] = {}
+    for name in RECORDED_PACKAGES:
+        try:
+            found[name] = importlib.metadata.version("pillow" if name == "PIL" else name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = None
+    return found
 
 
 @contextlib.contextmanager
@@ -456,8 +457,7 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     on the same outputs, is added to the time and memory of this process. `data`, the data sets that an output descends
     from and whether they are real, is inherited from the inputs' records, so that no stand-in is ever lost. An input
     without a record, or changed since it was recorded, is refused (`ProvenanceError`) before anything is touched,
-    unless it is part of the configuration; and so is a package whose version the record could not name. A record names
-    its inputs' records by SHA-256 and ends with its own `seal`.
+    unless it is part of the configuration. A record names its inputs' records by SHA-256 and ends with its own `seal`.
 
     Parameters
     ----------

@@ -43,7 +43,8 @@ def _run(options: argparse.Namespace) -> int:
     if not Path("config/config.yaml").is_file() and not getattr(options, "check", None) and options.command != "new":
         print(f"clpapers: {ROOTLESS}", file=sys.stderr)
         return 2
-    from clpapers.cli.task import Refusal, Task
+    from clpapers.cli.refusal import Refusal
+    from clpapers.cli.task import Task
     from clpapers.config.refusals import ConfigError
     from clpapers.provenance import ProvenanceError, escaped
 
@@ -221,6 +222,17 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("import", "take in the runs of research objects: published ones, or those of other machines")
     sub.add_argument("crates", nargs="+", type=Path, metavar="FILE.zip|FOLDER", help="of `publish` or `export`")
     sub.set_defaults(does="take_in")  # `import` is Python's
+    sub = command("pack", "pack code, streams and data of runs into a bundle that trains on a node without a network")
+    said = "papers, targets, or cells by their hash, in the order to train; those of config.yaml if left out"
+    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]|HASH", help=said)
+    sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="a new folder; python DIR/run.py trains it")
+    said = "core-hours to choose runs of papers and targets by, or all; those of a build if left out"
+    sub.add_argument("--hours", type=core_hours, metavar="H", help=said)
+    sub.add_argument("--seeds", metavar="FIRST-LAST", help="these alone")
+    sub.add_argument("--part-mb", type=float, default=55.0, metavar="MB", help="of a part, at most")
+    sub.add_argument("--stack", type=int, default=1, metavar="N", help="seeds a job, neighbours of one cell")
+    sub.add_argument("--scale", help="of which scale; that of config.yaml by default")
+    sub.add_argument("--data-folder", metavar="DIR", help="your copies; that of config.yaml by default")
     sub = command("verify", "train a random sample of published runs again, here, and compare")
     sub.add_argument(
         "crates", nargs="*", type=Path, metavar="FILE.zip", help="of which crates; the project's own if left out"

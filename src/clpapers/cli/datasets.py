@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from clpapers.cli.task import Refusal, Task
+from clpapers.cli.refusal import Refusal
+from clpapers.cli.task import Task
 
 
 def dataset(task: Task) -> None:

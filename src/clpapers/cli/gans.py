@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from clpapers.cli.task import Task
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clpapers.cli.task import Task
 
 
 def gans(task: Task) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from clpapers import provenance
-from clpapers.cli.task import Refusal, Task
+from clpapers.cli.refusal import Refusal
+from clpapers.cli.task import Task
 from clpapers.metrics.factors import flat
 from clpapers.runs.form import UNFIT
 

@@ -6,7 +6,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from clpapers.cli.task import Refusal
+from clpapers.cli.refusal import Refusal
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.settings import NAME, own_papers
 from clpapers.provenance import PACKAGE, write_text

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from clpapers import jobs, provenance
 from clpapers.cards import resolve_device
-from clpapers.cli.task import Refusal, plan_of
+from clpapers.cli.refusal import Refusal
+from clpapers.cli.task import plan_of
 from clpapers.config import outside
 from clpapers.config.facts import Facts
 from clpapers.config.files import CONFIG, read_text, read_yaml
-from clpapers.config.paths import dataset_path, seed_range
+from clpapers.config.paths import MOST, dataset_path, seed_range
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import one_of
 from clpapers.config.settings import all_papers, check_settings, own_papers
@@ -267,6 +268,38 @@ def try_out(options: argparse.Namespace) -> None:
             print(held, flush=True)
     except trial.Broken as error:
         raise Refusal(str(error)) from None
+
+
+def pack(options: argparse.Namespace) -> None:
+    """Write a bundle: the runs of papers and targets as `next` orders them, and of cells as they are named."""
+    from clpapers import budget, build
+    from clpapers.bundle.pack import pack
+    from clpapers.imported import import_published, imported
+    from clpapers.report import costs
+
+    every = options.hours is None or options.hours >= 1e6
+    settings = _settings(options, "hours", "data_folder") | ({"hours": 1e6} if every else {})
+    plan = Plan(settings["scale"], all_papers())
+    kept = seed_range(options.seeds, "--seeds") if options.seeds else range(MOST)
+    if settings.get("published", True):
+        import_published(plan.scale)
+    there = budget.used(plan, budget.finished(plan), imported(plan.scale))
+    held = {(cell, seed) for cell, files in there.items() for seeds in files.values() for seed in seeds}
+    runs: dict[tuple[str, int], None] = {}
+    for name in options.names or settings["papers"]:
+        cells = [name] if name in plan.cells else []
+        if not cells:
+            targets = plan.chosen([name])
+            words = [str(path) for target in targets for path in target.outputs]
+            steps = build.prepare(plan, settings, ["-n", *words])[1].steps
+            runs |= dict.fromkeys(run for step in steps for run in step.runs)
+            cells = list(budget.relevant(plan, targets)) if every else []
+        runs |= dict.fromkeys((cell, seed) for cell in cells for seed in plan.wanted(plan.cells[cell]))
+    due = [run for run in runs if run not in held and run[1] in kept]
+    seconds = costs.predict(plan, costs.known(plan.scale), {key for key, _ in due})
+    making = ["--config", *(f"{key}={settings[key]}" for key in ("scale", "data_folder", "downloads"))]
+    size, stack = options.part_mb, options.stack
+    print(pack(plan, due, options.out, seconds=seconds, megabytes=size, stack=stack, making=making))
 
 
 def publish(options: argparse.Namespace) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from clpapers.cli.task import Refusal, Task
+from clpapers.cli.refusal import Refusal
+from clpapers.cli.task import Task
 
 
 def report(task: Task) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from clpapers import provenance
-from clpapers.cli.task import Refusal, Task
+from clpapers.cli.refusal import Refusal
+
+if TYPE_CHECKING:
+    from clpapers.cli.task import Task
 
 
 def train(task: Task) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 
 from clpapers import catalogue_metrics, provenance
-from clpapers.cli.task import Refusal, Task
+from clpapers.cli.refusal import Refusal
+from clpapers.cli.task import Task
 
 
 def table(task: Task) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from clpapers import jobs, machine, provenance
+from clpapers.cli.refusal import Refusal
 from clpapers.config import choice, outside
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.model import Target
@@ -22,10 +23,6 @@ from clpapers.imported import RUN, place_of
 from clpapers.runs.form import results
 
 HELD: dict[tuple, Plan] | None = None  # plans, in the server of a build, which knows that config/ is as it was
-
-
-class Refusal(Exception):
-    """A fault of the call or the data, for a person, in one line with the remedy."""
 
 
 def plan_of(path: Path, *, cuda: bool = False, chosen: Path | None = None) -> Plan:

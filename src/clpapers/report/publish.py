@@ -58,7 +58,10 @@ def publish(plan: Plan, papers: list[str], *, replace: bool = False) -> list[str
         before = sum(map(len, seeds.values()))
         local = {path: cell for cell in cells.values() for path in sorted(cell.folder.glob("seed*.json"))}
         fit, told = _fit(plan, [path for path in local if not path.name.endswith(".record.json")])
-        fit += [path for key, files in imported(plan.scale).items() if key in cells for path in files]
+        brought = [path for key, files in imported(plan.scale).items() if key in cells for path in files]
+        edited = {path for path in brought if read_record(path)["git"]["dirty"]}
+        told += [f"{path}: left out: trained by a working tree with edits" for path in sorted(edited)]
+        fit += [path for path in brought if path not in edited]
         for path in fit:
             told += _add(held, seeds, path, out, replace=replace)
         lines += told

@@ -1,0 +1,178 @@
+"""Pack a bundle: code, resolved cells, streams and data of some runs, in parts of bounded size, in the order to train.
+
+    DIR/run.py        trains it: python run.py --minutes 9 --out OUT
+    DIR/parts.json    each part's name, size and SHA-256
+    DIR/part-01.zip … the package's code, `jobs.json`, and inputs as the first jobs need them
+
+Inputs are files of the pipeline, each with its record, at their paths; data sets and weights as `packing.pieces`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import tqdm
+
+from clpapers import jobs, provenance
+from clpapers.bundle import packing
+from clpapers.config import gans
+from clpapers.config.paths import block_name
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.provenance import PACKAGE, record_path
+
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every entry
+PARTS, JOBS, DATA, SITE = "parts.json", "jobs.json", "data", "site"
+Run = tuple[str, int]  # a cell's hash, a seed
+
+
+def pack(
+    plan: Plan, runs: Iterable[Run], out: Path, *, seconds: dict, megabytes: float, stack: int, making: list
+) -> str:
+    """Write a bundle of some runs into a new folder; returns a line that counts them.
+
+    runs: in the order in which to train them. seconds: predicted of a seed on a core here, by cell; None where nobody
+    measured. megabytes: of a part, at most. stack: seeds a job, neighbours of one cell. making: the options of
+    Snakemake with which inputs that are not there are made.
+
+    Raises `ConfigError` where inputs cannot be made, or there is something in the folder already.
+    """
+    if out.exists() and any(out.iterdir()):
+        raise ConfigError(f"{out}: there is something already; name a new folder")
+    files = list(_files(plan, runs, stack))
+    if not files:
+        raise ConfigError("pack: no run is missing of what was named; name other targets, or cells by their hash")
+    planned = {file: jobs.of(plan, file) for file in files}
+    made_there = {file for file, job in planned.items() if job.command == "gans"}
+    needed = list(dict.fromkeys(path for job in planned.values() for path in job.inputs if path not in made_there))
+    _make([path for path in needed if not path.is_file()], making)
+    packed = {"git": provenance.git_state(), "packed_on": provenance.hardware()}
+    described = [_described(plan, job, seconds) | packed for job in planned.values()]
+    out.mkdir(parents=True, exist_ok=True)
+    writer = _Writer(out, int(megabytes * 1e6))
+    writer.add(JOBS, json.dumps(described).encode())
+    for path in sorted(PACKAGE.rglob("*.py")):
+        writer.add(f"src/{path.relative_to(PACKAGE.parent)}", path.read_bytes())
+    carried = Path(tqdm.__file__).parent  # pure Python, which training imports and few nodes have
+    for path in sorted(carried.rglob("*.py")):
+        writer.add(f"{SITE}/{path.relative_to(carried.parent)}", path.read_bytes())
+    for path in needed:
+        writer.add_input(path)
+    writer.end()
+    provenance.write_text(out / "run.py", (Path(__file__).with_name("run.py")).read_text(encoding="utf-8"))
+    seeds = sum(len(each["seeds"]) for each in described if each["command"] == "train")
+    size = sum(part["bytes"] for part in writer.parts) / 1e6
+    return f"{out}: {seeds} runs in {len(described)} jobs, {len(writer.parts)} parts, {size:.1f} MB"
+
+
+def _files(plan: Plan, runs: Iterable[Run], stack: int) -> Iterator[Path]:
+    """The files of jobs for some runs, in their order, each after the GANs that it draws from."""
+    groups: dict[tuple[str, int], list[int]] = {}
+    for key, seed in runs:
+        groups.setdefault((key, seed // stack), []).append(seed)
+    seen: set[Path] = set()
+    for (key, _), seeds in groups.items():
+        cell = plan.cells[key]
+        for block in _neighbours(sorted(set(seeds))):
+            shared = gans.of_cell(plan, cell)
+            before = [shared.file(seed) for seed in block if not shared.file(seed).is_file()] if shared else []
+            for path in [*before, cell.folder / f"{block_name(block)}.json"]:
+                if path not in seen:
+                    seen.add(path)
+                    yield path
+
+
+def _neighbours(seeds: list[int]) -> Iterator[range]:
+    """Ascending seeds as ranges without gaps."""
+    start = 0
+    for i in range(1, len(seeds) + 1):
+        if i == len(seeds) or seeds[i] != seeds[i - 1] + 1:
+            yield range(seeds[start], seeds[i - 1] + 1)
+            start = i
+
+
+def _described(plan: Plan, job: jobs.Job, seconds: Mapping[str, float | None]) -> dict:
+    """A job as `cli.errands` takes it."""
+    subject: Any = job.subject
+    found: dict = {"chosen": [], "gans": [], "last": None}
+    if job.command == "gans":
+        made, seed = subject
+        spec, seeds, key, found["last"] = made.spec, [seed], str(made.folder), made.last
+    else:
+        cell, block, selected, shared = subject
+        if cell.method:
+            raise ConfigError(f"{cell.method}: a method from outside does not travel yet; pack the project's own")
+        spec, seeds, key, found["chosen"] = cell.spec, list(block), cell.hash, list(map(str, selected))
+        found["gans"] = [str(shared.file(seed)) for seed in seeds] if shared else []
+    each = seconds.get(key)
+    return found | {
+        "command": job.command,
+        "out": str(job.outputs[0]),
+        "seeds": seeds,
+        "spec": spec,
+        "classes": len(plan.datasets[spec["dataset"]]["classes"]),
+        "inputs": list(map(str, job.inputs)),
+        "code": job.code,
+        "settings": job.settings,
+        "seconds": None if each is None else each * len(seeds),
+    }
+
+
+def _make(paths: list[Path], options: list[str]) -> None:
+    """Let Snakemake make inputs that are not there."""
+    if not paths:
+        return
+    command = [sys.executable, "-m", "clpapers.snakemake", *map(str, paths), "--cores", "--quiet", "rules", *options]
+    subprocess.run(command, stdout=sys.stderr)
+    if lost := [path for path in paths if not path.is_file()]:
+        raise ConfigError(f"pack: {lost[0]} and {len(lost) - 1} more could not be made; see above")
+
+
+class _Writer:
+    """Writes the parts, one after another; none is larger than `limit` bytes, unless a single piece is."""
+
+    def __init__(self, out: Path, limit: int):
+        self.out, self.limit = out, limit
+        self.parts: list[dict] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self.buffer = io.BytesIO()
+        self.archive = zipfile.ZipFile(self.buffer, "w")
+
+    def add(self, name: str, content: bytes) -> None:
+        """Add a file to the part at hand, or begin the next."""
+        stored = name.startswith(f"{DATA}/")
+        most = len(content) // (1 if stored else 3) + 4096
+        if self.archive.namelist() and self.buffer.tell() + most > self.limit:
+            self.end()
+            self._begin()
+        packed = zipfile.ZIP_STORED if stored else zipfile.ZIP_LZMA
+        self.archive.writestr(zipfile.ZipInfo(name, EPOCH), content, packed)
+
+    def add_input(self, path: Path) -> None:
+        """Add a file that jobs read, with its record; a data set or weights in pieces."""
+        record = record_path(path)
+        if record.is_file() and record != path:
+            self.add(str(record), record.read_bytes())
+        if path.parts[2] in ("datasets", "weights"):
+            for name, content in packing.pieces(path):
+                self.add(f"{DATA}/{path}/{name}", content)
+        else:
+            self.add(str(path), path.read_bytes())
+
+    def end(self) -> None:
+        """Write the part at hand, and the list of all so far."""
+        self.archive.close()
+        content, name = self.buffer.getvalue(), f"part-{len(self.parts) + 1:02}.zip"
+        (self.out / name).write_bytes(content)
+        self.parts.append({"name": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()})
+        provenance.write_text(self.out / PARTS, json.dumps(self.parts, indent=1) + "\n")

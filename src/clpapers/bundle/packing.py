@@ -1,0 +1,88 @@
+"""The arrays of an .npz as small pieces without loss: mosaics of colour images, everything else as LZMA has it.
+
+A file that is put together again has the bytes of the file that was taken apart, which its SHA-256 proves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import lzma
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from clpapers.provenance import write_atomically
+
+MANY = 8 << 20  # bytes of colour images, above which mosaics pay for a package that the other side needs
+ROWS, COLUMNS = 20, 25  # images of a mosaic
+FORM = "form.json"
+
+
+def pieces(file: Path) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of an .npz's pieces, at last `form.json`, which tells how to put them together."""
+    form: dict = {"sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "arrays": {}}
+    with np.load(file, allow_pickle=False) as stored:
+        for key in stored.files:
+            array = stored[key]
+            names: list[str] = []
+            for content, suffix in _mosaics(array) if _colourful(array) else [(_squeezed(array), "npy.xz")]:
+                names.append(f"{len(form['arrays'])}-{len(names)}.{suffix}")
+                yield names[-1], content
+            form["arrays"][key] = {"shape": list(array.shape), "pieces": names}
+    yield FORM, json.dumps(form).encode()
+
+
+def together(read: Callable[[str], bytes], file: Path) -> None:
+    """Write the .npz that pieces, read by name, were taken from; ValueError where it has other bytes than that one."""
+    form = json.loads(read(FORM))
+    arrays = {}
+    for key, facts in form["arrays"].items():
+        if facts["pieces"][0].endswith(".xz"):
+            arrays[key] = np.load(io.BytesIO(lzma.decompress(read(facts["pieces"][0]))), allow_pickle=False)
+        else:
+            arrays[key] = _images(map(read, facts["pieces"]), tuple(facts["shape"]))
+    with write_atomically(file) as temporary:
+        np.savez(temporary, allow_pickle=False, **arrays)
+        if hashlib.sha256(temporary.read_bytes()).hexdigest() != form["sha256"]:
+            raise ValueError(f"{file}: not the bytes that were packed; pack the bundle anew")
+
+
+def _colourful(array: np.ndarray) -> bool:
+    return array.dtype == np.uint8 and array.ndim == 4 and array.shape[-1] == 3 and array.nbytes > MANY
+
+
+def _squeezed(array: np.ndarray) -> bytes:
+    written = io.BytesIO()
+    np.save(written, array, allow_pickle=False)
+    return lzma.compress(written.getvalue(), preset=6)
+
+
+def _mosaics(x: np.ndarray) -> Iterator[tuple[bytes, str]]:
+    """Images [N, H, W, 3], 500 a mosaic, row by row; the last has black places."""
+    from PIL import Image
+
+    _, h, w, _ = x.shape
+    for start in range(0, len(x), ROWS * COLUMNS):
+        taken = x[start : start + ROWS * COLUMNS]
+        tiles = np.zeros((ROWS * COLUMNS, h, w, 3), np.uint8)
+        tiles[: len(taken)] = taken
+        whole = tiles.reshape(ROWS, COLUMNS, h, w, 3).swapaxes(1, 2).reshape(ROWS * h, COLUMNS * w, 3)
+        written = io.BytesIO()
+        Image.fromarray(whole).save(written, "WEBP", lossless=True, quality=80, method=4)
+        yield written.getvalue(), "webp"
+
+
+def _images(mosaics: Iterator[bytes], shape: tuple[int, ...]) -> np.ndarray:
+    """The images [N, H, W, 3] of mosaics."""
+    from PIL import Image
+
+    n, h, w, _ = shape
+    found = []
+    for content in mosaics:
+        with Image.open(io.BytesIO(content), formats=["WEBP"]) as image:
+            whole = np.asarray(image.convert("RGB"))
+        found.append(whole.reshape(ROWS, h, COLUMNS, w, 3).swapaxes(1, 2).reshape(-1, h, w, 3))
+    return np.concatenate(found)[:n]

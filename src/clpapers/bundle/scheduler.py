@@ -1,0 +1,256 @@
+"""Keeps a machine full of a bundle's jobs, and ends in time with finished runs alone.
+
+A job starts where its inputs have arrived and it is expected to end in time: how long it takes is what jobs of its kind
+took here, else a guess from the seconds of a core. Processes train one job after another, so that a short one costs no
+start. On a card they share it by NVIDIA's MPS where that is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from clpapers.bundle import crate, packing
+from clpapers.provenance import record_path
+
+LARGEST = 14e6  # bytes of a crate
+WRITING = 8.0  # seconds to keep for the last crates
+FASTER = 25.0  # times as fast as a core a card is, beside others, until a job of the kind has ended
+EVERY = 40.0  # seconds between two crates
+DATA = Path("data")  # pieces of data sets, below it at their paths
+CARD, RESERVE = 3.0, 0.1  # gigabytes of a card for a job; the share of the card that none takes
+
+
+def train(parts: Any, out: Path, deadline: float, abreast: int | None) -> None:
+    """Train the jobs of parts, in this folder, until the deadline (`time.monotonic`); crates and times go to `out`."""
+    site = _site()
+    wide = abreast or _abreast(site)
+    with _mps(out, shared=site["cuda"] is not None and wide > 1) as mps:
+        site |= {"mps": mps, "abreast": wide}
+        print(json.dumps(site), flush=True)
+        _Schedule(parts, out, deadline, wide, site).run()
+
+
+def _site() -> dict:
+    """The facts on this machine for records: card, its memory in gigabytes, CUDA, cuDNN and driver, or nulls.
+
+    Asked of another process, so that CUDA is not begun here.
+    """
+    ask = (
+        "import json, torch; c = torch.cuda.is_available(); print(json.dumps({'torch': torch.__version__, 'cuda': "
+        "torch.version.cuda if c else None, 'cudnn': torch.backends.cudnn.version() if c else None, "
+        "'gigabytes': torch.cuda.get_device_properties(0).total_memory / 1e9 if c else None}))"
+    )
+    told = json.loads(subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True).stdout)
+    driver = None
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        asked = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        driver = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split("\n")[0]
+    return told | {"driver": driver, "python": platform.python_version()}
+
+
+def _abreast(site: dict) -> int:
+    cores = len(os.sched_getaffinity(0))
+    return cores if site["cuda"] is None else max(1, min(cores, int(site["gigabytes"] * (1 - RESERVE) / CARD)))
+
+
+@contextlib.contextmanager
+def _mps(out: Path, *, shared: bool) -> Iterator[bool]:
+    """NVIDIA's MPS for the processes that start inside, where it is there and is wanted; whether it runs."""
+    if not shared or not shutil.which("nvidia-cuda-mps-control"):
+        yield False
+        return
+    folder = f"/tmp/clpapers-mps-{os.getpid()}"
+    told = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
+    os.makedirs(folder, mode=0o700)
+    if subprocess.run(["nvidia-cuda-mps-control", "-d"], env=os.environ | told, capture_output=True).returncode:
+        yield False
+        return
+    os.environ.update(told)
+    try:
+        yield True
+    finally:
+        with contextlib.suppress(subprocess.SubprocessError):
+            subprocess.run(["nvidia-cuda-mps-control"], input="quit\n", text=True, capture_output=True, timeout=10)
+
+
+def kind(job: dict) -> tuple[str, str, int]:
+    """Jobs of a kind take as many of a core's seconds here."""
+    return (
+        job["spec"].get("learner", {}).get("name", job["command"]),
+        json.dumps(job["spec"].get("net")),
+        len(job["seeds"]),
+    )
+
+
+class _Schedule:
+    """The state of a bundle at work; its threads, one a process, share it under a lock."""
+
+    def __init__(self, parts: Any, out: Path, deadline: float, wide: int, site: dict):
+        self.parts, self.out, self.deadline, self.wide, self.site = parts, out, deadline - WRITING, wide, site
+        self.waiting: list[dict] = [job for job in json.loads(Path("jobs.json").read_text()) if not _finished(job)]
+        self.jobs = len(self.waiting)
+        self.ratios: dict[tuple, list[float]] = {}  # of kinds, seconds here over seconds of a core
+        self.took: list[dict] = []
+        self.done = [job for job in json.loads(Path("jobs.json").read_text()) if _finished(job)]
+        self.lock, self.changed = threading.Lock(), threading.Condition()
+        self.processes: set[subprocess.Popen] = set()
+        self.settled = False
+        self.busy, self.packed = 0, dict[int, int]()  # packed: how many runs each crate has
+        self.began = time.monotonic()
+
+    def run(self) -> None:
+        """Until no job is left that may still end in time."""
+        threads = [threading.Thread(target=self.work, args=(n,), daemon=True) for n in range(self.wide)]
+        for thread in threads:
+            thread.start()
+        written = time.monotonic()
+        while any(thread.is_alive() for thread in threads) and time.monotonic() < self.deadline:
+            if self.parts.take():
+                self.say("a part has arrived")
+            self.assemble()
+            self.settled = self.parts.whole  # from here on only jobs make what others wait for
+            if time.monotonic() - written > EVERY:
+                self.write()
+                written = time.monotonic()
+            time.sleep(0.5)
+        with self.lock:
+            self.waiting.clear()
+            for process in self.processes:
+                process.kill()
+        self.write()
+        lost = sum(not each["fault"] for each in self.took)
+        self.say(f"{lost} of {self.jobs} jobs done, {len(self.took) - lost} failed")
+
+    def say(self, text: str) -> None:
+        """A line with the seconds since the beginning, to the terminal and to a file."""
+        line = f"{time.monotonic() - self.began:6.1f} s  {text}"
+        print(line, flush=True)
+        with (self.out / "log.txt").open("a") as file:
+            file.write(line + "\n")
+
+    def assemble(self) -> None:
+        """Put together the data sets whose pieces have all arrived."""
+        for form in DATA.rglob(packing.FORM):
+            file = Path(*form.parent.parts[1:])
+            names = {n for each in json.loads(form.read_text())["arrays"].values() for n in each["pieces"]}
+            if file.is_file() or not all((form.parent / name).is_file() for name in names):
+                continue
+            packing.together(functools.partial(_read, form.parent), file)
+            self.say(f"{file} is there")
+
+    def next(self) -> dict | None:
+        """The first job that can start and is expected to end in time; None where there is none now."""
+        left = self.deadline - time.monotonic()
+        for job in self.waiting:
+            if self.expected(job) < left and all(map(os.path.isfile, job["inputs"])):
+                self.waiting.remove(job)
+                return job
+        return None
+
+    def expected(self, job: dict) -> float:
+        """Seconds that a job is expected to take here."""
+        seconds = job["seconds"] or 60.0
+        known = self.ratios.get(kind(job))
+        if known:
+            return seconds * max(known[-5:])
+        return seconds / (FASTER if self.site["cuda"] is not None else 1.0)
+
+    def work(self, number: int) -> None:
+        """One process at a time, and its jobs one after another."""
+        process = None
+        while True:
+            with self.lock:
+                job = self.next()
+                self.busy += job is not None
+                idle = not self.waiting or (self.settled and not self.busy)
+            if job is None:
+                if idle or time.monotonic() > self.deadline:
+                    break
+                time.sleep(0.2)
+                continue
+            if process is None or process.poll() is not None:
+                process = self.start(number)
+            answer = self.do(process, job)
+            with self.lock:
+                self.busy -= 1
+                self.took.append(answer | {"kind": kind(job)[0], "seeds": len(job["seeds"]), "core": job["seconds"]})
+                if not answer["fault"]:
+                    self.done.append(job)
+                    self.ratios.setdefault(kind(job), []).append(answer["seconds"] / (job["seconds"] or 60.0))
+        if process is not None:
+            assert process.stdin is not None
+            process.stdin.close()
+
+    def start(self, number: int) -> subprocess.Popen:
+        """A process that trains (`cli.errands`)."""
+        paths = [str(Path.cwd() / "src"), os.environ.get("PYTHONPATH", ""), str(Path.cwd() / "site")]
+        told = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+        told |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+        flags = ["-S"] if sys.flags.no_site else []
+        with (self.out / f"process-{number:02}.log").open("a") as log:
+            process = subprocess.Popen(
+                [sys.executable, *flags, "-m", "clpapers.cli.errands", json.dumps(self.site)],
+                env=os.environ | told,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        self.processes.add(process)
+        return process
+
+    def do(self, process: subprocess.Popen, job: dict) -> dict:
+        """Let a process do a job; what it answers, or that it died."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(json.dumps(job) + "\n")
+            process.stdin.flush()
+            answer = json.loads(process.stdout.readline())
+        except (OSError, ValueError):
+            answer = {"out": job["out"], "fault": f"its process ended ({process.wait()})", "seconds": 0.0}
+        if time.monotonic() < self.deadline:
+            fault = f": {answer['fault']}" if answer["fault"] else ""
+            self.say(f"{answer['seconds']:6.1f} s  {answer['out']}{fault}")
+        return answer
+
+    def write(self) -> None:
+        """Write the finished runs into crates; a full one stays as it is."""
+        with self.lock:
+            runs = [Path(job["out"]) for job in self.done if job["command"] == "train"]
+            told = {"site": self.site, "jobs": list(self.took), "seconds": time.monotonic() - self.began}
+        (self.out / "times.json").write_text(json.dumps(told))
+        bins: list[list[Path]] = [[]]
+        filled = 0.0
+        for run in runs:
+            size = sum(map(len, crate.contents(run).values())) / 3  # zipped, runs are a third or less
+            if filled + size > LARGEST and bins[-1]:
+                bins, filled = [*bins, []], 0.0
+            bins[-1].append(run)
+            filled += size
+        for i, each in enumerate(bins, 1):
+            if each and self.packed.get(i) != len(each):
+                crate.pack(self.out / f"crate-{i:02}.zip", each)
+                self.packed[i] = len(each)
+
+
+def _read(folder: Path, name: str) -> bytes:
+    return (folder / name).read_bytes()
+
+
+def _finished(job: dict) -> bool:
+    """Whether a job's result and its record are there: the record is written last."""
+    out = Path(job["out"])
+    return out.is_file() and record_path(out).is_file()
