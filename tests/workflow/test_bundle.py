@@ -63,52 +63,62 @@ def node(tmp_path_factory):
     return run
 
 
-def packed(project, folder, *options):
-    done = project.clpapers("pack", "mini/table1", "--out", folder, *options)
+@pytest.fixture(scope="module")
+def home(pristine, tmp_path_factory):
+    """A project that has packed a bundle of its table, in several parts."""
+    project = pristine.copy(tmp_path_factory.mktemp("home") / "project")
+    done = project.clpapers("pack", "mini/table1", "--out", "bundle", "--part-mb", "0.2")
     assert done.returncode == 0, done.stdout
-    return done.stdout
+    assert "4 runs in 4 jobs" in done.stdout
+    return project
 
 
-def test_a_bundle_brings_the_bytes_that_training_here_makes(project, finished, node, tmp_path):
-    told = packed(project, tmp_path / "bundle")
-    assert "4 runs in 4 jobs" in told
-    done = node(tmp_path / "bundle/run.py", "--minutes", "4", "--out", tmp_path / "out", "--abreast", "2")
+@pytest.fixture
+def bundle(home, tmp_path):
+    """A copy of the bundle, elsewhere."""
+    shutil.copytree(home.folder / "bundle", tmp_path / "bundle")
+    assert len(list((tmp_path / "bundle").glob("part-*.zip"))) > 1
+    return tmp_path / "bundle"
+
+
+def brought(out):
+    """The names of the results in a crate."""
+    with zipfile.ZipFile(out / "crate-01.zip") as crate:
+        return [name for name in crate.namelist() if re.search(r"/seed\d\.json$", name)]
+
+
+def test_a_bundle_brings_the_bytes_that_training_here_makes(home, finished, bundle, node, tmp_path):
+    done = node(bundle / "run.py", "--minutes", "4", "--out", tmp_path / "out", "--abreast", "2")
     assert "4 of 4 jobs done, 0 failed" in done.stdout, done.stdout + done.stderr
-    crate = tmp_path / "out/crate-01.zip"
-    assert crate.stat().st_size < 15e6
-    done = project.clpapers("import", crate)
+    assert (tmp_path / "out/crate-01.zip").stat().st_size < 15e6
+    done = home.clpapers("import", str(tmp_path / "out/crate-01.zip"))
     assert "4 runs imported" in done.stdout
     results = [path for path in (finished.folder / RUNS).rglob("seed*.json") if ".record" not in path.name]
     assert len(results) == 4
     for path in results:
-        brought = project.folder / "results/mini/imported/mnist" / path.relative_to(finished.folder / RUNS)
-        assert brought.read_bytes() == path.read_bytes()
-    record = json.loads(brought.with_suffix(".record.json").read_text())
+        here = home.folder / "results/mini/imported/mnist" / path.relative_to(finished.folder / RUNS)
+        assert here.read_bytes() == path.read_bytes()
+    record = json.loads(here.with_suffix(".record.json").read_text())
     assert record["hardware"]["abreast"] == 2
     assert record["packages"]["snakemake"] is None
-    audit = project.clpapers("audit", "--scale", "mini")
+    audit = home.clpapers("audit", "--scale", "mini")
     assert audit.returncode == 0, audit.stdout
 
 
-def test_parts_may_arrive_while_it_works_and_a_damaged_one_is_not_taken(project, node, tmp_path):
-    packed(project, tmp_path / "bundle", "--part-mb", "0.2")
-    parts = json.loads((tmp_path / "bundle/parts.json").read_text())
-    assert len(parts) > 1
-    last = tmp_path / "bundle" / parts[-1]["name"]
+def test_a_damaged_part_is_not_taken_and_the_same_command_goes_on_when_it_is_whole(bundle, node, tmp_path):
+    last = max(bundle.glob("part-*.zip"))
     whole = last.read_bytes()
     last.write_bytes(whole[:-1] + b"x")
-    done = node(tmp_path / "bundle/run.py", "--minutes", "0.4", "--out", tmp_path / "out")
-    assert "4 jobs done" not in done.stdout
+    done = node(bundle / "run.py", "--minutes", "0.5", "--out", tmp_path / "out")
+    assert "4 of 4 jobs done" not in done.stdout
     last.write_bytes(whole)
-    done = node(tmp_path / "bundle/run.py", "--minutes", "4", "--out", tmp_path / "out")
+    done = node(bundle / "run.py", "--minutes", "4", "--out", tmp_path / "out")
     assert "0 failed" in done.stdout, done.stdout + done.stderr
-    with zipfile.ZipFile(tmp_path / "out/crate-01.zip") as crate:
-        assert sum(re.search(r"/seed\d\.json$", name) is not None for name in crate.namelist()) == 4
+    assert len(brought(tmp_path / "out")) == 4
 
 
-def test_what_a_node_lacks_is_one_line(project, tmp_path):
-    packed(project, tmp_path / "bundle")
-    command = [sys.executable, "-S", tmp_path / "bundle/run.py", "--minutes", "1", "--out", tmp_path / "out"]
+def test_what_a_node_lacks_is_one_line(bundle, tmp_path):
+    command = [sys.executable, "-S", bundle / "run.py", "--minutes", "1", "--out", tmp_path / "out"]
     done = subprocess.run(command, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.startswith("run.py: needs torch, numpy")

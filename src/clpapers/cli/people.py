@@ -296,6 +296,13 @@ def pack(options: argparse.Namespace) -> None:
             cells = list(budget.relevant(plan, targets)) if every else []
         runs |= dict.fromkeys((cell, seed) for cell in cells for seed in plan.wanted(plan.cells[cell]))
     due = [run for run in runs if run not in held and run[1] in kept]
+    data = build.Data(plan, Path(settings["data_folder"]), Path(settings["downloads"]), settings.get("fetch") or ())
+    needed = list(dict.fromkeys(name for key, _ in due for name in plan.data_of(plan.cells[key])))
+    data.look(needed)
+    data.get(needed)
+    for name, remedy in sorted(data.absent.items()):
+        print(f"{name}: not at hand, left out: {remedy}")
+    due = [run for run in due if data.absent.keys().isdisjoint(plan.data_of(plan.cells[run[0]]))]
     seconds = costs.predict(plan, costs.known(plan.scale), {key for key, _ in due})
     making = ["--config", *(f"{key}={settings[key]}" for key in ("scale", "data_folder", "downloads"))]
     size, stack = options.part_mb, options.stack
