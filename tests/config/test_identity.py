@@ -165,6 +165,23 @@ def test_present_classes_restrict_training_whatever_the_oracle(learner, runs):
     assert distinct(found) == 2
 
 
+@pytest.mark.parametrize("learner", ["single", "ewc", "mm"])
+def test_training_without_a_mask_is_the_unrestricted_run_seen_in_many_ways(learner):
+    """With the identifiers that the restriction asks for."""
+    defaults = {"restriction": {"train": "none"}}
+    found = cells(SPLIT, [learner], defaults, oracle=["sp2"], restriction=["single_head", "es", "es_ed", "ea"])
+    assert distinct(found) == 1
+    assert {cell.spec["restriction"]["train"] for cell in found.values()} == {"none"}
+    masked = cells(
+        SPLIT, [learner], {"restriction": {"train": "present"}}, oracle=["sp2"], restriction=["es", "single_head"]
+    )
+    assert masked[learner, "sp2", "single_head"].hash == found[learner, "sp2", "es"].hash
+    assert masked[learner, "sp2", "es"].hash != found[learner, "sp2", "es"].hash
+    assert found[learner, "sp2", "es_ed"].test_restriction == masked[learner, "sp2", "es"].test_restriction.replace(
+        "oracle", "independent"
+    )
+
+
 def test_views_of_one_run_are_different_targets():
     """They share the run and not the measured numbers."""
     digests = set()

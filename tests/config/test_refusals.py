@@ -29,8 +29,8 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 REFUSED = [
     # keys and values of a cell
-    (PAPER, "memory: 10", "memroy: 10", "defaults.budget: unknown key 'memroy'; allowed: batch, learning_rate, memory, "
-     "optimizer, replay_batch"),
+    (PAPER, "memory: 10", "memroy: 10", "defaults.budget: unknown key 'memroy'; allowed: batch, clip, learning_rate, "
+     "memory, momentum, optimizer, replay_batch"),
     (PAPER, "memory: 10", "memory: -10", "defaults.budget.memory: -10 must be at least 1"),
     (PAPER, "memory: 10", "memory: 0", "defaults.budget.memory: 0 must be at least 1"),
     (PAPER, "memory: 10", "memory: 1.5", "defaults.budget.memory: 1.5 is not of type integer"),
@@ -145,6 +145,10 @@ REFUSED = [
     (PAPER, "scaling: symmetric", "scaling: imagenet", f"{CELL}: scaling imagenet: it needs 3 channels, mnist has 1"),
     (PAPER, GRID, GRID + "\n    cell: {scaling: centred, order: {name: permuted_pixels, tasks: 2}}",
      f"{CELL}: scaling centred: not with permuted_pixels; take unit or symmetric"),
+    (PAPER, GRID, GRID + "\n    cell: {budget: {optimizer: adam, momentum: 0.9}}",
+     f"{CELL}: budget.momentum: adam takes none; leave it out, or take sgd"),
+    (PAPER, GRID, GRID + "\n    cell: {budget: {clip: 0}}", "targets.table1.cell.budget.clip: 0 must be greater than "
+     "0"),
     # data sets, grids and streams
     (PAPER, "  cifar10: {net", "  cifra10: {net", "datasets: 'cifra10' is not one of mnist, fashion_mnist, emnist, "),
     (PAPER, "dataset: [mnist, ", "dataset: [mnits, ", "targets.table1.grid.dataset[0]: 'mnits' is not one of mnist, "
@@ -158,7 +162,7 @@ REFUSED = [
     (PAPER, GRID, GRID[:-1] + ", budget.memory: [5, -5]}", "targets.table1.grid.budget.memory[1]: budget.memory: -5 "
      "must be at least 1"),
     (PAPER, GRID, GRID[:-1] + ", budget.memroy: [5]}", "targets.table1.grid.budget.memroy[0]: budget: unknown key "
-     "'memroy'; allowed: batch, learning_rate, memory, optimizer, replay_batch"),
+     "'memroy'; allowed: batch, clip, learning_rate, memory, momentum, optimizer, replay_batch"),
     (PAPER, GRID, GRID[:-1] + ", learner.alpha: [1]}", "targets.table1.grid.learner.alpha: none of er, ace takes it"),
     (PAPER, GRID, GRID[:-1] + ", learner.cell.net: [1]}", "targets.table1.grid.learner.cell.net: none of er, ace "
      "takes it"),
@@ -227,8 +231,8 @@ REFUSED = [
     (SCALE, "figure1: {", "figure9: {", "papers.tiny.targets: 'figure9' is not one of table1, figure1, table2"),
     (SCALE, "{mnist: {order", "{mnits: {order", "papers.tiny.datasets: 'mnits' is not one of mnist, cifar10"),
     (SCALE, "length: 30", "lenght: 30", "papers.tiny.datasets.mnist.order: unknown key 'lenght'; allowed: burst, "
-     "cycles, epochs, first, items, last, length, mu_sigma, mu_sigma_factor, name, once, per_task, share, tasks, "
-     "unpermuted_first"),
+     "cycles, epochs, first, items, last, length, mu_sigma, mu_sigma_factor, name, once, per_task, random_state, "
+     "share, tasks, unpermuted_first"),
     (SCALE, "chunks: 4", "chunks: four", "papers.tiny.targets.figure1.chunks: 'four' is not of type integer"),
     (SCALE, "    targets:", "    learners: {er: {mask: present}}\n    targets:", "papers.tiny.learners.er: unknown key "
      "'mask'; allowed: cell, forward, method"),

@@ -1,11 +1,12 @@
-"""Images by index, batches of them as one, and their layout in memory."""
+"""Images by index, how they are scaled, batches of them as one, and their layout in memory."""
 
+import numpy as np
 import pytest
 import torch
 from tiny import CPU, OPTIONS, cell, setting
 
 from clpapers.runs import images, learners
-from clpapers.runs.images import joined
+from clpapers.runs.images import Images, joined
 
 
 def test_batches_joined_are_those_of_cat_and_stay_channels_last():
@@ -42,3 +43,18 @@ def test_both_layouts_teach_the_same(learner, seeds, net, steps, data, streams, 
         return torch.stack(found)
 
     torch.testing.assert_close(losses(True), losses(False), rtol=1e-12, atol=1e-12)
+
+
+def test_standardised_images_have_mean_0_and_deviation_1_in_each_channel():
+    """And other images, those of a test, are scaled by the same numbers."""
+    pixels = np.random.default_rng(0).integers(0, [60, 200, 256], (50, 4, 5, 3)).astype(np.uint8)
+    found = Images(pixels, "standardised", CPU, torch.float64)
+    x = found(torch.arange(50))
+    torch.testing.assert_close(x.mean(dim=(0, 2, 3)), torch.zeros(3, dtype=torch.float64), atol=1e-12, rtol=0)
+    torch.testing.assert_close(x.std(dim=(0, 2, 3), correction=0), torch.ones(3, dtype=torch.float64))
+    assert torch.equal(found.of(pixels[7:9])(torch.arange(2)), x[7:9])
+
+
+def test_means_of_pixels_are_not_permuted_with_them():
+    with pytest.raises(ValueError, match="scaling standardised: its means are not permuted"):
+        Images(np.zeros((2, 2, 2, 1), np.uint8), "standardised", CPU, torch.float64, [np.eye(4)])

@@ -8,27 +8,38 @@ import torch
 
 from clpapers.runs.optimizers import OPTIMIZERS
 
-THEIRS = {
-    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.03),
-    "adam": lambda parameters: torch.optim.Adam(parameters, lr=0.03),
-}
+THEIRS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_takes_the_steps_of_pytorch(name):
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [*((name, {}) for name in OPTIMIZERS), ("sgd", {"momentum": 0.9}), ("sgd", {"momentum": 0.5, "clip": 0.2})],
+)
+def test_takes_the_steps_of_pytorch(name, options):
+    """With `clip`, after its clipping by value, which bounds some of these gradients."""
     torch.manual_seed(0)
     ours = torch.nn.Linear(3, 2, dtype=torch.float64)
     theirs = torch.nn.Linear(3, 2, dtype=torch.float64)
     theirs.load_state_dict(ours.state_dict())
-    pairs = [(ours, OPTIMIZERS[name](ours.parameters(), 0.03)), (theirs, THEIRS[name](theirs.parameters()))]
+    clip = options.get("clip", torch.inf)
+    known = {key: value for key, value in options.items() if key != "clip"}
+    pairs = [
+        (ours, OPTIMIZERS[name](ours.parameters(), 0.03, **options)),
+        (theirs, THEIRS[name](theirs.parameters(), lr=0.03, **known)),
+    ]
+    largest = 0.0
     for _ in range(5):
         x = torch.randn(4, 3, dtype=torch.float64)
         for net, optimizer in pairs:
             optimizer.zero_grad()
             net(x).square().sum().backward()
+            if net is theirs:
+                largest = max(largest, *(p.grad.abs().max().item() for p in theirs.parameters()))
+                torch.nn.utils.clip_grad_value_(theirs.parameters(), clip)
             optimizer.step()
     for p, q in zip(ours.parameters(), theirs.parameters()):
         torch.testing.assert_close(p, q, rtol=1e-12, atol=1e-12)
+    assert clip == torch.inf or largest > clip
 
 
 def test_does_not_import_the_compiler():

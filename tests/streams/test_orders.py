@@ -48,6 +48,9 @@ valid_orders = st.one_of(
             "once": st.booleans(),
         }
     ),
+    st.fixed_dictionaries(
+        {"name": st.just("permuted_pixels"), "tasks": st.integers(1, 10**9), "random_state": st.integers(1, 9999)}
+    ),
     st.fixed_dictionaries({"name": st.just("split_two"), "tasks": st.integers(1, 10**9), "length": lengths}),
     st.fixed_dictionaries({"name": st.just("instances"), "burst": lengths, "length": lengths}),
     st.fixed_dictionaries({"name": st.just("random"), "length": lengths}),
@@ -69,8 +72,8 @@ def test_slugs_are_equal_only_where_orders_are(a, b):
 @given(valid_orders)
 def test_a_slug_holds_the_whole_order(order):
     form = r"([a-z_]+)(?:-([0-9.]+(?:e-[0-9]+)?))?(?:-n([0-9]+))?(?:-e([0-9]+))?(?:-c([0-9]+))?"
-    form += r"(-unpermuted_first)?(-once)?"
-    name, value, length, epochs, cycles, first, once = re.fullmatch(form, orders.slug(order)).groups()
+    form += r"(-unpermuted_first)?(-once)?(?:-r([0-9]+))?"
+    name, value, length, epochs, cycles, first, once, random_state = re.fullmatch(form, orders.slug(order)).groups()
     read = {"name": name, "length": None if length is None else int(length)}
     if name != "random":
         key, convert = KEYS.get(name, ("tasks", int))
@@ -83,6 +86,8 @@ def test_a_slug_holds_the_whole_order(order):
         read["unpermuted_first"] = True
     if once:
         read["once"] = True
+    if random_state:
+        read["random_state"] = int(random_state)
     assert read == orders.canonical(order)
 
 
@@ -106,6 +111,7 @@ def test_a_slug_holds_the_whole_order(order):
         ({"name": "permuted_pixels", "tasks": 2, "unpermuted_first": True}, "permuted_pixels-2-unpermuted_first"),
         ({"name": "permuted_pixels", "tasks": 2, "unpermuted_first": False}, "permuted_pixels-2"),
         ({"once": True, "name": "permuted_pixels", "tasks": 2, "cycles": 3}, "permuted_pixels-2-c3-once"),
+        ({"name": "permuted_pixels", "tasks": 17, "random_state": 1234, "length": 9}, "permuted_pixels-17-n9-r1234"),
         ({"name": "dominant", "share": 0.55}, "dominant-0.55"),
         ({"name": "dominant_ordered", "share": 0.55}, "dominant_ordered-0.55"),
         ({"name": "permuted_pixels", "tasks": 5}, "permuted_pixels-5"),
@@ -152,6 +158,8 @@ def test_slugs(order, expected):
         ({"name": "split", "tasks": 5, "unpermuted_first": True}, "'unpermuted_first' is not one of tasks, length"),
         ({"name": "permuted_pixels", "tasks": 5, "unpermuted_first": 1}, "unpermuted_first: 1 is not true or false"),
         ({"name": "permuted_pixels", "tasks": 5, "once": 1}, "once: 1 is not true or false"),
+        ({"name": "permuted_pixels", "tasks": 5, "random_state": 0}, "random_state: 0 is not a whole number from 1"),
+        ({"name": "random", "random_state": 1}, "'random_state' is not one of length"),
         ({"name": "instances"}, "burst is missing"),
         ({"name": "instances", "burst": 0}, "burst: 0 is not a whole number"),
         ({"name": "instances", "burst": 5, "epochs": 2}, "'epochs' is not one of burst, length"),
@@ -524,6 +532,18 @@ def test_permuted_pixels_once_shares_all_items_out_among_the_domains(length, siz
     np.testing.assert_array_equal(stream.transforms, every.transforms)
     with pytest.raises(ValueError, match="permuted_pixels: one of 4 tasks has no item among 3; lower tasks"):
         orders.make(order | {"once": True, "tasks": 4, "length": 3}, LABELS, 0, pixels=50)
+
+
+def test_random_state_permutes_pixels_as_a_list_shuffled_by_that_generator():
+    """As the code of A-GEM: one generator a seed, a fresh list of the pixels a task; items as without it."""
+    order = {"name": "permuted_pixels", "tasks": 3, "length": 20}
+    stream = orders.make(order | {"random_state": 1234}, LABELS, 2, pixels=50)
+    rng = np.random.RandomState(1236)
+    for permutation in stream.transforms:
+        pixels = list(range(50))
+        rng.shuffle(pixels)
+        assert permutation.tolist() == pixels
+    np.testing.assert_array_equal(stream.indices, orders.make(order, LABELS, 2, pixels=50).indices)
 
 
 def test_domains_do_not_depend_on_how_many_there_are():

@@ -17,8 +17,12 @@ from clpapers.streams.oracles import shared_out
 from clpapers.streams.orders import canonical
 from clpapers.streams.restrictions import RESTRICTIONS
 
-# Options of orders and nets that may be missing, so that cells without them keep their hashes.
-OPTIONAL = ("epochs", "cycles", "unpermuted_first", "once", "init", "epsilon", "shortcut_norm", "copies")
+# Options of orders, nets and budgets that may be missing, so that cells without them keep their hashes.
+OPTIONAL = (
+    *("epochs", "cycles", "unpermuted_first", "once", "random_state"),
+    *("init", "epsilon", "shortcut_norm", "copies"),
+    *("momentum", "clip"),
+)
 
 
 def _with(facts: Facts, key: str) -> str:
@@ -137,8 +141,8 @@ def parts(at: str, facts: Facts, method: Method, spec: dict) -> None:
     for part, options in schema("paper")["$defs"]["cell"]["properties"].items():
         if options.get("$ref") in ("#/$defs/budget", "#/$defs/evaluation"):
             for option in schema("paper")["$defs"][part]["properties"]:
-                optional = part == "evaluation" and option in ("batch", "every", "oracles", "shots", *facts.measured)
-                if option not in spec[part] and not optional:
+                tests = ("batch", "every", "oracles", "shots", *facts.measured) if part == "evaluation" else ()
+                if option not in spec[part] and option not in (*OPTIONAL, *tests):
                     raise ConfigError(f"{at}: {part} needs a value for '{option}'")
 
 
@@ -147,6 +151,7 @@ def cell(at: str, facts: Facts, method: Method, spec: dict) -> None:
     dataset, order, multiple = spec["dataset"], spec["order"], method.image_sides
     net(at, facts, spec["net"], dataset)
     _scaling(at, facts, spec)
+    _steps(at, spec["budget"])
     _needs(at, method, spec, [key for key in method.needs if not key.startswith("oracle.")])
     for key in spec["evaluation"]:
         if key in facts.measured and key not in method.measures:
@@ -202,8 +207,14 @@ def _scaling(at: str, facts: Facts, spec: dict) -> None:
         raise ConfigError(f"{at}: scaling {scaling}: {spec['dataset']} has features; take none")
     if scaling == "imagenet" and known["shape"][2] != 3:
         raise ConfigError(f"{at}: scaling imagenet: it needs 3 channels, {spec['dataset']} has {known['shape'][2]}")
-    if scaling in ("centred", "imagenet") and spec["order"]["name"] == "permuted_pixels":
+    if scaling in ("centred", "standardised", "imagenet") and spec["order"]["name"] == "permuted_pixels":
         raise ConfigError(f"{at}: scaling {scaling}: not with permuted_pixels; take unit or symmetric")
+
+
+def _steps(at: str, budget: dict) -> None:
+    for key in ("momentum", "clip"):
+        if key in budget and budget["optimizer"] != "sgd":
+            raise ConfigError(f"{at}: budget.{key}: {budget['optimizer']} takes none; leave it out, or take sgd")
 
 
 # --- targets ---------------------------------------------------------------------------------------------------

@@ -21,8 +21,9 @@ class Images:
     pixels: uint8 or float32 [N, H, W, C]. A gathered batch lies in memory as they do, or by channels where that is
         faster (`channels_last`).
     scaling: `none` keeps values; `symmetric` maps 0…255 to [-1, 1], `unit` to [0, 1]; `centred` also subtracts the
-        mean of these images, pixel by pixel; `imagenet` standardises by torchvision's means and deviations of the
-        three channels. ValueError for the last two with transforms.
+        mean of these images, pixel by pixel; `standardised` subtracts their mean and divides by their deviation,
+        channel by channel; `imagenet` does so by torchvision's of the three channels. ValueError for the last three
+        with transforms.
     transforms: pixel permutations, int64 [D, H·W·C] for each of S seeds. With them index d·N + i means image i through
         permutation d, and indices have the seed as their first axis. So an index determines the image as seen.
     """
@@ -41,12 +42,13 @@ class Images:
         if scaling == "centred":
             mean = pixels.mean(axis=0, dtype=np.float64) / 255
             self.shift = torch.from_numpy(-mean).to(device, dtype)
-        if scaling == "imagenet":
-            mean, deviation = (torch.tensor(each, device=device, dtype=dtype) for each in NORMALISATION)
+        if scaling in ("standardised", "imagenet"):
+            moments = NORMALISATION if scaling == "imagenet" else moments_of(pixels)
+            mean, deviation = (torch.tensor(each, device=device, dtype=dtype) for each in moments)
             self.scale, self.shift = 1 / (255 * deviation), -mean / deviation
         self.transforms = None
         if any(len(each) for each in transforms):
-            if scaling in ("centred", "imagenet"):
+            if scaling in ("centred", "standardised", "imagenet"):
                 raise ValueError(f"scaling {scaling}: its means are not permuted with pixels; take unit or symmetric")
             self.transforms = torch.from_numpy(np.stack(transforms)).to(device)
 
@@ -87,6 +89,13 @@ class Images:
         blocks = zip(pixels.flatten(2).split(BLOCK, dim=1), domains.split(BLOCK, dim=1))
         permuted = [block.gather(2, self.transforms[seeds, domain]) for block, domain in blocks]
         return torch.cat(permuted, dim=1).view(pixels.shape)
+
+
+def moments_of(pixels: np.ndarray) -> tuple[list[float], list[float]]:
+    """Mean and standard deviation of each channel of images uint8 [N, H, W, C], with 255 as 1."""
+    mean = pixels.mean(axis=(0, 1, 2), dtype=np.float64)
+    square = np.einsum("nhwc,nhwc->c", pixels, pixels, dtype=np.float64) / (pixels.size / pixels.shape[3])
+    return (mean / 255).tolist(), (np.sqrt(square - mean**2) / 255).tolist()
 
 
 def joined(*batches: torch.Tensor) -> torch.Tensor:

@@ -114,7 +114,9 @@ class Learner:
 
     def optimize(self, parameters: Sequence[torch.Tensor]) -> SGD:
         """The budget's optimiser for some parameters."""
-        return OPTIMIZERS[self.setting.budget["optimizer"]](parameters, self.learning_rate)
+        budget = self.setting.budget
+        options = {key: budget[key] for key in ("momentum", "clip") if key in budget}
+        return OPTIMIZERS[budget["optimizer"]](parameters, self.learning_rate, **options)
 
     def task_change(self, t: int) -> None:
         """React to a task change, before the batch of step t is learnt."""
@@ -260,7 +262,7 @@ class Replay(Learner):
 
     @contextlib.contextmanager
     def looking_ahead(self) -> Iterator[None]:
-        """Inside, the nets have taken one step down their present gradient; afterwards it is undone.
+        """Inside, the nets have taken one plain step down their present gradient; afterwards it is undone.
 
         Batch norm's running statistics stay, as if a copy of the net had taken the step.
         """

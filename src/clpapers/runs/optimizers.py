@@ -12,10 +12,17 @@ from clpapers.runs.losses import backward
 
 
 class SGD:
-    """Plain stochastic gradient descent: no momentum, no decay."""
+    """Stochastic gradient descent, without decay.
 
-    def __init__(self, parameters: Sequence[torch.Tensor], learning_rate: float):
-        self.parameters, self.learning_rate = list(parameters), learning_rate
+    momentum: μ of v ← μ·v + g, v the direction of the step, from v = 0.
+    clip: the largest value of a gradient's element, of either sign; None leaves gradients as they are.
+    """
+
+    def __init__(
+        self, parameters: Sequence[torch.Tensor], learning_rate: float, momentum: float = 0.0, clip: float | None = None
+    ):
+        self.parameters, self.learning_rate, self.momentum, self.clip = list(parameters), learning_rate, momentum, clip
+        self.velocities = [torch.zeros_like(p) for p in self.parameters] if momentum else []
 
     def zero_grad(self) -> None:
         """Forget the gradients."""
@@ -35,7 +42,14 @@ class SGD:
     @torch.no_grad()
     def step(self) -> None:
         """One step down the parameters' gradients."""
-        torch._foreach_add_(self.parameters, [p.grad for p in self.parameters], alpha=-self.learning_rate)
+        along = [p.grad for p in self.parameters]
+        if self.clip is not None:
+            along = torch._foreach_clamp_max(torch._foreach_clamp_min(along, -self.clip), self.clip)
+        if self.momentum:
+            torch._foreach_mul_(self.velocities, self.momentum)
+            torch._foreach_add_(self.velocities, along)
+            along = self.velocities
+        torch._foreach_add_(self.parameters, along, alpha=-self.learning_rate)
 
 
 class Adam(SGD):

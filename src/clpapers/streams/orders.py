@@ -21,9 +21,9 @@ FLAGS = ("unpermuted_first", "once")  # true or false, of `permuted_pixels`
 def canonical(order: dict) -> dict:
     """The canonical form of an order, from which its slug, its streams and any hash are made.
 
-    It always has `length` (None: the whole training split), `epochs` and `cycles` only from two up, and the `FLAGS`
-    only where they are true. `mu_sigma` and `share` are rounded to 6 significant digits, so that
-    √(1/12)/5 gives one order, however it was computed or printed.
+    It always has `length` (None: the whole training split), `epochs` and `cycles` only from two up, the `FLAGS` only
+    where they are true, and `random_state` only where it is given. `mu_sigma` and `share` are rounded to 6 significant
+    digits, so that √(1/12)/5 gives one order, however it was computed or printed.
 
     Raises ValueError, naming the key, for an unknown name, a missing or unknown key, or a value out of range.
     """
@@ -48,6 +48,8 @@ def canonical(order: dict) -> dict:
         if not isinstance(flag, bool):
             raise ValueError(f"order {name}: {key}: {flag!r} is not true or false")
     optional = {key: count for key, count in times.items() if count > 1} | {key: True for key in flags if flags[key]}
+    if "random_state" in order:
+        optional["random_state"] = _count(f"order {name}: random_state", order["random_state"])
     return {"name": name, **values, "length": length, **optional}
 
 
@@ -113,8 +115,9 @@ def make(
     With `epochs` each task's items come that many times, shuffled afresh each time, before the next task begins
     (`agem`, appendix F). With `cycles` the whole sequence of tasks comes that many times (`desiderata`, B.6). Only
     `permuted_pixels` needs `pixels`, H·W·C of an image; with `unpermuted_first` its first task keeps images as they
-    are, with `once` each item comes in one task alone (`rules`, section 3.1). Only `instances` needs `recorded`, the
-    instance that each item shows and its frame number, int64 [N] each.
+    are, with `once` each item comes in one task alone (`rules`, section 3.1), with `random_state` NumPy's RandomState
+    of that number plus the seed draws the permutations (`agem`, its authors' code). Only `instances` needs `recorded`,
+    the instance that each item shows and its frame number, int64 [N] each.
 
     Raises ValueError for a bad order, for bad labels, for a length or tasks that the labels cannot fill, and for
     missing `pixels` or `recorded`.
@@ -126,7 +129,9 @@ def make(
     if "once" in optional:
         arrange = partial(arrange, once=True)
     classes = int(labels.max()) + 1
-    transforms = _pixel_permutations(values[0], pixels, seed) if name == "permuted_pixels" else NO_TRANSFORMS
+    transforms = NO_TRANSFORMS
+    if name == "permuted_pixels":
+        transforms = _pixel_permutations(values[0], pixels, seed, optional.get("random_state"))
     if "unpermuted_first" in optional:
         transforms[0] = np.arange(transforms.shape[1])
     if name == "instances" and recorded is None:
@@ -301,11 +306,13 @@ def _ranks(labels, classes, rng):
     return ranks
 
 
-def _pixel_permutations(tasks, pixels, seed):
+def _pixel_permutations(tasks, pixels, seed, random_state=None):
     """A permutation for each task, the first included: int64 [tasks, pixels]."""
     if pixels is None:
         raise ValueError("order permuted_pixels: pixels: how many an image has was not given")
     rng = generator(seed, "permuted_pixels pixels")
+    if random_state is not None:
+        rng = np.random.RandomState(random_state + seed)  # NumPy keeps its draws as they were
     return np.stack([rng.permutation(pixels) for _ in range(tasks)])
 
 
@@ -333,5 +340,5 @@ ORDERS: dict[str, tuple[Callable, dict[str, Callable]]] = {
 }
 OPTIONAL = {
     **dict.fromkeys(("split", "split_ordered", "split_range", "split_overlapping"), ("epochs", "cycles")),
-    "permuted_pixels": ("epochs", "cycles", *FLAGS),
+    "permuted_pixels": ("epochs", "cycles", *FLAGS, "random_state"),
 }
