@@ -116,6 +116,9 @@ def mir(self, t, slots, way):
             g = [a + b for a, b in zip(g, g_r)]
         else:
             self.net = kept  # with the running statistics of before
+            if way == "joint_tracking":
+                with torch.no_grad():
+                    self.net(x_c)
             logits, replayed = passes(self, x, x_c[chosen], way)
             g = self.gradient(F.cross_entropy(logits, y), F.cross_entropy(replayed, y_c[chosen]))
     self.descend(self.net, g)

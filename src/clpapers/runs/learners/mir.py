@@ -11,7 +11,10 @@ from clpapers.runs.memories import Draw, Draws
 DECLARATION = {
     "options": {
         "candidates": {"type": "integer", "minimum": 1, "examples": [12]},
-        "forward": {"enum": ["separate", "joint"], "examples": ["separate", "joint"]},
+        "forward": {
+            "enum": ["separate", "joint", "joint_tracking"],
+            "examples": ["separate", "joint", "joint_tracking"],
+        },
     },
     "needs": {"budget.optimizer": ["sgd"]},
 }
@@ -27,12 +30,13 @@ class MIR(Replay):
     ----------
     candidates: C, scored in training mode.
     forward: `separate`, as in the authors' code, where the net's batch norm tracks the candidates too; or `joint`, as
-        in the code of GMED, where looking ahead leaves no trace and one pass over stream and replay batch follows.
+        in the code of GMED, where looking ahead leaves no trace and one pass over stream and replay batch follows; or
+        `joint_tracking`, that pass, but batch norm tracks the candidates too.
     """
 
     def __init__(self, setting: Setting, *, candidates: int, forward: str):
         super().__init__(setting)
-        self.one_pass = forward == "joint"
+        self.one_pass, self.tracks = forward != "separate", forward != "joint"
         self.size = setting.budget["replay_batch"]
         self.candidates = Draws(self.memory, candidates, purpose="candidates")
 
@@ -58,7 +62,7 @@ class MIR(Replay):
     @torch.no_grad()
     def most_interfered(self, candidates: Draw) -> torch.Tensor:
         """Positions [S, k] of the candidates with the largest loss(θ - η·g_s) - loss(θ), g_s the stream's gradient."""
-        with self.net.untracked() if self.one_pass else contextlib.nullcontext():
+        with contextlib.nullcontext() if self.tracks else self.net.untracked():
             before = self.each_loss(candidates)
         with self.looking_ahead():
             interference = self.each_loss(candidates) - before
