@@ -445,3 +445,46 @@ def test_every_combination_of_options_learns_within_its_budget(loss, space, exem
         if exemplars == "batch":
             assert set(way.learner.exemplars) == came
     assert set(way.learner.exemplars) == came == set(range(6))
+
+
+# --- task by task, in training mode --------------------------------------------------------------------------
+
+
+class InTraining(ByTask):
+    """The loops of GEM's authors' code at the end of a task: one net that stays in training mode, class by class."""
+
+    def live(self, items):
+        with torch.no_grad():
+            return self.net(self.way.setting.images(torch.tensor(items)))
+
+    def end(self, allowed):
+        classes = sorted({c for _, c in self.came})
+        m = self.budget // (len(self.exemplars) + len(classes))
+        for c in classes:
+            pool = [item for item, of in self.came if of == c]
+            mean, points, chosen = self.live(pool)[:, allowed].mean(dim=0), self.live(pool)[:, allowed], []
+            while len(chosen) < min(m, len(pool)):
+                before = self.live([pool[i] for i in chosen])[:, allowed].sum(dim=0) if chosen else 0
+                distances = (mean - (points + before) / (len(chosen) + 1)).norm(dim=1)
+                chosen.append(next(i for i in distances.argsort().tolist() if i not in chosen))
+            self.exemplars[c] = [pool[i] for i in chosen]
+        self.then = {}
+        for items in self.exemplars.values():
+            self.then |= zip(items, self.live(items))
+        self.past.append((classes, allowed))
+        self.came = []
+
+
+@pytest.mark.parametrize("net", [MLP, CNN], ids=lambda net: net["name"])
+def test_in_training_mode_equals_the_plain_implementation(net):
+    """Nets, running statistics too, losses and exemplars, of which classes of old tasks lose none."""
+    way = on_its_way(net, learner={"name": "icarl_in_training", "strength": 0.7}, train="oracle", memory=12)
+    plain, steps = InTraining(way, 12), len(way.changes)
+    for t in range(steps):
+        ends = t + 1 == steps or bool(way.changes[t + 1])
+        expected = plain.step(t, ends, way.learner.objective.draws)
+        loss, _ = way.step()
+        assert loss.item() == pytest.approx(expected, rel=1e-9)
+        assert {c: items.tolist() for c, items in way.learner.exemplars.items()} == plain.exemplars
+    assert sorted(way.learner.memory_use(0)["per_class"]) == [2, 2, 3, 3, 6, 6]
+    assert_same_net(way.learner.net, plain.net, rtol=1e-8, atol=1e-10)

@@ -124,7 +124,11 @@ class ICaRL(Learner):
         none = items[:0]
         old = {} if self.alone else self.exemplars
         pools = [self.pool(old.get(c, none), items[y == c]) for c in present]
-        self.exemplars |= zip(present, self.herded(t, pools, m) if herded else pools)
+        self.exemplars |= zip(present, self.herded(t, pools, m) if herded else (pool[:m] for pool in pools))
+        self.shorten(m)
+
+    def shorten(self, m: int) -> None:
+        """Leave each class its first m."""
         for c in self.exemplars:
             self.exemplars[c] = self.exemplars[c][:m]
 
