@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 
 import numpy as np
 import pytest
@@ -129,8 +130,16 @@ class Plain:
             standard = self.options.get("prior") == "standard"
             prior = self.standard() if standard or t == 0 else self.before(allowed)
             self.begun |= set(allowed)
+            if t and "task_variance" in self.options:
+                self.narrow(math.log(self.options["task_variance"]), allowed)
             self.fit(x[rest], y[rest], allowed, chance, self.options["epochs"], prior)
         return self
+
+    def narrow(self, log_variance, allowed):
+        for part in self.log_variance[:-2]:
+            part.fill_(log_variance)
+        for part in self.log_variance[-2:]:
+            part[allowed] = log_variance
 
     def before(self, allowed):
         """The posterior; N(0, 1) for heads that never competed."""
@@ -170,6 +179,15 @@ def test_vcl_is_the_plain_loop(options, train, seeds):
     assert len(ours.changes) == 3
     ours.walk()
     for s in range(len(seeds)):
+        Plain(ours, s).walk().assert_same(ours.learner.posterior, s)
+
+
+@pytest.mark.parametrize("train", ["none", "oracle"])
+def test_narrowed_vcl_is_the_plain_loop_whose_variances_begin_anew(train):
+    """The prior of a task stays the whole posterior of the one before."""
+    ours = way(VCL | {"name": "vcl_narrowed", "task_variance": 1e-4}, train, (0, 1))
+    ours.walk()
+    for s in range(2):
         Plain(ours, s).walk().assert_same(ours.learner.posterior, s)
 
 

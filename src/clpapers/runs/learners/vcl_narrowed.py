@@ -1,0 +1,57 @@
+"""VCL whose posterior is narrow again as each task begins."""
+
+import math
+
+import torch
+
+from clpapers.runs.learner import Observed, Setting
+from clpapers.runs.learners.vcl import VCL
+
+DECLARATION = {
+    "options": {
+        "epochs": {"type": "integer", "minimum": 1, "examples": [2]},
+        "batch": {"oneOf": [{"const": "full"}, {"type": "integer", "minimum": 1}], "examples": [8, "full"]},
+        "initial_variance": {"type": "number", "exclusiveMinimum": 0, "examples": [1e-03]},
+        "task_variance": {"type": "number", "exclusiveMinimum": 0, "examples": [1e-06]},
+        "samples": {"type": "integer", "minimum": 1, "examples": [3]},
+        "prediction_samples": {"type": "integer", "minimum": 1, "examples": [5]},
+        "prior_weight": {"type": "number", "minimum": 0, "examples": [1]},
+    },
+    "uses": ["competing"],
+    "needs": {"net.name": ["mlp"], "budget.batch": ["task"]},
+    "own_nets": True,
+    "measures": ["gradients"],
+    "repeats": ["epochs"],
+}
+
+
+class VCLNarrowed(VCL):
+    """VCL that begins each task but the first with small variances: a reading of `desiderata`, B.2.
+
+    "The parameters are initialized with the mean of a pre-trained maximum likelihood model and a small initial
+    variance". Means go on from the last task, whose posterior, variances and all, is the prior. Where training is
+    masked, other tasks' heads stay as they are.
+
+    Parameters
+    ----------
+    epochs, batch, initial_variance, samples, prediction_samples, prior_weight: as of VCL.
+    task_variance: of every parameter as a task begins.
+
+    Measures `gradients` as VCL does, from the small variances on.
+    """
+
+    def __init__(self, setting: Setting, *, task_variance: float, **options):
+        super().__init__(setting, **options)
+        self.log_variance = math.log(task_variance)
+
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
+        if t:
+            self.narrow(self.mask(t))
+        return super().observe(t, x, y)
+
+    @torch.no_grad()
+    def narrow(self, mask: torch.Tensor | None) -> None:
+        """Give the parameters behind the classes `mask` [S, C], all where it is None, the variance of a beginning."""
+        here = self.posterior.log_variance
+        counted = torch.ones_like(here, dtype=torch.bool) if mask is None else self.posterior.of(mask)
+        here.masked_fill_(counted, self.log_variance)
