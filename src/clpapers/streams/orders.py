@@ -310,7 +310,7 @@ def _pixel_permutations(tasks, pixels, seed, random_state=None):
     """A permutation for each task, the first included: int64 [tasks, pixels]."""
     if pixels is None:
         raise ValueError("order permuted_pixels: pixels: how many an image has was not given")
-    rng = generator(seed, "permuted_pixels pixels")
+    rng: np.random.Generator | np.random.RandomState = generator(seed, "permuted_pixels pixels")
     if random_state is not None:
         rng = np.random.RandomState(random_state + seed)  # NumPy keeps its draws as they were
     return np.stack([rng.permutation(pixels) for _ in range(tasks)])
