@@ -201,7 +201,7 @@ def test_with_the_sizes_of_classes_no_images_are_needed(paper, dataset, order, p
             "--paper stf --dataset cifr --seeds 0-1 --out m",
             "clpapers: stream.dataset: 'cifr' is not one of ",
         ),
-        ("--paper stf --dataset cifar10 --seeds 3 --out m", "clpapers: --seeds 3: write first-last, such as 0-19"),
+        ("--paper stf --dataset cifar10 --seeds 3 --out m", "clpapers: --seeds: '3': write first-last, such as 0-19"),
         ("--paper stf --dataset cifar10 --seeds 3-1 --out m", "clpapers: --seeds: '3-1' holds no seed"),
         ("--paper stf --dataset cifar10 --seeds 0-1 --order [] --out m", "clpapers: --order: holds no keys"),
         (

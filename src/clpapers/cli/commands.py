@@ -223,12 +223,11 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("crates", nargs="+", type=Path, metavar="FILE.zip|FOLDER", help="of `publish` or `export`")
     sub.set_defaults(does="take_in")  # `import` is Python's
     sub = command("pack", "pack code, streams and data of runs into a bundle that trains on a node without a network")
-    said = "papers, targets, or cells by their hash, in the order to train; those of config.yaml if left out"
-    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]|HASH", help=said)
+    said = "papers, targets or cells, in the order to train, and their seeds, all by default; else config.yaml's papers"
+    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET][:SEEDS]|HASH[:SEEDS]", help=said)
     sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="a new folder; python DIR/run.py trains it")
     said = "core-hours to choose runs of papers and targets by, or all; those of a build if left out"
     sub.add_argument("--hours", type=core_hours, metavar="H", help=said)
-    sub.add_argument("--seeds", metavar="FIRST-LAST", help="these alone")
     sub.add_argument("--part-mb", type=float, default=55.0, metavar="MB", help="of a part, at most")
     sub.add_argument("--stack", type=int, default=1, metavar="N", help="seeds a job, neighbours of one cell")
     sub.add_argument("--scale", help="of which scale; that of config.yaml by default")

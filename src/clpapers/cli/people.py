@@ -83,9 +83,7 @@ def stream(options: argparse.Namespace) -> None:
     one_of("--paper", options.paper, all_papers())
     asked = {"dataset": options.dataset, "order": read_text(options.order, "--order"), "seed": 0}
     name, order, _ = read_paper(facts, options.paper).grid.stream(options.command, asked)
-    seeds = seed_range(options.seeds, "--seeds") if re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}", options.seeds) else None
-    if seeds is None:
-        raise Refusal(f"--seeds {options.seeds}: write first-last, such as 0-19")
+    seeds = seed_range(options.seeds, "--seeds")
     spec, file = facts.datasets.get(name), dataset_path(options.scale, name)
     place = options.out / name / slug(order)
     place.mkdir(parents=True, exist_ok=True)
@@ -280,22 +278,22 @@ def pack(options: argparse.Namespace) -> None:
     every = options.hours is None or options.hours >= 1e6
     settings = _settings(options, "hours", "data_folder") | ({"hours": 1e6} if every else {})
     plan = Plan(settings["scale"], all_papers())
-    kept = seed_range(options.seeds, "--seeds") if options.seeds else range(MOST)
     if settings.get("published", True):
         import_published(plan.scale)
     there = budget.used(plan, budget.finished(plan), imported(plan.scale))
     held = {(cell, seed) for cell, files in there.items() for seeds in files.values() for seed in seeds}
     runs: dict[tuple[str, int], None] = {}
-    for name in options.names or settings["papers"]:
-        cells = [name] if name in plan.cells else []
+    for name, _, seeds in (each.partition(":") for each in options.names or settings["papers"]):
+        kept = seed_range(seeds, f"pack: {name}") if seeds else range(MOST)
+        cells, found = [name] if name in plan.cells else [], []
         if not cells:
             targets = plan.chosen([name])
             words = [str(path) for target in targets for path in target.outputs]
-            steps = build.prepare(plan, settings, ["-n", *words])[1].steps
-            runs |= dict.fromkeys(run for step in steps for run in step.runs)
+            found = [run for step in build.prepare(plan, settings, ["-n", *words])[1].steps for run in step.runs]
             cells = list(budget.relevant(plan, targets)) if every else []
-        runs |= dict.fromkeys((cell, seed) for cell in cells for seed in plan.wanted(plan.cells[cell]))
-    due = [run for run in runs if run not in held and run[1] in kept]
+        found += [(cell, seed) for cell in cells for seed in plan.wanted(plan.cells[cell])]
+        runs |= dict.fromkeys(run for run in found if run[1] in kept)
+    due = [run for run in runs if run not in held]
     data = build.Data(plan, Path(settings["data_folder"]), Path(settings["downloads"]), settings.get("fetch") or ())
     needed = list(dict.fromkeys(name for key, _ in due for name in plan.data_of(plan.cells[key])))
     data.look(needed)

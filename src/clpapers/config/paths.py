@@ -34,7 +34,9 @@ def stream_path(scale: str, dataset: str, order: dict | str, seed: int) -> Path:
 
 
 def seed_range(text: str, at: str) -> range:
-    """`"0-19"`, standing at `at`, → range(0, 20); raises `ConfigError` for none and for too many."""
+    """`"0-19"`, standing at `at`, → range(0, 20); raises `ConfigError` for another text, none or too many."""
+    if not re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}", text, re.ASCII):
+        raise ConfigError(f"{at}: '{text}': write first-last, such as 0-19")
     first, last = map(int, text.split("-"))
     seeds = range(first, last + 1)
     if not len(seeds):
