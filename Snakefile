@@ -37,6 +37,8 @@ include: "rules/audit.smk"
 onstart:
     refuse_unwritable()
     if workflow.is_main_process and workflow.local_exec:
+        if CUDA:
+            cards.start_mps()  # first, as the server takes jobs of its own environment alone
         server.start()  # jobs of this machine begin in no time
 
 

@@ -225,3 +225,31 @@ def test_what_pytorch_may_allocate_leaves_room_for_cuda():
     assert cards.Share(card, 5600).fraction == 0.5
     assert cards.Share(card, 10_000).fraction == 1.0
     assert cards.Share(card, 100).fraction == 0.0
+
+
+MPS = """\
+import os, sys
+from clpapers import cards
+print(cards.start_mps(), os.environ.get("CUDA_MPS_PIPE_DIRECTORY"), cards.start_mps())
+"""
+
+
+@pytest.mark.parametrize("status", [0, 1, None])
+def test_mps_is_started_once_where_it_is_there_and_ends_with_the_process(status, tmp_path):
+    (tmp_path / "bin").mkdir()
+    if status is not None:
+        control = tmp_path / "bin/nvidia-cuda-mps-control"
+        told = tmp_path / "told"
+        control.write_text(
+            f'#!/bin/sh\nif [ "$1" = -d ]; then echo began >> {told}; exit {status}; fi\nread word; echo $word >> {told}\n'
+        )
+        control.chmod(0o755)
+    done = subprocess.run([sys.executable, "-c", MPS], capture_output=True, text=True, check=True)
+    began, folder, again = done.stdout.split()
+    if status == 0:
+        assert (began, again) == ("True", "True")
+        assert Path(folder).parent == tmp_path
+        assert not Path(folder).exists()
+        assert told.read_text() == "began\nquit\n"
+    else:
+        assert (began, folder, again) == ("False", "None", "False")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -102,6 +104,30 @@ def take(megabytes: int) -> Share | None:
     if len(cards) > 1:
         os.environ["CUDA_VISIBLE_DEVICES"] = share.card.uuid
     return share
+
+
+def start_mps() -> bool:
+    """Let the processes that start from here on compute on a card at once, by NVIDIA's MPS; whether it runs now.
+
+    Without it they take turns. It ends with this process. Where it runs already, or is not there, nothing is started.
+    """
+    control, told = shutil.which("nvidia-cuda-mps-control"), "CUDA_MPS_PIPE_DIRECTORY"
+    if not control or told in os.environ:
+        return told in os.environ
+    folder = tempfile.mkdtemp(prefix="clpapers-mps-")
+    environment = os.environ | {told: folder, "CUDA_MPS_LOG_DIRECTORY": folder}
+    if subprocess.run([control, "-d"], env=environment, capture_output=True).returncode:
+        shutil.rmtree(folder, ignore_errors=True)
+        return False
+    os.environ.update({told: folder, "CUDA_MPS_LOG_DIRECTORY": folder})
+    atexit.register(_end_mps, control, folder)
+    return True
+
+
+def _end_mps(control: str, folder: str) -> None:
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        subprocess.run([control], input="quit\n", text=True, capture_output=True, timeout=20)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _folder() -> Path:

@@ -12,15 +12,14 @@ import functools
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from clpapers import cards
 from clpapers.bundle import crate, packing
 from clpapers.provenance import record_path
 
@@ -36,10 +35,9 @@ def train(parts: Any, out: Path, deadline: float, abreast: int | None) -> None:
     """Train the jobs of parts, in this folder, until the deadline (`time.monotonic`); crates and times go to `out`."""
     site = _site()
     wide = abreast or _abreast(site)
-    with _mps(out, shared=site["cuda"] is not None and wide > 1) as mps:
-        site |= {"mps": mps, "abreast": wide}
-        print(json.dumps(site), flush=True)
-        _Schedule(parts, out, deadline, wide, site).run()
+    site |= {"mps": site["cuda"] is not None and wide > 1 and cards.start_mps(), "abreast": wide}
+    print(json.dumps(site), flush=True)
+    _Schedule(parts, out, deadline, wide, site).run()
 
 
 def _site() -> dict:
@@ -63,26 +61,6 @@ def _site() -> dict:
 def _abreast(site: dict) -> int:
     cores = len(os.sched_getaffinity(0))
     return cores if site["cuda"] is None else max(1, min(cores, int(site["gigabytes"] * (1 - RESERVE) / CARD)))
-
-
-@contextlib.contextmanager
-def _mps(out: Path, *, shared: bool) -> Iterator[bool]:
-    """NVIDIA's MPS for the processes that start inside, where it is there and is wanted; whether it runs."""
-    if not shared or not shutil.which("nvidia-cuda-mps-control"):
-        yield False
-        return
-    folder = f"/tmp/clpapers-mps-{os.getpid()}"
-    told = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
-    os.makedirs(folder, mode=0o700)
-    if subprocess.run(["nvidia-cuda-mps-control", "-d"], env=os.environ | told, capture_output=True).returncode:
-        yield False
-        return
-    os.environ.update(told)
-    try:
-        yield True
-    finally:
-        with contextlib.suppress(subprocess.SubprocessError):
-            subprocess.run(["nvidia-cuda-mps-control"], input="quit\n", text=True, capture_output=True, timeout=10)
 
 
 def kind(job: dict) -> tuple[str, str, int]:
