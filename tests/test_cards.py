@@ -240,9 +240,8 @@ def test_mps_is_started_once_where_it_is_there_and_ends_with_the_process(status,
     if status is not None:
         control = tmp_path / "bin/nvidia-cuda-mps-control"
         told = tmp_path / "told"
-        control.write_text(
-            f'#!/bin/sh\nif [ "$1" = -d ]; then echo began >> {told}; exit {status}; fi\nread word; echo $word >> {told}\n'
-        )
+        answer = f'if [ "$1" = -d ]; then echo began >> {told}; exit {status}; fi'
+        control.write_text(f"#!/bin/sh\n{answer}\nread word; echo $word >> {told}\n")
         control.chmod(0o755)
     done = subprocess.run([sys.executable, "-c", MPS], capture_output=True, text=True, check=True)
     began, folder, again = done.stdout.split()

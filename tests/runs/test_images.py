@@ -26,8 +26,8 @@ def test_a_cpu_takes_channels_last_and_a_gpu_in_tf32(monkeypatch):
 
 @pytest.mark.parametrize(("net", "steps"), [("cnn", 4), ("resnet", 2)])  # rounding grows step by step
 @pytest.mark.parametrize("seeds", [1, 3])
-@pytest.mark.parametrize("learner", ["er", "gmed"])
-def test_both_layouts_teach_the_same(learner, seeds, net, steps, data, streams, monkeypatch):
+@pytest.mark.parametrize(("learner", "within"), [("er", 1e-12), ("gmed", 1e-10)])  # an edit of pixels widens rounding
+def test_both_layouts_teach_the_same(learner, within, seeds, net, steps, data, streams, monkeypatch):
     spec = cell(learner, OPTIONS[learner] | {"forward": "joint"}, net)
 
     def losses(last):
@@ -42,7 +42,7 @@ def test_both_layouts_teach_the_same(learner, seeds, net, steps, data, streams, 
             found.append(made.observe(t, x, given.labels[:, given.step(t)]).loss.detach())
         return torch.stack(found)
 
-    torch.testing.assert_close(losses(True), losses(False), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(losses(True), losses(False), rtol=within, atol=within)
 
 
 def test_standardised_images_have_mean_0_and_deviation_1_in_each_channel():
