@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clpapers.bundle import packing
-from clpapers.bundle.packing import pieces, together
+from clpapers.bundle.packing import kept_pieces, pieces, together
 
 
 def again(file, tmp_path):
@@ -40,3 +40,14 @@ def test_a_piece_that_is_another_is_refused_and_nothing_is_written(tmp_path):
     with pytest.raises(ValueError, match=r"again\.npz: not the bytes that were packed"):
         together(held.__getitem__, tmp_path / "again.npz")
     assert not (tmp_path / "again.npz").exists()
+
+
+def test_pieces_are_kept_until_the_file_is_another(tmp_path, monkeypatch):
+    np.savez(tmp_path / "d.npz", x=np.arange(5))
+    first = dict(kept_pieces(tmp_path / "d.npz"))
+    assert first == dict(pieces(tmp_path / "d.npz"))
+    with monkeypatch.context() as without:
+        without.setattr(packing, "pieces", None)
+        assert dict(kept_pieces(tmp_path / "d.npz")) == first
+    np.savez(tmp_path / "d.npz", x=np.arange(6))
+    assert dict(kept_pieces(tmp_path / "d.npz")) == dict(pieces(tmp_path / "d.npz")) != first

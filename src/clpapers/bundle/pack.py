@@ -155,7 +155,7 @@ class _Writer:
         if self.archive.namelist() and self.buffer.tell() + most > self.limit:
             self.end()
             self._begin()
-        packed = zipfile.ZIP_STORED if stored else zipfile.ZIP_LZMA
+        packed = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
         self.archive.writestr(zipfile.ZipInfo(name, EPOCH), content, packed)
 
     def add_input(self, path: Path) -> None:
@@ -164,7 +164,7 @@ class _Writer:
         if record.is_file() and record != path:
             self.add(str(record), record.read_bytes())
         if path.parts[2] in ("datasets", "weights"):
-            for name, content in packing.pieces(path):
+            for name, content in packing.kept_pieces(path):
                 self.add(f"{DATA}/{path}/{name}", content)
         else:
             self.add(str(path), path.read_bytes())

@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import lzma
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -33,6 +34,20 @@ def pieces(file: Path) -> Iterator[tuple[str, bytes]]:
                 yield names[-1], content
             form["arrays"][key] = {"shape": list(array.shape), "pieces": names}
     yield FORM, json.dumps(form).encode()
+
+
+def kept_pieces(file: Path) -> Iterator[tuple[str, bytes]]:
+    """The `pieces` of a file, kept in a folder beside it for the next bundle: mosaics take minutes."""
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    folder = file.with_name(f".{file.stem}.pieces")
+    form = folder / FORM
+    if not form.is_file() or json.loads(form.read_text())["sha256"] != digest:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for name, content in pieces(file):
+            (folder / name).write_bytes(content)  # the form last, so that a folder with one is whole
+    names = [name for each in json.loads(form.read_text())["arrays"].values() for name in each["pieces"]]
+    yield from ((name, (folder / name).read_bytes()) for name in [*names, FORM])
 
 
 def together(read: Callable[[str], bytes], file: Path) -> None:

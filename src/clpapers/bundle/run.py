@@ -62,6 +62,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder for crates, a log and times")
     parser.add_argument("--work", type=Path, help="folder for unpacked files and unfinished runs; OUT-work by default")
     parser.add_argument("--abreast", type=int, help="jobs at a time; as many as the cores and the card's memory hold")
+    parser.add_argument("--without", nargs="+", default=[], metavar="WORD", help="leave out jobs with it in their path")
     options = parser.parse_args()
     began = time.monotonic()
     if sys.version_info < (3, 11):  # noqa: UP036 — this file runs where no installer has looked
@@ -84,7 +85,7 @@ def main() -> None:
     os.chdir(work)
     from clpapers.bundle import scheduler
 
-    scheduler.train(parts, out, began + 60 * options.minutes, options.abreast)
+    scheduler.train(parts, out, began + 60 * options.minutes, options.abreast, options.without)
 
 
 if __name__ == "__main__":

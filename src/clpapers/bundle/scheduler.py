@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,16 @@ DATA = Path("data")  # pieces of data sets, below it at their paths
 CARD, RESERVE = 3.0, 0.1  # gigabytes of a card for a job; the share of the card that none takes
 
 
-def train(parts: Any, out: Path, deadline: float, abreast: int | None) -> None:
-    """Train the jobs of parts, in this folder, until the deadline (`time.monotonic`); crates and times go to `out`."""
+def train(parts: Any, out: Path, deadline: float, abreast: int | None, without: Collection[str] = ()) -> None:
+    """Train the jobs of parts, in this folder, until the deadline (`time.monotonic`); crates and times go to `out`.
+
+    abreast: processes at a time; as many as fit if None. without: words; jobs with one in their path are left out.
+    """
     site = _site()
     wide = abreast or _abreast(site)
     site |= {"mps": site["cuda"] is not None and wide > 1 and cards.start_mps(), "abreast": wide}
     print(json.dumps(site), flush=True)
-    _Schedule(parts, out, deadline, wide, site).run()
+    _Schedule(parts, out, deadline, wide, site, without).run()
 
 
 def _site() -> dict:
@@ -75,13 +79,15 @@ def kind(job: dict) -> tuple[str, str, int]:
 class _Schedule:
     """The state of a bundle at work; its threads, one a process, share it under a lock."""
 
-    def __init__(self, parts: Any, out: Path, deadline: float, wide: int, site: dict):
+    def __init__(self, parts: Any, out: Path, deadline: float, wide: int, site: dict, without: Collection[str] = ()):
         self.parts, self.out, self.deadline, self.wide, self.site = parts, out, deadline - WRITING, wide, site
-        self.waiting: list[dict] = [job for job in json.loads(Path("jobs.json").read_text()) if not _finished(job)]
+        jobs = json.loads(Path("jobs.json").read_text())
+        asked = [job for job in jobs if not any(word in job["out"] for word in without)]
+        self.waiting: list[dict] = [job for job in asked if not _finished(job)]
         self.jobs = len(self.waiting)
         self.ratios: dict[tuple, list[float]] = {}  # of kinds, seconds here over seconds of a core
         self.took: list[dict] = []
-        self.done = [job for job in json.loads(Path("jobs.json").read_text()) if _finished(job)]
+        self.done = [job for job in jobs if _finished(job)]
         self.lock, self.changed = threading.Lock(), threading.Condition()
         self.processes: set[subprocess.Popen] = set()
         self.settled = False
