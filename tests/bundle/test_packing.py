@@ -36,7 +36,7 @@ def test_a_piece_that_is_another_is_refused_and_nothing_is_written(tmp_path):
     for name, value in (("one", 1), ("other", 2)):
         np.savez(tmp_path / f"{name}.npz", x=np.full((2, 2), value))
     held, wrong = (dict(pieces(tmp_path / f"{name}.npz")) for name in ("one", "other"))
-    held["0-0.npy.xz"] = wrong["0-0.npy.xz"]
+    held["rest.npz"] = wrong["rest.npz"]
     with pytest.raises(ValueError, match=r"again\.npz: not the bytes that were packed"):
         together(held.__getitem__, tmp_path / "again.npz")
     assert not (tmp_path / "again.npz").exists()
@@ -51,3 +51,13 @@ def test_pieces_are_kept_until_the_file_is_another(tmp_path, monkeypatch):
         assert dict(kept_pieces(tmp_path / "d.npz")) == first
     np.savez(tmp_path / "d.npz", x=np.arange(6))
     assert dict(kept_pieces(tmp_path / "d.npz")) == dict(pieces(tmp_path / "d.npz")) != first
+
+
+def test_a_stream_takes_few_bytes(tmp_path):
+    """Indices below 2¹⁶ two each, and positions none."""
+    order = np.random.default_rng(0).permutation(50_000)
+    arrays = {"indices": order, "timestamps": np.arange(50_000, dtype=float) / 50_000, "seed": np.int64(-3)}
+    np.savez(tmp_path / "d.npz", **arrays)
+    held = again(tmp_path / "d.npz", tmp_path)
+    assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "d.npz").read_bytes()
+    assert sum(map(len, held.values())) < 2.1 * 50_000

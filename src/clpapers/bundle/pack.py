@@ -4,7 +4,7 @@
     DIR/parts.json    each part's name, size and SHA-256
     DIR/part-01.zip … the package's code, `jobs.json`, and inputs as the first jobs need them
 
-Inputs are files of the pipeline, each with its record, at their paths; data sets and weights as `packing.pieces`.
+Inputs are files of the pipeline, each with its record, at their paths; arrays as `packing.pieces`, below `data`.
 """
 
 from __future__ import annotations
@@ -159,12 +159,13 @@ class _Writer:
         self.archive.writestr(zipfile.ZipInfo(name, EPOCH), content, packed)
 
     def add_input(self, path: Path) -> None:
-        """Add a file that jobs read, with its record; a data set or weights in pieces."""
+        """Add a file that jobs read, with its record; arrays in pieces."""
         record = record_path(path)
         if record.is_file() and record != path:
             self.add(str(record), record.read_bytes())
-        if path.parts[2] in ("datasets", "weights"):
-            for name, content in packing.kept_pieces(path):
+        if path.suffix == ".npz":
+            kept = path.parts[2] in ("datasets", "weights")
+            for name, content in (packing.kept_pieces if kept else packing.pieces)(path):
                 self.add(f"{DATA}/{path}/{name}", content)
         else:
             self.add(str(path), path.read_bytes())

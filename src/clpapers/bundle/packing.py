@@ -1,6 +1,7 @@
-"""The arrays of an .npz as small pieces without loss: mosaics of colour images, everything else as LZMA has it.
+"""The arrays of an .npz as small pieces without loss: mosaics of colour images, all else compressed together.
 
-A file that is put together again has the bytes of the file that was taken apart, which its SHA-256 proves.
+Whole numbers take as few bytes as they need, and positions divided by their number none. A file that is put together
+again has the bytes of the file that was taken apart, which its SHA-256 proves.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import lzma
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,20 +19,32 @@ from clpapers.provenance import write_atomically
 
 MANY = 8 << 20  # bytes of colour images, above which mosaics pay for a package that the other side needs
 ROWS, COLUMNS = 20, 25  # images of a mosaic
-FORM = "form.json"
+FORM, REST = "form.json", "rest.npz"
 
 
 def pieces(file: Path) -> Iterator[tuple[str, bytes]]:
     """Names and contents of an .npz's pieces, at last `form.json`, which tells how to put them together."""
-    form: dict = {"sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "arrays": {}}
+    form: dict = {"sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "pieces": [], "arrays": {}}
+    rest: dict[str, np.ndarray] = {}
     with np.load(file, allow_pickle=False) as stored:
         for key in stored.files:
             array = stored[key]
-            names: list[str] = []
-            for content, suffix in _mosaics(array) if _colourful(array) else [(_squeezed(array), "npy.xz")]:
-                names.append(f"{len(form['arrays'])}-{len(names)}.{suffix}")
-                yield names[-1], content
-            form["arrays"][key] = {"shape": list(array.shape), "pieces": names}
+            facts: dict = {"dtype": array.dtype.str, "shape": list(array.shape)}
+            if _colourful(array):
+                facts["mosaics"] = []
+                for content in _mosaics(array):
+                    facts["mosaics"].append(f"{len(form['arrays'])}-{len(facts['mosaics'])}.webp")
+                    yield facts["mosaics"][-1], content
+                form["pieces"] += facts["mosaics"]
+            elif array.ndim == 1 and array.dtype == float and array.tobytes() == _positions(len(array)).tobytes():
+                facts["positions"] = True
+            else:
+                rest[key] = _narrow(array)
+            form["arrays"][key] = facts
+    form["pieces"].append(REST)
+    packed = io.BytesIO()
+    np.savez_compressed(packed, allow_pickle=False, **rest)
+    yield REST, packed.getvalue()
     yield FORM, json.dumps(form).encode()
 
 
@@ -46,7 +58,7 @@ def kept_pieces(file: Path) -> Iterator[tuple[str, bytes]]:
         folder.mkdir()
         for name, content in pieces(file):
             (folder / name).write_bytes(content)  # the form last, so that a folder with one is whole
-    names = [name for each in json.loads(form.read_text())["arrays"].values() for name in each["pieces"]]
+    names = json.loads(form.read_text())["pieces"]
     yield from ((name, (folder / name).read_bytes()) for name in [*names, FORM])
 
 
@@ -54,11 +66,14 @@ def together(read: Callable[[str], bytes], file: Path) -> None:
     """Write the .npz that pieces, read by name, were taken from; ValueError where it has other bytes than that one."""
     form = json.loads(read(FORM))
     arrays = {}
-    for key, facts in form["arrays"].items():
-        if facts["pieces"][0].endswith(".xz"):
-            arrays[key] = np.load(io.BytesIO(lzma.decompress(read(facts["pieces"][0]))), allow_pickle=False)
-        else:
-            arrays[key] = _images(map(read, facts["pieces"]), tuple(facts["shape"]))
+    with np.load(io.BytesIO(read(REST)), allow_pickle=False) as rest:
+        for key, facts in form["arrays"].items():
+            shape = tuple(facts["shape"])
+            if "mosaics" in facts:
+                arrays[key] = _images(map(read, facts["mosaics"]), shape)
+            else:
+                held = _positions(*shape) if "positions" in facts else rest[key]
+                arrays[key] = held.astype(facts["dtype"], copy=False)
     with write_atomically(file) as temporary:
         np.savez(temporary, allow_pickle=False, **arrays)
         if hashlib.sha256(temporary.read_bytes()).hexdigest() != form["sha256"]:
@@ -69,13 +84,22 @@ def _colourful(array: np.ndarray) -> bool:
     return array.dtype == np.uint8 and array.ndim == 4 and array.shape[-1] == 3 and array.nbytes > MANY
 
 
-def _squeezed(array: np.ndarray) -> bytes:
-    written = io.BytesIO()
-    np.save(written, array, allow_pickle=False)
-    return lzma.compress(written.getvalue(), preset=6)
+def _positions(items: int) -> np.ndarray:
+    """The positions of so many items, divided by their number, as streams have them (`orders`)."""
+    times = np.arange(items, dtype=float)
+    times /= max(items, 1)
+    return times
 
 
-def _mosaics(x: np.ndarray) -> Iterator[tuple[bytes, str]]:
+def _narrow(array: np.ndarray) -> np.ndarray:
+    """Whole numbers in the fewest bytes that hold them; other arrays as they are."""
+    if array.dtype.kind not in "iu" or not array.size:
+        return array
+    kinds = (np.min_scalar_type(int(value)) for value in (array.min(), array.max()))
+    return array.astype(np.result_type(*kinds), copy=False)
+
+
+def _mosaics(x: np.ndarray) -> Iterator[bytes]:
     """Images [N, H, W, 3], 500 a mosaic, row by row; the last has black places."""
     from PIL import Image
 
@@ -87,7 +111,7 @@ def _mosaics(x: np.ndarray) -> Iterator[tuple[bytes, str]]:
         whole = tiles.reshape(ROWS, COLUMNS, h, w, 3).swapaxes(1, 2).reshape(ROWS * h, COLUMNS * w, 3)
         written = io.BytesIO()
         Image.fromarray(whole).save(written, "WEBP", lossless=True, quality=80, method=4)
-        yield written.getvalue(), "webp"
+        yield written.getvalue()
 
 
 def _images(mosaics: Iterator[bytes], shape: tuple[int, ...]) -> np.ndarray:

@@ -125,14 +125,16 @@ class _Schedule:
             file.write(line + "\n")
 
     def assemble(self) -> None:
-        """Put together the data sets whose pieces have all arrived."""
+        """Put together the files of arrays whose pieces have all arrived."""
         for form in DATA.rglob(packing.FORM):
             file = Path(*form.parent.parts[1:])
-            names = {n for each in json.loads(form.read_text())["arrays"].values() for n in each["pieces"]}
-            if file.is_file() or not all((form.parent / name).is_file() for name in names):
+            if file.is_file():
+                continue
+            if not all((form.parent / name).is_file() for name in json.loads(form.read_text())["pieces"]):
                 continue
             packing.together(functools.partial(_read, form.parent), file)
-            self.say(f"{file} is there")
+            if file.parts[2] != "streams":
+                self.say(f"{file} is there")
 
     def next(self) -> dict | None:
         """The first job that can start and is expected to end in time; None where there is none now."""
