@@ -14,6 +14,7 @@ DECLARATION = {
         "forward": {"enum": ["separate", "joint"], "examples": ["separate", "joint"]},
     },
     "needs": {"budget.optimizer": ["sgd"]},
+    "static": True,
 }
 
 
