@@ -5,16 +5,14 @@ import json
 import pytest
 import torch
 from tape import Looks, Tape, refuse
-from tiny import CHUNKS, CPU, METHODS, NONE, SPLIT, VARIANTS, cell, scenarios, setting
+from tiny import CPU, METHODS, STATIC, Kept, Killed, course, scenarios, setting
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from clpapers.runs import learners, loop, process
 from clpapers.runs.captured import WARM, Steps, drops_out, recorders
 from clpapers.runs.checkpoint import Checkpoint
 from clpapers.runs.nets.stacked import stack
-from clpapers.streams import orders
 
-STATIC = [each for each in VARIANTS if METHODS[each[0]].given(each[1]).static]
 FAMILIES = {"single", "er", "mir", "gmed", "ace", "cbrs", "gdumb", "ewc", "si", "mas", "rwalk", "a_gem"}
 
 
@@ -29,15 +27,6 @@ def tapes(monkeypatch):
 
     monkeypatch.setattr(loop, "recorders", lambda device: record)
     return made
-
-
-def course(learner, options, net, data, seeds=2, **budget):
-    """A cell with a change of task, masks, tests on the way and last batches of another size, and its streams."""
-    method = METHODS[learner]
-    oracle = CHUNKS if method.tasks_once or {"changes", "competing"} & {*method.uses} else NONE
-    train = "oracle" if "competing" in method.uses else "none"
-    spec = cell(learner, options, net, order=SPLIT, oracle=oracle, train=train, batch=4, **budget)
-    return spec, {seed: orders.make(SPLIT, data.train_y, seed) for seed in range(seeds)}
 
 
 def trained(spec, data, streams, checkpoint=None):
@@ -79,26 +68,6 @@ def test_with_other_optimisers_and_nets_too(learner, net, budget, data, tapes, m
     assert replayed(tapes)[1] > 2 * WARM
     monkeypatch.setattr(loop, "recorders", lambda device: None)
     assert there == trained(spec, data, streams)
-
-
-class Killed(Exception):
-    pass
-
-
-class Kept(Checkpoint):
-    """Ends the training once it has saved the state before a step."""
-
-    def __init__(self, path, step):
-        super().__init__(path, {})
-        self.asked, self.step = 0, step
-
-    def due(self):
-        self.asked += 1
-        return self.asked == self.step
-
-    def save(self, *state):
-        super().save(*state)
-        raise Killed
 
 
 @pytest.mark.parametrize("learner", sorted(FAMILIES))
