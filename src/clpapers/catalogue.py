@@ -50,6 +50,8 @@ class Method:
     uses_batch: whether a step uses the stream batch itself; if not, the batch is not gathered.
     answers_first: whether a step that uses the stream batch predicts its classes before learning it.
     own_nets: whether the learner makes its nets itself, instead of one net of the cell's kind.
+    static: whether between task changes its steps are of few kinds, each the same operations on tensors at the same
+        places, without a look at their values (`runs.captured`); a GPU then replays a step as one.
     where: declarations that replace these for some value of an option: dotted option → value → declaration.
     grid: of a method from outside, the values to try where a paper selects hyper-parameters: `budget.learning_rate` or
         `learner.<option>` → values.
@@ -78,6 +80,7 @@ class Method:
     uses_batch: bool = True
     answers_first: bool = True
     own_nets: bool = False
+    static: bool = False
     where: dict[str, dict] = dataclasses.field(default_factory=dict)
     grid: dict[str, list] = dataclasses.field(default_factory=dict)
     file: str = ""

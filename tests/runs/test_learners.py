@@ -392,11 +392,8 @@ def test_a_step_says_of_itself_what_the_learner_declares(learner, options, data)
     spec = cell(learner, options, "mlp", order=SPLIT, oracle=split(2))
     made = learners.create(spec["learner"], setting(spec, data, {0: orders.make(SPLIT, data.train_y, 0)}))
     declared = METHODS[learner]
-    assert (made.uses_batch, made.stackable, made.own_nets) == (
-        declared.uses_batch,
-        declared.stackable,
-        declared.own_nets,
-    )
+    flags = ("uses_batch", "stackable", "own_nets", "static")
+    assert [getattr(made, flag) for flag in flags] == [getattr(declared, flag) for flag in flags]
     now = made.setting.step(0)
     x, y = made.setting.images(made.setting.items[:, now]), made.setting.labels[:, now]
     said = made.observe(0, *((x, y) if made.uses_batch else (None, None)))

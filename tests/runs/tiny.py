@@ -5,8 +5,10 @@ import torch
 
 from clpapers import catalogue
 from clpapers.runs import loop
+from clpapers.runs.checkpoint import Checkpoint
 from clpapers.runs.learner import Setting
 from clpapers.runs.scenario import Scenario, scenario
+from clpapers.streams import orders
 from clpapers.streams.orders import NO_TRANSFORMS
 from clpapers.streams.stream import Stream
 
@@ -32,6 +34,7 @@ RANDOM = {"name": "random", "length": None}
 SPLIT = {"name": "split", "tasks": 2, "length": None}
 DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": None}
 
+STATIC = [each for each in VARIANTS if METHODS[each[0]].given(each[1]).static]
 # The CNN is no net of theirs, or no net is.
 OF_ONE_NET = {name for name, method in METHODS.items() if method.own_nets} - {"multi_model", "offline"} | {"gr"}
 
@@ -116,3 +119,32 @@ def setting(spec, data, streams) -> Setting:
     """What a cell's learner is given for some streams, stacked."""
     gone_through = scenarios(spec, data, streams)
     return loop.setting_of(spec, data, gone_through, images(spec, data, [c.transforms for c in gone_through]))
+
+
+def course(learner, options, net, data, seeds=2, **budget):
+    """A cell with a change of task, masks, tests on the way and last batches of another size, and its streams."""
+    method = METHODS[learner]
+    oracle = CHUNKS if method.tasks_once or {"changes", "competing"} & {*method.uses} else NONE
+    train = "oracle" if "competing" in method.uses else "none"
+    spec = cell(learner, options, net, order=SPLIT, oracle=oracle, train=train, batch=4, **budget)
+    return spec, {seed: orders.make(SPLIT, data.train_y, seed) for seed in range(seeds)}
+
+
+class Killed(Exception):
+    pass
+
+
+class Kept(Checkpoint):
+    """Ends the training once it has saved the state before a step."""
+
+    def __init__(self, path, step):
+        super().__init__(path, {})
+        self.asked, self.step = 0, step
+
+    def due(self):
+        self.asked += 1
+        return self.asked == self.step
+
+    def save(self, *state):
+        super().save(*state)
+        raise Killed

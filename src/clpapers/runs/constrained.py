@@ -34,13 +34,17 @@ class Constrained(Learner):
         """The multipliers v [S, k] for `project`."""
         raise NotImplementedError
 
+    def kind(self, t: int) -> int:
+        return int(self.task[t])
+
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         references = self.references(t) if self.task[t] else None
         logits = self.net(x)
         loss = self.loss(t, logits, y)
         self.optimizer.gradient(loss)
         if references is not None:
-            gradient, violated = project(self.rows([p.grad for p in self.parameters]), references, self.dual)
+            rows = self.rows([p.grad for p in self.parameters])
+            gradient, violated = project(rows, references, self.dual, looks=not self.static)
             self.violations[:, self.task[t]] += violated
             for parameter, new in zip(self.parameters, gradient):
                 parameter.grad = new.view_as(parameter)
@@ -71,6 +75,8 @@ def project(
     gradient: Sequence[torch.Tensor],
     references: Sequence[torch.Tensor],
     dual: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+    *,
+    looks: bool = True,
 ) -> tuple[list[torch.Tensor], torch.Tensor]:
     """g + Gᵀv for the seeds where a reference points away from the gradient (`agem`, section 4).
 
@@ -78,13 +84,14 @@ def project(
     ----------
     gradient, references: g, [S, p] a parameter, and G, [S, k, p] a parameter.
     dual: gives v [S, k] for Gg [S, k] and GGᵀ [S, k, k].
+    looks: whether v is computed only where some seed needs it.
 
     Returns the new gradient, and whether any element of Gg was negative, bool [S]. A seed with a v that is not finite,
     by divergence or a zero reference, keeps its gradient.
     """
     along = sum((g[:, None] @ rows.mT).squeeze(1) for rows, g in zip(references, gradient))
     violated = (along < 0).any(dim=1)
-    if not violated.any():
+    if looks and not violated.any():
         return list(gradient), violated
     v = dual(along, sum(rows @ rows.mT for rows in references))
     moved = (violated & v.isfinite().all(dim=1))[:, None]

@@ -6,13 +6,14 @@ Everything has the seed as its first axis: images x [S, B, C, H, W], labels y [S
 import contextlib
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from clpapers.randomness import generator
+from clpapers.runs.captured import columns, row
 from clpapers.runs.images import Images, joined
 from clpapers.runs.losses import backward, cross_entropy, masked
 from clpapers.runs.memories import Draw, Memory
@@ -65,6 +66,10 @@ class Setting:
         """The stream positions of step t."""
         return slice(int(self.ends[t - 1]) if t else 0, int(self.ends[t]))
 
+    def columns(self, table: torch.Tensor, t: int) -> torch.Tensor:
+        """The columns [S, B] of a stream's table [S, n] at step t."""
+        return columns(table, t, self.ends)
+
 
 class Observed(NamedTuple):
     """A step's loss and predictions.
@@ -81,8 +86,8 @@ class Observed(NamedTuple):
 class Learner:
     """A net and its optimiser. Subclasses implement `observe`, one step on one stream batch.
 
-    stackable, uses_batch, own_nets, answers_stay: from the `DECLARATION` of the class's module (`catalogue.Method`). A
-        learner with nets of its own starts with `net` None.
+    stackable, uses_batch, own_nets, answers_stay, static: from the `DECLARATION` of the class's module
+        (`catalogue.Method`). A learner with nets of its own starts with `net` None.
     uncertainty: an optional method, the uncertainty of images x in nats, [S, B], as the mutual information of
         prediction and weights; called in evaluation after each task (`TaskUncertainty`).
     passing: attributes that belong to single steps or tests, which `footprint.learner_bytes` does not count.
@@ -94,6 +99,7 @@ class Learner:
     uses_batch = True
     own_nets = False
     answers_stay = False
+    static = False
     passing: tuple[str, ...] = ()
     moves: tuple[str, ...] = ()
 
@@ -101,7 +107,7 @@ class Learner:
         super().__init_subclass__()
         declared = getattr(sys.modules.get(cls.__module__), "DECLARATION", None)
         if declared is not None:  # the class's own, not its parent's
-            for flag in ("stackable", "uses_batch", "own_nets", "answers_stay"):
+            for flag in ("stackable", "uses_batch", "own_nets", "answers_stay", "static"):
                 setattr(cls, flag, declared.get(flag, getattr(Learner, flag)))
 
     def __init__(self, setting: Setting):
@@ -126,7 +132,15 @@ class Learner:
         raise NotImplementedError
 
     def skip(self, t: int) -> None:
-        """Go on as if step t had been learnt; a rehearsal (`runs.rehearsal`) leaves most steps out."""
+        """Go on as if step t had been learnt: a rehearsal (`runs.rehearsal`) leaves most out, a GPU replays some."""
+
+    def kind(self, t: int) -> Hashable | None:
+        """For `static` learners, the kind of step t, one of few; None for a step of no such kind.
+
+        Between two task changes all steps of a kind with batches of a size are one program, on the same memory: they
+        read by `row` and `Setting.columns` what differs, and look at no values (`captured`).
+        """
+        return ()
 
     def prepare(self) -> None:
         """Train nets that serve a test alone; called right before each `evaluation`."""
@@ -169,7 +183,7 @@ class Learner:
 
     def mask(self, t: int) -> torch.Tensor | None:
         """The classes that compete at step t, bool [S, K]; None where all do."""
-        return None if self.setting.masks is None else self.setting.masks[:, t]
+        return None if self.setting.masks is None else row(self.setting.masks, t, dim=1)
 
     def loss(self, t: int, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Cross-entropy [S] of step t over the classes that compete."""
@@ -224,6 +238,12 @@ class Replay(Learner):
             keep_pixels=self.keep_pixels,
         )
 
+    def skip(self, t: int) -> None:
+        self.memory.steps = t + 1
+
+    def kind(self, t: int) -> Hashable | None:
+        return self.memory.kind(t)
+
     def logits(self, x: torch.Tensor, replayed: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Those of a stream batch [S, B, …] and of a replay batch [S, k, …], None where there is none."""
         if replayed is None:
@@ -269,9 +289,11 @@ class Replay(Learner):
         here = [p.data for p in self.parameters]
         ahead = torch._foreach_add(here, [p.grad for p in self.parameters], alpha=-self.learning_rate)
         self.place(ahead)
-        with self.net.untracked():
-            yield
-        self.place(here)
+        try:
+            with self.net.untracked():
+                yield
+        finally:
+            self.place(here)
 
     def place(self, values: Sequence[torch.Tensor]) -> None:
         """Set the parameters to these values."""

@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from clpapers.randomness import generator
 from clpapers.runs import learners, nets, process
+from clpapers.runs.captured import Steps, recorders
 from clpapers.runs.checkpoint import Checkpoint, constants, out_of_memory
 from clpapers.runs.clock import Clock
 from clpapers.runs.evaluation.final import test_items
@@ -191,15 +192,12 @@ def _train_stack(
 
     title = f"{cell['dataset']} {cell['learner']['name']} seeds {setting.seeds[0]}-{setting.seeds[-1]}"
     bar = {"desc": title, "unit": "step", "mininterval": 2, "file": sys.stderr}
+    step = Steps(learner, scenarios[0].changes, recorders(device))
     for t in tqdm(range(run.step, steps), initial=run.step, total=steps, **bar):
         if scenarios[0].changes[t]:
             learner.task_change(t)
         evaluation.take(t, clock, before=True)
-        if learner.uses_batch:
-            now = setting.step(t)
-            online.take(*learner.observe(t, images(setting.items[:, now]), setting.labels[:, now]))
-        else:
-            online.take(*learner.observe(t, None, None))
+        online.take(*step(t))
         evaluation.take(t, clock)
         run.step = t + 1
         if run.step < steps and checkpoint.due():

@@ -1,6 +1,7 @@
 """Prepares a process for training: one CPU thread, freed memory kept, results that are the same again."""
 
 import ctypes
+import os
 
 import torch
 
@@ -13,6 +14,9 @@ def prepare(device: torch.device, precision: str) -> None:
     torch.set_num_threads(1)
     keep_memory()
     if device.type == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic algorithms ask for it
+        if torch.cuda.current_stream(device) == torch.cuda.default_stream(device):
+            torch.cuda.set_stream(torch.cuda.Stream(device))  # steps on the default one cannot be captured
         torch.use_deterministic_algorithms(True)
         torch.utils.deterministic.fill_uninitialized_memory = False  # a third of a step's launches; no learner reads it
         torch.backends.cudnn.benchmark = False

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
+from clpapers.runs.captured import row
 from clpapers.runs.constrained import Constrained
 from clpapers.runs.learner import Setting
 from clpapers.runs.memories import uniform_draws
@@ -13,6 +14,7 @@ DECLARATION = {
     "uses": ["changes", "tasks", "competing"],
     "memory_of_classes": True,
     "tasks_once": True,
+    "static": True,
 }
 
 
@@ -48,9 +50,9 @@ class AGEM(Constrained):
         self.weight = None if valid.all() else weight.to(device, self.setting.images.dtype)
 
     def references(self, t: int) -> list[torch.Tensor]:
-        slots = self.filled.gather(1, self.draws[t - self.start])
+        slots = self.filled.gather(1, row(self.draws, t, first=self.start))
         gradient = self.reference(*self.memory.read(slots), self.weight)
-        return [row[:, None] for row in self.rows(gradient)]
+        return [each[:, None] for each in self.rows(gradient)]
 
     def dual(self, along: torch.Tensor, gram: torch.Tensor) -> torch.Tensor:
         return closest(along, gram)

@@ -2,6 +2,7 @@
 
 import torch
 
+from clpapers.runs.captured import row
 from clpapers.runs.learners.a_gem import AGEM
 
 DECLARATION = {
@@ -9,6 +10,7 @@ DECLARATION = {
     "uses": ["changes", "tasks", "competing"],
     "memory_of_classes": True,
     "tasks_once": True,
+    "static": True,
 }
 
 
@@ -24,8 +26,8 @@ class AGEMAllClasses(AGEM):
     """
 
     def references(self, t: int) -> list[torch.Tensor]:
-        x, y, allowed = self.memory.read(self.filled.gather(1, self.draws[t - self.start]))
+        x, y, allowed = self.memory.read(self.filled.gather(1, row(self.draws, t, first=self.start)))
         if allowed is not None:
             allowed = self.setting.task_classes[:, : self.task[t]].any(dim=1)[:, None]
         gradient = self.reference(x, y, allowed, self.weight)
-        return [row[:, None] for row in self.rows(gradient)]
+        return [each[:, None] for each in self.rows(gradient)]

@@ -6,7 +6,10 @@ from clpapers.runs.learner import Observed, Replay, Setting
 from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories import Draws
 
-DECLARATION = {"options": {"forward": {"enum": ["separate", "joint"], "examples": ["separate", "joint"]}}}
+DECLARATION = {
+    "options": {"forward": {"enum": ["separate", "joint"], "examples": ["separate", "joint"]}},
+    "static": True,
+}
 
 
 class ACE(Replay):

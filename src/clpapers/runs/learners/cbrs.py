@@ -7,7 +7,8 @@ DECLARATION = {
     "options": {
         "forward": {"enum": ["separate", "joint", "concatenated"], "examples": ["separate", "joint", "concatenated"]},
         "replay": {"enum": ["uniform", "weighted"], "examples": ["uniform", "weighted"]},
-    }
+    },
+    "static": True,
 }
 
 

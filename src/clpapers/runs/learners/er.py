@@ -9,7 +9,8 @@ from clpapers.runs.memories import Draws
 DECLARATION = {
     "options": {
         "forward": {"enum": ["separate", "joint", "concatenated"], "examples": ["separate", "joint", "concatenated"]}
-    }
+    },
+    "static": True,
 }
 
 

@@ -39,6 +39,7 @@ DECLARATION = {
     "uses": ["changes", "competing"],
     "without_changes": "single",
     "always_changing": "single",
+    "static": True,
 }
 
 
@@ -102,6 +103,9 @@ class EWC(Learner):
             uniform.append(rng.random(len(items[-1])))
         items, uniform = (torch.from_numpy(np.stack(part)).to(self.setting.items.device) for part in (items, uniform))
         return squared_gradients(self.net, self.setting.images(items), self.mask(steps[-1]), uniform)
+
+    def kind(self, t: int) -> bool:
+        return self.running is not None and self.running.due(t - self.begun)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         if self.running and self.running.due(t - self.begun):

@@ -4,7 +4,11 @@ from clpapers.runs.learner import Observed, Replay, Setting
 from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories import Draws
 
-DECLARATION = {"options": {"memory_batch": {"type": "integer", "minimum": 1, "examples": [8]}}, "uses_batch": False}
+DECLARATION = {
+    "options": {"memory_batch": {"type": "integer", "minimum": 1, "examples": [8]}},
+    "uses_batch": False,
+    "static": True,
+}
 
 
 class GDumb(Replay):

@@ -17,6 +17,7 @@ DECLARATION = {
         "forward": {"enum": ["separate", "joint"], "examples": ["separate", "joint"]},
     },
     "needs": {"budget.optimizer": ["sgd"]},
+    "static": True,
 }
 
 
@@ -49,7 +50,8 @@ class GMED(Replay):
         seen = self.look(x, y, alone=replay is None)
         if replay is not None:
             edited = dataclasses.replace(replay, x=self.edit(replay))
-            self.memory.replace(edited.slots, edited.x)
+            with edited.writing():
+                self.memory.replace(edited.slots, edited.x)
             seen = self.add_replay(seen, x, y, edited)
         self.optimizer.step()
         self.memory.write(t)
@@ -64,7 +66,8 @@ class GMED(Replay):
             g2 = self.input_gradient(x, replay)
         age = self.age.gather(1, replay.slots)
         stride = (self.alpha * (1 - self.decay) ** age)[..., None, None, None]
-        self.age.scatter_(1, replay.slots, age + 1)
+        with replay.writing():
+            self.age.scatter_(1, replay.slots, age + 1)
         return x.detach() + stride * ((g2 - g1) - self.beta * g1)
 
     def input_gradient(self, x: torch.Tensor, replay: Draw) -> torch.Tensor:

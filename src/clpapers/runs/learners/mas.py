@@ -14,6 +14,7 @@ DECLARATION = {
     "uses": ["changes", "competing"],
     "without_changes": "single",
     "always_changing": "single",
+    "static": True,
 }
 
 

@@ -17,6 +17,7 @@ DECLARATION = {
         },
     },
     "needs": {"budget.optimizer": ["sgd"]},
+    "static": True,
 }
 
 

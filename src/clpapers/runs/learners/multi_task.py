@@ -7,7 +7,7 @@ from clpapers.randomness import generator
 from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.runs.losses import cross_entropy
 
-DECLARATION = {"options": {}, "keeps": "all tasks at once", "uses_batch": False}
+DECLARATION = {"options": {}, "keeps": "all tasks at once", "uses_batch": False, "static": True}
 
 
 class MultiTask(Learner):
@@ -25,8 +25,7 @@ class MultiTask(Learner):
         self.items, self.labels = setting.items.gather(1, order), setting.labels.gather(1, order)
 
     def observe(self, t: int, x: None, y: None) -> Observed:
-        now = self.setting.step(t)
-        logits = self.net(self.setting.images(self.items[:, now]))
-        loss = cross_entropy(logits, self.labels[:, now])
+        logits = self.net(self.setting.images(self.setting.columns(self.items, t)))
+        loss = cross_entropy(logits, self.setting.columns(self.labels, t))
         self.step(loss)
         return Observed(loss)

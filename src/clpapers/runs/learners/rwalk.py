@@ -16,6 +16,7 @@ DECLARATION = {
     "uses": ["changes", "competing"],
     "without_changes": "single",
     "always_changing": "single",
+    "static": True,
 }
 
 
@@ -73,7 +74,10 @@ class RWalk(Learner):
         self.fisher.update()
         if self.published:
             self.fisher.clear()
-        self.before = here
+        torch._foreach_copy_(self.before, here)
+
+    def kind(self, t: int) -> bool:
+        return self.fisher.due(t - self.begun)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         if self.fisher.due(t - self.begun):

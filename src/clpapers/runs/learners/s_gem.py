@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
+from clpapers.runs.captured import row
 from clpapers.runs.constrained import Constrained
 from clpapers.runs.learner import Setting
 from clpapers.runs.learners.a_gem import closest
@@ -13,6 +14,7 @@ DECLARATION = {
     "uses": ["tasks", "competing"],
     "memory_of_classes": True,
     "tasks_once": True,
+    "static": True,
 }
 
 
@@ -33,9 +35,9 @@ class SGEM(Constrained):
         self.chosen = torch.from_numpy(chosen).to(setting.items.device)  # [T, S]
 
     def references(self, t: int) -> list[torch.Tensor]:
-        slots, weight = self.memory.of_task(self.chosen[t])
+        slots, weight = self.memory.of_task(row(self.chosen, t))
         gradient = self.reference(*self.memory.read(slots), weight)
-        return [row[:, None] for row in self.rows(gradient)]
+        return [each[:, None] for each in self.rows(gradient)]
 
     def dual(self, along: torch.Tensor, gram: torch.Tensor) -> torch.Tensor:
         return closest(along, gram)

@@ -15,6 +15,7 @@ DECLARATION = {
     "uses": ["changes", "competing"],
     "without_changes": "single",
     "always_changing": "single",
+    "static": True,
 }
 
 

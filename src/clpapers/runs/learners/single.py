@@ -4,7 +4,7 @@ import torch
 
 from clpapers.runs.learner import Learner, Observed
 
-DECLARATION = {"options": {}, "uses": ["competing"]}
+DECLARATION = {"options": {}, "uses": ["competing"], "static": True}
 
 
 class Single(Learner):

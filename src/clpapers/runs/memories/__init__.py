@@ -5,6 +5,7 @@ capacity, rng) -> slots`) decides the slot of every stream item before the first
 then too. A training step only gathers and scatters by indices that are already on the device.
 """
 
+import contextlib
 import dataclasses
 import importlib
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
+from clpapers.runs.captured import columns, row, unordered
 from clpapers.runs.images import Images
 
 
@@ -116,6 +118,10 @@ class Draw:
     slots: torch.Tensor
     weight: torch.Tensor | None
 
+    def writing(self) -> contextlib.AbstractContextManager:
+        """Inside, to write to the slots does not wait for a GPU, where all are distinct."""
+        return unordered() if self.weight is None else contextlib.nullcontext()
+
 
 class Memory:
     """The memories of S seeds, filled by one policy along S streams.
@@ -153,6 +159,7 @@ class Memory:
         writes = np.stack([_last_writes(slots, ends, capacity) for slots in self.plans])
         self._writes = torch.from_numpy(writes).to(device)
         self._keeps = np.logical_or.reduceat((writes < capacity).any(axis=0), np.concatenate([[0], ends[:-1]]))  # [T]
+        self.whole = np.ones(len(ends), dtype=bool)  # whether all replay batches of a step are full
         self.item = torch.zeros((s, capacity + 1), dtype=torch.int64, device=device)  # one spare
         self.label = torch.zeros_like(self.item)
         self._rows = torch.arange(s, device=device)[:, None]
@@ -164,12 +171,20 @@ class Memory:
         self.steps = t + 1
         if not self._keeps[t]:
             return
-        now = slice(self.ends[t - 1] if t else 0, self.ends[t])
-        slots, items = self._writes[:, now], self.items[:, now]
-        self.item.scatter_(1, slots, items)
-        self.label.scatter_(1, slots, self.labels[:, now])
-        if self.pixels is not None:
-            self.pixels[self._rows, slots] = self.images(items)
+        slots, items, labels = (columns(each, t, self.ends) for each in (self._writes, self.items, self.labels))
+        with self.distinct(t):
+            self.item.scatter_(1, slots, items)
+            self.label.scatter_(1, slots, labels)
+            if self.pixels is not None:
+                self.pixels[self._rows, slots] = self.images(items)
+
+    def kind(self, t: int) -> bool | None:
+        """Whether step t keeps an item; None where a replay batch is not full (`Learner.kind`)."""
+        return bool(self._keeps[t]) if self.whole[t] else None
+
+    def distinct(self, t: int) -> contextlib.AbstractContextManager:
+        """Inside, step t writes to distinct slots, but for the spare one, which only batches that are not full read."""
+        return unordered() if self.whole[t] else contextlib.nullcontext()
 
     def replace(self, slots: torch.Tensor, pixels: torch.Tensor) -> None:
         """Overwrite the images of distinct slots [S, k] by `pixels` [S, k, C, H, W]."""
@@ -226,11 +241,12 @@ class Draws:
             int(t): torch.from_numpy(weight[:, t]).to(device, memory.images.dtype) for t in np.flatnonzero(short)
         }
         self._empty = ~valid.any(axis=(0, 2))
+        memory.whole &= ~short
 
     def __call__(self, t: int) -> Draw | None:
         """The replay batch of step t; None while all memories are empty."""
         if self._empty[t]:
             return None
-        slots, weight = self.slots[t], self._weight.get(t)
+        slots, weight = row(self.slots, t), self._weight.get(t)
         x, y = self.memory.read(slots)
         return Draw(x, y, slots if weight is None else slots.where(weight > 0, self.memory.capacity), weight)

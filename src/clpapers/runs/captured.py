@@ -1,0 +1,211 @@
+"""Steps captured as graphs: a GPU replays all kernels of a step at one call, where a host launches each.
+
+A `static` learner takes steps of few kinds (`Learner.kind`). All steps of a kind are one program on the same memory, if
+what differs from step to step is read from tables, at a row whose number lies on the device. So the first steps of a
+kind are taken as any other, the next one is captured, and it and later ones are replays. Bits are the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from clpapers.runs.nets.stacked import StackedDropout
+
+SWITCH = "CLPAPERS_GRAPHS"  # in the environment: `0` for steps without graphs
+WARM = 3  # steps of a kind before it is captured, in which libraries choose their kernels
+
+
+class Step(int):
+    """The number of a step that lies on the device too, in `at`, int64 [1], with its stream positions, int64 [B]."""
+
+    at: torch.Tensor
+    positions: torch.Tensor
+
+
+def row(table: torch.Tensor, t: int, dim: int = 0, first: int = 0) -> torch.Tensor:
+    """A table's row of step t along an axis; the table begins with that of step `first`."""
+    if not isinstance(t, Step):
+        return table.select(dim, t - first)
+    return table.index_select(dim, t.at - first if first else t.at).squeeze(dim)
+
+
+def columns(table: torch.Tensor, t: int, ends: np.ndarray) -> torch.Tensor:
+    """The columns [S, B] that a stream's table [S, n] has at step t, of steps that end at positions `ends` [T]."""
+    if not isinstance(t, Step):
+        return table[:, int(ends[t - 1]) if t else 0 : int(ends[t])]
+    return table.index_select(1, t.positions)
+
+
+@contextlib.contextmanager
+def unordered() -> Iterator[None]:
+    """Inside, deterministic algorithms are off: for writes to distinct places, which any order leaves the same.
+
+    Else PyTorch sorts the places on a GPU, and waits for it.
+    """
+    if not torch.are_deterministic_algorithms_enabled():
+        yield
+        return
+    torch.use_deterministic_algorithms(False)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(True)
+
+
+class Recorder(Protocol):
+    """What captures a program and replays it."""
+
+    def capture(self, program: Callable[[], object]) -> object:
+        """Capture a program, whose kernels do not run; returns what it returns, which each replay fills."""
+
+    def replay(self) -> None:
+        """Run the kernels."""
+
+
+class Graph:
+    """A `Recorder` on a GPU: a CUDA graph. Graphs of one pool share the memory that they need within a step."""
+
+    def __init__(self, pool: object):
+        self.graph, self.pool = torch.cuda.CUDAGraph(), pool
+        self.replay = self.graph.replay
+
+    def capture(self, program: Callable[[], object]) -> object:
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()  # what steps without a graph needed
+        collecting = gc.isenabled()
+        gc.disable()  # a tensor or graph that is collected would disturb the capture
+        try:
+            self.graph.capture_begin(pool=self.pool, capture_error_mode="thread_local")
+            try:
+                return program()
+            finally:
+                self.graph.capture_end()
+        finally:
+            if collecting:
+                gc.enable()
+
+
+def recorders(device: torch.device) -> Callable[[], Recorder] | None:
+    """Makes recorders of one pool for a device; None where steps are not captured."""
+    if device.type != "cuda" or os.environ.get(SWITCH) == "0":
+        return None
+    pool = torch.cuda.graph_pool_handle()
+    return lambda: Graph(pool)
+
+
+def drops_out(net: torch.nn.Module) -> bool:
+    """Whether a net draws masks as it is trained, with generators that a graph would have to know."""
+    return any(isinstance(layer, StackedDropout) for layer in net.modules())
+
+
+class Steps:
+    """Takes a learner's steps, captured where it is `static`.
+
+    Parameters
+    ----------
+    learner: the learner.
+    changes: bool [T], whether the task changes before a step; then everything is captured anew.
+    record: as of `recorders`; with it, a static learner reads tables by numbers on the device even where a step is not
+        captured, so that a capture finds all kernels loaded.
+    """
+
+    def __init__(self, learner, changes: np.ndarray, record: Callable[[], Recorder] | None):
+        self.learner, self.setting = learner, learner.setting
+        capturable = record is not None and learner.static and not drops_out(learner.net)
+        self.record = record if capturable else None
+        ends, device = self.setting.ends, self.setting.items.device
+        sizes = np.diff(ends, prepend=0)
+        self.sizes, self.segments = sizes.tolist(), np.cumsum(changes).tolist()
+        self.segment = 0
+        self.taken: dict[object, int] = {}  # steps so far, by kind
+        self.graphs: dict[object, Captured] = {}
+        if self.record is not None:
+            self.at = torch.zeros(1, dtype=torch.int64, device=device)
+            self.starts = torch.from_numpy(ends - sizes).to(device)
+            self.offsets = torch.arange(sizes.max(), device=device)
+
+    def __call__(self, t: int):
+        """Take step t: what `Learner.observe` returns."""
+        if self.record is None:
+            return self.learn(t)
+        self.at.fill_(t)
+        kind = self.learner.kind(t)
+        if kind is None:
+            return self.learn(self.on_device(t))
+        if self.segments[t] != self.segment:
+            self.forget()
+            self.segment = self.segments[t]
+        kind = self.sizes[t], kind
+        graph = self.graphs.get(kind)
+        if graph is None:
+            self.taken[kind] = taken = self.taken.get(kind, 0) + 1
+            if taken <= WARM or (graph := self.captured(t)) is None:
+                return self.learn(self.on_device(t))
+            self.graphs[kind] = graph
+        return graph.replay(t)
+
+    def forget(self) -> None:
+        """Forget all graphs."""
+        if self.at.is_cuda:
+            torch.cuda.synchronize()  # the last of them may be running
+        self.taken.clear()
+        self.graphs.clear()
+
+    def on_device(self, t: int) -> Step:
+        """Step t, whose number on the device is `at`."""
+        step = Step(t)
+        step.at = self.at
+        step.positions = self.starts.index_select(0, self.at) + self.offsets[: self.sizes[t]]
+        return step
+
+    def learn(self, t: int):
+        """Take step t kernel by kernel."""
+        if not self.learner.uses_batch:
+            return self.learner.observe(t, None, None)
+        items, labels = (columns(table, t, self.setting.ends) for table in (self.setting.items, self.setting.labels))
+        return self.learner.observe(t, self.setting.images(items), labels)
+
+    def captured(self, t: int) -> Captured | None:
+        """The graph of step t's kind. Where it cannot be captured: None, and nothing will be, for this learner."""
+        before = dict(vars(self.learner))
+        try:
+            return Captured(self.learner, self.record(), lambda: self.learn(self.on_device(t)))
+        except Exception as error:  # of any kind: the run is worth more than its speed
+            vars(self.learner).clear()
+            vars(self.learner).update(before)
+            for parameter in self.learner.parameters:
+                parameter.grad = None
+            self.record = None
+            told = str(error).partition("\n")[0] or type(error).__name__
+            tqdm.write(f"step {t} is not captured, training goes on without graphs: {told}", file=sys.stderr)
+            return None
+
+
+class Captured:
+    """A captured step of a learner.
+
+    Attributes that a step sets, and no later step reads, are set at each replay too.
+    """
+
+    def __init__(self, learner, recorder: Recorder, program: Callable[[], object]):
+        self.learner, self.recorder = learner, recorder
+        before = dict(vars(learner))
+        observed = recorder.capture(program)
+        self.observed = type(observed)(*(None if each is None else each.detach() for each in observed))
+        self.set = {name: value for name, value in vars(learner).items() if before.get(name) is not value}
+
+    def replay(self, t: int):
+        """Take step t: what `Learner.observe` returns."""
+        self.recorder.replay()
+        self.learner.skip(t)
+        vars(self.learner).update(self.set)
+        return type(self.observed)(*(None if each is None else each.clone() for each in self.observed))
