@@ -45,7 +45,7 @@ def begin(options: argparse.Namespace) -> None:
     if "tests" in options.parts:
         part("tests", ["-m", "pytest", "-p", "no:cacheprovider", "tests/runs/test_gpu.py", *shown], options.out, 75)
     if "steps" in options.parts:
-        steps = ["benchmarks/card_steps.py", "--out", options.out, "--seconds", options.steps]
+        steps = ["benchmarks/card_steps.py", *options.sections, "--out", options.out, "--minutes", options.steps / 60]
         part("steps", [*steps, *(["--rehearse"] if options.rehearse else [])], options.out, options.steps + 20)
     if "bundle" in options.parts:
         PLACE.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,11 @@ def begin(options: argparse.Namespace) -> None:
         command = [sys.executable, options.bundle / "run.py", "--minutes", f"{left:.2f}", "--out", PLACE / "out"]
         with (PLACE / "run.log").open("a") as log:
             process = subprocess.Popen(
-                [*map(str, command), *(["--abreast", str(options.abreast)] if options.abreast else [])],
+                [
+                    *map(str, command),
+                    *(["--abreast", str(options.abreast)] if options.abreast else []),
+                    *(["--without", *options.without] if options.without else []),
+                ],
                 stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
         print(f"== the bundle is at work for {left:.1f} minutes, process {process.pid}", flush=True)
@@ -86,6 +90,10 @@ def main() -> None:
     first.add_argument("--minutes", type=float, default=12.0, help="from now until the bundle's runs end")
     first.add_argument("--steps", type=float, default=130.0, help="seconds for step times")
     first.add_argument("--parts", nargs="+", default=["tests", "steps", "bundle"])
+    first.add_argument(
+        "--sections", nargs="+", default=["bits", "steps", "launches", "stacks"], help="of card_steps.py"
+    )
+    first.add_argument("--without", nargs="+", default=[], help="as run.py has it")
     first.add_argument("--abreast", type=int)
     first.add_argument("--rehearse", action="store_true")
     for each in (first, later):
