@@ -8,6 +8,7 @@ kind are taken as any other, the next one is captured, and it and later ones are
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import os
 import sys
@@ -94,12 +95,18 @@ class Graph:
                 gc.enable()
 
 
-def recorders(device: torch.device) -> Callable[[], Recorder] | None:
-    """Makes recorders of one pool for a device; None where steps are not captured."""
+def recorders(device: torch.device) -> Callable[[], Callable[[], Recorder]] | None:
+    """Makes pools for a device, each of which makes recorders; None where steps are not captured.
+
+    A pool ends with its last graph, and none can be captured in it afterwards.
+    """
     if device.type != "cuda" or os.environ.get(SWITCH) == "0":
         return None
-    pool = torch.cuda.graph_pool_handle()
-    return lambda: Graph(pool)
+
+    def pool() -> Callable[[], Recorder]:
+        return functools.partial(Graph, torch.cuda.graph_pool_handle())
+
+    return pool
 
 
 def drops_out(net: torch.nn.Module) -> bool:
@@ -114,14 +121,14 @@ class Steps:
     ----------
     learner: the learner.
     changes: bool [T], whether the task changes before a step; then everything is captured anew.
-    record: as of `recorders`; with it, a static learner reads tables by numbers on the device even where a step is not
+    pools: as of `recorders`; with them, a static learner reads tables by numbers on the device even where a step is not
         captured, so that a capture finds all kernels loaded.
     """
 
-    def __init__(self, learner, changes: np.ndarray, record: Callable[[], Recorder] | None):
+    def __init__(self, learner, changes: np.ndarray, pools: Callable[[], Callable[[], Recorder]] | None):
         self.learner, self.setting = learner, learner.setting
-        capturable = record is not None and learner.static and not drops_out(learner.net)
-        self.record = record if capturable else None
+        capturable = pools is not None and learner.static and not drops_out(learner.net)
+        self.pools, self.record = pools, pools() if capturable else None
         ends, device = self.setting.ends, self.setting.items.device
         sizes = np.diff(ends, prepend=0)
         self.sizes, self.segments = sizes.tolist(), np.cumsum(changes).tolist()
@@ -159,6 +166,7 @@ class Steps:
             torch.cuda.synchronize()  # the last of them may be running
         self.taken.clear()
         self.graphs.clear()
+        self.record = self.pools()
 
     def on_device(self, t: int) -> Step:
         """Step t, whose number on the device is `at`."""
