@@ -55,6 +55,16 @@ def test_herding_is_brute_force(count, m):
         assert herd(features, m).tolist() == herded(features, m)
 
 
+def test_rounding_decides_which_of_two_items_comes_first():
+    """Both are as far from their mean."""
+    rng = np.random.default_rng(0)
+    pairs = rng.normal(size=(50, 2, 5))
+    nudged = pairs * (1 + 1e-15 * rng.normal(size=pairs.shape))
+    changed = [herd(one, 1)[0] != herd(other, 1)[0] for one, other in zip(pairs, nudged)]
+    assert any(changed)
+    assert not all(changed)
+
+
 def test_herding_on_a_line():
     """Of 0, 1, 2, 9 with mean 3, 2 is nearest; then 2 and 2 + 1 say 1.5, 2 and 9 say 5.5, so 1 comes second."""
     assert herd(np.array([[0.0], [1.0], [2.0], [9.0]]), 3).tolist() == [2, 1, 3]
