@@ -25,7 +25,7 @@ def tapes(monkeypatch):
         made.append(Tape())
         return made[-1]
 
-    monkeypatch.setattr(loop, "recorders", lambda device: record)
+    monkeypatch.setattr(loop, "recorders", lambda device: lambda: record)
     return made
 
 
@@ -103,7 +103,7 @@ def test_what_cannot_be_captured_is_taken_kernel_by_kernel(learner, data, monkey
                     tensor.untyped_storage().copy_(content)
 
     spec, streams = course(learner, METHODS[learner].examples()[0], "cnn", data)
-    monkeypatch.setattr(loop, "recorders", lambda device: Fails)
+    monkeypatch.setattr(loop, "recorders", lambda device: lambda: Fails)
     there = trained(spec, data, streams)
     told = [line for line in capfd.readouterr().err.splitlines() if "not captured" in line]
     assert len(told) == 1
@@ -126,7 +126,7 @@ def test_twenty_steps_look_at_no_values(learner, options, data, monkeypatch):
     given = setting(spec, data, streams)
     made = learners.create(spec["learner"], given)
     changes = scenarios(spec, data, streams)[0].changes
-    steps = Steps(made, changes, Tape)
+    steps = Steps(made, changes, lambda: Tape)
     for t in range(20):
         if changes[t]:
             made.task_change(t)

@@ -12,6 +12,7 @@ from clpapers.runs.losses import cross_entropy, masked
 from clpapers.runs.nets import resnet_decoder
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import Adam
+from clpapers.runs.process import sent
 
 DECLARATION = {
     "options": {
@@ -85,7 +86,7 @@ class GR(Learner):
     def noise(self, count: int) -> torch.Tensor:
         """Standard normal latents [S, count, z], from each seed's own generator."""
         drawn = torch.stack([torch.from_numpy(rng.standard_normal((count, self.vae.latent))) for rng in self.rngs])
-        return drawn.to(self.setting.items.device, self.setting.images.dtype)
+        return sent(drawn.to(self.setting.images.dtype), self.setting.items.device)
 
     @torch.no_grad()
     def replay(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -1,5 +1,7 @@
 """Upsampling by 2 and a convolution in one step, without the upsampled image in memory."""
 
+import functools
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -14,9 +16,15 @@ def upsampled_convolution(x: torch.Tensor, weight: torch.Tensor, bias: torch.Ten
     weight: [out, in of a group, 5, 5]. Computed as four 3×3 convolutions of the maps themselves, one for each place in
     a 2×2 square: 9/25 of the multiplications.
     """
-    taps = torch.tensor(TAPS, dtype=x.dtype, device=x.device)
+    taps = _taps(x.dtype, x.device)
     weight = torch.einsum("oikl,auk,bvl->oabiuv", weight, taps, taps).flatten(0, 2)
     return F.pixel_shuffle(F.conv2d(x, weight, bias[:, None].expand(-1, 4).flatten(), padding=1, groups=groups), 2)
+
+
+@functools.cache
+def _taps(dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """`TAPS` on a device, which copies them there once."""
+    return torch.tensor(TAPS, dtype=dtype, device=device)
 
 
 class UpsampledConv2d(nn.Conv2d):
