@@ -30,13 +30,26 @@ def test_both_are_long_enough_and_of_the_sizes_that_are_compared():
 
 
 @pytest.mark.parametrize(
+    ("net", "precision", "expected"),
+    [
+        ({"name": "mlp", "hidden": [256, 256]}, "float32", True),
+        ({"name": "resnet18_reduced", "width": 20}, "float32", True),
+        ({"name": "resnet18_reduced", "width": 64}, "float32", False),
+        ({"name": "resnet18_reduced", "width": 64}, "tf32", True),
+    ],
+)
+def test_a_gpu_stacks_narrow_nets(net, precision, expected):
+    assert loop.gains_on_gpu({"net": net, "precision": precision}) is expected
+
+
+@pytest.mark.parametrize(
     ("learner", "net", "batch", "device", "expected"),
     [
         ("er", "mlp", 32, "cpu", True),
         ("er", "mlp", 33, "cpu", False),
         ("single", "mlp", "task", "cpu", False),
         ("er", "cnn", 5, "cpu", False),
-        ("er", "mlp", 5, "cuda", False),  # there they always are
+        ("er", "mlp", 5, "cuda", False),  # there they are
         ("bartmap", "mlp", 1, "cpu", False),  # which has no stack
         ("random", "mlp", 5, "cpu", False),  # which has no net
     ],

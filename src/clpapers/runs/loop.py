@@ -28,6 +28,7 @@ from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import Stream
 
 RESULT = {"seed", "steps", "test", "probes", "online", "memory", "oracle", "learner", "learner_bytes", "diverged"}
+WIDE = 64  # maps of a net's first layer
 SMALL_BATCH = 32  # above it a CPU is busy with one seed's arithmetic, and a stack of MLPs gains nothing
 
 
@@ -65,7 +66,7 @@ def train(
     cell: the cell, resolved from config/papers.
     data: the data set.
     streams: seed → its stream.
-    device: where to train. Seeds form stacks on a GPU; on a CPU only where nets gain from it.
+    device: where to train. Seeds form stacks where nets gain from it: on a GPU most do, on a CPU few.
     stacking: whether seeds form stacks where that depends on the machine (`undecided`). Losses may then differ in last
         digits.
     seconds: filled with `training_seconds`, seed → time of task changes, steps, gathers and preparations for tests, and
@@ -89,7 +90,7 @@ def train(
     """
     process.prepare(device, cell["precision"])
     learner = learners.find(cell["learner"]["name"], cell["learner"].get("file"))
-    sure = device.type == "cuda" or (learner.own_nets and not learner.uses_batch)
+    sure = (device.type == "cuda" and gains_on_gpu(cell)) or (learner.own_nets and not learner.uses_batch)
     together = learner.stackable and (sure or (stacking and undecided(cell, device)))
     chosen = test_items(len(data.test_y), cell["evaluation"]["test"])
     chosen = chosen[np.isin(data.test_y[chosen], classes_of(cell["order"], data.classes))]
@@ -106,6 +107,14 @@ def train(
     if seconds is not None:
         seconds |= checkpoint.seconds
     return sorted(results, key=lambda result: list(streams).index(result["seed"]))
+
+
+def gains_on_gpu(cell: dict) -> bool:
+    """Whether seeds of a cell are faster as a stack on a GPU, by measurement (benchmarks/card_steps.py, `stacks`).
+
+    A stack of nets so wide that one fills the card computes grouped convolutions, which are slow in float32.
+    """
+    return cell["net"].get("width", 0) < WIDE or cell["precision"] == "tf32"
 
 
 def undecided(cell: dict, device: torch.device) -> bool:
