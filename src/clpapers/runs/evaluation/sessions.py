@@ -48,6 +48,7 @@ class Evaluation:
         self.evaluators = list(itertools.chain.from_iterable(self.sessions))
         for evaluator in self.evaluators:
             evaluator.taken = taken.setdefault(type(evaluator).__name__, [])
+        self.tested = {t for evaluator in self.evaluators for t in evaluator.steps}
 
     def misfit(self, step: int) -> str:
         """What is wrong with the findings of tests up to a step; empty where there are as many as were due."""
@@ -59,6 +60,8 @@ class Evaluation:
 
     def take(self, t: int, clock: Clock, *, before: bool = False) -> None:
         """Take all tests that are due after step t, or `before` it. Preparations for them count as training time."""
+        if t not in self.tested:
+            return
         for session in self.sessions:
             due = [evaluator for evaluator in session if evaluator.before == before and evaluator.due(t)]
             if due:
