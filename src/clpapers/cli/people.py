@@ -256,11 +256,12 @@ def export(options: argparse.Namespace) -> int:
 
 
 def try_out(options: argparse.Namespace) -> None:
-    """Try a method's file: one line a contract that it keeps."""
+    """Try a method's file: where it has a place, and one line a contract that it keeps."""
     from clpapers import own
     from clpapers.runs import trial
 
     own.check(options.file)
+    print(f"{options.file}: {own.placed(options.file, _settings(options)['scale'])}", flush=True)
     try:
         for held in trial.contracts(options.file):
             print(held, flush=True)

@@ -10,6 +10,7 @@ from clpapers.catalogue import Method
 from clpapers.config.facts import Facts
 from clpapers.config.layers import nested
 from clpapers.config.model import pretrained
+from clpapers.config.norms import fewest
 from clpapers.config.refusals import ConfigError, dotted, one_of, required
 from clpapers.config.schemas import schema, validate
 from clpapers.streams.chunks import CLASS_CHUNKS, chunks_of_classes, classes_of, overlapping_classes
@@ -159,6 +160,12 @@ def cell(at: str, facts: Facts, method: Method, spec: dict) -> None:
                 f"{at}: evaluation.{key}: learner {method.name} does not measure it; write it in the cell of a learner "
                 f"that does, such as {facts.measured[key]}"
             )
+    if spec["budget"]["batch"] == 1 < fewest(spec["net"], facts.datasets[dataset]["shape"]) and _trains(method):
+        without = " or net.batch_norm false" if "batch_norm" in spec["net"] else ""
+        raise ConfigError(
+            f"{at}: budget.batch: 1: batch norm of net {spec['net']['name']} has no variance of one item; take 2 or "
+            f"more,{without or ' or larger images'}"
+        )
     height, width, _ = facts.datasets[dataset]["shape"]
     if height % multiple or width % multiple:
         raise ConfigError(
@@ -175,6 +182,11 @@ def cell(at: str, facts: Facts, method: Method, spec: dict) -> None:
             )
     if "cycles" in order and method.tasks_once:
         raise ConfigError(f"{at}: order.cycles: learner {method.name} needs tasks that come once; leave it out")
+
+
+def _trains(method: Method) -> bool:
+    """Whether a method's steps train the cell's net on the stream batch."""
+    return method.uses_batch and not method.own_nets
 
 
 def _needs(at: str, method: Method, spec: dict, keys: Iterable[str]) -> None:

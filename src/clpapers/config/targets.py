@@ -91,7 +91,7 @@ def _with_own(facts: Facts, file: Path, content: dict) -> dict:
             at = f"targets.{shown[0]}.names" if shown else "learners"
             raise ConfigError(f"methods: {file} has the name '{label}' in {at}; rename the method's file")
     learners = {
-        label: {option: rules["default"] for option, rules in method.options.items()}
+        label: {option: rules["default"] for option, rules in method.options.items()} | content.get("own", {})
         for label, method in facts.own.items()
     }
     content = content | {"learners": content.get("learners", {}) | learners} if learners else content

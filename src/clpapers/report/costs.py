@@ -318,11 +318,12 @@ class Table:
     def guess(self, plan: Plan, cell: Cell) -> float:
         """Seconds a seed of a cell whose learner, net and shape nobody measured: of the slowest among similar rows.
 
-        Similar are rows of the same net and shape, else of the same shape, else all.
+        Similar are rows of the same net and shape, else of the same shape, else all; of methods from outside, none.
         """
         size = sizes(plan, cell.spec["dataset"])
         wanted = kind(cell.spec, size.shape, 1)
-        every = [row for rows in self.rows.values() for row in rows]
+        of_ours = [row for rows in self.rows.values() for row in rows if row.kind.learner in catalogue.methods()]
+        every = of_ours or [row for rows in self.rows.values() for row in rows]
         shaped = [row for row in every if row.kind.shape == wanted.shape]
         alike = [row for row in shaped if row.kind.net == wanted.net] or shaped or every
         return max(self._of_row(dataclasses.replace(row, repeated=""), cell, size) for row in alike)
