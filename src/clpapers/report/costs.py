@@ -249,7 +249,7 @@ def stream_of(order: dict, size: Sizes, seed: int = 0, classes: np.ndarray | Non
     """A seed's stream over a data set of a size whose items have these classes, by default of each as many."""
     recorded = np.arange(size.train) // FRAMES, np.arange(size.train) % FRAMES
     of_items = labels(size.train, size.classes) if classes is None else classes
-    return orders.make(order, of_items, seed, math.prod(size.shape), recorded)
+    return orders.make(order, of_items, seed, math.prod(size.shape), recorded, size.classes)
 
 
 def features(plan: Plan, dataset: str) -> float:

@@ -60,7 +60,8 @@ def contracts(file: Path) -> Iterator[str]:
         yield f"{file}: not tried: no small problem has what it needs"
         return
     data = _data(max(SIDE, method.image_sides * math.ceil(SIDE / method.image_sides)))
-    streams = {seed: orders.make(spec["order"], data.train_y, seed, data.train_x[0].size) for seed in range(2)}
+    made_of = data.train_x[0].size, None, data.classes
+    streams = {seed: orders.make(spec["order"], data.train_y, seed, *made_of) for seed in range(2)}
 
     def train(seeds: dict[int, Stream], kept: Checkpoint | None = None) -> list[str]:
         with redirect_stderr(io.StringIO()):  # no bars
