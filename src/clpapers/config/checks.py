@@ -17,6 +17,7 @@ from clpapers.streams.chunks import CLASS_CHUNKS, chunks_of_classes, classes_of,
 from clpapers.streams.oracles import shared_out
 from clpapers.streams.orders import canonical
 from clpapers.streams.restrictions import RESTRICTIONS
+from clpapers.targets.tex import latex
 
 # Options of orders, nets and budgets that may be missing, so that cells without them keep their hashes.
 OPTIONAL = (
@@ -250,6 +251,12 @@ def target(at: str, spec: dict, datasets: Mapping) -> None:
         if spec.get(key, "dataset") not in ("row", "dataset", *grid):
             there = ", ".join(grid) or "none"
             raise ConfigError(f"{at}.{key}: {spec[key]!r} is not a factor of the grid: {there}")
+    for key, text in [("title", spec["title"]), ("caption", spec["caption"]), *spec.get("names", {}).items()]:
+        try:
+            latex(str(text))
+        except ConfigError as error:
+            place = key if key in ("title", "caption") else f"names.{key}"
+            raise ConfigError(f"{at}.{place}: {error}") from None
     for dataset in spec.get("per_class", []):
         one_of(f"{at}.per_class", dataset, datasets)
     if "desiderata" in spec and not grid.get("dataset"):
