@@ -1,4 +1,4 @@
-"""The project's folder, in which paths of config/ and results/ begin: the one at hand, or where this package comes from.
+"""The project's folder, where paths of config/ and results/ begin: the one at hand, or where this package comes from.
 
 An editable install knows its checkout. Another one carries config/, the schemas and the published metrics in
 `clpapers/project`; the crates of runs stay in the repository.

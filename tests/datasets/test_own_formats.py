@@ -246,7 +246,7 @@ def test_links_are_followed_and_a_circle_is_refused(tmp_path):
     (tmp_path / "pets/test").symlink_to(tmp_path / "elsewhere/test")
     assert len(image_folders.decode(files.folder(tmp_path / "pets"), entry())["train"].y) == 2
     (tmp_path / "elsewhere/train/cat/1.png").symlink_to("nowhere.png")
-    with pytest.raises(SourceError, match="train/cat/1.png is a link to nowhere"):
+    with pytest.raises(SourceError, match=r"train/cat/1\.png is a link to nowhere"):
         image_folders.decode(files.folder(tmp_path / "pets"), entry())
     (tmp_path / "elsewhere/train/cat/1.png").unlink()
     (tmp_path / "elsewhere/train/cat/up").symlink_to(tmp_path / "elsewhere/train")
@@ -278,9 +278,10 @@ def test_a_folder_and_an_archive_of_it_are_not_both_read(tmp_path):
 
 
 def test_two_files_of_one_name_in_a_zip_are_refused(tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("train/cat/0.png", PNG)
-        archive.writestr("train/cat/0.png", b"other")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("train/cat/0.png", b"other")
     with pytest.raises(SourceError, match=r"it has two files train/cat/0\.png; pack it anew"):
         files.archive(tmp_path / "a.zip")
 

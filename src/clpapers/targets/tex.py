@@ -9,10 +9,10 @@ from clpapers.config.refusals import ConfigError, shown
 
 JOIN = "\ue000"  # stands between characters that TeX would join to one sign
 ACCENTS = dict(zip("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327", "`'^~=u.\"rHvc"))
-GREEK = (
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi o pi rho varsigma sigma tau upsilon phi chi "
-    "psi omega"
-).split()
+GREEK = [  # from α on
+    *("alpha", "beta", "gamma", "delta", "varepsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu"),
+    *("xi", "o", "pi", "rho", "varsigma", "sigma", "tau", "upsilon", "varphi", "chi", "psi", "omega"),
+]
 MATHS = {
     "±": "pm", "×": "times", "÷": "div", "·": "cdot", "√": "surd", "≤": "leq", "≥": "geq", "≠": "neq", "≈": "approx",
     "≡": "equiv", "∝": "propto", "∼": "sim", "→": "to", "←": "leftarrow", "↑": "uparrow", "↓": "downarrow",
@@ -31,10 +31,10 @@ TABLE = {
     **{"[": "{[}", "]": "{]}", "*": "{*}"},  # which begin an argument after the end of a row
     **{character: rf"$\{name}$" for character, name in MATHS.items()},
     **{chr(ord("α") + i): f"${name}$" if name == "o" else rf"$\{name}$" for i, name in enumerate(GREEK)},
-    **{character: rf"$\{name}$" for character, name in (("ε", "varepsilon"), ("ϵ", "epsilon"), ("φ", "varphi"), ("ϕ", "phi"))},
+    **{"ϵ": r"$\epsilon$", "ϕ": r"$\phi$", "ϑ": r"$\vartheta$", "µ": r"$\mu$", "Λ": r"$\Lambda$"},
     **dict(zip("ΑΒΕΖΗΙΚΜΝΟΡΤΧ", (f"$\\mathrm{{{letter}}}$" for letter in "ABEZHIKMNOPTX"))),
     **{letter: rf"$\{unicodedata.name(letter).split()[-1].title()}$" for letter in "ΓΔΘΞΠΣΥΦΨΩ"},
-    **{"Λ": r"$\Lambda$", "µ": r"$\mu$", "−": "$-$", "†": r"$^\dagger$", "‡": r"$^\ddagger$", "§": r"\S{}", "¶": r"\P{}"},
+    **{"−": "$-$", "†": r"$^\dagger$", "‡": r"$^\ddagger$", "§": r"\S{}", "¶": r"\P{}"},
     **{raised: f"$^{{{plain}}}$" for raised, plain in zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ", "0123456789+-=()ni")},
     **{lowered: f"$_{{{plain}}}$" for lowered, plain in zip("₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑᵢⱼₖₙₜ", "0123456789+-=()aeijknt")},
     **{"½": r"$\frac12$", "¼": r"$\frac14$", "¾": r"$\frac34$", "⅓": r"$\frac13$", "⅔": r"$\frac23$"},
@@ -43,7 +43,8 @@ TABLE = {
     **{"®": r"\textregistered{}", "™": r"\texttrademark{}", "£": r"\pounds{}", "€": r"\texteuro{}"},
     **{"ß": r"\ss{}", "æ": r"\ae{}", "Æ": r"\AE{}", "œ": r"\oe{}", "Œ": r"\OE{}", "ø": r"\o{}", "Ø": r"\O{}"},
     **{"ł": r"\l{}", "Ł": r"\L{}", "ı": r"\i{}", "✓": r"$\surd$", "✗": r"$\times$"},
-    **{"\u00a0": "~", "\u202f": r"\,", "\u2009": r"\,", "\u200b": "", "\u00ad": r"\-", "\n": " ", "\t": " ", JOIN: "{}"},
+    **{"\u00a0": "~", "\u202f": r"\,", "\u2009": r"\,", "\u200b": "", "\u00ad": r"\-", "\n": " ", "\t": " "},
+    JOIN: "{}",
 }  # fmt: skip
 
 
