@@ -1,5 +1,6 @@
 """Puts the parts of the project that an installed package needs into it: configuration, schemas, published metrics."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -14,7 +15,7 @@ class WithProject(build_py):
 
     def run(self):
         super().run()
-        for part in () if self.editable_mode else CARRIED:
+        for part in () if self.editable_mode else filter(os.path.isdir, CARRIED):
             place = Path(self.build_lib, "clpapers/project", part)
             shutil.copytree(part, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("outside"))
 

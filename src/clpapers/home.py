@@ -15,7 +15,8 @@ from typing import ParamSpec, TypeVar
 
 from clpapers.provenance import PACKAGE
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 CARRIED = PACKAGE / "project"
 MARK = Path("config", "config.yaml")
 

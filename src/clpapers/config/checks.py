@@ -290,6 +290,20 @@ def grid(at: str, facts: Facts, spec: dict, content: dict) -> None:
             one_of(f"{at}.undefined.{metric}", learner, grid["learner"])
 
 
+def defined(at: str, metrics: Iterable[str], spec: dict, classes: int) -> None:
+    """Refuse a cell of fewer tasks than one of the metrics is defined on, or without the tests of its tasks."""
+    order = spec["order"]
+    tasks = classes if order["name"] in ("dominant", "dominant_ordered") else order.get("tasks", 1)
+    for metric in (catalogue.metrics()[name] for name in metrics):
+        if metric.tasks and spec["evaluation"].get("shots") is None:
+            raise ConfigError(f"{at}: metric {metric.name} needs a number for evaluation.shots, such as 0")
+        if tasks < metric.tasks and order["name"] != "instances":
+            raise ConfigError(
+                f"{at}: metric {metric.name} is defined on {metric.tasks} tasks or more, and order {order['name']} has "
+                f"{tasks}; take more tasks, or leave it out"
+            )
+
+
 def measured(at: str, measure: catalogue.Measure, spec: dict, usual: dict) -> None:
     """Refuse a cell without a number that its measure needs, or, for costs, with another net than the `usual` one."""
     for key in measure.cells:
