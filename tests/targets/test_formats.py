@@ -183,7 +183,7 @@ def test_the_label_has_the_papers_name(table, tmp_path):
 
 
 def test_tables_repeat_byte_for_byte(table, tmp_path):
-    first, second = (formats.write_table(table, tmp_path / run / "t") for run in "ab")
+    first, second = (formats.write_table(table, tmp_path / run / "stf" / "t") for run in "ab")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 

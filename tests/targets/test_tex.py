@@ -19,12 +19,24 @@ ODD = ["p < 0.05, a > b, x|y", "[ER]", "*", "a--b", "''", "10⁻⁶", "β = 0.5"
 needs_tex = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no TeX here")
 
 
+def test_nothing_special_is_left_unescaped():
+    """Of each character alone: our own mathematics and commands may use what is special, and nothing else does."""
+    for character, told in TABLE.items():
+        ours = re.sub(r"\$[^$]*\$|\\[A-Za-z]+(\{\})?|\\[&%$#_{},-]|\{(.|'')?\}", "", told)
+        assert ours.isascii(), character
+        assert told in ("~", "`", "``", "?`", "!`") or not set(ours) & set("&%$#_{}^~<>|`\\\""), (character, told)
+
+
 @given(st.text(st.sampled_from([*TABLE]), max_size=12))
-def test_nothing_special_is_left_unescaped(text):
-    ours = re.sub(r"\$[^$]*?\$", "", re.sub(r"\\\$", "", latex(text)))  # our own mathematics may use $ and ^
-    ours = re.sub(r"\\[A-Za-z]+(\{\})?|\{(.|'')?\}|\?`|!`|``|~", "", ours)
-    assert not re.search(r"(?<!\\)[&%$#_{}^~<>|`\"]", ours)
-    assert latex(text).isascii()
+def test_signs_stand_beside_each_other_as_they_are(text):
+    typeset = latex(text)
+    assert typeset.isascii()
+    assert typeset.replace("{}", "") == "".join(map(latex, text)).replace("{}", "")
+
+
+@pytest.mark.parametrize(("text", "told"), [("a--b", "a-{}-b"), ("–-", "--{}-"), ("''", "'{}'"), ("[ER]", "{[}ER{]}")])
+def test_what_tex_would_join_stays_apart(text, told):
+    assert latex(text) == told
 
 
 @pytest.mark.parametrize("text", ["漢", "🙂", "a\u0328", "\x07", "ש"])

@@ -50,7 +50,7 @@ TABLE = {
 
 def latex(text: str) -> str:
     """A text in LaTeX, which shows it as it is. Raises `ConfigError` for a character that the table lacks."""
-    apart = re.sub(r"(?<=-)(?=-)|(?<=')(?=')|(?<=[?!])(?=`)", JOIN, text)
+    apart = re.sub(r"(?<=[-–—‐‑])(?=[-–—‐‑])|(?<=['‘’“”])(?=['‘’“”])|(?<=[?!])(?=[‘“])", JOIN, text)
     found: list[str] = []
     for character in unicodedata.normalize("NFC", apart):
         if character not in TABLE:
