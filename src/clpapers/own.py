@@ -103,7 +103,7 @@ def check(file: Path) -> str:
     """
     label_of(file)
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
         tree = ast.parse(text)
     except OSError as error:
         raise ConfigError(f"{file}: methods: {error.strerror}; give the path of a method's file") from None
@@ -214,5 +214,5 @@ def _class(name: str, tree: ast.Module, module: str) -> Iterator[tuple[ast.Class
     where, _, kind = name.rpartition(".")
     if where != module:
         file = module_file(where) if where.partition(".")[0] == "clpapers" else None
-        tree = ast.parse(file.read_text(encoding="utf-8")) if file else ast.Module([], [])
+        tree = ast.parse(file.read_text(encoding="utf-8-sig")) if file else ast.Module([], [])
     yield from ((each, tree, where) for each in tree.body if isinstance(each, ast.ClassDef) and each.name == kind)

@@ -111,7 +111,7 @@ def _parsed(path: Path, function: str, type_params: bool = False) -> tuple[str, 
     function: counts only this function and what it uses of the module; empty for the whole module.
     type_params: as of `code_digest`.
     """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(path.read_text(encoding="utf-8-sig"))
     tree.body = [each for each in tree.body if not _for_annotations(each)]
     if function:
         tree.body = _used(tree.body, function)

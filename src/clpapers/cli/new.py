@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+
+import yaml
 
 from clpapers.cli.refusal import Refusal
 from clpapers.config.files import CONFIG, read_yaml
@@ -41,8 +44,12 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
         if not images.exists():
             _sample(images)
             written.append(images)
-        for word, value in (_described(images) | {"FOLDER": name, "NAME_OF_A_PAPER": "PAPER"}).items():
+        for word, value in (_described(images) | {"FOLDER beside": f"{name} beside", "NAME_OF_A_PAPER": "PAPER"}).items():
             text = text.replace(word, value)
+    if yaml.safe_load(name) != name:  # such as `no`: of its keys and values, not of comments
+        text = re.sub(r"^( *(?:(?:title|paper): )?)NAME", rf"\1{json.dumps('NAME')}", text, flags=re.MULTILINE)
+        text = text.replace("folder: FOLDER", f"folder: {json.dumps(name)}")
+    text = text.replace("FOLDER", name)
     write_text(file, text.replace("NAME", name).replace("PATH", str(file.absolute())))
     return written
 
