@@ -230,6 +230,18 @@ def test_a_cell_that_was_left_out_is_no_exception():
     assert desiderata.phrase([*cells, ({"learner": "ewc", "oracle": 1}, "yes")], NAMES) == "yes, but no for MM"
 
 
+def test_a_learner_without_an_option_has_no_level_of_it():
+    """Whichever comes first, and where the levels of the others decide too."""
+    vcl = [({"learner": "vcl", "learner.epochs": n}, "yes" if n > 1 else "no (why)") for n in (1, 2, 3)]
+    mine = [({"learner": "mine"}, "no (a head a task)")]
+    told = "yes, but no (a head a task) for Mine, the new one"
+    names = {"mine": "Mine, the new one", "vcl": "VCL with a name as long as that"}
+    assert desiderata.phrase([*vcl[1:], *mine], names) == told
+    assert desiderata.phrase([*mine, *vcl[1:]], names) == told
+    told = desiderata.phrase([*vcl, ({"learner": "mine"}, "no (why)")], {})
+    assert told == "vcl: yes, but no (why) for 1 / mine: no (why)"
+
+
 def test_a_phrase_says_of_each_cell_what_was_said_of_it():
     """Any verdicts on a grid: read back, level by level, the phrase gives the same."""
     rng = np.random.default_rng(0)

@@ -52,6 +52,43 @@ def test_the_sample_of_a_data_set_is_what_its_file_says(here, tmp_path):
     assert (facts["train"], facts["test"], spec["classes"]) == (40, 10, ["left", "right"])
 
 
+@pytest.mark.parametrize("name", ["yes", "no", "on", "off", "null", "true", "y", "e1"])
+def test_a_name_that_yaml_would_read_as_something_else_is_quoted(here, name):
+    for kind in ("dataset", "paper"):
+        assert new(kind, name, "--folder", here / kind) == 0
+    check_settings({"papers": [f"{here}/paper/{name}.yaml"], "datasets": [f"{here}/dataset/{name}.yaml"]})
+    (described,) = read_yaml(here / f"dataset/{name}.yaml").items()
+    assert (described[0], described[1]["title"], described[1]["folder"]) == (name, name, name)
+    assert Plan("paper", [name]).titles == {name: name}
+
+
+def test_the_channels_are_those_that_all_images_need(here):
+    """Of a set whose first image is grey, three; sides as an image is turned upright."""
+    for split in ("train", "test"):
+        (here / "pets" / split / "cat").mkdir(parents=True)
+        (here / "pets" / split / "dog").mkdir(parents=True)
+        exif = Image.Exif()
+        exif[0x0112] = 6
+        Image.fromarray(np.zeros((5, 7), np.uint8)).save(here / "pets" / split / "cat" / "0.png", exif=exif)
+        Image.fromarray(np.zeros((7, 5, 3), np.uint8)).save(here / "pets" / split / "dog" / "0.png")
+    assert new("dataset", "pets", "--folder", here) == 0
+    assert read_yaml(here / "pets.yaml")["pets"]["shape"] == [7, 5, 3]
+
+
+def test_an_empty_class_and_hidden_folders(here, capsys):
+    for split in ("train", "test"):
+        for place in ("cat", "dog", "dog/.ipynb_checkpoints"):
+            (here / "pets" / split / place).mkdir(parents=True)
+            Image.fromarray(np.zeros((5, 7), np.uint8)).save(here / "pets" / split / place / "0.png")
+    (here / "pets/train/cow").mkdir()
+    assert new("dataset", "pets", "--folder", here) == 2
+    assert "train/cow/ is all that train/cow has, and no image" in capsys.readouterr().err
+    (here / "pets/train/cow").rmdir()
+    assert new("dataset", "pets", "--folder", here) == 0
+    spec = read_yaml(here / "pets.yaml")["pets"]
+    assert (spec["classes"], spec["train"], spec["test"]) == (["cat", "dog"], 2, 2)
+
+
 def test_images_that_are_there_are_described(here):
     for split, each in (("train", 3), ("test", 2)):
         for name in ("no", "a dog"):

@@ -64,6 +64,16 @@ def test_its_digest_is_that_of_what_it_means(file):
     assert own.check(file) != digest
 
 
+def test_a_byte_order_mark_means_nothing(file):
+    """Editors put it before a text."""
+    digest = own.check(file)
+    file.write_text("\ufeff" + FILE, encoding="utf-8")
+    assert own.check(file) == digest
+    copy = file.with_name(f"mine-{digest}.py")
+    copy.write_bytes(file.read_bytes())
+    assert copied(copy).options["strength"]["default"] == 1.0
+
+
 def test_checking_it_neither_runs_it_nor_imports_torch(file):
     file.write_text(FILE + "\nraise SystemExit('it was run')\n")
     code = f"import sys; from pathlib import Path; from clpapers import own; own.check(Path({str(file)!r})); "

@@ -17,6 +17,7 @@ from clpapers import provenance
 from clpapers.provenance import (
     ProvenanceError,
     code_digest,
+    git_silence,
     git_state,
     read_record,
     record_path,
@@ -426,6 +427,42 @@ def test_outside_of_git_there_is_no_commit(monkeypatch, folder):
 
 def test_without_git_there_is_no_commit(monkeypatch):
     monkeypatch.setenv("PATH", "")
+    assert git_state() == {"commit": None, "dirty": None}
+    assert git_silence() == "git refuses: it is not installed"
+
+
+@pytest.fixture
+def inside():
+    """A project's folder, the one at hand, inside of another's repository."""
+    Path("others").touch()
+    git("init")
+    git("add", "others")
+    git("commit", "-m", "first")
+    Path("project").mkdir()
+    os.chdir("project")  # `folder` has it changed back
+    Path("Snakefile").touch()
+
+
+def test_the_repository_around_a_project_tells_nothing_of_it(inside):
+    assert git_state() == {"commit": None, "dirty": None}
+    assert git_silence() == f"not under git: the repository around it, {Path.cwd().parent}, does not have it"
+    Path("../.gitignore").write_text("project")
+    assert git_silence()
+
+
+def test_a_project_that_another_repository_has_is_part_of_it(inside):
+    git("add", "Snakefile")
+    git("commit", "-m", "second")
+    assert git_silence() == ""
+    assert git_state()["dirty"] is False
+    Path("Snakefile").write_text("edited")
+    assert git_state()["dirty"] is True
+
+
+def test_why_git_refuses_is_said_in_its_own_words(monkeypatch):
+    git("init")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    assert git_silence().startswith("git refuses: detected dubious ownership in repository at ")
     assert git_state() == {"commit": None, "dirty": None}
 
 

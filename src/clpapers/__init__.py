@@ -1,7 +1,8 @@
 """Five continual-learning papers, regenerated from images to tables.
 
 `Learner` and `Replay` are the classes that methods descend from, this project's and those from outside; `Setting` is
-what a method is given, `Observed` what it answers (`clpapers.runs.learner`).
+what a method is given, `Observed` what it answers (`clpapers.runs.learner`). `clpapers.results` are the numbers as
+frames, `clpapers.streams` the streams; both work in any folder.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ if TYPE_CHECKING:
     from clpapers.runs.learner import Learner, Observed, Replay, Setting
 
 __all__ = ["Learner", "Observed", "Replay", "Setting"]
+MODULES = ("results", "streams")
 
 
 def __getattr__(name: str) -> object:
-    """The public classes, on demand: importing the package imports no torch."""
+    """The public classes and modules, on demand: importing the package imports no torch."""
+    if name in MODULES:
+        return importlib.import_module(f"clpapers.{name}")
     if name in __all__:
         return getattr(importlib.import_module("clpapers.runs.learner"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

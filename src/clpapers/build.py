@@ -227,7 +227,7 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     cells = budget.relevant(plan, [*due, *named], runs)
     data.look([name for cell in cells.values() for name in plan.data_of(cell)] + images)
     data.get(images)
-    if not dry and (0 < hours < math.inf or named or runs):
+    if not dry and (hours > 0 or named or runs):
         _measure(plan, cells, data.absent.keys())
     there = budget.used(plan, made, imported(plan.scale) if settings.get("published", True) else {})
     claims, table = jobs.claims_of(plan), costs.known(plan.scale)

@@ -122,7 +122,7 @@ def copied(file: Path) -> Method:
 def read(file: Path) -> Method:
     """The method that a file declares. Raises `DeclarationError` with file, line, key, value and remedy in one line."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
         ends = re.search(rf"^{NAME} = .*?^\}}$", text, re.DOTALL | re.MULTILINE)
         tree = ast.parse(text[: ends.end()] if ends else text)  # the rest need not be parsed
     except OSError as error:

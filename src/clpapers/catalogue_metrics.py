@@ -25,7 +25,8 @@ class Metric:
     leaves, those that compete in `training`, or `all`; `none` if no item is answered. over: the axis of a curve; None
     for a scalar. bounds: the least and the largest value there can be, None where there is no such; of accuracies in %
     0 and 100. sample: what gives one independent value, a `seed`, or a `block` of seeds, which share one clock.
-    needs: keys that a target with this metric must have.
+    needs: keys that a target with this metric must have. tasks: the fewest tasks that it is defined on, whose tests
+    `evaluation.shots` turns on; 0 where it looks at no task.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Metric:
     bounds: tuple[float | None, float | None] = (None, None)
     sample: str = "seed"
     needs: tuple[str, ...] = ()
+    tasks: int = field(default=0, repr=False)  # which decides no number, so no digest
 
 
 @dataclass(frozen=True)

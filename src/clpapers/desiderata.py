@@ -170,7 +170,7 @@ def phrase(pairs: list[tuple[dict, str]], names: dict[str, str]) -> str:
     """The verdicts on a grid's cells, each with the cell's factors, in one phrase: `yes, but no (why) for SINGLE`.
 
     Or level by level of a factor, `MNIST: yes / CIFAR: no, but yes for SINGLE`, if that is shorter or exceptions are
-    no product of levels. `names`: display names of levels.
+    no product of levels. A learner without an option has no level of it. `names`: display names of levels.
     """
     every, count = [factors for factors, _ in pairs], Counter(verdict for _, verdict in pairs)
     usual, *others = sorted(count, key=lambda verdict: (-count[verdict], not verdict.startswith(YES)))
@@ -180,7 +180,7 @@ def phrase(pairs: list[tuple[dict, str]], names: dict[str, str]) -> str:
     phrases = []
     if all(boxes.values()):
         phrases.append(usual + "".join(f", but {other} for {where}" for other, where in boxes.items()))
-    for factor in every[0]:
+    for factor in (key for key in every[0] if all(key in factors for factors in every)):
         by_phrase: dict[str, list] = {}
         levels = _levels(every, factor)
         for level in levels if len(levels) > 1 else []:
@@ -193,10 +193,10 @@ def phrase(pairs: list[tuple[dict, str]], names: dict[str, str]) -> str:
 
 def _box(cells: list[dict], every: list[dict], names: dict[str, str]) -> str | None:
     """The levels that `cells` share and no other of `every` cell has: `ER, ACE on MNIST`; None if there are none."""
-    shared = {factor: _levels(cells, factor) for factor in cells[0]}
+    shared = {factor: _levels(cells, factor) for factor in dict.fromkeys(key for each in cells for key in each)}
 
     def apart(factors: list[str]) -> bool:
-        return not any(f not in cells and all(f[each] in shared[each] for each in factors) for f in every)
+        return not any(f not in cells and all(f.get(each) in shared[each] for each in factors) for f in every)
 
     telling = sorted(shared, key=lambda factor: (factor != "learner", factor != "dataset"))
     if not apart(telling):
@@ -204,6 +204,8 @@ def _box(cells: list[dict], every: list[dict], names: dict[str, str]) -> str | N
     for factor in sorted(shared, key=lambda factor: -len(shared[factor])):
         fewer = [each for each in telling if each != factor]
         telling = fewer if apart(fewer) else telling
+    if any(None in shared[factor] for factor in telling):  # to have no such option has no name
+        return None
     parts = [_listed(shared[factor], names) for factor in telling]
     if len(telling) == 1:
         others = [level for level in _levels(every, telling[0]) if level not in shared[telling[0]]]
@@ -213,11 +215,11 @@ def _box(cells: list[dict], every: list[dict], names: dict[str, str]) -> str | N
 
 
 def _levels(cells: list[dict], factor: str) -> list:
-    """The levels of a factor, each once; a level may be a mapping, which has no hash."""
+    """The levels of a factor, each once, None for cells without it; a level may be a mapping, which has no hash."""
     levels: list = []
     for factors in cells:
-        if factors[factor] not in levels:
-            levels.append(factors[factor])
+        if factors.get(factor) not in levels:
+            levels.append(factors.get(factor))
     return levels
 
 

@@ -45,6 +45,9 @@ def place_of(scale: str) -> Path:
     return RESULTS / scale / FOLDER
 
 
+PUBLISHED = RESULTS / "published"  # what comes with the project
+
+
 def published(scale: str, paper: str = "*") -> Path:
     """The path of a paper's own crate: beside all results for the paper scale, among the scale's results for others."""
     return (RESULTS if scale == "paper" else RESULTS / scale) / "published" / f"{paper}.zip"

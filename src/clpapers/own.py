@@ -15,11 +15,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from clpapers import catalogue
+from clpapers import catalogue, jobs
 from clpapers.catalogue import DeclarationError, Method
 from clpapers.config.paths import method_path
+from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, names
 from clpapers.config.schemas import faults, schema
+from clpapers.config.settings import all_papers
 from clpapers.provenance import ProvenanceError, module_file, read_record, without_docstrings
 
 LABEL = re.compile(r"[a-z][a-z0-9_]{0,59}")
@@ -66,6 +68,30 @@ def _told(*arguments: str) -> None:
         raise ConfigError((done.stderr.splitlines() or ["it ended without a word"])[-1].removeprefix("clpapers: "))
 
 
+def placed(file: Path, scale: str) -> str:
+    """Where a checked method has a place: `rows in 12 tables and figures of agem, stf; none in rules`.
+
+    All papers are planned with it at a scale, job by job, as a build plans them; nothing is made.
+
+    Raises `ConfigError` where a paper cannot be planned with it, as where that gives its label a meaning.
+    """
+    plan, label, where = Plan(scale, all_papers(), methods=[str(file)]), file.stem, dict.fromkeys(all_papers(), 0)
+    for target in plan.targets.values():
+        cells = [cell for factors, cell in target.cells if factors["learner"] == label]
+        searches = [search for factors, search in target.selections if factors["learner"] == label]
+        if label not in target.spec.get("own", {}):
+            continue
+        points = [cell for search in searches for _, cell in search.points]
+        runs = (next(iter(plan.results(cell))) for cell in (*cells, *points))
+        for path in (*runs, target.metrics, *target.outputs, *(search.file for search in searches)):
+            job = jobs.of(plan, path)
+            assert all((job.inputs, job.code, job.settings))
+        where[target.paper] += bool(cells or searches)
+    there, none = [paper for paper in where if where[paper]], [paper for paper in where if not where[paper]]
+    told = f"a row in {sum(where.values())} tables and figures of {', '.join(there)}" if there else "a row nowhere"
+    return told + (f"; in none of {', '.join(none)}" if there and none else "")
+
+
 # --- what a file must be -------------------------------------------------------------------------------------
 
 
@@ -77,7 +103,7 @@ def check(file: Path) -> str:
     """
     label_of(file)
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
         tree = ast.parse(text)
     except OSError as error:
         raise ConfigError(f"{file}: methods: {error.strerror}; give the path of a method's file") from None
@@ -188,5 +214,5 @@ def _class(name: str, tree: ast.Module, module: str) -> Iterator[tuple[ast.Class
     where, _, kind = name.rpartition(".")
     if where != module:
         file = module_file(where) if where.partition(".")[0] == "clpapers" else None
-        tree = ast.parse(file.read_text(encoding="utf-8")) if file else ast.Module([], [])
+        tree = ast.parse(file.read_text(encoding="utf-8-sig")) if file else ast.Module([], [])
     yield from ((each, tree, where) for each in tree.body if isinstance(each, ast.ClassDef) and each.name == kind)

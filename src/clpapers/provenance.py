@@ -111,7 +111,7 @@ def _parsed(path: Path, function: str, type_params: bool = False) -> tuple[str, 
     function: counts only this function and what it uses of the module; empty for the whole module.
     type_params: as of `code_digest`.
     """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(path.read_text(encoding="utf-8-sig"))
     tree.body = [each for each in tree.body if not _for_annotations(each)]
     if function:
         tree.body = _used(tree.body, function)
@@ -236,18 +236,42 @@ def texts(module: str, *, alone: bool = False) -> frozenset[str]:
 
 
 def git_state() -> dict:
-    """`{"commit": …, "dirty": …}` of the working tree at hand; nulls where it is not under git."""
+    """`{"commit": …, "dirty": …}` of the working tree at hand; nulls where git tells of none (`git_silence`)."""
+    if git_silence():
+        return {"commit": None, "dirty": None}
+    status = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!results")  # published ones are no code
+    commit = _git("rev-parse", "HEAD")
+    return {
+        "commit": None if commit.returncode else commit.stdout.strip(),
+        "dirty": None if status.returncode else bool(status.stdout.strip()),
+    }
 
-    def git(*arguments: str) -> str | None:
-        try:
-            return subprocess.run(
-                ["git", *arguments], capture_output=True, text=True, check=True, timeout=30
-            ).stdout.strip()
-        except (OSError, subprocess.SubprocessError):
-            return None
 
-    status = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!results")  # published ones are no code
-    return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else bool(status)}
+def git_silence() -> str:
+    """Why git tells of no commit of the project, in its own words where it refuses; empty where it may tell.
+
+    It is believed where its top folder is the project's, or has the project's Snakefile: a project that was unpacked
+    inside of another repository is no part of that.
+    """
+    top = _git("rev-parse", "--show-toplevel")
+    if top.returncode:
+        said = top.stderr.strip().partition("\n")[0].removeprefix("fatal: ")
+        return "not under git" if "not a git repository" in said else f"git refuses: {escaped(said)}"
+    place = Path(top.stdout.strip())
+    if place.resolve() == Path.cwd().resolve() or not _git("ls-files", "--error-unmatch", "Snakefile").returncode:
+        return ""
+    return f"not under git: the repository around it, {place}, does not have it"
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """What git answers; a failure with the reason where it cannot run."""
+    environment = os.environ | {"LC_ALL": "C"}
+    try:
+        return subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=30, env=environment)
+    except FileNotFoundError:
+        return subprocess.CompletedProcess(arguments, 127, "", "it is not installed")
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError) as error:
+        return subprocess.CompletedProcess(arguments, 126, "", str(error).partition("\n")[0])
 
 
 # --- records -------------------------------------------------------------------------------------------------

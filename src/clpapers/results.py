@@ -1,8 +1,9 @@
 """What was measured, printed, compared and run, as tidy pandas frames, for notebooks and scripts of one's own.
 
-Work in the project's folder: the functions read its config/ and results/<scale>/. A target is named as `snakemake`
-takes it, `stf/table1`. Each refuses in one line a name that is none (`ConfigError`), and a file that is not built or
-not as its record says (`ProvenanceError`).
+They work in any folder: the functions read config/ and results/<scale>/ of the project, the one at hand or the one
+that the package comes from. A target is named as `snakemake` takes it, `stf/table1`. `metrics` and `compare` of one
+that is not built are those of the published runs. Each refuses in one line a name that is none (`ConfigError`), and a
+file that is not built or not as its record says (`ProvenanceError`).
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
-from clpapers.imported import imported
+from clpapers.home import at_home
+from clpapers.imported import PUBLISHED, imported
 from clpapers.metrics.learning import CHANCE_PREFIX
 from clpapers.report import lineage as ancestry
 from clpapers.report.audit import fitting
 from clpapers.targets.comparison import read_reported
 
 
+@at_home
 def metrics(name: str, scale: str = "paper") -> pd.DataFrame:
     """What was measured for a target: one line a cell, seed and metric.
 
@@ -36,6 +39,7 @@ def metrics(name: str, scale: str = "paper") -> pd.DataFrame:
     return _with_units(pd.read_csv(_built(target.metrics, target)))
 
 
+@at_home
 def reported(name: str, scale: str = "paper") -> pd.DataFrame:
     """What the paper prints in a target, as transcribed in config/reported; the same at every scale.
 
@@ -50,6 +54,7 @@ def reported(name: str, scale: str = "paper") -> pd.DataFrame:
     return _with_units(read_reported(target.reported, target.paper, target.name))
 
 
+@at_home
 def compare(name: str, scale: str = "paper") -> pd.DataFrame:
     """Reproduced beside reported numbers, one line a printed number, as built beside a target.
 
@@ -72,6 +77,7 @@ def compare(name: str, scale: str = "paper") -> pd.DataFrame:
     return _with_units(frame)
 
 
+@at_home
 def runs(name: str | None = None, scale: str = "paper") -> pd.DataFrame:
     """The finished runs of a target or a paper, or of all: one line a cell and seed, from their records.
 
@@ -110,6 +116,7 @@ def runs(name: str | None = None, scale: str = "paper") -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+@at_home
 def lineage(name: str, row: str | None = None, column: str = "", scale: str = "paper") -> pd.DataFrame:
     """The ancestry of a target's first file, or of the number in a row and column of its CSV: one line a file.
 
@@ -149,8 +156,11 @@ def _target(name: str, scale: str) -> Target:
 
 
 def _built(file: Path, target: Target, *, proven: bool = True) -> Path:
-    """A file of a target, which is there and, unless another says so, as its record has it."""
+    """A file of a target as its record has it, unless not to be `proven`; one not built, as published if that is."""
     again = f"snakemake {target.paper}/{target.name} --cores --config scale={target.scale}"
+    there = PUBLISHED / "metrics" / target.paper / file.name
+    if not file.is_file() and target.scale == "paper" and there.is_file():
+        return there
     if not file.is_file():
         raise provenance.ProvenanceError(f"{file}: not built; {again}")
     if proven:

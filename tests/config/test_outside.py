@@ -87,6 +87,16 @@ def test_own_papers_are_the_same_with_and_without(away):
     assert Plan("tiny", ["tiny"]).digest == before
 
 
+def test_a_byte_order_mark_before_any_of_the_files_means_nothing(away):
+    """Spreadsheets write them."""
+    header = "paper,target,row,column,metric,value,spread,spread_kind,note\n"
+    (away / "mine.csv").write_text(f"{header}mine,table1,er,shapes,final_accuracy,80.1,0.5,ci95_halfwidth_20_runs,\n")
+    for name in ("mine.csv", "mine.yaml", "shapes.yaml"):
+        (away / name).write_text("\ufeff" + (away / name).read_text(), encoding="utf-8")
+    assert taken(away)["papers"] == ["tiny", "mine"]
+    assert Plan("tiny", ["mine"]).targets["mine/table1"].reported == Path("config/outside/reported/mine.csv")
+
+
 def test_printed_numbers_stand_beside_it_and_go_with_it(away):
     header = "paper,target,row,column,metric,value,spread,spread_kind,note\n"
     (away / "mine.csv").write_text(f"{header}mine,table1,er,shapes,final_accuracy,80.1,0.5,ci95_halfwidth_20_runs,\n")

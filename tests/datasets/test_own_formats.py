@@ -1,6 +1,7 @@
 """The layouts for own data, image_folders and npz: what they hold comes out; what is wrong is refused in one line."""
 
 import io
+import tarfile
 import zipfile
 
 import numpy as np
@@ -73,8 +74,8 @@ def test_images_of_another_size_are_scaled():
         ({"train/cat/1.png": b"", "train/fox/1.png": b""}, GREY, "train has the folder 'fox', which is none of"),
         ({"train/cat/1.png": b"", "train/dog/1.png": b""}, GREY, "test has no image of cat"),
         ({"train/cat/1.png": b"", "test/cat/1.png": b""}, GREY, "train has no image of dog"),
-        (folders() | {"train/cat/9.png": b"GIF89a"}, GREY, "has 5 train images, over 4"),
-        (dict.fromkeys(folders(), b"no"), GREY, "is no whole PNG image"),
+        (folders() | {"pets/train/cat/9.png": b"GIF89a"}, GREY, "has 5 train images, over 4"),
+        (dict.fromkeys(folders(), b"no"), GREY, "pets/train/cat/0.png is no whole image"),
     ],
 )
 def test_folders_that_are_wrong_are_refused(content, spec, fault):
@@ -82,6 +83,214 @@ def test_folders_that_are_wrong_are_refused(content, spec, fault):
         image_folders.decode(held(content), spec)
     assert str(refusal.value).startswith("here: ")
     assert str(refusal.value).endswith("; mend it")
+
+
+RAMP = np.arange(64, dtype=np.uint8).reshape(8, 8) * 4
+COLOURS = np.stack([RAMP, RAMP.T, 255 - RAMP], axis=2)
+
+
+def stored(image, format="PNG", **options):
+    file = io.BytesIO()
+    image.save(file, format, **options)
+    return file.getvalue()
+
+
+def tree(*images, name="0.png"):
+    """A tree whose classes have one image each, of these bytes."""
+    there = dict(zip(("cat", "dog"), images * 2))
+    return {f"{split}/{label}/{name}": content for split in ("train", "test") for label, content in there.items()}
+
+
+def entry(channels=3, side=8, **more):
+    return GREY | {"shape": [side, side, channels], "train": 2, "test": 2} | more
+
+
+def opaque(image):
+    image.putalpha(255)
+    return image
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (stored(Image.fromarray(RAMP)), RAMP),
+        (stored(Image.fromarray(RAMP.astype(np.uint16) * 257)), RAMP),
+        (stored(Image.fromarray(RAMP.astype(np.uint16) << 8)), RAMP),
+        (stored(Image.fromarray(RAMP.astype(np.uint16) * 257), "TIFF"), RAMP),
+        (stored(Image.fromarray(RAMP.astype(np.uint16) * 257), "JPEG2000"), RAMP),
+        (stored(Image.fromarray(RAMP.astype(np.uint16) * 257), "PPM"), RAMP),
+        (stored(Image.fromarray(RAMP > 100)), np.where(RAMP > 100, 255, 0)),
+        (stored(Image.fromarray(COLOURS)), COLOURS),
+        (stored(opaque(Image.fromarray(COLOURS))), COLOURS),
+        (stored(opaque(Image.fromarray(RAMP))), RAMP),
+        (stored(Image.fromarray(COLOURS).quantize(256)), None),
+        (stored(Image.fromarray(COLOURS).convert("CMYK"), "TIFF"), None),
+        (stored(Image.fromarray(COLOURS).convert("YCbCr"), "TIFF"), None),
+        *((stored(Image.fromarray(COLOURS), form), COLOURS) for form in ("BMP", "PPM", "TIFF", "TGA", "PCX", "SGI")),
+        (stored(Image.fromarray(COLOURS), "WEBP", lossless=True), COLOURS),
+        (stored(Image.fromarray(RAMP), "GIF"), RAMP),
+    ],
+)
+def test_every_mode_comes_out_as_its_pixels(content, expected):
+    """Of what Pillow has in other colours, as it converts them."""
+    if expected is None:
+        expected = np.asarray(Image.open(io.BytesIO(content)).convert("RGB"))
+    expected = np.broadcast_to(expected[..., None] if expected.ndim == 2 else expected, (8, 8, 3))
+    found = image_folders.decode(held(tree(content)), entry())
+    assert all((x == expected).all() for split in found.values() for x in split.x)
+
+
+def clear(mode, alpha=0):
+    image = Image.fromarray(COLOURS).convert(mode)
+    image.putpixel((3, 3), (*image.getpixel((3, 3))[:-1], alpha))
+    return image
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (stored(clear("RGBA")), r"has pixels that can be seen through \(mode RGBA\)"),
+        (stored(clear("LA", 254)), r"has pixels that can be seen through \(mode LA\)"),
+        (
+            stored(Image.fromarray(COLOURS).quantize(4), transparency=2),
+            r"has pixels that can be seen through \(mode P\)",
+        ),
+        (
+            stored(Image.fromarray(COLOURS), transparency=(0, 0, 255)),
+            r"has pixels that can be seen through \(mode RGB\)",
+        ),
+        (stored(Image.fromarray(RAMP / 255), "TIFF"), "has pixels of mode F, which do not say what is white"),
+        (stored(Image.fromarray(RAMP.astype(np.int32)), "TIFF"), "has pixels of mode I, which do not say"),
+        (stored(Image.fromarray(RAMP.astype(np.uint16)), "TIFF", tiffinfo={262: 0}), "has pixels of mode I;16, "),
+        (stored(Image.fromarray(RAMP), "GIF", save_all=True, append_images=[Image.fromarray(RAMP.T)]), "has 2 frames"),
+        (stored(Image.fromarray(RAMP), "TIFF", save_all=True, append_images=[Image.fromarray(RAMP.T)]), "has 2 frames"),
+        (stored(Image.fromarray(COLOURS))[:-30], "is no whole image that can be read"),
+    ],
+)
+def test_what_bytes_would_lose_is_refused_by_file_and_mode(content, fault):
+    with pytest.raises(SourceError, match=f"here: train/cat/0.png {fault}") as refusal:
+        image_folders.decode(held(tree(content)), entry())
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_an_image_is_turned_upright_as_it_says(orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    content = stored(Image.fromarray(COLOURS), exif=exif)
+    upright = {1: COLOURS, 2: COLOURS[:, ::-1], 3: COLOURS[::-1, ::-1], 4: COLOURS[::-1]}
+    turned = COLOURS.swapaxes(0, 1)
+    upright |= {5: turned, 6: turned[:, ::-1], 7: turned[::-1, ::-1], 8: turned[::-1]}
+    found = image_folders.decode(held(tree(content)), entry())
+    assert (found["train"].x == upright[orientation]).all()
+
+
+PNG = stored(Image.fromarray(RAMP))
+HIDDEN = [
+    "train/cat/.ipynb_checkpoints/0-checkpoint.png",
+    "train/cat/.thumbnails/a/0.png",
+    "train/cat/@eaDir/0.png",
+    ".cache/train/cat/0.png",
+    "__MACOSX/train/cat/._0.png",
+    "train/cat/._0.png",
+    "train/.trash/0.png",
+]
+
+
+@pytest.mark.parametrize("path", HIDDEN)
+def test_what_is_hidden_anywhere_counts_nowhere(path):
+    found = image_folders.decode(held(tree(PNG) | {path: PNG}), entry())
+    assert len(found["train"].y) == len(found["test"].y) == 2
+
+
+@pytest.mark.parametrize("suffix", ["webp", "bmp", "tif", "tiff", "gif", "jpe", "jfif", "pgm", "jp2", "TIFF"])
+def test_every_suffix_of_an_image_is_read(suffix):
+    found = image_folders.decode(held(tree(PNG, name=f"0.{suffix}")), entry(1))  # whatever it really is
+    assert (found["train"].x[..., 0] == RAMP).all()
+
+
+@pytest.mark.parametrize(
+    ("more", "bare", "fault"),
+    [
+        ({"train/cat/1.heic": b""}, (), "train/cat/1.heic looks like an image and is not read"),
+        ({"train/cat/1.svg": b""}, (), "train/cat/1.svg looks like an image"),
+        ({"train/cat/1": PNG}, (), "train/cat/1 looks like an image"),
+        ({"train/cat/1.png~": PNG}, (), "train/cat/1.png~ looks like an image"),
+        ({"train/1.png": PNG}, (), "train/1.png is in no folder of a class"),
+        ({"backup/train/cat/0.png": PNG}, (), "has images in two places, such as .*0.png and .*0.png; move one away"),
+        ({}, ("train/cow/",), "train/cow/ is all that train/cow has, and no image"),
+        ({"test/cow/notes.txt": b"x"}, (), "test/cow/notes.txt is all that test/cow has"),
+        ({}, ("train/cat/1.png",), "train/cat/1.png is a link to nowhere"),
+    ],
+)
+def test_what_would_be_lost_or_counted_twice_is_refused_by_its_name(more, bare, fault):
+    content = files.Files("here", tree(PNG) | more, bytes, "mend it", bare)
+    with pytest.raises(SourceError, match=f"here: {fault}"):
+        image_folders.decode(content, entry())
+
+
+def test_what_stands_beside_is_told_of_and_text_is_not(capsys):
+    image_folders.decode(
+        held(tree(PNG) | {"val/cat/0.png": PNG, "train/cat/notes.txt": b"x", "readme.md": b""}), entry()
+    )
+    said = capsys.readouterr().err
+    assert said == "clpapers: here: 1 images outside of train/ and test/ are not read, such as val/cat/0.png\n"
+
+
+def test_links_are_followed_and_a_circle_is_refused(tmp_path):
+    for path, content in tree(PNG).items():
+        (tmp_path / "elsewhere" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "elsewhere" / path).write_bytes(content)
+    (tmp_path / "pets").mkdir()
+    (tmp_path / "pets/train").symlink_to(tmp_path / "elsewhere/train")
+    (tmp_path / "pets/test").symlink_to(tmp_path / "elsewhere/test")
+    assert len(image_folders.decode(files.folder(tmp_path / "pets"), entry())["train"].y) == 2
+    (tmp_path / "elsewhere/train/cat/1.png").symlink_to("nowhere.png")
+    with pytest.raises(SourceError, match=r"train/cat/1\.png is a link to nowhere"):
+        image_folders.decode(files.folder(tmp_path / "pets"), entry())
+    (tmp_path / "elsewhere/train/cat/1.png").unlink()
+    (tmp_path / "elsewhere/train/cat/up").symlink_to(tmp_path / "elsewhere/train")
+    with pytest.raises(SourceError, match="links to a folder that it stands in; take it away"):
+        files.folder(tmp_path / "pets")
+
+
+@pytest.mark.parametrize("kind", [tarfile.LNKTYPE, tarfile.SYMTYPE])
+def test_links_of_a_tar_are_followed(tmp_path, kind):
+    with tarfile.open(tmp_path / "pets.tar", "w") as archive:
+        for path, content in {"pool/0.png": PNG, **tree(PNG)}.items():
+            if path == "train/dog/0.png":
+                continue
+            info = tarfile.TarInfo(path)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+        link = tarfile.TarInfo("train/dog/0.png")
+        link.type, link.linkname = kind, "pool/0.png" if kind == tarfile.LNKTYPE else "../../pool/0.png"
+        archive.addfile(link)
+    found = image_folders.decode(files.archive(tmp_path / "pets.tar"), entry())
+    assert found["train"].y.tolist() == [0, 1]
+
+
+def test_a_folder_and_an_archive_of_it_are_not_both_read(tmp_path):
+    made.write_folder(tmp_path / "pets", tree(PNG))
+    made.write_zip(tmp_path / "pets/pets.zip", tree(PNG))
+    with pytest.raises(DatasetError, match=r"images are in .*pets\.zip and .*pets; move one away"):
+        built(tmp_path, entry())
+
+
+def test_two_files_of_one_name_in_a_zip_are_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("train/cat/0.png", PNG)
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("train/cat/0.png", b"other")
+    with pytest.raises(SourceError, match=r"it has two files train/cat/0\.png; pack it anew"):
+        files.archive(tmp_path / "a.zip")
+
+
+def test_a_class_without_training_images_is_refused(tmp_path):
+    """Whatever the format: its number decides which classes make a task."""
+    made.write_folder(tmp_path / "pets", packed())
+    with pytest.raises(DatasetError, match=r"train has no image of cow; mend it, or correct what the"):
+        built(tmp_path, COLOUR | {"classes": ["cat", "dog", "cow"]})
 
 
 @pytest.mark.parametrize("labels", [np.uint8, np.int64, ">i4"])

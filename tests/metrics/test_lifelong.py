@@ -53,6 +53,12 @@ def test_forgetting_is_measured_from_the_best_of_all_earlier_accuracies():
     assert lifelong.forgetting(before_it_was_learnt) == pytest.approx([0, 0.5])
 
 
+def test_what_gets_better_to_the_last_is_forgotten_less_than_not_at_all():
+    """The best of the earlier visits alone counts: a task that the last one improved has a negative forgetting."""
+    assert lifelong.forgetting(np.array([[0.2, 0.1], [0.5, 0.9]])) == pytest.approx([0.2 - 0.5])
+    assert lifelong.forgetting(np.array([[0.2, 0, 0], [0.4, 0.3, 0], [0.6, 0.1, 1]])) == pytest.approx([-0.2, 0.2])
+
+
 @given(SQUARE)
 def test_accuracies_bound_what_is_made_of_them(a):
     average, forgotten = lifelong.average_accuracies(a), lifelong.forgetting(a)
@@ -298,3 +304,9 @@ def test_a_diverged_seed_is_no_pair():
     assert (found.difference, found.n) == (2, 2)
     assert np.isfinite(found).all()
     assert paired(pd.Series([np.inf]), pd.Series([1.0])).n == 0
+
+
+def test_models_that_have_seen_every_task_have_no_area():
+    """Two tasks in two cycles: only the first model has an unseen one, which is more uncertain than the seen."""
+    information = np.array([[0.1, 0.5], [0.3, 0.2], [0.1, 0.2], [0.2, 0.1]])
+    np.testing.assert_array_equal(lifelong.areas_by_model(information), [1.0])

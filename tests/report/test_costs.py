@@ -242,6 +242,29 @@ def test_committed_costs_cover_all_cells():
 # --- predictions
 
 
+def test_a_guess_looks_at_no_method_from_outside(plan):
+    """However slow another one of the user's was."""
+    cell = next(iter(plan.cells.values()))
+    shape = "x".join(map(str, plan.datasets[cell.spec["dataset"]]["shape"]))
+    slow = dataclasses.replace(ROW, kind=dataclasses.replace(KIND, learner="slow-0123456789", shape=shape), step=1e6)
+    ours = dataclasses.replace(ROW, kind=dataclasses.replace(KIND, shape=shape))
+    alone = Table([ours], here=ROW.calibration).guess(plan, cell)
+    assert Table([slow, ours], here=ROW.calibration).guess(plan, cell) == alone
+
+
+def test_a_kind_that_fails_leaves_the_others_measured(plan, tmp_path, monkeypatch, capsys):
+    def measured(plan, cell, kind, seconds):
+        if kind.learner == "nn1":
+            raise ValueError("Expected more than 1 value per channel")
+        return dataclasses.replace(ROW, kind=kind)
+
+    monkeypatch.setattr(rehearsals, "measured", measured)
+    rehearsals.rehearse(plan, list(plan.cells.values()), tmp_path / "costs.csv", 1.0)
+    there = {row.kind.learner for row in costs.read(tmp_path / "costs.csv")}
+    assert there == {cell.spec["learner"]["name"] for cell in plan.cells.values()} - {"nn1"}
+    assert "nn1" in capsys.readouterr().err
+
+
 def test_one_factor_for_the_machine(plan):
     """On a machine that takes twice as long for the calibration, all takes twice as long."""
     here, slower = of_every_kind(plan), of_every_kind(plan)

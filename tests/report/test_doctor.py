@@ -327,9 +327,10 @@ def test_the_locks_of_the_living_are_told_from_those_of_the_dead():
     [
         ({"commit": "c" * 40, "dirty": False}, "ok", "commit cccccccccc, nothing edited"),
         ({"commit": "c" * 40, "dirty": True}, "!", "commit cccccccccc, edited"),
-        ({"commit": None, "dirty": None}, "!", "not under git"),
+        ({"commit": None, "dirty": None}, "!", "git refuses: its reason: records will name no commit"),
     ],
 )
 def test_the_state_of_the_tree_is_told(monkeypatch, state, mark, said):
+    monkeypatch.setattr(doctor, "git_silence", lambda: "git refuses: its reason")
     monkeypatch.setattr(doctor, "git_state", lambda: state)
     assert line(examine(plan_of())[0], said)[0] == mark

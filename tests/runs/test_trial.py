@@ -82,3 +82,76 @@ def test_what_no_small_problem_has_is_not_tried(tried):
     assert tried(REPLAY.replace('"options"', '"needs": {"net.name": ["resnet18"]}, "options"'))[0].startswith(
         "not tried"
     )
+
+
+OBSERVE = """\
+import torch
+from clpapers import Learner, Observed
+
+DECLARATION = {"options": {}}
+
+
+class Mine(Learner):
+    def observe(self, t, x, y):
+        logits = self.net(x)
+        loss = self.loss(t, logits, y)
+        self.step(loss)
+        return Observed(loss, logits)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (OBSERVE[OBSERVE.index("    def observe"):], "    pass\n",
+         "mine.py:7: Mine has no observe; write observe(self, t, x, y), one step"),
+        ("        return Observed(loss, logits)\n", "",
+         "mine.py:8: observe returns NoneType; return Observed(loss, logits)"),
+        ("return Observed(loss, logits)", "return loss",
+         "mine.py:8: observe returns Tensor; return Observed(loss, logits)"),
+        ("Observed(loss, logits)", "Observed(loss.mean(), logits)",
+         "mine.py:8: observe returns loss of []; there are 2 seeds, return [2] or None"),
+        ("Observed(loss, logits)", "Observed(0.0, logits)", "mine.py:8: observe returns loss of float; "),
+        ("Observed(loss, logits)", "Observed(loss, logits[0])", "return [2, 5, 4] or None"),
+        ("self.step(loss)", "raise KeyError", "mine.py:11: KeyError: in observe of mine.py"),
+        ("self.step(loss)", "self.scores_of([], x)", "mine.py:11: NotImplementedError: in scores_of of learner.py"),
+    ],
+)  # fmt: skip
+def test_a_step_that_answers_otherwise_is_told_in_one_line(tried, old, new, told):
+    assert old in OBSERVE
+    with pytest.raises(trial.Broken) as broken:
+        tried(OBSERVE.replace(old, new, 1))
+    assert told in str(broken.value)
+    assert "\n" not in str(broken.value)
+
+
+def test_a_loss_that_diverges_is_told_with_its_step(tried):
+    said = tried(OBSERVE.replace("self.step(loss)", "self.step(loss * (1.0 if t < 3 else 1e300))"))
+    assert said[1] == "its loss is no finite number from step 4 on there, at a learning rate of 0.1"
+    assert len(said) == 5
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        "Adam(self.parameters, lr=0.01)",
+        "AdamW(self.net.parameters(), amsgrad=True)",
+        "SGD(self.parameters, lr=0.1, momentum=0.9, nesterov=True)",
+        "RMSprop([{'params': self.parameters[:1]}, {'params': self.parameters[1:], 'lr': 0.1}])",
+        "Adagrad(self.parameters)",
+    ],
+)
+@pytest.mark.parametrize("schedule", ["StepLR(self.own, 3, 0.5)", "CosineAnnealingLR(self.own, 10)"])
+def test_the_state_of_an_optimiser_of_pytorch_is_kept(tried, optimizer, schedule):
+    text = OBSERVE.replace(
+        "    def observe",
+        "    def __init__(self, setting):\n"
+        "        super().__init__(setting)\n"
+        f"        self.own = torch.optim.{optimizer}\n"
+        f"        self.schedule = torch.optim.lr_scheduler.{schedule}\n\n"
+        "    def observe",
+    )
+    stepped = (
+        "self.own.zero_grad()\n        loss.sum().backward()\n        self.own.step()\n        self.schedule.step()"
+    )
+    assert tried(text.replace("self.step(loss)", stepped))[-1] == "killed and gone on with, it ends in the same bytes"

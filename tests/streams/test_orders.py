@@ -667,3 +667,28 @@ def test_other_orders_do_not_look_at_what_was_recorded(order):
 def test_the_subset_of_recorded_frames_is_that_of_every_order():
     random = orders.make({"name": "random", "length": 250}, LABELS, 3)
     np.testing.assert_array_equal(np.unique(recorded_stream(None, 250, seed=3).indices), np.unique(random.indices))
+
+
+@pytest.mark.parametrize("absent", [3, 0, 1])
+@pytest.mark.parametrize(
+    "order",
+    [
+        {"name": "split", "tasks": 2},
+        {"name": "split_two", "tasks": 2},
+        {"name": "split_ordered", "tasks": 2},
+        {"name": "split_range", "first": 0, "last": 3, "tasks": 2},
+    ],
+)
+def test_chunks_are_those_of_the_declared_classes_whichever_have_items(order, absent):
+    """Of four classes one has no item: the chunk of each other class is what an oracle says, at every seed."""
+    labels = np.repeat([c for c in range(4) if c != absent], 20)
+    for seed in range(20):
+        made = orders.make(order, labels, seed, classes=4)
+        told = chunks_of_classes(order, 4, seed)
+        assert len(made.class_parameters) == 4
+        assert (made.chunk % 2 == told[labels[made.indices]]).all()
+
+
+def test_a_label_that_no_declared_class_has_is_refused():
+    with pytest.raises(ValueError, match="labels: 4 is none of 4 classes"):
+        orders.make({"name": "random"}, np.arange(5), 0, classes=4)

@@ -173,3 +173,16 @@ def test_every_order_of_a_tie_is_equally_likely(monkeypatch, block):
         order = stf.permute(np.array([0.1, 0.5, 0.5, 0.5, 0.7]), draws)
         count[order[1:4] - 1, [0, 1, 2]] += 1
     assert (np.abs(count - 1000) < 4 * math.sqrt(3000 * 2 / 9)).all()
+
+
+def test_at_the_largest_deviation_a_share_of_the_mean_comes_last():
+    """Beta's limit at σ = 0.5 is a coin: 1 with probability μ, else 0; of three numbers two are below μ = 0.9."""
+
+    class Drawn:
+        def random(self, size):
+            return np.array([0.1, 0.95, 0.5])
+
+    np.testing.assert_array_equal(stf._beta(0.9, 0.0, 0.0, 3, Drawn()), [1, 0, 1])
+    times = stf.timestamps(np.zeros(4000, int), np.array([[0.9, 0.3, 0.0, 0.0]]), rng())
+    assert set(times) == {0, 1}
+    assert abs(times.mean() - 0.9) < 0.02

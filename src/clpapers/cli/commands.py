@@ -40,9 +40,20 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if not Path("config/config.yaml").is_file() and not getattr(options, "check", None) and options.command != "new":
-        print(f"clpapers: {ROOTLESS}", file=sys.stderr)
-        return 2
+    if not Path("config/config.yaml").is_file() and not getattr(options, "check", None):
+        if options.makes or options.command not in ANYWHERE:
+            print(f"clpapers: {ROOTLESS}", file=sys.stderr)
+            return 2
+        from clpapers import home
+
+        given = {key: value.expanduser().absolute() for key, value in vars(options).items() if isinstance(value, Path)}
+        vars(options).update(given | {"beside": Path.cwd()})
+        return home.at_home(_done)(options)
+    return _done(options)
+
+
+def _done(options: argparse.Namespace) -> int:
+    """Do a command in the project's folder."""
     from clpapers.cli.refusal import Refusal
     from clpapers.cli.task import Task
     from clpapers.config.refusals import ConfigError
@@ -78,6 +89,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 STREAMS = ("paper", "dataset", "seeds", "order", "scale")  # of `stream`, where it writes to a folder of one's own
+ANYWHERE = ("new", "try", "stream")  # commands that need no project at hand
 ROOTLESS = "config/config.yaml: not here; go to the project's folder, where the Snakefile is, and try again"
 REMEDIES = {
     errno.ENOSPC: "free some space",

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
+from dataclasses import replace
 from pathlib import Path
+
+import yaml
 
 from clpapers.cli.refusal import Refusal
 from clpapers.config.files import CONFIG, read_yaml
@@ -40,34 +44,43 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
         if not images.exists():
             _sample(images)
             written.append(images)
-        for word, value in (_described(images) | {"FOLDER": name, "NAME_OF_A_PAPER": "PAPER"}).items():
+        for word, value in (_described(images) | {"FOLDER beside": f"{name} beside", "NAME_OF_A_PAPER": "PAPER"}).items():
             text = text.replace(word, value)
+    if yaml.safe_load(name) != name:  # such as `no`: of its keys and values, not of comments
+        text = re.sub(r"^( *(?:(?:title|paper): )?)NAME", rf"\1{json.dumps('NAME')}", text, flags=re.MULTILINE)
+        text = text.replace("folder: FOLDER", f"folder: {json.dumps(name)}")
+    text = text.replace("FOLDER", name)
     write_text(file, text.replace("NAME", name).replace("PATH", str(file.absolute())))
     return written
 
 
 def _described(folder: Path) -> dict[str, str]:
-    """The properties of a folder of images, by the template's keys; sizes are the first image's."""
+    """The properties of a folder of images, by the template's keys; sides are the first image's, channels of all."""
     from PIL import Image
 
-    from clpapers.datasets.formats.image_folders import IMAGE
+    from clpapers.datasets import files
+    from clpapers.datasets.formats import _image, image_folders
 
-    found: dict[str, dict[str, list[Path]]] = {"train": {}, "test": {}}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and (match := IMAGE.search(path.relative_to(folder).as_posix())):
-            found[match[1].lower()].setdefault(match[2], []).append(path)
+    try:
+        found = image_folders.images(replace(files.folder(folder), remedy="mend it and try again"))
+    except files.SourceError as error:
+        raise Refusal(str(error)) from None
     if not found["train"] or sorted(found["train"]) != sorted(found["test"]):
         told = {split: ", ".join(classes) or "none" for split, classes in found.items()}
         raise Refusal(
             f"{folder}: train/ has images of {told['train']}, test/ of {told['test']}; give both the same folders, "
             "or move it away for a sample"
         )
-    first = next(path for paths in found["train"].values() for path in paths)
-    try:
-        with Image.open(first) as image:
-            shape = [image.height, image.width, 1 if image.mode in ("1", "L") else 3]
-    except Exception as error:  # a damaged image can break its decoder in any way
-        raise Refusal(f"{first}: no image that can be read ({type(error).__name__}); mend it or take it away") from None
+    sides, channels = [], []
+    for path in (folder / name for classes in found.values() for names in classes.values() for name in names):
+        try:
+            with Image.open(path, formats=_image.OWN) as image:
+                sides.append(_image.sides(image))
+                channels.append(_image.channels(image))
+        except Exception as error:  # a damaged image can break its decoder in any way
+            fault = f"no image that can be read ({type(error).__name__})"
+            raise Refusal(f"{path}: {fault}; mend it or take it away") from None
+    shape = [*sides[0], max(channels)]
     sizes = {split.upper(): str(sum(map(len, classes.values()))) for split, classes in found.items()}
     return {"SHAPE": str(shape), "CLASSES": json.dumps(sorted(found["train"]), ensure_ascii=False)} | sizes
 

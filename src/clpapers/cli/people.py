@@ -73,6 +73,7 @@ def stream(options: argparse.Namespace) -> None:
     """Write the streams of some seeds, over a data set of a paper's, in its order there or in another, to a folder."""
     import tempfile
 
+    from clpapers import home
     from clpapers.cli.datasets import permitted, substitutes
     from clpapers.cli.streams import write
     from clpapers.datasets.build import DatasetError, build
@@ -97,7 +98,8 @@ def stream(options: argparse.Namespace) -> None:
             raise Refusal(f"{file}: features are made by the pipeline; snakemake {file} --cores")
         else:
             file = Path(temporary, f"{name}.npz")
-            where = {key: Path(settings[key]) for key in ("data_folder", "downloads")}
+            mine = getattr(options, "beside", Path.cwd())
+            where = {key: home.beside(mine, settings[key]) for key in ("data_folder", "downloads")}
             where["data_folder"] = outside.data_folder(spec, where["data_folder"])
             allowed = facts.settings
             try:
@@ -256,11 +258,12 @@ def export(options: argparse.Namespace) -> int:
 
 
 def try_out(options: argparse.Namespace) -> None:
-    """Try a method's file: one line a contract that it keeps."""
+    """Try a method's file: where it has a place, and one line a contract that it keeps."""
     from clpapers import own
     from clpapers.runs import trial
 
     own.check(options.file)
+    print(f"{options.file}: {own.placed(options.file, _settings(options)['scale'])}", flush=True)
     try:
         for held in trial.contracts(options.file):
             print(held, flush=True)

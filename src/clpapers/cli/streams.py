@@ -49,7 +49,7 @@ def write(
         data = (name, ITEM_ORDER, of_set["sha256"]["train"]) if of_set else data_of(name, None)
     pixels = math.prod(of_set["shape"]) if of_set else 0
     try:
-        save(dataclasses.replace(orders.make(order, y, seed, pixels, recorded), data=data), out)
+        save(dataclasses.replace(orders.make(order, y, seed, pixels, recorded, facts.classes(name)), data=data), out)
     except ValueError as error:
         raise Refusal(f"{out}: {error}") from None
 

@@ -10,12 +10,14 @@ from clpapers.catalogue import Method
 from clpapers.config.facts import Facts
 from clpapers.config.layers import nested
 from clpapers.config.model import pretrained
+from clpapers.config.norms import fewest
 from clpapers.config.refusals import ConfigError, dotted, one_of, required
 from clpapers.config.schemas import schema, validate
 from clpapers.streams.chunks import CLASS_CHUNKS, chunks_of_classes, classes_of, overlapping_classes
 from clpapers.streams.oracles import shared_out
 from clpapers.streams.orders import canonical
 from clpapers.streams.restrictions import RESTRICTIONS
+from clpapers.targets.tex import latex
 
 # Options of orders, nets and budgets that may be missing, so that cells without them keep their hashes.
 OPTIONAL = (
@@ -159,6 +161,12 @@ def cell(at: str, facts: Facts, method: Method, spec: dict) -> None:
                 f"{at}: evaluation.{key}: learner {method.name} does not measure it; write it in the cell of a learner "
                 f"that does, such as {facts.measured[key]}"
             )
+    if spec["budget"]["batch"] == 1 < fewest(spec["net"], facts.datasets[dataset]["shape"]) and _trains(method):
+        without = " or net.batch_norm false" if "batch_norm" in spec["net"] else ""
+        raise ConfigError(
+            f"{at}: budget.batch: 1: batch norm of net {spec['net']['name']} has no variance of one item; take 2 or "
+            f"more,{without or ' or larger images'}"
+        )
     height, width, _ = facts.datasets[dataset]["shape"]
     if height % multiple or width % multiple:
         raise ConfigError(
@@ -175,6 +183,11 @@ def cell(at: str, facts: Facts, method: Method, spec: dict) -> None:
             )
     if "cycles" in order and method.tasks_once:
         raise ConfigError(f"{at}: order.cycles: learner {method.name} needs tasks that come once; leave it out")
+
+
+def _trains(method: Method) -> bool:
+    """Whether a method's steps train the cell's net on the stream batch."""
+    return method.uses_batch and not method.own_nets
 
 
 def _needs(at: str, method: Method, spec: dict, keys: Iterable[str]) -> None:
@@ -238,6 +251,12 @@ def target(at: str, spec: dict, datasets: Mapping) -> None:
         if spec.get(key, "dataset") not in ("row", "dataset", *grid):
             there = ", ".join(grid) or "none"
             raise ConfigError(f"{at}.{key}: {spec[key]!r} is not a factor of the grid: {there}")
+    for key, text in [("title", spec["title"]), ("caption", spec["caption"]), *spec.get("names", {}).items()]:
+        try:
+            latex(str(text))
+        except ConfigError as error:
+            place = key if key in ("title", "caption") else f"names.{key}"
+            raise ConfigError(f"{at}.{place}: {error}") from None
     for dataset in spec.get("per_class", []):
         one_of(f"{at}.per_class", dataset, datasets)
     if "desiderata" in spec and not grid.get("dataset"):
@@ -269,6 +288,20 @@ def grid(at: str, facts: Facts, spec: dict, content: dict) -> None:
         one_of(f"{at}.undefined", metric, spec.get("metrics", []))
         for learner in learners:
             one_of(f"{at}.undefined.{metric}", learner, grid["learner"])
+
+
+def defined(at: str, metrics: Iterable[str], spec: dict, classes: int) -> None:
+    """Refuse a cell of fewer tasks than one of the metrics is defined on, or without the tests of its tasks."""
+    order = spec["order"]
+    tasks = classes if order["name"] in ("dominant", "dominant_ordered") else order.get("tasks", 1)
+    for metric in (catalogue.metrics()[name] for name in metrics):
+        if metric.tasks and spec["evaluation"].get("shots") is None:
+            raise ConfigError(f"{at}: metric {metric.name} needs a number for evaluation.shots, such as 0")
+        if tasks < metric.tasks and order["name"] != "instances":
+            raise ConfigError(
+                f"{at}: metric {metric.name} is defined on {metric.tasks} tasks or more, and order {order['name']} has "
+                f"{tasks}; take more tasks, or leave it out"
+            )
 
 
 def measured(at: str, measure: catalogue.Measure, spec: dict, usual: dict) -> None:

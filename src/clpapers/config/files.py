@@ -115,7 +115,7 @@ def _check_size(text: str) -> None:
 def read_yaml(path: Path) -> dict:
     """Read a YAML file as a dictionary; raises `ConfigError` that names file and line."""
     try:
-        return read_text(path.read_text(encoding="utf-8"), path)
+        return read_text(path.read_text(encoding="utf-8-sig"), path)
     except FileNotFoundError:
         there = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
         raise ConfigError(f"{path}: no such file; there are: {there}") from None
@@ -153,7 +153,7 @@ def all_scales() -> list[str]:
 
 def lines(path: Path) -> dict[tuple[str | int, ...], int]:
     """The line of every key and of every entry of a list in a YAML file that `read_yaml` takes, by its path."""
-    loader, found = _Loader(path.read_text(encoding="utf-8")), {}
+    loader, found = _Loader(path.read_text(encoding="utf-8-sig")), {}
 
     def walk(node: yaml.Node, at: tuple) -> None:
         if isinstance(node, yaml.MappingNode):

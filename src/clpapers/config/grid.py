@@ -157,6 +157,8 @@ class Grid:
             layers = self.of_point(dataset, label, values)
             checks.piece(at, {key: block for key, block in flattened(layers).items() if key != "learner"})
             points.append((values, self.cell(at, dataset, label, layers, ("selection", "grid", label))))
+        for _, cell in points:
+            checks.defined(f"{self.file}: selection", [search["metric"]], cell.spec, self.facts.classes(dataset))
         seeds = seed_range(search["seeds"], f"{self.file}: selection.seeds")
         chosen = search["metric"], seeds, dataset in search.get("per_class", [])
         made = Selection(self.facts.scale, self.paper, dataset, label, *chosen, tuple(points), published)

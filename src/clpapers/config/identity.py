@@ -36,7 +36,8 @@ def always_changing(spec: dict, oracle: dict, *, even: bool) -> bool:
     order = spec["order"]
     if order["name"] in MIXING:
         return oracle["name"] != "chunks"
-    if spec["budget"]["batch"] < MIXED:
+    batch = spec["budget"]["batch"]
+    if batch == "task" or batch < MIXED:  # how many items a chunk has, its stream tells
         return False
     if oracle["name"] == "split" and oracle.get("aligned", True) and order["name"] in ("split", "split_two"):
         return even and oracle["tasks"] > order["tasks"] and oracle["tasks"] % order["tasks"] == 0

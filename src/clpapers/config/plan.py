@@ -46,7 +46,7 @@ class Plan:
         self.methods = tuple(methods if choice is None else choice.methods)
         facts = Facts(scale, self.methods)
         self.settings, self.datasets, self.weights = facts.settings, facts.datasets, facts.weights
-        self.class_sizes = facts.class_sizes
+        self.classes, self.class_sizes = facts.classes, facts.class_sizes
         self.titles: dict[str, str] = {}
         self.about: dict[str, dict] = {}  # by paper, who wrote it, when, and where to read it
         # `<paper>/<dataset>` or `<paper>/<dataset>-<learner>` → the net it is learnt with, and its outputs

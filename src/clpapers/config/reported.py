@@ -23,7 +23,7 @@ def read_csv(
     of_line, seen = schema(rules)["additionalProperties"], {}
     columns = of_line["required"]
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
             if reader.fieldnames == list(of_line["properties"]):
                 columns = reader.fieldnames

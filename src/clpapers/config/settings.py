@@ -100,7 +100,7 @@ def _text(path: Path, *, there: bool = True) -> str | None:
     try:
         if path.stat().st_size > LARGEST:
             raise ConfigError(f"{path}: over {LARGEST} bytes; take the YAML of a paper or of a data set")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         if not there:
             return None

@@ -91,7 +91,7 @@ def _with_own(facts: Facts, file: Path, content: dict) -> dict:
             at = f"targets.{shown[0]}.names" if shown else "learners"
             raise ConfigError(f"methods: {file} has the name '{label}' in {at}; rename the method's file")
     learners = {
-        label: {option: rules["default"] for option, rules in method.options.items()}
+        label: {option: rules["default"] for option, rules in method.options.items()} | content.get("own", {})
         for label, method in facts.own.items()
     }
     content = content | {"learners": content.get("learners", {}) | learners} if learners else content
@@ -169,8 +169,11 @@ def _target(grid: Grid, paper: Paper, spec: dict, reported: Path | None) -> Targ
     if measure.searches:
         selections = tuple((factors, grid.selection(factors["dataset"], factors["learner"])) for factors, _ in cells)
         cells = ()
-    for _, cell in cells:
+    metrics = [name for name in catalogue.metrics_of(spec) if name in catalogue.metrics()]
+    for factors, cell in cells:
         checks.measured(at, measure, cell.spec, paper.nets[cell.spec["dataset"]])
+        there = [name for name in metrics if factors["learner"] not in spec.get("undefined", {}).get(name, ())]
+        checks.defined(at, there, cell.spec, grid.facts.classes(cell.spec["dataset"]))
     shown_streams = spec.get("streams", [])
     streams = tuple(grid.stream(f"{at}.streams[{i}]", stream) for i, stream in enumerate(shown_streams))
     told = [

@@ -123,6 +123,9 @@ def _check(
             raise wrong(f"{split} has images {x.shape} and labels {y.shape}")
         if y.min() < 0 or y.max() >= classes:
             raise wrong(f"{split} has labels outside 0…{classes - 1}")
+        if split == "train" and (absent := sorted({*range(classes)} - {*np.unique(y).tolist()})):
+            which = ", ".join(spec["classes"][label] for label in absent[:3])
+            raise wrong(f"train has no image of {which}{' and others' if len(absent) > 3 else ''}")
     splits = {split: canonical(arrays) for split, arrays in decoded.items()}
     found = _checksums(splits, attributes)
     known = {part: expected["sha256"].get(part) for part in found}

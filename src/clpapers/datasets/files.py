@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import gzip
+import posixpath
 import resource
 import subprocess
 import tarfile
@@ -27,6 +28,7 @@ HEADERS = (
     tarfile.XGLTYPE,
     tarfile.SOLARIS_XHDTYPE,
 )
+LINKS = 8  # that follow one another in a tar
 MEMORY = 1 << 31  # bytes that dpkg-deb may take
 
 
@@ -67,13 +69,15 @@ class Files:
     """Files found by the last part of their path, wherever they lie and however deep.
 
     `where` names them all in errors; `paths` maps each file's posix path to the argument with which `load` reads it.
-    `remedy` is the advice where a file is at fault.
+    `remedy` is the advice where a file is at fault. `bare` are the paths without bytes: folders, which end in a slash,
+    and links that lead nowhere.
     """
 
     where: str
     paths: Mapping[str, object]
     load: Callable[[object], bytes]
     remedy: str = "fetch the official file again"
+    bare: tuple[str, ...] = ()
 
     def find(self, name: str) -> str | None:
         """The path that ends in `name`, the shallowest if there are several; None if there is none."""
@@ -94,8 +98,26 @@ class Files:
 
 
 def folder(path: Path) -> Files:
-    """Every file under the folder `path`."""
-    return plain(str(path), {p.relative_to(path).as_posix(): p for p in path.rglob("*") if p.is_file()})
+    """Every file under the folder `path`, links followed; SourceError for a link to a folder above it."""
+    paths: dict[str, Path] = {}
+    bare: list[str] = []
+
+    def walk(inside: Path, above: tuple[Path, ...]) -> None:
+        real = inside.resolve()
+        if real in above:
+            raise SourceError(f"{inside}: links to a folder that it stands in; take it away")
+        for each in sorted(inside.iterdir()):
+            name = each.relative_to(path).as_posix()
+            if each.is_dir():
+                bare.append(f"{name}/")
+                walk(each, (*above, real))
+            elif each.is_file():
+                paths[name] = each
+            elif each.is_symlink():
+                bare.append(name)
+
+    walk(path, ())
+    return Files(str(path), paths, Path.read_bytes, bare=tuple(bare))
 
 
 def plain(where: str, paths: Mapping[str, Path]) -> Files:
@@ -135,13 +157,19 @@ def looks_like_html(start: bytes) -> bool:
 
 def _zip(path: Path) -> Files:
     opened = zipfile.ZipFile(path)
-    members = {_inside(path, info.filename): info for info in opened.infolist() if not info.is_dir()}
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in opened.infolist():
+        if (name := _inside(path, info.filename)) in members:
+            raise SourceError(f"{path}: it has two files {name}; pack it anew")
+        if not info.is_dir():
+            members[name] = info
+    bare = tuple(f"{_inside(path, info.filename)}/" for info in opened.infolist() if info.is_dir())
     for name, info in members.items():
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise SourceError(f"{path}: {name} is compressed by another method than deflate; fetch the official file")
         if info.file_size > (most := _most(info.compress_size)):
             raise SourceError(f"{path}: {name} unpacks to over {most} bytes; fetch the official file")
-    return Files(str(path), members, opened.read)
+    return Files(str(path), members, opened.read, bare=bare)
 
 
 def _most(size: int) -> int:
@@ -174,7 +202,7 @@ class _Member(tarfile.TarInfo):
 
 
 def _tar(path: Path, stream: IO[bytes]) -> Files:
-    members, counted = {}, _Counted(path, stream)
+    members, links, folders, counted = {}, dict[str, str](), list[str](), _Counted(path, stream)
     with tarfile.open(fileobj=counted, mode="r|", bufsize=1 << 18, tarinfo=_Member) as opened:
         for info in opened:
             name = _inside(path, info.name)
@@ -182,10 +210,31 @@ def _tar(path: Path, stream: IO[bytes]) -> Files:
                 raise tarfile.ReadError(f"{name} is sparse, or of {info.size} bytes")
             if info.size > counted.most:
                 raise SourceError(f"{path}: unpacks to over {counted.most} bytes; fetch the official file")
-            if info.isfile():  # links and devices have no bytes of their own
+            if info.isfile():
                 members[name] = opened.extractfile(info).read()
+            elif info.isdir():
+                folders.append(f"{name}/")
+            elif info.islnk():
+                links[name] = posixpath.normpath(info.linkname)
+            elif info.issym():
+                links[name] = posixpath.normpath(posixpath.join(posixpath.dirname(name), info.linkname))
             opened.members.clear()  # the list would keep every header in memory
-    return Files(str(path), members, bytes)
+    _follow(members, links)
+    return Files(str(path), members, bytes, bare=(*folders, *links))
+
+
+def _follow(members: dict[str, bytes], links: dict[str, str]) -> None:
+    """Give links, path → path, the bytes of the members that they lead to; `links` keeps those that lead nowhere."""
+    for _ in range(LINKS):  # one may lead to another
+        for name, target in list(links.items()):
+            inside = {f"{name}{each[len(target) :]}": each for each in members if each.startswith(f"{target}/")}
+            if target in members:
+                members[name] = members[target]
+            elif inside and not f"{name}/".startswith(f"{target}/"):
+                members |= {mine: members[each] for mine, each in inside.items()}
+            else:
+                continue
+            del links[name]
 
 
 def _inside(path: Path, name: str) -> str:

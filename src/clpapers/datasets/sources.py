@@ -64,13 +64,19 @@ def folder(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
         raise Absent(f"{mine} is not there")
     archives = [path for path in mine.iterdir() if path.name.endswith(files.ARCHIVES) and path.is_file()]
     archives.sort(key=lambda path: (-path.stat().st_size, path.name))  # the whole before a part of it
+    served: list[Served] = []
     for path in [*archives, mine]:
         held = files.folder(path) if path is mine else files.archive(path)
-        for name in source["formats"]:
-            if FORMATS[name].present(held):
-                if "declared" in spec:
-                    held = replace(held, remedy="mend it, or correct what the data set's YAML says")
-                return Served(held, FORMATS[name], proven=path is not mine and _is_official(path, spec))
+        form = next((FORMATS[name] for name in source["formats"] if FORMATS[name].present(held)), None)
+        if form and "declared" not in spec:
+            return Served(held, form, proven=path is not mine and _is_official(path, spec))
+        if form:
+            served.append(Served(replace(held, remedy="mend it, or correct what the data set's YAML says"), form))
+    if len(served) > 1:
+        places = " and ".join(each.files.where for each in served[:2])
+        raise SourceError(f"{mine}: images are in {places}; move one away")
+    if served:
+        return served[0]
     raise Absent(f"{mine} holds nothing of the form {' or '.join(source['formats'])}")
 
 

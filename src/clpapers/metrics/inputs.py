@@ -69,7 +69,7 @@ def _streams(plan: Plan, target: Target, files: list[Path]) -> Iterator[tuple]:
     def of_stream(kind, stream, y, name, order, given, seed):
         match kind:
             case "tasks":
-                classes = int(y.max()) + 1
+                classes = len(stream.class_parameters)
                 shown = output_labels(order, y[stream.indices], stream.chunk, classes, seed)
                 outputs = len(class_of_output(order, classes, seed))
                 return identify(given["oracle"], order, stream, shown, y[:0], outputs, seed).train

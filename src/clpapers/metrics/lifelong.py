@@ -107,8 +107,12 @@ def roc(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def areas_by_model(information: np.ndarray) -> np.ndarray:
-    """The area under a `roc` of each model's own, after all tasks but the last: float [T - 1]."""
-    return np.array([_roc(row[: k + 1], row[k + 1 :])[1][:-1].mean() for k, row in enumerate(information[:-1])])
+    """The area under a `roc` of each model's own, after all tasks but the last: float [T - 1].
+
+    In later cycles no task is unseen, so their models have none.
+    """
+    unseen = information[: information.shape[1] - 1]
+    return np.array([_roc(row[: k + 1], row[k + 1 :])[1][:-1].mean() for k, row in enumerate(unseen)])
 
 
 def _roc(seen: np.ndarray, unseen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -25,7 +25,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, Mapping[str, np.ndarray],
     """
     frames = []
     for factors, stream, labels in inputs:
-        frequency = class_frequency(labels[stream["indices"]], int(labels.max()) + 1, target["chunks"])
+        frequency = class_frequency(labels[stream["indices"]], len(stream["class_parameters"]), target["chunks"])
         if target["statistic"] == "prevalence":
             chunk, value = np.arange(target["chunks"]), prevalence(frequency)
             label = np.full(len(chunk), -1)

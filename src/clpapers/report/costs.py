@@ -249,7 +249,7 @@ def stream_of(order: dict, size: Sizes, seed: int = 0, classes: np.ndarray | Non
     """A seed's stream over a data set of a size whose items have these classes, by default of each as many."""
     recorded = np.arange(size.train) // FRAMES, np.arange(size.train) % FRAMES
     of_items = labels(size.train, size.classes) if classes is None else classes
-    return orders.make(order, of_items, seed, math.prod(size.shape), recorded)
+    return orders.make(order, of_items, seed, math.prod(size.shape), recorded, size.classes)
 
 
 def features(plan: Plan, dataset: str) -> float:
@@ -318,11 +318,12 @@ class Table:
     def guess(self, plan: Plan, cell: Cell) -> float:
         """Seconds a seed of a cell whose learner, net and shape nobody measured: of the slowest among similar rows.
 
-        Similar are rows of the same net and shape, else of the same shape, else all.
+        Similar are rows of the same net and shape, else of the same shape, else all; of methods from outside, none.
         """
         size = sizes(plan, cell.spec["dataset"])
         wanted = kind(cell.spec, size.shape, 1)
-        every = [row for rows in self.rows.values() for row in rows]
+        of_ours = [row for rows in self.rows.values() for row in rows if row.kind.learner in catalogue.methods()]
+        every = of_ours or [row for rows in self.rows.values() for row in rows]
         shaped = [row for row in every if row.kind.shape == wanted.shape]
         alike = [row for row in shaped if row.kind.net == wanted.net] or shaped or every
         return max(self._of_row(dataclasses.replace(row, repeated=""), cell, size) for row in alike)

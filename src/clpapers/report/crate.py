@@ -125,7 +125,7 @@ def founded(contents: Mapping[str, Path | bytes]) -> ROCrate:
             crate.add_file(io.StringIO(), path, properties=facts)
     facts = {"name": "SHA-256 of every other file", "encodingFormat": "text/plain"}
     crate.add_file(io.StringIO(), MANIFEST, properties=facts)
-    authors = yaml.safe_load(Path("CITATION.cff").read_text(encoding="utf-8"))["authors"]
+    authors = yaml.safe_load(Path("CITATION.cff").read_text(encoding="utf-8-sig"))["authors"]
     crate.add_jsonld({"@id": "#authors", "@type": "Organization", "name": "; ".join(each["name"] for each in authors)})
     crate.root_dataset["author"] = crate.root_dataset["publisher"] = {"@id": "#authors"}
     crate.license = {"@id": "LICENSE"}

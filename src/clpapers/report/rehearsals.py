@@ -16,7 +16,7 @@ from clpapers import catalogue
 from clpapers.config.model import Cell
 from clpapers.config.plan import Plan
 from clpapers.datasets import arrays
-from clpapers.provenance import hardware, write_text
+from clpapers.provenance import escaped, hardware, write_text
 from clpapers.report import costs
 from clpapers.report.costs import Kind, Row, Sizes
 from clpapers.runs import loop, rehearsal
@@ -25,11 +25,19 @@ BYTES = 200_000_000  # of a data set's training items; of larger ones a part is 
 
 
 def rehearse(plan: Plan, cells: list[Cell], out: Path, seconds: float) -> None:
-    """Rehearse one cell of each kind that the table `out` lacks, and write what is measured into it, kind by kind."""
+    """Rehearse one cell of each kind that the table `out` lacks, and write what is measured into it, kind by kind.
+
+    A kind whose rehearsal fails is told of and left out: the others are none the worse for it.
+    """
     rows = {row.kind: row for row in costs.read(out)}
     waiting = [(kind, cell) for kind, cell in _kinds(plan, cells) if kind not in rows]
     for number, (kind, cell) in enumerate(waiting, 1):
-        rows[kind] = measured(plan, cell, kind, seconds)
+        try:
+            rows[kind] = measured(plan, cell, kind, seconds)
+        except Exception as error:  # of a method from outside, of any kind
+            said = escaped(str(error).partition("\n")[0] or type(error).__name__)
+            print(f"{number} of {len(waiting)}: {kind.learner} {kind.net}: not measured: {said}", file=sys.stderr)
+            continue
         write_text(out, costs.text(rows.values()))
         each = costs.Table([rows[kind]], here=rows[kind].calibration).seconds(plan, cell)
         said = f"{kind.learner} {kind.net} {kind.shape}: {costs.duration(each)} a seed"

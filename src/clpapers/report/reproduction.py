@@ -25,9 +25,10 @@ from clpapers import budget, jobs, results
 from clpapers.config import choice
 from clpapers.config.choice import Choice
 from clpapers.config.model import Target
+from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.config.settings import own_papers
-from clpapers.imported import import_published, imported, published
+from clpapers.imported import PUBLISHED, import_published, imported, published
 from clpapers.pages import claims_file, shown
 from clpapers.provenance import read_record, write_atomically, write_text
 from clpapers.report import costs
@@ -78,6 +79,9 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
         drawn = {FIGURE: made.figure().read_bytes(), COSTS_FIGURE: costly.read_bytes()}
         if (figure := made.shown_figure()) is not None:
             drawn[SHOWN_FIGURE] = figure.read_bytes()
+        measured = RESULTS / SCALE
+        for file in sorted((*measured.glob("metrics/*/*.csv"), *measured.glob("targets/*/*.reported.csv"))):
+            files[PUBLISHED / "metrics" / file.parent.name / file.name] = file.read_text(encoding="utf-8")
     for path, text in files.items():
         write_text(path, text)
     for path, image in drawn.items():

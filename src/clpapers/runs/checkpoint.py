@@ -3,10 +3,10 @@
 A job resumes a checkpoint only of its own code, cell, seeds, inputs, device and versions, and only if the file ends in
 its SHA-256. The SHA-256 finds files that were cut short or damaged. It does not stop an attacker, since it involves no
 secret: anyone who can write below `results/` can plant a checkpoint, as they can plant a result. But a checkpoint
-cannot run code. It is JSON and the plain bytes of arrays; reading it makes objects of this package's classes and
-torch's layers alone, which are found by name among the loaded classes and filled without calling them. The state that
-is read must fit the run that resumes it (`fit.misfit`). A file that asks for anything else, or does not fit, is removed
-and ends the process, so that the next process starts clean.
+cannot run code. It is JSON and the plain bytes of arrays; reading it makes objects of this package's classes and of
+torch's layers, optimisers and their schedules alone, which are found by name among the loaded classes and filled
+without calling them. The state that is read must fit the run that resumes it (`fit.misfit`). A file that asks for
+anything else, or does not fit, is removed and ends the process, so that the next process starts clean.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from typing import BinaryIO, NoReturn
 
 import numpy as np
 import torch
-from torch.optim.adam import Adam
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 from tqdm import tqdm
 
 from clpapers import provenance, runs
@@ -260,7 +261,7 @@ def _classes() -> dict[str, type]:
     """The classes whose objects a state may hold, by module and name.
 
     They are the classes of `clpapers.runs`; of other loaded modules, all classes of each module that derives one from
-    these; torch's layers that are loaded; and its Adam.
+    these; torch's layers that are loaded; and its optimisers with their schedules.
     """
     for module in pkgutil.walk_packages(runs.__path__, f"{runs.__name__}."):
         importlib.import_module(module.name)
@@ -273,7 +274,8 @@ def _classes() -> dict[str, type]:
         found += [each for other in of_others for each in _defined(sys.modules[other.__module__])]
     layers = [module for name, module in sys.modules.items() if name.startswith("torch.nn.modules.")]
     found += [each for module in layers for each in _defined(module) if issubclass(each, torch.nn.Module)]
-    found.append(Adam)
+    rates = [module for name, module in sys.modules.items() if name.startswith("torch.optim.")]
+    found += [each for module in rates for each in _defined(module) if issubclass(each, Optimizer | LRScheduler)]
     return {f"{each.__module__}.{each.__name__}": each for each in found}
 
 

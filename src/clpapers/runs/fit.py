@@ -111,4 +111,6 @@ def _inside(here: object, there: object, at: str, *, moves: bool) -> list[Pair]:
     if isinstance(here, torch.Tensor | np.ndarray | torch.Generator | np.random.Generator | set | slice):
         return []
     moving, theirs = getattr(type(here), "moves", ()), _state(there)
+    if isinstance(here, torch.optim.Optimizer | torch.optim.lr_scheduler.LRScheduler):  # rates and counts change
+        moving = theirs.keys()
     return [(one, theirs[name], f"{at}.{name}", moves or name in moving) for name, one in _state(here).items()]

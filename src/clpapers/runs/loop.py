@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
+from clpapers.config.norms import fewest
 from clpapers.randomness import generator
 from clpapers.runs import learners, nets, process
 from clpapers.runs.captured import Steps, recorders
@@ -95,9 +96,11 @@ def train(
     chosen = test_items(len(data.test_y), cell["evaluation"]["test"])
     chosen = chosen[np.isin(data.test_y[chosen], classes_of(cell["order"], data.classes))]
     test = dataclasses.replace(data, test_x=data.test_x[chosen], test_y=data.test_y[chosen])
+    trains = learner.uses_batch and not learner.own_nets
+    least = fewest(cell["net"], data.train_x.shape[1:]) if trains else 1
     groups: list[list[Scenario]] = []
     for stream in streams.values():
-        new = scenario(cell, stream, test.train_y, test.test_y, data.classes)
+        new = scenario(cell, stream, test.train_y, test.test_y, data.classes, least)
         group = next((g for g in groups if together and g[0].together_with(new)), [])
         if not group:
             groups.append(group)

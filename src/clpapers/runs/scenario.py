@@ -62,16 +62,25 @@ class Scenario:
         return max(len(self.transforms), 1)
 
 
-def scenario(cell: dict, stream: Stream, train_y: np.ndarray, test_y: np.ndarray, classes: int) -> Scenario:
+def scenario(
+    cell: dict, stream: Stream, train_y: np.ndarray, test_y: np.ndarray, classes: int, least: int = 1
+) -> Scenario:
     """The scenario of a cell along a stream over training items of classes `train_y` [N], of the data set's `classes`.
 
-    `test_y` [M] are the classes of the evaluated test items.
+    `test_y` [M] are the classes of the evaluated test items, `least` the fewest items that a batch may have.
+
+    Raises ScenarioError for a chunk of fewer.
     """
     order, chunk, domains = cell["order"], stream.chunk, len(stream.transforms)
     class_of = class_of_output(order, classes, stream.seed)
     labels = output_labels(order, train_y[stream.indices], chunk, classes, stream.seed)
     test_items, test_labels = np.nonzero(test_y[:, None] == class_of)
-    ends = batches(stream.boundaries, len(labels), cell["budget"]["batch"], order.get("epochs", 1))
+    ends = batches(stream.boundaries, len(labels), cell["budget"]["batch"], order.get("epochs", 1), least)
+    if np.diff(ends, prepend=0).min() < least:
+        raise ScenarioError(
+            f"net {cell['net']['name']}: batch norm has no variance of a chunk of one item; take fewer tasks, or "
+            "another net"
+        )
     tasks = oracles.identify(cell["oracle"], order, stream, labels, test_labels, len(class_of), stream.seed)
     partitions = {"none": None, "oracle": tasks.of_class, "present": np.arange(len(class_of))}
     partition = partitions[cell["restriction"]["train"]]

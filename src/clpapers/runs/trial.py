@@ -7,7 +7,7 @@ import math
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr
+from contextlib import contextmanager, redirect_stderr
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import torch
 from clpapers import catalogue
 from clpapers.runs import learners, loop, process
 from clpapers.runs.checkpoint import Checkpoint
-from clpapers.runs.learner import Learner
+from clpapers.runs.learner import Learner, Observed
 from clpapers.runs.scenario import scenario
 from clpapers.streams import orders
 from clpapers.streams.stream import Stream
@@ -60,16 +60,20 @@ def contracts(file: Path) -> Iterator[str]:
         yield f"{file}: not tried: no small problem has what it needs"
         return
     data = _data(max(SIDE, method.image_sides * math.ceil(SIDE / method.image_sides)))
-    streams = {seed: orders.make(spec["order"], data.train_y, seed, data.train_x[0].size) for seed in range(2)}
+    made_of = data.train_x[0].size, None, data.classes
+    streams = {seed: orders.make(spec["order"], data.train_y, seed, *made_of) for seed in range(2)}
 
     def train(seeds: dict[int, Stream], kept: Checkpoint | None = None) -> list[str]:
         with redirect_stderr(io.StringIO()):  # no bars
             return [json.dumps(each) for each in _together(learner, spec, data, seeds, kept or Checkpoint())]
 
-    first = _within(file, lambda: train(streams))
+    with _answering(file, learner, data.classes):
+        first = _within(file, lambda: train(streams))
     yield f"{file}: it learns {len(streams)} streams of {len(data.train_y)} items"
-    if any(json.loads(each)["diverged"] is not None for each in first):
-        yield f"{file}: its loss became no finite number there, at a learning rate of {spec['budget']['learning_rate']}"
+    steps = [step for each in first if (step := json.loads(each)["diverged"]) is not None]
+    if steps:
+        rate = spec["budget"]["learning_rate"]
+        yield f"{file}: its loss is no finite number from step {min(steps)} on there, at a learning rate of {rate}"
     if _within(file, lambda: train(streams)) != first:
         raise Broken(f"{file}: twice trained alike, it ends otherwise; draw from clpapers.randomness.generator alone")
     yield f"{file}: twice the same bytes"
@@ -87,12 +91,45 @@ def _within(file: Path, work: Callable):
     """Do `work`; raises its error as one line, with the last line of the method's file in its traceback."""
     try:
         return work()
+    except Broken:
+        raise
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
         line = getattr(error, "lineno", None) or (lines or [1])[-1]
-        said = str(error).partition("\n")[0]
+        said = str(error).partition("\n")[0] or f"in {frames[-1].name} of {Path(frames[-1].filename).name}"
         raise Broken(f"{file}:{line}: {type(error).__name__}: {said}") from None
+
+
+@contextmanager
+def _answering(file: Path, learner: type[Learner], classes: int) -> Iterator[None]:
+    """Inside, a step that answers with anything but an `Observed` of the right shapes is refused."""
+    observe, own = learner.observe, "observe" in vars(learner)
+    if observe is Learner.observe:
+        line = inspect.getsourcelines(learner)[1]
+        raise Broken(f"{file}:{line}: {learner.__name__} has no observe; write observe(self, t, x, y), one step")
+    at = f"{file}:{observe.__code__.co_firstlineno}: observe returns"
+
+    def checked(self, t: int, x: torch.Tensor | None, y: torch.Tensor | None) -> Observed:
+        told = observe(self, t, x, y)
+        if not isinstance(told, tuple) or len(told) != len(Observed._fields):
+            raise Broken(f"{at} {type(told).__name__}; return Observed(loss, logits)")
+        shapes = (len(self.setting.seeds),), None if y is None else (*y.shape, classes)
+        for name, given, shape in zip(Observed._fields, told, shapes):
+            if given is not None and (not isinstance(given, torch.Tensor) or given.shape != shape):
+                found = list(given.shape) if isinstance(given, torch.Tensor) else type(given).__name__
+                wanted = f"{list(shape)} or None" if shape else "None"
+                raise Broken(f"{at} {name} of {found}; there are {len(self.setting.seeds)} seeds, return {wanted}")
+        return told
+
+    learner.observe = checked
+    try:
+        yield
+    finally:
+        if own:
+            learner.observe = observe
+        else:
+            del learner.observe
 
 
 def _takes(file: Path, learner: type[Learner], method: catalogue.Method) -> None:
@@ -177,7 +214,8 @@ def _together(
 def _alike(one: dict, other: dict) -> bool:
     """Whether two results of a seed are equal but for the last digits of their losses."""
     here, there = one.pop("online"), other.pop("online")
-    losses = np.allclose(here["loss"] or 0, there["loss"] or 0, rtol=1e-5, equal_nan=True)
+    of_both = (np.array(each["loss"] or 0, dtype=float) for each in (here, there))  # null, no finite number, is NaN
+    losses = np.allclose(*of_both, rtol=1e-5, equal_nan=True)
     return one == other and here["correct"] == there["correct"] and losses
 
 

@@ -106,10 +106,12 @@ def make(
     seed: int,
     pixels: int | None = None,
     recorded: tuple[np.ndarray, np.ndarray] | None = None,
+    classes: int | None = None,
 ) -> Stream:
     """The stream of `seed`: the training items with these `labels`, in an `order` (see `canonical`).
 
-    `labels` are integers [N] from 0 up, however arranged; ascending, as the data sets have them, is fastest.
+    `labels` are integers [N] from 0 up, however arranged; ascending, as the data sets have them, is fastest. `classes`
+    is the number that the data set declares, by which oracles and learners count too; by default the labels' own.
     With a `length`, a uniformly drawn subset of that many items is ordered. Every draw has its own purpose
     (`generator`), so at one seed neither the subset nor the classes' parameters depend on what else is drawn.
     With `epochs` each task's items come that many times, shuffled afresh each time, before the next task begins
@@ -125,10 +127,12 @@ def make(
     name, values, length, optional = _parts(order)
     if labels.ndim != 1 or not labels.size or not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
         raise ValueError("labels: not a non-empty list of integers from 0 up")
+    classes = int(labels.max()) + 1 if classes is None else classes
+    if labels.max() >= classes:
+        raise ValueError(f"labels: {labels.max()} is none of {classes} classes")
     arrange, _ = ORDERS[name]
     if "once" in optional:
         arrange = partial(arrange, once=True)
-    classes = int(labels.max()) + 1
     transforms = NO_TRANSFORMS
     if name == "permuted_pixels":
         transforms = _pixel_permutations(values[0], pixels, seed, optional.get("random_state"))

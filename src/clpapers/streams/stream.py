@@ -53,16 +53,17 @@ class Stream:
         return np.searchsorted(self.boundaries, np.arange(self.indices.size), side="right")
 
 
-def batches(boundaries: np.ndarray, n: int, batch: int | str, epochs: int = 1) -> np.ndarray:
+def batches(boundaries: np.ndarray, n: int, batch: int | str, epochs: int = 1, least: int = 1) -> np.ndarray:
     """The ends of batches of size `batch` in a stream of n items, none across a boundary: int64 [T], ascending to n.
 
-    The last batch of a chunk may be smaller. With `batch` "task" a batch is a whole chunk, or, where a chunk repeats
-    its items for `epochs`, one epoch.
+    The last batch of a chunk may be smaller; one of fewer than `least` items joins the batch before it. With `batch`
+    "task" a batch is a whole chunk, or, where a chunk repeats its items for `epochs`, one epoch.
     """
     ends: list[int] = []
     for start, end in pairwise([0, *boundaries.tolist(), n]):
         size = (end - start) // epochs if isinstance(batch, str) else batch
-        ends += [*range(start + size, end, size), end]
+        inner = range(start + size, end, size)
+        ends += [*(inner[:-1] if inner and end - inner[-1] < least else inner), end]
     return np.array(ends)
 
 

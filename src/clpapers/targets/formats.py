@@ -13,38 +13,7 @@ import pandas as pd
 
 from clpapers.provenance import write_text
 from clpapers.targets.table import Table
-
-_LATEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        **{character: rf"\{character}" for character in "&%$#_{}"},
-        "±": r"$\pm$",
-        "×": r"$\times$",
-        "−": "$-$",
-        "†": r"$^\dagger$",
-        "‡": r"$^\ddagger$",
-        "§": r"\S{}",
-        "μ": r"$\mu$",
-        "σ": r"$\sigma$",
-        "Ω": r"$\Omega$",
-        "√": r"$\surd$",
-        "≤": r"$\leq$",
-        "≥": r"$\geq$",
-        "→": r"$\to$",
-        "∞": r"$\infty$",
-        "–": "--",
-        "—": "---",
-        "‘": "`",
-        "’": "'",
-        "“": "``",
-        "”": "''",
-        "…": r"\ldots{}",
-        "\u00a0": "~",
-        "\u202f": r"\,",
-    }
-)
+from clpapers.targets.tex import latex
 
 _TEX = jinja2.Template(
     r"""% In the preamble: \usepackage{booktabs}
@@ -138,13 +107,10 @@ td:first-child, th:first-child { text-align: left; }
 )
 
 
-def latex(text: str) -> str:
-    """`text` with LaTeX's special characters and the tables' symbols escaped."""
-    return text.translate(_LATEX)
-
-
 def _markdown_text(text: str) -> str:
-    return re.sub(r"([\\|*_`<])", r"\\\1", text)
+    """Text that no reader of Markdown takes for markup; not all know an escaped `<`."""
+    text = re.sub(r"&(?=#?\w+;)", "&amp;", text).replace("<", "&lt;").replace("\n", " ")
+    return re.sub(r"([\\|*_`]|(?<=\])\()", r"\\\1", text)
 
 
 def _typeset(table: Table, escape: Callable[[str], str], strong: str) -> pd.DataFrame:
@@ -213,11 +179,14 @@ def to_csv(data: pd.DataFrame) -> str:
 
 
 def write_table(table: Table, stem: Path | str) -> list[Path]:
-    """Write `<stem>.csv .md .tex .html` and return their paths; Markdown and HTML include appended tables."""
+    """Write `<stem>.csv .md .tex .html` and return their paths; Markdown and HTML include appended tables.
+
+    The label in LaTeX has the names of the folder, a paper's, and of the file.
+    """
     texts = {
         ".csv": to_csv(table.data),
         ".md": to_markdown(table),
-        ".tex": to_latex(table, Path(stem).name),
+        ".tex": to_latex(table, "-".join(Path(stem).parts[-2:])),
         ".html": to_html(table),
     }
     paths = [Path(f"{stem}{suffix}") for suffix in texts]

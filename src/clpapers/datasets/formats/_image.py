@@ -3,48 +3,119 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 
 import numpy as np
-from PIL import Image
+from PIL import ExifTags, Image, ImageOps
 
 from clpapers.datasets.arrays import Split
 from clpapers.datasets.files import Files
 
 LARGEST = 1 << 27  # pixels: more than any photograph here has
-FORMATS = {"jpg": "JPEG", "jpeg": "JPEG", "png": "PNG", "ppm": "PPM"}
+FORMATS = {"jpg": "JPEG", "jpeg": "JPEG", "png": "PNG", "ppm": "PPM"}  # of the published sets' files, by suffix
+# A user's own may be of any format that Pillow reads by itself; some need a program beside it, some are no images.
+FOREIGN, OTHER = ("EPS", "FLI", "WMF"), ("BUFR", "GRIB", "HDF5", "MPEG", "PDF")
+Image.init()
+OWN = tuple(name for name in Image.ID if name not in FOREIGN + OTHER)
+SUFFIXES = {suffix[1:]: name for suffix, name in Image.registered_extensions().items() if name not in OTHER}
 
 
 def pixels(files: Files, name: str, format: str, count: int) -> np.ndarray:
     """The image `name`, which must have `count` = H · W pixels, as uint8 [H, W, 3]."""
-    return np.asarray(_rgb(files, name, format, count, count))
+    return np.asarray(_read(files, name, [format], count, count))
 
 
-def resized(files: Files, split: str, examples: list[tuple[str, int]], spec: dict) -> Split:
+def resized(files: Files, split: str, examples: list[tuple[str, int]], spec: dict, *, own: bool = False) -> Split:
     """Images of any size, a path and a label each, scaled bilinearly to the shape in `spec`, the aspect ignored.
 
     A path's suffix, one of FORMATS, names the image's format; where the shape has one channel, colours become their
-    grey. Raises SourceError for more images than `spec` gives to `split`.
+    grey. own: they are a user's, of any format that Pillow reads whatever the suffix, and are turned upright as they
+    say.
+
+    Raises SourceError for more images than `spec` gives to `split`.
     """
     if len(examples) > spec[split]:
         raise files.wrong(f"has {len(examples):,} {split} images, over {spec[split]:,}")
     height, width, channels = spec["shape"]
     x = np.empty((len(examples), height, width, channels), np.uint8)
     for row, (path, _) in zip(x, examples, strict=True):
-        stored = _rgb(files, path, FORMATS[path.rpartition(".")[2].lower()], 1, LARGEST)
+        formats = OWN if own else [FORMATS[path.rpartition(".")[2].lower()]]
+        stored = _read(files, path, formats, 1, LARGEST, own=own).convert("RGB")
         scaled = stored.resize((width, height), Image.Resampling.BILINEAR)
         row[:] = scaled if channels == 3 else np.asarray(scaled.convert("L"))[..., None]
     return Split(x, np.array([label for _, label in examples], np.int64))
 
 
-def _rgb(files: Files, name: str, format: str, least: int, most: int) -> Image.Image:
-    """The image `name` in colour; SourceError unless it has `least` to `most` pixels."""
+def _read(files: Files, name: str, formats: Sequence[str], least: int, most: int, *, own: bool = False) -> Image.Image:
+    """The image `name` in colour, or one's `own` in grey or colour; SourceError unless it has `least` to `most` pixels.
+
+    The bytes of a published set are proven; of one's own, what bytes would lose is refused.
+    """
     stored = files.read(name)
     try:
-        with Image.open(io.BytesIO(stored), formats=[format]) as image:
+        with Image.open(io.BytesIO(stored), formats=formats) as image:
             width, height = image.size
-            if least <= width * height <= most:
-                return image.convert("RGB")
+            fault = _unread(image) if own else ""
+            if not fault and least <= width * height <= most:
+                image.load()
+                return _flat(ImageOps.exif_transpose(image)) if own else image.convert("RGB")
+    except _Lost as error:
+        fault = str(error)
     except Exception as error:  # a damaged or hostile image can break its decoder in any way
-        raise files.wrong(f"{name} is no whole {format} image") from error
+        kind = f"{formats[0]} image" if len(formats) == 1 else "image that can be read"
+        raise files.wrong(f"{name} is no whole {kind}") from error
+    if fault:
+        raise files.wrong(f"{name} {fault}")
     bounds = most if least == most else f"{least} to {most}"
     raise files.wrong(f"{name} is {width} × {height}, not {bounds} pixels")
+
+
+class _Lost(Exception):
+    """Bytes would lose what an image shows; the text says what it has."""
+
+
+GREY = ("1", "L", "LA", "La", "I", "F")
+FIRST = ("MPO", "PSD")  # formats whose further frames are previews or layers of the first
+DEEP = ("JPEG2000", "PNG", "PPM", "TIFF")  # formats whose pixels of 16 bits Pillow gives on the whole scale
+BITS, WHITE = 258, 262  # tags of a TIFF: bits a sample, and whether 0 is white (0) or black (1)
+
+
+def channels(image: Image.Image) -> int:
+    """How many channels an opened image needs: 1 for one without colours, or else 3."""
+    return 1 if image.mode in GREY or _deep(image) else 3
+
+
+def sides(image: Image.Image) -> tuple[int, int]:
+    """Height and width of an opened image, turned upright as it says."""
+    turned = image.getexif().get(ExifTags.Base.Orientation, 1) in (5, 6, 7, 8)
+    return image.size if turned else image.size[::-1]
+
+
+def _deep(image: Image.Image) -> bool:
+    """Whether an image has grey pixels of 16 bits; those of a PPM stand in whole numbers."""
+    return image.mode.startswith("I;16") or (image.mode == "I" and image.format == "PPM")
+
+
+def _unread(image: Image.Image) -> str:
+    """What an opened image has that bytes of grey or colour do not; empty without anything."""
+    frames = 1 if image.format in FIRST else getattr(image, "n_frames", 1)
+    if frames > 1:
+        return f"has {frames} frames; save the one that counts"
+    whole = image.format in DEEP
+    if image.format == "TIFF" and _deep(image):
+        whole = image.tag_v2.get(BITS) == (16,) and image.tag_v2.get(WHITE) == 1
+    if image.mode in ("F", "LAB") or (image.mode == "I" and not _deep(image)) or (_deep(image) and not whole):
+        return f"has pixels of mode {image.mode}, which do not say what is white; save it with 8 bits a channel"
+    return ""
+
+
+def _flat(image: Image.Image) -> Image.Image:
+    """A loaded image as grey (L) or in colour (RGB). Of 16 bits the high byte stays, as Pillow has it of colours.
+
+    Raises _Lost for pixels that can be seen through: what is behind them, nobody knows.
+    """
+    if image.mode == "I" or image.mode.startswith("I;16"):
+        return Image.fromarray((np.asarray(image).astype(np.int64).clip(0, 65535) >> 8).astype(np.uint8))
+    if image.has_transparency_data and image.convert("RGBA").getchannel("A").getextrema()[0] < 255:
+        raise _Lost(f"has pixels that can be seen through (mode {image.mode}); save it on a background")
+    return image.convert("L" if image.mode in GREY else "RGB")

@@ -22,7 +22,7 @@ def require(files: Files, lists: list[str], images: str, found: bool) -> None:
 
 def words(files: Files, name: str) -> list[str]:
     """The words of a list whose lines are `number word`, the numbers 1, 2, 3, …"""
-    lines = [line.split() for line in files.read(name).decode("utf-8", "replace").splitlines()]
+    lines = [line.split() for line in files.read(name).decode("utf-8-sig", "replace").splitlines()]
     if any(len(line) != 2 or line[0] != str(number) for number, line in enumerate(lines, 1)):
         raise files.wrong(f"{name} is no list of numbered words")
     return [word for _, word in lines]
@@ -32,7 +32,7 @@ def table(files: Files, name: str, spec: dict) -> np.ndarray:
     """Class attributes as numbers in text, a line a class of `spec`; float32 [C, A], each row scaled to length 1."""
     shape = (len(spec["classes"]), spec["attributes"])
     try:
-        rows = [[float(word) for word in line.split()] for line in files.read(name).splitlines()]
+        rows = [[float(word) for word in line.split()] for line in files.read(name).decode("utf-8-sig").splitlines()]
         read = np.array(rows, np.float64)
     except ValueError as error:
         raise files.wrong(f"{name} is no table of numbers") from error

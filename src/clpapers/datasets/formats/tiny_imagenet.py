@@ -21,11 +21,11 @@ def present(files: Files) -> bool:
 def decode(files: Files, spec: dict) -> Splits:
     """All training images that are there; a label is the rank of its WordNet id in sorted order."""
     classes = spec["classes"]
-    if sorted(files.read("wnids.txt").decode("ascii", "replace").split()) != classes:
+    if sorted(files.read("wnids.txt").decode("utf-8-sig", "replace").split()) != classes:
         raise files.wrong("wnids.txt names other classes than ours")
     root = files.find("wnids.txt").removesuffix("wnids.txt")
     train = [(path, match[1]) for path in files.paths if (match := TRAIN.fullmatch(path.removeprefix(root)))]
-    lines = files.read(root + ANNOTATIONS).decode("ascii", "replace").splitlines()
+    lines = files.read(root + ANNOTATIONS).decode("utf-8-sig", "replace").splitlines()
     rows = [f"{line}\t".split("\t") for line in lines]
     test = [(f"{root}val/images/{name}", wnid) for name, wnid, *_ in rows]
     labels = {wnid: label for label, wnid in enumerate(classes)}

@@ -1,5 +1,7 @@
 """Class-balancing reservoir sampling (Chrysakis & Moens, ICML 2020, Algorithm 1)."""
 
+from collections import Counter
+
 import numpy as np
 
 from clpapers.runs.memories import Members
@@ -13,7 +15,7 @@ def plan(labels: np.ndarray, capacity: int, rng: np.random.Generator) -> np.ndar
     class's stored over its seen items, the present one included. Tied largest classes count as one and all become full.
     """
     members, full = Members(), set()
-    seen = np.zeros(labels.max() + 1, dtype=int)
+    seen = Counter()
     slots = np.full(len(labels), -1)
     for i, c in enumerate(labels.tolist()):
         seen[c] += 1

@@ -1,0 +1,23 @@
+"""Puts the parts of the project that an installed package needs into it: configuration, schemas, published metrics."""
+
+import os
+import shutil
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+CARRIED = ("config", "workflow/schemas", "results/published/metrics")
+
+
+class WithProject(build_py):
+    """Copies them to `clpapers/project`; an editable install finds them in its checkout."""
+
+    def run(self):
+        super().run()
+        for part in () if self.editable_mode else filter(os.path.isdir, CARRIED):
+            place = Path(self.build_lib, "clpapers/project", part)
+            shutil.copytree(part, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("outside"))
+
+
+setup(cmdclass={"build_py": WithProject})

@@ -1,0 +1,63 @@
+"""Methods from outside of every shape, in all papers: each is planned, job by job, as a build plans it."""
+
+import itertools
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from clpapers import own
+from clpapers.config.plan import Plan
+
+TEXT = """\
+from clpapers import Learner
+
+DECLARATION = {declaration}
+
+
+class Mine(Learner): ...
+"""
+USES = [used for n in range(4) for used in itertools.combinations(("changes", "tasks", "competing"), n)]
+PARTS = {
+    "memory_of_classes": st.booleans(),
+    "stackable": st.booleans(),
+    "tasks_once": st.booleans(),
+    "answers_by_task": st.booleans(),
+    "own_nets": st.booleans(),
+    "uses_batch": st.booleans(),
+    "needs": st.sampled_from([{}, {"net.name": ["mlp"]}, {"oracle.name": ["split", "chunks"]}, {"budget.batch": [10]}]),
+    "grid": st.sampled_from([{}, {"budget.learning_rate": [0.1, 0.03], "learner.strength": [1.0, 2.0]}]),
+}
+
+
+def written(folder, uses=(), **parts):
+    file = folder / "mine.py"
+    options = {"strength": {"type": "number", "default": 1.0}}
+    file.write_text(TEXT.format(declaration=repr({"options": options, "uses": list(uses)} | parts)))
+    own.catalogue.copied.cache_clear()
+    return file
+
+
+@pytest.mark.parametrize("uses", USES, ids="-".join)
+@given(parts=st.fixed_dictionaries({}, optional=PARTS))
+@settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_it_declares_every_paper_is_planned_with_it(tmp_path, uses, parts):
+    told = own.placed(written(tmp_path, uses, **parts), "smoke")
+    assert told.startswith("a row in ") or parts.get("needs") or parts.get("memory_of_classes"), (told, parts)
+
+
+@pytest.mark.parametrize("uses", USES, ids="-".join)
+def test_without_needs_it_has_a_row_in_every_paper(tmp_path, uses):
+    told = own.placed(written(tmp_path, uses), "smoke")
+    assert "none of" not in told
+
+
+def test_where_the_batch_is_a_task_no_change_is_taken_for_granted(tmp_path):
+    """How many items of which classes a batch has, its stream tells, and the run is one under its own oracle."""
+    file = written(tmp_path, ["changes"])
+    cells = Plan("smoke", ["desiderata"], methods=[str(file)]).cells.values()
+    mine = [
+        cell.spec for cell in cells if cell.spec["learner"]["name"] == "mine" and cell.spec["budget"]["batch"] == "task"
+    ]
+    assert mine
+    assert {spec["oracle"]["name"] for spec in mine} == {"chunks"}

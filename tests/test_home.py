@@ -1,0 +1,113 @@
+"""Away from the project's folder: from an editable install, which knows its checkout, and from a wheel."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+import clpapers
+from clpapers import cli, home
+from clpapers.imported import PUBLISHED
+from clpapers.provenance import ProvenanceError
+from clpapers.streams import stream
+
+ROOT = Path(__file__).parents[1]
+ORDER = ["--dataset", "cifar10", "--seeds", "0-0", "--out", "streams"]
+
+
+@pytest.fixture
+def away(tmp_path, monkeypatch):
+    """Another folder as the working one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_project_at_hand_comes_first(away):
+    assert home.root() == ROOT
+    (away / "config").mkdir()
+    (away / "config/config.yaml").touch()
+    assert home.root() == away
+
+
+def test_results_are_those_of_the_checkout_and_the_folder_stays(away):
+    assert len(clpapers.results.reported("stf/table1")) > 20
+    measured, compared = clpapers.results.metrics("stf/table1"), clpapers.results.compare("stf/table1")
+    assert set(measured["unit"]) == {"%"}
+    assert compared["reproduced"].notna().any()
+    assert set(os.listdir()) == set()
+    assert Path.cwd() == away
+
+
+def test_what_was_published_stands_in_for_what_is_not_built_at_its_own_scale_alone(away):
+    with home.entered():
+        told = clpapers.results.compare("stf/table1")
+        there = PUBLISHED / "metrics/stf/table1.reported.csv"
+        assert there.is_file()
+        assert len(told) == len(pd.read_csv(there))
+    unbuilt = SimpleNamespace(paper="stf", name="table1", scale="smoke")
+    with pytest.raises(ProvenanceError, match=r"results/smoke/metrics/stf/table1\.csv: not built"):
+        clpapers.results._built(Path("results/smoke/metrics/stf/table1.csv"), unbuilt)
+
+
+def test_streams_files_to_start_from_and_trials_work_there(away, capsys):
+    assert cli.main(["stream", "--paper", "stf", *ORDER]) == 0
+    (file,) = (away / "streams").rglob("seed0.npz")
+    assert stream.load(file).data[0] == "cifar10"
+    assert cli.main(["new", "method", "mine"]) == 0
+    assert cli.main(["new", "dataset", "mnist"]) == 2
+    assert cli.main(["try", "mine.py"]) == 0
+    assert cli.main(["next"]) == 2
+    said = capsys.readouterr()
+    assert "mine.py: a row in " in said.out
+    assert "the project has a dataset of this name" in said.err
+    assert said.err.endswith("go to the project's folder, where the Snakefile is, and try again\n")
+
+
+@pytest.mark.slow
+def test_from_a_wheel_too(away):
+    """Unpacked alone into a folder of packages, without the repository."""
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        "wheels",
+    ]
+    copy = away / "copy"
+    kept = [
+        "src",
+        "config",
+        "workflow",
+        "setup.py",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        str(PUBLISHED / "metrics"),
+    ]
+    for part in kept:
+        (copy / part).parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cp", "-r", ROOT / part, copy / part], check=True)
+    subprocess.run([*pip, "./copy"], check=True)
+    (wheel,) = (away / "wheels").glob("*.whl")
+    assert wheel.stat().st_size < 5e6
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(away / "packages")
+    code = (
+        "import sys; sys.path.insert(0, 'packages'); import clpapers; from clpapers import cli, home; "
+        "assert home.root() == home.CARRIED, home.root(); "
+        "assert clpapers.results.compare('stf/table1')['reproduced'].notna().any(); "
+        f"assert cli.main(['stream', '--paper', 'stf', *{ORDER}]) == 0; "
+        "assert cli.main(['new', 'method', 'mine']) == 0; assert cli.main(['try', 'mine.py']) == 0"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=away)
+    assert done.returncode == 0, done.stderr
+    assert list((away / "streams").rglob("seed0.npz"))
