@@ -246,7 +246,8 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
     for _, cell in cells.iterrows():
         estimate, rule = _estimate(cell)
         margins = catalogue.margins_of(cell["metric"], cell.basis)
-        judged = judge(estimate, margins, cell.below, cell.above)
+        counted = cell.kind == EXACT and estimate.se == 0  # so that its last digit is no rounded one
+        judged = judge(estimate, margins, *((0.0, 0.0) if counted else (cell.below, cell.above)))
         verdict = _obstacle(cell, notes) or _verdict_on(cell, rule, estimate, judged.low, str(judged.grade))
         lines.append(
             {
