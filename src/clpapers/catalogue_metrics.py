@@ -29,7 +29,8 @@ class Metric:
     0 and 100. margins: how far a reproduced value may be from a printed one to be the `same`, and to be `near`, in its
     unit; of accuracies in % 2 and 5. shares: these as shares of the printed value, of accuracies in % a tenth and a
     fifth. The narrower ones hold; without either, only an equal value is the same. sample: what gives one independent
-    value, a `seed`, or a `block` of seeds, which share one clock. needs: keys that a target with this metric must have.
+    value, a `seed`, a `block` of seeds, which share one clock, or `none`, if it is computed and not measured. needs:
+    keys that a target with this metric must have.
     """
 
     name: str

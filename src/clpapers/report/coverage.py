@@ -13,7 +13,22 @@ from clpapers.config.plan import Plan
 from clpapers.config.reported import read_csv
 from clpapers.pages import claims_file, shown
 from clpapers.provenance import ProvenanceError, escaped, read_record
-from clpapers.targets.words import CONTRADICTED, GRADES, KINDS, ONCE, SUPPORTED, TRAINED, WEAK
+from clpapers.targets.sentences import SENTENCES, by_sentence
+from clpapers.targets.words import (
+    BY_CONSTRUCTION,
+    CALIBRATED,
+    CONTRADICTED,
+    GRADES,
+    KINDS,
+    NOT_COMPARABLE,
+    ONCE,
+    SUPPORTED,
+    TRAINED,
+    UNDECIDED,
+    WEAK,
+)
+
+DECIDED = (SUPPORTED, CONTRADICTED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +64,7 @@ class Numbers:
 class Coverage:
     """Of a paper, or of several: verdicts on printed numbers and on claims, and what its runs took.
 
-    printed: how many numbers there are. hours:
+    printed: how many numbers there are. sentences: what the claims test, by `targets.sentences`. hours:
     core-hours of training, of the runs that its targets are made of. imported: how many of the `runs` were. latest: the
     day on which the last of them began; empty without any.
     """
@@ -58,6 +73,7 @@ class Coverage:
     printed: int
     numbers: Numbers
     claims: Counter[str]
+    sentences: Counter[str]
     runs: int
     imported: int
     hours: float
@@ -66,7 +82,12 @@ class Coverage:
     @property
     def decided(self) -> int:
         """Claims with a verdict."""
-        return self.claims[SUPPORTED] + self.claims[CONTRADICTED]
+        return sum(self.claims[verdict] for verdict in DECIDED)
+
+    @property
+    def said(self) -> int:
+        """Claims."""
+        return sum(self.claims.values()) - self.claims[CALIBRATED]
 
 
 def count(lines: Iterable[Mapping[str, object]]) -> Numbers:
@@ -91,14 +112,16 @@ def coverage(plan: Plan, papers: Collection[str], unread: list[str] | None = Non
         targets = [target for target in shown(plan, [paper]) if target.metrics.is_file()]
         files = [t.stem.with_name(f"{t.name}.reported.csv") for t in targets if t.reported]
         numbers = count(line for file in files for line in _lines(file, ("kind", "verdict", "cause", *ONCE), unread))
-        claims = Counter(line["verdict"] for line in _lines(claims_file(plan, paper, "csv"), ("verdict",), unread))
+        said = list(_lines(claims_file(plan, paper, "csv"), ("verdict", "statement", "calibrated"), unread))
+        claims = Counter(line["verdict"] for line in said)
+        claims[CALIBRATED] = sum(bool(line["calibrated"]) and line["verdict"] in DECIDED for line in said)
         runs = {path: took for target in targets for path, took in _runs(target, unread)}
         every |= runs
-        found.append(Coverage(paper, printed(plan, paper), numbers, claims, *_spent(runs)))
+        found.append(Coverage(paper, printed(plan, paper), numbers, claims, by_sentence(said), *_spent(runs)))
     if len(found) > 1:
         numbers = sum((each.numbers for each in found[1:]), found[0].numbers)
-        claims = sum((each.claims for each in found), Counter())
-        found.append(Coverage("all", sum(each.printed for each in found), numbers, claims, *_spent(every)))
+        counts = [sum((getattr(each, kind) for each in found), Counter()) for kind in ("claims", "sentences")]
+        found.append(Coverage("all", sum(each.printed for each in found), numbers, *counts, *_spent(every)))
     return found
 
 
@@ -148,13 +171,12 @@ def _runs(target: Target, unread: list[str]) -> Iterator[tuple[str, tuple[int, f
 def table(covered: Iterable[Coverage]) -> list[list[str]]:
     """The coverage as rows of texts, the first one of headings; grades are of trained numbers, each comparison once."""
     heads = ["paper", "printed", "compared", "trained, each once", *GRADES]
-    rows = [[*heads, "claims", "supported", "contradicted", "runs", "imported", "core-hours"]]
+    rows = [[*heads, "runs", "imported", "core-hours"]]
     for each in covered:
         numbers = each.numbers
         trained = numbers.grades(TRAINED).values()
         counts = [each.printed, numbers.compared(), sum(trained), *trained]
-        claims = [sum(each.claims.values()), each.claims[SUPPORTED], each.claims[CONTRADICTED]]
-        whole = [*counts, *claims, each.runs, each.imported]
+        whole = [*counts, each.runs, each.imported]
         rows.append([each.paper, *map("{:,}".format, whole), f"{each.hours:,.1f}"])
     return rows
 
@@ -166,4 +188,15 @@ def by_kind(numbers: Numbers) -> list[list[str]]:
         counts = [numbers.compared(*kinds), sum(numbers.weak[kind] for kind in kinds)]
         counts += [numbers.compared(*kinds, once=True), *numbers.grades(*kinds).values()]
         rows.append([name, *map("{:,}".format, counts)])
+    return rows
+
+
+def of_claims(covered: Iterable[Coverage]) -> list[list[str]]:
+    """The claims and sentences as rows of texts, the first one of headings."""
+    verdicts = (*DECIDED, UNDECIDED, BY_CONSTRUCTION, NOT_COMPARABLE)
+    rows = [["paper", "claims", *verdicts, "decided, calibrated", "sentences", *SENTENCES]]
+    for each in covered:
+        claims = [each.said, *(each.claims[verdict] for verdict in verdicts)]
+        sentences = [sum(each.sentences.values()), *(each.sentences[name] for name in SENTENCES)]
+        rows.append([each.paper, *map(str, [*claims, each.claims[CALIBRATED], *sentences])])
     return rows

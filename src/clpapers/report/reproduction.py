@@ -32,15 +32,15 @@ from clpapers.pages import claims_file, shown
 from clpapers.provenance import read_record, write_atomically, write_text
 from clpapers.report import costs
 from clpapers.report.archive import MANIFEST, opened
-from clpapers.report.coverage import Coverage, Numbers, by_kind, count, coverage, table
+from clpapers.report.coverage import Coverage, Numbers, by_kind, count, coverage, of_claims, table
 from clpapers.report.coverage import printed as numbers_printed
-from clpapers.targets.claims_table import effect
+from clpapers.targets.claims_table import effect, tested
 from clpapers.targets.comparison import KEY, RULES, printed
 from clpapers.targets.grades import MARGINS
 from clpapers.targets.names import named, row_and_column
 from clpapers.targets.palette import TEN
 from clpapers.targets.pooled import pooled, told_of_pooled
-from clpapers.targets.words import CONTRADICTED, DIFFERS, GRADES, NOT_COMPARABLE, SUPPORTED, UNDECIDED
+from clpapers.targets.words import BY_CONSTRUCTION, CONTRADICTED, DIFFERS, GRADES, NOT_COMPARABLE, SUPPORTED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -161,7 +161,9 @@ class _Reproduction:
         """The coverage of each paper's printed numbers and claims, and of all."""
         found = {each.paper: each for each in coverage(self.plan, list(self.plan.titles))}
         for paper, claims in jobs.claims_of(self.plan).items():
-            found[paper].claims[NOT_COMPARABLE] += len(claims) - sum(found[paper].claims.values())
+            absent = len(claims) - found[paper].said  # those of a paper of which nothing is published
+            found[paper].claims[NOT_COMPARABLE] += absent
+            found["all"].claims[NOT_COMPARABLE] += absent
         return found
 
     @functools.cache  # noqa: B019
@@ -208,8 +210,8 @@ class _Reproduction:
         if len(self.all_compared([paper])):
             heads, *rows = by_kind(self.covered[paper].numbers)
             lines += [*_table(heads, rows), "", SAID_OF_GRADES, ""]
-        claims = self.covered[paper].claims
-        lines += [f"Of the other claims {claims[UNDECIDED]} are undecided, {claims[NOT_COMPARABLE]} wait for runs.", ""]
+        heads, row = of_claims([self.covered[paper]])
+        lines += [*_table(heads[1:], [row[1:]]), ""]
         lines += [*self._trained(paper), "", "## Targets", ""]
         rows = []
         for target in self.targets(paper):
@@ -271,14 +273,20 @@ class _Reproduction:
         if not file.is_file():
             return pd.DataFrame(columns=["verdict"])
         frame = pd.read_csv(file, keep_default_na=False)
-        return frame[frame["verdict"].isin([SUPPORTED, CONTRADICTED])]
+        return frame[frame["verdict"].isin([SUPPORTED, CONTRADICTED, BY_CONSTRUCTION])]
 
     def _claims(self, paper: str) -> Iterator[str]:
         frame = self._decided(paper)
         if frame.empty:
             return
-        yield from ("", "## Claims", "", "Those that the published runs decide.", "")
-        rows = [[each["statement"], _tested(each), _effect(each), each["verdict"]] for each in frame.to_dict("records")]
+        yield from (
+            "",
+            "## Claims",
+            "",
+            "Those that the published runs decide, and those that hold by construction.",
+            "",
+        )
+        rows = [[each["statement"], tested(each), _effect(each), _said(each)] for each in frame.to_dict("records")]
         yield from _table(["the paper says", "tested as", "effect", "verdict"], rows)
 
     # docs/findings
@@ -300,7 +308,7 @@ class _Reproduction:
         frame = self._decided(paper)
         if claims := [each for each in frame.to_dict("records") if each["verdict"] == CONTRADICTED]:
             lines += ["", "Claims that the runs contradict:", ""]
-            lines += [f"- “{each['statement']}” {_tested(each)}. Here: {_effect(each)}." for each in claims]
+            lines += [f"- “{each['statement']}” {tested(each)}. Here: {_effect(each)}." for each in claims]
         return "\n".join(lines) + "\n"
 
     # README
@@ -313,8 +321,12 @@ class _Reproduction:
             if row[0] in self.plan.titles:
                 row[0] = f"[`{row[0]}`]({FOLDER / row[0]}.md): {self.plan.titles[row[0]]}"
         papers = _table([heads[i] for i in kept], [[row[i] for i in kept] for row in rows])
+        claims = of_claims(self.covered.values())
         heads, *rows = by_kind(self.covered["all"].numbers)
-        return "\n".join([*papers, "", *_table(heads, rows), "", SAID_OF_GRADES]) + "\n"
+        return (
+            "\n".join([*papers, "", *_table(heads, rows), "", SAID_OF_GRADES, "", *_table(claims[0], claims[1:])])
+            + "\n"
+        )
 
     def rules(self) -> str:
         """The table of rules in docs/verdicts.md, with how many numbers each judges."""
@@ -428,9 +440,9 @@ def _bold(line: dict) -> str:
     return f"**{verdict}**" if line["verdict"] == DIFFERS else verdict
 
 
-def _tested(claim: dict) -> str:
-    """How a claim is tested, and what the printed numbers say of it."""
-    return ". ".join(filter(None, [claim["test"], claim["note"].removesuffix(".")]))
+def _said(claim: dict) -> str:
+    """A claim's verdict, and whether a choice was read off it."""
+    return claim["verdict"] + ", calibrated" * bool(claim["calibrated"])
 
 
 def _effect(claim: dict) -> str:

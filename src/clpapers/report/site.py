@@ -39,6 +39,7 @@ from clpapers.targets.names import named, row_and_column
 from clpapers.targets.notes import REDUCED, STANDIN, Notes
 from clpapers.targets.pooled import pooled, told_of_pooled
 from clpapers.targets.words import (
+    BY_CONSTRUCTION,
     CONTRADICTED,
     DIFFERS,
     GRADES,
@@ -52,12 +53,13 @@ from clpapers.targets.words import (
 )
 
 SIGNS = {SAME: "✓", NEAR: "≈", OPEN: "?", DIFFERS: "✗", NOT_COMPARABLE: "○"}
-SIGNS |= {SUPPORTED: "✓", CONTRADICTED: "✗", UNDECIDED: "?"}
+SIGNS |= {SUPPORTED: "✓", CONTRADICTED: "✗", UNDECIDED: "?", BY_CONSTRUCTION: "="}
 MEANINGS = {
     **OF_GRADES,
     NOT_COMPARABLE: "other data, another scale or other hardware than the paper's, or no number",
     SUPPORTED: "a claim's test on the reproduced runs comes out as the paper says",
     CONTRADICTED: "it comes out the other way",
+    BY_CONSTRUCTION: "it holds, but no run could have decided otherwise",
     UNDECIDED: "its interval allows both, or Holm's correction for several tests leaves it open",
 }
 NUMBER = re.compile(r"[−+-]?\d[^A-Za-z]*$|∞|OoM")
@@ -378,7 +380,19 @@ def _beside(cell: ElementTree.Element, line: dict | None) -> None:
 def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
     """The lines of a paper's `claims.csv`, each with its effect as text; the table of claims, and that of its parts."""
     claims = pd.read_csv(claims_file(plan, paper, "csv"), keep_default_na=False, na_values=[""])
-    texts = ["claim", "section", "statement", "test", "note", "target", "unit", "verdict", "reason"]
+    texts = [
+        "claim",
+        "section",
+        "statement",
+        "test",
+        "note",
+        "target",
+        "unit",
+        "verdict",
+        "reason",
+        "choice",
+        "calibrated",
+    ]
     claims[texts] = claims[texts].astype(object).fillna("").astype(str)
     claims["targets"] = [[name.rpartition("/")[2] for name in names.split()] for names in claims["target"]]
     there = {target.name for target in shown(plan, [paper])}

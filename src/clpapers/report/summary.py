@@ -10,7 +10,7 @@ from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.pages import shown
 from clpapers.provenance import ProvenanceError, escaped, read_record
-from clpapers.report.coverage import by_kind, coverage, table
+from clpapers.report.coverage import by_kind, coverage, of_claims, table
 from clpapers.targets.grades import MARGINS
 from clpapers.targets.names import named
 
@@ -24,7 +24,8 @@ def page(plan: Plan, papers: Collection[str]) -> str:
     built = [target for target in targets if all(path.is_file() for path in target.outputs)]
     covered = coverage(plan, papers, unread)
     lines = [f"clpapers, scale ‘{plan.scale}’: {plan.settings['description']}", ""]
-    lines += [*_aligned(table(covered)), "", *_aligned(by_kind(covered[-1].numbers)), "", f"margins: {MARGINS}"]
+    lines += [*_aligned(table(covered)), "", *_aligned(by_kind(covered[-1].numbers)), "", f"margins: {MARGINS}", ""]
+    lines += _aligned(of_claims(covered))
     if numbers := list(_headlines(built)):
         lines += ["", "a number of each paper, printed and reproduced:", *(f"  {each}" for each in numbers)]
     data: dict[str, dict] = {}
