@@ -92,7 +92,7 @@ def questions(plan: Plan, targets: Collection[Target], claims: Mapping[str, Iter
             found.append(Question(target.paper, name, SHOWN, WORTH_SHOWN, (_need(cell.hash, 1, target.seeds),)))
     names = {f"{target.paper}/{target.name}" for target in targets}
     each = itertools.chain.from_iterable(claims.values())
-    return found + [_claim(plan, claim) for claim in each if names.issuperset(claim.targets)]
+    return found + [_claim(plan, claim) for claim in each if claim.decidable and names.issuperset(claim.targets)]
 
 
 def questions_of_own(plan: Plan, targets: Iterable[Target]) -> Iterator[Question]:

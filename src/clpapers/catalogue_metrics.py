@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
+PERCENT = {"bounds": (0, 100), "margins": (2, 5), "shares": (0.1, 0.2)}  # of a metric in %, unless it says otherwise
+COUNTED = (0.05, 0.1)  # margins of counts that are no metric, as shares of the printed value
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,11 @@ class Metric:
     competing: the classes among which an item is answered: those of its `task`, those that the restriction at `test`
     leaves, those that compete in `training`, or `all`; `none` if no item is answered. over: the axis of a curve; None
     for a scalar. bounds: the least and the largest value there can be, None where there is no such; of accuracies in %
-    0 and 100. sample: what gives one independent value, a `seed`, or a `block` of seeds, which share one clock.
-    needs: keys that a target with this metric must have. tasks: the fewest tasks that it is defined on, whose tests
+    0 and 100. margins: how far a reproduced value may be from a printed one to be the `same`, and to be `near`, in its
+    unit; of accuracies in % 2 and 5. shares: these as shares of the printed value, of accuracies in % a tenth and a
+    fifth. The narrower ones hold; without either, only an equal value is the same. sample: what gives one independent
+    value, a `seed`, a `block` of seeds, which share one clock, or `none`, if it is computed and not measured. needs:
+    keys that a target with this metric must have. tasks: the fewest tasks that it is defined on, whose tests
     `evaluation.shots` turns on; 0 where it looks at no task.
     """
 
@@ -36,6 +41,8 @@ class Metric:
     competing: str = "none"
     over: str | None = None
     bounds: tuple[float | None, float | None] = (None, None)
+    margins: tuple[float, float] | None = None
+    shares: tuple[float, float] | None = None
     sample: str = "seed"
     needs: tuple[str, ...] = ()
     tasks: int = field(default=0, repr=False)  # which decides no number, so no digest
@@ -103,7 +110,7 @@ def measures() -> dict[str, Measure]:
     found = {}
     for name, literals in _declared("metrics", "MEASURE").items():
         made = {
-            key: Metric(key, name, **({"bounds": (0, 100)} if facts.get("unit") == "%" else {}) | facts)
+            key: Metric(key, name, **(PERCENT if facts.get("unit") == "%" else {}) | facts)
             for key, facts in literals.get("METRICS", {}).items()
         }
         found[name] = Measure(name, made, **literals["MEASURE"])
@@ -114,6 +121,15 @@ def measures() -> dict[str, Measure]:
 def metrics() -> dict[str, Metric]:
     """All metrics by name."""
     return {name: metric for measure in measures().values() for name, metric in measure.metrics.items()}
+
+
+def margins_of(name: str, printed: float) -> tuple[float, float]:
+    """The margins of a printed value, in the metric's unit; a name that is no metric is of a count."""
+    metric = metrics().get(name)
+    margins, shares = (metric.margins, metric.shares) if metric else (None, COUNTED)
+    widths = [margins or (), [share * abs(printed) for share in shares or ()]]
+    first, second = (min(each) for each in zip(*filter(None, widths))) if any(widths) else (0.0, 0.0)
+    return first, second
 
 
 @functools.cache

@@ -10,13 +10,15 @@ import dataclasses
 from collections.abc import Collection, Iterator, Mapping
 
 from clpapers import catalogue_metrics as catalogue
+from clpapers.catalogue import of
 from clpapers.config.files import CONFIG, read_yaml
-from clpapers.config.model import Target
+from clpapers.config.model import Cell, Target
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.schemas import schema, validate
 from clpapers.metrics.factors import flat
 from clpapers.targets.claim import CURVE, SOURCE, TRENDS, Claim, Part, Side
+from clpapers.targets.names import row_and_column
 
 FILE = CONFIG / "claims.yaml"
 
@@ -89,6 +91,8 @@ class _Reader:
                 raise ConfigError(f"{self.at}: test {spec['test']} {'needs' if due else 'takes no'} '{key}'")
         if trend and ("ratio" in spec or "by" in spec):
             raise ConfigError(f"{self.at}: test {spec['test']} takes no 'ratio' and no 'by'")
+        if spec.get("most") and trend:
+            raise ConfigError(f"{self.at}: test {spec['test']} takes no 'most'")
         if spec.get("ratio") and min(spec.get("by", 1), spec.get("margin", 2) - 1) <= 0:
             raise ConfigError(f"{self.at}: of a ratio 'by' must be above 0 and 'margin', a factor, above 1")
 
@@ -104,7 +108,7 @@ class _Reader:
         if source["metric"] not in metrics:
             raise ConfigError(f"{self.at}.{key}.metric: '{source['metric']}' is not one of {', '.join(metrics)}")
         cells, originals = _cells(target), _cells(original)
-        factors = dict.fromkeys(factor for levels, _ in (*cells, *originals) for factor in levels)
+        factors = dict.fromkeys(factor for levels, *_ in (*cells, *originals) for factor in levels)
         along = self.spec.get("along")
         for factor in wanted:
             if factor not in (*factors, *CURVE):
@@ -125,12 +129,15 @@ class _Reader:
                 raise ConfigError(
                     f"{self.at}.{key}.metric: '{source['metric']}' is undefined for learner {fixed['learner']}"
                 )
-            cell, stream = here[0] if here else (fixed, None)
+            cell, stream, run = here[0] if here else (fixed, None, None)
             less = self._less(key, levels, cells, originals)
             runs = bool(here) and (
                 less is None or bool(_matching(cells, {k: v for k, v in less.items() if k not in CURVE}))
             )
-            side = Side(name, source["metric"], source["take"] or "mean", levels, runs, cell.get("dataset"), stream)
+            told = {"run": (run.hash, run.test_restriction), "guesses": of(run.spec["learner"]).guesses} if run else {}
+            told["calibrated"] = _calibrated(target.spec, fixed)
+            take, dataset = source["take"] or "mean", cell.get("dataset")
+            side = Side(name, source["metric"], take, levels, runs, dataset, stream, **told)
             yield side if less is None else dataclasses.replace(side, less=dataclasses.replace(side, levels=less))
 
     def _less(self, key: str, levels: Mapping, *found: list) -> dict | None:
@@ -151,21 +158,30 @@ class _Reader:
     def _determined(self, key: str, along: str | None, fixed: Mapping, *found: list) -> None:
         """Refuse levels that fit several cells."""
         for cells in found:
-            for factor in dict.fromkeys(factor for levels, _ in cells for factor in levels):
-                there = list(dict.fromkeys(levels.get(factor) for levels, _ in cells))
+            for factor in dict.fromkeys(factor for levels, *_ in cells for factor in levels):
+                there = list(dict.fromkeys(levels.get(factor) for levels, *_ in cells))
                 if len(there) > 1 and factor != along and factor not in fixed:
                     named = ", ".join(map(str, there))
                     raise ConfigError(f"{self.at}.{key}: {factor} is left open; write one of {named}, a list, or all")
 
 
-def _cells(target: Target) -> list[tuple[dict, tuple[str, str] | None]]:
-    """The cells that a target measures: flat factors, and the stream of a run."""
+def _cells(target: Target) -> list[tuple[dict, tuple[str, str] | None, Cell | None]]:
+    """What a target measures: flat factors, and the stream of a run and its cell."""
     target = target.of_paper
     if target.cells:
-        return [(flat(factors), (cell.spec["dataset"], cell.slug)) for factors, cell in target.cells]
+        return [(flat(factors), (cell.spec["dataset"], cell.slug), cell) for factors, cell in target.cells]
     if target.streams:
-        return [({"dataset": dataset, "order": order["name"]}, None) for dataset, order, _ in target.streams]
-    return [({}, None)]
+        return [({"dataset": dataset, "order": order["name"]}, None, None) for dataset, order, _ in target.streams]
+    return [({}, None, None)]
+
+
+def _calibrated(target: Mapping, levels: Mapping) -> str:
+    """The choice that was read off the number that a target prints of a cell; empty if none was."""
+    row, column = row_and_column(target)
+    for each in target.get("calibrated", []):
+        if levels.get(row) in each["rows"] and levels.get(column) in each["columns"]:
+            return each["choice"]
+    return ""
 
 
 def _matching(cells: list, levels: Mapping) -> list:
@@ -187,7 +203,7 @@ def _expanded(cells: list, wanted: Mapping, other: Mapping) -> list[dict]:
                 chosen = value
             elif value in WORDS:
                 known = {k: v for k, v in (written | levels).items() if k not in CURVE}
-                there = list(dict.fromkeys(cell[key] for cell, _ in _matching(cells, known) if key in cell))
+                there = list(dict.fromkeys(cell[key] for cell, *_ in _matching(cells, known) if key in cell))
                 chosen = WORDS[value](there, other.get(key))
             else:
                 chosen = [value]
@@ -207,7 +223,7 @@ WORDS = {
 def _absent(cells: list, levels: Mapping) -> str:
     """The end of the message on levels that no cell combines; it names the level that no cell has, or else all."""
     for factor, level in levels.items():
-        there = list(dict.fromkeys(cell[factor] for cell, _ in cells if factor in cell))
+        there = list(dict.fromkeys(cell[factor] for cell, *_ in cells if factor in cell))
         if level not in there:
             return f".{factor}: {level!r} is not one of {', '.join(map(str, there))}"
     return f": no run has {', '.join(f'{factor} {level}' for factor, level in levels.items())}"

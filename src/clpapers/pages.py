@@ -38,7 +38,13 @@ def outputs(plan: Plan, papers: Collection[str]) -> list[Path]:
     pages += [folder / target.paper / f"{target.name}.html" for target in targets]
     copies = [copy_of(path, folder) for target in targets for path in target.outputs if path.suffix in COPIED]
     copies += [copy_of(claims_file(plan, paper, "csv"), folder) for paper in claiming(papers)]
-    return [folder / "index.html", *(folder / name for name in ASSETS), *pages, *copies]
+    drawn = [drawn_of(paper, folder) for paper in ("", *papers)]
+    return [folder / "index.html", *(folder / name for name in ASSETS), *pages, *copies, *drawn]
+
+
+def drawn_of(paper: str, folder: Path) -> Path:
+    """Where the report's picture of a paper's differences stands, or without a paper the one of all numbers."""
+    return folder / paper / "differences.svg" if paper else folder / "numbers.svg"
 
 
 def copy_of(path: Path, folder: Path) -> Path:

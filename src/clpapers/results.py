@@ -67,12 +67,9 @@ def compare(name: str, scale: str = "paper") -> pd.DataFrame:
     file = next((path for path in target.outputs if path.name.endswith(".reported.csv")), None)
     if file is None:
         raise ConfigError(f"{name}: the paper prints no number there; metrics({name!r}) has what was measured")
-    frame = pd.read_csv(_built(file, target), keep_default_na=False)
-    numbers = [
-        key
-        for key in frame
-        if key.startswith(("reported", "authors", "reproduced", "difference")) and "note" not in key
-    ]
+    frame = pd.read_csv(_built(file, target), keep_default_na=False, dtype={"runs": str})
+    floats = ("reported", "authors", "reproduced", "difference", "distance", "margin", "basis")
+    numbers = [key for key in frame if key.startswith(floats) and "note" not in key]
     frame[[*numbers, "sd", "se"]] = frame[[*numbers, "sd", "se"]].apply(pd.to_numeric)
     return _with_units(frame)
 

@@ -23,3 +23,33 @@ def test_a_run_whose_record_is_measured_too_counts_once(monkeypatch):
     found = dict(coverage._runs(SimpleNamespace(metrics=metrics), []))
     assert list(found) == [path for path in paths if not path.endswith(".record.json")]
     assert coverage._spent(found) == (3, 1, 1.5, "2026-11-24")
+
+
+LINE = {"kind": "trained", "verdict": "same", "cause": "", "runs": "a", "metric": "m", "basis": "1"}
+
+
+def lines(*changes):
+    return [LINE | change for change in changes]
+
+
+def test_numbers_are_counted_by_kind_and_once_where_runs_are_shared():
+    found = coverage.count(
+        lines(
+            {},
+            {},  # the same runs with the same number
+            {"basis": "2", "verdict": "differs", "cause": "one run"},
+            {"runs": "b", "kind": "guess"},
+            {"runs": "", "kind": "exact"},
+            {"runs": "", "kind": "exact"},  # of no runs: never the same ones
+            {"runs": "c", "verdict": "not comparable", "cause": "one run"},
+        )
+    )
+    assert found.compared() == 6
+    assert [found.compared(kind) for kind in ("trained", "calibrated", "guess", "exact")] == [3, 0, 1, 2]
+    assert found.compared("trained", once=True) == 2
+    assert found.grades("trained") == {"same": 1, "near": 0, "open": 0, "differs": 1}
+    assert found.weak == {"trained": 1}
+    assert found.verdicts == {"same": 5, "differs": 1, "not comparable": 1}
+    assert coverage.by_kind(found)[-1] == ["all", "6", "1", "5", "4", "0", "0", "1"]
+    both = found + found
+    assert both.compared() == 12

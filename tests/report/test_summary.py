@@ -11,12 +11,14 @@ from clpapers.report.summary import page
 
 ROOT = Path(__file__).parents[2]
 TOLD = {"row": "ER", "column": "CIFAR-10", "metric": "final_accuracy", "reported": "38.4", "decimals": "1"}
+TOLD |= {"kind": "trained", "cause": "", "runs": "0123456789", "basis": "38.4"}
 
 
 @pytest.fixture
 def plan(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     plan = Plan("paper", own_papers())
+    (tmp_path / "config").symlink_to(ROOT / "config")
     monkeypatch.chdir(tmp_path)
     return plan
 
@@ -45,20 +47,20 @@ def test_every_paper_has_a_number_that_it_prints(plan, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ({"verdict": "agrees", "reproduced": "40.83", "n_seeds": "3"}, "38.4; 40.8, runs: 3, agrees"),
+        ({"verdict": "near", "reproduced": "40.83", "n_seeds": "3"}, "38.4; 40.8, runs: 3, near"),
         ({"verdict": "not comparable", "reproduced": "", "n_seeds": "0"}, "38.4; not run"),
         ({"verdict": "not comparable", "reproduced": "12.3", "n_seeds": "2"}, "38.4; 12.3, runs: 2, not comparable"),
     ],
 )
 def test_a_number_stands_beside_its_printed_one(plan, line, said):
-    other = TOLD | {"row": "MIR", "verdict": "agrees", "reproduced": "1", "n_seeds": "1"}
+    other = TOLD | {"row": "MIR", "verdict": "same", "reproduced": "1", "n_seeds": "1"}
     built(plan.targets["stf/table1"], other, TOLD | line)
     assert f"  stf/table1 ER, CIFAR-10, Fin. Acc.: {said}" in page(plan, ["stf"]).splitlines()
 
 
 def test_a_damaged_file_ends_no_build(plan):
     target = plan.targets["stf/table1"]
-    built(target, TOLD | {"verdict": "agrees", "reproduced": "x", "n_seeds": "3"})
+    built(target, TOLD | {"verdict": "same", "reproduced": "x", "n_seeds": "3"})
     assert "stf/table1 ER" not in page(plan, ["stf"])
     target.stem.with_name("table1.reported.csv").write_text("row,column,metric\nER,CIFAR-10,final_accuracy\n")
     assert "stf/table1 ER" not in page(plan, ["stf"])

@@ -25,7 +25,13 @@ SPECS = {
 }
 FRAME = pd.DataFrame(
     [
-        {"dataset": d, "learner": l, "seed": s, "metric": "final_accuracy", "value": 40.0 + gain + s + seen * s}
+        {
+            "dataset": d,
+            "learner": l,
+            "seed": s,
+            "metric": "final_accuracy",
+            "value": 40.0 + gain + s + seen * s + (s - 1) * gain / 950,
+        }
         for d, seen in (("cifar10", 0), ("emnist", 1))
         for l, gain in (("er", 0), ("ace", 9.5))
         for s in range(3)
@@ -37,12 +43,14 @@ COLUMNS = [
     "statement",
     "test",
     "note",
+    "choice",
     "target",
     "effect",
     "ci_low",
     "ci_high",
     "unit",
     "verdict",
+    "calibrated",
     "reason",
 ]
 
@@ -94,14 +102,18 @@ def test_one_line_a_claim(table):
     assert better["reason"] == (
         "2 parts: 1 supported, 1 not comparable; stand-in data: emnist; shown: emnist: ACE vs ER"
     )
-    assert (better["effect"], better["ci_low"], better["unit"]) == (pytest.approx(9.5), pytest.approx(9.5), "points")
+    assert (better["effect"], better["ci_low"], better["unit"]) == (
+        pytest.approx(9.5),
+        pytest.approx(9.475, abs=1e-3),
+        "points",
+    )
     assert (twice["unit"], twice["test"]) == ("×", "Fin. Acc. of ACE more than 2 times ER (CIFAR-10)")
-    assert twice["effect"] == pytest.approx(np.prod([(49.5 + s) / (40 + s) for s in range(3)]) ** (1 / 3))
+    assert twice["effect"] == pytest.approx(np.prod([(49.49 + 1.01 * s) / (40 + s) for s in range(3)]) ** (1 / 3))
     assert fake["test"] == "Fin. Acc. of ACE within 5 of ER (emnist)"
 
 
 def test_the_page_shows_interval_parts_and_circumstances(table):
-    assert list(table.body["Effect"]) == ["+9.5 [9.5, 9.5] points", "1.23 [1.22, 1.25] ×", "+9.5 [9.5, 9.5] points"]
+    assert list(table.body["Effect"]) == ["+9.5 [9.48, 9.52] points", "1.23 [1.22, 1.25] ×", "+9.5 [9.48, 9.52] points"]
     assert list(table.bold["Verdict"]) == [False, True, False]
     (parts,) = table.appended
     assert parts.body[["Claim", "Part", "Verdict"]].to_numpy().tolist() == [
@@ -116,7 +128,25 @@ def test_a_claims_note_stands_beside_its_test_in_every_format(table, tmp_path):
     assert list(table.data["note"]) == ["", "Printed: 1.2 times.", ""]
     files = formats.write_table(table, tmp_path / "claims")
     for file in files[1:]:
-        assert file.read_text().count("(CIFAR-10). Printed: 1.2 times.") == 1, file
+        assert file.read_text().count("(CIFAR-10). CHOICE: by 2. Printed: 1.2 times") == 1, file
+
+
+def test_a_number_that_the_sentence_does_not_give_is_a_choice():
+    def found(statement, **spec):
+        return claims_table.choices(claim("ours", ["cifar10"], {"statement": statement, **spec}))
+
+    assert found("about 20 %", test="within", margin=3, than=20) == "margin 3"
+    assert found("10 times less", test="within", ratio=True, by=10, margin=3) == "margin 3"
+    assert found("as before", test="above", by=-3, than=0) == "by -3"
+    assert found("99.84%", test="above", than=99.84) == ""
+
+
+def test_a_claim_that_was_tuned_on_says_so():
+    tuned = claim("tuned", ["cifar10"], {"test": "above", "calibrated": "initial variance"})
+    said = {"stf/table1": Notes("paper", seeds=3)}
+    table = claims_table.render("Streams", [tuned], [decide(tuned, {"stf/table1": FRAME}, said)], SPECS, said)
+    assert list(table.data["calibrated"]) == ["initial variance"]
+    assert list(table.body["Verdict"]) == ["supported, calibrated"]
 
 
 def test_at_a_reduced_scale_no_claim_is_decided_and_a_mark_says_so():
@@ -181,8 +211,8 @@ def test_a_name_of_two_lines_is_one_line_in_words():
 
 def test_the_scorecard_counts():
     claims = {
-        "stf": pd.DataFrame({"verdict": ["supported", "supported", "contradicted"]}),
-        "agem": pd.DataFrame({"verdict": ["not comparable", "undecided"]}),
+        "stf": pd.DataFrame({"statement": ["a", "a", "b"], "verdict": ["supported", "supported", "contradicted"]}),
+        "agem": pd.DataFrame({"statement": ["c", "d"], "verdict": ["not comparable", "by construction"]}),
     }
     made = claims_table.scorecard(claims, {"stf": "Streams", "agem": "Lifelong"}, "small")
     assert made.data.to_dict("list") == {
@@ -190,10 +220,17 @@ def test_the_scorecard_counts():
         "claims": [3, 2],
         "supported": [2, 0],
         "contradicted": [1, 0],
-        "undecided": [0, 1],
+        "undecided": [0, 0],
+        "by construction": [0, 1],
         "not comparable": [0, 1],
+        "sentences": [2, 2],
+        "sentences wholly supported": [1, 0],
+        "sentences partly": [0, 0],
+        "sentences contradicted": [1, 0],
+        "sentences by construction": [0, 1],
+        "sentences open": [0, 1],
     }
-    assert made.body.iloc[-1].tolist() == ["all", "5", "2", "1", "1", "1"]
+    assert made.body.iloc[-1].tolist() == ["all", *"521011410111"]
     assert made.body.iloc[0, 0] == "stf: Streams"
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from clpapers.metrics.intervals import critical, welch_from_summary
+from clpapers.metrics.intervals import critical, welch
 from clpapers.targets import comparison, number, results_table
-from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE
 from clpapers.targets.notes import Notes
+from clpapers.targets.words import CALIBRATED, DIFFERS, EXACT, GUESS, NEAR, NOT_COMPARABLE, OPEN, SAME, TRAINED
 
 HEADER = "paper,target,row,column,metric,value,spread,spread_kind,note\n"
 
@@ -34,11 +34,9 @@ def judged(tmp_path, line, data, notes):
 def test_reading_printed_measured(tmp_path):
     (cell,) = reported(tmp_path, "80.10,0.5,ci95_halfwidth_20_runs").to_dict("records")
     assert (cell["value"], cell["decimals"], cell["half_width"], cell["n"]) == (80.1, 2, 0.5, 20)
-    assert np.isnan(cell["half_width_if_sd"])
     (cell,) = reported(tmp_path, "80.10,0.5,spread_10_runs").to_dict("records")
     assert (cell["value"], cell["n"]) == (80.1, 10)
     assert cell["half_width"] == pytest.approx(2.262157 * 0.5)  # t₉
-    assert cell["half_width_if_sd"] == pytest.approx(2.262157 * 0.5 / np.sqrt(10))
     (cell,) = reported(tmp_path, "99,,mean_of_1e5_simulations").to_dict("records")
     assert (cell["value"], cell["decimals"], cell["n"]) == (99, 0, 0)
     assert np.isnan(cell["half_width"])
@@ -71,7 +69,7 @@ def test_the_authors_number_is_compared_where_the_printed_one_may_be_it(tmp_path
     other = basis == 0.06
     assert (cell["below"], cell["above"]) == pytest.approx((0.005, 0.01) if other else (0, 0))
     sd = 0.001 if other else 0.0015
-    assert cell["basis_half_width"] == pytest.approx(critical(4) * sd / 2)  # √(5 − 1)
+    assert cell["basis_se"] == pytest.approx(sd / 2)  # √(5 − 1)
 
 
 def test_digits_that_may_be_cut_off_allow_a_unit_above_and_half_a_unit_below(tmp_path, real):
@@ -83,11 +81,9 @@ def test_digits_that_may_be_cut_off_allow_a_unit_above_and_half_a_unit_below(tmp
 
     found = cell(0.0695, "cut")
     assert (found["difference_low"], found["difference_high"]) == pytest.approx((-0.0006, 0.0146))
-    assert found["verdict"] == AGREES
-    assert cell(0.0695, "")["verdict"] == DIFFERS
-    assert cell(0.0702, "cut")["verdict"] == DIFFERS
-    assert cell(0.0551, "cut")["verdict"] == AGREES
-    assert cell(0.0548, "cut")["verdict"] == DIFFERS
+    for mean, digits, holds in ((0.0695, "", 0), (0.0702, "cut", 0), (0.0551, "cut", 1), (0.0548, "cut", 0)):
+        found = cell(mean, digits)
+        assert (found["difference_low"] <= 0 <= found["difference_high"]) == bool(holds)
 
 
 def test_the_authors_number_has_a_column_and_a_remark(tmp_path, table_target, real):
@@ -97,12 +93,12 @@ def test_the_authors_number_has_a_column_and_a_remark(tmp_path, table_target, re
     assert compared["difference"].item() == pytest.approx(0.07 - 0.0696)
     assert compared["authors_high"].item() == pytest.approx(0.0696 + critical(4) * 0.0015 / 2)
     assert comparison.printed(compared.iloc[0])["authors"] == "0.0696 ± 0.0021"
-    table = comparison.attach(results_table.render(table_target, data, real), {}, compared, real).appended[0]
+    table = comparison.attach(results_table.render(table_target, data, real), {}, data, compared, real).appended[0]
     assert table.body["Authors"].tolist() == ["0.0696 ± 0.0021"]
     assert comparison.CUT in table.caption
     assert comparison.AUTHORS in table.caption
     plain = comparison.compare({}, data, reported(tmp_path, "0.07,,"), real)
-    assert "Authors" not in comparison.attach(table, {}, plain, real).appended[0].body
+    assert "Authors" not in comparison.attach(table, {}, data, plain, real).appended[0].body
 
 
 def test_a_figures_numbers_stand_at_places_of_its_axis(tmp_path, real):
@@ -115,47 +111,81 @@ def test_a_figures_numbers_stand_at_places_of_its_axis(tmp_path, real):
     (cell,) = comparison.compare(target, data, comparison.read_reported(path, "stf", "figure6"), real).to_dict(
         "records"
     )
-    assert (cell["reproduced"], cell["difference"], cell["verdict"]) == (900, -5, DIFFERS)
+    assert (cell["reproduced"], cell["difference"], cell["verdict"]) == (900, -5, SAME)
 
 
 def test_printed_interval_is_compared_by_welch(tmp_path, real):
     line = "80.1,0.5,ci95_halfwidth_20_runs"
     cell = judged(tmp_path, line, measured(80.6, 1.0), real)
-    expected = welch_from_summary(80.6, 1.0, 3, 80.1, 0.5, 20)
-    assert (cell["difference"], cell["difference_low"], cell["difference_high"]) == pytest.approx(expected)
+    expected = welch(80.6, 1.0 / critical(2), 3, 80.1, 0.5 / critical(19), 20)
+    assert (cell["difference_low"], cell["difference_high"]) == pytest.approx(expected.interval())
+    assert cell["distance"] == pytest.approx(expected.interval(0.9)[1])
     assert (cell["reported_low"], cell["reported_high"]) == pytest.approx((79.6, 80.6))
     assert (cell["reproduced_low"], cell["reproduced_high"]) == pytest.approx((79.6, 81.6))
-    assert (cell["verdict"], cell["reason"], cell["n_seeds"]) == (AGREES, "", 3)
+    assert (cell["verdict"], cell["reason"], cell["n_seeds"], cell["rule"]) == (SAME, "", 3, comparison.WELCH)
     assert judged(tmp_path, line, measured(83.0, 1.0), real)["verdict"] == DIFFERS
     assert judged(tmp_path, line, measured(77.0, 1.0), real)["verdict"] == DIFFERS
 
 
-def test_a_spread_of_unknown_meaning_is_judged_both_ways(tmp_path, table_target, real):
-    line = "80.1,0.5,spread_10_runs"
-    cell = judged(tmp_path, line, measured(81.0, 0.5), real)
-    expected = welch_from_summary(81.0, 0.5, 3, 80.1, critical(9) * 0.5, 10)
-    assert (cell["difference"], cell["difference_low"], cell["difference_high"]) == pytest.approx(expected)
-    assert (cell["verdict"], cell["verdict_if_sd"]) == (AGREES, DIFFERS)
-    assert judged(tmp_path, line, measured(80.2, 0.5), real)["verdict_if_sd"] == AGREES
-    assert judged(tmp_path, "80.1,0.5,ci95_halfwidth_20_runs", measured(81.0, 0.5), real)["verdict_if_sd"] == ""
-    assert judged(tmp_path, "80.1,,", measured(81.0, 0.5), real)["verdict_if_sd"] == ""
+def test_a_spread_of_unknown_meaning_is_a_standard_error(tmp_path, table_target, real):
+    data = measured(81.0, 0.5)
+    compared = comparison.compare({}, data, reported(tmp_path, "80.1,0.5,spread_10_runs"), real)
+    expected = welch(81.0, 0.5 / critical(2), 3, 80.1, 0.5, 10)
+    assert (compared["difference_low"].item(), compared["difference_high"].item()) == pytest.approx(expected.interval())
+    table = results_table.render(table_target | {"grid": {}, "names": {}}, data, real)
+    assert "standard errors" in comparison.attach(table, {}, data, compared, real).appended[0].caption
 
 
 @pytest.mark.parametrize(
-    ("line", "verdict", "explained"),
-    [
-        ("80.1,0.5,spread_10_runs", "agrees (differs if SD)", True),
-        ("81.0,0.5,spread_10_runs", "agrees", True),
-        ("81.0,0.5,ci95_halfwidth_20_runs", "agrees", False),
+    ("mean", "half_width", "verdict", "text"),
+    [  # of a printed 80: margins 2 and 5; the 90 % interval of three runs is 0.6786 of the 95 % one
+        (80.5, 1.0, SAME, "same, within 1.3"),
+        (81.2, 1.0, SAME, "same, within 2.0, resolved"),
+        (81.5, 1.0, DIFFERS, "differs by at least 0.4"),
+        (81.5, 4.0, NEAR, "near, within 4.3"),
+        (81.5, 9.0, OPEN, "open, within 7.7"),
+        (90.0, 9.0, DIFFERS, "differs by at least 0.9"),
     ],
 )
-def test_the_other_reading_is_told_where_it_matters(tmp_path, table_target, real, line, verdict, explained):
-    data = measured(81.0, 0.5)
-    compared = comparison.compare({}, data, reported(tmp_path, line), real)
-    table = results_table.render(table_target | {"grid": {}, "names": {}}, data, real)
-    (appended,) = comparison.attach(table, {}, compared, real).appended
-    assert list(appended.body["Verdict"]) == [verdict]
-    assert ("standard deviation" in appended.caption) == explained
+def test_a_grade_says_how_far(tmp_path, real, mean, half_width, verdict, text):
+    """Without a printed spread; the interval is 0.05 wider on either side: half a unit of the last digit."""
+    cell = judged(tmp_path, "80.0,,", measured(mean, half_width), real)
+    assert (cell["verdict"], comparison.graded(cell)) == (verdict, text)
+    assert (cell["margin_same"], cell["margin_near"], cell["rule"]) == (2, 5, comparison.OWN)
+
+
+def test_a_margin_is_never_more_than_its_share_of_the_printed_value(tmp_path, real):
+    cell = judged(tmp_path, "8.0,,", measured(8.5, 1.0), real)
+    assert (cell["margin_same"], cell["margin_near"]) == pytest.approx((0.8, 1.6))
+    assert comparison.graded(cell) == "near, within 1.3"
+
+
+def test_equal_values_of_a_training_are_open_and_exact_ones_are_the_same(tmp_path, real):
+    lines = reported(tmp_path, "80.1,,")
+    compared = comparison.compare({}, measured(80.1, 0.0), lines, real).iloc[0]
+    assert (compared["verdict"], compared["cause"]) == (OPEN, comparison.EQUAL)
+    assert comparison.graded(compared) == "open: equal values"
+    exact = {"exact": [{"why": "frozen", "rows": ["ER"], "columns": ["EMNIST"]}]}
+    compared = comparison.compare(exact, measured(80.1, 0.0), lines, real).iloc[0]
+    assert (compared["verdict"], compared["kind"]) == (SAME, EXACT)
+
+
+@pytest.mark.parametrize(
+    ("target", "guesses", "kind"),
+    [
+        ({}, (), TRAINED),
+        ({"calibrated": [{"choice": "c", "rows": ["ER"], "columns": ["EMNIST"]}]}, (), CALIBRATED),
+        ({"calibrated": [{"choice": "c", "rows": ["ER"], "columns": ["EMNIST"]}]}, ("ER",), GUESS),
+        ({"exact": [{"why": "w", "rows": ["ER"], "columns": ["EMNIST"], "metrics": ["final_accuracy"]}]}, (), EXACT),
+        ({"exact": [{"why": "w", "rows": ["ER"], "columns": ["EMNIST"], "metrics": ["forgetting"]}]}, (), TRAINED),
+        ({"simulations": 9}, (), EXACT),
+    ],
+)
+def test_each_number_is_of_one_kind(tmp_path, target, guesses, kind):
+    notes = Notes("paper", guesses=frozenset(guesses))
+    (cell,) = comparison.compare(target, measured(80, 1), reported(tmp_path, "80.1,,"), notes).to_dict("records")
+    assert cell["kind"] == kind
+    assert comparison.graded(cell).endswith(f", {kind}") == (kind != TRAINED)
 
 
 def test_reproduced_deviation_and_error_stand_beside_the_reported(tmp_path, real):
@@ -172,22 +202,21 @@ def test_guesses_are_not_compared(tmp_path, real):
 
 
 @pytest.mark.parametrize(
-    ("mean", "verdict"),
-    [(99.84, AGREES), (99.846, AGREES), (99.834, AGREES), (99.847, DIFFERS), (99.833, DIFFERS)],
+    ("mean", "holds"), [(99.84, True), (99.846, True), (99.834, True), (99.847, False), (99.833, False)]
 )
-def test_bare_number_allows_half_a_unit_of_its_last_digit(tmp_path, real, mean, verdict):
-    assert judged(tmp_path, "99.84,,", measured(mean, 0.0015), real)["verdict"] == verdict
+def test_bare_number_allows_half_a_unit_of_its_last_digit(tmp_path, real, mean, holds):
+    cell = judged(tmp_path, "99.84,,", measured(mean, 0.0015), real)
+    assert (cell["difference_low"] <= 0 <= cell["difference_high"]) == holds
 
 
-@pytest.mark.parametrize(
-    ("mean", "verdict"), [(82.3, "agrees"), (82.5, "differs"), (77.9, "agrees"), (77.7, "differs")]
-)
-def test_a_single_run_agrees_where_one_more_of_the_papers_would_lie(mean, verdict, tmp_path, real):
+@pytest.mark.parametrize(("mean", "verdict"), [(82.3, NEAR), (82.5, DIFFERS), (77.9, NEAR), (77.7, DIFFERS)])
+def test_a_single_run_is_held_against_one_more_of_the_papers(mean, verdict, tmp_path, real):
     """Of 20 runs with the half-width 0.5 = t·s/√20, one more lies within t·s·√(1 + 1/20) = 0.5·√21 = 2.29."""
     cell = judged(tmp_path, "80.1,0.5,ci95_halfwidth_20_runs", measured(mean), real)
-    assert (cell["verdict"], cell["cause"]) == (verdict, "one run")
+    assert (cell["verdict"], cell["cause"], cell["rule"]) == (verdict, "one run", comparison.ONE_MORE)
     assert "weak evidence" in cell["reason"]
     assert cell["difference_high"] - cell["difference"] == pytest.approx(0.5 * np.sqrt(21), abs=0.06)
+    assert comparison.graded(cell).endswith(": one run")
 
 
 @pytest.mark.parametrize(
@@ -228,8 +257,8 @@ def test_a_simulated_number_is_compared_without_a_column(tmp_path, real):
     data = data.assign(sd=0.0013, se=0.00043)
     target = {"title": "E", "caption": "", "names": {"simulation": "beta vs normal"}}
     compared = comparison.compare(target, data, comparison.read_reported(path, "stf", "appendix_e"), real)
-    assert list(compared["verdict"]) == [AGREES]
-    (appended,) = comparison.attach(number.render(target, data, real), target, compared, real).appended
+    assert list(compared["verdict"]) == [SAME]
+    (appended,) = comparison.attach(number.render(target, data, real), target, data, compared, real).appended
     assert list(appended.body["Reproduced"]) == ["99.84 ± 0.00"]
     assert list(appended.body.columns[:2]) == ["row", "Metric"]
 
@@ -237,7 +266,7 @@ def test_a_simulated_number_is_compared_without_a_column(tmp_path, real):
 def test_attached_table_has_a_line_a_printed_number(tmp_path, table_target, learnt, real):
     printed = reported(tmp_path, "80.1,0.5,ci95_halfwidth_20_runs")
     compared = comparison.compare(table_target, learnt, printed, real)
-    table = comparison.attach(results_table.render(table_target, learnt, real), table_target, compared, real)
+    table = comparison.attach(results_table.render(table_target, learnt, real), table_target, learnt, compared, real)
     (appended,) = table.appended
     (line,) = appended.body.to_dict("records")
     assert line["Method"] == "ER"
@@ -245,7 +274,7 @@ def test_attached_table_has_a_line_a_printed_number(tmp_path, table_target, lear
     assert line["Reported"] == "80.1 ± 0.5"
     assert line["Reproduced"] == "80.0 ± 2.5"
     assert line["Difference"].startswith("−0.1 [−")
-    assert line["Verdict"] == "agrees"
+    assert line["Verdict"] == "same, within 1.7"
 
 
 @pytest.mark.parametrize(("factor", "heading"), [("dataset", "EMNIST†‡"), ("oracle", "EMNIST")])
@@ -254,7 +283,7 @@ def test_data_sets_are_marked_and_oracles_are_not(tmp_path, table_target, factor
     target = {"title": "T", "caption": "", "metrics": ["final_accuracy"], "columns": factor}
     data = measured(80.0, 1).assign(oracle="EMNIST")
     compared = comparison.compare(target, data, reported(tmp_path, "80.1,,"), notes)
-    (appended,) = comparison.attach(results_table.render(target, data, notes), target, compared, notes).appended
+    (appended,) = comparison.attach(results_table.render(target, data, notes), target, data, compared, notes).appended
     assert list(appended.body[factor]) == [heading]
     assert appended.title.startswith("T‡" if factor == "dataset" else "T†‡")
 
@@ -264,4 +293,4 @@ def test_nothing_printed_nothing_attached(tmp_path, table_target, learnt, real):
     table = results_table.render(table_target, learnt, real)
     none = comparison.read_reported(tmp_path / "reported.csv", "stf", "table9")
     compared = comparison.compare(table_target, learnt, none, real)
-    assert comparison.attach(table, table_target, compared, real) is table
+    assert comparison.attach(table, table_target, learnt, compared, real) is table

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from clpapers.targets import comparison, dispersion, formats, results_table, stream_curves
-from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE
 from clpapers.targets.notes import Notes
 from clpapers.targets.numbers import numbers
 from clpapers.targets.paired import pairs
 from clpapers.targets.table import plus_minus
+from clpapers.targets.words import DIFFERS, NOT_COMPARABLE, SAME
 
 REPORTED = Path(__file__).resolve().parents[2] / "config/reported/agem.csv"
 HEADER = "paper,target,row,column,metric,value,spread,spread_kind,note\n"
@@ -92,17 +92,17 @@ def test_every_format_has_its_infinity(data):
 @pytest.mark.parametrize(
     ("line", "values", "verdict"),
     [
-        ("inf,,,fails to train", [50.0, np.inf, np.inf], AGREES),
-        ("inf,,,fails to train", [np.inf], AGREES),
+        ("inf,,,fails to train", [50.0, np.inf, np.inf], SAME),
+        ("inf,,,fails to train", [np.inf], SAME),
         ("inf,,,fails to train", [50.0, 51.0, 52.0], DIFFERS),
         ("inf,,,fails to train", [50.0], DIFFERS),
         ("51,1,population_sd_5_runs,", [50.0, np.inf, 52.0], DIFFERS),
         ("51,,,", [np.inf] * 3, DIFFERS),
     ],
 )
-def test_infinity_agrees_with_infinity_alone(tmp_path, line, values, verdict):
+def test_infinity_is_the_same_as_infinity_alone(tmp_path, line, values, verdict):
     (cell,) = judged(tmp_path, measured(pi=values), line).to_dict("records")
-    assert (cell["verdict"], cell["cause"], cell["verdict_if_sd"]) == (verdict, "", "")
+    assert (cell["verdict"], cell["cause"], cell["rule"]) == (verdict, "", comparison.ALIKE)
     assert np.isnan([cell["difference"], cell["difference_low"], cell["difference_high"]]).all()
 
 
@@ -110,7 +110,7 @@ def test_infinity_at_another_scale_is_not_compared(tmp_path, data):
     compared = judged(tmp_path, data, "inf,,,")
     reduced = Notes("small", {}, ["fewer steps"], 3)
     printed = comparison.read_reported(tmp_path / "reported.csv", "agem", "table4")
-    assert list(compared["verdict"]) == [AGREES]
+    assert list(compared["verdict"]) == [SAME]
     assert list(comparison.compare(TARGET, data, printed, reduced)["verdict"]) == [NOT_COMPARABLE]
 
 
@@ -129,9 +129,9 @@ def test_what_the_paper_could_not_print(tmp_path, data, line, cause, reason):
 
 def test_the_comparison_below_the_table(tmp_path, data):
     compared = judged(tmp_path, data, "inf,,,")
-    table = comparison.attach(results_table.render(TARGET, data, REAL), TARGET, compared, REAL)
+    table = comparison.attach(results_table.render(TARGET, data, REAL), TARGET, data, compared, REAL)
     (line,) = table.appended[0].body.to_dict("records")
-    assert (line["Reported"], line["Reproduced"], line["Difference"], line["Verdict"]) == ("∞", "∞", "–", AGREES)
+    assert (line["Reported"], line["Reproduced"], line["Difference"], line["Verdict"]) == ("∞", "∞", "–", SAME)
     assert "∞ (diverged)" in table.appended[0].caption
     assert formats.to_csv(compared).splitlines()[1].startswith("PI,MNIST,average_accuracy,inf,,,inf,")
 
@@ -140,7 +140,7 @@ def test_a_population_deviation_becomes_an_interval(tmp_path):
     data = measured(pi=[50.0, 51.0, 52.0])
     compared = judged(tmp_path, data, "51.00,2,population_sd_5_runs,")
     assert compared["reported_high"].item() - 51 == pytest.approx(2.776445 * 2 / np.sqrt(4))  # t₄ · s/√n, s of n − 1
-    table = comparison.attach(results_table.render(TARGET, data, REAL), TARGET, compared, REAL)
+    table = comparison.attach(results_table.render(TARGET, data, REAL), TARGET, data, compared, REAL)
     assert "population standard deviations" in table.appended[0].caption
     assert "∞" not in table.appended[0].caption
 

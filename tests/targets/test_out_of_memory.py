@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from clpapers.targets import comparison, curves, dispersion, formats, results_table, stream_curves
-from clpapers.targets.comparison import AGREES, NOT_COMPARABLE
 from clpapers.targets.notes import Notes
 from clpapers.targets.numbers import numbers
 from clpapers.targets.paired import pairs
+from clpapers.targets.words import NOT_COMPARABLE, SAME
 
 HEADER = "paper,target,row,column,metric,value,spread,spread_kind,note\n"
 TARGET = {
@@ -45,7 +45,7 @@ def judged(tmp_path, data, line, notes=REAL, learner="PROG-NN"):
     path = tmp_path / "reported.csv"
     path.write_text(f"{HEADER}agem,table5,{learner},CUB,average_accuracy,{line}\n")
     compared = comparison.compare(TARGET, data, comparison.read_reported(path, "agem", "table5"), notes)
-    table = comparison.attach(results_table.render(TARGET, data, notes), TARGET, compared, notes)
+    table = comparison.attach(results_table.render(TARGET, data, notes), TARGET, data, compared, notes)
     return compared.loc[0], table.appended[0]
 
 
@@ -74,7 +74,7 @@ def test_every_format_prints_it(data):
     for text in (formats.to_markdown(table), formats.to_html(table), formats.to_latex(table, "t")):
         assert text.count("OoM") == 3  # two cells and the footnote
         assert "nan" not in text.lower()
-    assert "PROG-NN,CUB,average_accuracy,,,,,2,cub,,out of memory" in formats.to_csv(table.data)
+    assert "PROG-NN,CUB,average_accuracy,,,,,2,cub,,,out of memory" in formats.to_csv(table.data)
 
 
 def test_where_nothing_fits_there_is_still_a_table():
@@ -83,11 +83,11 @@ def test_where_nothing_fits_there_is_still_a_table():
     assert not table.bold.any(axis=None)
 
 
-def test_oom_agrees_with_oom(tmp_path, data):
+def test_oom_is_the_same_as_oom(tmp_path, data):
     cell, table = judged(tmp_path, data, "OoM,,,out of memory")
-    assert (cell["verdict"], cell["cause"]) == (AGREES, "")
+    assert (cell["verdict"], cell["cause"]) == (SAME, "")
     (line,) = table.body.to_dict("records")
-    assert (line["Reported"], line["Reproduced"], line["Difference"], line["Verdict"]) == ("OoM", "OoM", "–", AGREES)
+    assert (line["Reported"], line["Reproduced"], line["Difference"], line["Verdict"]) == ("OoM", "OoM", "–", SAME)
     assert "OoM (out of memory)" in table.caption
 
 

@@ -21,7 +21,7 @@ def table(task: Task) -> None:
         drawn = with_places(drawn, target.spec, frame)
         if target.reported:  # the paper prints numbers, which stand beside its own
             printed = read_reported(target.reported, target.paper, target.name)
-            drawn = attach(drawn, target.spec, compare(target.spec, frame, printed, notes), notes)
+            drawn = attach(drawn, target.spec, frame, compare(target.spec, frame, printed, notes), notes)
         write_table(drawn, target.stem)
 
 

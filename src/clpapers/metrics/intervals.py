@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtr, stdtrit  # importing scipy.stats would take a second
 
 CONFIDENCE = 0.95
+EQUIVALENCE = 0.9  # of the interval that lies within a margin: two one-sided tests at 5 % (Schuirmann 1987)
 
 
-def critical(degrees: ArrayLike) -> np.ndarray:
-    """Two-sided 95 % critical value of Student's t; NaN for degrees of freedom below or at zero."""
-    return stdtrit(degrees, (1 + CONFIDENCE) / 2)
+def critical(degrees: ArrayLike, confidence: float = CONFIDENCE) -> np.ndarray:
+    """Two-sided critical value of Student's t, by default at 95 %; NaN for degrees of freedom below or at zero."""
+    return stdtrit(degrees, (1 + confidence) / 2)
 
 
 def mean_interval(values: ArrayLike, axis: int = -1) -> tuple[np.ndarray, np.ndarray]:
@@ -42,27 +43,34 @@ def summarise(data: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return summary[[*by, "mean", "sd", "se", "half_width", "n"]]
 
 
-class Difference(NamedTuple):
-    """A difference of two means and its 95 % interval."""
+class Estimate(NamedTuple):
+    """An effect with its standard error and Student-t degrees of freedom: numbers, or arrays of one shape."""
 
-    difference: float
-    low: float
-    high: float
+    effect: ArrayLike
+    se: ArrayLike
+    degrees: ArrayLike
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
+        """The two ends of its interval, which has no width if the standard error is zero."""
+        half = np.where(np.equal(self.se, 0), 0.0, critical(self.degrees, confidence) * self.se)
+        return self.effect - half, self.effect + half
 
 
-def welch_from_summary(mean1: float, half1: float, n1: int, mean2: float, half2: float, n2: int) -> Difference:
-    """mean1 − mean2 with Welch's 95 % interval, from means, 95 % t half-widths and numbers of runs.
+def total(effect: ArrayLike, parts: Sequence[tuple[ArrayLike, ArrayLike]]) -> Estimate:
+    """An effect whose error is the sum of independent ones, each `(standard error, degrees of freedom)`.
 
-    The interval is NaN if a side has one run, and has no width if both spreads are zero.
+    The degrees of freedom are Welch's (1947) and Satterthwaite's (1946); NaN if all errors are zero.
     """
-    squared1, squared2 = ((half / critical(n - 1)) ** 2 for half, n in ((half1, n1), (half2, n2)))
-    variance = squared1 + squared2
-    difference = mean1 - mean2
-    if variance == 0:
-        return Difference(difference, difference, difference)
-    degrees = variance**2 / (squared1**2 / max(n1 - 1, 1) + squared2**2 / max(n2 - 1, 1))
-    half = float(critical(degrees) * np.sqrt(variance))
-    return Difference(difference, difference - half, difference + half)
+    variances = [np.square(se) for se, _ in parts]
+    variance = sum(variances)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = [np.where(v > 0, v**2 / degrees, v) for v, (_, degrees) in zip(variances, parts)]  # NaN stays NaN
+        return Estimate(effect, np.sqrt(variance), variance**2 / sum(spread))
+
+
+def welch(mean1: ArrayLike, se1: ArrayLike, n1: ArrayLike, mean2: ArrayLike, se2: ArrayLike, n2: ArrayLike) -> Estimate:
+    """mean1 − mean2 of two independent samples, from their means, standard errors and sizes (Welch 1947)."""
+    return total(np.subtract(mean1, mean2), [(se1, np.subtract(n1, 1)), (se2, np.subtract(n2, 1))])
 
 
 class Paired(NamedTuple):

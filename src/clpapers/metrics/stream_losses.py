@@ -14,8 +14,15 @@ from clpapers.metrics.learning import OUT_OF_MEMORY
 
 MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"]}
 METRICS = {
-    "stream_loss": {"bounds": (0, None), "unit": "nats", "better": "smaller", "competing": "training", "over": "time"},
-    "loss_correlation": {"bounds": (-1, 1), "competing": "training"},
+    "stream_loss": {
+        "bounds": (0, None),
+        "shares": (0.05, 0.1),
+        "unit": "nats",
+        "better": "smaller",
+        "competing": "training",
+        "over": "time",
+    },
+    "loss_correlation": {"bounds": (-1, 1), "margins": (0.02, 0.05), "competing": "training"},
 }
 
 

@@ -16,10 +16,23 @@ from clpapers.streams.chunks import CLASS_CHUNKS
 
 MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"], "cells": ["evaluation.every"]}
 METRICS = {
-    "omega_all": {"bounds": (0, None), "better": "larger", "competing": "all", "needs": ["ideal"]},
-    "unknown_auroc": {"bounds": (0, 1), "better": "larger"},
+    "omega_all": {
+        "bounds": (0, None),
+        "margins": (0.02, 0.05),
+        "better": "larger",
+        "competing": "all",
+        "needs": ["ideal"],
+    },
+    "unknown_auroc": {"bounds": (0, 1), "margins": (0.02, 0.05), "better": "larger"},
     "accuracy_by_time": {"unit": "%", "better": "larger", "competing": "all", "over": "items"},
-    "memory_by_time": {"bounds": (0, None), "unit": "MB", "better": "smaller", "over": "items"},
+    "memory_by_time": {
+        "bounds": (0, None),
+        "shares": (0.05, 0.1),
+        "unit": "MB",
+        "better": "smaller",
+        "over": "items",
+        "sample": "none",
+    },
 }
 
 

@@ -1,5 +1,5 @@
 """Writes the reproduction by the published runs: a page a paper in docs/reproduction, what differs in docs/findings,
-README's tables, figures.
+README's tables, the rules' counts in docs/verdicts.md, figures.
 
 All of it is made from results/published and config/ alone, in a folder of its own, whatever else is built here: the
 same crates and the same code give the same bytes on every machine. Seconds that are measured come from records.
@@ -33,26 +33,29 @@ from clpapers.pages import claims_file, shown
 from clpapers.provenance import read_record, write_atomically, write_text
 from clpapers.report import costs
 from clpapers.report.archive import MANIFEST, opened
-from clpapers.report.coverage import Coverage, coverage, table
-from clpapers.targets.claims_table import effect
-from clpapers.targets.comparison import KEY, printed, read_reported
+from clpapers.report.coverage import Coverage, Numbers, by_kind, count, coverage, of_claims, table
+from clpapers.report.coverage import printed as numbers_printed
+from clpapers.targets.claims_table import effect, tested
+from clpapers.targets.comparison import KEY, RULES, printed
+from clpapers.targets.grades import MARGINS
 from clpapers.targets.names import named, row_and_column
 from clpapers.targets.palette import TEN
-from clpapers.targets.words import AGREES, CONTRADICTED, DIFFERS, NOT_COMPARABLE, SUPPORTED, UNDECIDED
+from clpapers.targets.pooled import pooled, told_of_pooled
+from clpapers.targets.words import BY_CONSTRUCTION, CONTRADICTED, DIFFERS, GRADES, NOT_COMPARABLE, SUPPORTED
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SCALE = "paper"
 FOLDER, FINDINGS = Path("docs/reproduction"), Path("docs/findings")
-README, COSTS = Path("README.md"), Path("docs/costs.md")
+README, COSTS, VERDICTS = Path("README.md"), Path("docs/costs.md"), Path("docs/verdicts.md")
 FIGURE, COSTS_FIGURE, SHOWN_FIGURE = (Path(f"docs/figures/{name}.svg") for name in ("published", "costs", "shown"))
+FOREST = "docs/figures/differences-{paper}.svg"
 BLOCK = "<!-- {name}: `make reproduction` writes this -->\n\n{text}\n<!-- {name} ends -->\n"
 EXAMPLE = ("stf/table1", "CIFAR-10")  # README's first screen shows these streams
 SHOWN = "desiderata/figure2"  # and this figure
 SECONDS = [0.01, 20_000]  # a run, the ends of the figure of costs
 NEAR = 0.25  # of what a run took, a prediction that is so far off is near
-VERDICTS = ((AGREES, "#0072b2", "o"), (DIFFERS, "#d55e00", "s"))
 
 
 def write(run: Callable[[list[str]], int]) -> list[Path]:
@@ -62,7 +65,7 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
     """
     root = Path.cwd()
     findings = {paper: FINDINGS / f"{paper}.md" for paper in own_papers()}
-    pages = README, COSTS, *findings.values()
+    pages = README, COSTS, VERDICTS, *findings.values()
     before = {file: file.read_text(encoding="utf-8") if file.is_file() else "" for file in pages}
     with tempfile.TemporaryDirectory(prefix="clpapers-reproduction-") as scratch, contextlib.chdir(scratch):
         for part in ("config", "workflow"):
@@ -74,9 +77,12 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
         files = {FOLDER / f"{paper}.md": made.page(paper) for paper in made.plan.titles}
         files |= {file: filled(file, before[file], {"differs": made.differs(p)}) for p, file in findings.items()}
         files[README] = filled(README, before[README], {"example": made.example(), "status": made.status()})
+        files[VERDICTS] = filled(VERDICTS, before[VERDICTS], {"rules": made.rules()})
         costly, text = made.costs()
         files[COSTS] = filled(COSTS, before[COSTS], {"runs": text})
         drawn = {FIGURE: made.figure().read_bytes(), COSTS_FIGURE: costly.read_bytes()}
+        forests = {Path(FOREST.format(paper=paper)): made.forest(paper) for paper in made.plan.titles}
+        drawn |= {path: file.read_bytes() for path, file in forests.items() if file is not None}
         if (figure := made.shown_figure()) is not None:
             drawn[SHOWN_FIGURE] = figure.read_bytes()
         measured = RESULTS / SCALE
@@ -154,14 +160,14 @@ class _Reproduction:
         targets = shown(self.plan, [paper])
         return [each for each in targets if self.plan.present(each).cells or (each.reported and _without_runs(each))]
 
-    @functools.cache  # noqa: B019, lives as long as its object
-    def coverage(self, paper: str) -> Coverage:
-        """The coverage of a paper's printed numbers and claims."""
-        (found,) = coverage(self.plan, [paper])
-        every = (each for each in shown(self.plan, [paper]) if each.reported)
-        lines = sum(len(read_reported(each.reported, paper, each.name)) for each in every)
-        found.numbers[NOT_COMPARABLE] += lines - sum(found.numbers.values())
-        found.claims[NOT_COMPARABLE] += len(jobs.claims_of(self.plan).get(paper, [])) - sum(found.claims.values())
+    @functools.cached_property
+    def covered(self) -> dict[str, Coverage]:
+        """The coverage of each paper's printed numbers and claims, and of all."""
+        found = {each.paper: each for each in coverage(self.plan, list(self.plan.titles))}
+        for paper, claims in jobs.claims_of(self.plan).items():
+            absent = len(claims) - found[paper].said  # those of a paper of which nothing is published
+            found[paper].claims[NOT_COMPARABLE] += absent
+            found["all"].claims[NOT_COMPARABLE] += absent
         return found
 
     @functools.cache  # noqa: B019
@@ -171,8 +177,21 @@ class _Reproduction:
         if target not in self.targets(target.paper) or not target.reported:
             return pd.DataFrame(columns=["told"])
         frame = results.compare(name, SCALE)
-        frame = frame[frame["verdict"].isin([AGREES, DIFFERS])]
-        return frame.assign(told=[printed(line) for line in frame.to_dict("records")])
+        frame = frame[frame["verdict"].isin(GRADES)]
+        names = [named(target.spec, metric) for metric in frame["metric"]]
+        return frame.assign(told=[printed(line) for line in frame.to_dict("records")], place=target.name, named=names)
+
+    def numbers(self, name: str) -> Numbers:
+        """The counts of the numbers that are compared in a target."""
+        return count(self.compared(name).to_dict("records"))
+
+    def all_compared(self, papers: Iterable[str]) -> pd.DataFrame:
+        """The compared numbers of some papers."""
+        from clpapers.targets.differences import COLUMNS
+
+        names = [f"{target.paper}/{target.name}" for paper in papers for target in self.targets(paper)]
+        frames = [frame for name in names if len(frame := self.compared(name))]
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*COLUMNS, "rule"])
 
     # pages
 
@@ -184,26 +203,33 @@ class _Reproduction:
         if not self.crates[paper]:
             lines += [f"No run of it is published yet: there is no `{crate}`. {said}", "", WRITTEN]
             return "\n".join(lines) + "\n"
+        if len(self.all_compared([paper])):
+            image = os.path.relpath(FOREST.format(paper=paper), FOLDER)
+            lines += [f"![Differences, reproduced minus reported, with 95 % intervals, by table]({image})", ""]
         lines += [f"From `{crate}`, manifest SHA-256 `{self.crates[paper]}`. {said}", "", WRITTEN, ""]
-        heads, row = table([self.coverage(paper)])
+        heads, row = table([self.covered[paper]])
         hidden = ("paper", "imported")
         kept = [i for i, head in enumerate(heads) if head not in hidden]
         lines += [*_table([heads[i] for i in kept], [[row[i] for i in kept]]), ""]
-        claims = self.coverage(paper).claims
-        lines += [f"Of the other claims {claims[UNDECIDED]} are undecided, {claims[NOT_COMPARABLE]} wait for runs.", ""]
+        if len(self.all_compared([paper])):
+            heads, *rows = by_kind(self.covered[paper].numbers)
+            lines += [*_table(heads, rows), "", SAID_OF_GRADES, ""]
+        heads, row = of_claims([self.covered[paper]])
+        lines += [*_table(heads[1:], [row[1:]]), ""]
         lines += [*self._trained(paper), "", "## Targets", ""]
         rows = []
         for target in self.targets(paper):
             name = f"{paper}/{target.name}"
-            counts = Counter(self.compared(name).get("verdict", ()))
+            numbers = self.numbers(name)
             cells = {cell.hash: cell for _, cell in target.cells}.values()
             there = sum(len(seeds) for cell in cells for seeds in self.plan.results(cell, target.seeds).values())
             wanted = len(cells) * len(target.seeds)
-            of = len(read_reported(target.reported, paper, target.name)) if target.reported else 0
-            total = f"{sum(counts.values())} of {of}" if of else "none printed"
+            of = numbers_printed(self.plan, paper, target.name)
+            total = f"{numbers.compared()} of {of}" if of else "none printed"
             runs = "needs none" if _without_runs(target) else f"{there} of {wanted}"
-            rows.append([f"`{name}`", runs, total, str(counts[AGREES]), str(counts[DIFFERS])])
-        lines += _table(["target", "runs", "numbers compared", "agree", "differ"], rows)
+            grades = numbers.grades().values()
+            rows.append([f"`{name}`", runs, total, str(sum(grades)), *map(str, grades)])
+        lines += _table(["target", "runs", "numbers compared", "each once", *GRADES], rows)
         for target in self.targets(paper):
             lines += self._section(target)
         return "\n".join([*lines, *self._claims(paper)]) + "\n"
@@ -240,6 +266,10 @@ class _Reproduction:
             place = [named(spec, line[key]) if key == "metric" else line[key] for key in keys]
             rows.append([*place, *(told[text] for text in texts)])
         yield from _table([*keys, *texts], rows)
+        found = pooled(spec, pd.read_csv(target.metrics), lines)
+        if told := [told_of_pooled(spec, line) for line in found.to_dict("records")]:
+            yield from ("", "Pooled over these numbers, each comparison once:", "")
+            yield from _table(told[0], [line.values() for line in told])
 
     def _decided(self, paper: str) -> pd.DataFrame:
         """The claims of a paper that the published runs decide."""
@@ -247,14 +277,20 @@ class _Reproduction:
         if not file.is_file():
             return pd.DataFrame(columns=["verdict"])
         frame = pd.read_csv(file, keep_default_na=False)
-        return frame[frame["verdict"].isin([SUPPORTED, CONTRADICTED])]
+        return frame[frame["verdict"].isin([SUPPORTED, CONTRADICTED, BY_CONSTRUCTION])]
 
     def _claims(self, paper: str) -> Iterator[str]:
         frame = self._decided(paper)
         if frame.empty:
             return
-        yield from ("", "## Claims", "", "Those that the published runs decide.", "")
-        rows = [[each["statement"], _tested(each), _effect(each), each["verdict"]] for each in frame.to_dict("records")]
+        yield from (
+            "",
+            "## Claims",
+            "",
+            "Those that the published runs decide, and those that hold by construction.",
+            "",
+        )
+        rows = [[each["statement"], tested(each), _effect(each), _said(each)] for each in frame.to_dict("records")]
         yield from _table(["the paper says", "tested as", "effect", "verdict"], rows)
 
     # docs/findings
@@ -271,27 +307,36 @@ class _Reproduction:
                 alike.setdefault(key, []).append(line["column"])
         rows = [[target, row, ", ".join(columns), *rest] for (target, row, *rest), columns in alike.items()]
         heads = ["target", "row", "columns", "metric", "difference", "runs"]
-        none = f"No number {'that was compared differs' if self.coverage(paper).compared else 'is compared'}."
+        none = f"No number {'that was compared differs' if self.covered[paper].numbers.compared() else 'is compared'}."
         lines = _table(heads, rows) if rows else [none]
         frame = self._decided(paper)
         if claims := [each for each in frame.to_dict("records") if each["verdict"] == CONTRADICTED]:
             lines += ["", "Claims that the runs contradict:", ""]
-            lines += [f"- “{each['statement']}” {_tested(each)}. Here: {_effect(each)}." for each in claims]
+            lines += [f"- “{each['statement']}” {tested(each)}. Here: {_effect(each)}." for each in claims]
         return "\n".join(lines) + "\n"
 
     # README
 
     def status(self) -> str:
-        """README's table of papers."""
-        rows = []
-        for paper, title in self.plan.titles.items():
-            each = self.coverage(paper)
-            numbers = f"{each.compared} of {sum(each.numbers.values())}"
-            claims = f"{each.decided} of {sum(each.claims.values())}"
-            link = f"[`{paper}`]({FOLDER / paper}.md)"
-            rows.append([link, title, numbers, str(each.numbers[AGREES]), claims, f"{each.hours:,.1f}"])
-        heads = ["name", "paper", "numbers compared", "agree", "claims decided", "core-hours"]
-        return "\n".join(_table(heads, rows)) + "\n"
+        """README's tables: by paper, and by the kind of number."""
+        heads, *rows = table(self.covered.values())
+        kept = [i for i, head in enumerate(heads) if head not in ("runs", "imported")]
+        for row in rows:
+            if row[0] in self.plan.titles:
+                row[0] = f"[`{row[0]}`]({FOLDER / row[0]}.md): {self.plan.titles[row[0]]}"
+        papers = _table([heads[i] for i in kept], [[row[i] for i in kept] for row in rows])
+        claims = of_claims(self.covered.values())
+        heads, *rows = by_kind(self.covered["all"].numbers)
+        return (
+            "\n".join([*papers, "", *_table(heads, rows), "", SAID_OF_GRADES, "", *_table(claims[0], claims[1:])])
+            + "\n"
+        )
+
+    def rules(self) -> str:
+        """The table of rules in docs/verdicts.md, with how many numbers each judges."""
+        counts = self.all_compared(self.plan.titles)["rule"].value_counts()
+        rows = [[rule, when, str(counts.get(rule, 0))] for rule, when in RULES.items()]
+        return "\n".join(_table(["rule", "when, and which interval", "numbers"], rows)) + "\n"
 
     def example(self) -> str:
         """README's table: a column of a target, as far as it is compared."""
@@ -310,16 +355,17 @@ class _Reproduction:
         return "\n".join([said, "", *_table(heads, rows)]) + "\n"
 
     def figure(self) -> Path:
-        """Every compared number in percent, reproduced against reported, by verdict; an SVG in this folder."""
-        frames = [frame for name in self.plan.targets if len(frame := self.compared(name))]
-        lines = pd.concat(frames) if frames else pd.DataFrame(columns=["unit", "verdict", "reported", "reproduced"])
-        lines = lines[lines["unit"] == "%"]
-        with _square(FIGURE, [0, 100], xlabel="reported, %", ylabel="reproduced, %") as axes:
-            for verdict, colour, marker in VERDICTS:
-                each = lines[lines["verdict"] == verdict]
-                style = {"s": 8, "c": colour, "marker": marker, "alpha": 0.6, "clip_on": False}
-                axes.scatter(each["reported"], each["reproduced"], **style, label=f"{verdict} ({len(each)})")
-        return Path(FIGURE.name)
+        """Trained numbers in percent, reproduced against reported, by grade; an SVG in this folder."""
+        from clpapers.targets.differences import scatter
+
+        return _drawn(scatter(self.all_compared(self.plan.titles)), FIGURE)
+
+    def forest(self, paper: str) -> Path | None:
+        """The differences of a paper, an SVG in this folder; None if nothing is compared."""
+        from clpapers.targets.differences import forest
+
+        lines = self.all_compared([paper])
+        return _drawn(forest(lines), Path(FOREST.format(paper=paper))) if len(lines) else None
 
     def shown_figure(self) -> Path | None:
         """The figure of README's first screen, of the runs that are published; None if there are none of it."""
@@ -337,6 +383,8 @@ class _Reproduction:
 
         Of a cell seconds a seed, at the speed of the machine of config/costs.csv.
         """
+        from clpapers.targets.differences import square
+
         rows = costs.read()
         table = costs.Table(rows, here=float(np.median([row.calibration for row in rows])))
         cells = [self.plan.cells[key] for key in self.there]
@@ -353,7 +401,7 @@ class _Reproduction:
             columns=["paper", "predicted", "took", "seeds"],
         )
         lines["near"] = (lines["predicted"] / lines["took"] - 1).abs() <= NEAR
-        with _square(COSTS_FIGURE, SECONDS, xlabel="took, s", ylabel="predicted, s") as axes:
+        with square(SECONDS, xlabel="took, s", ylabel="predicted, s") as (figure, axes):
             axes.set(xscale="log", yscale="log")
             for (paper, each), colour in zip(lines.groupby("paper"), TEN):
                 style = {"s": 8, "color": colour, "alpha": 0.6, "clip_on": False}
@@ -365,29 +413,25 @@ class _Reproduction:
             by_paper.append([paper, *map("{:,}".format, counted), *map("{:.2f}".format, hours)])
         heads = ["paper", "cells", "runs", f"cells within {NEAR:.0%}", "predicted, core-hours", "took"]
         image = f"![Predicted against measured seconds a run, a dot a cell]({COSTS_FIGURE.relative_to(COSTS.parent)})"
-        return Path(COSTS_FIGURE.name), "\n".join([*_table(heads, by_paper), "", image]) + "\n"
+        return _drawn(figure, COSTS_FIGURE), "\n".join([*_table(heads, by_paper), "", image]) + "\n"
 
 
-@contextlib.contextmanager
-def _square(file: Path, ends: list[float], **labels: str) -> Iterator[Axes]:
-    """Axes of a figure of equal axes and their diagonal, written into this folder under a file's name."""
+def _drawn(figure: Figure, file: Path) -> Path:
+    """Write a figure into this folder under a file's name."""
     import matplotlib as mpl
-    from matplotlib.figure import Figure
 
     from clpapers.targets.figure import write_figure
-    from clpapers.targets.style import STYLE, WIDTH
+    from clpapers.targets.style import STYLE
 
     with mpl.rc_context(STYLE):
-        drawn = Figure(figsize=(WIDTH * 0.6, WIDTH * 0.55), layout="constrained")
-        axes = drawn.subplots()
-        axes.plot(ends, ends, color="0.7", linewidth=0.6, zorder=0)
-        yield axes
-        axes.set(xlim=ends, ylim=ends, aspect="equal", **labels)
-        axes.legend(loc="lower right")
-        write_figure(drawn, file.stem)
+        return write_figure(figure, file.stem, (file.suffix,))[0]
 
 
 WRITTEN = "`make reproduction` writes this page."
+SAID_OF_GRADES = (
+    "‘Same’ and ‘near’: the runs exclude any difference beyond the first and the second margin; ‘open’: they exclude "
+    f"neither zero nor such a difference; ‘differs’: they exclude zero. Margins: {MARGINS}."
+)
 
 
 def _without_runs(target: Target) -> bool:
@@ -400,9 +444,9 @@ def _bold(line: dict) -> str:
     return f"**{verdict}**" if line["verdict"] == DIFFERS else verdict
 
 
-def _tested(claim: dict) -> str:
-    """How a claim is tested, and what the printed numbers say of it."""
-    return ". ".join(filter(None, [claim["test"], claim["note"].removesuffix(".")]))
+def _said(claim: dict) -> str:
+    """A claim's verdict, and whether a choice was read off it."""
+    return claim["verdict"] + ", calibrated" * bool(claim["calibrated"])
 
 
 def _effect(claim: dict) -> str:

@@ -25,23 +25,41 @@ from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.desiderata import DESIDERATA, declare
 from clpapers.metrics.factors import flat
-from clpapers.pages import ASSETS, COPIED, TEMPLATES, claims_file, copy_of, shown
+from clpapers.pages import ASSETS, COPIED, TEMPLATES, claims_file, copy_of, drawn_of, shown
 from clpapers.provenance import as_published
 from clpapers.report import lineage
 from clpapers.report.costs import ancestry, duration
-from clpapers.report.coverage import coverage
-from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE, printed
+from clpapers.report.coverage import Numbers, by_kind, count, coverage
+from clpapers.targets.comparison import printed
+from clpapers.targets.differences import COLUMNS, forest, scatter
+from clpapers.targets.figure import write_figure
+from clpapers.targets.grades import MARGINS
+from clpapers.targets.grades import MEANINGS as OF_GRADES
 from clpapers.targets.names import named, row_and_column
 from clpapers.targets.notes import REDUCED, STANDIN, Notes
-from clpapers.targets.verdicts import CONTRADICTED, SUPPORTED, UNDECIDED
+from clpapers.targets.pooled import pooled, told_of_pooled
+from clpapers.targets.words import (
+    BY_CONSTRUCTION,
+    CONTRADICTED,
+    DIFFERS,
+    GRADES,
+    NEAR,
+    NOT_COMPARABLE,
+    OPEN,
+    SAME,
+    SUPPORTED,
+    TRAINED,
+    UNDECIDED,
+)
 
-SIGNS = {AGREES: "✓", SUPPORTED: "✓", DIFFERS: "✗", CONTRADICTED: "✗", UNDECIDED: "?", NOT_COMPARABLE: "○"}
+SIGNS = {SAME: "✓", NEAR: "≈", OPEN: "?", DIFFERS: "✗", NOT_COMPARABLE: "○"}
+SIGNS |= {SUPPORTED: "✓", CONTRADICTED: "✗", UNDECIDED: "?", BY_CONSTRUCTION: "="}
 MEANINGS = {
-    AGREES: "the interval of reproduced minus reported holds zero",
-    DIFFERS: "it does not",
+    **OF_GRADES,
     NOT_COMPARABLE: "other data, another scale or other hardware than the paper's, or no number",
     SUPPORTED: "a claim's test on the reproduced runs comes out as the paper says",
     CONTRADICTED: "it comes out the other way",
+    BY_CONSTRUCTION: "it holds, but no run could have decided otherwise",
     UNDECIDED: "its interval allows both, or Holm's correction for several tests leaves it open",
 }
 NUMBER = re.compile(r"[−+-]?\d[^A-Za-z]*$|∞|OoM")
@@ -56,7 +74,8 @@ ANCESTORS = ("targets", "metrics", "selection", "features", "weights", "datasets
 class Shown:
     """One target as a paper's page shows it.
 
-    lines: reported beside reproduced numbers. parts: the sections of its lineage page.
+    lines: reported beside reproduced numbers. pooled: what they say together, as texts. parts: the sections of its
+    lineage page.
     """
 
     target: Target
@@ -65,13 +84,15 @@ class Shown:
     data: dict
     tables: list[HtmlTable]
     lines: list[dict]
+    pooled: list[dict[str, str]]
     parts: list[Part]
     cost: dict
     desiderata: dict[str, str]
 
     @property
-    def verdicts(self) -> Counter:
-        return Counter(line["verdict"] for line in self.lines)
+    def numbers(self) -> Numbers:
+        """What its lines are counted as."""
+        return count(self.lines)
 
     @property
     def by_authors(self) -> bool:
@@ -122,6 +143,10 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
         "plan": plan,
         "signs": SIGNS,
         "meanings": MEANINGS,
+        "grades": GRADES,
+        "margins": MARGINS,
+        "by_kind": by_kind,
+        "trained": TRAINED,
         "letters": DESIDERATA,
         "commit": provenance.git_state()["commit"] or "unknown",
         "named": named,
@@ -138,7 +163,8 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
     by_paper = {
         paper: [_shown(plan, target, notes(target), digest) for target in shown(plan, [paper])] for paper in papers
     }
-    with_claims, claimed, verdicts = claiming(papers), {}, {}
+    with_claims, covered = claiming(papers), {each.paper: each for each in coverage(plan, papers)}
+    compared = {paper: _compared(targets) for paper, targets in by_paper.items()}
     for name in ASSETS:
         provenance.write_text(folder / name, (TEMPLATES / name).read_text(encoding="utf-8"))
     for paper, targets in by_paper.items():
@@ -152,23 +178,32 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
         claims, tables = _claims(plan, paper) if paper in with_claims else ([], [])
         decided = [claim for claim in claims if claim["verdict"] != NOT_COMPARABLE]
         parts = [each for each in (("", decided), _folded(claims, "reason")) if each[1]]
-        claimed[paper] = Counter(claim["verdict"] for claim in claims)
-        verdicts[paper] = sum((each.verdicts for each in targets), Counter())
-        counts = {"claimed": claimed[paper], "verdicts": verdicts[paper]}
         content = {"paper": paper, "targets": targets, "claims": parts, "tables_of_claims": tables}
-        page(folder / paper / "index.html", "paper.html", "../", **content, **counts)
+        page(folder / paper / "index.html", "paper.html", "../", covered=covered[paper], **content)
+        write_figure(forest(compared[paper]), drawn_of(paper, folder).with_suffix(""), (".svg",))
+    write_figure(scatter(pd.concat(compared.values())), drawn_of("", folder).with_suffix(""), (".svg",))
     data = {name: facts for targets in by_paper.values() for each in targets for name, facts in each.data.items()}
     page(
         folder / "index.html",
         "index.html",
         "",
         by_paper=by_paper,
-        verdicts=verdicts,
-        claimed=claimed,
-        covered={each.paper: each for each in coverage(plan, papers)},
+        covered=covered,
+        whole=covered.get("all", covered[papers[0]]),
         claims=with_claims,
         data=data,
     )
+
+
+def _compared(targets: list[Shown]) -> pd.DataFrame:
+    """The numbers of a paper that are compared, as `differences` draws them."""
+    lines = [
+        line | {"place": each.target.name, "named": named(each.target.spec, line["metric"])}
+        for each in targets
+        for line in each.lines
+        if line["verdict"] in GRADES
+    ]
+    return pd.DataFrame(lines, columns=[*lines[0]] if lines else [*COLUMNS])
 
 
 def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str]) -> Shown:
@@ -194,6 +229,7 @@ def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str
         data=provenance.read_record(file)["data"],
         tables=list(_tables(target, anchors, lines)) if table else [],
         lines=lines,
+        pooled=[told_of_pooled(target.spec, each) for each in _pooled(target, measured, lines)],
         parts=parts,
         cost=_cost(file),
         desiderata=declare(target, plan.datasets),
@@ -230,8 +266,8 @@ def _lines(target: Target, anchors: dict) -> list[dict]:
     if not target.reported:
         return []
     file = target.stem.with_name(f"{target.name}.reported.csv")
-    lines = pd.read_csv(file, keep_default_na=False, na_values=[""])
-    texts = ["column", "cause", "reason", "calibrated", "verdict_if_sd", "dataset", "source"]
+    lines = pd.read_csv(file, keep_default_na=False, na_values=[""], dtype={"runs": str})
+    texts = ["column", "cause", "reason", "calibrated", "dataset", "source", "rule", "runs", "spread_kind"]
     texts += ["reported_note", "reproduced_note"]
     texts = lines.columns.difference(lines.select_dtypes("number").columns).union(texts)
     lines[texts] = lines[texts].astype(object).fillna("").astype(str)
@@ -239,6 +275,10 @@ def _lines(target: Target, anchors: dict) -> list[dict]:
         line | {"texts": printed(line), "link": _address(target, anchors, line["row"], line["column"])}
         for line in lines.to_dict("records")
     ]
+
+
+def _pooled(target: Target, measured: pd.DataFrame, lines: list[dict]) -> list[dict]:
+    return pooled(target.spec, measured, pd.DataFrame(lines)).to_dict("records") if lines else []
 
 
 def _address(target: Target, anchors: dict, row: str, column: str) -> str:
@@ -340,7 +380,19 @@ def _beside(cell: ElementTree.Element, line: dict | None) -> None:
 def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
     """The lines of a paper's `claims.csv`, each with its effect as text; the table of claims, and that of its parts."""
     claims = pd.read_csv(claims_file(plan, paper, "csv"), keep_default_na=False, na_values=[""])
-    texts = ["claim", "section", "statement", "test", "note", "target", "unit", "verdict", "reason"]
+    texts = [
+        "claim",
+        "section",
+        "statement",
+        "test",
+        "note",
+        "target",
+        "unit",
+        "verdict",
+        "reason",
+        "choice",
+        "calibrated",
+    ]
     claims[texts] = claims[texts].astype(object).fillna("").astype(str)
     claims["targets"] = [[name.rpartition("/")[2] for name in names.split()] for names in claims["target"]]
     there = {target.name for target in shown(plan, [paper])}

@@ -10,7 +10,8 @@ from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.pages import shown
 from clpapers.provenance import ProvenanceError, escaped, read_record
-from clpapers.report.coverage import coverage, table
+from clpapers.report.coverage import by_kind, coverage, of_claims, table
+from clpapers.targets.grades import MARGINS
 from clpapers.targets.names import named
 
 UNBUILT = 5  # targets that are named
@@ -21,10 +22,10 @@ def page(plan: Plan, papers: Collection[str]) -> str:
     unread: list[str] = []
     targets = shown(plan, papers)
     built = [target for target in targets if all(path.is_file() for path in target.outputs)]
-    rows = table(coverage(plan, papers, unread))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    covered = coverage(plan, papers, unread)
     lines = [f"clpapers, scale ‘{plan.scale}’: {plan.settings['description']}", ""]
-    lines += ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+    lines += [*_aligned(table(covered)), "", *_aligned(by_kind(covered[-1].numbers)), "", f"margins: {MARGINS}", ""]
+    lines += _aligned(of_claims(covered))
     if numbers := list(_headlines(built)):
         lines += ["", "a number of each paper, printed and reproduced:", *(f"  {each}" for each in numbers)]
     data: dict[str, dict] = {}
@@ -47,6 +48,11 @@ def page(plan: Plan, papers: Collection[str]) -> str:
         more = f" and {len(absent) - UNBUILT} more" if len(absent) > UNBUILT else ""
         lines += [f"not built: {', '.join(f'{t.paper}/{t.name}' for t in absent[:UNBUILT])}{more}"]
     return "\n".join([*lines, *(["", "cannot be read"] if unread else []), *(f"  {each}" for each in unread)])
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
 
 
 def _headlines(targets: Iterable[Target]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -11,6 +12,7 @@ from clpapers import catalogue_metrics as catalogue
 from clpapers.targets.claim import SOURCE, TRENDS, Claim, Part, Side
 from clpapers.targets.names import named
 from clpapers.targets.notes import REDUCED, STANDIN, Notes
+from clpapers.targets.sentences import SENTENCES, by_sentence
 from clpapers.targets.table import Table, bold_in
 from clpapers.targets.verdicts import CONTRADICTED, VERDICTS, ClaimVerdict
 
@@ -20,8 +22,11 @@ EXPLANATION = (
     "same streams, Welch’s elsewhere; where one seed has repetitions, these are the runs. Supported: the interval "
     "lies where the sentence says, for all parts of a claim. Contradicted: for one part at least it lies elsewhere, "
     "by a one-sided test at 2.5 % with Holm’s correction for the number of parts; a part that is undecided by this "
-    "correction alone has both p. Not comparable: stand-in data or a reduced scale. A claim of several parts is "
-    "shown by the least supported one of those that decide it."
+    "correction alone has both p. By construction: it holds, but no run could have decided otherwise: both sides are "
+    "one run, guesses, or computed. A few equal values give no interval and leave it undecided. Not comparable: other "
+    "data or hardware than the paper’s, a reduced scale, or a demand, which finds nothing. Calibrated: a choice was "
+    "read off the sentence or the numbers. CHOICE: a number of the test that the sentence does not give. A claim of "
+    "several parts is shown by the least supported one of those that decide it."
 )
 TAKEN = {
     "mean": "mean ",
@@ -31,6 +36,7 @@ TAKEN = {
     "max": "largest ",
     "sd": "standard deviation over time of ",
 }
+WORDS = {"by": "by", "margin": "margin", "than": "bound"}
 PARTS = "Every comparison that a claim of several stands on."
 
 
@@ -60,6 +66,15 @@ def words(claim: Claim, specs: Mapping[str, Mapping]) -> str:
     else:
         there = f"{than:g}"
     return f"{text} {_relation(spec)} {there}{given}"
+
+
+def choices(claim: Claim) -> str:
+    """The numbers of a test that its sentence does not give: `by 10, margin 3`; empty if it gives them all."""
+    spec = claim.spec
+    numbers = {key: spec[key] for key in ("by", "margin", "than") if isinstance(spec.get(key), int | float)}
+    given = re.findall(r"\d+(?:\.\d+)?|\.\d+", spec["statement"].replace(",", ""))
+    known = {*map(float, given), 0.0}
+    return ", ".join(f"{WORDS[key]} {value:g}" for key, value in numbers.items() if abs(value) not in known)
 
 
 def _relation(spec: Mapping) -> str:
@@ -148,12 +163,14 @@ def render(
                 "statement": claim.spec["statement"],
                 "test": words(claim, specs),
                 "note": claim.spec.get("note", ""),
+                "choice": choices(claim),
                 "target": " ".join(claim.targets),
                 "effect": shown.effect if shown else np.nan,
                 "ci_low": shown.low if shown else np.nan,
                 "ci_high": shown.high if shown else np.nan,
                 "unit": measure,
                 "verdict": verdict.verdict,
+                "calibrated": claim.calibrated,
                 "reason": _reason(verdict, specs),
             }
         )
@@ -161,10 +178,12 @@ def render(
             {
                 "Claim": f"{claim.name} ({claim.spec['section']})",
                 "The paper says": f"“{claim.spec['statement']}”",
-                "Test": ". ".join(filter(None, [rows[-1]["test"], rows[-1]["note"]])),
+                "Test": tested(rows[-1]),
                 "Effect": "–" if shown is None else effect(shown.effect, shown.low, shown.high, measure),
-                "Verdict": verdict.verdict,
-                "Why": rows[-1]["reason"],
+                "Verdict": verdict.verdict + ", calibrated" * bool(claim.calibrated),
+                "Why": "; ".join(
+                    filter(None, [rows[-1]["reason"], claim.calibrated and f"calibrated: {claim.calibrated}"])
+                ),
             }
         )
         parts += [
@@ -213,7 +232,7 @@ def _appended(heading: str, parts: list[dict]) -> Table:
 
 def _contradicted(cells: pd.DataFrame) -> pd.DataFrame:
     """The cells to print bold: contradicted verdicts."""
-    return bold_in(cells, Verdict=cells["Verdict"] == CONTRADICTED)
+    return bold_in(cells, Verdict=cells["Verdict"].str.startswith(CONTRADICTED))
 
 
 def _reason(verdict: ClaimVerdict, specs: Mapping[str, Mapping]) -> str:
@@ -221,6 +240,12 @@ def _reason(verdict: ClaimVerdict, specs: Mapping[str, Mapping]) -> str:
     if verdict.shown is not None and len(verdict.parts) > 1:
         reasons.append(f"shown: {part_name(verdict.shown.part, specs)}")
     return "; ".join(filter(None, reasons))
+
+
+def tested(claim: Mapping[str, str]) -> str:
+    """How a claim (a row of the table's data) is tested, what the sentence leaves open, and what else is to be said."""
+    choice = f"CHOICE: {claim['choice']}" if claim["choice"] and "CHOICE" not in claim["note"] else ""
+    return ". ".join(filter(None, [claim["test"], choice, claim["note"].removesuffix(".")]))
 
 
 def effect(value: float, low: float, high: float, measure: str) -> str:
@@ -238,15 +263,17 @@ def effect(value: float, low: float, high: float, measure: str) -> str:
 
 
 def scorecard(claims: Mapping[str, pd.DataFrame], titles: Mapping[str, str], scale: str) -> Table:
-    """Count each paper's claims by verdict; the last row counts all.
+    """Count each paper's claims by verdict, and its sentences; the last row counts all.
 
-    claims: each paper's claims, with the column `verdict`. titles: the papers'.
+    claims: each paper's claims, with the columns `statement` and `verdict`. titles: the papers'.
     """
     counted = [
         {
             "paper": paper,
             "claims": len(frame),
             **{verdict: int((frame["verdict"] == verdict).sum()) for verdict in VERDICTS},
+            "sentences": frame["statement"].nunique(),
+            **{f"sentences {name}": by_sentence(frame.to_dict("records"))[name] for name in SENTENCES},
         }
         for paper, frame in claims.items()
     ]

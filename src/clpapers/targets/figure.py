@@ -20,15 +20,15 @@ def _settle(figure: Figure) -> None:
         axes.set_position([round(edge, 5) for edge in axes.get_position(original=True).bounds])
 
 
-def write_figure(figure: Figure, stem: Path | str) -> list[Path]:
-    """Write `<stem>.pdf .svg .png` (fonts embedded, no dates inside) and return their paths."""
+def write_figure(figure: Figure, stem: Path | str, suffixes: tuple[str, ...] = FIGURE_SUFFIXES) -> list[Path]:
+    """Write `<stem>.pdf .svg .png`, or some of them (fonts embedded, no dates inside), and return their paths."""
     metadata = {
         ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
         ".svg": {"Date": None, "Creator": None},
         ".png": {"Software": None},
     }
     _settle(figure)
-    paths = [Path(f"{stem}{suffix}") for suffix in FIGURE_SUFFIXES]
+    paths = [Path(f"{stem}{suffix}") for suffix in suffixes]
     for path in paths:
         with (
             mpl.rc_context({"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "clpapers"}),

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from clpapers import catalogue
 from clpapers.metrics.factors import flat
 from clpapers.provenance import ProvenanceError, is_imported, read_record
 from clpapers.targets.names import OWN, named
@@ -35,6 +36,7 @@ class Notes:
     settings, such as "order.length 1000 (paper: whole set)". seeds: number of seeds asked for. desiderata: the line on
     the desiderata that the experiment meets (`desiderata.line`). imported: number of runs that were trained elsewhere,
     by the commit of the code that trained them. unrun: what the build leaves out. command: trains it.
+    guesses: levels of `learner` that train nothing.
     """
 
     scale: str
@@ -45,6 +47,7 @@ class Notes:
     imported: dict[str, int] = field(default_factory=dict)
     unrun: Unrun = field(default_factory=Unrun)
     command: str = ""
+    guesses: frozenset[str] = frozenset()
 
     @property
     def partial(self) -> bool:
@@ -148,7 +151,9 @@ def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str 
     command = f"snakemake {target.outputs[0]} --cores"
     if own := target.spec.get("own"):
         command += f" --config 'methods=[{', '.join(facts['file'] for facts in own.values())}]'"
-    told = desiderata, _imported(target), plan.unrun(target), command
+    learners = {factors["learner"]: cell for factors, cell in target.of_paper.cells if "learner" in factors}
+    guesses = frozenset(label for label, cell in learners.items() if catalogue.of(cell.spec["learner"]).guesses)
+    told = desiderata, _imported(target), plan.unrun(target), command, guesses
     return Notes(plan.scale, standins, reductions, len(target.seeds), *told)
 
 

@@ -9,6 +9,7 @@ from clpapers.metrics.cost import ELSEWHERE
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import CHANCE_PREFIX, DIVERGED, OUT_OF_MEMORY
 from clpapers.targets import table
+from clpapers.targets.claim import CURVE
 from clpapers.targets.names import named, named_along, row_and_column
 from clpapers.targets.notes import Notes
 
@@ -22,8 +23,9 @@ def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
         (`row`, `metric`, `mean`, `sd`, `se`, `half_width`, `n` and, if there is one, `dataset`, the column).
 
     Returns columns `row`, `column`, `metric`, `mean`, `sd` (standard deviation over seeds), `se` (standard error),
-    `half_width` (95 %), `n`, `dataset`, `standin` (the data set's kind of stand-in, or ""), `note` ("", or "out of
-    memory" where `n` seeds ran out of memory, so that there is no mean).
+    `half_width` (95 %), `n`, `dataset`, `standin` (the data set's kind of stand-in, or ""), `runs` (the cells whose
+    runs these are, by hash, and the place on their curve; empty without any), `note` ("", or "out of memory" where `n`
+    seeds ran out of memory, so that there is no mean).
     """
     data = data[~data["metric"].str.startswith(CHANCE_PREFIX) & (data["metric"] != DIVERGED)]
     if "value" in data:
@@ -42,16 +44,33 @@ def numbers(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:
         row, along = "row", None
         summary = (data if "dataset" in data else data.assign(dataset="")).assign(note="")
         columns = [named(target, dataset) if dataset else "" for dataset in summary["dataset"]]
-    rows = [named(target, level) for level in summary[row]]
-    if along:
-        rows = [named_along(target, level, value) for level, value in zip(summary[row], summary[along])]
     summary = summary.assign(
-        row=rows,
+        row=_rows(target, summary, row, along),
         column=columns,
         standin=[notes.standins.get(dataset, "") for dataset in summary["dataset"]],
     )
-    fields = ["mean", "sd", "se", "half_width", "n", "dataset", "standin", "note"]
+    summary["runs"] = ""
+    if "value" in data and "cell" in data:
+        cells = data.groupby(key, sort=False)["cell"].agg(lambda hashes: " ".join(dict.fromkeys(hashes)))
+        places = [f" {along} {value:g}" if along in CURVE else "" for value in summary[along or row]]
+        summary["runs"] = [
+            cells[each] + at for each, at in zip(summary[key].itertuples(index=False, name=None), places)
+        ]
+    fields = ["mean", "sd", "se", "half_width", "n", "dataset", "standin", "runs", "note"]
     return summary[["row", "column", "metric", *fields]].reset_index(drop=True)
+
+
+def _rows(target: dict, data: pd.DataFrame, row: str, along: str | None) -> list[str]:
+    if along:
+        return [named_along(target, level, value) for level, value in zip(data[row], data[along])]
+    return [named(target, level) for level in data[row]]
+
+
+def placed(target: dict, data: pd.DataFrame) -> pd.DataFrame:
+    """Measured values, one a line, under the names of `row` and `column` that `numbers` gives them."""
+    row, column = row_and_column(target)
+    rows, columns = _rows(target, data, row, target.get("along")), [named(target, level) for level in data[column]]
+    return data.assign(row=rows, column=columns)
 
 
 def chances(target: dict, data: pd.DataFrame, notes: Notes) -> pd.DataFrame:

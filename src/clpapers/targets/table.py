@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -94,3 +95,14 @@ def signed(difference: float, low: float, high: float, decimals: int) -> str:
         nearest = min(abs(low), abs(high))
         decimals = next((d for d in range(decimals, decimals + 4) if float(f"{nearest:.{d}f}")), decimals)
     return f"{difference:+z.{decimals}f} [{low:z.{decimals}f}, {high:z.{decimals}f}]".replace("-", "−")
+
+
+def rounded(value: float, decimals: int, *, up: bool) -> str:
+    """A distance to `decimals`, rounded up, or down with up to three decimals more where it would be zero."""
+    for digits in range(decimals, decimals + 4):
+        unit = 10.0**-digits
+        steps = value / unit
+        whole = math.ceil(steps - 1e-6) if up else math.floor(steps + 1e-6)
+        if whole or not value:
+            break
+    return f"{whole * unit:.{digits}f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,10 +16,11 @@ from clpapers.metrics.intervals import CONFIDENCE, critical, holm
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.claim import CURVE, Claim, Part, Side
 from clpapers.targets.notes import Notes
-from clpapers.targets.words import CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED
+from clpapers.targets.words import BY_CONSTRUCTION, CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED
 
-VERDICTS = (SUPPORTED, CONTRADICTED, UNDECIDED, NOT_COMPARABLE)
+VERDICTS = (SUPPORTED, CONTRADICTED, UNDECIDED, BY_CONSTRUCTION, NOT_COMPARABLE)
 ONE_SIDED = (1 - CONFIDENCE) / 2
+NIL = 1e-9  # what rounding leaves of a spread of equal values
 
 
 class Obstacle(Exception):
@@ -170,6 +172,11 @@ def estimate(claim: Claim, part: Part, frames: Mapping[str, pd.DataFrame]) -> Es
 
     Raises `Obstacle` if there is none.
     """
+    found = _estimate(claim, part, frames)
+    return found._replace(se=0.0) if found.se <= NIL * max(1.0, abs(found.effect)) else found
+
+
+def _estimate(claim: Claim, part: Part, frames: Mapping[str, pd.DataFrame]) -> Estimate:
     if not all(side.runs for side in part.sides):
         raise Obstacle("not run at this scale")
     if "along" in claim.spec:
@@ -208,10 +215,14 @@ def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], notes: Mapping[str,
     supported with a probability of at most 2.5 % (intersection-union test, Berger 1982). One false part contradicts
     the claim, however, so errors add up there: a part is contradicted if a one-sided test at 2.5 %, its p adjusted over
     the claim's parts by Holm's method, puts its effect elsewhere; with one part, if the interval lies wholly elsewhere.
-    Nothing is corrected over claims, as each is a question of its own.
+    Nothing is corrected over claims, as each is a question of its own. Of `most` parts more than half must hold; both
+    ways Holm's method then corrects, as both are counts.
 
-    frames: measured values, by target. notes: the targets' notes, by target; a part on stand-in data or at a reduced
-        scale keeps its effect and interval, but is not comparable.
+    What no run could decide otherwise (`Part.constructed`) holds by construction. A few equal values have no interval
+    and decide nothing, however far they lie.
+
+    frames: measured values, by target. notes: the targets' notes, by target; a part on other data, on other hardware or
+        at a reduced scale keeps its effect and interval, but is not comparable.
     """
     low, high = _bounds(claim.spec)
     estimates, obstacles = [], []
@@ -221,20 +232,33 @@ def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], notes: Mapping[str,
         except Obstacle as obstacle:
             found, why = None, str(obstacle)
         else:
-            why = _incomparable(part, notes)
+            why = _incomparable(claim, part, frames, notes)
         estimates.append(found)
         obstacles.append(why)
     known = [found is not None and not why and found.n > 1 for found, why in zip(estimates, obstacles)]
     p = [min(e.below(low), e.above(high)) if k else np.nan for e, k in zip(estimates, known)]
-    decided = [
-        _decided(claim, part, found, why, alone, adjusted, low, high)
-        for part, found, why, alone, adjusted in zip(claim.parts, estimates, obstacles, p, holm(p))
-    ]
-    return _verdict(decided)
+    own = [np.nan if _constructed(claim, part) else each for part, each in zip(claim.parts, p)]
+    adjusted = [each if np.isnan(corrected) else corrected for each, corrected in zip(p, holm(own))]
+    weak = [max(e.above(low), e.below(high)) if k else np.nan for e, k in zip(estimates, known)]
+    if claim.spec.get("most"):
+        weak = list(holm(weak))
+    parts = zip(claim.parts, estimates, obstacles, p, adjusted, weak)
+    return _verdict(claim, [_decided(claim, *each) for each in parts])
 
 
-def _incomparable(part: Part, notes: Mapping[str, Notes]) -> str:
+def _constructed(claim: Claim, part: Part) -> bool:
+    return part.constructed or "by_construction" in claim.spec
+
+
+def _incomparable(claim: Claim, part: Part, frames: Mapping[str, pd.DataFrame], notes: Mapping[str, Notes]) -> str:
     """Why a part that was measured cannot be held against the paper; empty if it can."""
+    if claim.spec.get("demand"):
+        return "a demand, not a finding"
+    if other := claim.spec.get("other_data"):
+        return f"other data: the sentence is about {other}"
+    if part.timed:
+        told = [frames[side.target].get("hardware", pd.Series(dtype=str)) for side in part.sides]
+        return f"other hardware: {', '.join(pd.concat(told).dropna().unique())} here, another GPU in the paper"
     datasets = sorted({side.dataset for side in part.sides if side.dataset in notes[side.target].standins})
     reduced = any(notes[side.target].reductions for side in part.sides)
     texts = [f"stand-in data: {', '.join(datasets)}" if datasets else "", "reduced scale" if reduced else ""]
@@ -255,44 +279,63 @@ def _decided(
     why: str,
     alone: float,
     adjusted: float,
-    low: float,
-    high: float,
+    weakness: float,
 ) -> Decided:
-    """A part's verdict. alone, adjusted: one-sided p of its contradiction, by itself and among the claim's parts."""
+    """A part's verdict.
+
+    alone, adjusted: one-sided p of its contradiction, by itself and among the claim's parts. weakness: of its support.
+    """
     if found is None:
         return Decided(part, np.nan, np.nan, np.nan, 0, NOT_COMPARABLE, why, np.nan)
     ends = found.interval()
     shown = [float(np.exp(x)) if claim.spec.get("ratio") else float(x) for x in (found.effect, *ends)]
-    weakness = max(found.above(low), found.below(high)) if found.n > 1 else np.nan
+    constructed = _constructed(claim, part)
     if why:
         verdict = NOT_COMPARABLE
     elif found.n < 2:
         verdict, why = UNDECIDED, f"one {'timing' if part.timed else 'run'} gives no interval"
+    elif found.se == 0 and np.isfinite(found.effect) and not constructed:
+        verdict, why = UNDECIDED, f"{found.n} equal values give no interval"
     elif adjusted <= ONE_SIDED:
         verdict = CONTRADICTED
     elif weakness <= ONE_SIDED:
-        verdict = SUPPORTED
+        verdict, why = (BY_CONSTRUCTION, _why(claim, part)) if constructed else (SUPPORTED, "")
     else:
         verdict, why = UNDECIDED, _undecided(found.n, alone, adjusted)
     return Decided(part, *shown, found.n, verdict, why, weakness)
 
 
-def _verdict(parts: list[Decided]) -> ClaimVerdict:
+def _why(claim: Claim, part: Part) -> str:
+    """Why no run could decide a part otherwise."""
+    if told := claim.spec.get("by_construction"):
+        return told
+    if all(side.guesses for side in part.sides):
+        return "nothing is trained"
+    computed = all(catalogue.metrics()[side.metric].sample == "none" for side in part.sides)
+    return "computed, not measured" if computed else "one run on both sides"
+
+
+def _verdict(claim: Claim, parts: list[Decided]) -> ClaimVerdict:
     """The claim's verdict: contradicted, undecided or not comparable if any part is, in this order, else supported.
 
-    The part to show is the least supported one with that verdict.
+    It holds by construction if all parts do. Of `most` parts more than half decide. The part to show is the least
+    supported one with that verdict.
     """
     if not parts:
         return ClaimVerdict(NOT_COMPARABLE, "not run at this scale", None, [])
-    verdict = next(
-        v for v in (CONTRADICTED, UNDECIDED, NOT_COMPARABLE, SUPPORTED) if any(p.verdict == v for p in parts)
-    )
+    count = Counter(part.verdict for part in parts)
+    order = [CONTRADICTED, UNDECIDED, NOT_COMPARABLE, SUPPORTED, BY_CONSTRUCTION]
+    if claim.spec.get("most") and 2 * (count[SUPPORTED] + count[BY_CONSTRUCTION]) > len(parts):
+        order = order[3:]
+    elif claim.spec.get("most") and 2 * count[CONTRADICTED] < len(parts):
+        order = order[1:3]
+    verdict = next(each for each in order if count[each])
     deciding = [part for part in parts if part.verdict == verdict]
     shown = max(deciding, key=lambda part: -1 if np.isnan(part.weakness) else part.weakness)
     why = list(dict.fromkeys(part.reason for part in deciding if part.reason))
     if verdict == UNDECIDED:
         why = [shown.reason]
     if len(parts) > 1:
-        counts = [f"{count} {v}" for v in VERDICTS if (count := sum(part.verdict == v for part in parts))]
+        counts = [f"{count[each]} {each}" for each in VERDICTS if count[each]]
         why.insert(0, f"{len(parts)} parts: {', '.join(counts)}")
     return ClaimVerdict(verdict, "; ".join(why), shown, parts)
