@@ -254,9 +254,9 @@ def git_state() -> dict:
 
 
 def record_path(output: Path | str) -> Path:
-    """The path of the record of `output`; files that differ in the last suffix alone share one, a record is its own."""
+    """The path of the record of `output`; files that differ in the last suffix, or in `.caption` before it, share it."""
     output = Path(output)
-    return output.with_name(f"{output.stem.removesuffix('.record')}.record.json")
+    return output.with_name(f"{output.stem.removesuffix('.record').removesuffix('.caption')}.record.json")
 
 
 def is_imported(path: Path | str) -> bool:

@@ -30,6 +30,7 @@ from clpapers.provenance import as_published
 from clpapers.report import lineage
 from clpapers.report.costs import ancestry, duration
 from clpapers.report.coverage import coverage
+from clpapers.targets.caption import Caption, read_caption
 from clpapers.targets.comparison import AGREES, DIFFERS, NOT_COMPARABLE, printed
 from clpapers.targets.names import named, row_and_column
 from clpapers.targets.notes import REDUCED, STANDIN, Notes
@@ -56,11 +57,12 @@ ANCESTORS = ("targets", "metrics", "selection", "features", "weights", "datasets
 class Shown:
     """One target as a paper's page shows it.
 
-    lines: reported beside reproduced numbers. parts: the sections of its lineage page.
+    caption: a figure's. lines: reported beside reproduced numbers. parts: the sections of its lineage page.
     """
 
     target: Target
     notes: Notes
+    caption: Caption | None
     node: dict
     data: dict
     tables: list[HtmlTable]
@@ -190,6 +192,7 @@ def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str
     return Shown(
         target=target,
         notes=notes,
+        caption=None if table else read_caption(target.stem.with_name(f"{target.name}.caption.md")),
         node=lineage.tree(file, digest, lambda path: not as_published(path).startswith(f"results/{plan.scale}/runs/")),
         data=provenance.read_record(file)["data"],
         tables=list(_tables(target, anchors, lines)) if table else [],
