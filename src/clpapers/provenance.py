@@ -254,7 +254,7 @@ def git_state() -> dict:
 
 
 def record_path(output: Path | str) -> Path:
-    """The path of the record of `output`; files that differ in the last suffix, or in `.caption` before it, share it."""
+    """The path of the record of `output`; files that differ in the last suffix, or in `.caption` too, share one."""
     output = Path(output)
     return output.with_name(f"{output.stem.removesuffix('.record').removesuffix('.caption')}.record.json")
 
