@@ -210,6 +210,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub = command("try", "try a method's file on a small problem: what a build would hold it to")
     sub.add_argument("file", type=Path, metavar="FILE.py")
+    sub.add_argument("--contracts", action="store_true", help="and nothing else: its steps are not timed")
     sub.set_defaults(does="try_out")  # `try` is Python's
     sub = command("publish", "pack the finished runs of each paper into its crate, results/published/PAPER.zip")
     sub.add_argument("names", nargs="*", metavar="PAPER", help="which papers; all if left out")

@@ -259,14 +259,19 @@ def export(options: argparse.Namespace) -> int:
 
 
 def try_out(options: argparse.Namespace) -> None:
-    """Try a method's file: one line a contract that it keeps."""
+    """Try a method's file: one line a contract that it keeps, and what it takes."""
     from clpapers import own
+    from clpapers.report.rehearsals import price
     from clpapers.runs import trial
 
-    own.check(options.file)
+    file = options.file
+    own.check(file)
     try:
-        for held in trial.contracts(options.file):
+        for held in trial.contracts(file):
             print(held, flush=True)
+        plan = Plan(_settings(options)["scale"], all_papers(), methods=[str(file)])
+        for told in () if options.contracts else trial.within(file, lambda: price(plan, file.stem)):
+            print(f"{file}: {told}", flush=True)
     except trial.Broken as error:
         raise Refusal(str(error)) from None
 

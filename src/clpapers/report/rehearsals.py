@@ -135,7 +135,7 @@ def price(plan: Plan, label: str, seconds: float = 0.5) -> list[str]:
             row = measured(plan, cell, kind, seconds)
             steps.append(f"{1000 * row.step / row.stack:.3g} ms")
             took.append(costs.Table([row], here=row.calibration).seconds(plan, cell))
-        known = costs.predict(plan, cells=[cell.hash for _, cell in pairs])
+        known = costs.predict(plan, costs.Table(costs.read(), here=row.calibration), [cell.hash for _, cell in pairs])
         runs = len(target.seeds) * len(pairs)
         total = took[0] / took[1] * len(target.seeds) * sum(known[cell.hash] or took[1] for _, cell in pairs)
         where = f"{pairs[0][0].spec['dataset']}, {pairs[0][0].spec['net']['name']}"
