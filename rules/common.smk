@@ -36,6 +36,8 @@ try:
             if build.at(SCALE, build.asked(sys.argv[1:])[0]):
                 NEWS += build.told(PLAN, BUDGET, DATA)
             sys.stderr.writelines(f"clpapers: {line}\n" for line in NEWS)
+            if not build.asked(sys.argv[1:])[1] and not build.agreed(BUDGET, SETTINGS.get("hours")):
+                sys.exit("clpapers: nothing was trained")
             progress.PREDICTED.update(BUDGET.due)
             os.environ[choice.VARIABLE] = str(BUDGET.choice.write(SCALE))
             PLAN = PLAN.using(BUDGET.choice)

@@ -40,6 +40,8 @@ rule figure:
             labels={"target": "{target}", "scale": "{scale}"},
         ),
         png="results/{scale}/targets/{paper}/{target}.png",
+        caption="results/{scale}/targets/{paper}/{target}.caption.md",
+        tex="results/{scale}/targets/{paper}/{target}.caption.tex",
         record="results/{scale}/targets/{paper}/{target}.record.json",
     log:
         "results/{scale}/logs/targets/{paper}/{target}.figure.log",

@@ -5,6 +5,7 @@ import hashlib
 import math
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -372,13 +373,13 @@ def test_snakemake_s_report_describes_what_is_there_and_fetches_nothing(words, t
     assert build.asked(["all", *words]) == (["all"], tells)
 
 
-@pytest.mark.parametrize(("words", "trains"), [(["report"], False), (["audit"], False), (["report", "all"], True)])
-def test_a_report_alone_adds_no_runs(words, trains, tmp_path, monkeypatch):
+@pytest.mark.parametrize("words", [["report"], ["audit"], ["report", "all"], []])
+def test_without_hours_no_runs_are_added(words, tmp_path, monkeypatch):
     monkeypatch.setattr(build.Data, "_fetch", lambda self, name: "")
     monkeypatch.setattr(budget, "finished", lambda plan: {})
     settings = {"papers": ["rules"], "data_folder": tmp_path, "downloads": tmp_path, "published": False}
     plan = Plan("paper", all_papers())
-    assert bool(build.prepare(plan, settings, words)[1].due) is trains
+    assert not build.prepare(plan, settings, words)[1].due
     assert bool(build.prepare(plan, settings | {"hours": 0.1}, words)[1].due) is (words != ["audit"])
 
 
@@ -448,6 +449,28 @@ def test_runs_asked_for_by_name_are_told_with_what_they_take(paper_scale):
     assert found.choice.runs[er.hash] == {imported: [0, 2], Path(files[1]): [1], Path(files[2]): [3]}
     (line,) = build.told(plan, found, build.Data(plan, *[Path("data")] * 2, (), fetching=False))
     assert line == f"2 runs are there; training 4 more, predicted {costs.duration(4 * seconds)} of one core"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "hours", "terminal", "answer", "trains"),
+    [
+        (build.DEAR + 1, None, True, "yes\n", True),
+        (build.DEAR + 1, None, True, "\n", False),
+        (build.DEAR + 1, None, True, "", False),  # Ctrl-D
+        (build.DEAR + 1, "all", True, None, True),
+        (build.DEAR + 1, None, False, None, True),
+        (build.DEAR, None, True, None, True),
+    ],
+)
+def test_a_person_is_asked_before_dear_runs_without_hours(
+    seconds, hours, terminal, answer, trains, monkeypatch, capsys
+):
+    stdin = SimpleNamespace(isatty=lambda: terminal, readline=lambda: answer)
+    monkeypatch.setattr("sys.stdin", stdin)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
+    assert build.agreed(SimpleNamespace(due={"run": seconds}), hours) is trains
+    said = capsys.readouterr().err
+    assert ("--config hours=" in said and "60 min" in said) is (answer is not None)
 
 
 def test_what_was_asked_for_by_name_is_shown_at_the_end():

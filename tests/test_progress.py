@@ -6,6 +6,7 @@ import pty
 import re
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -37,13 +38,17 @@ def test_work_is_weighed_by_what_jobs_are_predicted_to_take():
     assert (line.share(10_000), line.left(10_000), line.finished) == (1, 0, 3)
 
 
-def test_the_line_names_trainings_first():
+def test_the_line_names_trainings_first_and_when_all_is_done(monkeypatch):
+    """1,200 jobs of SHORT and a run of two hours are 9,600 s on one core, of which one has gone by, after midnight."""
+    monkeypatch.setattr("clpapers.progress.time.time", lambda: 1.0)
+    monkeypatch.setattr("clpapers.progress.time.localtime", time.gmtime)
     line = Progress(1200, {RUN: 7200.0}, cores=1, now=0)
     line.start(1, "train", RUN, 0)
     line.start(2, "table", "results/paper/targets/stf/table1.md", 1)
-    assert line.line(1) == "  0 %  0 of 1,200 jobs  about 2.7 h left  train cifar10 er seed0, table stf/table1"
+    told = "  0 %  0 of 1,200 jobs  about 2.7 h left, until 02:40  train cifar10 er seed0, table stf/table1"
+    assert line.line(1) == told
     line.fail(1)
-    assert line.line(1).endswith("left  table stf/table1")
+    assert line.line(1).endswith("  table stf/table1")
 
 
 @pytest.mark.parametrize(
@@ -76,6 +81,7 @@ def logged(tmp_path, monkeypatch):
         clock.now += after
         handler.emit(logging.makeLogRecord({"msg": text, "levelno": level, "event": event, **more}))
 
+    log.handler = handler
     yield log, lambda: (out.flush(), (tmp_path / "said").read_text())[1]
     handler.close()
     out.close()
@@ -95,16 +101,22 @@ def test_a_file_gets_a_line_now_and_then(logged):
     lines = said().splitlines()
     assert 16 < len(lines) <= 20  # a twentieth each, and what rounding lets pass
     assert lines[0].startswith("  5 %  5 of 100 jobs  about 3 min left")
-    assert lines[-1] == "100 %  100 of 100 jobs  about 0.0 s left"
+    assert lines[-1].startswith("100 %  100 of 100 jobs  about 0.0 s left, until ")
 
 
-def test_and_one_a_minute_if_jobs_are_long(logged):
+def test_and_one_while_a_long_job_runs(logged, monkeypatch):
+    """Each two minutes or each twentieth: 5 % of some 1,000 s are done before two minutes are over, of 10,000 not."""
     log, said = logged
-    log(LogEvent.RUN_INFO, stats={"total": 1000})
-    log(LogEvent.JOB_FINISHED, job_id=1, after=59)
-    assert said() == ""
-    log(LogEvent.JOB_FINISHED, job_id=2, after=1)
-    assert said().startswith("  0 %  2 of 1,000 jobs")
+    for predicted, before, due in ((1000.0, 49, 51), (10_000.0, 119, 120)):
+        monkeypatch.setattr(progress, "PREDICTED", {RUN: predicted})
+        log.handler.progress = None
+        log(LogEvent.RUN_INFO, stats={"total": 1})
+        log(LogEvent.JOB_INFO, **job(0))
+        began, written = progress.time.monotonic(), said()
+        log.handler._write(began + before)
+        assert said() == written
+        log.handler._write(began + due)
+        assert "  train cifar10 er seed0" in said().removeprefix(written)
 
 
 def test_errors_are_shown_in_full_and_chatter_is_not(logged):
@@ -160,5 +172,5 @@ def test_a_build_at_a_terminal_shows_one_line_its_errors_and_its_page(tmp_path):
     assert "Finished jobid" in log.read_text()  # all of it
     last = re.split(r"\x1b\[2K", said)[-1]
     assert "% " not in last
-    assert "3 of 3 tables and figures are built" in last
+    assert "rendered: 3 of 3 tables and figures" in last
     assert f"Complete log(s): {log}" in last.replace("\r\n", "")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -344,6 +344,12 @@ class Budget:
     def hours(self) -> float:
         """The core-hours that its steps are predicted to take."""
         return sum(step.seconds for step in self.steps) / 3600
+
+    @property
+    def decided(self) -> str:
+        """How much its steps decide: `12 printed numbers and 3 claims`."""
+        counts = Counter(question.kind for step in self.steps for question in step.decides)
+        return f"{counts[NUMBER]} printed numbers and {counts[CLAIM]} claims"
 
 
 def choose(

@@ -29,6 +29,7 @@ from clpapers.provenance import write_text
 from clpapers.report import costs
 
 AGAIN = 24 * 3600  # seconds until missing data are asked for again
+DEAR = 3600.0  # core-seconds that nobody gave hours for, above which a person is asked
 TELLING = re.compile(
     r"-[a-z]*[nlSD]\b|--(dry-?run|lint|list|dag|rulegraph|filegraph|d3dag|summary|detailed|unlock|report(?!-after))",
     re.ASCII,
@@ -286,3 +287,13 @@ def told(plan: Plan, found: Budget, data: Data) -> list[str]:
     lines = [told]
     lines += [f"{name}: not at hand, left out: {remedy}" for name, remedy in sorted(data.absent.items())]
     return lines
+
+
+def agreed(found: Budget, hours: float | str | None) -> bool:
+    """Whether to train: a person at a terminal is asked where it is dear, and no `hours` were given."""
+    price = sum(found.due.values())
+    if hours is not None or price <= DEAR or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    print("clpapers: within a budget instead: --config hours=8", file=sys.stderr)
+    print(f"clpapers: train for {costs.duration(price)} of one core? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -114,7 +114,7 @@ def behind(plan: Plan, targets: Iterable[Target], at: Callable[[Path], Plan | No
 
 
 def _name(path: Path) -> str:
-    return path.stem.removesuffix(".record")
+    return record_path(path).name.removesuffix(".record.json")
 
 
 def _path(plan: Plan, *parts: str) -> Path:

@@ -48,7 +48,7 @@ def take(scale: str, files: Iterable[str]) -> tuple[str, ...]:
             raise ConfigError(f"{file}: methods: '{label}' is given twice; rename one of the files")
         found[label] = method_path(scale, label, digest)
         if not _made(found[label]):
-            _told("try", str(file))
+            _told("try", "--contracts", str(file))
             _told("method", "--out", str(found[label]), "--file", str(file))
     return tuple(map(str, found.values()))
 

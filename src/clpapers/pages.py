@@ -22,7 +22,8 @@ def shown(plan: Plan, papers: Collection[str]) -> list[Target]:
 
 def inputs(plan: Plan, papers: Collection[str]) -> list[Path]:
     """The files that the report shows."""
-    rendered = [path for target in shown(plan, papers) for path in target.outputs if path.suffix in (*COPIED, ".html")]
+    endings = (*COPIED, ".html", ".caption.md")
+    rendered = [path for target in shown(plan, papers) for path in target.outputs if path.name.endswith(endings)]
     return [*rendered, *(claims_file(plan, paper, end) for paper in claiming(papers) for end in ("csv", "html"))]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -24,7 +25,8 @@ NAME = "clpapers"  # `--logger clpapers`
 PREDICTED: dict[str, float] = {}  # core-seconds of a budget's jobs, by first output; the Snakefile tells them
 SHORT = 2.0  # core-seconds of any job besides, most of them Python's start (benchmarks/bench_jobs.py)
 KNOWN = 0.05  # of the work, after which the time left is told by how fast that was, and no more by prediction
-SHARE, SECONDS = 0.05, 60.0  # without a terminal: a new line after so much more of the work, or so long
+SHARE, SECONDS = 0.05, 120.0  # without a terminal: a new line after so much more of the work, or so long
+LOOK = 5.0  # seconds, after which it is seen whether a new line is due
 SHOWN = (LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR, LogEvent.ERROR)
 TOLD = ("Nothing to be done", "Complete log(s)")
 LONG = ("train", "gans", "features", "dataset", "weights")  # rules whose jobs are named before others
@@ -71,11 +73,13 @@ class Progress:
         return self.total * (1 - done) / max(self.cores, 1)
 
     def line(self, now: float) -> str:
-        """Percent, jobs, time left, and what runs: trainings first, then what began last."""
+        """Percent, jobs, time left, when that ends, and what runs: trainings first, then what began last."""
         order = sorted([*self.running.values()], key=lambda each: (each[0] not in LONG, -each[2]))
         runs = ", ".join(f"{rule} {subject(output)}".strip() for rule, output, _ in order)
         told = [f"{100 * self.share(now):3.0f} %", f"{self.finished:,} of {self.jobs:,} jobs"]
-        return "  ".join([*told, f"about {duration(self.left(now))} left", runs]).rstrip()
+        left = self.left(now)
+        end = time.strftime("%H:%M", time.localtime(time.time() + left))
+        return "  ".join([*told, f"about {duration(left)} left, until {end}", runs]).rstrip()
 
 
 def subject(output: str) -> str:
@@ -97,7 +101,7 @@ class LogHandler(LogHandlerBase):
         self.console = Console(stderr=True, no_color=self.common_settings.nocolor or None)
         self.progress: Progress | None = None
         self.live: Live | None = None
-        self.cores, self.over = 1, False
+        self.cores, self.over = 1, threading.Event()
         self.told = 0.0, 0.0  # the share and the time of the last line without a terminal
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -121,13 +125,15 @@ class LogHandler(LogHandlerBase):
         known: dict = record.__dict__
         if event == LogEvent.RESOURCES_INFO:
             self.cores = known.get("cores") or known.get("nodes") or self.cores
-        elif event == LogEvent.RUN_INFO and self.progress is None and not self.over:
+        elif event == LogEvent.RUN_INFO and self.progress is None and not self.over.is_set():
             self.progress = Progress(known["stats"]["total"], PREDICTED, self.cores, now)
             self.told = 0.0, now
             if self.console.is_terminal:
                 self.live = Live(get_renderable=self._line, console=self.console, transient=True, refresh_per_second=2)
                 self.live.start()
                 self.console.show_cursor()  # a killed build would leave none
+            else:
+                threading.Thread(target=self._watch, daemon=True).start()
         elif self.progress is None:
             return
         elif event == LogEvent.JOB_INFO:
@@ -137,24 +143,30 @@ class LogHandler(LogHandlerBase):
             self.progress.fail(known["jobid"])
         elif event == LogEvent.JOB_FINISHED:
             self.progress.finish(known["job_id"])
-            self._write(now)
+            self._write(now, last=self.progress.finished == self.progress.jobs)
 
     def _line(self) -> Text:
         text = self.progress.line(time.monotonic()) if self.progress else ""
         return Text(text, no_wrap=True, overflow="ellipsis")
 
-    def _write(self, now: float) -> None:
+    def _watch(self) -> None:
+        """Without a terminal: write the lines that are due while jobs run."""
+        while not self.over.wait(LOOK):
+            self._write(time.monotonic())
+
+    def _write(self, now: float, *, last: bool = False) -> None:
         """Without a terminal: a line, if there is news enough."""
-        if self.live or self.over or self.progress is None:
+        if self.live or self.over.is_set() or self.progress is None:
             return
         share, (before, since) = self.progress.share(now), self.told
-        if share - before >= SHARE or now - since >= SECONDS or self.progress.finished == self.progress.jobs:
+        if last or share - before >= SHARE or now - since >= SECONDS:
             self.told = share, now
             self.console.print(Text(self.progress.line(now)), soft_wrap=True)
 
     def close(self) -> None:
         """End the line."""
-        live, self.live, self.over = self.live, None, True
+        self.over.set()
+        live, self.live = self.live, None
         if live:
             live.stop()
         super().close()

@@ -278,9 +278,9 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def record_path(output: Path | str) -> Path:
-    """The path of the record of `output`; files that differ in the last suffix alone share one, a record is its own."""
+    """The path of the record of `output`; files that differ in the last suffix, or in `.caption` too, share one."""
     output = Path(output)
-    return output.with_name(f"{output.stem.removesuffix('.record')}.record.json")
+    return output.with_name(f"{output.stem.removesuffix('.record').removesuffix('.caption')}.record.json")
 
 
 def is_imported(path: Path | str) -> bool:

@@ -11,6 +11,7 @@ import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+from xml.etree import ElementTree
 
 import jinja2
 import pytest
@@ -23,6 +24,7 @@ from workflow.project import REPORTED, Project
 from clpapers import provenance
 from clpapers.pages import TEMPLATES
 from clpapers.report import site
+from clpapers.targets.caption import read_caption
 
 MORE_REPORTED = """\
 mini,table1,ER,MNIST,average_information_retention,9.5,,,
@@ -192,7 +194,7 @@ def test_a_number_leads_to_its_runs_streams_and_data(show, folder):
     links = browser.find_elements(By.CSS_SELECTOR, "#table1 td a")
     assert len(links) >= 6 + 4  # the table's and, of those with a reported number, once more
     ace = next(row for row in browser.find_elements(By.CSS_SELECTOR, "#table1 tbody tr") if row.text.startswith("ACE"))
-    ace.find_element(By.TAG_NAME, "a").click()
+    ace.find_element(By.CSS_SELECTOR, "td a").click()
     assert unquote(browser.current_url).endswith("mini/table1.html#ACE-MNIST")
     section = browser.find_element(By.ID, "ACE-MNIST")
     section.find_elements(By.TAG_NAME, "summary")[-1].click()
@@ -276,12 +278,12 @@ def test_the_verdict_is_in_sight_however_narrow_the_page(show, size):
             assert cell.rect["x"] + cell.rect["width"] <= size[0]
 
 
-def test_a_figures_footnotes_stand_once_and_can_be_read_on_a_phone(show):
-    for size, seen in ((DESKTOP, False), (PHONE, True)):
-        notes = show("mini/index.html", size).find_elements(By.CSS_SELECTOR, "#figure1 .drawn")
-        assert notes
-        assert all((note.rect["height"] > 5) == seen for note in notes)
-        assert all(note.get_attribute("textContent").strip() for note in notes)  # read aloud in any case
+def test_a_figures_caption_stands_below_it(show):
+    caption = read_caption(Path("results/mini/targets/mini/figure1.caption.md"))
+    for size in (DESKTOP, PHONE):
+        shown = show("mini/index.html", size).find_element(By.CSS_SELECTOR, "#figure1 figcaption").text
+        assert shown.startswith(caption.text)
+        assert all(note in shown for note in caption.notes)
 
 
 def test_the_first_page_says_who_wrote_a_paper_how_much_is_covered_and_what_it_took(show):
@@ -314,6 +316,48 @@ def test_a_numbers_page_has_its_runs_one_by_one_and_the_commands(show, folder):
     command = section.find_element(By.CSS_SELECTOR, "details .command").get_attribute("textContent")
     assert command.split()[0] == "snakemake"
     assert all(str(run.relative_to(folder.parents[2])) in command for run in runs)
+
+
+def test_a_numbers_page_has_its_distance_and_its_streams_before_any_checksum(show):
+    section = show("mini/table1.html").find_element(By.ID, "ER-MNIST")
+    first, distance = section.text, section.find_element(By.CSS_SELECTOR, ":scope > p").text
+    assert "reported 80.1 ± 0.5: distance " in distance
+    assert "Streams: mnist/stf-0.05-n30/seed0, seed1" in first
+    text = section.get_attribute("textContent")
+    assert 0 < text.index("Streams:") < text.index("SHA-256")
+
+
+def test_each_row_of_a_table_has_an_address(show, folder):
+    rows = show("mini/index.html").find_elements(By.CSS_SELECTOR, "#table1 tbody tr")
+    assert rows
+    for row in rows:
+        assert row.find_element(By.CSS_SELECTOR, "th a").get_attribute("href").endswith(f"#{row.get_attribute('id')}")
+
+
+def test_rows_without_a_run_are_set_apart_and_an_address_is_given_once():
+    rows = [("ER", "39.8", "–"), ("MIR", "–", "–"), ("ER", "1", "2")]
+    cells = "".join(f"<tr><th>{name}</th>{''.join(f'<td>{c}</td>' for c in more)}</tr>" for name, *more in rows)
+    tree = ElementTree.fromstring(f'<table class="sortable"><tbody>{cells}</tbody></table>')
+    table = site.HtmlTable("T", "C", tree, [])
+    table.set_apart_unrun()
+    table.anchor("table1", set())
+    assert table.unrun == ["MIR"]
+    assert [row.get("id") for row in tree.iter("tr")] == ["table1.ER", "table1.ER_"]
+
+
+@pytest.mark.parametrize(
+    ("mean", "spread", "text"),
+    [
+        ("39.77", "2.816768148", "39.8 ± 2.8"),
+        ("39.77", "12.3", "40 ± 12"),
+        ("0.51234", "0.00456", "0.5123 ± 0.0046"),
+        ("39.7712", "0", "39.771"),
+        ("39.7712", "", "39.771"),
+        ("", "", "–"),
+    ],
+)
+def test_a_mean_has_the_digits_of_its_spread(mean, spread, text):
+    assert site.rounded(mean, spread) == text
 
 
 def test_without_scripts_all_tables_are_there(show):

@@ -1,5 +1,6 @@
 """A sample of published runs is trained again: within the hours, by its draw, and what differs is found."""
 
+import csv
 import json
 import re
 import shutil
@@ -14,6 +15,7 @@ from clpapers import cli, provenance
 from clpapers.config.plan import Plan
 from clpapers.report import costs
 from clpapers.report.publish import publish
+from clpapers.report.summary import page
 from clpapers.report.verify import (
     AS_SEEDS,
     CLOSE,
@@ -61,6 +63,22 @@ def test_all_that_is_needed_is_made_where_it_is_not_there(published, capsys):
     shutil.rmtree("results/mini/streams")
     assert verify(str(CRATE)) == 0
     assert set(verdicts(capsys.readouterr().out).values()) == {SAME}
+
+
+def test_of_each_crate_one_or_two_cells_are_trained_and_told_on_the_last_page(published, capsys):
+    """The mini paper has two cells, which take seconds; in less than one takes nothing is tried."""
+    out = Path("results/mini/verified.csv")
+    assert verify("--of-each", "--out", str(out)) == 0
+    said = capsys.readouterr()
+    assert set(verdicts(said.out).values()) == {SAME}
+    cells = [Path(run).parent for run in verdicts(said.out)]
+    assert len(set(cells)) == len(cells) == 2
+    assert "training 2 published runs again, predicted " in said.err
+    with out.open(newline="") as file:
+        assert [(line["run"], line["verdict"]) for line in csv.DictReader(file)] == [*verdicts(said.out).items()]
+    assert "published runs trained again here, from the images on: 2 same bits" in page(
+        Plan("mini", ["mini"]), ["mini"]
+    )
 
 
 def test_one_that_differs_is_told_and_fails(small_project, capsys):

@@ -201,7 +201,7 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("next", said, "--scale")
     few = "papers, as `all` builds them, or targets; the papers of config.yaml if left out"
     sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help=few)
-    sub.add_argument("--hours", type=core_hours, metavar="H", help="core-hours, or all; those of a build if left out")
+    sub.add_argument("--hours", type=core_hours, metavar="H", help="core-hours, or all; 1 if left out, all of targets")
     sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="methods from outside, whose runs it would train")
     sub.set_defaults(does="upcoming")  # `next` is Python's
     sub = command("rehearse", "measure what each kind of cell costs, by a small part of its run", "--scale")
@@ -223,6 +223,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub = command("try", "try a method's file on a small problem: what a build would hold it to")
     sub.add_argument("file", type=Path, metavar="FILE.py")
+    sub.add_argument("--contracts", action="store_true", help="and nothing else: its steps are not timed")
     sub.set_defaults(does="try_out")  # `try` is Python's
     sub = command("publish", "pack the finished runs of each paper into its crate, results/published/PAPER.zip")
     sub.add_argument("names", nargs="*", metavar="PAPER", help="which papers; all if left out")
@@ -251,6 +252,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--hours", type=float, default=1.0, metavar="H", help="core-hours to spend, by prediction")
     sub.add_argument("--draw", type=int, default=0, metavar="N", help="the seed of the sample; another, other runs")
     sub.add_argument("--within", type=float, default=0.01, metavar="A", help="accuracies no further apart are the same")
+    said = "the cheapest run of each crate and one more, as many at once as there are cores"
+    sub.add_argument("--of-each", action="store_true", help=said)
+    sub.add_argument("--out", type=Path, metavar="FILE.csv", help="write the outcomes there too")
     sub.add_argument("--scale", default="paper")
     sub = command("new", "write a commented file to start from, which runs as it is")
     sub.add_argument(

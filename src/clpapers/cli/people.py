@@ -150,10 +150,14 @@ def _configured(options: argparse.Namespace) -> Plan:
 
 def summary(options: argparse.Namespace) -> None:
     """Print one page on what was built."""
+    from clpapers import build
+    from clpapers.imported import imported
     from clpapers.report.summary import page
 
-    plan = _configured(options)
-    print(page(plan, list(plan.titles)))
+    settings, plan = _settings(options), _configured(options)
+    had = {"hours": 1.0, "published": bool(imported(plan.scale))}  # a build from nothing has imported none
+    _, more, _ = build.prepare(plan, settings | had, ["-n"])
+    print(page(plan, list(plan.titles), more.decided if more.steps else ""))
 
 
 def upcoming(options: argparse.Namespace) -> None:
@@ -166,14 +170,13 @@ def upcoming(options: argparse.Namespace) -> None:
 
     targets = [name for name in options.names if "/" in name]
     options.papers = [name for name in options.names if name not in targets]
-    if targets and not options.papers and options.hours is None:
-        options.hours = core_hours("all")  # all that decides something
+    if options.hours is None:
+        options.hours = core_hours("all") if targets and not options.papers else 1.0
     settings = _settings(options, "hours", "methods")
     cuda, scale = resolve_device(settings["device"]) == "cuda", settings["scale"]
     plan = Plan(scale, all_papers(), cuda=cuda, methods=own.take(scale, settings.get("methods", ())))
     words = [str(path) for target in (plan.chosen(targets) if targets else ()) for path in target.outputs]
     _, found, data = build.prepare(plan, settings, ["-n", *words, *(["all"] if options.papers else [])])
-    decided = [question for step in found.steps for question in step.decides]
     print(
         f"{'takes':>7}  {'so far':>7}  {'paper':10}  runs → what they decide"
         if found.steps
@@ -192,9 +195,8 @@ def upcoming(options: argparse.Namespace) -> None:
         shown = dict.fromkeys(q.name.partition(":")[0] for q in step.decides)  # by further seeds
         told = f" → {'; '.join(names[:NAMED])}{more}" if names else f" → more of {', '.join(shown)}"
         print(f"{duration(step.seconds):>7}  {duration(so_far):>7}  {step.paper:10}  {runs}{told}")
-    counts = Counter(question.kind for question in decided)
     print("\n".join(["", *build.told(plan, found, data)]))
-    decides = f"decides {counts[budget.NUMBER]} printed numbers and {counts[budget.CLAIM]} claims more"
+    decides = f"decides {found.decided} more"
     if plan.methods:  # of which nothing is printed
         decides = f"{sum(len(step.runs) for step in found.steps)} runs of methods from outside"
     print(f"{decides}, predicted {duration(3600 * found.hours)} of one core")
@@ -258,15 +260,20 @@ def export(options: argparse.Namespace) -> int:
 
 
 def try_out(options: argparse.Namespace) -> None:
-    """Try a method's file: where it has a place, and one line a contract that it keeps."""
+    """Try a method's file: where it has a place, one line a contract that it keeps, and what it takes."""
     from clpapers import own
+    from clpapers.report.rehearsals import price
     from clpapers.runs import trial
 
-    own.check(options.file)
-    print(f"{options.file}: {own.placed(options.file, _settings(options)['scale'])}", flush=True)
+    file = options.file
+    own.check(file)
+    print(f"{file}: {own.placed(file, _settings(options)['scale'])}", flush=True)
     try:
-        for held in trial.contracts(options.file):
+        for held in trial.contracts(file):
             print(held, flush=True)
+        plan = Plan(_settings(options)["scale"], all_papers(), methods=[str(file)])
+        for told in () if options.contracts else trial.within(file, lambda: price(plan, file.stem)):
+            print(f"{file}: {told}", flush=True)
     except trial.Broken as error:
         raise Refusal(str(error)) from None
 
@@ -343,13 +350,17 @@ def take_in(options: argparse.Namespace) -> None:
 
 def verify(options: argparse.Namespace) -> int:
     """Train a sample of runs again: 1 where one comes out otherwise."""
-    from clpapers.report.verify import DIFFERS, verify
+    from clpapers.report.verify import DIFFERS, Outcome, verify
 
-    verdicts = []
-    for line, verdict in verify(_settings(options), options.crates, options.hours, options.draw, options.within):
-        print(line, flush=True)
-        verdicts.append(verdict)
-    return int(DIFFERS in verdicts)
+    sample = options.hours, options.draw, options.within
+    found = []
+    for outcome in verify(_settings(options), options.crates, *sample, of_each=options.of_each):
+        print(outcome, flush=True)
+        found.append(outcome)
+    if options.out:
+        with provenance.write_atomically(options.out) as temporary, temporary.open("w", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows([Outcome._fields, *found])
+    return int(any(outcome.verdict == DIFFERS for outcome in found))
 
 
 def new(options: argparse.Namespace) -> None:

@@ -26,11 +26,14 @@ def table(task: Task) -> None:
 
 
 def figure(task: Task) -> None:
-    """results/<scale>/targets/<paper>/<target>.{pdf,svg,png}, from the target."""
-    from clpapers.targets.figure import write_figure
+    """results/<scale>/targets/<paper>/<target>.{pdf,svg,png,caption.md,caption.tex}, from the target."""
+    from clpapers.targets.figure import write_caption, write_figure
 
     with task.recording(target=task.job.subject.spec):
-        write_figure(_drawn(task)[0], task.job.subject.stem)
+        target = task.job.subject
+        drawn, _, notes = _drawn(task)
+        write_figure(drawn, target.stem)
+        write_caption(drawn, target.spec, notes, target.stem)
 
 
 def _drawn(task: Task, *printed: object) -> tuple:

@@ -163,7 +163,10 @@ class Target:
     @property
     def outputs(self) -> list[Path]:
         """The rendered files."""
-        endings = ["csv", "md", "tex", "html"] if self.spec["kind"] == "table" else ["pdf", "svg", "png"]
+        endings = {
+            "table": ["csv", "md", "tex", "html"],
+            "figure": ["pdf", "svg", "png", "caption.md", "caption.tex"],
+        }[self.spec["kind"]]
         endings += ["reported.csv"] if self.reported else []
         endings += ["paired.csv"] if self.spec.get("paired") else []
         return [self.stem.with_name(f"{self.name}.{ending}") for ending in endings]

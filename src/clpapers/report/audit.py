@@ -42,7 +42,8 @@ from clpapers.provenance import (
 from clpapers.targets.notes import notes_on
 
 FAILURE, WARNING = "failure", "warning"
-DECIDE_NOTHING = ("absent.json", "costs.csv", "machine.json")  # there: data that cannot be had, and measured times
+# Below results/<scale>/: data that cannot be had, measured times, how published runs that were trained again came out.
+DECIDE_NOTHING = ("absent.json", "costs.csv", "machine.json", "verified.csv")
 LEFT_ALONE = ("logs", "benchmarks", FOLDER, "published")  # below results/<scale>/: Snakemake's, and what was imported
 REMAINS = re.compile(r"\.(.+)\.[a-z0-9_]{8}(\.[^.]+)?")  # of a file that is being written (`write_atomically`)
 # Made for the papers that were asked for; which these were, their records alone say.
@@ -386,7 +387,7 @@ class _Check:
             if kind and self.plan.scale == "paper":
                 self.fail(reader, f"{name} is {kind}, at the scale of the paper; {again}")
         target = self.plan.targets.get(f"{reader.parent.name}/{reader.stem}")
-        if target is None or reader != target.stem.with_suffix(".csv") or self.record(target.metrics) is None:
+        if target is None or reader != target.outputs[0] or self.record(target.metrics) is None:
             return
         plan = self.plan_of(record_path(reader))
         said = notes_on(plan, target, jobs.reduced(plan, target))

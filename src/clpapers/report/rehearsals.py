@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 import json
 import math
 import sys
@@ -20,7 +21,9 @@ from clpapers.provenance import escaped, hardware, write_text
 from clpapers.report import costs
 from clpapers.report.costs import Kind, Row, Sizes
 from clpapers.runs import loop, rehearsal
+from clpapers.targets.names import named
 
+BESIDE = ("er", "single")  # methods that others are measured beside: the first that a table has
 BYTES = 200_000_000  # of a data set's training items; of larger ones a part is rehearsed, whose steps cost the same
 
 
@@ -118,3 +121,34 @@ def noise(size: Sizes, *, features: bool = False) -> loop.Data:
     train, test = costs.labels(size.train, size.classes), costs.labels(size.test, size.classes)
     known = rng.random((size.classes, size.attributes), dtype=np.float32) if size.attributes else None
     return loop.Data(drawn(train), train, drawn(test), test, size.classes, known)
+
+
+def price(plan: Plan, label: str, seconds: float = 0.5) -> list[str]:
+    """What a method of a plan costs beside ER, or plain training: a step of both, and its row in a first table.
+
+    The first of the row's cells is rehearsed with both; the others are to it as the other method's are predicted to be.
+    Nothing where no table has either beside it.
+    """
+    for beside, target in itertools.product(BESIDE, plan.targets.values()):
+        cells: dict[str, dict[str, Cell]] = {label: {}, beside: {}}
+        for factors, cell in target.cells:
+            others = {key: value for key, value in factors.items() if key != "learner"}
+            cells.setdefault(factors.get("learner"), {})[json.dumps(others)] = cell
+        pairs = [(mine, cells[beside][key]) for key, mine in cells[label].items() if key in cells[beside]]
+        if not pairs:
+            continue
+        steps, took = [], []
+        for cell in pairs[0]:
+            kind = costs.kind(cell.spec, plan.datasets[cell.spec["dataset"]]["shape"], len(plan.blocks(cell)[0]))
+            row = measured(plan, cell, kind, seconds)
+            steps.append(f"{1000 * row.step / row.stack:.3g} ms")
+            took.append(costs.Table([row], here=row.calibration).seconds(plan, cell))
+        known = costs.predict(plan, costs.Table(costs.read(), here=row.calibration), [cell.hash for _, cell in pairs])
+        runs = len(target.seeds) * len(pairs)
+        total = took[0] / took[1] * len(target.seeds) * sum(known[cell.hash] or took[1] for _, cell in pairs)
+        where = f"{pairs[0][0].spec['dataset']}, {pairs[0][0].spec['net']['name']}"
+        return [
+            f"a step takes {steps[0]} a seed, {named(target.spec, beside)}'s {steps[1]} ({where})",
+            f"its row in {target.paper}/{target.name}, {runs:,} runs, takes some {costs.duration(total)} of one core",
+        ]
+    return []

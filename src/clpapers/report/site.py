@@ -6,6 +6,7 @@ It needs no network and no server, so that it can be zipped and mailed. Without 
 from __future__ import annotations
 
 import functools
+import math
 import re
 import shutil
 from collections import Counter
@@ -30,14 +31,16 @@ from clpapers.provenance import as_published
 from clpapers.report import lineage
 from clpapers.report.costs import ancestry, duration
 from clpapers.report.coverage import Numbers, by_kind, count, coverage
+from clpapers.targets.caption import Caption, read_caption
 from clpapers.targets.comparison import printed
 from clpapers.targets.differences import COLUMNS, forest, scatter
 from clpapers.targets.figure import write_figure
 from clpapers.targets.grades import MARGINS
 from clpapers.targets.grades import MEANINGS as OF_GRADES
 from clpapers.targets.names import named, row_and_column
-from clpapers.targets.notes import REDUCED, STANDIN, Notes
+from clpapers.targets.notes import NOT_RUN, REDUCED, STANDIN, Notes, price
 from clpapers.targets.pooled import pooled, told_of_pooled
+from clpapers.targets.table import plus_minus
 from clpapers.targets.words import (
     BY_CONSTRUCTION,
     CONTRADICTED,
@@ -74,12 +77,13 @@ ANCESTORS = ("targets", "metrics", "selection", "features", "weights", "datasets
 class Shown:
     """One target as a paper's page shows it.
 
-    lines: reported beside reproduced numbers. pooled: what they say together, as texts. parts: the sections of its
-    lineage page.
+    caption: a figure's. lines: reported beside reproduced numbers. pooled: what they say together, as texts. parts: the
+        sections of its lineage page.
     """
 
     target: Target
     notes: Notes
+    caption: Caption | None
     node: dict
     data: dict
     tables: list[HtmlTable]
@@ -93,6 +97,17 @@ class Shown:
     def numbers(self) -> Numbers:
         """What its lines are counted as."""
         return count(self.lines)
+
+    @property
+    def waits(self) -> bool:
+        """Whether no run of it is there yet."""
+        return 0 < self.notes.unrun.runs == self.notes.unrun.wanted
+
+    @property
+    def price(self) -> str:
+        """What its missing runs take: `; the missing runs take 18 h of one core`."""
+        hours = self.notes.unrun.hours
+        return f"; the missing runs take {price(hours)} of one core" if hours > 0 else ""
 
     @property
     def by_authors(self) -> bool:
@@ -138,7 +153,7 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"duration": duration, "size": size, "link": quote}
+    environment.filters |= {"duration": duration, "size": size, "link": quote, "rounded": rounded}
     environment.globals |= {
         "plan": plan,
         "signs": SIGNS,
@@ -221,13 +236,17 @@ def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str
     for cell in (cell for part in parts for cell in part.cells):
         cell["again"] = cell["cell"] in described
         described.add(cell["cell"])
-    lines = _lines(target, anchors)
+    taken: set[str] = set()
+    lines = _lines(target, anchors, taken)
+    for part in parts:
+        part.lines = [line for line in lines if line["link"].endswith(f"#{quote(part.anchor)}")]
     return Shown(
         target=target,
         notes=notes,
+        caption=None if table else read_caption(target.stem.with_name(f"{target.name}.caption.md")),
         node=lineage.tree(file, digest, lambda path: not as_published(path).startswith(f"results/{plan.scale}/runs/")),
         data=provenance.read_record(file)["data"],
-        tables=list(_tables(target, anchors, lines)) if table else [],
+        tables=list(_tables(target, anchors, lines, taken)) if table else [],
         lines=lines,
         pooled=[told_of_pooled(target.spec, each) for each in _pooled(target, measured, lines)],
         parts=parts,
@@ -261,8 +280,8 @@ def _cost(file: Path) -> dict:
 # --- a target's tables ---------------------------------------------------------------------------------------
 
 
-def _lines(target: Target, anchors: dict) -> list[dict]:
-    """The lines of a target's `.reported.csv`, each with its texts (`comparison.printed`) and its lineage's address."""
+def _lines(target: Target, anchors: dict, taken: set[str]) -> list[dict]:
+    """The lines of a target's `.reported.csv`, with texts (`comparison.printed`), places and addresses of lineages."""
     if not target.reported:
         return []
     file = target.stem.with_name(f"{target.name}.reported.csv")
@@ -272,7 +291,12 @@ def _lines(target: Target, anchors: dict) -> list[dict]:
     texts = lines.columns.difference(lines.select_dtypes("number").columns).union(texts)
     lines[texts] = lines[texts].astype(object).fillna("").astype(str)
     return [
-        line | {"texts": printed(line), "link": _address(target, anchors, line["row"], line["column"])}
+        line
+        | {
+            "texts": printed(line),
+            "link": _address(target, anchors, line["row"], line["column"]),
+            "place": slug(taken, target.name, line["row"], line["column"], line["metric"]),
+        }
         for line in lines.to_dict("records")
     ]
 
@@ -286,7 +310,7 @@ def _address(target: Target, anchors: dict, row: str, column: str) -> str:
     return anchors.get((row, column)) or anchors.get((row, "")) or f"{target.name}.html"
 
 
-def _tables(target: Target, anchors: dict, lines: list[dict]) -> Iterator[HtmlTable]:
+def _tables(target: Target, anchors: dict, lines: list[dict], taken: set[str]) -> Iterator[HtmlTable]:
     """The tables of a target's HTML, with numbers linked to their lineage and reported numbers below them.
 
     The table of the comparison is left out, since the page makes its own from the CSV.
@@ -301,6 +325,8 @@ def _tables(target: Target, anchors: dict, lines: list[dict]) -> Iterator[HtmlTa
                 if NUMBER.match(_text(cell)):
                     _linked(cell, _address(target, anchors, down, across))
                     _beside(cell, compared.get((down, across, metric)))
+        table.set_apart_unrun()
+        table.anchor(target.name, taken)
         yield table
 
 
@@ -312,10 +338,28 @@ class HtmlTable:
     caption: str
     tree: ElementTree.Element
     footnotes: list[str]
+    unrun: list[str] = field(default_factory=list)
 
     @property
     def markup(self) -> Markup:
         return Markup(ElementTree.tostring(self.tree, encoding="unicode", method="html"))
+
+    def set_apart_unrun(self) -> None:
+        """Take the rows without a run out, if others have one; `unrun` has their names."""
+        body = self.tree.find("tbody")
+        rows = [row for row in body if _text(row[0]) and {_text(cell) for cell in row[1:]} == {NOT_RUN}]
+        if len(rows) < len(body) and self.tree.get("class") == "sortable":
+            for row in rows:
+                self.unrun.append(_text(row[0]))
+                body.remove(row)
+
+    def anchor(self, target: str, taken: set[str]) -> None:
+        """Give each row with a name an address that is not `taken`, to which the name leads."""
+        for row in self.tree.findall("tbody/tr"):
+            if name := _text(row[0]):
+                row.set("id", place := slug(taken, target, name))
+                _linked(row[0], f"#{place}")
+                row[0][0].set("class", "anchor")
 
 
 def _read_tables(file: Path) -> list[HtmlTable]:
@@ -332,6 +376,15 @@ def _read_tables(file: Path) -> list[HtmlTable]:
         notes = [_text(note) for note in division.findall("p")]
         tables.append(HtmlTable(_text(strong).removesuffix("."), (strong.tail or "").strip(), table, notes))
     return tables
+
+
+def slug(taken: set[str], *names: str) -> str:
+    """An address within a page, `table1.A-GEM.CIFAR`, that no other there has taken."""
+    place = ".".join(re.sub(r"[^\w-]+", "_", name) for name in names if name)
+    while place in taken:
+        place += "_"
+    taken.add(place)
+    return place
 
 
 def _text(element: ElementTree.Element) -> str:
@@ -416,8 +469,9 @@ def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
 class Part:
     """The ancestors of one number, or of all that share row and column.
 
-    value: the CSV's lines. metrics: those with values of single runs, and `seeds`, a row of texts a seed. cells: its
-    cells, each with the `files` of its runs and the `command` that trains them again. files: those of other stages.
+    value: the CSV's lines. lines: of the comparison. metrics: those with values of single runs, and `seeds`, a row of
+    texts a seed. cells: its cells, each with the `files` of its runs and the `command` that trains them again. files:
+    those of other stages.
     """
 
     row: str
@@ -428,6 +482,7 @@ class Part:
     narrowed: bool = True
     metrics: list[str] = field(default_factory=list)
     seeds: list[list[str]] = field(default_factory=list)
+    lines: list[dict] = field(default_factory=list)
 
     @property
     def title(self) -> str:
@@ -436,6 +491,15 @@ class Part:
     @property
     def anchor(self) -> str:
         return re.sub(r"\s+", "_", f"{self.row}-{self.column}")
+
+    @property
+    def streams(self) -> list[str]:
+        """The files of the streams that its runs learnt, a line for each order: `mnist/split-5/seed0, seed1`."""
+        read = (Path(item["path"]) for cell in self.cells for run in cell["files"] for item in run.get("inputs", ()))
+        found: dict[Path, dict[str, None]] = {}
+        for path in sorted(path for path in read if path.parts[2:3] == ("streams",)):
+            found.setdefault(Path(*path.parts[3:-1]), {})[path.stem] = None
+        return [f"{order}/{', '.join(seeds)}" for order, seeds in found.items()]
 
 
 def _parts(plan: Plan, target: Target, file: Path, digest: Callable[[str], str]) -> Iterator[Part]:
@@ -510,6 +574,14 @@ def _flattened(settings: dict, at: str = "") -> Iterator[tuple[str, str]]:
 
 
 # --- texts ---------------------------------------------------------------------------------------------------
+
+
+def rounded(mean: str, spread: str = "") -> str:
+    """A mean and its spread to the spread's first two digits: `39.8 ± 2.8`; to five digits without one."""
+    if not spread or not math.isfinite(float(spread)) or float(spread) == 0:
+        return f"{float(mean):.5g}" if mean else NOT_RUN
+    decimals = max(0, 1 - math.floor(math.log10(float(spread))))
+    return plus_minus(float(mean), float(spread), decimals)
 
 
 def size(count: float) -> str:

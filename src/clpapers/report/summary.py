@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
 
 from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS
@@ -17,8 +19,11 @@ from clpapers.targets.names import named
 UNBUILT = 5  # targets that are named
 
 
-def page(plan: Plan, papers: Collection[str]) -> str:
-    """The summary of what is built of some papers, and of files that could not be read."""
+def page(plan: Plan, papers: Collection[str], more: str = "") -> str:
+    """The summary of what is built of some papers, and of files that could not be read.
+
+    more: what one more core-hour would decide.
+    """
     unread: list[str] = []
     targets = shown(plan, papers)
     built = [target for target in targets if all(path.is_file() for path in target.outputs)]
@@ -37,12 +42,13 @@ def page(plan: Plan, papers: Collection[str]) -> str:
     for kind, names in _by_origin(data).items():
         lines += ["", f"{kind}: {', '.join(names)}"]
     top = RESULTS / plan.scale
-    lines += [
-        "",
-        f"{len(built)} of {len(targets)} tables and figures are built, below {top}/targets/<paper>/",
-        f"all of it as pages: snakemake report --cores; then open {top}/report/index.html",
-        "what a budget would decide next: clpapers next --hours 8; where a number came from: clpapers lineage FILE",
-    ]
+    lines += ["", f"rendered: {len(built)} of {len(targets)} tables and figures, below {top}/targets/<paper>/"]
+    lines += _trained_again(top / "verified.csv")
+    if more:
+        lines += [f"one core-hour more would decide {more}: snakemake all --cores --config hours=1"]
+    pages = top / "report" / "index.html"
+    lines += [f"as pages: {pages}" if pages.is_file() else f"as pages: snakemake report --cores; then open {pages}"]
+    lines += ["where a number came from: clpapers lineage FILE"]
     absent = [target for target in targets if target not in built]
     if absent:
         more = f" and {len(absent) - UNBUILT} more" if len(absent) > UNBUILT else ""
@@ -53,6 +59,17 @@ def page(plan: Plan, papers: Collection[str]) -> str:
 def _aligned(rows: list[list[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows)]
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+
+
+def _trained_again(file: Path) -> Iterator[str]:
+    """How published runs that were trained again came out (`clpapers verify --out`), if any were."""
+    if not file.is_file():
+        return
+    with file.open(encoding="utf-8", newline="") as opened:
+        outcomes = [(line["run"], line["verdict"]) for line in csv.DictReader(opened)]
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in Counter(verdict for _, verdict in outcomes).items())
+    yield f"published runs trained again here, from the images on: {counts}"
+    yield from (f"  {verdict}: {run}" for run, verdict in outcomes if verdict == "differs")
 
 
 def _headlines(targets: Iterable[Target]) -> Iterator[str]:

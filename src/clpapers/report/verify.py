@@ -14,12 +14,13 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 from clpapers import jobs
-from clpapers.build import reason
+from clpapers.build import Data, reason
 from clpapers.cards import resolve_device
 from clpapers.config import choice
 from clpapers.config.paths import RESULTS, block_seeds, dataset_path
@@ -39,12 +40,26 @@ MADE_HERE = ("dataset", "weights", "features", "stream", "selection")  # a run n
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # 1, as Snakemake sets them for a rule
 
 
-def verify(settings: dict, crates: list[Path], hours: float, draw: int, within: float) -> Iterator[tuple[str, str]]:
-    """Train runs of crates again in a scratch folder; a line and a verdict each, as they are done.
+class Outcome(NamedTuple):
+    """How a run came out here. why: how far both are apart, or what is lacking. seconds: as predicted."""
+
+    run: str
+    verdict: str
+    why: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.run}: {self.verdict}{self.why and f', {self.why}'} (predicted {costs.duration(self.seconds)})"
+
+
+def verify(
+    settings: dict, crates: list[Path], hours: float, draw: int, within: float, *, of_each: bool = False
+) -> Iterator[Outcome]:
+    """Train runs of crates again in a scratch folder, and compare them.
 
     settings: as `check_settings` gives them. crates: none for the project's own. hours: core-hours to spend, by
     prediction. draw: the seed of the sample. within: how far apart accuracies at the end, shares from 0 to 1, may be
-    and still be the same.
+    and still be the same. of_each: whether to take one or two runs of each crate, as many at once as there are cores.
 
     Raises `CrateError` where there is nothing to train or no run could be, `ConfigError` for values that make no sense.
     """
@@ -56,7 +71,8 @@ def verify(settings: dict, crates: list[Path], hours: float, draw: int, within: 
     if not crates:
         raise CrateError(f"{own}: no crate; name one, or publish what is finished")
     plan = Plan(scale, all_papers(), cuda=resolve_device(settings["device"]) == "cuda")
-    runs = {name: content for path in crates for name, content in _runs(plan, path).items()}
+    by_crate = [_runs(plan, path) for path in crates]
+    runs = {name: run for each in by_crate for name, run in each.items()}
     seeds: dict[str, dict[int, dict]] = {}  # of a cell, all that are published
     for name, run in runs.items():
         seeds.setdefault(Path(name).parent.name, {}).update(results(run.content)[1])
@@ -65,35 +81,71 @@ def verify(settings: dict, crates: list[Path], hours: float, draw: int, within: 
         takes = f"no run fits; the cheapest takes {cheapest / 3600:.3f} core-hours"
         none = "the crates hold no run of a cell that config/ has now; name others"
         raise CrateError(f"verify --hours {hours}: {takes if drawn else none}")
-    tried, lacking = 0, Counter[str]()
+    if of_each:
+        of_crates = [{name: took for name, took in drawn.items() if name in each} for each in by_crate]
+        drawn = _of_each(Data(plan, Path(settings["data_folder"]), Path(settings["downloads"])), of_crates, left)
+    tried, lacking, made = 0, Counter[str](), dict[str, str]()
     with tempfile.TemporaryDirectory(prefix="clpapers-verify-") as scratch:
         here = _Scratch(plan, settings, Path(scratch))
+
+        def make(name: str) -> str:
+            return here.make(Path(name), stacking=runs[name].stacking)
+
+        if of_each:
+            took = f"{costs.duration(sum(drawn.values()))} of one core"
+            print(f"clpapers: training {len(drawn)} published runs again, predicted {took}", file=sys.stderr)
+            with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+                made = dict(zip(drawn, threads.map(make, drawn)))
         for name, seconds in drawn.items():
             seconds += here.before(Path(name))
             if seconds > left:
                 continue
-            verdict, told = UNTRIED, here.make(Path(name), stacking=runs[name].stacking)
-            if told and Path(name) not in here.faults:  # what it is made of cannot be had: another takes its turn
-                lacking[told] += 1
-                if lacking[told] > 1:
+            verdict, why = UNTRIED, made[name] if name in made else make(name)
+            if why and Path(name) not in here.faults:  # what it is made of cannot be had: another takes its turn
+                lacking[why] += 1
+                if lacking[why] > 1:
                     continue
             else:
                 left -= seconds
-            if not told:
+            if not why:
                 ours, theirs = (here.folder / name).read_bytes(), runs[name].content
-                verdict, told = _compared(ours, theirs, within)
+                verdict, why = _compared(ours, theirs, within)
                 with contextlib.chdir(here.folder):
                     other = _otherwise(jobs.of(here.plan, Path(name)), read_record(name), runs[name].record)
                 if verdict == DIFFERS and other:
                     verdict, spread = _beside_seeds(ours, theirs, seeds[Path(name).parent.name].values())
-                    told = "; ".join([told, spread, f"there: {', '.join(other)}"])
+                    why = "; ".join([why, spread, f"there: {', '.join(other)}"])
                 tried += 1
-            yield f"{name}: {verdict}{told and f', {told}'} (predicted {costs.duration(seconds)})", verdict
+            yield Outcome(name, verdict, why, seconds)
     for fault, count in lacking.items():
         if count > 1:
-            yield f"{count - 1} more: {UNTRIED}, {fault}", UNTRIED
+            yield Outcome(f"{count - 1} more", UNTRIED, fault, 0.0)
     if not tried:
         raise CrateError("verify: no run of the sample could be trained; see above, or try another --draw")
+
+
+def _of_each(data: Data, crates: Iterable[Mapping[str, float]], left: float) -> dict[str, float]:
+    """The cheapest run of each crate, then one more of each as drawn, as far as `left` seconds go; fetches their data.
+
+    crates: the seconds of each one's runs, in the order of a draw; one whose data cannot be had is left out.
+    """
+    found: dict[str, float] = {}
+    cheapest = [dict(sorted(each.items(), key=lambda run: run[1])) for each in crates]
+    cheapest.sort(key=lambda each: min(each.values(), default=0.0))
+    for drawn in (*cheapest, *crates):
+        for name, seconds in drawn.items():
+            cell = Path(name).parent
+            if seconds > left or cell in {Path(each).parent for each in found}:
+                continue
+            needed = data.plan.data_of(data.plan.cells[cell.name[-10:]])
+            data.look(needed)
+            data.get(needed)
+            ready = data.path(cell.parts[3]).is_file() or "features" not in data.facts(cell.parts[3])
+            if ready and data.absent.keys().isdisjoint(needed):
+                found[name] = seconds
+                left -= seconds
+                break
+    return found
 
 
 class Run(NamedTuple):

@@ -52,7 +52,7 @@ class _Killed(Exception):
 def contracts(file: Path) -> Iterator[str]:
     """Try the method of a file; yields a line a contract that it keeps. Raises `Broken` for the first other."""
     method = catalogue.read(file)
-    learner = _within(file, lambda: learners.find(method.name, str(file)))
+    learner = within(file, lambda: learners.find(method.name, str(file)))
     _takes(file, learner, method)
     options = {option: rules["default"] for option, rules in method.options.items()}
     spec = _cell(file, method.given(options), {"name": method.name, "file": str(file), **options})
@@ -68,18 +68,18 @@ def contracts(file: Path) -> Iterator[str]:
             return [json.dumps(each) for each in _together(learner, spec, data, seeds, kept or Checkpoint())]
 
     with _answering(file, learner, data.classes):
-        first = _within(file, lambda: train(streams))
+        first = within(file, lambda: train(streams))
     yield f"{file}: it learns {len(streams)} streams of {len(data.train_y)} items"
     steps = [step for each in first if (step := json.loads(each)["diverged"]) is not None]
     if steps:
         rate = spec["budget"]["learning_rate"]
         yield f"{file}: its loss is no finite number from step {min(steps)} on there, at a learning rate of {rate}"
-    if _within(file, lambda: train(streams)) != first:
+    if within(file, lambda: train(streams)) != first:
         raise Broken(f"{file}: twice trained alike, it ends otherwise; draw from clpapers.randomness.generator alone")
     yield f"{file}: twice the same bytes"
     if learner.stackable:
         for seed, result in zip(streams, first):
-            (alone,) = _within(file, partial(train, {seed: streams[seed]}))
+            (alone,) = within(file, partial(train, {seed: streams[seed]}))
             if not _alike(json.loads(alone), json.loads(result)):
                 remedy = 'keep the first axis apart, or declare "stackable": False'
                 raise Broken(f"{file}: a seed depends on those beside it; {remedy}")
@@ -87,7 +87,7 @@ def contracts(file: Path) -> Iterator[str]:
     yield _resumed(file, train, streams, first)
 
 
-def _within(file: Path, work: Callable):
+def within(file: Path, work: Callable):
     """Do `work`; raises its error as one line, with the last line of the method's file in its traceback."""
     try:
         return work()
@@ -240,7 +240,7 @@ def _resumed(file: Path, train: Callable, streams: dict[int, Stream], undisturbe
             last = Checkpoint(result, {})
         if last is None or last.waiting is None:
             return f"{file}: a killed run of it starts over, since its state cannot be kept"
-        if _within(file, lambda: train(streams, last)) != undisturbed:
+        if within(file, lambda: train(streams, last)) != undisturbed:
             raise Broken(
                 f"{file}: killed and gone on with, it ends otherwise; keep all that it needs in attributes of it"
             )

@@ -116,7 +116,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     Raises `ValueError` for a net that does not end in a joint embedding.
     """
     nets = data.groupby("net", sort=False)
-    figure, grid = panels(target, notes, [], len(nets), 1, HEIGHT * len(nets))
+    figure, grid = panels(target, notes, [], len(nets), 1, HEIGHT * len(nets), wide=True)
     for panel, (net, layers) in zip(grid[:, 0], nets):
         _draw(panel, target, net, layers)
         panel.set_title(notes.mark(named(target, net)))

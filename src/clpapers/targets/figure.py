@@ -1,4 +1,4 @@
-"""Writes figures as PDF, SVG and PNG: same input, same bytes."""
+"""Writes figures as PDF, SVG and PNG, and their captions beside them: same input, same bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from clpapers.provenance import write_atomically
+from clpapers.provenance import write_atomically, write_text
+from clpapers.targets.caption import Caption
+from clpapers.targets.notes import Notes
+from clpapers.targets.style import COLUMN, NotedFigure
 
 FIGURE_SUFFIXES = (".pdf", ".svg", ".png")
 
@@ -36,3 +39,10 @@ def write_figure(figure: Figure, stem: Path | str, suffixes: tuple[str, ...] = F
         ):
             figure.savefig(temporary, metadata=metadata[path.suffix], dpi=200)
     return paths
+
+
+def write_caption(figure: NotedFigure, target: dict, notes: Notes, stem: Path) -> None:
+    """Write a target's `<stem>.caption.md` and, as a float, `<stem>.caption.tex`."""
+    caption = Caption(notes.mark(target["title"]), notes.caption(target), figure.notes, notes.sources(target))
+    write_text(Path(f"{stem}.caption.md"), caption.to_markdown())
+    write_text(Path(f"{stem}.caption.tex"), caption.to_latex(stem, wide=figure.get_figwidth() > COLUMN))

@@ -107,7 +107,7 @@ td:first-child, th:first-child { text-align: left; }
 )
 
 
-def _markdown_text(text: str) -> str:
+def markdown(text: str) -> str:
     """Text that no reader of Markdown takes for markup; not all know an escaped `<`."""
     text = re.sub(r"&(?=#?\w+;)", "&amp;", text).replace("<", "&lt;").replace("\n", " ")
     return re.sub(r"([\\|*_`]|(?<=\])\()", r"\\\1", text)
@@ -122,12 +122,12 @@ def _typeset(table: Table, escape: Callable[[str], str], strong: str) -> pd.Data
 
 def to_markdown(table: Table) -> str:
     """The table and its appended tables as GitHub Markdown."""
-    cells = _typeset(table, _markdown_text, "**{}**")
+    cells = _typeset(table, markdown, "**{}**")
     if cells.columns.nlevels > 1:
         cells.columns = [" ".join(filter(None, heading)) for heading in cells.columns]
     grid = cells.to_markdown(index=False, tablefmt="pipe", disable_numparse=True)
-    parts = [f"**{_markdown_text(table.title)}.** {_markdown_text(table.caption)}", grid]
-    parts += map(_markdown_text, table.footnotes)
+    parts = [f"**{markdown(table.title)}.** {markdown(table.caption)}", grid]
+    parts += map(markdown, table.footnotes)
     return "\n\n".join([*parts, *(to_markdown(other).rstrip("\n") for other in table.appended)]) + "\n"
 
 

@@ -82,16 +82,24 @@ class Notes:
         return text
 
     def footnotes(self, target: dict, datasets: Iterable[str]) -> list[str]:
-        """The texts behind the marks; runs left out; imports; desiderata. datasets: the target's."""
+        """The texts behind the marks, and those on the runs behind the target. datasets: the target's."""
+        return [*self.marks(target, datasets), *self.sources(target)]
+
+    def marks(self, target: dict, datasets: Iterable[str]) -> list[str]:
+        """The texts of † and ‡, where they are used. datasets: the target's."""
         standins = [f"{named(target, d)}: {self.standins[d]}" for d in dict.fromkeys(datasets) if d in self.standins]
         notes = [f"{STANDIN} Stand-in data, not the paper's. {'; '.join(standins)}."] if standins else []
         if self.reductions:
             notes.append(f"{REDUCED} Reduced scale ‘{self.scale}’: {'; '.join(self.reductions)}.")
+        return notes
+
+    def sources(self, target: dict) -> list[str]:
+        """Imported runs; methods from outside; runs left out, with their price; desiderata."""
+        notes = [_of_own(target, label, facts) for label, facts in target.get("own", {}).items()]
         if self.imported:
             commits = ", ".join(f"{commit[:10]} ({count})" for commit, count in self.imported.items())
             runs = sum(self.imported.values())
-            notes.append(f"Runs that were imported, not trained here: {runs}; commits of their code: {commits}.")
-        notes += [_of_own(target, label, facts) for label, facts in target.get("own", {}).items()]
+            notes.insert(0, f"Runs that were imported, not trained here: {runs}; commits of their code: {commits}.")
         return [*notes, *self._left_out(target.get("kind", "table")), *filter(None, [self.desiderata])]
 
     def _left_out(self, kind: str) -> list[str]:

@@ -49,7 +49,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     (order,) = data["order"].unique()
     shares = data.pivot_table("value", "class", "task", "sum", fill_value=0)
     task_of = shares.idxmax(axis=1)
-    figure, axes = panels(target, notes, data["dataset"], 2, 1, 3.3, sharex=True, height_ratios=[2, 1])
+    figure, axes = panels(target, notes, data["dataset"], 2, 1, 3.3, wide=True, sharex=True, height_ratios=[2, 1])
     above, below = axes[:, 0]
     first = data["chunk"] < target["chunks"]
     for chunk, items in data[first].groupby("chunk"):

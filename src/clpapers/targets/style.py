@@ -1,8 +1,7 @@
-"""The style that all figures share: print size, fonts, marks, legends and footnotes."""
+"""The style that all figures share: print size, fonts, marks and legends."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable
 
 import numpy as np
@@ -13,7 +12,7 @@ from matplotlib.figure import Figure
 
 from clpapers.metrics.learning import CHANCE_PREFIX
 from clpapers.targets.names import named
-from clpapers.targets.notes import Notes
+from clpapers.targets.notes import REDUCED, STANDIN, Notes
 from clpapers.targets.palette import TEN
 
 STYLE = {
@@ -35,8 +34,9 @@ STYLE = {
     "lines.linewidth": 1.0,
     "lines.markersize": 3.5,
 }
-WIDTH = 5.5  # inches, the papers' text width
-NOTE_SIZE, NOTE_CHARACTERS = 5.5, 120  # footnotes: points, and characters that fit a line
+COLUMN, WIDTH = 3.25, 6.75  # inches, a column and the text of a paper in two columns
+NOTE_SIZE = 5.5  # points
+KEY, CHARACTER = 0.45, 0.05  # inches, about, of an entry's sign in a legend and of each character
 GUESS = {"color": "0.45", "linestyle": (0, (1, 1.5)), "linewidth": 0.9}  # the line at chance level
 
 
@@ -52,6 +52,12 @@ def class_colours(classes: int) -> list:
     return [sns.husl_palette(1, h=hue, l=lightness[k % 4], s=saturation[k // 4 % 2])[0] for k, hue in enumerate(hues)]
 
 
+class NotedFigure(Figure):
+    """A figure that knows the notes of its caption: the texts of its marks and signs."""
+
+    notes: list[str]
+
+
 def panels(
     target: dict,
     notes: Notes,
@@ -60,30 +66,32 @@ def panels(
     columns: int,
     height: float,
     *,
+    wide: bool | None = None,
     y_label: str = "",
     remarks: Iterable[str] = (),
     **options,
 ):
-    """A figure of the papers' text width, footnotes below: (figure, axes `[rows, columns]`).
+    """A figure as wide as a column or as the text: (figure, axes `[rows, columns]`).
 
-    height: inches without the footnotes. y_label: shared by all axes. remarks: more footnotes, below the others.
-    options: passed on to `subplots`.
+    height: inches. wide: whether it is as wide as the text; by default where panels stand side by side. y_label: shared
+    by all axes. remarks: notes for its caption, besides those on marks. options: passed on to `subplots`.
     """
-    remarks = [*notes.footnotes(target, datasets), *remarks]
-    lines = [line for note in remarks for line in textwrap.wrap(note, NOTE_CHARACTERS)]
-    foot = len(lines) * 1.3 * NOTE_SIZE / 72
-    figure = Figure(figsize=(WIDTH, height + foot), layout="constrained")
-    share = foot / (height + foot)
-    figure.get_layout_engine().set(rect=(0, share, 1, 1 - share))
-    figure.text(0.01, share, "\n".join(lines), size=NOTE_SIZE, va="top", linespacing=1.2)
+    datasets = list(datasets)
+    width = WIDTH if (columns > 1 if wide is None else wide) else COLUMN
+    figure = NotedFigure(figsize=(width, height), layout="constrained")
+    figure.notes = [*notes.marks(target, datasets), *remarks]
+    told = [f"{STANDIN} stand-in data"] * any(dataset in notes.standins for dataset in datasets)
+    if told := [*told, *[f"{REDUCED} reduced scale"] * bool(notes.reductions)]:
+        figure.supxlabel(", ".join(told), x=0.01, ha="left", size=NOTE_SIZE)
     if y_label:
-        figure.supylabel(y_label, y=(1 + share) / 2, size=STYLE["axes.labelsize"])
+        figure.supylabel(y_label, size=STYLE["axes.labelsize"])
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
 def legend_above(figure: Figure, handles: list, labels: list[str], **options) -> None:
-    """One legend for all panels, in the fewest rows of at most six, all equally long."""
-    rows = -(-len(labels) // 6)
+    """One legend for all panels, in the fewest rows of at most six that fit, all equally long."""
+    widest = KEY + CHARACTER * max(map(len, map(str, labels)))
+    rows = -(-len(labels) // min(6, int(figure.get_figwidth() / widest)))
     figure.legend(handles, labels, loc="outside upper center", ncols=-(-len(labels) // rows), **options)
 
 

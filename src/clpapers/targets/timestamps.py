@@ -10,7 +10,7 @@ from scipy.stats import beta
 
 from clpapers.targets.names import named
 from clpapers.targets.notes import Notes
-from clpapers.targets.style import STYLE, class_colours, panels
+from clpapers.targets.style import STYLE, class_colours, legend_of, panels
 
 RENDERER = {"draws": "figure"}
 
@@ -41,7 +41,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
         density.plot(time, height, color=colours[c], label=label)
         stamps.plot(items["timestamp"], np.full(len(items), -c), "|", color=colours[c], markersize=6)
     density.set(xlim=(0, 1), ylim=(0, 1.1 * highest), ylabel="Density")
-    figure.legend(loc="outside upper center", ncols=classes)
+    legend_of(figure, [density])
     stamps.set(ylim=(0.6 - classes, 0.6))
     stamps.set_ylabel("Timestamps", **LEVEL)
 

@@ -54,7 +54,7 @@ if (form && rows.length) {
       row.hidden = !fits;
     }
     for (const closed of document.querySelectorAll("details.folded")) {
-      closed.open = active && closed.querySelector("tbody tr:not([hidden])") !== null;
+      closed.open = active && closed.querySelector(".filtered tbody tr:not([hidden])") !== null;
       closed.hidden = active && !closed.open;
     }
     for (const section of document.querySelectorAll("main > section")) {
