@@ -67,7 +67,7 @@ def node(tmp_path_factory):
 def home(pristine, tmp_path_factory):
     """A project that has packed a bundle of its table, in several parts."""
     project = pristine.copy(tmp_path_factory.mktemp("home") / "project")
-    done = project.clpapers("pack", "mini/table1", "--out", "bundle", "--part-mb", "0.2")
+    done = project.clpapers("pack", "mini/table1", "--out", "bundle", "--part-mb", "0.2", "--stack", "1")
     assert done.returncode == 0, done.stdout
     assert "4 runs in 4 jobs" in done.stdout
     return project

@@ -30,18 +30,19 @@ from clpapers.config.refusals import ConfigError
 from clpapers.provenance import PACKAGE, record_path
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every entry
+STACKS = {"mlp": 10}  # seeds a job: on a GPU a stack of ten takes hardly longer than one (docs/performance.md)
 PARTS, JOBS, DATA, SITE = "parts.json", "jobs.json", "data", "site"
 Run = tuple[str, int]  # a cell's hash, a seed
 
 
 def pack(
-    plan: Plan, runs: Iterable[Run], out: Path, *, seconds: dict, megabytes: float, stack: int, making: list
+    plan: Plan, runs: Iterable[Run], out: Path, *, seconds: dict, megabytes: float, stack: int | None, making: list
 ) -> str:
     """Write a bundle of some runs into a new folder; returns a line that counts them.
 
     runs: in the order in which to train them. seconds: predicted of a seed on a core here, by cell; None where nobody
-    measured. megabytes: of a part, at most. stack: seeds a job, neighbours of one cell. making: the options of
-    Snakemake with which inputs that are not there are made.
+    measured. megabytes: of a part, at most. stack: seeds a job, neighbours of one cell; by net (`STACKS`) if None.
+    making: the options of Snakemake with which inputs that are not there are made.
 
     Raises `ConfigError` where inputs cannot be made, or there is something in the folder already.
     """
@@ -73,11 +74,12 @@ def pack(
     return f"{out}: {seeds} runs in {len(described)} jobs, {len(writer.parts)} parts, {size:.1f} MB"
 
 
-def _files(plan: Plan, runs: Iterable[Run], stack: int) -> Iterator[Path]:
+def _files(plan: Plan, runs: Iterable[Run], stack: int | None) -> Iterator[Path]:
     """The files of jobs for some runs, in their order, each after the GANs that it draws from."""
     groups: dict[tuple[str, int], list[int]] = {}
     for key, seed in runs:
-        groups.setdefault((key, seed // stack), []).append(seed)
+        size = stack or STACKS.get(plan.cells[key].spec["net"]["name"], 1)
+        groups.setdefault((key, seed // size), []).append(seed)
     seen: set[Path] = set()
     for (key, _), seeds in groups.items():
         cell = plan.cells[key]

@@ -242,7 +242,8 @@ def _parser() -> argparse.ArgumentParser:
     said = "core-hours to choose runs of papers and targets by, or all; those of a build if left out"
     sub.add_argument("--hours", type=core_hours, metavar="H", help=said)
     sub.add_argument("--part-mb", type=float, default=55.0, metavar="MB", help="of a part, at most")
-    sub.add_argument("--stack", type=int, default=1, metavar="N", help="seeds a job, neighbours of one cell")
+    said = "seeds a job, neighbours of one cell; by default ten of an MLP, else one"
+    sub.add_argument("--stack", type=int, metavar="N", help=said)
     sub.add_argument("--scale", help="of which scale; that of config.yaml by default")
     sub.add_argument("--data-folder", metavar="DIR", help="your copies; that of config.yaml by default")
     sub = command("verify", "train a random sample of published runs again, here, and compare")
