@@ -1,5 +1,7 @@
 """A graph on the CPU: records a program's operations and replays them at the same addresses, as CUDA's graphs do."""
 
+import weakref
+
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map_only
@@ -49,7 +51,7 @@ class Tape(TorchDispatchMode):
 
     def __init__(self):
         super().__init__()
-        self.calls, self.before, self.made, self.replays = [], {}, {}, 0
+        self.calls, self.before, self.made, self.replays = [], {}, {}, []
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         refuse(func, args)
@@ -80,9 +82,27 @@ class Tape(TorchDispatchMode):
 
     def replay(self):
         self.lose()
-        self.replays += 1
+        self.replays.append(len(self.calls))
         for func, (args, kwargs), kept in self.calls:
             found = [each for each in tree_flatten(func(*args, **kwargs))[0] if isinstance(each, torch.Tensor)]
             for old, new in zip(kept, found, strict=True):
                 if old.data_ptr() != new.data_ptr():
                     old.copy_(new)
+
+
+class Pool:
+    """Makes tapes. As with CUDA's graphs, nothing can be captured in a pool whose graphs are all gone.
+
+    replays: of each tape, the operations of each replay.
+    """
+
+    def __init__(self):
+        self.alive, self.replays = weakref.WeakSet(), []
+
+    def __call__(self):
+        if self.replays and not self.alive:
+            raise RuntimeError("the pool ended with its last graph")
+        tape = Tape()
+        self.alive.add(tape)
+        self.replays.append(tape.replays)
+        return tape
