@@ -24,7 +24,7 @@ def test_nothing_special_is_left_unescaped():
     for character, told in TABLE.items():
         ours = re.sub(r"\$[^$]*\$|\\[A-Za-z]+(\{\})?|\\[&%$#_{},-]|\{(.|'')?\}", "", told)
         assert ours.isascii(), character
-        assert told in ("~", "`", "``", "?`", "!`") or not set(ours) & set("&%$#_{}^~<>|`\\\""), (character, told)
+        assert told in ("~", "`", "``", "?`", "!`") or not set(ours) & set('&%$#_{}^~<>|`\\"'), (character, told)
 
 
 @given(st.text(st.sampled_from([*TABLE]), max_size=12))
