@@ -20,7 +20,7 @@ from tiny_paper import (
     refusal,
 )
 
-from clpapers.config.files import read_yaml
+from clpapers.config.files import read_text, read_yaml
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 
@@ -203,7 +203,7 @@ REFUSED = [
      "first-last, first not above last"),
     # files as such
     (PAPER, "learners:\n", "lerners:\n", "(top): unknown key 'lerners'; allowed: authors, datasets, defaults, "
-     "learners, link, oracles, paper, scales, seeds, selection, targets, title, year"),
+     "learners, link, oracles, own, paper, scales, seeds, selection, targets, title, year"),
     (PAPER, "paper: tiny\n", "paper: tiny\nlink: http://paper.pdf\n",
      "link: 'http://paper.pdf' must have the form ^https://\\S+$"),
     (PAPER, "title: Table 1\n", "title: Table 1\n    title: Table I\n", "line 19 key 'title' stands twice"),
@@ -416,3 +416,19 @@ def test_a_file_that_is_not_utf8_is_refused():
     Path(PAPER).write_bytes(b"title: \xff\xfe")
     with pytest.raises(ConfigError, match=r"^config/papers/tiny\.yaml: .*invalid start byte"):
         read_yaml(Path(PAPER))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{learning_rate: 0,05}", "0,05 is a number and a key; write a decimal point: 0.05"),
+        ("{learning_rate: 0,05, batch: 3}", "0,05 is a number and a key; write a decimal point: 0.05"),
+        ("{batch: 1, 05: 3}", "key '05' is not text; write it in quotes"),
+    ],
+)
+def test_a_decimal_comma_is_told_as_one(text, told):
+    with pytest.raises(ConfigError, match=f"^here: line 1 {told}$"):
+        read_text(text, "here")
+    edit(PAPER, "learning_rate: 0.1,", "learning_rate: '0,1',")
+    with pytest.raises(ConfigError, match=r"'0,1' is not of type number; write a decimal point: 0\.1"):
+        plan()

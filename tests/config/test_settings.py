@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("folder")
         ({"hours": float("nan")}, "hours: nan is no number of core-hours; give one from 0 up, or all"),
         ({"hours": float("inf")}, "hours: inf must be at most 1000000.0"),
         ({"hours": -1}, "hours: -1 must be at least 0"),
-        ({"hours": "8"}, "hours: '8' must be a number of core-hours, or all"),
+        ({"hours": "eight"}, "hours: 'eight' must be a number of core-hours, or all"),
         ({"hours": [8]}, "hours: [8] is not of type number or string or null"),
         ({"hours": True}, "hours: True is not of type number or string or null"),
         ({"published": "no"}, "published: 'no' is not of type boolean"),
@@ -40,6 +40,12 @@ def test_wrong_settings_are_refused_in_one_line(given, line):
     with pytest.raises(ConfigError) as refusal:
         settings(**given)
     assert str(refusal.value) == f"config/config.yaml or --config: {line}"
+
+
+@pytest.mark.parametrize(("text", "hours"), [("1e-3", 0.001), ("8", 8), (".5", 0.5), ("2.", 2), ("1E2", 100)])
+def test_hours_that_yaml_leaves_a_text_are_a_number(text, hours):
+    """As `clpapers next --hours` takes them."""
+    assert settings(hours=text)["hours"] == hours
 
 
 def test_a_paper_alone_is_a_list_of_one():

@@ -1,8 +1,11 @@
 """Downloads from a server on this machine: whole, wrong, broken off, absent, silent."""
 
+import contextlib
+import gzip
 import hashlib
+import itertools
+import time
 
-import pooch
 import pytest
 
 from clpapers.datasets import download as module
@@ -82,12 +85,86 @@ def test_nobody_listening(tmp_path):
 
 
 def test_a_full_disk_is_no_fault_of_the_source(web, tmp_path, monkeypatch):
-    def full(self, url, output, _):
+    def full(url, output, most):
         with open(output, "wb") as stream:
             stream.write(BODY[:10])
         raise OSError(28, "No space left on device", output)
 
-    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", full)
+    monkeypatch.setattr(module, "_fetch", full)
     with pytest.raises(OSError, match="No space left"):
         download([f"{web.url}/a.bin"], "a.bin", MD5, tmp_path)
     assert left(tmp_path) == []
+
+
+def answering(*pieces, pause=0.0, **headers):
+    """A page of some headers and then of pieces, with a pause between two, without an end where they have none."""
+
+    def page(handler):
+        handler.send_response(200)
+        for name, value in headers.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        with contextlib.suppress(OSError):
+            for piece in itertools.chain.from_iterable(pieces):
+                handler.wfile.write(piece)
+                time.sleep(pause)
+        handler.close_connection = True
+
+    return page
+
+
+BOMB = gzip.compress(bytes(1 << 24))
+
+
+@pytest.mark.parametrize(
+    ("page", "fault"),
+    [
+        (answering(itertools.repeat(bytes(1 << 16))), "serves more than the 200,000 bytes that the file may have"),
+        (answering([b"x"], Content_Length=str(10**12)), "serves 1,000,000,000,000 bytes, more than the 200,000 that"),
+        (answering(itertools.repeat(b"x"), pause=0.05, Content_Length="1000"), "took over 0 s for [0-9]+ bytes; try"),
+        (answering(itertools.repeat(b"x"), pause=0.05), "took over 4 s for|took over 0 s for"),
+        (answering([BOMB], Content_Encoding="gzip", Content_Length=str(len(BOMB))), "serves other bytes"),
+        (answering([BODY[:10]], Content_Length="ten"), "serves other bytes"),
+    ],
+    ids=["endless", "large", "drip", "drip without a size", "bomb", "no size"],
+)
+def test_a_mirror_of_bad_habits_is_bounded_in_bytes_and_in_time(web, tmp_path, monkeypatch, page, fault):
+    monkeypatch.setattr(module, "PATIENCE", 0.4)
+    monkeypatch.setattr(module, "SLOWEST", 10**8)
+    web.pages["/a.bin"] = page
+    with pytest.raises(SourceError, match=f"{web.url}/a.bin ({fault})"):
+        download([f"{web.url}/a.bin"], "a.bin", MD5, tmp_path, most=200_000)
+    assert left(tmp_path) == []
+
+
+def test_bytes_are_kept_as_they_come(web, tmp_path):
+    """A file that is packed, from a server that says so."""
+    packed = gzip.compress(BODY)
+    web.pages["/a.gz"] = answering([packed], Content_Encoding="gzip", Content_Length=str(len(packed)))
+    path = download([f"{web.url}/a.gz"], "a.gz", hashlib.md5(packed).hexdigest(), tmp_path)
+    assert path.read_bytes() == packed
+
+
+def test_a_reason_reaches_no_terminal_as_it_is(web, tmp_path):
+    def page(handler):
+        handler.send_response(403, "\x1b]0;title\x07 no")
+        handler.end_headers()
+
+    web.pages["/a.bin"] = page
+    with pytest.raises(SourceError, match="answers 403") as refusal:
+        download([f"{web.url}/a.bin"], "a.bin", MD5, tmp_path)
+    assert str(refusal.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("place", "said"), [("/a.bin", "leads in a circle"), ("file:///etc/hostname", "cannot be reached")]
+)
+def test_an_answer_that_leads_in_a_circle_or_to_a_file_of_this_machine(web, tmp_path, place, said):
+    def page(handler):
+        handler.send_response(302)
+        handler.send_header("Location", place)
+        handler.end_headers()
+
+    web.pages["/a.bin"] = page
+    with pytest.raises(SourceError, match=said):
+        download([f"{web.url}/a.bin"], "a.bin", MD5, tmp_path)

@@ -115,6 +115,13 @@ def test_batches_follow_the_stream_as_the_pipelines_do(tmp_path, official):
     assert sum(batch.boundary.sum().item() for batch in loaded) == 2
 
 
+@pytest.mark.parametrize("size", [0, -1, 1.5, "task", True, None])
+def test_a_size_of_batches_that_is_none_is_refused(tmp_path, official, size):
+    file, *_ = written(tmp_path, official)
+    with pytest.raises(ValueError, match=r"size: .* is not a whole number of items from 1 up"):
+        streams.StreamBatchSampler(streams.StreamDataset(Own(official), file), size)
+
+
 @pytest.mark.parametrize("kind", [Image.Image, np.ndarray, torch.Tensor])
 def test_pixels_are_permuted_as_the_pipeline_permutes_them(tmp_path, official, kind):
     """Value j of an image is value transforms[task, j] of the data set's, as [H, W, C] lies in memory."""

@@ -44,9 +44,8 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
         if not images.exists():
             _sample(images)
             written.append(images)
-        for word, value in (
-            _described(images) | {"FOLDER beside": f"{name} beside", "NAME_OF_A_PAPER": "PAPER"}
-        ).items():
+        told = _described(images) | {"FOLDER beside": f"{name} beside", "NAME_OF_A_PAPER": "PAPER"}
+        for word, value in told.items():
             text = text.replace(word, value)
     if yaml.safe_load(name) != name:  # such as `no`: of its keys and values, not of comments
         text = re.sub(r"^( *(?:(?:title|paper): )?)NAME", rf"\1{json.dumps('NAME')}", text, flags=re.MULTILINE)

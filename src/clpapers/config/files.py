@@ -34,10 +34,12 @@ class _Loader(yaml.CSafeLoader):
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict:
-    seen = set()
-    for key, _ in node.value:
+    seen, last = set(), None  # the whole number that stands before a key
+    for key, other in node.value:
         problem = None
-        if key.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"):
+        if last is not None and re.fullmatch(r"\d+", key.value) and other.value == "":
+            problem = f"{last.value},{key.value} is a number and a key; write a decimal point: {last.value}.{key.value}"
+        elif key.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"):
             problem = f"key {shown(key.value)} is not text; write it in quotes"
         elif not key.value.isprintable():
             problem = f"key {shown(key.value)} is not a line of text"
@@ -46,6 +48,8 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict:
         if problem:
             raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
         seen.add(key.value)
+        whole = isinstance(other, yaml.ScalarNode) and re.fullmatch(r"[-+]?\d+", other.value)
+        last = other if whole else None
     loader.flatten_mapping(node)
     return loader.construct_mapping(node, deep=True)
 

@@ -52,6 +52,8 @@ def _complaint(error: jsonschema.ValidationError) -> str:
     if rule == "type":
         kinds = " or ".join(asked) if isinstance(asked, list) else asked
         hint = "; YAML reads 1e-3 as text, write 1.0e-3" if re.fullmatch(r"[-+]?[\d.]+[eE][-+]?\d+", str(value)) else ""
+        if re.fullmatch(r"[-+]?\d+,\d+", str(value)):
+            hint = f"; write a decimal point: {str(value).replace(',', '.')}"
         return f"{place}: {text} is not of type {kinds}{hint}"
     if rule == "uniqueItems":
         return f"{place}: {text} holds an entry twice"

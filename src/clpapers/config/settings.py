@@ -15,6 +15,7 @@ from clpapers.config.schemas import schema, validate
 from clpapers.config.targets import read_paper
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}", re.ASCII)  # of a file from outside: it becomes part of paths
+NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 LARGEST = 1 << 20  # bytes of a file from outside
 
 
@@ -42,6 +43,8 @@ def check_settings(settings: dict, *, take: bool = True, at: str = "") -> dict:
     settings = read_yaml(CONFIG / "config.yaml") | settings
     if settings.get("published") in ("true", "false"):  # `--config published=false`; Snakemake knows only False
         settings = settings | {"published": settings["published"] == "true"}
+    if re.fullmatch(NUMBER, str(settings.get("hours"))) and isinstance(settings["hours"], str):
+        settings = settings | {"hours": float(settings["hours"])}  # `--config hours=1e-3`, a text to YAML
     for key in ("papers", "datasets", "methods"):
         if isinstance(settings.get(key), str):  # `--config papers=stf`
             settings = settings | {key: [settings[key]]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -11,17 +12,26 @@ from pathlib import Path
 
 import pooch
 import requests
+import urllib3
+from tqdm import tqdm
 
 from clpapers.datasets.files import SourceError, looks_like_html
+from clpapers.provenance import escaped
 
 TIMEOUT = (10.0, 30.0)  # seconds: to connect, and between two pieces of the answer
+LARGEST = 10**9  # bytes of a file, unless its source states more
+PATIENCE, SLOWEST = 60.0, 50_000  # seconds for any file, and bytes a second beyond them
+PIECE = 1 << 18  # bytes
 
 
-def download(urls: list[str], filename: str, digest: str, folder: Path, algorithm: str = "md5") -> Path:
+def download(
+    urls: list[str], filename: str, digest: str, folder: Path, algorithm: str = "md5", most: int = LARGEST
+) -> Path:
     """Fetch `folder/filename` from the first of `urls` that serves it, unless it is there; returns its path.
 
     The file's checksum must begin with `digest`. A file that is there but wrong is fetched anew. A download stays in a
-    temporary folder, removed on any failure, until it is proven. Raises SourceError, with every URL's fault, where none
+    temporary folder, removed on any failure, until it is proven. It may have `most` bytes, and so long as a slow line
+    takes for what the answer says that it has. Raises SourceError, with every URL's fault, where none
     serves; OSError where the disk does not take the file.
     """
     kept, faults = folder / filename, []
@@ -31,7 +41,7 @@ def download(urls: list[str], filename: str, digest: str, folder: Path, algorith
         try:
             with workplace(folder) as work:
                 fetched = work / filename
-                _fetch(url, fetched)
+                _fetch(url, fetched, most)
                 if pooch.file_hash(fetched, algorithm).startswith(digest):
                     return fetched.replace(kept)
             official = f"{algorithm.upper().replace('SHA', 'SHA-')} {digest}"
@@ -57,16 +67,50 @@ def workplace(folder: Path) -> Iterator[Path]:
         yield Path(work)
 
 
-def _fetch(url: str, output: Path) -> None:
-    pooch.HTTPDownloader(timeout=TIMEOUT, progressbar=True)(url, output, None)
-    with open(output, "rb") as stream:
-        if looks_like_html(stream.read(64)):
-            raise SourceError(f"{url} serves a web page instead of the file; open it in a browser to see why")
+def _fetch(url: str, output: Path, most: int) -> None:
+    """Write the bytes of an answer as they come, unpacked by nobody."""
+    began, plain = time.monotonic(), {"Accept-Encoding": "identity"}
+    with requests.get(url, headers=plain, stream=True, timeout=TIMEOUT) as answer, output.open("wb") as file:
+        answer.raise_for_status()
+        told = answer.headers.get("Content-Length", "")
+        size = int(told) if told.isdecimal() and len(told) < 20 else None
+        if size is not None and size > most:
+            raise SourceError(f"{url} serves {size:,} bytes, more than the {most:,} that the file may have")
+        until, taken = began + PATIENCE + (most if size is None else size) / SLOWEST, 0
+        with tqdm(total=size, unit="B", unit_scale=True, file=sys.stderr, desc=output.name) as bar:
+            for piece in _pieces(answer):
+                if not taken and looks_like_html(piece[:64]):
+                    raise SourceError(f"{url} serves a web page instead of the file; open it in a browser to see why")
+                taken += len(piece)
+                if taken > most:
+                    raise SourceError(f"{url} serves more than the {most:,} bytes that the file may have")
+                if time.monotonic() > until:
+                    raise SourceError(f"{url} took over {until - began:.0f} s for {taken:,} bytes; try again later")
+                file.write(piece)
+                bar.update(len(piece))
+        if size is not None and taken < size:
+            raise SourceError(f"{url} broke off")
+
+
+def _pieces(answer: requests.Response) -> Iterator[bytes]:
+    """The bytes of an answer, each as soon as some are there."""
+    while True:
+        try:
+            piece = answer.raw.read1(PIECE, decode_content=False)
+        except urllib3.exceptions.ReadTimeoutError as error:
+            raise requests.exceptions.ReadTimeout(error) from None
+        except urllib3.exceptions.HTTPError as error:
+            raise requests.exceptions.ChunkedEncodingError(error) from None
+        if not piece:
+            return
+        yield piece
 
 
 def _reason(error: requests.exceptions.RequestException) -> str:
+    if isinstance(error, requests.exceptions.TooManyRedirects):
+        return "leads in a circle"
     if error.response is not None:
-        return f"answers {error.response.status_code} {error.response.reason}"
+        return f"answers {error.response.status_code} {escaped(error.response.reason)[:80]}"
     if isinstance(error, requests.exceptions.Timeout):
         return f"did not answer within {TIMEOUT[0]:g} s, or paused for over {TIMEOUT[1]:g} s"
     if isinstance(error, requests.exceptions.ChunkedEncodingError):

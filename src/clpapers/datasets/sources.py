@@ -9,7 +9,7 @@ from types import ModuleType
 
 from clpapers.datasets import files, packages
 from clpapers.datasets._torchvision import Official, official
-from clpapers.datasets.download import download
+from clpapers.datasets.download import LARGEST, download
 from clpapers.datasets.files import Absent, Files, SourceError
 from clpapers.datasets.formats import (
     awa2,
@@ -82,14 +82,14 @@ def folder(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
 
 def torchvision(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
     """Serve the official files, by the URLs and MD5s that torchvision knows."""
-    return _downloaded(official(source["class"]), source, downloads)
+    return _downloaded(official(source["class"]), source, spec, downloads)
 
 
 def archive(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
     """Serve the owner's archive, by URL and MD5. Raises Absent without an MD5: nothing would prove the download."""
     if source["md5"] is None:
         raise Absent(f"{source['url']}: its MD5 is not known, so it is not fetched; put it into {mine}/ yourself")
-    return _downloaded(official_files({"sources": [source]}), source, downloads)
+    return _downloaded(official_files({"sources": [source]}), source, spec, downloads)
 
 
 def npm(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
@@ -115,8 +115,9 @@ def official_files(spec: dict) -> list[Official]:
     return []
 
 
-def _downloaded(wanted: list[Official], source: dict, downloads: Path) -> Served:
-    paths = [download(file.urls, file.filename, file.md5, downloads) for file in wanted]
+def _downloaded(wanted: list[Official], source: dict, spec: dict, downloads: Path) -> Served:
+    most = max(LARGEST, int(1.2e9 * spec.get("gigabytes", 0)))
+    paths = [download(file.urls, file.filename, file.md5, downloads, most=most) for file in wanted]
     if len(paths) == 1 and paths[0].name.endswith(files.ARCHIVES):
         held = files.archive(paths[0])
     else:

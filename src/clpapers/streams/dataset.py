@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -129,17 +130,25 @@ def permuted(image: Any, permutation: np.ndarray) -> Any:
 class StreamBatchSampler(Sampler[list[int]]):
     """Batches of a stream, in its order, as positions: `size` items each, fewer at the end of a chunk.
 
-    For `DataLoader(dataset, batch_sampler=StreamBatchSampler(dataset, 10))`. No batch crosses a boundary.
+    For `DataLoader(dataset, batch_sampler=StreamBatchSampler(dataset, 10))`. No batch crosses a boundary. Raises
+    ValueError for a size that is no whole number from 1 up.
     """
 
     def __init__(self, dataset: StreamDataset, size: int):
-        self.ends = batches(dataset.stream.boundaries, len(dataset), size).tolist()
+        self.ends = batches(dataset.stream.boundaries, len(dataset), counted(size)).tolist()
 
     def __len__(self) -> int:
         return len(self.ends)
 
     def __iter__(self) -> Iterator[list[int]]:
         return (list(range(start, end)) for start, end in zip([0, *self.ends], self.ends))
+
+
+def counted(size: int) -> int:
+    """A size that is a whole number from 1 up; ValueError for another."""
+    if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
+        raise ValueError(f"size: {size!r} is not a whole number of items from 1 up")
+    return int(size)
 
 
 class _Pairs(Dataset):
@@ -180,7 +189,8 @@ def to_avalanche(train: StreamDataset, test: Dataset, size: int | None = None, *
         return AvalancheDataset([_Pairs(dataset, positions)], data_attributes=[targets, told])
 
     labels = labels_of(train.dataset)[train.indices]
-    ends = batches(train.stream.boundaries, len(train), len(train) if size is None else size).tolist()
+    size = len(train) if size is None else counted(size)
+    ends = batches(train.stream.boundaries, len(train), size).tolist()
     learnt = [
         experience(train, labels, range(start, end), int(train.tasks[start]) if tasks else 0)
         for start, end in zip([0, *ends], ends)

@@ -20,9 +20,8 @@ def decode(files: Files, spec: dict) -> Splits:
     """Upright images; torchvision leaves them on their side. The mapping must name the classes as we do."""
     if files.find(MAPPING):
         try:
-            numbers = [
-                int(word) for word in files.read(MAPPING).decode("utf-8-sig").split()
-            ]  # label, character code, label, …
+            words = files.read(MAPPING).decode("utf-8-sig").split()
+            numbers = [int(word) for word in words]  # label, character code, label, …
             names = [chr(code) for _, code in sorted(zip(numbers[::2], numbers[1::2]))]
         except (ValueError, OverflowError):
             names = []
