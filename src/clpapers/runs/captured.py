@@ -115,7 +115,7 @@ def drops_out(net: torch.nn.Module) -> bool:
 
 
 class Steps:
-    """Takes a learner's steps, captured where it is `static`.
+    """Takes a learner's steps, as graphs where it is `static`.
 
     Parameters
     ----------
@@ -192,6 +192,7 @@ class Steps:
             vars(self.learner).update(before)
             for parameter in self.learner.parameters:
                 parameter.grad = None
+            self.forget()
             self.record = None
             told = str(error).partition("\n")[0] or type(error).__name__
             tqdm.write(f"step {t} is not captured, training goes on without graphs: {told}", file=sys.stderr)
