@@ -28,6 +28,8 @@ try:
     OWN = own.take(SCALE, SETTINGS.get("methods", ())) if workflow.is_main_process else ()
     PLAN = Plan(SCALE, all_papers(), cuda=CUDA, choice=CHOICE, methods=OWN)
     CLAIMING = claiming(SETTINGS["papers"])  # configured papers with claims
+    if workflow.is_main_process and build.at(SCALE, build.asked(sys.argv[1:])[0]):
+        build.vouch(Path("results", SCALE))
     if workflow.is_main_process:  # once: jobs need not check anew what all of them begin with, nor choose
         jobs.claims_of(PLAN)
         os.environ.pop(choice.VARIABLE, None)

@@ -14,7 +14,7 @@ from snakemake.scheduling.job_scheduler import JobScheduler
 
 from clpapers import snakemake
 from clpapers.config.refusals import ConfigError
-from clpapers.snakemake import completed, evaluate_at_ends, prepare, reach_programs, refuse_unknown, resolved
+from clpapers.snakemake import completed, entered, evaluate_at_ends, prepare, reach_programs, refuse_unknown, resolved
 
 ROOT = Path(__file__).parents[1]
 
@@ -265,3 +265,43 @@ def test_a_reader_of_a_dry_run_that_leaves_early_gets_no_traceback():
     os.close(write)
     assert done.returncode == -signal.SIGPIPE
     assert b"Traceback" not in done.stderr
+
+
+@pytest.fixture
+def elsewhere(folder, tmp_path):
+    """A project in the folder at hand, and then another folder as the working one."""
+    for file in ("Snakefile", "rules/common.smk", "config/config.yaml"):
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).touch()
+    os.chdir(tmp_path)
+    return tmp_path / "project"
+
+
+@pytest.mark.parametrize(
+    "option", [["-d", "project"], ["--directory", "project"], ["--directory=project"], ["-dproject"]]
+)
+def test_a_build_in_another_folder_is_one_there(elsewhere, option):
+    arguments = ["stf/figure2", "-n", "-s", "project/Snakefile", *option]
+    entered(arguments)
+    assert Path.cwd() == elsewhere
+    assert arguments == ["stf/figure2", "-n", "--snakefile", str(elsewhere / "Snakefile")]
+
+
+def test_our_rules_away_from_their_project_are_one_line(elsewhere):
+    for arguments in (
+        ["-s", "project/Snakefile"],
+        ["--snakefile=project/Snakefile", "all"],
+        ["-s", "project/Snakefile", "-d", "."],
+    ):
+        with pytest.raises(SystemExit, match=r"^clpapers: config/config\.yaml: not here; go to the project's folder"):
+            entered(arguments)
+    Path("other").touch()
+    entered(["-s", "other"])  # another workflow
+    assert Path.cwd() == elsewhere.parent
+
+
+def test_braces_in_the_name_of_a_folder_are_one_line(elsewhere):
+    elsewhere.rename("a{b}")
+    os.chdir("a{b}")
+    with pytest.raises(SystemExit, match=r"a\{b\}: Snakemake reads braces as a pattern; give the folder another name$"):
+        entered(["all"])

@@ -6,8 +6,10 @@ The Snakefile asks once, before its graph of jobs is made; the jobs read the cho
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -25,7 +27,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, one_of
 from clpapers.imported import import_published, imported
 from clpapers.pages import shown
-from clpapers.provenance import write_text
+from clpapers.provenance import ProvenanceError, is_imported, parse_record, seal, sha256, write_text
 from clpapers.report import costs
 
 AGAIN = 24 * 3600  # seconds until missing data are asked for again
@@ -36,6 +38,34 @@ TELLING = re.compile(
 )
 TRIED = ". Tried:"  # ends the line of a data set that no source serves, over a line for each source
 WHOLE = ("all", "report", "audit")  # targets of the Snakefile that are of whole papers
+
+
+def vouch(top: Path) -> int:
+    """Give files below a folder that are older than what they were made of its times, where records vouch for both.
+
+    Copies lose the times, by which alone Snakemake tells what is due: what has the bytes that its record holds, and was
+    made of those that are there, is not. Returns how many files have other times now.
+    """
+    made: list[tuple[str, list[str], list[str], dict[str, str]]] = []
+    for place in top.rglob("*.record.json") if top.is_dir() else ():
+        if place.name.startswith(".") or is_imported(place):
+            continue
+        with contextlib.suppress(ProvenanceError):
+            record = parse_record(place, place)
+            known = {each["path"]: each["sha256"] for part in ("inputs", "outputs") for each in record[part]}
+            if record.get("seal") == seal(record):
+                outputs, inputs = ([each["path"] for each in record[part]] for part in ("outputs", "inputs"))
+                made.append((record["started"], [*outputs, str(place)], inputs, known))
+    digest, changed = functools.cache(sha256), 0
+    for _, outputs, inputs, known in sorted(made, key=lambda each: each[0]):  # so what others are made of comes first
+        with contextlib.suppress(OSError):  # a file that is missing, or another user's
+            newest = max((os.stat(path).st_mtime_ns for path in inputs), default=0)
+            late = [path for path in outputs if os.stat(path).st_mtime_ns < newest]
+            if late and all(digest(path) == sha for path, sha in known.items()):
+                for path in late:
+                    os.utime(path, ns=(newest, newest))
+                changed += len(late)
+    return changed
 
 
 def hours_of(plan: Plan | Facts, asked: float | str | None) -> float:

@@ -143,6 +143,41 @@ def fault_of(folder: Path) -> str:
     return ""
 
 
+def taken(arguments: list[str], short: str, long: str) -> str | None:
+    """Take an option of Snakemake's out of the arguments; returns its value, None without one."""
+    for i, argument in enumerate(arguments):
+        if argument in (f"-{short}", f"--{long}") and i + 1 < len(arguments):
+            value = arguments[i + 1]
+            del arguments[i : i + 2]
+            return value
+        if match := re.fullmatch(rf"(?:-{short}|--{long}=)(.+)", argument, re.DOTALL):
+            del arguments[i]
+            return match[1]
+    return None
+
+
+def entered(arguments: list[str]) -> None:
+    """Go to the project's folder, where `--directory` names one; end with one line where this is another folder.
+
+    Folders whose names Snakemake reads as patterns end so too.
+    """
+    others = list(arguments)
+    file, folder = taken(others, "s", "snakefile"), taken(others, "d", "directory")
+    place = Path(folder or ".").expanduser()
+    ours = Path(file).parent if file else place
+    if not (ours / "rules" / "common.smk").is_file():
+        return  # another workflow
+    if not (place / "config" / "config.yaml").is_file():
+        from clpapers.cli.commands import ROOTLESS
+
+        sys.exit(f"clpapers: {ROOTLESS}")
+    if set("{}") & set(str(place.absolute())):
+        sys.exit(f"clpapers: {place.absolute()}: Snakemake reads braces as a pattern; give the folder another name")
+    if folder:
+        arguments[:] = [*others, *(["--snakefile", str(Path(file).absolute())] if file else [])]
+        os.chdir(place)
+
+
 def prepare() -> None:
     """Try the folders; ends the process with one line where Snakemake could not begin."""
     fault = fault_of(OWN)
@@ -185,6 +220,8 @@ def main() -> None:
     """Run Snakemake."""
     arguments, plan = sys.argv[1:], None
     wanted: list[Target] = []
+    entered(arguments)
+    sys.argv[1:] = arguments
     if Path("Snakefile").is_file() and not {"--help", "-h", "--version", "-v"} & set(arguments):
         from clpapers.config.refusals import ConfigError
 

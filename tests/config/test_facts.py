@@ -93,7 +93,8 @@ def test_the_sizes_of_classes_are_known_of_whole_real_sets_alone():
     real, mine = Plan("real", ["tiny"]), plan()
     assert real.class_sizes("mnist")["test"][:2] == [980, 1135]
     assert real.class_sizes("cifar100") == {"train": [500] * 100, "test": [100] * 100}
-    assert real.class_sizes("cub200") is None  # no checksum is known
+    assert real.class_sizes("emnist") == {"train": [2400] * 47, "test": [400] * 47}  # whose checksum is not known
+    assert real.class_sizes("cub200") is None  # not declared
     assert mine.class_sizes("mnist") is None  # stand-ins
     assert mine.class_sizes("toy-3-2") == {"train": [3, 2]}
     real.settings["partial_data"] = True

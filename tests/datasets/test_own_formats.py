@@ -369,3 +369,13 @@ def test_a_data_set_from_outside_is_built_from_its_folder(tmp_path):
 def test_where_to_put_what_is_not_there(tmp_path):
     with pytest.raises(DatasetError, match=r"put it into .*/pets/, laid out as image_folders or npz\. Tried:"):
         built(tmp_path, COLOUR)
+
+
+def test_declared_sizes_of_classes_are_held_to(tmp_path):
+    """Streams are drawn by them, without the images."""
+    made.write_folder(tmp_path / "pets", packed())
+    built(tmp_path, COLOUR | {"class_sizes": {"train": 2, "test": [1, 1]}})
+    with pytest.raises(
+        DatasetError, match=r"train has other numbers of images of the classes than its class_sizes: 2 of"
+    ):
+        built(tmp_path, COLOUR | {"class_sizes": {"train": [1, 3], "test": 1}})

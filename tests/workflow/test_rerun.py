@@ -1,6 +1,10 @@
 """What an edit reruns: what it affects and nothing else. Asked of `snakemake -n` in a finished project."""
 
+import random
+import shutil
+
 import pytest
+from project import Project
 
 RENDERED = {
     "results/mini/targets/mini/table1.csv",
@@ -22,6 +26,24 @@ def append(built):
         return built.plan()
 
     return plan
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_was_copied_without_its_times_is_as_built(built, tmp_path, whole):
+    """File by file in any order, as by scp or in a new clone, with Snakemake's own notes and without."""
+    files = [path for path in built.folder.rglob("*") if path.is_file() and (whole or ".snakemake" not in path.parts)]
+    random.Random(0).shuffle(files)
+    copy = tmp_path / "copy"
+    for path in files:
+        place = copy / path.relative_to(built.folder)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+        place.chmod(path.stat().st_mode)
+    other = Project(copy)
+    assert other.plan() == []
+    stream = next((copy / "results/mini/streams/mnist").rglob("seed0.npz"))
+    stream.write_bytes(stream.read_bytes() + b"x")  # for which no record vouches
+    assert other.plan()
 
 
 def test_a_comment_or_a_docstring_reruns_nothing(built, append):

@@ -89,7 +89,7 @@ def stream(options: argparse.Namespace) -> None:
     place = options.out / name / slug(order)
     place.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=options.out, prefix=".") as temporary:
-        if facts.class_sizes(name):
+        if facts.class_sizes(name) and (not file.is_file() or not spec or spec["sha256"]["train"]):
             source = ()
         elif file.is_file():
             provenance.believed({"path": str(file), "sha256": provenance.sha256(file)})

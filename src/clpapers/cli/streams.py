@@ -46,7 +46,7 @@ def write(
         y, recorded = labels(file, "train"), instances(file)
     else:
         y, recorded = known.labels(facts, name, "train"), None
-        data = (name, ITEM_ORDER, of_set["sha256"]["train"]) if of_set else data_of(name, None)
+        data = (name, ITEM_ORDER, of_set["sha256"]["train"] or "") if of_set else data_of(name, None)
     pixels = math.prod(of_set["shape"]) if of_set else 0
     try:
         save(dataclasses.replace(orders.make(order, y, seed, pixels, recorded, facts.classes(name)), data=data), out)

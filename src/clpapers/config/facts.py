@@ -108,25 +108,26 @@ class Facts:
         return max(self.datasets[dataset]["train"], stand_in * self.classes(dataset))
 
     def class_sizes(self, dataset: str) -> dict[str, list[int]] | None:
-        """Items of each class by split, where no images are needed to know the labels: of a toy, and of a data set
-        whose content is proven by checksums. None where files tell: those of a stand-in or of a part have other labels.
+        """Items of each class by split, where no images are needed to know the labels: of a toy, and of a data set that
+        declares them, which its build holds it to. None where files tell: of a stand-in or of a part.
         """
         if TOY.match(dataset):
             return {"train": [int(size) for size in dataset.split("-")[1:]]}
         facts = self.datasets[dataset]
         if "class_sizes" not in facts or self.settings["sources"] != "real" or self.settings.get("partial_data"):
             return None
-        return _sizes(facts) if facts["sha256"]["train"] else None
+        return sizes_of(facts)
 
 
-def _sizes(facts: dict) -> dict[str, list[int]]:
+def sizes_of(facts: dict) -> dict[str, list[int]]:
+    """The declared items of each class of a data set, by split."""
     of = facts["class_sizes"].items()
     return {split: sizes if isinstance(sizes, list) else [sizes] * len(facts["classes"]) for split, sizes in of}
 
 
 def _count(at: str, facts: dict) -> None:
     """Refuse sizes of classes that do not make the splits."""
-    for split, sizes in _sizes(facts).items():
+    for split, sizes in sizes_of(facts).items():
         if (len(sizes), sum(sizes)) != (len(facts["classes"]), facts[split]):
             raise ConfigError(
                 f"{at}.class_sizes.{split}: {len(sizes)} classes of {sum(sizes)} items; give those of "

@@ -126,6 +126,14 @@ def _check(
         if split == "train" and (absent := sorted({*range(classes)} - {*np.unique(y).tolist()})):
             which = ", ".join(spec["classes"][label] for label in absent[:3])
             raise wrong(f"train has no image of {which}{' and others' if len(absent) > 3 else ''}")
+        declared = spec.get("class_sizes", {}).get(split) if expected is spec else None
+        if declared is not None and (there := np.bincount(y, minlength=classes).tolist()) != (
+            declared if isinstance(declared, list) else [declared] * classes
+        ):
+            least = spec["classes"][int(np.argmin(there))]
+            raise wrong(
+                f"{split} has other numbers of images of the classes than its class_sizes: {min(there)} of {least}"
+            )
     splits = {split: canonical(arrays) for split, arrays in decoded.items()}
     found = _checksums(splits, attributes)
     known = {part: expected["sha256"].get(part) for part in found}

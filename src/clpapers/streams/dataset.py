@@ -57,6 +57,9 @@ class StreamDataset(Dataset):
         name, order, _ = self.stream.data
         if order != ITEM_ORDER:
             raise ValueError(f"{file}: indices point into {name} {order}; use them with that file's arrays")
+        if not self.stream.data[2]:
+            remedy = f"build the data set, snakemake results/paper/datasets/{name}.npz, and make the stream anew"
+            raise ValueError(f"{file}: it was made without the images of {name}, so that none can be proven; {remedy}")
         try:
             own = own_order(split or held(dataset), self.stream.data[2])
         except ValueError as error:
