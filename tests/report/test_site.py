@@ -322,7 +322,7 @@ def test_a_numbers_page_has_its_distance_and_its_streams_before_any_checksum(sho
     section = show("mini/table1.html").find_element(By.ID, "ER-MNIST")
     first, distance = section.text, section.find_element(By.CSS_SELECTOR, ":scope > p").text
     assert "reported 80.1 ± 0.5: distance " in distance
-    assert "Streams: mnist/stf-0.05-n30/seed0, seed1" in first
+    assert "Streams: mnist/stf-0.05-n30, seeds 0, 1" in first
     text = section.get_attribute("textContent")
     assert 0 < text.index("Streams:") < text.index("SHA-256")
 
@@ -335,14 +335,14 @@ def test_each_row_of_a_table_has_an_address(show, folder):
 
 
 def test_rows_without_a_run_are_set_apart_and_an_address_is_given_once():
-    rows = [("ER", "39.8", "–"), ("MIR", "–", "–"), ("ER", "1", "2")]
+    rows = [("ER", "39.8", "–"), ("MIR", "–", "N.A."), ("ER", "1", "2"), ("GR", "N.A.", "N.A.")]
     cells = "".join(f"<tr><th>{name}</th>{''.join(f'<td>{c}</td>' for c in more)}</tr>" for name, *more in rows)
     tree = ElementTree.fromstring(f'<table class="sortable"><tbody>{cells}</tbody></table>')
     table = site.HtmlTable("T", "C", tree, [])
     table.set_apart_unrun()
     table.anchor("table1", set())
     assert table.unrun == ["MIR"]
-    assert [row.get("id") for row in tree.iter("tr")] == ["table1.ER", "table1.ER_"]
+    assert [row.get("id") for row in tree.iter("tr")] == ["table1.ER", "table1.ER_", "table1.GR"]
 
 
 @pytest.mark.parametrize(

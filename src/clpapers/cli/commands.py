@@ -41,12 +41,14 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
 
 def _run(options: argparse.Namespace) -> int:
     if not Path("config/config.yaml").is_file() and not getattr(options, "check", None):
-        if options.makes or options.command not in ANYWHERE:
-            print(f"clpapers: {ROOTLESS}", file=sys.stderr)
-            return 2
         from clpapers import home
 
+        if options.makes or options.command not in (ANYWHERE if home.root() == home.CARRIED else (*ANYWHERE, "next")):
+            print(f"clpapers: {ROOTLESS}", file=sys.stderr)
+            return 2
         given = {key: value.expanduser().absolute() for key, value in vars(options).items() if isinstance(value, Path)}
+        if methods := getattr(options, "methods", None):
+            given["methods"] = [str(Path(each).expanduser().absolute()) for each in methods]
         vars(options).update(given | {"beside": Path.cwd()})
         return home.at_home(_done)(options)
     return _done(options)
@@ -89,7 +91,7 @@ def _done(options: argparse.Namespace) -> int:
 
 
 STREAMS = ("paper", "dataset", "seeds", "order", "scale")  # of `stream`, where it writes to a folder of one's own
-ANYWHERE = ("new", "try", "stream")  # commands that need no project at hand
+ANYWHERE = ("new", "try", "stream")  # commands that need no project at hand; `next` needs its runs, a checkout
 ROOTLESS = "config/config.yaml: not here; go to the project's folder, where the Snakefile is, and try again"
 REMEDIES = {
     errno.ENOSPC: "free some space",

@@ -156,7 +156,7 @@ def summary(options: argparse.Namespace) -> None:
 
     settings, plan = _settings(options), _configured(options)
     had = {"hours": 1.0, "published": bool(imported(plan.scale))}  # a build from nothing has imported none
-    _, more, _ = build.prepare(plan, settings | had, ["-n"])
+    _, more, _ = build.prepare(Plan(plan.scale, all_papers(), cuda=plan.cuda), settings | had, ["-n"])
     print(page(plan, list(plan.titles), more.decided if more.steps else ""))
 
 

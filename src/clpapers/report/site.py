@@ -23,6 +23,7 @@ from markupsafe import Markup
 from clpapers import provenance
 from clpapers.claims import claiming
 from clpapers.config.model import Target
+from clpapers.config.paths import block_seeds
 from clpapers.config.plan import Plan
 from clpapers.desiderata import DESIDERATA, declare
 from clpapers.metrics.factors import flat
@@ -347,7 +348,8 @@ class HtmlTable:
     def set_apart_unrun(self) -> None:
         """Take the rows without a run out, if others have one; `unrun` has their names."""
         body = self.tree.find("tbody")
-        rows = [row for row in body if _text(row[0]) and {_text(cell) for cell in row[1:]} == {NOT_RUN}]
+        texts = {row: [_text(cell) for cell in row[1:]] for row in body}
+        rows = [row for row, cells in texts.items() if NOT_RUN in cells and not any(map(NUMBER.match, cells))]
         if len(rows) < len(body) and self.tree.get("class") == "sortable":
             for row in rows:
                 self.unrun.append(_text(row[0]))
@@ -494,12 +496,12 @@ class Part:
 
     @property
     def streams(self) -> list[str]:
-        """The files of the streams that its runs learnt, a line for each order: `mnist/split-5/seed0, seed1`."""
+        """The streams that its runs learnt, a text for each order: `mnist/split-5, seeds 0–9`."""
         read = (Path(item["path"]) for cell in self.cells for run in cell["files"] for item in run.get("inputs", ()))
-        found: dict[Path, dict[str, None]] = {}
-        for path in sorted(path for path in read if path.parts[2:3] == ("streams",)):
-            found.setdefault(Path(*path.parts[3:-1]), {})[path.stem] = None
-        return [f"{order}/{', '.join(seeds)}" for order, seeds in found.items()]
+        found: dict[Path, set[int]] = {}
+        for path in (path for path in read if path.parts[2:3] == ("streams",)):
+            found.setdefault(Path(*path.parts[3:-1]), set()).update(block_seeds(path.stem))
+        return [f"{order}, seeds {_run_of(sorted(seeds))}" for order, seeds in sorted(found.items())]
 
 
 def _parts(plan: Plan, target: Target, file: Path, digest: Callable[[str], str]) -> Iterator[Part]:
@@ -582,6 +584,12 @@ def rounded(mean: str, spread: str = "") -> str:
         return f"{float(mean):.5g}" if mean else NOT_RUN
     decimals = max(0, 1 - math.floor(math.log10(float(spread))))
     return plus_minus(float(mean), float(spread), decimals)
+
+
+def _run_of(seeds: list[int]) -> str:
+    """`0–9`, or `0, 2, 5` where some between are left out."""
+    whole = len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1
+    return f"{seeds[0]}–{seeds[-1]}" if whole else ", ".join(map(str, seeds))
 
 
 def size(count: float) -> str:
