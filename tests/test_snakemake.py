@@ -118,7 +118,7 @@ def files(stem, endings):
 
 
 TABLE1 = files("smoke/targets/stf/table1", ["csv", "md", "tex", "html", "reported.csv", "paired.csv"])
-FIGURE3 = files("paper/targets/stf/figure3", ["pdf", "svg", "png"])
+FIGURE3 = files("paper/targets/stf/figure3", ["pdf", "svg", "png", "caption.md", "caption.tex"])
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_a_target_has_an_output_of_every_format_and_its_comparisons():
     formats = ["csv", "md", "tex", "html"]
     assert named == {
         "tiny/table1": [f"table1.{ending}" for ending in [*formats, "reported.csv", "paired.csv"]],
-        "tiny/figure1": ["figure1.pdf", "figure1.svg", "figure1.png"],
+        "tiny/figure1": [f"figure1.{ending}" for ending in ("pdf", "svg", "png", "caption.md", "caption.tex")],
         "tiny/table2": [f"table2.{ending}" for ending in formats],
     }
 

@@ -37,7 +37,7 @@ RESULTS = (
     "targets/mini/table1.paired.csv",
     "targets/mini/figure1.pdf",
 )
-PRESENTED = ("table1.md", "table1.tex", "table1.html", "figure1.svg", "figure1.png")
+PRESENTED = ("table1.md", "table1.tex", "table1.html", "figure1.svg", "figure1.png", "figure1.caption.md")
 
 
 def one(pattern):
@@ -300,12 +300,13 @@ def test_a_working_tree_with_edits_is_a_warning(here):
     assert cli.main(["audit", "--scale", "mini", "--strict"]) == 1
 
 
-def test_a_stand_in_that_a_table_does_not_admit(here):
-    table = one("targets/mini/table1.md")
-    table.write_text(table.read_text().replace("Stand-in data", "Real data"))
-    digest = provenance.sha256(table)
-    forge(provenance.record_path(table), lambda content: content["outputs"][1].update(sha256=digest))
-    assert [(each.file, each.reason[:34]) for each in found()] == [(str(table), "does not say ‘Stand-in data’ below")]
+@pytest.mark.parametrize(("name", "number"), [("table1.md", 1), ("figure1.caption.md", 3)])
+def test_a_stand_in_that_a_table_or_a_caption_does_not_admit(here, name, number):
+    file = one(f"targets/mini/{name}")
+    file.write_text(file.read_text().replace("Stand-in data", "Real data"))
+    digest = provenance.sha256(file)
+    forge(provenance.record_path(file), lambda content: content["outputs"][number].update(sha256=digest))
+    assert [(each.file, each.reason[:34]) for each in found()] == [(str(file), "does not say ‘Stand-in data’ below")]
 
 
 def test_a_stand_in_that_a_record_leaves_out(here):

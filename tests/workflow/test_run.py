@@ -58,7 +58,7 @@ def test_a_job_trains_a_block_of_seeds_and_a_seeds_stream_serves_all_cells(proje
 def test_everything_is_built(finished):
     expected = {
         *(f"{table}.{ending}" for table in ("table1", "table2") for ending in ("csv", "md", "tex", "html")),
-        *(f"figure1.{ending}" for ending in ("pdf", "svg", "png")),
+        *(f"figure1.{ending}" for ending in ("pdf", "svg", "png", "caption.md", "caption.tex")),
         *("table1.reported.csv", "table1.paired.csv"),
     }
     built = {path.name for path in (finished.folder / "results/mini/targets/mini").iterdir()}
