@@ -135,13 +135,13 @@ def _of_each(data: Data, crates: Iterable[Mapping[str, float]], left: float) -> 
     for drawn in (*cheapest, *crates):
         for name, seconds in drawn.items():
             cell = Path(name).parent
-            if seconds > left or cell in {Path(each).parent for each in found}:
+            unmade = "features" in data.facts(cell.parts[3]) and not data.path(cell.parts[3]).is_file()
+            if seconds > left or unmade or cell in {Path(each).parent for each in found}:
                 continue
             needed = data.plan.data_of(data.plan.cells[cell.name[-10:]])
             data.look(needed)
             data.get(needed)
-            ready = data.path(cell.parts[3]).is_file() or "features" not in data.facts(cell.parts[3])
-            if ready and data.absent.keys().isdisjoint(needed):
+            if data.absent.keys().isdisjoint(needed):
                 found[name] = seconds
                 left -= seconds
                 break
