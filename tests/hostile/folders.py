@@ -1,4 +1,4 @@
-"""Random trees of odd image files, in folders and archives: read to the bytes that Pillow has of each, or refused by name."""
+"""Random trees of odd image files, in folders and archives: read to the bytes that Pillow has, or refused by name."""
 
 from __future__ import annotations
 

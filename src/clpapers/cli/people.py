@@ -265,13 +265,13 @@ def try_out(options: argparse.Namespace) -> None:
     from clpapers.report.rehearsals import price
     from clpapers.runs import trial
 
-    file = options.file
+    file, scale = options.file, _settings(options)["scale"]
     own.check(file)
-    print(f"{file}: {own.placed(file, _settings(options)['scale'])}", flush=True)
+    print(f"{file}: {own.placed(file, scale)}", flush=True)
     try:
         for held in trial.contracts(file):
             print(held, flush=True)
-        plan = Plan(_settings(options)["scale"], all_papers(), methods=[str(file)])
+        plan = Plan(scale, all_papers(), methods=[str(file)])
         for told in () if options.contracts else trial.within(file, lambda: price(plan, file.stem)):
             print(f"{file}: {told}", flush=True)
     except trial.Broken as error:

@@ -79,7 +79,7 @@ class Shown:
     """One target as a paper's page shows it.
 
     caption: a figure's. lines: reported beside reproduced numbers. pooled: what they say together, as texts. parts: the
-        sections of its lineage page.
+    sections of its lineage page.
     """
 
     target: Target
@@ -95,11 +95,6 @@ class Shown:
     desiderata: dict[str, str]
 
     @property
-    def numbers(self) -> Numbers:
-        """What its lines are counted as."""
-        return count(self.lines)
-
-    @property
     def waits(self) -> bool:
         """Whether no run of it is there yet."""
         return 0 < self.notes.unrun.runs == self.notes.unrun.wanted
@@ -109,6 +104,11 @@ class Shown:
         """What its missing runs take: `; the missing runs take 18 h of one core`."""
         hours = self.notes.unrun.hours
         return f"; the missing runs take {price(hours)} of one core" if hours > 0 else ""
+
+    @property
+    def numbers(self) -> Numbers:
+        """What its lines are counted as."""
+        return count(self.lines)
 
     @property
     def by_authors(self) -> bool:

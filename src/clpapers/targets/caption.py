@@ -53,6 +53,7 @@ class Caption:
 
 def read_caption(file: Path) -> Caption:
     """The caption of such a Markdown file; sources are among its notes."""
-    first, *notes = re.sub(r"\\(.)", r"\1", file.read_text(encoding="utf-8").rstrip("\n")).split("\n\n")
+    text = re.sub(r"\\(.)", r"\1", file.read_text(encoding="utf-8").rstrip("\n"))
+    first, *notes = text.replace("&lt;", "<").replace("&amp;", "&").split("\n\n")
     title, _, text = first.removeprefix("**").partition(".** ")
     return Caption(title, text, notes)
