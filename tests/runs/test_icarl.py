@@ -115,6 +115,30 @@ def test_only_the_batchs_classes_are_herded_anew(exemplars):
 # --- training ----------------------------------------------------------------------------------------------
 
 
+NO_ITEMS = torch.empty(0, dtype=torch.int64)
+
+
+def test_answers_to_exemplars_are_kept_until_the_task_changes():
+    learner = on_its_way().learner
+    learner.exemplars = {1: torch.tensor([4]), 2: torch.tensor([0])}
+    learner.task_change(0)
+    objective, passed = learner.objective, []
+    objective.old.register_forward_hook(lambda net, given, answer: passed.append(given[0].shape[1]))
+
+    def said(items):
+        return objective.old(learner.setting.images(torch.tensor(items)[None]))[0]
+
+    for items, new in (([4, 0], [2]), ([4, 7, 0], [1]), ([7, 4], []), ([0, 7], [1])):
+        passed.clear()
+        answers = objective.answers(torch.tensor(items))
+        assert passed == new
+        torch.testing.assert_close(answers, said(items))
+    learner.task_change(1)
+    passed.clear()
+    objective.answers(torch.tensor([0, 7]))
+    assert passed == [2]
+
+
 def test_targets():
     """What the old net says of a class it knew that the batch has not; one or zero of present and of unknown ones."""
     learner = on_its_way().learner
@@ -125,7 +149,7 @@ def test_targets():
             p += 1
     x = torch.rand(1, 3, 1, 4, 4, dtype=torch.float64)
     old = copy.deepcopy(learner.objective.old)
-    target = learner.objective.targets(x, torch.tensor([[1, 5, 2]]), torch.tensor([[1, 5]]))
+    target = learner.objective.targets(x, NO_ITEMS, torch.tensor([[1, 5, 2]]), torch.tensor([[1, 5]]))
     soft = torch.sigmoid(old(x)[0] / 2.0)
     for i, label in enumerate((1, 5, 2)):
         for c in range(6):
@@ -136,7 +160,7 @@ def test_targets():
 def test_before_the_first_change_targets_are_one_hot():
     learner = on_its_way().learner
     y = torch.tensor([[0, 3]])
-    target = learner.objective.targets(torch.rand(1, 2, 1, 4, 4, dtype=torch.float64), y, y)
+    target = learner.objective.targets(torch.rand(1, 2, 1, 4, 4, dtype=torch.float64), NO_ITEMS, y, y)
     assert torch.equal(target, F.one_hot(y, 6).double())
 
 

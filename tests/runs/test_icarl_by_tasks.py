@@ -91,7 +91,7 @@ def test_targets_are_the_old_nets_for_classes_of_any_task():
     assert learner.objective.known.all()
     x, y = way.batch(way.t)
     x, y = x[:, :1], y[:, :1]
-    target = learner.objective.targets(x, y, y)[0, 0]
+    target = learner.objective.targets(x, torch.empty(0, dtype=torch.int64), y, y)[0, 0]
     soft = torch.sigmoid(learner.objective.old(x)[0, 0] / 2.0)
     label = int(y)
     assert target[label] == 1

@@ -49,5 +49,6 @@ def _held(root: object, *, gradients: bool) -> int:
         elif isinstance(each, list | tuple | set):
             queue += each
         elif hasattr(each, "__dict__"):
-            queue += vars(each).values()
+            passing = getattr(type(each), "passing", ())
+            queue += [value for name, value in vars(each).items() if name not in passing]
     return sum(storages.values())

@@ -192,7 +192,7 @@ class ICaRL(Learner):
         return scores.amax(dim=2)
 
     def needed_to_answer(self) -> object:
-        return self.net, self.means
+        return self.net, getattr(self, "means", None)  # none before a task's end, where exemplars are due then
 
     def memory_use(self, s: int) -> dict:
         counts = [len(self.exemplars.get(c, ())) for c in range(self.classes)]
@@ -203,13 +203,17 @@ class Binary:
     """Binary cross-entropy on the batch and all exemplars.
 
     The target of a class that was known at the last task change, and is not in the batch, is σ(z̃/T), z̃ the logit of
-    the net at that time; of any other class one or zero.
+    the net at that time; of any other class one or zero. Most exemplars stay from step to step, and so do their z̃.
 
     temperature: T.
     """
 
+    moves = passing = ("items", "logits")
+
     def __init__(self, learner: ICaRL, *, temperature: float):
         self.learner, self.temperature = learner, temperature
+        self.items = learner.setting.items[0, :0]  # the exemplars of the last step, ascending
+        self.logits = torch.empty(0, learner.classes, dtype=learner.setting.images.dtype, device=self.items.device)  # z̃
         self.old = None  # the net at the last task change, and the classes that it knew
         self.known = torch.zeros(learner.classes, dtype=torch.bool, device=learner.setting.items.device)
 
@@ -217,31 +221,48 @@ class Binary:
         if self.old is None:
             self.old = copy.deepcopy(self.learner.net).requires_grad_(False).eval()
         self.old.load_state_dict(self.learner.net.state_dict())
+        self.items, self.logits = self.items[:0], self.logits[:0]
         self.known[list(self.learner.exemplars)] = True
 
     def __call__(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The loss [1] to descend, that of the stream batch alone, and its logits."""
-        learner, b, all_x, all_y = self.learner, x.shape[1], x, y
+        learner, b, all_x, all_y, stored = self.learner, x.shape[1], x, y, self.items[:0]
         if learner.exemplars:
-            stored = torch.cat(list(learner.exemplars.values()))[None]
-            all_x = joined(x, learner.setting.images(stored))
+            stored = torch.cat(list(learner.exemplars.values()))
+            all_x = joined(x, learner.setting.images(stored[None]))
             all_y = torch.cat([y, learner.labels_of_exemplars()[None]], dim=1)
         logits = learner.net(all_x)
-        target = self.targets(all_x, all_y, y)
+        target = self.targets(x, stored, all_y, y)
         each = F.binary_cross_entropy_with_logits(logits, target, reduction="none")
         mask = learner.mask(t)
         loss = (each if mask is None else each * mask[:, None]).sum(dim=2)
         return loss.mean(dim=1), loss[:, :b].mean(dim=1), logits[:, :b]
 
     @torch.no_grad()
-    def targets(self, x: torch.Tensor, y: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
-        """Targets [1, B, K]: the old net's for classes that it knew and that are not present; else one-hot."""
+    def targets(self, x: torch.Tensor, stored: torch.Tensor, y: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
+        """Targets [1, B, K]: the old net's for classes that it knew and that are not present; else one-hot.
+
+        x: the stream batch [1, b, …]. stored: the exemplars [B - b]. y: the labels of both [1, B].
+        """
         target = F.one_hot(y, self.learner.classes).to(x.dtype)
         if self.old is not None:
             distilled = self.known.clone()
             distilled[present.flatten()] = False
-            target[..., distilled] = torch.sigmoid(self.old(x)[..., distilled] / self.temperature)
+            then = torch.cat([self.old(x), self.answers(stored)[None]], dim=1)
+            target[..., distilled] = torch.sigmoid(then[..., distilled] / self.temperature)
         return target
+
+    def answers(self, items: torch.Tensor) -> torch.Tensor:
+        """The old net's logits [m, K] of exemplars [m]; it passes those alone that were none at the last step."""
+        order = items.argsort()
+        place = torch.searchsorted(self.items, items).clamp_max(max(len(self.items) - 1, 0))
+        there = self.items[place] == items if len(self.items) else torch.zeros_like(items, dtype=torch.bool)
+        logits = self.logits.new_empty(len(items), self.logits.shape[1])
+        logits[there] = self.logits[place[there]]
+        if not there.all():
+            logits[~there] = self.old(self.learner.setting.images(items[~there][None]))[0]
+        self.items, self.logits = items[order], logits[order]
+        return logits
 
 
 class Softmax:
