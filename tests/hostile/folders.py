@@ -82,6 +82,7 @@ class Tree:
 
     def __init__(self, draw: random.Random):
         self.files: dict[str, bytes] = {}
+        self.shown: list[str] = []  # those that count
         self.links: dict[str, str] = {}
         self.empty: list[str] = []
         self.counts: dict[str, Counter] = {"train": Counter(), "test": Counter()}
@@ -100,11 +101,12 @@ class Tree:
     def add(self, draw: random.Random, split: str, name: str, stem: str) -> None:
         suffix, content, fit = stored(draw, self.any_mode)
         self.files[f"{stem}.{suffix}"] = content
+        self.shown.append(f"{stem}.{suffix}")
         self.plain &= fit
         self.counts[split][name, content] += 1
 
     def place(self, draw: random.Random, root: str) -> str:
-        return draw.choice([path for path in self.files if path.startswith((f"{root}train/", f"{root}test/"))])
+        return draw.choice(self.shown)
 
     def hidden(self, draw: random.Random, root: str) -> None:
         folder, _, name = self.place(draw, root).rpartition("/")
@@ -120,6 +122,8 @@ class Tree:
     def link(self, draw: random.Random, root: str) -> None:
         target = self.place(draw, root)
         folder, _, name = target.rpartition("/")
+        if f"{folder}/link-{name}" in self.links:
+            return
         if draw.random() < 0.5:
             self.links[f"{folder}/link-{name}"], self.plain = "nowhere.png", False
             return

@@ -4,6 +4,7 @@ import dataclasses
 import re
 from html.parser import HTMLParser
 from importlib import import_module
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
@@ -200,3 +201,13 @@ def test_figures_repeat_byte_for_byte_with_their_fonts_inside(figure_case, reduc
     assert b"<dc:date>" not in svg
     assert b"<text" not in svg
     assert png.startswith(b"\x89PNG")
+
+
+def test_no_figure_has_markup_of_a_label(figure_case, reduced, tmp_path):
+    """An SVG draws letters, whatever they are; what it says of itself is parsed as XML."""
+    module, target, data = figure_case
+    names = {key: f"<script>{key} & b</script>" for key in target.get("names", {})}
+    made = import_module(f"clpapers.targets.{module}").render(target | {"names": names}, data, reduced)
+    (svg,) = (path for path in figure.write_figure(made, tmp_path / "f") if path.suffix == ".svg")
+    tags = {element.tag.rpartition("}")[2] for element in ElementTree.parse(svg).iter()}
+    assert "script" not in tags

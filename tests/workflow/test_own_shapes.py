@@ -1,0 +1,137 @@
+"""A method of one's own of each shape, tried and built in every paper at the smoke scale, four in a build."""
+
+import pytest
+from project import ROOT, Project
+
+HEAD = """\
+import copy
+import torch
+from clpapers import Learner, Observed, Replay
+from clpapers.runs.losses import cross_entropy
+from clpapers.runs.memories import Draws
+"""
+STEP = """
+    def observe(self, t, x, y):
+        logits = self.net(x)
+        loss = self.loss(t, logits, y)
+        self.step({loss})
+        return Observed(loss, logits)
+"""
+SHAPES = {
+    # looks at task changes
+    "distils": (ROOT / "examples/lwf.py").read_text(encoding="utf-8"),
+    # looks at the tasks of items: a bias of its own for each
+    "by_task": HEAD
+    + 'DECLARATION = {"options": {}, "uses": ["changes", "tasks"], "answers_by_task": True}\n'
+    + """
+class Mine(Learner):
+    def __init__(self, setting):
+        super().__init__(setting)
+        self.bias = torch.zeros_like(setting.task_classes, dtype=setting.images.dtype).requires_grad_()
+        self.seeds = torch.arange(len(setting.seeds), device=setting.items.device)[:, None]
+        self.optimizer = self.optimize([*self.parameters, self.bias])
+
+    def scores(self, x, tasks):
+        return self.net(x) + self.bias[self.seeds, tasks]
+
+    def observe(self, t, x, y):
+        logits = self.scores(x, self.setting.tasks[:, self.setting.step(t)])
+        loss = self.loss(t, logits, y)
+        self.step(loss)
+        return Observed(loss, logits)
+""",
+    # restricts the classes that compete
+    "masks": HEAD
+    + 'DECLARATION = {"options": {"weight": {"type": "number", "default": 0.5}}, "uses": ["competing"],\n'
+    + '               "grid": {"learner.weight": [0.5, 1.0]}}\n\n\nclass Mine(Learner):\n'
+    + "    def __init__(self, setting, *, weight):\n        super().__init__(setting)\n        self.weight = weight\n"
+    + STEP.format(loss="self.weight * loss"),
+    # keeps a memory of classes
+    "remembers": HEAD
+    + 'DECLARATION = {"options": {}, "memory_of_classes": True, "keeps": "some items"}\n'
+    + """
+class Mine(Replay):
+    policy = "class_balanced"
+
+    def __init__(self, setting):
+        super().__init__(setting)
+        self.replay = Draws(self.memory, setting.budget["replay_batch"])
+
+    def observe(self, t, x, y):
+        logits, drawn = self.net(x), self.replay(t)
+        loss = total = self.loss(t, logits, y)
+        if drawn is not None:
+            total = loss + cross_entropy(self.net(drawn.x), drawn.y, drawn.weight)
+        self.step(total)
+        self.memory.write(t)
+        return Observed(loss, logits)
+""",
+    # grows with every task
+    "grows": HEAD
+    + 'DECLARATION = {"options": {}, "uses": ["changes"], "grows": True}\n'
+    + """
+class Mine(Learner):
+    moves = ("more",)
+
+    def __init__(self, setting):
+        super().__init__(setting)
+        self.more = []
+
+    def task_change(self, t):
+        sizes = len(self.setting.seeds), 1, self.classes
+        self.more.append(torch.zeros(sizes, dtype=self.setting.images.dtype, device=self.setting.items.device))
+
+    def scores(self, x, tasks):
+        return self.net(x) + sum(self.more)
+
+    def observe(self, t, x, y):
+        logits = self.net(x) + sum(self.more)
+        loss = self.loss(t, logits, y)
+        self.step(loss)
+        for each in self.more:
+            each += 1e-3
+        return Observed(loss, logits)
+""",
+    # has no gradient: the class whose mean is nearest
+    "means": HEAD
+    + 'DECLARATION = {"options": {}, "own_nets": True, "answers_first": False}\n'
+    + """
+class Mine(Learner):
+    def __init__(self, setting):
+        super().__init__(setting)
+        size = len(setting.seeds), self.classes, setting.images.pixels[0].numel()
+        self.sums = torch.zeros(size, dtype=setting.images.dtype, device=setting.items.device)
+        self.counts = torch.zeros((*size[:2], 1), dtype=setting.images.dtype, device=setting.items.device)
+
+    def observe(self, t, x, y):
+        x = x.flatten(2)
+        self.sums.scatter_add_(1, y[..., None].expand(x.shape), x)
+        self.counts.scatter_add_(1, y[..., None], torch.ones_like(x[..., :1]))
+        return Observed()
+
+    def scores(self, x, tasks):
+        return -torch.cdist(x.flatten(2), self.sums / self.counts.clamp(min=1))
+
+    def needed_to_answer(self):
+        return [self.sums, self.counts]
+""",
+}
+BUILDS = [["distils", "by_task", "masks", "remembers"], ["grows", "means"]]
+
+
+@pytest.mark.parametrize("names", BUILDS, ids="-".join)
+def test_every_paper_is_built_with_them(tmp_path, names):
+    """A row for each wherever it fits, and no paper without one of those that fit anywhere."""
+    project = Project.create(tmp_path / "project")
+    files = [tmp_path / f"{name}.py" for name in names]
+    for file in files:
+        file.write_text(SHAPES[file.stem], encoding="utf-8")
+    methods = f"methods=[{', '.join(map(str, files))}]"
+    papers = "papers=[agem, desiderata, rules, stf, streaming]"
+    done = project.snakemake("all", "--cores", "2", "--config", "scale=smoke", methods, papers, "hours=5")
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "Traceback" not in done.stdout
+    tables = list((project.folder / "results/smoke/targets").glob("*/*.md"))
+    for file in files:
+        shown = {table.parent.name for table in tables if f"{file.stem} §" in table.read_text(encoding="utf-8")}
+        assert shown >= {"agem", "rules", "stf"}, (file.stem, shown)
