@@ -347,9 +347,10 @@ class Budget:
 
     @property
     def decided(self) -> str:
-        """How much its steps decide: `12 printed numbers and 3 claims`."""
+        """How much its steps decide: `12 printed numbers and 3 claims`; empty where that is nothing."""
         counts = Counter(question.kind for step in self.steps for question in step.decides)
-        return f"{counts[NUMBER]} printed numbers and {counts[CLAIM]} claims"
+        numbers, claims = counts[NUMBER], counts[CLAIM]
+        return f"{numbers} printed numbers and {claims} claims" if numbers or claims else ""
 
 
 def choose(

@@ -157,7 +157,7 @@ def summary(options: argparse.Namespace) -> None:
     settings, plan = _settings(options), _configured(options)
     had = {"hours": 1.0, "published": bool(imported(plan.scale))}  # a build from nothing has imported none
     _, more, _ = build.prepare(Plan(plan.scale, all_papers(), cuda=plan.cuda), settings | had, ["-n"])
-    print(page(plan, list(plan.titles), more.decided if more.steps else ""))
+    print(page(plan, list(plan.titles), more.decided))
 
 
 def upcoming(options: argparse.Namespace) -> None:
@@ -196,7 +196,7 @@ def upcoming(options: argparse.Namespace) -> None:
         told = f" → {'; '.join(names[:NAMED])}{more}" if names else f" → more of {', '.join(shown)}"
         print(f"{duration(step.seconds):>7}  {duration(so_far):>7}  {step.paper:10}  {runs}{told}")
     print("\n".join(["", *build.told(plan, found, data)]))
-    decides = f"decides {found.decided} more"
+    decides = f"decides {found.decided or 'nothing'} more"
     if plan.methods:  # of which nothing is printed
         decides = f"{sum(len(step.runs) for step in found.steps)} runs of methods from outside"
     print(f"{decides}, predicted {duration(3600 * found.hours)} of one core")

@@ -12,6 +12,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -33,7 +34,7 @@ from clpapers.report import lineage
 from clpapers.report.costs import ancestry, duration
 from clpapers.report.coverage import Numbers, by_kind, count, coverage
 from clpapers.targets.caption import Caption, read_caption
-from clpapers.targets.comparison import printed
+from clpapers.targets.comparison import COMPARED, printed
 from clpapers.targets.differences import COLUMNS, forest, scatter
 from clpapers.targets.figure import write_figure
 from clpapers.targets.grades import MARGINS
@@ -314,10 +315,10 @@ def _address(target: Target, anchors: dict, row: str, column: str) -> str:
 def _tables(target: Target, anchors: dict, lines: list[dict], taken: set[str]) -> Iterator[HtmlTable]:
     """The tables of a target's HTML, with numbers linked to their lineage and reported numbers below them.
 
-    The table of the comparison is left out, since the page makes its own from the CSV.
+    The tables of the comparison are left out, since the page makes its own from the CSV.
     """
     tables = _read_tables(target.stem.with_name(f"{target.name}.html"))
-    for table in tables[:-1] if lines else tables:
+    for table in takewhile(lambda table: not table.title.endswith(COMPARED), tables):
         headings, body = _headings(table.tree), table.tree.findall("tbody/tr")
         compared = {(line["row"], line["column"], named(target.spec, line["metric"])): line for line in lines}
         for row in body:

@@ -37,6 +37,7 @@ RULES = {
     ONE_MORE: "one run here, and a printed spread: where one more run of the paper’s own would lie",
     ALIKE: "∞ (diverged) or OoM (out of memory) on either side: no interval; the same or not",
 }
+COMPARED = ", reported and reproduced"  # ends the title of the table of the comparison
 EXPLANATION = (
     "Reproduced minus reported, with its 95 % interval, and the distance that the runs exclude: the least m for which "
     f"the 90 % interval lies within ±m. {'; '.join(f'‘{grade}’: {meaning}' for grade, meaning in MEANINGS.items())}. "
@@ -368,7 +369,7 @@ def attach(table: Table, target: dict, data: pd.DataFrame, compared: pd.DataFram
         ALL_EQUAL: (compared["cause"] == EQUAL).any(),
     }
     comparison = Table(
-        title=f"{table.title}, reported and reproduced",
+        title=f"{table.title}{COMPARED}",
         caption=EXPLANATION + "".join(remark for remark, due in remarks.items() if due),
         body=body,
         bold=bold_in(body, Verdict=compared["verdict"] == DIFFERS),
