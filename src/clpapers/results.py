@@ -44,9 +44,8 @@ def reported(name: str, scale: str = "paper") -> pd.DataFrame:
     """What the paper prints in a target, as transcribed in config/reported; the same at every scale.
 
     Returns `row`, `column`, `metric`; `value`, in `unit`, ∞ where the method diverged, NaN where no number is printed;
-    `decimals` printed; `rounding`, half a unit of the last; `spread_kind`, `half_width` (of the 95 % interval, in
-    `unit`), `half_width_if_sd` and `n`, the paper's runs (0: unknown), as `targets.comparison.read_reported` explains;
-    `note`.
+    `decimals` printed; `spread_kind`, `half_width` (of the 95 % interval, in `unit`) and `n`, the paper's runs (0:
+    unknown), and more, as `targets.comparison.read_reported` explains; `note`.
     """
     target = _target(name, scale)
     if target.reported is None:

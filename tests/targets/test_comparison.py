@@ -72,6 +72,14 @@ def test_the_authors_number_is_compared_where_the_printed_one_may_be_it(tmp_path
     assert cell["basis_se"] == pytest.approx(sd / 2)  # √(5 − 1)
 
 
+def test_an_authors_number_without_a_spread_has_the_printed_one(tmp_path):
+    (cell,) = with_authors(tmp_path, "0.23,0.006,population_sd_5_runs,,,0.2339,,5,cell 11").to_dict("records")
+    assert (cell["basis"], cell["basis_n"]) == (0.2339, 5)
+    assert cell["basis_se"] == pytest.approx(0.003)  # √(5 − 1)
+    (cell,) = with_authors(tmp_path, "0.23,,mean_5_runs,,,0.2339,,,cell 11").to_dict("records")
+    assert (np.isnan(cell["basis_se"]), cell["basis_n"]) == (True, 5)
+
+
 def test_digits_that_may_be_cut_off_allow_a_unit_above_and_half_a_unit_below(tmp_path, real):
     """0.06 stands for 0.055 to 0.07: of three runs at 0.0695 ± 0.0001 the difference is −0.0006 to 0.0146."""
 

@@ -32,7 +32,7 @@ from clpapers.pages import ASSETS, COPIED, TEMPLATES, claims_file, copy_of, draw
 from clpapers.provenance import as_published
 from clpapers.report import lineage
 from clpapers.report.costs import ancestry, duration
-from clpapers.report.coverage import Numbers, by_kind, count, coverage
+from clpapers.report.coverage import Numbers, by_kind, count, coverage, of_claims
 from clpapers.targets.caption import Caption, read_caption
 from clpapers.targets.comparison import COMPARED, printed
 from clpapers.targets.differences import COLUMNS, forest, scatter
@@ -163,6 +163,7 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
         "grades": GRADES,
         "margins": MARGINS,
         "by_kind": by_kind,
+        "of_claims": of_claims,
         "trained": TRAINED,
         "letters": DESIDERATA,
         "commit": provenance.git_state()["commit"] or "unknown",

@@ -20,6 +20,7 @@ from clpapers.targets.pooled import POOLED, pooled, told_of_pooled
 from clpapers.targets.table import OUT_OF_MEMORY, Table, bold_in, plus_minus, rounded, signed
 from clpapers.targets.words import CALIBRATED, DIFFERS, EXACT, GRADES, GUESS, NOT_COMPARABLE, OPEN, SAME, TRAINED, WEAK
 
+NIL = 1e-9  # what rounding leaves of a spread of equal values
 EQUAL = "equal values"  # the cause of a verdict without a spread to go by
 KEY = ["row", "column", "metric"]
 COLUMNS = [
@@ -89,7 +90,8 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
     NaN if none is printed), `n` (the paper's runs, 0 if unknown), `cut` (whether the paper may have cut digits off) and
     `note`; of the authors' own number `authors`, `authors_half_width` (both NaN if there is none) and `source`. What is
     compared is `basis` with `basis_se` (standard error) and `basis_n`: the authors' number if the printed one is it,
-    cut off or rounded, or if none is printed; or else the printed one. It may be `below` less and `above` more: half a
+    cut off or rounded, or if none is printed; or else the printed one. Its spread is the authors' or, if they give
+    none, the printed one. It may be `below` less and `above` more: half a
     unit of the last digit, 0 beside a spread of no more digits; half a unit and a whole one if `cut`. The kind
     `spread_<n>_runs`, which the paper does not define, is read as a standard error. Lines of the kind `formula` are
     left out; those noted `out of memory` have no number.
@@ -113,7 +115,8 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
             finer = _authors(own, line["authors_sd"], line["authors_runs"])
             authors = finer[0], _half_width(*finer[1:])
             if np.isnan(value) or -unit / 2 <= finer[0] - value < unit:
-                basis = (*finer, 0.0, 0.0)
+                spread = (se, n) if np.isnan(finer[1]) else finer[1:]  # the printed one, where the authors give none
+                basis = (finer[0], *spread, 0.0, 0.0)
         decimals = max(digits, spread_digits) if line["value"] else min(len(own.partition(".")[2]), MOST_DECIMALS)
         rows.append(
             {
@@ -188,7 +191,7 @@ def _verdict_on(cell: pd.Series, rule: str, estimate: Estimate, low: float, grad
         return Verdict(SAME if cell["mean"] == cell.basis or cell.note == OUT_OF_MEMORY else DIFFERS)
     if np.isnan(low):
         return Verdict(NOT_COMPARABLE, "one run", "one run gives no interval, and none is printed")
-    if estimate.se == 0 and cell.kind != EXACT:
+    if estimate.se <= NIL and cell.kind != EXACT:
         return Verdict(OPEN, EQUAL, f"{cell.n} equal values give no interval")
     if cell.n == 1 and cell.kind != EXACT:
         return Verdict(grade, WEAK, "weak evidence: one run, held against the printed spread")
@@ -247,7 +250,7 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
     for _, cell in cells.iterrows():
         estimate, rule = _estimate(cell)
         margins = catalogue.margins_of(cell["metric"], cell.basis)
-        counted = cell.kind == EXACT and estimate.se == 0  # so that its last digit is no rounded one
+        counted = cell.kind == EXACT and estimate.se <= NIL  # so that its last digit is no rounded one
         judged = judge(estimate, margins, *((0.0, 0.0) if counted else (cell.below, cell.above)))
         verdict = _obstacle(cell, notes) or _verdict_on(cell, rule, estimate, judged.low, str(judged.grade))
         lines.append(
