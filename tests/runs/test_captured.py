@@ -60,7 +60,12 @@ def test_captured_it_ends_in_the_same_bytes(learner, options, seeds, net, data, 
 
 @pytest.mark.parametrize(
     ("learner", "net", "budget"),
-    [("single", "mlp", {"optimizer": "adam"}), ("er", "resnet", {}), ("si", "cosine", {})],
+    [
+        ("single", "mlp", {"optimizer": "adam"}),
+        ("si", "mlp", {"momentum": 0.9, "clip": 0.1}),
+        ("er", "resnet", {}),
+        ("si", "cosine", {}),
+    ],
 )
 def test_with_other_optimisers_and_nets_too(learner, net, budget, data, pools, monkeypatch):
     spec, streams = course(learner, METHODS[learner].examples()[0], net, data, 1, **budget)
