@@ -278,8 +278,8 @@ def test_the_verdict_is_in_sight_however_narrow_the_page(show, size):
             assert cell.rect["x"] + cell.rect["width"] <= size[0]
 
 
-def test_a_figures_caption_stands_below_it(show):
-    caption = read_caption(Path("results/mini/targets/mini/figure1.caption.md"))
+def test_a_figures_caption_stands_below_it(show, folder):
+    caption = read_caption(folder.parent / "targets/mini/figure1.caption.md")
     for size in (DESKTOP, PHONE):
         shown = show("mini/index.html", size).find_element(By.CSS_SELECTOR, "#figure1 figcaption").text
         assert shown.startswith(caption.text)

@@ -174,7 +174,7 @@ class _Reproduction:
     def compared(self, name: str) -> pd.DataFrame:
         """The printed numbers of a target that have a verdict, with their texts in `told`."""
         target = self.plan.targets[name]
-        if target not in self.targets(target.paper) or not target.reported:
+        if not (self.crates[target.paper] and target.reported and target in self.targets(target.paper)):
             return pd.DataFrame(columns=["told"])
         frame = results.compare(name, SCALE)
         frame = frame[frame["verdict"].isin(GRADES)]
