@@ -391,7 +391,8 @@ def test_claims_are_quoted_and_counted(show):
     browser = show("mini/index.html")
     assert column(browser, "#claims table", 0) == ["ace_better\nsection 1", "both_guess\nsection 2"]
     assert "ACE is <b>better</b> & simpler" in column(browser, "#claims table", 1)[0]
-    assert column(browser, "#claims table", 2)[1].splitlines()[1] == "Printed: 9.5 & 10.4."
+    test = column(browser, "#claims table", 2)[1].splitlines()
+    assert test[1:3] == ["CHOICE: margin 5, bound 10", "Printed: 9.5 & 10.4."]
     assert "[" in column(browser, "#claims table", 3)[0]
     section = browser.find_element(By.ID, "claims").text
     assert section.splitlines()[0].endswith("†")
