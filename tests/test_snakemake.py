@@ -161,7 +161,7 @@ def test_all_is_of_the_papers_that_are_configured(project, given):
         ("all --config hours=017", "--config: line 1 '017' is no plain decimal number"),
         ("all --config hours=1:30", "--config: line 1 '1:30' is no plain decimal number"),
         ("all --config hours=.nan", "--config: line 1 .nan is not a finite number"),
-        ("all --config hours=1e400", "config/config.yaml or --config: hours: '1e400' "),
+        ("all --config hours=1e400", "config/config.yaml or --config: hours: inf must be at most "),
         ("all --config hours=-1", "config/config.yaml or --config: hours: -1 must be at least 0"),
         ("all --config papers=[stf", "--config: line "),
         ("all --config scale=!!python/name:os.system", "--config: line 1 "),

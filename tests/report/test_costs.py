@@ -228,13 +228,17 @@ def test_damage_is_refused_by_file_and_column(tmp_path, old, new, told):
 
 
 def test_committed_costs_cover_all_cells():
-    """Nothing of the papers' own settings is without a prediction, but split AWA's nets and VCL with large coresets."""
+    """Nothing of the papers' own settings is without a prediction, but split AWA's nets and VCL with large coresets.
+
+    Nor have two learners of the sensitivity one yet.
+    """
     plan = Plan("paper", all_papers())
     table = Table(costs.read(), here=0.01)
     found = costs.predict(plan, table)
     assert found.keys() == plan.cells.keys() | {str(each.folder) for each in gans.shared(plan).values()}
     missing = [plan.cells[key].spec for key, seconds in found.items() if seconds is None]
-    assert {spec["dataset"] for spec in missing if spec["learner"]["name"] != "vcl_coreset"} <= {"awa2"}
+    unmeasured = ("vcl_coreset", "icarl_in_training", "vcl_narrowed")
+    assert {spec["dataset"] for spec in missing if spec["learner"]["name"] not in unmeasured} <= {"awa2"}
     assert all(table.guess(plan, plan.cells[key]) > 0 for key, seconds in found.items() if seconds is None)
     assert all(0 < seconds < math.inf for seconds in found.values() if seconds is not None)
 

@@ -131,7 +131,7 @@ def test_repetitions_lengthen_steps_and_tests(monkeypatch, clock, data):
 def test_all_tasks_are_gone_through(monkeypatch, clock, data):
     """Of each task the first steps are learnt and, where they are quick, the last one."""
     learner, stream = taking(clock, step=lambda t: 0.01), split_stream(data)
-    found = rehearsed(monkeypatch, learner, tiny.cell("single", {}, batch=1), data, {0: stream}, seconds=0.05)
+    found = rehearsed(monkeypatch, learner, tiny.cell("single", {}, "mlp", batch=1), data, {0: stream}, seconds=0.05)
     first = [0, int(stream.boundaries[0])]
     wanted = {t for start in first for t in range(start, start + FEW)} | {first[1] - 1, found.steps - 1}
     assert set(learner.steps) == wanted

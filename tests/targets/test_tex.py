@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clpapers.config.refusals import ConfigError
 from clpapers.targets import formats
 from clpapers.targets.table import Table
-from clpapers.targets.tex import JOIN, TABLE, latex
+from clpapers.targets.tex import JOIN, TABLE, TexError, latex
 
 pytestmark = pytest.mark.slow  # TeX runs
 ODD = ["p < 0.05, a > b, x|y", "[ER]", "*", "a--b", "''", "10⁻⁶", "β = 0.5", "Fernàndez Żółw č ő", "?`", '"q"', "½ µs"]
@@ -41,7 +40,7 @@ def test_what_tex_would_join_stays_apart(text, told):
 
 @pytest.mark.parametrize("text", ["漢", "🙂", "a\u0328", "\x07", "ש"])
 def test_what_has_no_form_is_refused_by_its_name(text):
-    with pytest.raises(ConfigError, match="has no form in LaTeX; write it otherwise"):
+    with pytest.raises(TexError, match="has no form in LaTeX; write it otherwise"):
         latex(f"a {text}")
 
 

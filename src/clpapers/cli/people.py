@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import functools
 import json
@@ -20,7 +21,7 @@ from clpapers.config.facts import Facts
 from clpapers.config.files import CONFIG, read_text, read_yaml
 from clpapers.config.paths import MOST, dataset_path, seed_range
 from clpapers.config.plan import Plan
-from clpapers.config.refusals import one_of
+from clpapers.config.refusals import ConfigError, one_of
 from clpapers.config.settings import all_papers, check_settings, own_papers
 from clpapers.config.targets import read_paper
 
@@ -154,10 +155,12 @@ def summary(options: argparse.Namespace) -> None:
     from clpapers.imported import imported
     from clpapers.report.summary import page
 
-    settings, plan = _settings(options), _configured(options)
+    settings, plan, decided = _settings(options), _configured(options), ""
     had = {"hours": 1.0, "published": bool(imported(plan.scale))}  # a build from nothing has imported none
-    _, more, _ = build.prepare(Plan(plan.scale, all_papers(), cuda=plan.cuda), settings | had, ["-n"])
-    print(page(plan, list(plan.titles), more.decided))
+    with contextlib.suppress(ConfigError, provenance.ProvenanceError):  # what is built is told all the same
+        every = Plan(plan.scale, all_papers(), cuda=plan.cuda)
+        decided = build.prepare(every, settings | had, ["-n"])[1].decided
+    print(page(plan, list(plan.titles), decided))
 
 
 def upcoming(options: argparse.Namespace) -> None:

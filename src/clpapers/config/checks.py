@@ -10,9 +10,9 @@ from clpapers.catalogue import Method
 from clpapers.config.facts import Facts
 from clpapers.config.layers import nested
 from clpapers.config.model import pretrained
-from clpapers.config.norms import fewest
 from clpapers.config.refusals import ConfigError, dotted, one_of, required
 from clpapers.config.schemas import schema, validate
+from clpapers.runs.norms import fewest
 from clpapers.streams.chunks import CLASS_CHUNKS, chunks_of_classes, classes_of, overlapping_classes
 from clpapers.streams.oracles import shared_out
 from clpapers.streams.orders import canonical

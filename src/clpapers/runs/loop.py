@@ -11,7 +11,6 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-from clpapers.config.norms import fewest
 from clpapers.randomness import generator
 from clpapers.runs import learners, nets, process
 from clpapers.runs.captured import Steps, recorders
@@ -24,6 +23,7 @@ from clpapers.runs.footprint import learner_bytes
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner, Setting
 from clpapers.runs.nets.stacked import Stack, stack
+from clpapers.runs.norms import fewest
 from clpapers.runs.scenario import Scenario, scenario
 from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import Stream

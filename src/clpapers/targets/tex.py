@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from clpapers.config.refusals import ConfigError, shown
+from clpapers.provenance import ProvenanceError
 
 JOIN = "\ue000"  # stands between characters that TeX would join to one sign
 ACCENTS = dict(zip("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327", "`'^~=u.\"rHvc"))
@@ -48,8 +48,12 @@ TABLE = {
 }  # fmt: skip
 
 
+class TexError(ProvenanceError):
+    """A text has a character without a form in LaTeX; one line: text, character, remedy."""
+
+
 def latex(text: str) -> str:
-    """A text in LaTeX, which shows it as it is. Raises `ConfigError` for a character that the table lacks."""
+    """A text in LaTeX, which shows it as it is. Raises `TexError` for a character that the table lacks."""
     apart = re.sub(r"(?<=[-–—‐‑])(?=[-–—‐‑])|(?<=['‘’“”])(?=['‘’“”])|(?<=[?!])(?=[‘“])", JOIN, text)
     found: list[str] = []
     for character in unicodedata.normalize("NFC", apart):
@@ -57,7 +61,7 @@ def latex(text: str) -> str:
             letter, *marks = unicodedata.normalize("NFD", character)
             if letter not in TABLE or not marks or not all(mark in ACCENTS for mark in marks):
                 name = unicodedata.name(character, f"U+{ord(character):04X}")
-                raise ConfigError(f"{shown(text)}: {character!r} ({name}) has no form in LaTeX; write it otherwise")
+                raise TexError(f"{text[:60]!r}: {character!r} ({name}) has no form in LaTeX; write it otherwise")
             told = {"i": r"\i", "j": r"\j"}.get(letter, TABLE[letter])
             for mark in marks:
                 told = rf"\{ACCENTS[mark]}{{{told}}}"

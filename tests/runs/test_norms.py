@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from clpapers.config.norms import fewest
 from clpapers.runs import nets
+from clpapers.runs.norms import fewest
 
 NETS = [
     {"name": "mlp", "hidden": [4]},
