@@ -82,3 +82,11 @@ def test_a_curve_has_a_line_of_its_own():
     found = pooled(target, pd.concat(frames), pd.concat(two))
     assert list(found["of"]) == ["A, data", "B, data"]
     assert list(found["cells"]) == [2, 2]
+
+
+@pytest.mark.parametrize("along", [None, "steps"])
+def test_where_nothing_is_compared_there_is_no_line(along):
+    """As at a scale with stand-ins, where all verdicts are "not comparable"."""
+    lines, data = compared(a=[9.0, 10.0], b=[12.0, 11.0])
+    lines["verdict"] = "not comparable"
+    assert pooled(TARGET | {"along": along}, data, lines).empty

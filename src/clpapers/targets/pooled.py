@@ -42,10 +42,10 @@ def pooled(target: dict, data: pd.DataFrame, compared: pd.DataFrame) -> pd.DataF
     """
     found = compared[compared["verdict"].isin(GRADES) & compared["kind"].isin([TRAINED, CALIBRATED])]
     found = each_once(found[found["difference"].notna()])
-    curves = found["row"].str.rpartition(",")[0] + ", " + found["column"] if target.get("along") in CURVE else ""
-    found = found.assign(of=curves)
     if "value" not in data or found.empty:
         return pd.DataFrame()
+    curves = found["row"].str.rpartition(",")[0] + ", " + found["column"] if target.get("along") in CURVE else ""
+    found = found.assign(of=curves)
     if "repetition" in data and data["seed"].nunique() == 1:  # one seed's repetitions are its runs
         data = data.assign(seed=data["repetition"])
     values = placed(target, data)
