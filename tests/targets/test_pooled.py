@@ -84,7 +84,7 @@ def test_a_curve_has_a_line_of_its_own():
     assert list(found["cells"]) == [2, 2]
 
 
-@pytest.mark.parametrize("along", [None, "steps"])
+@pytest.mark.parametrize("along", [None, "task"])
 def test_where_nothing_is_compared_there_is_no_line(along):
     """As at a scale with stand-ins, where all verdicts are "not comparable"."""
     lines, data = compared(a=[9.0, 10.0], b=[12.0, 11.0])
