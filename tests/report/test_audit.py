@@ -103,9 +103,9 @@ def test_the_claims_of_a_plan_are_read_once(here, monkeypatch):
 def test_one_byte_of_a_result(here, pattern):
     path = one(pattern)
     flip(path)
-    assert [(each.severity, each.file, each.reason.split(":")[0]) for each in found()] == [
-        (FAILURE, str(path), "edited")
-    ]
+    told = [(each.severity, each.file, each.reason.split(":")[0]) for each in found()]
+    assert told[0] == (FAILURE, str(path), "edited")
+    assert {file for _, file, _ in told} == {str(path)}  # a caption may lack its mark of stand-ins besides
     assert cli.main(["audit", "--scale", "mini"]) == 1
 
 

@@ -49,7 +49,8 @@ class Outcome(NamedTuple):
     seconds: float
 
     def __str__(self) -> str:
-        return f"{self.run}: {self.verdict}{self.why and f', {self.why}'} (predicted {costs.duration(self.seconds)})"
+        took = f" (predicted {costs.duration(self.seconds)})" if self.seconds else ""
+        return f"{self.run}: {self.verdict}{self.why and f', {self.why}'}{took}"
 
 
 def verify(
