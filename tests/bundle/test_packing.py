@@ -43,6 +43,7 @@ def test_a_piece_that_is_another_is_refused_and_nothing_is_written(tmp_path):
 
 
 def test_pieces_are_kept_until_the_file_is_another(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     np.savez(tmp_path / "d.npz", x=np.arange(5))
     first = dict(kept_pieces(tmp_path / "d.npz"))
     assert first == dict(pieces(tmp_path / "d.npz"))

@@ -1,7 +1,9 @@
-"""A method of one's own of each shape, tried and built in every paper at the smoke scale, four in a build."""
+"""A method of one's own of each shape, built beside a paper's own."""
 
 import pytest
 from project import ROOT, Project
+
+pytestmark = pytest.mark.workflow
 
 HEAD = """\
 import copy
@@ -116,22 +118,21 @@ class Mine(Learner):
         return [self.sums, self.counts]
 """,
 }
-BUILDS = [["distils", "by_task", "masks", "remembers"], ["grows", "means"]]
+ANYWHERE = {"masks", "remembers", "means"}  # these fit a stream without tasks too
 
 
-@pytest.mark.parametrize("names", BUILDS, ids="-".join)
-def test_every_paper_is_built_with_them(tmp_path, names):
-    """A row for each wherever it fits, and no paper without one of those that fit anywhere."""
+@pytest.mark.parametrize(
+    "names", [["masks", "remembers", "means"], ["distils", "by_task", "grows", "means"]], ids="-".join
+)
+def test_a_paper_is_built_with_them(tmp_path, names):
+    """A row for each that fits; in which papers of the project each fits, `tests/config/test_own_plans.py` plans."""
     project = Project.create(tmp_path / "project")
     files = [tmp_path / f"{name}.py" for name in names]
     for file in files:
         file.write_text(SHAPES[file.stem], encoding="utf-8")
     methods = f"methods=[{', '.join(map(str, files))}]"
-    papers = "papers=[agem, desiderata, rules, stf, streaming]"
-    done = project.snakemake("all", "--cores", "2", "--config", "scale=smoke", methods, papers, "hours=5")
+    done = project.snakemake("all", "--cores", "2", "--config", methods)
     assert done.returncode == 0, done.stdout[-3000:]
     assert "Traceback" not in done.stdout
-    tables = list((project.folder / "results/smoke/targets").glob("*/*.md"))
-    for file in files:
-        shown = {table.parent.name for table in tables if f"{file.stem} §" in table.read_text(encoding="utf-8")}
-        assert shown >= {"agem", "rules", "stf"}, (file.stem, shown)
+    table = (project.folder / "results/mini/targets/mini/table1.md").read_text(encoding="utf-8")
+    assert {name for name in names if f"{name} §" in table} >= ANYWHERE & {*names}

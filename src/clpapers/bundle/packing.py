@@ -49,13 +49,13 @@ def pieces(file: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def kept_pieces(file: Path) -> Iterator[tuple[str, bytes]]:
-    """The `pieces` of a file, kept in a folder beside it for the next bundle: mosaics take minutes."""
+    """The `pieces` of a file, kept in Snakemake's own folder for the next bundle: mosaics take minutes."""
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    folder = file.with_name(f".{file.stem}.pieces")
+    folder = Path(".snakemake", "clpapers", "pieces", file.stem)
     form = folder / FORM
     if not form.is_file() or json.loads(form.read_text())["sha256"] != digest:
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
+        folder.mkdir(parents=True)
         for name, content in pieces(file):
             (folder / name).write_bytes(content)  # the form last, so that a folder with one is whole
     names = json.loads(form.read_text())["pieces"]
