@@ -99,7 +99,7 @@ def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
     shutil.copy(ROOT / README, tmp_path)
     monkeypatch.chdir(tmp_path)
     made = write(cli.main)
-    assert {*made} == {
+    assert {path for path in made if path.parts[0] != "results"} == {
         README,
         COSTS,
         VERDICTS,
