@@ -15,6 +15,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent
 PERCENT = {"bounds": (0, 100), "margins": (2, 5), "shares": (0.1, 0.2)}  # of a metric in %, unless it says otherwise
+FRACTION = {"margins": (0.02, 0.05)}  # of one between 0 or -1 and 1 without a unit, unless it says otherwise
 COUNTED = (0.05, 0.1)  # margins of counts that are no metric, as shares of the printed value
 
 
@@ -25,10 +26,10 @@ class Metric:
     measure: the one that makes it. unit: of its values; empty for pure numbers. better: `larger`, `smaller` or None.
     competing: the classes among which an item is answered: those of its `task`, those that the restriction at `test`
     leaves, those that compete in `training`, or `all`; `none` if no item is answered. over: the axis of a curve; None
-    for a scalar. bounds: the least and the largest value there can be, None where there is no such; of accuracies in %
-    0 and 100. margins: how far a reproduced value may be from a printed one to be the `same`, and to be `near`, in its
-    unit; of accuracies in % 2 and 5. shares: these as shares of the printed value, of accuracies in % a tenth and a
-    fifth. The narrower ones hold; without either, only an equal value is the same. sample: what gives one independent
+    for a scalar. bounds: the least and the largest value there can be, None where there is no such. margins: how far a
+    reproduced value may be from a printed one to be the `same`, and to be `near`, in its unit. shares: these as shares
+    of the printed value. The narrower ones hold; without either, only an equal value is the same. `PERCENT` and
+    `FRACTION` have them for most metrics. sample: what gives one independent
     value, a `seed`, a `block` of seeds, which share one clock, or `none`, if it is computed and not measured. needs:
     keys that a target with this metric must have. tasks: the fewest tasks that it is defined on, whose tests
     `evaluation.shots` turns on; 0 where it looks at no task.
@@ -109,12 +110,16 @@ def measures() -> dict[str, Measure]:
     """All measures by name."""
     found = {}
     for name, literals in _declared("metrics", "MEASURE").items():
-        made = {
-            key: Metric(key, name, **(PERCENT if facts.get("unit") == "%" else {}) | facts)
-            for key, facts in literals.get("METRICS", {}).items()
-        }
+        made = {key: Metric(key, name, **_usual(facts) | facts) for key, facts in literals.get("METRICS", {}).items()}
         found[name] = Measure(name, made, **literals["MEASURE"])
     return found
+
+
+def _usual(facts: Mapping) -> Mapping:
+    """The keys that metrics of a kind share."""
+    if facts.get("unit") == "%":
+        return PERCENT
+    return FRACTION if "unit" not in facts and facts.get("bounds") in ((0, 1), (-1, 1)) else {}
 
 
 @functools.cache

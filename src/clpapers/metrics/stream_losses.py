@@ -22,7 +22,7 @@ METRICS = {
         "competing": "training",
         "over": "time",
     },
-    "loss_correlation": {"bounds": (-1, 1), "margins": (0.02, 0.05), "competing": "training"},
+    "loss_correlation": {"bounds": (-1, 1), "competing": "training"},
 }
 
 

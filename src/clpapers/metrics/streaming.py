@@ -23,7 +23,7 @@ METRICS = {
         "competing": "all",
         "needs": ["ideal"],
     },
-    "unknown_auroc": {"bounds": (0, 1), "margins": (0.02, 0.05), "better": "larger"},
+    "unknown_auroc": {"bounds": (0, 1), "better": "larger"},
     "accuracy_by_time": {"unit": "%", "better": "larger", "competing": "all", "over": "items"},
     "memory_by_time": {
         "bounds": (0, None),
