@@ -67,12 +67,12 @@ def begin(options: argparse.Namespace) -> None:
 
 
 def wait(options: argparse.Namespace) -> None:
-    """Wait, then take along what the bundle has brought so far."""
+    """Wait, then take along the crates and logs so far."""
     ends = time.monotonic() + options.seconds
     log = PLACE / "run.log"
     while time.monotonic() < ends and not (log.is_file() and "jobs done" in log.read_text()):
         time.sleep(1)
-    for file in [log, *sorted((PLACE / "out").glob("*"))]:
+    for file in [log, *sorted((PLACE / "out").glob("[!.]*"))]:
         if file.is_file() and file.suffix in (".zip", ".json", ".log") and file.stat().st_size < LARGEST:
             if file.name.startswith("process-"):
                 with (options.out / "processes.log").open("a") as every:

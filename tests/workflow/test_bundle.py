@@ -89,7 +89,7 @@ def brought(out):
 
 def test_a_bundle_brings_the_bytes_that_training_here_makes(home, finished, bundle, node, tmp_path):
     done = node(bundle / "run.py", "--minutes", "4", "--out", tmp_path / "out", "--abreast", "2")
-    assert "4 of 4 jobs done, 0 failed" in done.stdout, done.stdout + done.stderr
+    assert "4 of 4 jobs done, 0 failed, 0 stopped" in done.stdout, done.stdout + done.stderr
     assert (tmp_path / "out/crate-01.zip").stat().st_size < 15e6
     done = home.clpapers("import", str(tmp_path / "out/crate-01.zip"))
     assert "4 runs imported" in done.stdout

@@ -40,11 +40,15 @@ def pack(
 ) -> str:
     """Write a bundle of some runs into a new folder; returns a line that counts them.
 
-    runs: in the order in which to train them. seconds: predicted of a seed on a core here, by cell; None where nobody
-    measured. megabytes: of a part, at most. stack: seeds a job, neighbours of one cell; by net (`STACKS`) if None.
-    making: the options of Snakemake with which inputs that are not there are made.
+    Parameters
+    ----------
+    runs: in the order in which to train them.
+    seconds: predicted of a seed on a core here, by cell; None where nobody measured.
+    megabytes: of a part, at most.
+    stack: seeds a job, neighbours of one cell; by net (`STACKS`) if None.
+    making: Snakemake's options, for inputs that are yet to be made.
 
-    Raises `ConfigError` where inputs cannot be made, or there is something in the folder already.
+    Raises `ConfigError` where inputs cannot be made, a search is to be trained first, or the folder is not empty.
     """
     if out.exists() and any(out.iterdir()):
         raise ConfigError(f"{out}: there is something already; name a new folder")
@@ -54,7 +58,12 @@ def pack(
     planned = {file: jobs.of(plan, file) for file in files}
     made_there = {file for file, job in planned.items() if job.command == "gans"}
     needed = list(dict.fromkeys(path for job in planned.values() for path in job.inputs if path not in made_there))
-    _make([path for path in needed if not path.is_file()], making)
+    absent = [path for path in needed if not path.is_file()]
+    if searches := [path for path in absent if path.parts[2] == "selection"]:
+        raise ConfigError(
+            f"{searches[0]}: a search to train first; snakemake {searches[0]} --cores, or name other runs"
+        )
+    _make(absent, making)
     packed = {"git": provenance.git_state(), "packed_on": provenance.hardware()}
     described = [_described(plan, job, seconds) | packed for job in planned.values()]
     out.mkdir(parents=True, exist_ok=True)
@@ -151,7 +160,7 @@ class _Writer:
         self.archive = zipfile.ZipFile(self.buffer, "w")
 
     def add(self, name: str, content: bytes) -> None:
-        """Add a file to the part at hand, or begin the next."""
+        """Add a file to the present part, or begin the next."""
         stored = name.startswith(f"{DATA}/")
         most = len(content) // (1 if stored else 3) + 4096
         if self.archive.namelist() and self.buffer.tell() + most > self.limit:
@@ -173,7 +182,7 @@ class _Writer:
             self.add(str(path), path.read_bytes())
 
     def end(self) -> None:
-        """Write the part at hand, and the list of all so far."""
+        """Write the present part, and the list of all so far."""
         self.archive.close()
         content, name = self.buffer.getvalue(), f"part-{len(self.parts) + 1:02}.zip"
         (self.out / name).write_bytes(content)

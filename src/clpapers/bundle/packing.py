@@ -63,7 +63,7 @@ def kept_pieces(file: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def together(read: Callable[[str], bytes], file: Path) -> None:
-    """Write the .npz that pieces, read by name, were taken from; ValueError where it has other bytes than that one."""
+    """Write the .npz that was taken apart, from its pieces, which `read` gives by name; ValueError for other bytes."""
     form = json.loads(read(FORM))
     arrays = {}
     with np.load(io.BytesIO(read(REST)), allow_pickle=False) as rest:

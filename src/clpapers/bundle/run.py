@@ -50,13 +50,13 @@ class Parts:
         return new
 
     @property
-    def whole(self) -> bool:
+    def complete(self) -> bool:
         """Whether all parts are here."""
         return len(self.taken) == len(self.listed)
 
 
 def main() -> None:
-    """Check what is needed, wait for the first part, and train."""
+    """Check the packages, wait for the first part, and train."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, required=True, help="from now until all is written")
     parser.add_argument("--out", type=Path, required=True, help="folder for crates, a log and times")

@@ -1,8 +1,8 @@
 """Keeps a machine full of a bundle's jobs, and ends in time with finished runs alone.
 
-A job starts where its inputs have arrived and it is expected to end in time: how long it takes is what jobs of its kind
-took here, else a guess from the seconds of a core. Processes train one job after another, so that a short one costs no
-start. On a card they share it by NVIDIA's MPS where that is there.
+A job starts once its inputs have arrived, if it can end in time. Jobs of its kind that ended here tell how long it
+takes; before that its seconds on a core do. A process trains one job after another, so that a short one costs no start.
+On a card the processes share it by NVIDIA's MPS, if that is installed.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ LARGEST = 14e6  # bytes of a crate
 WRITING = 8.0  # seconds to keep for the last crates
 FASTER = 25.0  # times as fast as a core a card is, beside others, until a job of the kind has ended
 EVERY = 40.0  # seconds between two crates
+STOPPED = "stopped at the end"  # the fault of a job that had begun
 DATA = Path("data")  # pieces of data sets, below it at their paths
 CARD, RESERVE = 3.0, 0.1  # gigabytes of a card for a job; the share of the card that none takes
 
@@ -68,7 +69,7 @@ def _abreast(site: dict) -> int:
 
 
 def kind(job: dict) -> tuple[str, str, int]:
-    """Jobs of a kind take as many of a core's seconds here."""
+    """The learner, the net and the number of seeds: jobs that share them run at one rate here."""
     return (
         job["spec"].get("learner", {}).get("name", job["command"]),
         json.dumps(job["spec"].get("net")),
@@ -88,7 +89,7 @@ class _Schedule:
         self.ratios: dict[tuple, list[float]] = {}  # of kinds, seconds here over seconds of a core
         self.took: list[dict] = []
         self.done = [job for job in jobs if _finished(job)]
-        self.lock, self.changed = threading.Lock(), threading.Condition()
+        self.lock = threading.Lock()
         self.processes: set[subprocess.Popen] = set()
         self.settled = False
         self.busy, self.packed = 0, dict[int, int]()  # packed: how many runs each crate has
@@ -104,7 +105,7 @@ class _Schedule:
             if self.parts.take():
                 self.say("a part has arrived")
             self.assemble()
-            self.settled = self.parts.whole  # from here on only jobs make what others wait for
+            self.settled = self.parts.complete  # from here on only jobs make what others wait for
             if time.monotonic() - written > EVERY:
                 self.write()
                 written = time.monotonic()
@@ -114,8 +115,9 @@ class _Schedule:
             for process in self.processes:
                 process.kill()
         self.write()
-        lost = sum(not each["fault"] for each in self.took)
-        self.say(f"{lost} of {self.jobs} jobs done, {len(self.took) - lost} failed")
+        faults = [each["fault"] for each in self.took if each["fault"]]
+        done, stopped = len(self.took) - len(faults), faults.count(STOPPED)
+        self.say(f"{done} of {self.jobs} jobs done, {len(faults) - stopped} failed, {stopped} {STOPPED}")
 
     def say(self, text: str) -> None:
         """A line with the seconds since the beginning, to the terminal and to a file."""
@@ -198,7 +200,7 @@ class _Schedule:
         return process
 
     def do(self, process: subprocess.Popen, job: dict) -> dict:
-        """Let a process do a job; what it answers, or that it died."""
+        """Let a process do a job; returns its answer, or that it ended."""
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -206,8 +208,9 @@ class _Schedule:
             process.stdin.flush()
             answer = json.loads(process.stdout.readline())
         except (OSError, ValueError):
-            answer = {"out": job["out"], "fault": f"its process ended ({process.wait()})", "seconds": 0.0}
-        if time.monotonic() < self.deadline:
+            fault = f"its process ended ({process.wait()})" if time.monotonic() < self.deadline else STOPPED
+            answer = {"out": job["out"], "fault": fault, "seconds": 0.0}
+        if answer["fault"] != STOPPED:
             fault = f": {answer['fault']}" if answer["fault"] else ""
             self.say(f"{answer['seconds']:6.1f} s  {answer['out']}{fault}")
         return answer

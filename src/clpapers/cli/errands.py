@@ -39,13 +39,14 @@ class Errand:
         else:
             files = dict(zip(told["seeds"], map(Path, told["gans"])))
             shared = SimpleNamespace(file=files.__getitem__) if files else None
-            subject = Cell.of(scale, spec), range(told["seeds"][0], told["seeds"][-1] + 1), told["chosen"], shared
+            chosen = list(map(Path, told["chosen"]))
+            subject = Cell.of(scale, spec), range(told["seeds"][0], told["seeds"][-1] + 1), chosen, shared
         self.job = SimpleNamespace(subject=subject, inputs=inputs)
         self.scale = scale
 
     @contextlib.contextmanager
     def recording(self, **facts: object) -> Iterator[dict]:
-        """The record of the job, with further facts; its command, code and commit are those of where it was packed."""
+        """The record of the job, with further facts; command, code and commit come from where it was packed."""
         told = self.told
         packed = {"settings": told["settings"], "git": told["git"], "packed_on": told["packed_on"]}
         command = f"clpapers {told['command']} --out {self.out}"

@@ -1,0 +1,54 @@
+"""A job that travelled has what training asks of a task, and fails in one line."""
+
+from pathlib import Path
+
+import pytest
+
+from clpapers.bundle.pack import _neighbours
+from clpapers.cli import errands
+
+SPEC = {
+    "dataset": "mnist",
+    "learner": {"name": "er"},
+    "net": {"name": "mlp"},
+    "order": {"name": "random"},
+    "precision": "float32",
+}
+TOLD = {
+    "command": "train",
+    "out": "results/mini/runs/mnist/random/er-0123456789/seeds3-4.json",
+    "seeds": [3, 4],
+    "spec": SPEC,
+    "classes": 10,
+    "inputs": ["results/mini/datasets/mnist.npz"],
+    "chosen": ["results/mini/selection/agem/mnist-er.json"],
+    "gans": ["results/mini/gans/a/seed3.npz", "results/mini/gans/a/seed4.npz"],
+    "last": None,
+    "code": "c0de",
+    "settings": "5e77",
+    "git": {"commit": None, "dirty": None},
+    "packed_on": {},
+}
+
+
+def test_its_files_and_seeds_are_those_that_were_packed():
+    errand = errands.Errand(TOLD, {"cuda": None})
+    cell, seeds, chosen, shared = errand.job.subject
+    assert (cell.spec, list(seeds)) == (SPEC, [3, 4])
+    assert chosen == [Path("results/mini/selection/agem/mnist-er.json")]
+    assert [shared.file(seed) for seed in seeds] == list(map(Path, TOLD["gans"]))
+    assert len(errand.plan.datasets["mnist"]["classes"]) == 10
+
+
+def test_a_job_whose_inputs_are_not_there_says_so_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fault = errands.run(TOLD, {"cuda": None})
+    assert "results/mini/datasets/mnist.npz" in fault
+    assert "\n" not in fault
+
+
+@pytest.mark.parametrize(
+    ("seeds", "ranges"), [([0], [range(1)]), ([0, 1, 3], [range(2), range(3, 4)]), ([2, 3, 4], [range(2, 5)])]
+)
+def test_neighbours_share_a_job(seeds, ranges):
+    assert list(_neighbours(seeds)) == ranges
