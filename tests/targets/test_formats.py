@@ -23,7 +23,7 @@ def table(table_target, learnt, reduced, tmp_path_factory):
         "stf,table1,ER,EMNIST,final_accuracy,80.1,0.5,ci95_halfwidth_20_runs,\n"
     )
     compared = comparison.compare(table_target, learnt, comparison.read_reported(file, "stf", "table1"), reduced)
-    return comparison.attach(rendered, table_target, compared, reduced)
+    return comparison.attach(rendered, table_target, learnt, compared, reduced)
 
 
 def test_what_an_experiment_declares_stands_below_it_in_every_text(table_target, learnt, real):

@@ -47,7 +47,8 @@ def test_what_has_no_form_is_refused_by_its_name(text):
 def compiled(folder, tables):
     """The text of a PDF of some tables; fails where TeX does."""
     body = "\n".join(tables)
-    text = rf"\documentclass{{article}}\usepackage{{booktabs,longtable}}\begin{{document}}{body}\end{{document}}"
+    packages = r"\usepackage{booktabs,longtable}\usepackage[demo]{graphicx}"  # a black box for each picture
+    text = rf"\documentclass{{article}}{packages}\begin{{document}}{body}\end{{document}}"
     (folder / "all.tex").write_text(text, encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
@@ -66,8 +67,8 @@ def test_every_character_compiles_wherever_it_stands(tmp_path):
 
 
 @needs_tex
-def test_every_table_of_a_smoke_build_compiles(tmp_path):
-    """All beside each other, where there is such a build."""
+def test_every_table_and_caption_of_a_build_compiles(tmp_path):
+    """All beside each other, where something is built."""
     from pathlib import Path
 
     built = sorted((Path(__file__).parents[2] / "results").glob("*/targets/*/*.tex"))

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clpapers.targets.formats import markdown
+from clpapers.targets.markdown import markdown
 from clpapers.targets.tex import latex
 
 _FLOAT = r"""%% In the preamble: \usepackage{graphicx}, and \graphicspath where the picture is in another folder

@@ -12,6 +12,7 @@ import jinja2
 import pandas as pd
 
 from clpapers.provenance import write_text
+from clpapers.targets.markdown import markdown
 from clpapers.targets.table import Table
 from clpapers.targets.tex import latex
 
@@ -105,12 +106,6 @@ td:first-child, th:first-child { text-align: left; }
 """,
     keep_trailing_newline=True,
 )
-
-
-def markdown(text: str) -> str:
-    """Text that no reader of Markdown takes for markup; not all know an escaped `<`."""
-    text = re.sub(r"&(?=#?\w+;)", "&amp;", text).replace("<", "&lt;").replace("\n", " ")
-    return re.sub(r"([\\|*_`]|(?<=\])\()", r"\\\1", text)
 
 
 def _typeset(table: Table, escape: Callable[[str], str], strong: str) -> pd.DataFrame:

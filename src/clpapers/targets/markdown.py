@@ -1,0 +1,11 @@
+"""Text in Markdown: no character of it is taken for markup."""
+
+from __future__ import annotations
+
+import re
+
+
+def markdown(text: str) -> str:
+    """Text that no reader of Markdown takes for markup; not all know an escaped `<`."""
+    text = re.sub(r"&(?=#?\w+;)", "&amp;", text).replace("<", "&lt;").replace("\n", " ")
+    return re.sub(r"([\\|*_`]|(?<=\])\()", r"\\\1", text)
