@@ -44,11 +44,11 @@ onstart:
 
 onsuccess:
     progress.end(workflow.logger_manager.get_log_handlers())
-    asked, _ = build.asked(sys.argv[1:])
-    if build.whole(asked):
+    asked, _ = preparation.asked(sys.argv[1:])
+    if preparation.whole(asked):
         shell(f"clpapers summary --scale {SCALE} {' '.join(SETTINGS['papers'])} || true")  # what is built is built
     else:
-        print(build.page(asked))
+        print(preparation.page(asked))
 
 
 onerror:

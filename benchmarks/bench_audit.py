@@ -17,8 +17,9 @@ from bench_dry_run import LEARNERS, PAPER, SETTINGS, TARGET
 from bench_jobs import run
 from tabulate import tabulate
 
-from clpapers import jobs, provenance
+from clpapers import provenance
 from clpapers.config.plan import Plan
+from clpapers.graph import jobs
 
 DATA = {"standin": True, "partial": False, "sha256": {"train": "0" * 64, "test": "0" * 64}}
 DATA |= dict.fromkeys(("source", "owner", "licence", "proof"), "made up")

@@ -21,12 +21,12 @@ from bench_stacking import steps_of
 from tabulate import tabulate
 from torch import nn
 
-from clpapers import catalogue
+from clpapers.budget import costs
+from clpapers.catalogue import methods
 from clpapers.config import checks, gans, identity, schemas
 from clpapers.config.kept import Kept
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
-from clpapers.report import costs
 from clpapers.runs import learner, nets, process
 from clpapers.runs.nets import progressive, stacked
 from clpapers.runs.nets.folding import folded
@@ -280,16 +280,16 @@ def _tested_apart(plan: Plan) -> Iterator[None]:
     A test item of PROG-NN takes as long as now, though those of learnt tasks pass fewer columns.
     """
     searched = {id(cell.spec) for search in plan.selections.values() for _, cell in search.points}
-    counts, of = costs.counts, catalogue.of
+    counts, of = costs.counts, methods.of
 
     def apart(spec: dict, size: costs.Sizes) -> costs.Counts:
         shots = {"shots": SHOTS} if id(spec) in searched else {}
         return counts(spec | {"evaluation": spec["evaluation"] | shots}, size)
 
-    def method(options: dict) -> catalogue.Method:
+    def method(options: dict) -> methods.Method:
         return dataclasses.replace(of(options), answers_by_task=True, answers_stay=False)
 
-    with mock.patch.object(costs, "counts", apart), mock.patch.object(catalogue, "of", method):
+    with mock.patch.object(costs, "counts", apart), mock.patch.object(methods, "of", method):
         yield
 
 

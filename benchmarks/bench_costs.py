@@ -16,13 +16,13 @@ import numpy as np
 import torch
 from tabulate import tabulate
 
-from clpapers import catalogue
+from clpapers.budget import costs, rehearsals
+from clpapers.budget.costs import Row, Sizes
+from clpapers.catalogue import methods
 from clpapers.config.model import Cell
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
 from clpapers.randomness import generator
-from clpapers.report import costs, rehearsals
-from clpapers.report.costs import Row, Sizes
 from clpapers.runs import loop
 
 SECONDS = 3.0  # that a cell takes, roughly
@@ -47,7 +47,7 @@ def shortened(spec: dict, real: Sizes, per_class: int) -> tuple[dict, Sizes]:
         spec["evaluation"]["gradients"] = {"batches": 3, "size": 16, "repetitions": 5}
     if "weights" in spec["net"]:
         spec["net"]["weights"] = "none"
-    method, options = catalogue.of(spec["learner"]), spec["learner"]
+    method, options = methods.of(spec["learner"]), spec["learner"]
     for path in method.repeats:
         *above, last = path.split(".")
         inside = options[above[0]] if above else options

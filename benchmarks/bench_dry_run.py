@@ -79,7 +79,7 @@ def configure(folder: Path, runs: int, seeds_per_job: int | str) -> None:
     (folder / "config/config.yaml").write_text(SETTINGS, encoding="utf-8")
 
 
-def dry_run(folder: Path, *arguments: str, module: str = "clpapers.snakemake") -> tuple[int, Cost]:
+def dry_run(folder: Path, *arguments: str, module: str = "clpapers.cli.snakemake") -> tuple[int, Cost]:
     """A dry run in `folder` that prints counts of jobs only: how many there are, and what it cost to say so."""
     cost = run("-m", module, "all", "-n", *arguments, "--quiet", "rules", folder=folder)
     return int(re.findall(r"^total +(\d+)$", cost.printed, re.MULTILINE)[-1]), cost

@@ -109,7 +109,7 @@ rule one:
     output: "{{i}}"
     shell: "sleep 0.2; touch {{output}}"
 """
-STARTED = "from clpapers.snakemake import evaluate_at_ends; {}; from snakemake.cli import main; main()"
+STARTED = "from clpapers.cli.snakemake import evaluate_at_ends; {}; from snakemake.cli import main; main()"
 
 
 def scheduler(jobs: int) -> list[tuple]:

@@ -17,10 +17,10 @@ from pathlib import Path
 from bench_jobs import Cost, one_thread, run
 from tabulate import tabulate
 
-from clpapers import jobs
 from clpapers.cli import SERVER, server
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
+from clpapers.graph import jobs
 from clpapers.provenance import record_path
 
 TARGETS = ("rules/table6", "desiderata/figure4", "streaming/figure1")

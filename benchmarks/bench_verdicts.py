@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 from tabulate import tabulate
 
+from clpapers.evidence.comparison import ONE_MORE, OWN, WELCH
+from clpapers.evidence.grades import judge
+from clpapers.evidence.pooled import pooled
+from clpapers.evidence.words import DIFFERS, GRADES, NEAR, SAME
 from clpapers.metrics.intervals import Estimate, welch
-from clpapers.targets.comparison import ONE_MORE, OWN, WELCH
-from clpapers.targets.grades import judge
-from clpapers.targets.pooled import pooled
-from clpapers.targets.words import DIFFERS, GRADES, NEAR, SAME
 
 MARGINS = (2.0, 5.0)  # points
 PRINTED = 10  # runs of the paper

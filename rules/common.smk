@@ -9,9 +9,11 @@ import shutil
 import sys
 from pathlib import Path
 
-from clpapers import build, cards, jobs, own, pages, progress
-from clpapers.cards import resolve_device
-from clpapers.claims import claiming
+from clpapers.builds import preparation, progress
+from clpapers.graph import jobs, own, pages
+from clpapers.runs import cards
+from clpapers.runs.cards import resolve_device
+from clpapers.graph.claims import claiming
 from clpapers.cli import server
 from clpapers.config import choice
 from clpapers.config.plan import Plan
@@ -28,17 +30,17 @@ try:
     OWN = own.take(SCALE, SETTINGS.get("methods", ())) if workflow.is_main_process else ()
     PLAN = Plan(SCALE, all_papers(), cuda=CUDA, choice=CHOICE, methods=OWN)
     CLAIMING = claiming(SETTINGS["papers"])  # configured papers with claims
-    if workflow.is_main_process and build.at(SCALE, build.asked(sys.argv[1:])[0]):
-        build.vouch(Path("results", SCALE))
+    if workflow.is_main_process and preparation.at(SCALE, preparation.asked(sys.argv[1:])[0]):
+        preparation.vouch(Path("results", SCALE))
     if workflow.is_main_process:  # once: jobs need not check anew what all of them begin with, nor choose
         jobs.claims_of(PLAN)
         os.environ.pop(choice.VARIABLE, None)
-        if OWN or build.budgeted(PLAN, SETTINGS.get("hours")):
-            NEWS, BUDGET, DATA = build.prepare(PLAN, SETTINGS, sys.argv[1:])
-            if build.at(SCALE, build.asked(sys.argv[1:])[0]):
-                NEWS += build.told(PLAN, BUDGET, DATA)
+        if OWN or preparation.budgeted(PLAN, SETTINGS.get("hours")):
+            NEWS, BUDGET, DATA = preparation.prepare(PLAN, SETTINGS, sys.argv[1:])
+            if preparation.at(SCALE, preparation.asked(sys.argv[1:])[0]):
+                NEWS += preparation.told(PLAN, BUDGET, DATA)
             sys.stderr.writelines(f"clpapers: {line}\n" for line in NEWS)
-            if not build.asked(sys.argv[1:])[1] and not build.agreed(BUDGET, SETTINGS.get("hours")):
+            if not preparation.asked(sys.argv[1:])[1] and not preparation.agreed(BUDGET, SETTINGS.get("hours")):
                 sys.exit("clpapers: nothing was trained")
             progress.PREDICTED.update(BUDGET.due)
             os.environ[choice.VARIABLE] = str(BUDGET.choice.write(SCALE))

@@ -8,8 +8,9 @@ import pytest
 import trained
 from hypothesis import settings
 
-from clpapers import jobs
+from clpapers.graph import jobs
 
+pytest_plugins = ("built", "rendering")
 # A background job of a shell ignores it, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.argv[1:] = sys.argv[1:] or ["tests"]  # records tell of the command; a worker of pytest-xdist has none
@@ -17,13 +18,13 @@ TESTS = Path(__file__).parent
 SLOW = (  # whole files, by pytest's --durations: three quarters of the time of all tests outside workflow/
     "datasets/test_features.py",
     "datasets/test_weights.py",
-    "report/test_audit.py",
-    "report/test_lineage.py",
+    "audit/test_audit.py",
+    "audit/test_lineage.py",
     "report/test_publish.py",
     "report/test_results.py",
     "report/test_site.py",
     "report/test_tour.py",
-    "report/test_verify.py",
+    "builds/test_verify.py",
     "runs/evaluation/test_tasks.py",
     "runs/test_checkpoint.py",
     "runs/test_cn_dpm.py",
@@ -36,11 +37,11 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "runs/test_resnet_decoder.py",
     "runs/test_vcl.py",
     "runs/test_vgr.py",
-    "targets/test_claims_table.py",
+    "evidence/test_claims_table.py",
     "targets/test_figures.py",
     "targets/test_formats.py",
     "config/test_config_properties.py",
-    "test_imported.py",
+    "archive/test_imported.py",
     "test_rules_acceptance.py",
 )
 

@@ -12,7 +12,7 @@ import pytest
 
 import clpapers
 from clpapers import cli, home
-from clpapers.imported import PUBLISHED
+from clpapers.archive.imported import PUBLISHED
 from clpapers.provenance import ProvenanceError
 from clpapers.streams import stream
 

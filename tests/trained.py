@@ -9,9 +9,10 @@ from pathlib import Path
 
 from workflow.project import Project
 
-from clpapers import cli, jobs, provenance
+from clpapers import cli, provenance
+from clpapers.archive.imported import place_of
 from clpapers.config.plan import Plan
-from clpapers.imported import place_of
+from clpapers.graph import jobs
 
 PARTS = ("config", "workflow", "LICENSE", "CITATION.cff", ".gitignore")
 RUNS = Path("results/mini/runs")

@@ -8,7 +8,7 @@ import pandas as pd
 
 from clpapers import results
 from clpapers.config.plan import Plan
-from clpapers.targets.pooled import each_once
+from clpapers.evidence.pooled import each_once
 
 ITEMS, RUNS = 10_000, 10  # of a test set; of the paper
 targets = [f"{each.paper}/{each.name}" for each in Plan("paper", ["rules"]).targets.values() if each.reported]

@@ -304,6 +304,20 @@ def read_record(output: Path | str) -> dict:
     return parse_record(record_path(output), output)
 
 
+def ancestry(*paths: Path) -> dict[Path, dict]:
+    """The readable records behind files, their own included: record path → record."""
+    found: dict[Path, dict] = {}
+    queue = list(paths)
+    while queue:
+        file = queue.pop()
+        place = record_path(file)
+        with contextlib.suppress(ProvenanceError):
+            if place not in found:
+                found[place] = read_record(file)
+                queue += [Path(item["path"]) for item in found[place]["inputs"]]
+    return found
+
+
 def parse_record(path: Path, output: Path | str) -> dict:
     """Read a record of `output`, as `read_record` does, from the file at `path`."""
     try:

@@ -13,18 +13,19 @@ from pathlib import Path
 
 import pandas as pd
 
-from clpapers import budget, provenance
-from clpapers import catalogue_metrics as catalogue
+from clpapers import provenance
+from clpapers.archive.imported import PUBLISHED, imported
+from clpapers.audit import lineage as ancestry
+from clpapers.audit.audit import fitting
+from clpapers.budget import priority
+from clpapers.catalogue import metrics as catalogue
 from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
+from clpapers.evidence.comparison import read_reported
 from clpapers.home import at_home
-from clpapers.imported import PUBLISHED, imported
 from clpapers.metrics.learning import CHANCE_PREFIX
-from clpapers.report import lineage as ancestry
-from clpapers.report.audit import fitting
-from clpapers.targets.comparison import read_reported
 
 
 @at_home
@@ -90,7 +91,7 @@ def runs(name: str | None = None, scale: str = "paper") -> pd.DataFrame:
         for key in dict.fromkeys(cell.hash for _, cell in target.cells):
             users.setdefault(key, []).append(f"{target.paper}/{target.name}")
     trained = {key: {p: s for p, s in plan.results(plan.cells[key]).items() if p.is_file()} for key in users}
-    for key, files in budget.used(plan, trained, imported(scale)).items():
+    for key, files in priority.used(plan, trained, imported(scale)).items():
         for file, seeds in sorted(files.items(), key=lambda item: item[1]) if key in users else ():
             record = provenance.read_record(file)
             settings = {

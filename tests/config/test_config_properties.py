@@ -20,14 +20,14 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from clpapers import claims
+from clpapers.budget import costs
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import LONGEST, ConfigError
 from clpapers.config.settings import all_papers, check_settings
-from clpapers.report import costs
+from clpapers.evidence.comparison import read_reported
+from clpapers.graph import claims
 from clpapers.streams.orders import slug
-from clpapers.targets.comparison import read_reported
 
 ROOT = Path(__file__).parents[2]
 LIMIT = os.environ.get("CLPAPERS_EXAMPLES")

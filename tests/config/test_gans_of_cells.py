@@ -2,10 +2,10 @@
 
 import pytest
 
-from clpapers import jobs
 from clpapers.config import gans
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
+from clpapers.graph import jobs
 from clpapers.provenance import record_path
 
 

@@ -7,8 +7,8 @@ import pytest
 import yaml
 from tiny_paper import COSTS, PAPER, TEXT, edit, hashes, plan, printed
 
-from clpapers import jobs
 from clpapers.config.model import Cell
+from clpapers.graph import jobs
 from clpapers.metrics.inputs import read
 
 pytestmark = pytest.mark.usefixtures("folder")

@@ -7,14 +7,15 @@ from types import SimpleNamespace
 import pytest
 from tiny_paper import GRID, MNIST_ONLY, PAPER, SELECTION, edit, plan
 
-from clpapers import budget, build, jobs, own
+from clpapers.budget import costs, priority
+from clpapers.budget.costs import Table
+from clpapers.builds import preparation
 from clpapers.config import choice
 from clpapers.config.paths import method_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
-from clpapers.pages import shown
-from clpapers.report import costs
-from clpapers.report.costs import Table
+from clpapers.graph import jobs, own
+from clpapers.graph.pages import shown
 
 TEXT = """\
 from clpapers import Learner
@@ -112,10 +113,10 @@ def test_with_a_grid_it_takes_what_the_papers_search_selects(folder):
     ]
     assert list(search.seeds) == [100]
     assert search.published == {"learner.strength": None, "budget.learning_rate": None}
-    first = next(budget.questions_of_own(made, shown(made, ["tiny"])))
+    first = next(priority.questions_of_own(made, shown(made, ["tiny"])))
     assert {need.cell for need in first.needs} == {cell.hash, *(point.hash for _, point in search.points)}
-    runs = build.named_runs(made, [f"{cell.folder}/seed2.json"], {})  # one alone takes the search, too
-    found = budget.choose(made, (), {}, 0.0, there={}, absent={}, named_runs=runs, table=Table([row(made)], here=1.0))
+    runs = preparation.named_runs(made, [f"{cell.folder}/seed2.json"], {})  # one alone takes the search, too
+    found = priority.choose(made, (), {}, 0.0, there={}, absent={}, named_runs=runs, table=Table([row(made)], here=1.0))
     trained = {key: found.choice.seeds(key) for key in found.choice.runs}
     assert trained == {cell.hash: {2}, **{point.hash: {100} for _, point in search.points}}
     assert {Path(file).parent for file in found.due} == {cell.folder, *(point.folder for _, point in search.points)}
@@ -141,42 +142,42 @@ def test_a_budget_trains_it_alone_and_its_first_seeds_first(folder):
     made = plan(methods=[taken()])
     table = Table([row(made)], here=1.0)
     mine = {cell.hash for cell in cells_of(made).values()}
-    found = budget.choose(made, shown(made, ["tiny"]), {}, 24.0, there={}, absent={}, table=table)
+    found = priority.choose(made, shown(made, ["tiny"]), {}, 24.0, there={}, absent={}, table=table)
     assert found.choice.methods == made.methods
     assert found.choice.runs.keys() == mine
     assert all(found.choice.seeds(cell) == {0, 1, 2, 3} for cell in mine)
     order = [run for step in found.steps for run in step.runs]
     assert all([seed for key, seed in order if key == cell] == [0, 1, 2, 3] for cell in mine)
-    less = budget.choose(made, shown(made, ["tiny"]), {}, found.hours / 2, there={}, absent={}, table=table)
+    less = priority.choose(made, shown(made, ["tiny"]), {}, found.hours / 2, there={}, absent={}, table=table)
     assert 0 < len(less.steps) < len(found.steps)
-    whole = budget.choose(made, shown(made, ["tiny"]), {}, math.inf, there={}, absent={}, table=table)
+    whole = priority.choose(made, shown(made, ["tiny"]), {}, math.inf, there={}, absent={}, table=table)
     assert whole.choice.runs.keys() == made.cells.keys()
 
 
 def test_it_is_measured_once_where_hours_are_counted(folder, monkeypatch):
     made, said = plan(methods=[taken()]), []
-    monkeypatch.setattr(build.subprocess, "run", lambda command, **_: said.append(command[3:]))
+    monkeypatch.setattr(preparation.subprocess, "run", lambda command, **_: said.append(command[3:]))
     monkeypatch.setattr(costs, "known", lambda _: Table([], here=1.0))
-    build._measure(made, made.cells, {"cifar10"})  # whose cells are left out
+    preparation._measure(made, made.cells, {"cifar10"})  # whose cells are left out
     own = cells_of(made)
     assert said == [["rehearse", own["mnist"].hash, "--scale", "tiny", "--methods", *made.methods]]
     kinds = [costs.kind(each.spec, made.datasets[name]["shape"], 1) for name, each in cells_of(made).items()]
     assert {kind.learner for kind in kinds} == {Path(made.methods[0]).stem}
     rows = [costs.Row(kind, 1, 0.0, 1.0, 0.0, 0.0, "", 1.0, "here") for kind in kinds]
     monkeypatch.setattr(costs, "known", lambda _: Table(rows, here=1.0))
-    build._measure(made, made.cells, set())
+    preparation._measure(made, made.cells, set())
     assert len(said) == 1
     alone = plan()
-    build._measure(alone, alone.cells, set())
+    preparation._measure(alone, alone.cells, set())
     assert len(said) == 1
-    monkeypatch.setattr(build.outside, "files", lambda _: {"tiny": Path(PAPER)})
-    build._measure(alone, alone.cells, set())
+    monkeypatch.setattr(preparation.outside, "files", lambda _: {"tiny": Path(PAPER)})
+    preparation._measure(alone, alone.cells, set())
     assert said[1] == ["rehearse", *alone.cells, "--scale", "tiny"]
 
 
 def test_what_is_there_and_was_not_asked_for_has_no_price(folder):
-    found = budget.Budget(choice.Choice({"0123456789": {Path("seed0.json"): [0]}}), [], {}, {"0123456789": {0}}, [])
-    (line,) = build.told(plan(), found, SimpleNamespace(absent={}))
+    found = priority.Budget(choice.Choice({"0123456789": {Path("seed0.json"): [0]}}), [], {}, {"0123456789": {0}}, [])
+    (line,) = preparation.told(plan(), found, SimpleNamespace(absent={}))
     assert line.startswith("1 runs are there; training 0 more")
 
 

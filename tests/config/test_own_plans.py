@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clpapers import own
 from clpapers.config.plan import Plan
+from clpapers.graph import own
 
 TEXT = """\
 from clpapers import Learner

@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from courses import CNN, LINEAR, LR, MLP, Way, assert_same_net, cell, images, made
 
-from clpapers import catalogue, own
+from clpapers.catalogue import methods
+from clpapers.graph import own
 from clpapers.runs import learners, trial
 from clpapers.runs.learner import Learner
 from clpapers.runs.loop import Data
@@ -47,7 +48,7 @@ def along(spec, data, seeds=(0,)):
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_an_example_declares_what_its_learner_takes(file, here):
-    declared = catalogue.read(file)
+    declared = methods.read(file)
     code = loaded(file).__init__.__code__
     named = code.co_varnames[2 : 2 + code.co_kwonlyargcount]
     assert set(declared.options) == set(named)
@@ -65,7 +66,7 @@ def test_a_build_takes_an_example(file):
 
 
 def test_its_published_settings():
-    assert catalogue.read(EXAMPLES / "der_pp.py").examples() == [
+    assert methods.read(EXAMPLES / "der_pp.py").examples() == [
         {"alpha": 0.1, "beta": 0.5},  # a memory of 200 items
         {"alpha": 0.2, "beta": 0.5},  # of 500
     ]

@@ -27,15 +27,15 @@ from test_imported import CRATE, clone, rewritten
 from trained import imported_first, project_in
 
 from clpapers import cli, provenance
+from clpapers.archive import crate
+from clpapers.archive.archive import DISK_LABEL, CrateError
+from clpapers.archive.imported import RUN, imported, place_of
+from clpapers.builds.verify import _runs
 from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
-from clpapers.imported import RUN, imported, place_of
 from clpapers.provenance import record_path
-from clpapers.report import crate
-from clpapers.report.archive import DISK_LABEL, CrateError
 from clpapers.report.publish import publish
-from clpapers.report.verify import _runs
 
 ODD = (None, True, 0, -1, 1e400, "", "x" * 5000, "\0", [], {}, [[]], 2**70, "../../etc")
 TOP = place_of("mini")
@@ -213,7 +213,7 @@ def exported(draw: random.Random, tries: int, tally: Tally) -> None:
         for part in crate.PARTS:
             if not Path(part).exists():
                 shutil.copy(Path(__file__).parents[2] / part, part)
-        from clpapers.report.audit import fitting
+        from clpapers.audit.audit import fitting
 
         small, path = folder / "small.zip", folder / "mutant.zip"
         small.unlink(missing_ok=True)

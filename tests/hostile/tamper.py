@@ -13,7 +13,7 @@ from pathlib import Path
 from made import Tally, built, run
 
 from clpapers import cli, provenance
-from clpapers.report.audit import DECIDE_NOTHING, findings, fitting
+from clpapers.audit.audit import DECIDE_NOTHING, findings, fitting
 
 MINI = Path("results/mini")
 VALUES = (None, True, False, 0, -1, 1e999, "", "/", ".", "..", "\0", "x" * 5000, [], {}, [[]], {"": None}, 10**400)

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 from trained import CRATE
 
-from clpapers import cli, own
+from clpapers import cli
+from clpapers.archive.archive import check
+from clpapers.audit.audit import findings
 from clpapers.cli.new import TEMPLATES
 from clpapers.config import choice
 from clpapers.config.paths import method_path
 from clpapers.config.plan import Plan
-from clpapers.report.archive import check
-from clpapers.report.audit import findings
+from clpapers.graph import own
 from clpapers.report.publish import publish
 
 

@@ -22,7 +22,7 @@ from selenium.webdriver.common.by import By
 from workflow.project import REPORTED, Project
 
 from clpapers import provenance
-from clpapers.pages import TEMPLATES
+from clpapers.graph.pages import TEMPLATES
 from clpapers.report import site
 from clpapers.targets.caption import read_caption
 

@@ -9,9 +9,10 @@ import nbformat
 import pytest
 from workflow.project import Project
 
-from clpapers import cli, jobs, provenance
+from clpapers import cli, provenance
+from clpapers.archive.imported import PUBLISHED
 from clpapers.config.plan import Plan
-from clpapers.imported import PUBLISHED
+from clpapers.graph import jobs
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = nbformat.read(ROOT / "docs/tour.ipynb", as_version=4)

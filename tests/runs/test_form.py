@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from trained import entry_of, result_of
 
-from clpapers.imported import RUN
+from clpapers.archive.imported import RUN
 from clpapers.runs import form
 from clpapers.runs.form import results
 from clpapers.runs.loop import RESULT

@@ -8,7 +8,7 @@ import pytest
 import tiny
 import torch
 
-from clpapers.report import costs
+from clpapers.budget import costs
 from clpapers.runs import learners, rehearsal
 from clpapers.runs.learner import Learner, Observed
 from clpapers.runs.rehearsal import FEW, Costs, Steps, rehearse

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from clpapers import catalogue
+from clpapers.catalogue import methods
 from clpapers.runs import loop
 from clpapers.runs.checkpoint import Checkpoint
 from clpapers.runs.learner import Setting
@@ -13,7 +13,7 @@ from clpapers.streams.orders import NO_TRANSFORMS
 from clpapers.streams.stream import Stream
 
 CPU = torch.device("cpu")
-METHODS = catalogue.methods()
+METHODS = methods.methods()
 OPTIONS = {name: method.examples()[0] for name, method in METHODS.items()}
 VARIANTS = [(name, options) for name, method in METHODS.items() for options in method.examples()]
 # Learning is compared on the MLP and the CNN: a ResNet on 8×8 images ends in 1×1 maps, where batch norm over a handful

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from clpapers.targets import comparison, cost_table, formats
-from clpapers.targets.comparison import NOT_COMPARABLE
+from clpapers.evidence import comparison
+from clpapers.evidence.comparison import NOT_COMPARABLE
+from clpapers.targets import cost_table, formats
 from clpapers.targets.cost_table import evaluate
 from clpapers.targets.notes import Notes
 

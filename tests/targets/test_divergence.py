@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from clpapers.targets import comparison, dispersion, formats, results_table, stream_curves
+from clpapers.evidence import comparison
+from clpapers.evidence.words import DIFFERS, NOT_COMPARABLE, SAME
+from clpapers.targets import dispersion, formats, results_table, stream_curves
 from clpapers.targets.notes import Notes
 from clpapers.targets.numbers import numbers
 from clpapers.targets.paired import pairs
 from clpapers.targets.table import plus_minus
-from clpapers.targets.words import DIFFERS, NOT_COMPARABLE, SAME
 
 REPORTED = Path(__file__).resolve().parents[2] / "config/reported/agem.csv"
 HEADER = "paper,target,row,column,metric,value,spread,spread_kind,note\n"

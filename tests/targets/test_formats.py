@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
-from clpapers.targets import comparison, figure, formats, results_table
+from clpapers.evidence import comparison
+from clpapers.targets import figure, formats, results_table
 from clpapers.targets.table import Table
 
 

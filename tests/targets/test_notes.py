@@ -5,7 +5,7 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from clpapers.targets.names import named
+from clpapers.catalogue.names import named
 from clpapers.targets.notes import levels
 from clpapers.targets.unrun import Unrun
 

@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from clpapers.targets import comparison, curves, dispersion, formats, results_table, stream_curves
+from clpapers.evidence import comparison
+from clpapers.evidence.words import NOT_COMPARABLE, SAME
+from clpapers.targets import curves, dispersion, formats, results_table, stream_curves
 from clpapers.targets.notes import Notes
 from clpapers.targets.numbers import numbers
 from clpapers.targets.paired import pairs
-from clpapers.targets.words import NOT_COMPARABLE, SAME
 
 HEADER = "paper,target,row,column,metric,value,spread,spread_kind,note\n"
 TARGET = {

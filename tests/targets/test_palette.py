@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from clpapers import catalogue
+from clpapers.catalogue import methods
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
 from clpapers.metrics.factors import flat
@@ -43,7 +43,7 @@ def test_every_method_has_a_look_of_its_own_or_another_name():
     known = {*METHODS, *ALSO}
     versions = {"gdumb_retrained", "multi_model_one_mean", "a_gem_all_classes", "icarl_by_tasks"}  # in no figure
     versions |= {"icarl_in_training", "vcl_narrowed"}
-    assert {name for name in catalogue.methods() if name not in known} == versions
+    assert {name for name in methods.methods() if name not in known} == versions
     assert set(ALSO.values()) <= set(METHODS)
 
 

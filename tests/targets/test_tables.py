@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from clpapers.evidence import comparison
 from clpapers.metrics.intervals import mean_interval, paired
-from clpapers.targets import architecture_table, comparison, number, results_table, statistics_table
+from clpapers.targets import architecture_table, number, results_table, statistics_table
 from clpapers.targets.numbers import numbers
 from clpapers.targets.paired import pairs
 from clpapers.targets.table import plus_minus, signed

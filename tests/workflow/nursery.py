@@ -117,11 +117,11 @@ def _main() -> None:
     import pandas  # noqa: F401
     import torch  # noqa: F401
 
-    from clpapers import jobs  # noqa: F401
     from clpapers.cli import commands, task  # noqa: F401
+    from clpapers.graph import jobs  # noqa: F401
     from clpapers.runs import loop  # noqa: F401
     from clpapers.streams import orders  # noqa: F401
-    from clpapers.targets import comparison, figure, formats  # noqa: F401
+    from clpapers.targets import figure, formats  # noqa: F401
 
     for line in sys.stdin:
         print(json.dumps(dataclasses.asdict(_serve(json.loads(line)))), flush=True)

@@ -78,7 +78,7 @@ def test_another_papers_claims_render_nothing(edited):
 
 
 def test_the_code_that_decides_renders_claims_and_nothing_else(edited):
-    assert edited("src/clpapers/targets/verdicts.py", "ONE_SIDED = ", "EDITED = ONE_SIDED = ") == RENDERED
+    assert edited("src/clpapers/evidence/verdicts.py", "ONE_SIDED = ", "EDITED = ONE_SIDED = ") == RENDERED
 
 
 def test_a_claim_on_what_no_target_measures_is_refused_before_anything_runs(project):

@@ -19,11 +19,11 @@ from rocrate_validator.models import ValidationSettings
 from trained import CRATE
 
 from clpapers import cli
+from clpapers.archive import archive as archive_form
+from clpapers.archive import crate
+from clpapers.archive.archive import MANIFEST, METADATA, check
 from clpapers.config.plan import Plan
 from clpapers.provenance import record_path, seal, sha256
-from clpapers.report import archive as archive_form
-from clpapers.report import crate
-from clpapers.report.archive import MANIFEST, METADATA, check
 from clpapers.report.publish import publish
 
 # What the profile recommends and a project without a public address cannot have: URLs and absolute identifiers.

@@ -6,10 +6,10 @@ import json
 import pytest
 import torch
 
-from clpapers import cards, cli
+from clpapers import cli
 from clpapers.cli import commands
 from clpapers.cli.task import Refusal, Task
-from clpapers.runs import loop
+from clpapers.runs import cards, loop
 
 CARD = cards.Card("GPU-a", 80_000, 80_000)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from clpapers import jobs
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
+from clpapers.graph import jobs
 from clpapers.provenance import record_path
 
 

@@ -21,12 +21,13 @@ from typing import Any
 
 import tqdm
 
-from clpapers import jobs, provenance
+from clpapers import provenance
 from clpapers.bundle import packing
 from clpapers.config import gans
 from clpapers.config.paths import block_name
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
+from clpapers.graph import jobs
 from clpapers.provenance import PACKAGE, record_path
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every entry
@@ -141,7 +142,16 @@ def _make(paths: list[Path], options: list[str]) -> None:
     """Let Snakemake make inputs that are not there."""
     if not paths:
         return
-    command = [sys.executable, "-m", "clpapers.snakemake", *map(str, paths), "--cores", "--quiet", "rules", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "clpapers.cli.snakemake",
+        *map(str, paths),
+        "--cores",
+        "--quiet",
+        "rules",
+        *options,
+    ]
     subprocess.run(command, stdout=sys.stderr)
     if lost := [path for path in paths if not path.is_file()]:
         raise ConfigError(f"pack: {lost[0]} and {len(lost) - 1} more could not be made; see above")

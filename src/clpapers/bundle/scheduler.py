@@ -20,9 +20,9 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from clpapers import cards
 from clpapers.bundle import crate, packing
 from clpapers.provenance import record_path
+from clpapers.runs import cards
 
 LARGEST = 14e6  # bytes of a crate
 WRITING = 8.0  # seconds to keep for the last crates

@@ -9,10 +9,10 @@ def claims(task: Task) -> None:
     """results/<scale>/targets/<paper>/claims.{csv,md,tex,html}, from the paper's claims and their targets."""
     import pandas as pd
 
-    from clpapers.targets.claims_table import render
+    from clpapers.evidence.claims_table import render
+    from clpapers.evidence.verdicts import decide
     from clpapers.targets.formats import write_table
     from clpapers.targets.notes import notes_on
-    from clpapers.targets.verdicts import decide
 
     of_paper, targets = task.job.subject
     paper = task.out.parent.name
@@ -30,7 +30,7 @@ def scorecard(task: Task) -> None:
     """results/<scale>/targets/scorecard.{csv,md,tex,html}, from the papers whose claims it counts."""
     import pandas as pd
 
-    from clpapers.targets.claims_table import scorecard
+    from clpapers.evidence.claims_table import scorecard
     from clpapers.targets.formats import write_table
 
     papers = task.job.subject

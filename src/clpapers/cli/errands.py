@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
-from clpapers import machine, provenance
+from clpapers import provenance
 from clpapers.cli.refusal import Refusal
 from clpapers.config.model import Cell
+from clpapers.config.paths import RESULTS
+from clpapers.runs import machine
 
 
 class Errand:
@@ -72,7 +74,7 @@ class Errand:
 
     def measured(self, what: str, measure: Callable[[], float]) -> float:
         """A measurement of this machine, taken once."""
-        return machine.measured(self.scale, what, measure)
+        return machine.measured(RESULTS / self.scale, what, measure)
 
     def too_little(self, share: object) -> Refusal:
         """That the memory ran out, which other jobs on the card may have taken."""

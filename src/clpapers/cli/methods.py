@@ -1,4 +1,4 @@
-"""The command that copies a method from outside; `clpapers.own` calls it as a build begins, no rule does."""
+"""The command that copies a method from outside; `clpapers.graph.own` calls it as a build begins, no rule does."""
 
 from __future__ import annotations
 

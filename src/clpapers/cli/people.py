@@ -12,8 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from clpapers import jobs, provenance
-from clpapers.cards import resolve_device
+from clpapers import provenance
 from clpapers.cli.refusal import Refusal
 from clpapers.cli.task import plan_of
 from clpapers.config import outside
@@ -24,13 +23,15 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, one_of
 from clpapers.config.settings import all_papers, check_settings, own_papers
 from clpapers.config.targets import read_paper
+from clpapers.graph import jobs
+from clpapers.runs.cards import resolve_device
 
 NAMED = 3  # questions that `clpapers next` names of a step
 
 
 def lineage(options: argparse.Namespace) -> None:
     """Print or draw the ancestry of a file, of a target or of all that is built of a paper."""
-    from clpapers.report import lineage
+    from clpapers.audit import lineage
 
     files = [Path(options.name)]
     if not files[0].is_file():
@@ -126,7 +127,7 @@ def cell(options: argparse.Namespace) -> None:
 
 def audit(options: argparse.Namespace) -> int:
     """Print the faults of a scale's files; 1 where anything fails."""
-    from clpapers.report import audit
+    from clpapers.audit import audit
 
     scale = options.scale or check_settings(read_yaml(CONFIG / "config.yaml"))["scale"]
     found, checked = audit.audit(audit.fitting(scale), options.names, strict=options.strict)
@@ -151,15 +152,15 @@ def _configured(options: argparse.Namespace) -> Plan:
 
 def summary(options: argparse.Namespace) -> None:
     """Print one page on what was built."""
-    from clpapers import build
-    from clpapers.imported import imported
+    from clpapers.archive.imported import imported
+    from clpapers.builds import preparation
     from clpapers.report.summary import page
 
     settings, plan, decided = _settings(options), _configured(options), ""
     had = {"hours": 1.0, "published": bool(imported(plan.scale))}  # a build from nothing has imported none
     with contextlib.suppress(ConfigError, provenance.ProvenanceError):  # what is built is told all the same
         every = Plan(plan.scale, all_papers(), cuda=plan.cuda)
-        decided = build.prepare(every, settings | had, ["-n"])[1].decided
+        decided = preparation.prepare(every, settings | had, ["-n"])[1].decided
     print(page(plan, list(plan.titles), decided))
 
 
@@ -167,9 +168,11 @@ def upcoming(options: argparse.Namespace) -> None:
     """Print what a build within so many core-hours would train, in its order, and what each step decides."""
     from collections import Counter
 
-    from clpapers import budget, build, own
+    from clpapers.budget import priority
+    from clpapers.budget.costs import duration
+    from clpapers.builds import preparation
     from clpapers.cli.commands import core_hours
-    from clpapers.report.costs import duration
+    from clpapers.graph import own
 
     targets = [name for name in options.names if "/" in name]
     options.papers = [name for name in options.names if name not in targets]
@@ -179,7 +182,7 @@ def upcoming(options: argparse.Namespace) -> None:
     cuda, scale = resolve_device(settings["device"]) == "cuda", settings["scale"]
     plan = Plan(scale, all_papers(), cuda=cuda, methods=own.take(scale, settings.get("methods", ())))
     words = [str(path) for target in (plan.chosen(targets) if targets else ()) for path in target.outputs]
-    _, found, data = build.prepare(plan, settings, ["-n", *words, *(["all"] if options.papers else [])])
+    _, found, data = preparation.prepare(plan, settings, ["-n", *words, *(["all"] if options.papers else [])])
     print(
         f"{'takes':>7}  {'so far':>7}  {'paper':10}  runs → what they decide"
         if found.steps
@@ -193,12 +196,12 @@ def upcoming(options: argparse.Namespace) -> None:
             f"{each.spec['dataset']}/{each.slug}/{each.folder.name}{f' ×{n}' if n > 1 else ''}"
             for each, n in ((plan.cells[key], n) for key, n in cells.items())
         )
-        names = [q.name.replace(f"{q.paper}: ", "claim ") for q in step.decides if q.kind != budget.SHOWN]
+        names = [q.name.replace(f"{q.paper}: ", "claim ") for q in step.decides if q.kind != priority.SHOWN]
         more = f", and {len(names) - NAMED} more" if len(names) > NAMED else ""
         shown = dict.fromkeys(q.name.partition(":")[0] for q in step.decides)  # by further seeds
         told = f" → {'; '.join(names[:NAMED])}{more}" if names else f" → more of {', '.join(shown)}"
         print(f"{duration(step.seconds):>7}  {duration(so_far):>7}  {step.paper:10}  {runs}{told}")
-    print("\n".join(["", *build.told(plan, found, data)]))
+    print("\n".join(["", *preparation.told(plan, found, data)]))
     decides = f"decides {found.decided or 'nothing'} more"
     if plan.methods:  # of which nothing is printed
         decides = f"{sum(len(step.runs) for step in found.steps)} runs of methods from outside"
@@ -207,15 +210,15 @@ def upcoming(options: argparse.Namespace) -> None:
 
 def targets(options: argparse.Namespace) -> None:
     """Print a Markdown table of all targets."""
-    from clpapers.report.costs import table
+    from clpapers.budget.costs import table
 
     print(table(_configured(options)))
 
 
 def rehearse(options: argparse.Namespace) -> None:
     """Measure the costs of the kinds of cells of targets; with methods from outside, of theirs alone."""
-    from clpapers import budget, own
-    from clpapers.report import rehearsals
+    from clpapers.budget import priority, rehearsals
+    from clpapers.graph import own
 
     if not 0 < options.seconds < 1e6:
         raise Refusal(f"--seconds {options.seconds}: give seconds above 0")
@@ -227,7 +230,7 @@ def rehearse(options: argparse.Namespace) -> None:
     wanted = plan.chosen(names) if names or not hashes else []
     pairs = [pair for target in wanted for pair in target.cells]
     searches = {search for target in wanted for _, search in target.selections}
-    searches |= {search for _, cell in pairs for search in budget.selections_of(plan, cell)}
+    searches |= {search for _, cell in pairs for search in priority.selections_of(plan, cell)}
     pairs = [pair for pair in pairs if "selection" not in pair[1].spec]  # which is as its search's points are
     pairs += [pair for search in sorted(searches, key=lambda each: each.name) for pair in search.points]
     cells = [plan.cells[key] for key in hashes] + [c for _, c in pairs if c.method or not options.methods]
@@ -245,7 +248,7 @@ def desiderata(options: argparse.Namespace) -> None:
 
 def export(options: argparse.Namespace) -> int:
     """Write a research object, or audit one: 1 where something in it is wrong."""
-    from clpapers.report import crate
+    from clpapers.archive import crate
 
     if options.check:
         wrong, fingerprint = crate.check(options.check)
@@ -264,8 +267,8 @@ def export(options: argparse.Namespace) -> int:
 
 def try_out(options: argparse.Namespace) -> None:
     """Try a method's file: where it has a place, one line a contract that it keeps, and what it takes."""
-    from clpapers import own
-    from clpapers.report.rehearsals import price
+    from clpapers.budget.rehearsals import price
+    from clpapers.graph import own
     from clpapers.runs import trial
 
     file, scale = options.file, _settings(options)["scale"]
@@ -283,17 +286,17 @@ def try_out(options: argparse.Namespace) -> None:
 
 def pack(options: argparse.Namespace) -> None:
     """Write a bundle: the runs of papers and targets as `next` orders them, and of cells as they are named."""
-    from clpapers import budget, build
+    from clpapers.archive.imported import import_published, imported
+    from clpapers.budget import costs, priority
+    from clpapers.builds import preparation
     from clpapers.bundle.pack import pack
-    from clpapers.imported import import_published, imported
-    from clpapers.report import costs
 
     every = options.hours is None or options.hours >= 1e6
     settings = _settings(options, "hours", "data_folder") | ({"hours": 1e6} if every else {})
     plan = Plan(settings["scale"], all_papers())
     if settings.get("published", True):
         import_published(plan.scale)
-    there = budget.used(plan, budget.finished(plan), imported(plan.scale))
+    there = priority.used(plan, priority.finished(plan), imported(plan.scale))
     held = {(cell, seed) for cell, files in there.items() for seeds in files.values() for seed in seeds}
     runs: dict[tuple[str, int], None] = {}
     for name, _, seeds in (each.partition(":") for each in options.names or settings["papers"]):
@@ -302,12 +305,14 @@ def pack(options: argparse.Namespace) -> None:
         if not cells:
             targets = plan.chosen([name])
             words = [str(path) for target in targets for path in target.outputs]
-            found = [run for step in build.prepare(plan, settings, ["-n", *words])[1].steps for run in step.runs]
-            cells = list(budget.relevant(plan, targets)) if every else []
+            found = [run for step in preparation.prepare(plan, settings, ["-n", *words])[1].steps for run in step.runs]
+            cells = list(priority.relevant(plan, targets)) if every else []
         found += [(cell, seed) for cell in cells for seed in plan.wanted(plan.cells[cell])]
         runs |= dict.fromkeys(run for run in found if run[1] in kept)
     due = [run for run in runs if run not in held]
-    data = build.Data(plan, Path(settings["data_folder"]), Path(settings["downloads"]), settings.get("fetch") or ())
+    data = preparation.Data(
+        plan, Path(settings["data_folder"]), Path(settings["downloads"]), settings.get("fetch") or ()
+    )
     needed = list(dict.fromkeys(name for key, _ in due for name in plan.data_of(plan.cells[key])))
     data.look(needed)
     data.get(needed)
@@ -322,8 +327,8 @@ def pack(options: argparse.Namespace) -> None:
 
 def publish(options: argparse.Namespace) -> None:
     """Pack the finished runs of papers into their crates."""
-    from clpapers import own
-    from clpapers.report.audit import fitting
+    from clpapers.audit.audit import fitting
+    from clpapers.graph import own
     from clpapers.report.publish import publish
 
     plan = fitting(options.scale, own.take(options.scale, options.methods))
@@ -345,7 +350,7 @@ def reproduction(options: argparse.Namespace) -> None:
 
 def take_in(options: argparse.Namespace) -> None:
     """`clpapers import`: take in the runs of crates."""
-    from clpapers.imported import import_crate
+    from clpapers.archive.imported import import_crate
 
     for path in options.crates:
         print("\n".join(import_crate(path) or [f"{path}: imported before, nothing new"]))
@@ -353,7 +358,7 @@ def take_in(options: argparse.Namespace) -> None:
 
 def verify(options: argparse.Namespace) -> int:
     """Train a sample of runs again: 1 where one comes out otherwise."""
-    from clpapers.report.verify import DIFFERS, Outcome, verify
+    from clpapers.builds.verify import DIFFERS, Outcome, verify
 
     sample = options.hours, options.draw, options.within
     found = []
@@ -368,8 +373,8 @@ def verify(options: argparse.Namespace) -> int:
 
 def new(options: argparse.Namespace) -> None:
     """Write a file to start from."""
-    from clpapers import own
     from clpapers.cli.new import write
+    from clpapers.graph import own
 
     if options.kind == "method":
         own.label_of(Path(f"{options.name}.py"))
@@ -379,7 +384,7 @@ def new(options: argparse.Namespace) -> None:
 
 def doctor(options: argparse.Namespace) -> int:
     """Print the findings on whether a build would go through here; 1 where it would not."""
-    from clpapers.report.doctor import page
+    from clpapers.builds.doctor import page
 
     settings = _settings(options)
     where = Path(settings["data_folder"]), Path(settings["downloads"])

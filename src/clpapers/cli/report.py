@@ -8,7 +8,7 @@ from clpapers.cli.task import Task
 
 def report(task: Task) -> None:
     """results/<scale>/report/index.html and the other pages beside it, from its papers."""
-    from clpapers.desiderata import line
+    from clpapers.evidence.desiderata import line
     from clpapers.report import site
     from clpapers.targets.notes import notes_on
 

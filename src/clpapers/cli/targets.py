@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib
 
-from clpapers import catalogue_metrics, provenance
+from clpapers import provenance
+from clpapers.catalogue import metrics
 from clpapers.cli.refusal import Refusal
 from clpapers.cli.task import Task
 
 
 def table(task: Task) -> None:
     """results/<scale>/targets/<paper>/<target>.{csv,md,tex,html}, from the target."""
-    from clpapers.targets.comparison import attach, compare, read_reported
+    from clpapers.evidence.comparison import attach, compare, read_reported
     from clpapers.targets.formats import write_table
     from clpapers.targets.places import attach as with_places
 
@@ -40,7 +41,7 @@ def _drawn(task: Task, *printed: object) -> tuple:
     """What the target's renderer makes, of which measurements and with which notes."""
     import pandas as pd
 
-    from clpapers.desiderata import line
+    from clpapers.evidence.desiderata import line
     from clpapers.targets.notes import notes_on
     from clpapers.targets.unrun_target import waiting
 
@@ -58,10 +59,10 @@ def _drawn(task: Task, *printed: object) -> tuple:
 
 def _printed(task: Task) -> list:
     """What a renderer that sets the paper's own lines into its table needs besides."""
-    from clpapers.targets.comparison import transcribed
+    from clpapers.evidence.comparison import transcribed
 
     target = task.job.subject
-    if not catalogue_metrics.renderers()[target.spec["render"]].prints:
+    if not metrics.renderers()[target.spec["render"]].prints:
         return []
     if not target.reported:
         raise Refusal(
@@ -75,7 +76,7 @@ def reported(task: Task) -> None:
     """results/<scale>/targets/<paper>/<target>.reported.csv, from the target."""
     import pandas as pd
 
-    from clpapers.targets.comparison import compare, read_reported
+    from clpapers.evidence.comparison import compare, read_reported
     from clpapers.targets.formats import to_csv
     from clpapers.targets.notes import notes_on
 

@@ -12,14 +12,17 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from clpapers import jobs, machine, provenance
+from clpapers import provenance
+from clpapers.archive.imported import RUN, place_of
 from clpapers.cli.refusal import Refusal
 from clpapers.config import choice, outside
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.model import Target
+from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers, check_settings
-from clpapers.imported import RUN, place_of
+from clpapers.graph import jobs
+from clpapers.runs import machine
 from clpapers.runs.form import results
 
 HELD: dict[tuple, Plan] | None = None  # plans, in the server of a build, which knows that config/ is as it was
@@ -93,13 +96,13 @@ class Task:
 
     def measured(self, what: str, measure: Callable[[], float]) -> float:
         """A measurement of this machine, taken once."""
-        return machine.measured(self.plan.scale, what, measure)
+        return machine.measured(RESULTS / self.plan.scale, what, measure)
 
     def device(self):
         """The device to compute on, and this process's share of a GPU's memory, if it is known."""
         import torch
 
-        from clpapers import cards
+        from clpapers.runs import cards
 
         options = self.options
         if not options.gpus:

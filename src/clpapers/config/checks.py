@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from clpapers import catalogue_metrics as catalogue
-from clpapers.catalogue import Method
+from clpapers.catalogue import metrics as catalogue
+from clpapers.catalogue.methods import Method
 from clpapers.config.facts import Facts
 from clpapers.config.layers import nested
 from clpapers.config.model import pretrained

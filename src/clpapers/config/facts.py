@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from clpapers import catalogue
+from clpapers.catalogue import methods
 from clpapers.config import outside
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.paths import seed_range
@@ -40,9 +40,9 @@ class Facts:
         for name, file in outside.files("datasets").items():
             self._add(file, outside.copy_of("datasets", name))
         try:
-            self.own = {each.name: each for each in (catalogue.copied(Path(file)) for file in own)}
-            self.methods = catalogue.methods() | self.own
-        except catalogue.DeclarationError as error:
+            self.own = {each.name: each for each in (methods.copied(Path(file)) for file in own)}
+            self.methods = methods.methods() | self.own
+        except methods.DeclarationError as error:
             raise ConfigError(str(error)) from None
         self.measured = {key: name for name, method in self.methods.items() for key in method.measures}
         fetched = {name: facts for name, facts in self.datasets.items() if "features" not in facts}

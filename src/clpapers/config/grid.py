@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from clpapers.catalogue import Method
+from clpapers.catalogue.methods import Method
 from clpapers.config import checks, identity
 from clpapers.config.facts import TOY, Facts
 from clpapers.config.layers import Layer, flattened, levels, merge, of_dataset, of_learner, within

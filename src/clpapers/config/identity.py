@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from clpapers.catalogue import Method
+from clpapers.catalogue.methods import Method
 from clpapers.config.refusals import ConfigError
 from clpapers.streams.restrictions import RESTRICTIONS
 

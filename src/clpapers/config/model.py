@@ -8,7 +8,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from clpapers import catalogue_metrics as catalogue
+from clpapers.catalogue import metrics as catalogue
 from clpapers.config.paths import RESULTS, dataset_path, stream_path, weights_path
 from clpapers.provenance import texts
 from clpapers.streams.orders import slug

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from clpapers.catalogue.names import named
 from clpapers.config.model import Target
-from clpapers.targets.names import named
 
 
 def reductions(target: Target, paper_scale: Target) -> list[str]:

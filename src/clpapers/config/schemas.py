@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import yaml
 
-from clpapers import catalogue_metrics as catalogue
+from clpapers.catalogue import metrics as catalogue
 from clpapers.config.kept import Kept
 from clpapers.config.refusals import ConfigError, dotted, names, shown
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from clpapers import catalogue_metrics as catalogue
+from clpapers.catalogue import metrics as catalogue
+from clpapers.catalogue.names import OWN
 from clpapers.config import checks, outside
 from clpapers.config.facts import Facts
 from clpapers.config.files import CONFIG, all_scales, read_yaml
@@ -16,7 +17,6 @@ from clpapers.config.paths import seed_range
 from clpapers.config.refusals import ConfigError, dotted, names, one_of, shown
 from clpapers.config.reported import read_csv
 from clpapers.config.schemas import schema, validate
-from clpapers.targets.names import OWN
 
 
 @dataclasses.dataclass

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clpapers import catalogue_metrics as catalogue
 from clpapers import provenance
+from clpapers.catalogue import metrics as catalogue
 
 if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no metric stale
     from clpapers.config.model import Target

@@ -11,10 +11,8 @@ from pathlib import Path
 from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.config.reported import read_csv
-from clpapers.pages import claims_file, shown
-from clpapers.provenance import ProvenanceError, escaped, read_record
-from clpapers.targets.sentences import SENTENCES, by_sentence
-from clpapers.targets.words import (
+from clpapers.evidence.sentences import SENTENCES, by_sentence
+from clpapers.evidence.words import (
     BY_CONSTRUCTION,
     CALIBRATED,
     CONTRADICTED,
@@ -27,6 +25,8 @@ from clpapers.targets.words import (
     UNDECIDED,
     WEAK,
 )
+from clpapers.graph.pages import claims_file, shown
+from clpapers.provenance import ProvenanceError, escaped, read_record
 
 DECIDED = (SUPPORTED, CONTRADICTED)
 

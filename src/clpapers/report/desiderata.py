@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clpapers.config.plan import Plan
-from clpapers.desiderata import DESIDERATA, declare
+from clpapers.evidence.desiderata import DESIDERATA, declare
 
 
 def table(plan: Plan) -> str:

@@ -17,14 +17,14 @@ from pathlib import Path
 from rocrate.rocrate import ROCrate
 
 from clpapers import provenance
+from clpapers.archive.archive import MANIFEST, METADATA, CrateError, check, opened
+from clpapers.archive.crate import PROFILES, action, conforming, founded, links, pack, times
+from clpapers.archive.imported import RUN, apart, imported, place_of, published, source_of
+from clpapers.audit.audit import unfit
 from clpapers.config.model import Cell
 from clpapers.config.paths import block_seeds
 from clpapers.config.plan import Plan
-from clpapers.imported import RUN, apart, imported, place_of, published, source_of
 from clpapers.provenance import read_record, record_apart, record_path
-from clpapers.report.archive import MANIFEST, METADATA, CrateError, check, opened
-from clpapers.report.audit import unfit
-from clpapers.report.crate import PROFILES, action, conforming, founded, links, pack, times
 from clpapers.runs.form import results
 
 PROFILE = next(iter(PROFILES))  # Process Run Crate: no workflow runs in such a crate

@@ -21,27 +21,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from clpapers import budget, jobs, results
+from clpapers import results
+from clpapers.archive.archive import MANIFEST, opened
+from clpapers.archive.imported import PUBLISHED, import_published, imported, published
+from clpapers.budget import costs, priority
+from clpapers.catalogue.names import named, row_and_column
 from clpapers.config import choice
 from clpapers.config.choice import Choice
 from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.config.settings import own_papers
-from clpapers.imported import PUBLISHED, import_published, imported, published
-from clpapers.pages import claims_file, shown
+from clpapers.evidence.claims_table import effect, tested
+from clpapers.evidence.comparison import KEY, RULES, printed
+from clpapers.evidence.grades import MARGINS
+from clpapers.evidence.pooled import pooled, told_of_pooled
+from clpapers.evidence.words import BY_CONSTRUCTION, CONTRADICTED, DIFFERS, GRADES, NOT_COMPARABLE, SUPPORTED
+from clpapers.graph import jobs
+from clpapers.graph.pages import claims_file, shown
 from clpapers.provenance import read_record, write_atomically, write_text
-from clpapers.report import costs
-from clpapers.report.archive import MANIFEST, opened
 from clpapers.report.coverage import Coverage, Numbers, by_kind, count, coverage, of_claims, table
 from clpapers.report.coverage import printed as numbers_printed
-from clpapers.targets.claims_table import effect, tested
-from clpapers.targets.comparison import KEY, RULES, printed
-from clpapers.targets.grades import MARGINS
-from clpapers.targets.names import named, row_and_column
 from clpapers.targets.palette import TEN
-from clpapers.targets.pooled import pooled, told_of_pooled
-from clpapers.targets.words import BY_CONSTRUCTION, CONTRADICTED, DIFFERS, GRADES, NOT_COMPARABLE, SUPPORTED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -122,7 +123,7 @@ class _Reproduction:
         self.run = run
         import_published(SCALE)
         whole = Plan(SCALE, own_papers())
-        self.there = budget.used(whole, imported(SCALE))
+        self.there = priority.used(whole, imported(SCALE))
         nothing = dict.fromkeys([*whole.datasets, *whole.weights], "not asked for")
         chosen = Choice(self.there, {}, nothing)
         self.plan = whole.using(chosen)
@@ -187,7 +188,7 @@ class _Reproduction:
 
     def all_compared(self, papers: Iterable[str]) -> pd.DataFrame:
         """The compared numbers of some papers."""
-        from clpapers.targets.differences import COLUMNS
+        from clpapers.evidence.differences import COLUMNS
 
         names = [f"{target.paper}/{target.name}" for paper in papers for target in self.targets(paper)]
         frames = [frame for name in names if len(frame := self.compared(name))]
@@ -356,13 +357,13 @@ class _Reproduction:
 
     def figure(self) -> Path:
         """Trained numbers in percent, reproduced against reported, by grade; an SVG in this folder."""
-        from clpapers.targets.differences import scatter
+        from clpapers.evidence.differences import scatter
 
         return _drawn(scatter(self.all_compared(self.plan.titles)), FIGURE)
 
     def forest(self, paper: str) -> Path | None:
         """The differences of a paper, an SVG in this folder; None if nothing is compared."""
-        from clpapers.targets.differences import forest
+        from clpapers.evidence.differences import forest
 
         lines = self.all_compared([paper])
         return _drawn(forest(lines), Path(FOREST.format(paper=paper))) if len(lines) else None
@@ -383,7 +384,7 @@ class _Reproduction:
 
         Of a cell seconds a seed, at the speed of the machine of config/costs.csv.
         """
-        from clpapers.targets.differences import square
+        from clpapers.evidence.differences import square
 
         rows = costs.read()
         table = costs.Table(rows, here=float(np.median([row.calibration for row in rows])))

@@ -22,28 +22,19 @@ import pandas as pd
 from markupsafe import Markup
 
 from clpapers import provenance
-from clpapers.claims import claiming
+from clpapers.audit import lineage
+from clpapers.budget.costs import duration
+from clpapers.catalogue.names import named, row_and_column
 from clpapers.config.model import Target
 from clpapers.config.paths import block_seeds
 from clpapers.config.plan import Plan
-from clpapers.desiderata import DESIDERATA, declare
-from clpapers.metrics.factors import flat
-from clpapers.pages import ASSETS, COPIED, TEMPLATES, claims_file, copy_of, drawn_of, shown
-from clpapers.provenance import as_published
-from clpapers.report import lineage
-from clpapers.report.costs import ancestry, duration
-from clpapers.report.coverage import Numbers, by_kind, count, coverage, of_claims
-from clpapers.targets.caption import Caption, read_caption
-from clpapers.targets.comparison import COMPARED, printed
-from clpapers.targets.differences import COLUMNS, forest, scatter
-from clpapers.targets.figure import write_figure
-from clpapers.targets.grades import MARGINS
-from clpapers.targets.grades import MEANINGS as OF_GRADES
-from clpapers.targets.names import named, row_and_column
-from clpapers.targets.notes import NOT_RUN, REDUCED, STANDIN, Notes, price
-from clpapers.targets.pooled import pooled, told_of_pooled
-from clpapers.targets.table import plus_minus
-from clpapers.targets.words import (
+from clpapers.evidence.comparison import COMPARED, printed
+from clpapers.evidence.desiderata import DESIDERATA, declare
+from clpapers.evidence.differences import COLUMNS, forest, scatter
+from clpapers.evidence.grades import MARGINS
+from clpapers.evidence.grades import MEANINGS as OF_GRADES
+from clpapers.evidence.pooled import pooled, told_of_pooled
+from clpapers.evidence.words import (
     BY_CONSTRUCTION,
     CONTRADICTED,
     DIFFERS,
@@ -56,6 +47,15 @@ from clpapers.targets.words import (
     TRAINED,
     UNDECIDED,
 )
+from clpapers.graph.claims import claiming
+from clpapers.graph.pages import ASSETS, COPIED, TEMPLATES, claims_file, copy_of, drawn_of, shown
+from clpapers.metrics.factors import flat
+from clpapers.provenance import ancestry, as_published
+from clpapers.report.coverage import Numbers, by_kind, count, coverage, of_claims
+from clpapers.targets.caption import Caption, read_caption
+from clpapers.targets.figure import write_figure
+from clpapers.targets.notes import NOT_RUN, REDUCED, STANDIN, Notes, price
+from clpapers.targets.table import plus_minus
 
 SIGNS = {SAME: "✓", NEAR: "≈", OPEN: "?", DIFFERS: "✗", NOT_COMPARABLE: "○"}
 SIGNS |= {SUPPORTED: "✓", CONTRADICTED: "✗", UNDECIDED: "?", BY_CONSTRUCTION: "="}

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
+from clpapers.catalogue.names import named
 from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
-from clpapers.pages import shown
+from clpapers.evidence.grades import MARGINS
+from clpapers.graph.pages import shown
 from clpapers.provenance import ProvenanceError, escaped, read_record
 from clpapers.report.coverage import by_kind, coverage, of_claims, table
-from clpapers.targets.grades import MARGINS
-from clpapers.targets.names import named
 
 UNBUILT = 5  # targets that are named
 

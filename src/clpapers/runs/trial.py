@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from clpapers import catalogue
+from clpapers.catalogue import methods
 from clpapers.runs import learners, loop, process
 from clpapers.runs.checkpoint import Checkpoint
 from clpapers.runs.learner import Learner, Observed
@@ -51,7 +51,7 @@ class _Killed(Exception):
 
 def contracts(file: Path) -> Iterator[str]:
     """Try the method of a file; yields a line a contract that it keeps. Raises `Broken` for the first other."""
-    method = catalogue.read(file)
+    method = methods.read(file)
     learner = within(file, lambda: learners.find(method.name, str(file)))
     _takes(file, learner, method)
     options = {option: rules["default"] for option, rules in method.options.items()}
@@ -132,7 +132,7 @@ def _answering(file: Path, learner: type[Learner], classes: int) -> Iterator[Non
             del learner.observe
 
 
-def _takes(file: Path, learner: type[Learner], method: catalogue.Method) -> None:
+def _takes(file: Path, learner: type[Learner], method: methods.Method) -> None:
     """Refuse a class that does not take its declared options by name, or that requires others."""
     given = inspect.signature(learner.__init__).parameters.values()
     named = {each.name for each in given if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)}
@@ -156,7 +156,7 @@ def _silent(learner: type[Learner]) -> bool:
     return not code.co_names and set(code.co_consts) <= {None, learner.task_change.__doc__}
 
 
-def _cell(file: Path, method: catalogue.Method, learner: dict) -> dict | None:
+def _cell(file: Path, method: methods.Method, learner: dict) -> dict | None:
     """A small cell that meets the method's needs; None where there is none."""
     oracle = "chunks" if {"changes", "tasks"} & {*method.uses} else "none"
     spec = {

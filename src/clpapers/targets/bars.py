@@ -8,10 +8,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from clpapers import catalogue_metrics as catalogue
+from clpapers.catalogue import metrics as catalogue
+from clpapers.catalogue.names import named
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import OUT_OF_MEMORY
-from clpapers.targets.names import named
 from clpapers.targets.notes import Notes, all_levels, levels
 from clpapers.targets.numbers import failures, why_empty, without
 from clpapers.targets.palette import looks

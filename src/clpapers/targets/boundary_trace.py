@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
+from clpapers.catalogue.names import named
 from clpapers.metrics.intervals import mean_interval
-from clpapers.targets.names import named
 from clpapers.targets.notes import Notes
 from clpapers.targets.palette import SERIES
 from clpapers.targets.spread import ends, few

@@ -11,8 +11,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
+from clpapers.catalogue.names import named
 from clpapers.streams.chunks import CLASS_CHUNKS
-from clpapers.targets.names import named
 from clpapers.targets.notes import Notes, levels
 from clpapers.targets.style import STYLE, class_colours, legend_above, panels, stream_title
 

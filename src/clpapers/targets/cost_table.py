@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from clpapers.catalogue.names import named
 from clpapers.metrics.cost import MB, METRICS
-from clpapers.targets.names import named
 from clpapers.targets.notes import Notes, levels
 from clpapers.targets.numbers import clocks, failures, numbers
 from clpapers.targets.table import Table, bold_in, plus_minus

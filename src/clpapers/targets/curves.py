@@ -8,9 +8,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from clpapers.catalogue.names import named, row_and_column
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import OUT_OF_MEMORY
-from clpapers.targets.names import named, row_and_column
 from clpapers.targets.notes import Notes, all_levels, levels
 from clpapers.targets.numbers import failures, why_empty, without
 from clpapers.targets.palette import looks

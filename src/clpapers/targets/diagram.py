@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from clpapers.targets.names import named
+from clpapers.catalogue.names import named
 from clpapers.targets.notes import Notes
 from clpapers.targets.palette import TEN
 from clpapers.targets.style import STYLE, WIDTH, panels

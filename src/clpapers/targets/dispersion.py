@@ -6,8 +6,8 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
+from clpapers.catalogue.names import named, row_and_column
 from clpapers.metrics.intervals import summarise
-from clpapers.targets.names import named, row_and_column
 from clpapers.targets.notes import Notes, all_levels, levels
 from clpapers.targets.numbers import failures, why_empty
 from clpapers.targets.palette import looks

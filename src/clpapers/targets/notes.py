@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clpapers import catalogue
+from clpapers.catalogue import methods
+from clpapers.catalogue.names import OWN, named
 from clpapers.metrics.factors import flat
 from clpapers.provenance import ProvenanceError, is_imported, read_record
-from clpapers.targets.names import OWN, named
 from clpapers.targets.unrun import Unrun
 
 if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no target stale
@@ -160,7 +160,7 @@ def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str 
     if own := target.spec.get("own"):
         command += f" --config 'methods=[{', '.join(facts['file'] for facts in own.values())}]'"
     learners = {factors["learner"]: cell for factors, cell in target.of_paper.cells if "learner" in factors}
-    guesses = frozenset(label for label, cell in learners.items() if catalogue.of(cell.spec["learner"]).guesses)
+    guesses = frozenset(label for label, cell in learners.items() if methods.of(cell.spec["learner"]).guesses)
     told = desiderata, _imported(target), plan.unrun(target), command, guesses
     return Notes(plan.scale, standins, reductions, len(target.seeds), *told)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from clpapers.catalogue.names import CURVE, named, named_along, row_and_column
 from clpapers.metrics.cost import ELSEWHERE
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import CHANCE_PREFIX, DIVERGED, OUT_OF_MEMORY
 from clpapers.targets import table
-from clpapers.targets.claim import CURVE
-from clpapers.targets.names import named, named_along, row_and_column
 from clpapers.targets.notes import Notes
 
 

@@ -6,8 +6,8 @@ from itertools import combinations
 
 import pandas as pd
 
+from clpapers.catalogue.names import named, row_and_column
 from clpapers.metrics.intervals import Paired, holm, paired
-from clpapers.targets.names import named, row_and_column
 from clpapers.targets.notes import levels
 
 

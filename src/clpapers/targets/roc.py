@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from clpapers.catalogue.names import named
 from clpapers.metrics.intervals import summarise
-from clpapers.targets.names import named
 from clpapers.targets.notes import Notes, all_levels
 from clpapers.targets.numbers import failures, why_empty
 from clpapers.targets.palette import looks

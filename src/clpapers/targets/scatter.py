@@ -8,9 +8,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from clpapers.catalogue.names import named
 from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import OUT_OF_MEMORY
-from clpapers.targets.names import named
 from clpapers.targets.notes import Notes, all_levels, levels
 from clpapers.targets.numbers import clocks, failures, why_empty
 from clpapers.targets.palette import looks

@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from clpapers.catalogue.names import named
 from clpapers.targets.diagram import arrow, box
-from clpapers.targets.names import named
 from clpapers.targets.notes import Notes
 from clpapers.targets.palette import TEN
 from clpapers.targets.style import STYLE, WIDTH, panels

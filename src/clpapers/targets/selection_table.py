@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from clpapers.targets.names import named
+from clpapers.catalogue.names import named
 from clpapers.targets.notes import Notes, levels
 from clpapers.targets.table import OUT_OF_MEMORY, Table, bold_in, plus_minus, titled
 

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from clpapers import catalogue_metrics as catalogue
+from clpapers.catalogue import metrics as catalogue
 from clpapers.targets.notes import BANDS_FROM
 
 DOTS = {"s": 5, "alpha": 0.6, "linewidths": 0, "zorder": 3}

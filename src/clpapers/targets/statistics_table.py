@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from clpapers.targets.names import named
+from clpapers.catalogue.names import named
 from clpapers.targets.notes import Notes, levels
 from clpapers.targets.numbers import numbers
 from clpapers.targets.table import Table, titled

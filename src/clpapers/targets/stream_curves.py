@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from clpapers.catalogue.names import named
 from clpapers.metrics.learning import OUT_OF_MEMORY
-from clpapers.targets.names import named
 from clpapers.targets.notes import Notes, levels
 from clpapers.targets.palette import SERIES
 from clpapers.targets.style import STYLE, panels, say, stream_title

@@ -10,8 +10,8 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from clpapers.catalogue.names import named
 from clpapers.metrics.learning import CHANCE_PREFIX
-from clpapers.targets.names import named
 from clpapers.targets.notes import REDUCED, STANDIN, Notes
 from clpapers.targets.palette import TEN
 

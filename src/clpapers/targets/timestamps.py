@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.stats import beta
 
-from clpapers.targets.names import named
+from clpapers.catalogue.names import named
 from clpapers.targets.notes import Notes
 from clpapers.targets.style import STYLE, class_colours, legend_of, panels
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from clpapers.targets.names import named
+from clpapers.catalogue.names import named
 from clpapers.targets.notes import Notes
 from clpapers.targets.numbers import failures
 from clpapers.targets.style import STYLE, panels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from clpapers.targets.names import named
+from clpapers.catalogue.names import named
 from clpapers.targets.notes import NOT_RUN, Notes
 from clpapers.targets.style import panels
 from clpapers.targets.table import Table, titled

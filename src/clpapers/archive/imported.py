@@ -1,0 +1,293 @@
+"""Imported runs: find those that are there and the crates they came from, and import a crate.
+
+They stand at results/<scale>/imported/<dataset>/<order>/<run>/<block>.json, each with its record, byte for byte as they
+were published; no rule makes them. The records of their inputs stand in `records` there, each under its SHA-256.
+`crates.json` holds each crate's name and day of import; `crates/<SHA-256>.txt` is its manifest, which its name proves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from clpapers.config.facts import Facts
+from clpapers.config.files import CONFIG
+from clpapers.config.model import SELECTED, digest
+from clpapers.config.paths import RESULTS, block_seeds
+from clpapers.config.refusals import ConfigError
+from clpapers.provenance import (
+    ProvenanceError,
+    as_published,
+    parse_record,
+    record_apart,
+    record_path,
+    sha256,
+    write_atomically,
+    write_text,
+)
+from clpapers.runs.form import UNFIT, results
+
+FOLDER = "imported"
+RUN = re.compile(
+    r"results/(?P<scale>[a-z0-9_]+)/(?:runs|imported)/"
+    r"(?P<place>[\w-]+/[\w.-]+/[a-z0-9_]+-(?P<hash>[0-9a-f]{10}))/(?P<block>seeds?\d+(?:-\d+)?)\.json"
+)
+
+
+def place_of(scale: str) -> Path:
+    """The folder of the runs that were imported."""
+    return RESULTS / scale / FOLDER
+
+
+PUBLISHED = RESULTS / "published"  # what comes with the project
+
+
+def published(scale: str, paper: str = "*") -> Path:
+    """The path of a paper's own crate: beside all results for the paper scale, among the scale's results for others."""
+    return (RESULTS if scale == "paper" else RESULTS / scale) / "published" / f"{paper}.zip"
+
+
+def imported(scale: str) -> dict[str, dict[Path, range]]:
+    """The imported results of a scale: a cell's hash → a file → its seeds."""
+    found: dict[str, dict[Path, range]] = {}
+    for path in sorted(place_of(scale).glob("*/*/*-*/seed*.json")):
+        if not path.name.endswith(".record.json"):
+            found.setdefault(path.parent.name[-10:], {})[path] = block_seeds(path.stem)
+    return found
+
+
+def crates(scale: str) -> dict[str, dict]:
+    """The crates of a scale's imported runs: the manifest's SHA-256 → `name`, and `imported`, the day."""
+    file = place_of(scale) / "crates.json"
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ProvenanceError(
+            f"{file}: not readable ({error}); delete {file.parent} and import its crates anew"
+        ) from None
+
+
+def manifest(scale: str, fingerprint: str) -> dict[str, str]:
+    """The files of an imported crate with their SHA-256; none where its manifest has changed since the import."""
+    file = place_of(scale) / "crates" / f"{fingerprint}.txt"
+    if not file.is_file() or sha256(file) != fingerprint:
+        return {}
+    lines = (line.partition("  ") for line in file.read_text(encoding="utf-8").splitlines())
+    return {name: found for found, _, name in lines}
+
+
+@functools.lru_cache(maxsize=1)
+def _sources(scale: str, _: float) -> dict[tuple[str, str], dict]:
+    return {
+        (as_published(name), found): facts | {"manifest": fingerprint}
+        for fingerprint, facts in crates(scale).items()
+        for name, found in manifest(scale, fingerprint).items()
+        if RUN.fullmatch(name.replace(".record.json", ".json"))
+    }
+
+
+def source_of(path: Path, found: str) -> dict | None:
+    """The crate that brought a run's file or record of this SHA-256: `name`, `imported`, `manifest`; or None."""
+    scale = Path(path).parts[1]
+    with contextlib.suppress(OSError):
+        changed = (place_of(scale) / "crates.json").stat().st_mtime_ns
+        return _sources(scale, changed).get((as_published(path), found))
+    return None
+
+
+def apart(scale: str, record: dict) -> dict[Path, dict]:
+    """The records, as far as they are here, of an imported run's inputs and of theirs: path → record."""
+    found: dict[Path, dict] = {}
+    queue = [record]
+    while queue:
+        for item in queue.pop()["inputs"]:
+            place = record_apart(scale, str(item.get("record")))
+            if place not in found and place.is_file():
+                found[place] = parse_record(place, item["path"])
+                queue.append(found[place])
+    return found
+
+
+# --- the results of a seed -----------------------------------------------------------------------------------
+
+
+def hash_of(spec: dict) -> str:
+    """The hash of a cell by its description in a result, which has the selected values filled in."""
+    search = spec.get("selection")
+    for key in search["grid"] if isinstance(search, dict) else ():
+        part, option = key.split(".")
+        if option in spec.get(part, {}):
+            spec = spec | {part: spec[part] | {option: SELECTED}}
+    return digest(spec)[:10]
+
+
+def accuracies(entry: dict) -> dict[str, float]:
+    """A seed's accuracy at the end by restriction at test; empty if it did not finish."""
+    return {
+        view: sum(counts["correct"]) / max(sum(counts["total"]), 1)
+        for view, counts in (entry.get("test") or {}).items()
+    }
+
+
+def apart_by(one: dict, other: dict) -> float:
+    """The largest difference in accuracy at the end between two results of a seed; infinite where not both have one."""
+    here, there = accuracies(one), accuracies(other)
+    if here.keys() != there.keys() or not here:
+        return float("inf")
+    return max(abs(here[view] - there[view]) for view in here)
+
+
+# --- import --------------------------------------------------------------------------------------------------
+
+
+def import_published(scale: str) -> list[str]:
+    """Import the crates that come with the project and are not imported yet; returns notes to print."""
+    pattern = published(scale)
+    return [note for path in sorted(pattern.parent.glob(pattern.name)) for note in import_crate(path)]
+
+
+def import_crate(path: Path) -> list[str]:
+    """Import all runs of a crate, made by `clpapers publish` or `clpapers export`, beside the runs that are there.
+
+    Nothing is overwritten: a run that is there stays, and a note reports different results. For a crate that was
+    imported before, only its manifest is read. Returns notes to print, none where there is nothing new.
+
+    Raises `CrateError`, before anything is written, for a crate that does not match its manifest and records, for runs
+    under another cell's hash, and for runs on other data than config/ has.
+    """
+    from clpapers.archive.archive import LARGEST_TEXTS, MANIFEST, CrateError, check, opened
+
+    with opened(path) as (members, wrong):
+        left = LARGEST_TEXTS
+
+        def content(name: str) -> bytes:
+            nonlocal left
+            try:
+                with members[name]() as stream:
+                    text = stream.read(left + 1)
+            except Exception as error:  # a forged zip can break its reader in any way
+                raise CrateError(f"{path}: {name}: cannot be read ({error}); nothing is imported") from None
+            left -= len(text)
+            if left < 0:
+                raise CrateError(f"{path}: over {LARGEST_TEXTS} bytes of results and records; nothing is imported")
+            return text
+
+        if MANIFEST not in members:
+            raise CrateError(f"{path}: has no {MANIFEST}; it is no crate of `clpapers publish` or `clpapers export`")
+        listed = content(MANIFEST)
+        fingerprint = hashlib.sha256(listed).hexdigest()
+        runs = {name: match for name in sorted(members) if (match := RUN.fullmatch(name))}
+        scales = {match["scale"] for match in runs.values()}
+        if len(scales) != 1:
+            raise CrateError(f"{path}: has runs of {len(scales)} scales; give a crate with runs of one")
+        (scale,) = scales
+        if not (CONFIG / "scales" / f"{scale}.yaml").is_file():
+            raise CrateError(f"{path}: runs of scale {scale!r}, which config/scales/ does not have")
+        if fingerprint in crates(scale):
+            return []
+        found, proven = check(path)
+        if found or wrong or proven != fingerprint:
+            file, reason = (found or wrong or [(MANIFEST, "changed while it was read")])[0]
+            raise CrateError(f"{path}: {file}: {reason}; nothing is imported, fetch or make it anew")
+
+        return _take(path, scale, fingerprint, listed, {name: content(name) for name in _wanted(members, runs)}, runs)
+
+
+def _wanted(members: Iterable[str], runs: Iterable[str]) -> Iterator[str]:
+    """The files of a crate to import: runs with their records, and all records that these may name."""
+    for name in members:
+        if name in runs or name.endswith(".record.json") or "/imported/records/" in name:
+            yield name
+
+
+def _take(path: Path, scale: str, fingerprint: str, listed: bytes, contents: dict[str, bytes], runs: dict) -> list[str]:
+    from clpapers.archive.archive import CrateError
+
+    facts = Facts(scale)
+    by_digest = {hashlib.sha256(text).hexdigest(): text for name, text in contents.items() if name not in runs}
+    made: dict[Path, bytes] = {}
+    notes: list[str] = []
+    taken = 0
+    for name, match in runs.items():
+        record = json.loads(contents[str(record_path(name))])
+        out = place_of(scale) / match["place"] / f"{match['block']}.json"
+        try:
+            spec, seeds = results(contents[name])
+            if hash_of(spec) != match["hash"]:
+                raise ValueError(f"is of cell {hash_of(spec)}, not of the cell in its name")
+            if not sorted(seeds) == record.get("seeds") == list(block_seeds(match["block"])):
+                raise ValueError(f"holds seeds {sorted(seeds)}, not the ones in its name")
+            _fit(record["data"], facts)
+            notes += _differences(path, out, seeds)
+        except (*UNFIT, ConfigError) as error:
+            said = error if isinstance(error, ValueError | ConfigError) else f"is no result of runs ({error!r})"
+            raise CrateError(f"{path}: {name}: {said}; nothing is imported") from None
+        if out in made or out.exists():
+            continue
+        taken += len(seeds)
+        made |= {record_path(out): contents[str(record_path(name))], out: contents[name]}
+        made |= dict(_behind(scale, record, by_digest))
+    for place, text in made.items():
+        _write(place, text)
+    _write(place_of(scale) / "crates" / f"{fingerprint}.txt", listed)
+    day = datetime.datetime.now(datetime.UTC).date().isoformat()
+    known = crates(scale) | {fingerprint: {"name": path.name, "imported": day}}
+    write_text(place_of(scale) / "crates.json", json.dumps(known, indent=1) + "\n")
+    return [f"{path}: {taken} runs imported, manifest SHA-256 {fingerprint}", *notes]
+
+
+def _fit(data: dict, facts: Facts) -> None:
+    """Refuse, by `ValueError`, a run on other data than the scale allows and config/datasets.yaml has."""
+    for name, told in data.items():
+        if told["standin"] and facts.settings["sources"] == "real":
+            raise ValueError(f"was trained on a stand-in of {name}")
+        if told["partial"] and not facts.settings.get("partial_data", False):
+            raise ValueError(f"was trained on a part of {name}")
+        if told["standin"] or told["partial"]:
+            continue
+        pinned = facts.datasets.get(name, {}).get("sha256") or {}
+        if any(pinned.get(part) not in (None, found) for part, found in told["sha256"].items()):
+            raise ValueError(f"was trained on another {name} than config/datasets.yaml has")
+
+
+def _behind(scale: str, record: dict, by_digest: dict[str, bytes]) -> Iterator[tuple[Path, bytes]]:
+    """The records of a run's inputs and of theirs, from the crate: the path to write each to, and its text."""
+    queue, seen = [record], set()
+    while queue:
+        for item in queue.pop()["inputs"]:
+            if (found := str(item.get("record"))) in by_digest and found not in seen:
+                seen.add(found)
+                yield record_apart(scale, found), by_digest[found]
+                queue.append(json.loads(by_digest[found]))
+
+
+def _differences(crate: Path, out: Path, seeds: dict[int, dict]) -> Iterator[str]:
+    """A note for each file, trained here or imported before, that has other results for seeds of a run."""
+    trained = RESULTS / out.parts[1] / "runs" / Path(*out.parts[3:-1])
+    for folder in (trained, out.parent):
+        for path in sorted(folder.glob("seed*.json")):
+            if path.name.endswith(".record.json") or not set(block_seeds(path.stem)) & set(seeds):
+                continue
+            try:
+                _, here = results(path.read_bytes())
+            except ValueError as error:
+                yield f"{path}: {error}; delete it and train it anew, or import its crate"
+                continue
+            unlike = [seed for seed in sorted(seeds.keys() & here.keys()) if here[seed] != seeds[seed]]
+            if unlike:
+                by = max(apart_by(here[seed], seeds[seed]) for seed in unlike)
+                told = f"seed {', '.join(map(str, unlike))} differs from {crate.name}'s, by {by:.4f} in accuracy"
+                yield f"{path}: {told}; this one is kept"
+
+
+def _write(path: Path, content: bytes) -> None:
+    with write_atomically(path) as temporary:
+        temporary.write_bytes(content)

@@ -1,0 +1,1 @@
+"""Audits: whether every file is the one that its inputs make, and where a number came from."""

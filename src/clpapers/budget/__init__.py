@@ -1,0 +1,1 @@
+"""Budgets: how long a run takes, and which runs to train next."""

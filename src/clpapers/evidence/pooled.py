@@ -1,0 +1,105 @@
+"""What the comparisons of a target say together: a line a metric, with an interval by seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from clpapers.catalogue.names import CURVE, named
+from clpapers.evidence.words import CALIBRATED, GRADES, ONCE, TRAINED
+from clpapers.metrics.intervals import EQUIVALENCE, total
+from clpapers.targets.numbers import placed
+from clpapers.targets.table import rounded, signed
+
+KEY = ["row", "column", "metric"]
+POOLED = (
+    "The mean difference over the cells above, without guesses and exact numbers, and each comparison once, with its "
+    "95 % interval by seed: cells share their streams, so that seeds are the sample. A cell of one run has the printed "
+    "spread; the paper’s own errors are taken as wide as they can be, all as one."
+)
+
+
+def each_once(lines: pd.DataFrame) -> pd.DataFrame:
+    """The comparisons of a frame without those that compare the same runs with the same printed number again."""
+    return lines[~(lines.duplicated(list(ONCE)) & (lines["runs"] != ""))]
+
+
+def pooled(target: dict, data: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
+    """A line a metric, or a curve, on all that is compared in a target: the mean difference over cells, by seed.
+
+    target, data: as for `numbers`. compared: as from `compare`; guesses and exact numbers do not count, and a
+        comparison counts once.
+
+    The cells' streams are shared, so that a seed's errors are not independent over cells: the variance is that of the
+    seeds' sums (a cluster-robust one, by seed; with equal seeds in all cells that of the seeds' means). A cell of one
+    run has the deviation that the paper prints, and the printed means' errors count, both as if all cells' were one:
+    the widest that they can be.
+
+    Returns columns `metric`, `of` (which curve, or empty), `cells`, `above`, `below` (the number of cells whose
+    difference is so), `seeds`, `difference`, `low`, `high` (95 %), `distance`, `decimals`; no line where fewer than two
+    cells are compared.
+    """
+    found = compared[compared["verdict"].isin(GRADES) & compared["kind"].isin([TRAINED, CALIBRATED])]
+    found = each_once(found[found["difference"].notna()])
+    if "value" not in data or found.empty:
+        return pd.DataFrame()
+    curves = found["row"].str.rpartition(",")[0] + ", " + found["column"] if target.get("along") in CURVE else ""
+    found = found.assign(of=curves)
+    if "repetition" in data and data["seed"].nunique() == 1:  # one seed's repetitions are its runs
+        data = data.assign(seed=data["repetition"])
+    values = placed(target, data)
+    values = values.groupby([*KEY, "seed"], sort=False, as_index=False)["value"].mean()
+    lines = []
+    for (metric, of), cells in found.groupby(["metric", "of"], sort=False):
+        if len(cells) < 2:
+            continue
+        weight = 1 / len(cells)
+        runs = values.merge(cells[KEY], on=KEY).dropna(subset="value")
+        runs["n"] = runs.groupby(KEY)["value"].transform("size")
+        runs["error"] = weight / runs["n"] * (runs["value"] - runs.groupby(KEY)["value"].transform("mean"))
+        several = runs[runs["n"] > 1].assign(share=lambda frame: 1 / frame["n"])
+        shares = several.groupby("seed")["share"].sum()
+        count = shares.sum() ** 2 / (shares**2).sum() if len(shares) else np.nan  # seeds, as many equal ones would be
+        single = cells.loc[cells["n_seeds"] == 1]
+        printed = cells.dropna(subset="basis_se")
+        parts = []
+        if len(several):
+            by_seed = several.groupby("seed")["error"].sum()
+            parts.append((np.sqrt((by_seed**2).sum() * count / (count - 1)), count - 1))
+        if len(single):
+            spread = single["basis_se"] * np.sqrt(single["basis_n"])
+            parts.append((weight * spread.sum(), single["basis_n"].min() - 1))
+        if len(printed):
+            parts.append((weight * printed["basis_se"].sum(), printed["basis_n"].min() - 1))
+        estimate = total(cells["difference"].mean(), parts)
+        (low, high), ends = estimate.interval(), estimate.interval(EQUIVALENCE)
+        lines.append(
+            {
+                "metric": metric,
+                "of": of,
+                "cells": len(cells),
+                "above": int((cells["difference"] > 0).sum()),
+                "below": int((cells["difference"] < 0).sum()),
+                "seeds": runs["seed"].nunique(),
+                "difference": estimate.effect,
+                "low": float(low),
+                "high": float(high),
+                "distance": float(np.abs(ends).max()),
+                "decimals": cells["decimals"].max(),
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def told_of_pooled(target: dict, line: dict) -> dict[str, str]:
+    """One line of `pooled` as texts, under their headings."""
+    difference = line["difference"], line["low"], line["high"]
+    return {
+        "metric": ", ".join(filter(None, [named(target, line["metric"]), line["of"]])),
+        "cells": str(line["cells"]),
+        "above": str(line["above"]),
+        "below": str(line["below"]),
+        "seeds": str(line["seeds"]),
+        "mean difference": signed(*difference, int(line["decimals"])),
+        "within": rounded(line["distance"], int(line["decimals"]), up=True),
+    }

@@ -1,0 +1,219 @@
+"""Methods from outside: a file is checked without being run, tried on a small problem, and copied for its runs.
+
+A copy stands in results/<scale>/methods/<label>-<digest>.py, under the digest of its code, and the cells of its runs
+name it: a cell determines its method, and an edit of the code makes another cell. No torch is imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from clpapers.catalogue import methods
+from clpapers.catalogue.methods import DeclarationError, Method
+from clpapers.config.paths import method_path
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError, names
+from clpapers.config.schemas import faults, schema
+from clpapers.config.settings import all_papers
+from clpapers.graph import jobs
+from clpapers.provenance import ProvenanceError, module_file, read_record, without_docstrings
+
+LABEL = re.compile(r"[a-z][a-z0-9_]{0,59}")
+BASE = "clpapers.runs.learner.Learner"
+PUBLIC = {f"clpapers.{name}": f"clpapers.runs.learner.{name}" for name in ("Learner", "Replay")}
+TAKEN = ("absent", "chance", "row")  # names that tables use
+RESERVED = ("name", "file", "method", "cell", "gan")  # no options: these keys of a cell's learner mean something else
+
+
+def take(scale: str, files: Iterable[str]) -> tuple[str, ...]:
+    """Check files of methods, try new ones, and copy them; returns the copies, in the order given.
+
+    A file may be such a copy itself.
+
+    Raises `ConfigError`, with file and line, for the first file that is no method.
+    """
+    found: dict[str, Path] = {}
+    for file in (Path(each).expanduser() for each in files):
+        if file.parent == method_path(scale, "", "").parent and _made(file):
+            found[file.stem] = file
+            continue
+        label, digest = file.stem, check(file)
+        if label in found:
+            raise ConfigError(f"{file}: methods: '{label}' is given twice; rename one of the files")
+        found[label] = method_path(scale, label, digest)
+        if not _made(found[label]):
+            _told("try", "--contracts", str(file))
+            _told("method", "--out", str(found[label]), "--file", str(file))
+    return tuple(map(str, found.values()))
+
+
+def _made(copy: Path) -> bool:
+    """Whether a copy is there with its record."""
+    try:
+        return copy.is_file() and bool(read_record(copy))
+    except ProvenanceError:
+        return False
+
+
+def _told(*arguments: str) -> None:
+    """Run a command in a process of its own, as it may import torch; `ConfigError`, its last line, if it fails."""
+    done = subprocess.run([sys.executable, "-m", "clpapers.cli", *arguments], capture_output=True, text=True)
+    if done.returncode:
+        raise ConfigError((done.stderr.splitlines() or ["it ended without a word"])[-1].removeprefix("clpapers: "))
+
+
+def placed(file: Path, scale: str) -> str:
+    """Where a checked method has a place: `rows in 12 tables and figures of agem, stf; none in rules`.
+
+    All papers are planned with it at a scale, job by job, as a build plans them; nothing is made.
+
+    Raises `ConfigError` where a paper cannot be planned with it, as where that gives its label a meaning.
+    """
+    plan, label, where = Plan(scale, all_papers(), methods=[str(file)]), file.stem, dict.fromkeys(all_papers(), 0)
+    for target in plan.targets.values():
+        cells = [cell for factors, cell in target.cells if factors["learner"] == label]
+        searches = [search for factors, search in target.selections if factors["learner"] == label]
+        if label not in target.spec.get("own", {}):
+            continue
+        points = [cell for search in searches for _, cell in search.points]
+        runs = (next(iter(plan.results(cell))) for cell in (*cells, *points))
+        for path in (*runs, target.metrics, *target.outputs, *(search.file for search in searches)):
+            job = jobs.of(plan, path)
+            assert all((job.inputs, job.code, job.settings))
+        where[target.paper] += bool(cells or searches)
+    there, none = [paper for paper in where if where[paper]], [paper for paper in where if not where[paper]]
+    told = f"a row in {sum(where.values())} tables and figures of {', '.join(there)}" if there else "a row nowhere"
+    return told + (f"; in none of {', '.join(none)}" if there and none else "")
+
+
+# --- what a file must be -------------------------------------------------------------------------------------
+
+
+def check(file: Path) -> str:
+    """The digest of a method's file, ten hexadecimal digits; comments and docstrings do not count.
+
+    Raises `ConfigError` in one line, with file and line, for a file that cannot be a method: unreadable, no Python, not
+    one subclass of `clpapers.Learner`, a malformed declaration, a label that is taken.
+    """
+    label_of(file)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        tree = ast.parse(text)
+    except OSError as error:
+        raise ConfigError(f"{file}: methods: {error.strerror}; give the path of a method's file") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{file}:1: not UTF-8; save it so") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None) or 1
+        raise ConfigError(f"{file}:{line}: not Python: {getattr(error, 'msg', error)}; mend it") from None
+    for line, fault in _faults_of_imports(tree):
+        raise ConfigError(f"{file}:{line}: {fault}")
+    learners = [node for node in tree.body if isinstance(node, ast.ClassDef) and _is_learner(node, tree)]
+    if len(learners) != 1:
+        line = learners[1].lineno if learners else 1
+        told = ", ".join(each.name for each in learners) or "none"
+        raise ConfigError(f"{file}:{line}: it must have one subclass of clpapers.Learner; it has {told}")
+    try:
+        method = methods.read(file)
+    except DeclarationError as error:
+        raise ConfigError(str(error)) from None
+    for path, fault in _faults_of_declaration(method):
+        raise ConfigError(f"{file}:{methods.line_of(tree, path)}: {methods.NAME}{_keys(path)}: {fault}")
+    return hashlib.sha256(ast.unparse(without_docstrings(tree)).encode()).hexdigest()[:10]
+
+
+def label_of(file: Path) -> str:
+    """The label of a method, its file's stem; `ConfigError` for a malformed or a taken one."""
+    if file.suffix != ".py" or not LABEL.fullmatch(file.stem):
+        raise ConfigError(f"{file}: methods: name it like my_method.py: a letter, then a-z, 0-9 and _, is its label")
+    if file.stem in methods.methods() or file.stem in TAKEN:
+        raise ConfigError(f"{file}: methods: '{file.stem}' is a name of this project's own; rename the file")
+    return file.stem
+
+
+def _keys(path: Iterable) -> str:
+    return "".join(f"[{part!r}]" for part in path)
+
+
+def _faults_of_declaration(method: Method) -> Iterator[tuple[list, str]]:
+    """Faults by the rules for methods from outside alone: the place in the declaration, and the fault."""
+    for option, rules in method.options.items():
+        at = ["options", option]
+        if option in RESERVED:
+            yield at, f"an option of this name means something else; other than {', '.join(RESERVED)}"
+        if "default" not in rules:
+            yield at, 'without a "default"; give the value that its runs take'
+        else:
+            yield from (([*at, "default"], fault) for fault in faults(rules["default"], rules))
+    definitions = schema("paper")["$defs"]
+    known: dict[str, dict] = {
+        option: {} for option in definitions["cell"]["properties"] if option in ("scaling", "precision")
+    }
+    for part in ("order", "oracle", "net", "budget", "evaluation"):
+        known |= {f"{part}.{option}": rules for option, rules in definitions[part]["properties"].items()}
+    for key in method.needs:
+        if key not in known:
+            yield ["needs", key], f"no value of a cell; there are {names(known, key)}"
+    for key, values in method.grid.items():
+        part, option = key.split(".")
+        tried = method.options.get(option) if part == "learner" else known.get(key)
+        if tried is None:
+            yield ["grid", key], f"no {'option of it' if part == 'learner' else 'value of a budget'}"
+        else:
+            for i, value in enumerate(values):
+                yield from ((["grid", key, i], fault) for fault in faults(value, tried))
+    for i, option in enumerate(method.by_tasks):
+        if option not in method.options:
+            yield ["by_tasks", i], f"{option!r} is no option of it"
+    for key in ("without_changes", "always_changing"):
+        if (equal := getattr(method, key)) and methods.methods().get(equal, method).options:
+            yield [key], "name a method of this project without options, such as single"
+
+
+def _faults_of_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Imports of a module that cannot be resolved, by line; nothing is imported."""
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield (
+                node.lineno,
+                "it is copied without its neighbours; import installed packages, or put all into one file",
+            )
+        found = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        found += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
+        for name in found:
+            ours = name.partition(".")[0] == "clpapers"
+            if (module_file(name) if ours else importlib.util.find_spec(name.partition(".")[0])) is None:
+                yield node.lineno, f"no module {name} here; install it, or import another"
+
+
+def _is_learner(node: ast.ClassDef, tree: ast.Module, module: str = "") -> bool:
+    """Whether a class of a module descends from `clpapers.Learner`, by the source of this and of our modules."""
+    bound = {each.name: f"{module}.{each.name}" for each in tree.body if isinstance(each, ast.ClassDef)}
+    for each in tree.body:
+        if isinstance(each, ast.ImportFrom) and each.module and not each.level:
+            bound |= {alias.asname or alias.name: f"{each.module}.{alias.name}" for alias in each.names}
+        elif isinstance(each, ast.Import):
+            bound |= {alias.asname: alias.name for alias in each.names if alias.asname}
+    for base in map(ast.unparse, node.bases):
+        first, dot, rest = base.partition(".")
+        name = bound.get(first, first) + dot + rest
+        name = PUBLIC.get(name, name)
+        if name == BASE or any(_is_learner(*found) for found in _class(name, tree, module) if found[0] is not node):
+            return True
+    return False
+
+
+def _class(name: str, tree: ast.Module, module: str) -> Iterator[tuple[ast.ClassDef, ast.Module, str]]:
+    """The class of a dotted name, in the module at hand or in another of ours, if there is one."""
+    where, _, kind = name.rpartition(".")
+    if where != module:
+        file = module_file(where) if where.partition(".")[0] == "clpapers" else None
+        tree = ast.parse(file.read_text(encoding="utf-8-sig")) if file else ast.Module([], [])
+    yield from ((each, tree, where) for each in tree.body if isinstance(each, ast.ClassDef) and each.name == kind)

@@ -1,0 +1,399 @@
+"""The audit finds nothing in what was left alone, and whatever was tampered with."""
+
+import datetime
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from trained import touch
+
+from clpapers import cli, provenance
+from clpapers.audit.audit import FAILURE, WARNING, Finding, as_json, audit, findings, fitting, text, unfit
+from clpapers.config.choice import VARIABLE, Choice
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import all_papers
+from clpapers.graph import jobs
+from clpapers.provenance import record_path
+
+MINI = Path("results/mini")
+RESULTS = (
+    "datasets/mnist.npz",
+    "streams/mnist/stf-0.05-n30/seed0.npz",
+    "streams/toy-13-17-10/split-3/seed0.npz",
+    "runs/mnist/stf-0.05-n30/ace-*/seed0.json",
+    "runs/nets/mini/cifar10.json",
+    "runs/index.csv",
+    "selection/mini/mnist-er.json",
+    "metrics/mini/table1.csv",
+    "metrics/mini/figure1.csv",
+    "targets/mini/table1.csv",
+    "targets/mini/table3.csv",
+    "targets/mini/table1.reported.csv",
+    "targets/mini/table1.paired.csv",
+    "targets/mini/figure1.pdf",
+)
+PRESENTED = ("table1.md", "table1.tex", "table1.html", "figure1.svg", "figure1.png", "figure1.caption.md")
+
+
+def one(pattern):
+    """The file that is meant, the first by name."""
+    return min(MINI.glob(pattern))
+
+
+def found(*names, strict=False):
+    return findings(fitting("mini"), names, strict=strict)
+
+
+def forge(record, edit):
+    """Edit a record and seal it anew."""
+    content = json.loads(record.read_text())
+    edit(content)
+    record.write_text(json.dumps(content | {"seal": provenance.seal(content)}, indent=1) + "\n")
+
+
+def flip(path):
+    """Change one byte in the middle."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def replace(file, old, new):
+    content = Path(file).read_text()
+    assert old in content
+    Path(file).write_text(content.replace(old, new, 1))
+
+
+def test_nothing_is_found_in_what_was_left_alone(here, capsys):
+    assert found(strict=True) == []
+    assert cli.main(["audit", "--scale", "mini", "--strict"]) == 0
+    said = capsys.readouterr().out
+    files = [path for path in MINI.rglob("*") if path.is_file()]
+    assert said == f"{len(files) + 1} files checked, 0 failures, 0 warnings\n"  # and config/reported/mini.csv
+
+
+def test_it_starts_without_libraries_of_tables_figures_and_nets():
+    asked = "import sys, clpapers.report.audit; print({'pandas', 'matplotlib', 'torch'} & sys.modules.keys())"
+    assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True).stdout == "set()\n"
+
+
+def test_no_file_is_hashed_twice(here, monkeypatch):
+    hashed, sha256 = Counter(), provenance.sha256
+    monkeypatch.setattr(provenance, "sha256", lambda path: hashed.update([Path(path)]) or sha256(path))
+    assert found() == []
+    assert hashed
+    assert set(hashed.values()) == {1}
+
+
+def test_the_claims_of_a_plan_are_read_once(here, monkeypatch):
+    plan, asked = fitting("mini"), []
+    monkeypatch.setattr(jobs.claim_grammar, "read", lambda *given: asked.append(given) or {})
+    for paper in ("stf", "rules"):
+        with pytest.raises(ConfigError, match=f"no claims of '{paper}'"):
+            jobs.of(plan, MINI / f"targets/{paper}/claims.csv")
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("pattern", [*RESULTS, *(f"targets/mini/{name}" for name in PRESENTED)])
+def test_one_byte_of_a_result(here, pattern):
+    path = one(pattern)
+    flip(path)
+    told = [(each.severity, each.file, each.reason.split(":")[0]) for each in found()]
+    assert told[0] == (FAILURE, str(path), "edited")
+    assert {file for _, file, _ in told} == {str(path)}  # a caption may lack its mark of stand-ins besides
+    assert cli.main(["audit", "--scale", "mini"]) == 1
+
+
+def test_a_number_of_a_table(here):
+    for suffix in ("csv", "md", "tex", "html"):
+        path = one(f"targets/mini/table1.{suffix}")
+        path.write_text(re.sub(r"\b10\b", "99", path.read_text()))
+    assert len(found()) == 4
+
+
+@pytest.mark.parametrize("pattern", RESULTS)
+def test_a_record(here, pattern):
+    record = provenance.record_path(one(pattern))
+    replace(record, '"wall_seconds": ', '"wall_seconds": 1')
+    assert [(each.severity, each.file) for each in found()] == [(FAILURE, str(record))]
+    record.unlink()
+    assert {each.severity for each in found()} == {FAILURE}
+    assert all("no record" in each.reason for each in found())
+    record.write_text('{"seal": "…"')
+    assert str(one(pattern)) in [each.file for each in found()]
+
+
+@pytest.mark.parametrize("edit", ['{"inputs": 3', '[{"inputs": 3', "null"])
+def test_what_is_no_record_at_all(here, edit):
+    record = provenance.record_path(one("metrics/mini/table1.csv"))
+    content = json.loads(record.read_text())
+    record.write_text({"n": "null", "[": "[]"}.get(edit[0], json.dumps(content | {"inputs": 3, "outputs": [1]})))
+    assert FAILURE in [each.severity for each in found()]
+
+
+@pytest.mark.parametrize(
+    "pattern", [each for each in RESULTS if not each.startswith("targets") and "index" not in each]
+)
+def test_a_record_with_a_new_seal_is_found_by_its_readers(here, pattern):
+    record = provenance.record_path(one(pattern))
+    forge(record, lambda content: content.update(wall_seconds=0.0))
+    (first, *others) = found()
+    assert (first.severity, first.file) == (FAILURE, str(record))
+    assert all(each.file == first.file for each in others)
+    forge(record, lambda content: content.update(started=later(1)))  # but its files are older
+    assert {(each.severity, each.file) for each in found()} == {(FAILURE, str(record))}
+    touch(one(pattern))
+    assert {(each.severity, each.file) for each in found()} == {(FAILURE, str(record))}  # of the future
+    forge(record, lambda content: content.update(started=later(0)))
+    touch(one(pattern))
+    assert {(each.severity, each.file) for each in found()} == {(WARNING, str(one(pattern)))}  # it may be made anew
+    assert {each.severity for each in found(strict=True)} == {FAILURE}
+
+
+def later(hours):
+    """A moment after everything was made, as records have it."""
+    moment = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=hours)
+    return moment.isoformat(timespec="seconds" if hours else "microseconds")
+
+
+@pytest.mark.parametrize("fact", [{"standin": False}, {"partial": True}, {"sha256": {}}])
+@pytest.mark.parametrize(
+    "pattern", ["datasets/mnist.npz", "streams/mnist/stf-0.05-n30/seed0.npz", "metrics/mini/table1.csv"]
+)
+def test_a_record_with_a_new_seal_and_other_facts_of_the_data_is_no_later_one(here, pattern, fact):
+    record = provenance.record_path(one(pattern))
+    forge(record, lambda content: content.update(started=later(0), data={"mnist": content["data"]["mnist"] | fact}))
+    touch(one(pattern))
+    assert (FAILURE, str(record)) in {(each.severity, each.file) for each in found()}
+
+
+def test_a_record_that_leaves_out_with_which_record_an_input_was_read(here):
+    record = provenance.record_path(one("targets/mini/table1.csv"))
+    forge(record, lambda content: content["inputs"][0].pop("record"))
+    assert [(each.severity, each.file) for each in found()] == [(FAILURE, str(record))]
+    assert "does not say with which record results/mini/metrics/mini/table1.csv was read" in found()[0].reason
+
+
+@pytest.mark.parametrize("fact", [{"standin": False}, {"partial": True}, {"sha256": {}}])
+def test_a_record_that_says_other_of_the_data_than_what_it_is_made_of(here, fact):
+    record = provenance.record_path(one("targets/mini/table1.csv"))
+    forge(record, lambda content: content["data"]["mnist"].update(fact))
+    assert any("does not say of mnist what those that it descends from say" in each.reason for each in found())
+
+
+@pytest.mark.parametrize(
+    "pattern", [each for each in RESULTS if not each.startswith("targets") and "index" not in each]
+)
+def test_a_result_and_its_record_forged_alike_are_found_by_their_readers(here, pattern):
+    path = one(pattern)
+    flip(path)
+    digest = provenance.sha256(path)
+    forge(provenance.record_path(path), lambda content: content["outputs"][0].update(sha256=digest))
+    assert any(f"made of another {path} than is there now" in each.reason for each in found())
+
+
+@pytest.mark.parametrize("seal", [None, "", 0, False, [], {}, "0" * 64, ...])
+@pytest.mark.parametrize("pattern", ["targets/mini/table1.csv", "runs/mnist/*/ace-*/seed0.json", "runs/index.csv"])
+def test_a_seal_that_was_taken_off_or_is_none(here, pattern, seal):
+    record = provenance.record_path(one(pattern))
+    content = json.loads(record.read_text()) | {"seal": seal}
+    if seal is ...:
+        del content["seal"]
+    record.write_text(json.dumps(content))
+    assert {(each.severity, each.file) for each in found()} == {(FAILURE, str(record))}
+    with pytest.raises(provenance.ProvenanceError, match="its seal is not the digest of its content"):
+        provenance.believed({"path": str(record)})
+
+
+def test_a_table_edited_with_its_record_whose_seal_is_null(here):
+    table = one("targets/mini/table1.md")
+    table.write_text(table.read_text().replace("1", "2"))
+    record = provenance.record_path(table)
+    content = json.loads(record.read_text())
+    content["outputs"][1]["sha256"] = provenance.sha256(table)
+    record.write_text(json.dumps(content | {"seal": None}))
+    assert [(each.severity, each.file) for each in found()] == [(FAILURE, str(record))]
+
+
+def test_what_is_missing(here):
+    one("targets/mini/table1.md").unlink()
+    assert [each.file for each in found()] == ["results/mini/targets/mini/table1.md"]
+    run = one("runs/mnist/*/ace-*/seed0.json")
+    run.unlink()
+    assert str(run) in [each.file for each in found()]
+    provenance.record_path(run).unlink()
+    assert any(f"made of {run}, which is missing" in each.reason for each in found())
+
+
+def test_printed_numbers_that_were_edited(here):
+    replace("config/reported/mini.csv", "80.1", "80.2")
+    told = found()
+    assert {each.file for each in told} == {f"results/mini/targets/mini/table1{end}.csv" for end in ("", ".reported")}
+    assert all("made of another config/reported/mini.csv" in each.reason for each in told)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "stale"),
+    [
+        ("papers/mini.yaml", "Two streams.", "Two streams, over time.", {"targets/mini/figure1.pdf"}),
+        ("papers/mini.yaml", "points: 3", "points: 4", {"metrics/mini/table1.csv", "selection/mini/mnist-er.json"}),
+        ("scales/mini.yaml", "train_per_class: 5", "train_per_class: 6", {"datasets/mnist.npz"}),
+        ("papers/mini.yaml", "width: 2", "width: 3", {"runs/nets/mini/cifar10.json"}),
+        ("scales/mini.yaml", "seeds: 0-1", "seeds: 0-0", {"metrics/mini/table1.csv", "runs/index.csv"}),
+    ],
+)
+def test_a_configuration_that_was_edited(here, file, old, new, stale):
+    replace(Path("config", file), old, new)
+    reasons = {each.file: each.reason for each in found()}
+    for path in stale:
+        assert re.search("other settings|other files", reasons[str(MINI / path)])
+
+
+def test_a_paper_that_was_added_makes_the_index_stale_which_is_a_warning(here):
+    text = Path("config/papers/mini.yaml").read_text()
+    Path("config/papers/other.yaml").write_text(text.replace("paper: mini", "paper: other"))
+    (only,) = found()
+    assert (only.severity, only.file) == (WARNING, str(MINI / "runs/index.csv"))
+    assert only.reason.endswith("snakemake results/mini/runs/index.csv --cores --force")
+
+
+def test_cells_of_an_older_configuration_are_left_over(here):
+    replace("config/papers/mini.yaml", "learner: [er, ace]", "learner: [er]")
+    runs = [str(path) for path in MINI.glob("runs/mnist/*/ace-*/*")]
+    told = {each.file for each in found() if each.reason.startswith("no rule makes it")}
+    assert told == {*runs}
+    assert len(runs) == 4
+
+
+def test_foreign_files_but_not_those_of_a_running_build(here):
+    for name in ("logs/a.log", "benchmarks/b.tsv", "targets/mini/.table1.abcdefgh.csv"):
+        (MINI / name).parent.mkdir(parents=True, exist_ok=True)
+        (MINI / name).write_text("")
+    assert found() == []
+    foreign = [MINI / "targets/mini/table9.csv", MINI / "runs/notes.txt", MINI / "metrics/mini/deep/x.csv"]
+    for path in foreign:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
+    assert {each.file for each in found()} == {str(path) for path in foreign}
+
+
+def test_other_code(here, monkeypatch):
+    digest = jobs.code_digest
+    monkeypatch.setattr(
+        jobs, "code_digest", lambda *names, **form: digest(*names, **form)[:: -1 if "runs:train" in names[0] else 1]
+    )
+    told = found()
+    assert told
+    assert all("/runs/mnist/" in each.file and "made by other code" in each.reason for each in told)
+
+
+def test_a_working_tree_with_edits_is_a_warning(here):
+    record = provenance.record_path(one("targets/mini/table1.csv"))
+    forge(record, lambda content: content.update(git={"commit": "c0ffee" * 7, "dirty": True}))
+    assert [(each.severity, each.file) for each in found()] == [(WARNING, "results/mini/targets/mini/table1.csv")]
+    assert cli.main(["audit", "--scale", "mini"]) == 0
+    assert cli.main(["audit", "--scale", "mini", "--strict"]) == 1
+
+
+@pytest.mark.parametrize(("name", "number"), [("table1.md", 1), ("figure1.caption.md", 3)])
+def test_a_stand_in_that_a_table_or_a_caption_does_not_admit(here, name, number):
+    file = one(f"targets/mini/{name}")
+    file.write_text(file.read_text().replace("Stand-in data", "Real data"))
+    digest = provenance.sha256(file)
+    forge(provenance.record_path(file), lambda content: content["outputs"][number].update(sha256=digest))
+    assert [(each.file, each.reason[:34]) for each in found()] == [(str(file), "does not say ‘Stand-in data’ below")]
+
+
+def test_a_stand_in_that_a_record_leaves_out(here):
+    record = provenance.record_path(one("targets/mini/table1.csv"))
+    forge(record, lambda content: content.update(data={}))
+    assert any("its record says nothing of mnist" in each.reason for each in found())
+
+
+def test_a_stand_in_at_the_scale_of_the_paper(here):
+    shutil.copytree(MINI, "results/paper")
+    shutil.copy("config/scales/mini.yaml", "config/scales/paper.yaml")
+    jobs._at_paper_scale.cache_clear()
+    for record in Path("results/paper").rglob("*.record.json"):
+        record.write_text(record.read_text().replace("results/mini/", "results/paper/"))
+    told = [
+        each for each in findings(fitting("paper")) if "mnist is a stand-in, at the scale of the paper" in each.reason
+    ]
+    assert "results/paper/targets/mini/table1.csv" in [each.file for each in told]
+
+
+def test_one_target_is_checked_with_what_is_behind_it(here):
+    flip(one("metrics/mini/table1.csv"))
+    assert found("mini/table2") == []
+    assert [each.file for each in found("mini/table1")] == ["results/mini/metrics/mini/table1.csv"]
+    (MINI / "targets/mini/notes.txt").write_text("")
+    assert len(found("mini")) == 1
+    for file in MINI.glob("targets/mini/table2.*"):
+        file.unlink()
+    assert found("mini/table3") == []
+    assert all(each.reason.startswith("not built; ") for each in found("mini/table2"))
+
+
+def test_what_is_no_name_and_what_is_not_built(here, capsys):
+    assert cli.main(["audit", "--scale", "mini", "mini/tabel1"]) == 2
+    assert "mini/tabel1: no paper or target; there are: mini, mini/table3" in capsys.readouterr().err
+    assert cli.main(["audit", "--scale", "paper"]) == 2
+    assert "results/paper: nothing is built" in capsys.readouterr().err
+
+
+def test_lines_of_one_reason_stand_together_and_are_all_in_the_json():
+    many = [Finding(FAILURE, f"{i}.csv", f"edited; snakemake {i}.csv") for i in range(5)]
+    few = [Finding(WARNING, "a.csv", "odd; look"), Finding(WARNING, "b.csv", "odd; look")]
+    assert text([*many, *few], 9).splitlines() == [
+        "failure: 0.csv and 4 more: edited; snakemake 0.csv",
+        "warning: a.csv: odd; look",
+        "warning: b.csv: odd; look",
+        "9 files checked, 5 failures, 2 warnings",
+    ]
+    said = json.loads(as_json([*many, *few], 9))
+    assert (said["checked"], said["failures"], said["warnings"], len(said["findings"])) == (9, 5, 2, 7)
+
+
+def test_what_is_made_of_targets_is_held_against_its_record(here):
+    page, papers = MINI / "report/index.html", ["mini"]
+    job = jobs.of(fitting("mini"), page, papers)
+    for code in ("c0de", job.code):
+        with provenance.recording("report", job.outputs, job.inputs, code, settings=job.settings, papers=papers):
+            for path in job.outputs:
+                provenance.write_text(path, path.name)
+        assert [each.file for each in found()] == (["results/mini/report/index.html"] if code == "c0de" else [])
+    (page.parent / "mini/index.html").write_text("two")
+    assert [each.file for each in found()] == ["results/mini/report/mini/index.html"]
+
+
+def test_the_number_of_files(here):
+    assert audit(fitting("mini"), ["mini/table2"])[1] == 9  # four files, metrics, a net, and three records
+
+
+def test_a_selection_is_audited_with_the_runs_that_its_build_chose(here, monkeypatch):
+    """Runs of the points stand in other files than all runs would: fit to be published none the less."""
+    plan = Plan("mini", all_papers())
+    (search,) = plan.selections.values()
+    runs = {cell.hash: {cell.folder / "seeds70-71.json": [70]} for _, cell in search.points}
+    for cell in (cell for _, cell in search.points):
+        for path in plan.results(cell, search.seeds):
+            path.unlink()
+            record_path(path).unlink()
+    learners = [cell for _, cell in plan.targets["mini/table1"].cells]
+    runs |= {cell.hash: {path: list(seeds) for path, seeds in plan.results(cell).items()} for cell in learners}
+    file = Choice(runs).write("mini")
+    monkeypatch.setenv(VARIABLE, str(file))
+    stream = search.points[0][1].stream(71)
+    for made in (stream, *(path for each in runs.values() for path in each if "seeds70" in path.name), search.file):
+        assert cli.main([jobs.of(plan, made).command, "--out", str(made)]) == 0
+    monkeypatch.delenv(VARIABLE)
+    assert json.loads(record_path(search.file).read_text())["choice"] == str(file)
+    assert unfit(plan, [search.file]) == {}
+    file.unlink()
+    assert list(unfit(plan, [search.file])) == [search.file]

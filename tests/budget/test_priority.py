@@ -1,0 +1,501 @@
+"""The choice of runs: within the budget, the same for the same state, never what is there, and more for more hours."""
+
+import dataclasses
+import hashlib
+import math
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clpapers.budget import costs, priority
+from clpapers.budget.priority import CLAIM, NUMBER, SHOWN, Need, Question, sequence, within
+from clpapers.builds import preparation
+from clpapers.config import choice, gans
+from clpapers.config.choice import Choice
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import all_papers
+from clpapers.graph import jobs
+from clpapers.graph.pages import shown
+
+CELLS = "abcdef"
+
+
+@st.composite
+def states(draw):
+    """Questions on six cells of four seeds, the seeds that are there, and seconds."""
+    asked = []
+    for i in range(draw(st.integers(1, 12))):
+        cells = draw(st.sets(st.sampled_from(CELLS), min_size=1, max_size=3))
+        kind = draw(st.sampled_from([NUMBER, CLAIM, SHOWN]))
+        needs = tuple(Need(cell, draw(st.integers(1, 4)), (0, 1, 2, 3)) for cell in sorted(cells))
+        asked.append(
+            Question(draw(st.sampled_from(["p", "q"])), str(i), kind, draw(st.sampled_from([0.02, 1.0])), needs)
+        )
+    have = {cell: draw(st.sets(st.integers(0, 3))) for cell in CELLS}
+    seconds = {cell: draw(st.one_of(st.none(), st.floats(0.1, 4000))) for cell in CELLS}
+    return asked, have, seconds
+
+
+def answered(asked, have):
+    return {question.name for question in asked if not question.missing(have)}
+
+
+def after(have, steps):
+    found = {cell: set(seeds) for cell, seeds in have.items()}
+    for cell, seed in (run for step in steps for run in step.runs):
+        found[cell].add(seed)
+    return found
+
+
+@given(states(), st.floats(0, 3), st.floats(0, 3))
+@settings(max_examples=300, deadline=None)
+def test_a_larger_budget_trains_what_a_smaller_one_does_and_decides_no_less(state, hours, more):
+    asked, have, seconds = state
+    less, larger = (within(sequence(asked, have, seconds), each) for each in (hours, hours + more))
+    assert larger[: len(less)] == less
+    assert answered(asked, after(have, less)) <= answered(asked, after(have, larger))
+
+
+@given(states(), st.floats(0, 3))
+@settings(max_examples=300, deadline=None)
+def test_a_choice_is_within_its_budget_the_same_each_time_and_never_of_what_is_there(state, hours):
+    asked, have, seconds = state
+    steps = within(sequence(asked, have, seconds), hours)
+    assert steps == within(sequence(list(asked), dict(have), dict(seconds)), hours)
+    assert sum(step.seconds for step in steps) <= hours * 3600 + 1e-6
+    runs = [run for step in steps for run in step.runs]
+    assert len(runs) == len(set(runs))
+    assert not any(seed in have[cell] for cell, seed in runs)
+    assert all(seconds[cell] is not None for cell, _ in runs)
+    for step in steps:
+        assert step.decides
+
+
+@given(states())
+@settings(max_examples=200, deadline=None)
+def test_in_the_end_every_question_that_can_be_answered_is(state):
+    asked, have, seconds = state
+    there = after(have, sequence(asked, have, seconds))
+    for question in asked:
+        waits = question.missing(have)
+        if all(seconds[cell] is not None for cell, _ in waits):
+            assert not question.missing(there)
+
+
+def test_the_cheapest_answers_come_first_and_papers_take_turns():
+    need = {cell: (Need(cell, 1, (0,)),) for cell in "abcd"}
+    asked = [
+        Question("p", "dear", NUMBER, 1, need["a"]),
+        Question("p", "cheap", NUMBER, 1, need["b"]),
+        Question("q", "other paper", NUMBER, 1, need["c"]),
+        Question("p", "as cheap", NUMBER, 1, need["d"]),
+    ]
+    steps = list(sequence(asked, {}, {"a": 100.0, "b": 1.0, "c": 2.0, "d": 1.0}))
+    assert [step.decides[0].name for step in steps] == ["cheap", "as cheap", "other paper", "dear"]
+    together = [Question("p", name, NUMBER, 1, need["a"]) for name in ("one", "two")]
+    (step,) = sequence(together, {}, {"a": 5.0})
+    assert [question.name for question in step.decides] == ["one", "two"]
+
+
+def test_what_runs_share_counts_once():
+    asked = [Question("p", cell, NUMBER, 1, (Need(cell, 1, (0,)),)) for cell in "ab"]
+    steps = list(sequence(asked, {}, {"a": 1.0, "b": 1.0}, lambda run: {"features": 50.0}))
+    assert [step.seconds for step in steps] == [51.0, 1.0]
+
+
+@pytest.fixture(autouse=True)
+def nothing_finished(monkeypatch):
+    """Whatever was trained or imported where the tests run."""
+    monkeypatch.setattr(costs, "finished", lambda plan, cells: {})
+
+
+@pytest.fixture(scope="module")
+def paper_scale():
+    plan = Plan("paper", all_papers())
+    return plan, jobs.claims_of(plan), costs.Table(costs.read(), here=0.016)
+
+
+def test_the_plan_of_the_papers_is_asked_what_they_print_and_claim(paper_scale):
+    plan, claims, _ = paper_scale
+    asked = priority.questions(plan, shown(plan, plan.titles), claims)
+    assert sum(question.kind == CLAIM for question in asked) == sum(
+        claim.decidable for of_paper in claims.values() for claim in of_paper
+    )
+    assert sum(question.kind == NUMBER for question in asked) > 500
+    table = plan.targets["stf/table1"]
+    of_table = priority.questions(plan, [table], claims)
+    assert {question.name for question in of_table} < {question.name for question in asked if question.paper == "stf"}
+    alone = [claim for claim in claims["stf"] if claim.targets == ["stf/table1"] and claim.decidable]
+    assert [q.name for q in of_table if q.kind == CLAIM] == [f"stf: {claim.name}" for claim in alone] != []
+    (line,) = [q for q in asked if q.name == "stf/table1: ER CIFAR-10 final_accuracy" and q.kind == NUMBER]
+    (er,) = [cell for factors, cell in table.cells if (factors["dataset"], factors["learner"]) == ("cifar10", "er")]
+    assert line.needs == (Need(er.hash, 1, tuple(range(20))),)
+
+
+def test_a_number_without_a_spread_asks_for_two_runs_and_a_time_for_none(paper_scale):
+    plan, _, _ = paper_scale
+    asked = {
+        q.name: {n.count for n in q.needs}
+        for q in priority.questions(plan, shown(plan, ["agem"]), {})
+        if q.kind == NUMBER
+    }
+    assert asked["agem/figure6: GEM, task 2 Permuted MNIST violations_by_task"] == {2}
+    assert asked["agem/table2: GEM Permuted MNIST memory_accuracy"] == {2}
+    assert asked["agem/table4: GEM Permuted MNIST average_accuracy"] == {1}
+    assert asked["agem/table4: PI Permuted MNIST average_accuracy"] == {1}  # ∞
+    assert not [name for name in asked if "training_seconds" in name]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("agem/figure7: VAN-S, epochs 3 Permuted MNIST forgetting", {("single", 3)}),
+        ("agem/figure6: GEM, task 2 Permuted MNIST violations_by_task", {("gem", 1)}),
+    ],
+)
+def test_a_number_along_a_factor_or_a_curve_asks_for_its_own_cell_alone(paper_scale, name, expected):
+    plan, _, _ = paper_scale
+    (line,) = [q for q in priority.questions(plan, shown(plan, ["agem"]), {}) if q.name == name and q.kind == NUMBER]
+    cells = [plan.cells[need.cell].spec for need in line.needs]
+    assert {(spec["learner"]["name"], spec["order"].get("epochs", 1)) for spec in cells} == expected
+    assert {need.count for need in line.needs} == {2}
+
+
+def test_half_an_hour_from_nothing_decides_much_and_a_file_of_one_cell_is_of_neighbours(paper_scale):
+    plan, claims, table = paper_scale
+    absent = {"cub200": "fetch it"}
+    found = priority.choose(plan, shown(plan, plan.titles), claims, 0.5, there={}, absent=absent, table=table)
+    assert 0.3 < found.hours <= 0.5
+    decided = [q for step in found.steps for q in step.decides if q.kind in (NUMBER, CLAIM)]
+    assert len(decided) > 150
+    assert {step.paper for step in found.steps} >= {
+        "rules",
+        "agem",
+        "desiderata",
+        "stf",
+    }  # one of streaming waits for features
+    cells = {cell for step in found.steps for cell, _ in step.runs}
+    assert not any("cub200" in plan.data_of(plan.cells[cell]) for cell in cells)
+    for key, files in found.choice.runs.items():
+        assert sorted(seed for seeds in files.values() for seed in seeds) == sorted(found.choice.seeds(key))
+    chosen = Plan("paper", all_papers(), choice=found.choice)
+    left = chosen.unrun(chosen.targets["stf/table1"])
+    assert (left.runs, left.wanted) == (left.wanted - len(chosen.present(chosen.targets["stf/table1"]).cells), 480)
+
+
+def test_all_hours_choose_all_that_can_be_had(paper_scale):
+    plan, claims, table = paper_scale
+    found = priority.choose(plan, shown(plan, ["stf"]), claims, math.inf, there={}, absent={}, table=table)
+    assert not found.choice.unrun
+    cells = priority.relevant(plan, shown(plan, ["stf"]))
+    assert len(cells) > 20
+    assert {key: found.choice.seeds(key) for key in cells} == {
+        key: set(plan.wanted(cell)) for key, cell in cells.items()
+    }
+    assert found.choice.runs.keys() == cells.keys()
+
+
+def test_runs_of_papers_that_are_not_asked_for_may_be_there(paper_scale):
+    """As where a single target is built beside all published results."""
+    plan, claims, table = paper_scale
+    other = plan.targets["rules/table1"].cells[0][1]
+    there = {other.hash: priority.planned(plan, other, {0, 1})}
+    target = plan.targets["streaming/table1"]
+    found = priority.choose(plan, (), claims, 0.0, there=there, absent={}, named=[target], table=table)
+    assert other.hash in found.choice.runs
+    assert other.hash not in priority.relevant(plan, [target])
+    runs = sum(len(found.choice.seeds(key)) for key in {cell.hash for _, cell in target.cells})
+    (line,) = preparation.told(plan, found, preparation.Data(plan, *[Path("data")] * 2, (), fetching=False))
+    assert f"2 runs are there; training {runs:,} more" in line
+
+
+def test_a_target_by_name_goes_without_the_runs_whose_data_cannot_be_had(paper_scale):
+    plan, claims, table = paper_scale
+    target = plan.targets["stf/table1"]
+    found = priority.choose(plan, (), claims, 0.0, there={}, absent={"emnist": "ask"}, named=[target], table=table)
+    chosen = {
+        factors["dataset"] for factors, cell in target.cells if found.choice.seeds(cell.hash) == set(target.seeds)
+    }
+    assert chosen == {"cifar10", "cifar100", "tiny_imagenet"}
+    assert not any("/emnist/" in file for file in found.due)
+    left = plan.using(found.choice).unrun(target)
+    assert (left.wanted - left.runs, left.lacking, left.hours, set(left.absent)) == (360, 120, 0, {"emnist"})
+
+
+@pytest.mark.parametrize("absent", [{}, {"emnist": "ask", "cifar100": "ask"}])
+@pytest.mark.parametrize("name", ["stf/table1", "agem/table2", "streaming/table1_cifar100", "desiderata/figure9"])
+def test_what_a_target_lacks_is_priced_as_its_own_command_predicts(paper_scale, name, absent):
+    plan, claims, table = paper_scale
+    target, had = plan.targets[name], plan.targets[name].cells[-1][1]
+    given = {"there": {had.hash: {had.folder / "seed0.json": [0]}}, "absent": absent, "table": table}
+    left = plan.using(priority.choose(plan, shown(plan, plan.titles), claims, 0.0, **given).choice).unrun(target)
+    command = priority.choose(plan, (), claims, 0.0, named=[target], **given)
+    assert left.hours == pytest.approx(sum(command.due.values()) / 3600, abs=1e-4)
+    trained = sum(len(seeds) for files in command.choice.runs.values() for seeds in files.values()) - 1
+    assert left.runs - left.lacking == trained
+
+
+def test_a_run_by_name_whose_data_cannot_be_had_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(preparation.Data, "_remembered", lambda self: {})
+    monkeypatch.setattr(preparation.Data, "_fetch", lambda self, name: "nowhere to be had")
+    monkeypatch.setattr(preparation.Data, "path", lambda self, name: tmp_path / name)
+    monkeypatch.setattr(preparation, "write_text", lambda path, text: None)
+    monkeypatch.setattr(priority, "finished", lambda plan: {})
+    plan = Plan("paper", all_papers())
+    (cell,) = (c for f, c in plan.targets["stf/table1"].cells if (f["dataset"], f["learner"]) == ("emnist", "er"))
+    settings = {"papers": ["stf"], "data_folder": tmp_path, "downloads": tmp_path, "published": False}
+    with pytest.raises(ConfigError) as refusal:
+        preparation.prepare(plan, settings, [str(cell.folder / "seed0.json")])
+    assert str(refusal.value).startswith("emnist: not at hand, ")
+    assert str(refusal.value).endswith(": nowhere to be had")
+
+
+def test_of_each_seed_one_file_is_used_the_first_source_first(paper_scale):
+    plan, _, _ = paper_scale
+    key = plan.targets["stf/table1"].cells[0][1].hash
+    mine, theirs = {key: {"seed0": [0], "seeds1-2": [1, 2]}}, {key: {"seeds0-3": [0, 1, 2, 3]}}
+    assert priority.used(plan, mine, theirs) == {key: {"seed0": [0], "seeds1-2": [1, 2], "seeds0-3": [3]}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "[]",
+        "[" * 100_000,
+        "9" * 5000,
+        '{"runs": {}, "unrun": {}}',
+        '{"runs": {"a": []}, "unrun": {}, "absent": {}}',
+        '{"runs": {"a": {"results/x": 3}}, "unrun": {}, "absent": {}}',
+        '{"runs": {"a": {"results/x": ["0"]}}, "unrun": {}, "absent": {}}',
+        '{"runs": {"a": {"results/x": [1e400]}}, "unrun": {}, "absent": {}}',
+        '{"runs": {"a": {"results/x": [-1]}}, "unrun": {}, "absent": {}}',
+        '{"runs": {"a": {"/etc/passwd": [0]}}, "unrun": {}, "absent": {}}',
+        '{"runs": {"a": {"results/../x": [0]}}, "unrun": {}, "absent": {}}',
+        '{"runs": {}, "unrun": {"a": NaN}, "absent": {}}',
+        '{"runs": {}, "unrun": {"a": "1"}, "absent": {}}',
+        '{"runs": {}, "unrun": {}, "absent": {"mnist": 3}}',
+        '{"runs": {}, "unrun": {}, "absent": {}, "prices": {"a/b": null}}',
+    ],
+)
+def test_what_is_no_choice_is_refused_though_its_name_fits(text, tmp_path):
+    path = tmp_path / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="no choice of runs can be read"):
+        choice.read(path)
+
+
+def test_a_choice_is_named_by_the_whole_digest(tmp_path):
+    path = tmp_path / f"{Choice().digest[:4]}.json"
+    path.write_text(Choice().text)
+    with pytest.raises(ConfigError, match="its name is not the digest of its content"):
+        choice.read(path)
+
+
+def test_a_choice_is_read_as_it_was_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runs = {"c": {Path("results/paper/runs/seed0.json"): [0]}}
+    made = Choice(runs, {"d": 1.5, "e": None}, {"cub200": "fetch it"}, prices={"stf/table1": 2.5})
+    path = made.write("paper")
+    assert choice.read(path) == made
+    assert dataclasses.replace(made, absent={}).write("paper") != path
+    path.write_text(path.read_text().replace("1.5", "2.5"))
+    with pytest.raises(ConfigError, match="edited"):
+        choice.read(path)
+
+
+def test_what_a_target_by_name_takes_counts_shared_gans_and_features_once(paper_scale):
+    plan, claims, table = paper_scale
+    names = ("desiderata/figure9", "streaming/table1_cifar100")
+    named = [plan.targets[name] for name in names]
+    found = priority.choose(plan, (), claims, 0.0, there={}, absent={}, named=named, table=table)
+    cells = {cell.hash: cell for target in named for _, cell in target.cells}
+    pairs = ((gans.of_cell(plan, cell), seed) for cell in cells.values() for seed in cell_seeds(named, cell))
+    generators = {str(shared.file(seed)) for shared, seed in pairs if shared}
+    runs = {str(path) for files in found.choice.runs.values() for path in files}
+    assert generators
+    assert found.due.keys() == runs | generators | {"results/paper/datasets/cifar100_resnet50.npz"}
+    assert found.due["results/paper/datasets/cifar100_resnet50.npz"] == costs.features(plan, "cifar100_resnet50")
+    users = [cell for cell in cells.values() if gans.of_cell(plan, cell)]
+    assert len(users) > 3
+    assert len(generators) == 30  # of each seed after 10, 30 and 50 epochs
+
+
+def cell_seeds(named, cell):
+    return next(target.seeds for target in named for _, each in target.cells if each == cell)
+
+
+def test_images_behind_streams_of_features_are_asked_for_and_left_out(tmp_path, monkeypatch):
+    """Or a build of no hours would ask for them in a job, which fails."""
+    asked = []
+    monkeypatch.setattr(preparation, "import_published", lambda scale: [])
+    monkeypatch.setattr(preparation.Data, "_fetch", lambda self, name: asked.append(name) or "nowhere to be had")
+    monkeypatch.setattr(preparation.Data, "path", lambda self, name: tmp_path / name)
+    monkeypatch.setattr(preparation, "write_text", lambda path, text: None)
+    plan = Plan("paper", all_papers())
+    settings = {"papers": ["streaming"], "hours": 0, "data_folder": tmp_path, "downloads": tmp_path, "published": False}
+    _, found, data = preparation.prepare(plan, settings, ["all"])
+    assert {"icubworld", "resnet50_imagenet"} <= set(asked)
+    assert "icubworld" in data.absent
+    chosen = plan.using(found.choice)
+    assert not chosen.present(chosen.targets["streaming/figure1"]).streams
+
+
+def test_what_could_not_be_had_is_asked_for_again_where_data_are_kept_elsewhere(paper_scale, tmp_path, monkeypatch):
+    """As its remedy names the folder of its day; and weights that were put there by hand are tried without waiting."""
+    plan, *_ = paper_scale
+    names = ("emnist", "resnet50_imagenet")
+    monkeypatch.setattr(preparation.Data, "_fetch", lambda self, name: f"put it into {self.mine(name)}/")
+    monkeypatch.setattr(preparation.Data, "path", lambda self, name: tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+
+    def looked(folder):
+        data = preparation.Data(plan, Path(folder), Path("downloads"))
+        data.look(names)
+        return data
+
+    assert looked("data").get(names)
+    assert looked("data").absent == {names[0]: "put it into data/emnist/", names[1]: "put it into data/weights/"}
+    assert looked("elsewhere").absent == {}
+    Path("data/weights").mkdir(parents=True)
+    assert list(looked("data").absent) == ["emnist"]
+
+
+@pytest.mark.parametrize(
+    ("words", "tells"), [(["--report", "a.html"], True), (["--report-after-run"], False), (["--cores=1"], False)]
+)
+def test_snakemake_s_report_describes_what_is_there_and_fetches_nothing(words, tells):
+    assert preparation.asked(["all", *words]) == (["all"], tells)
+
+
+@pytest.mark.parametrize("words", [["report"], ["audit"], ["report", "all"], []])
+def test_without_hours_no_runs_are_added(words, tmp_path, monkeypatch):
+    monkeypatch.setattr(preparation.Data, "_fetch", lambda self, name: "")
+    monkeypatch.setattr(priority, "finished", lambda plan: {})
+    settings = {"papers": ["rules"], "data_folder": tmp_path, "downloads": tmp_path, "published": False}
+    plan = Plan("paper", all_papers())
+    assert not preparation.prepare(plan, settings, words)[1].due
+    assert bool(preparation.prepare(plan, settings | {"hours": 0.1}, words)[1].due) is (words != ["audit"])
+
+
+@pytest.mark.parametrize(("hours", "least", "most"), [(None, 170, 170), ("all", 170, 170), (0.02, 1, 169), (0, 0, 0)])
+def test_a_target_by_name_trains_all_that_it_needs_unless_hours_are_asked_for(
+    hours, least, most, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(preparation.Data, "_fetch", lambda self, name: "")
+    monkeypatch.setattr(preparation, "_measure", lambda plan, cells, absent: None)
+    monkeypatch.setattr(priority, "finished", lambda plan: {})
+    plan = Plan("paper", all_papers())
+    target = plan.targets["rules/table1"]
+    settings = {"papers": ["stf"], "hours": hours, "published": False, "data_folder": tmp_path, "downloads": tmp_path}
+    _, found, _ = preparation.prepare(plan, settings, [str(path) for path in target.outputs])
+    assert found.choice.runs.keys() <= {cell.hash for _, cell in target.cells}
+    assert least <= sum(len(found.choice.seeds(key)) for key in found.choice.runs) <= most
+    assert found.hours <= 0.02
+    assert {question.kind for question in found.questions} == ({NUMBER, SHOWN, CLAIM} if most < 170 else set())
+
+
+@pytest.mark.parametrize(
+    ("fetch", "line"),
+    [
+        (["cub20"], "'cub20' is not one of "),
+        (["cub200", "cub20"], "'cub20' is not one of "),
+        (["streaming"], "'streaming' is not one of "),  # a paper
+    ],
+)
+def test_what_is_to_be_fetched_and_is_no_data_set_is_refused_before_anything_is_imported(fetch, line, monkeypatch):
+    monkeypatch.setattr(preparation, "import_published", lambda scale: pytest.fail("imported"))
+    plan = Plan("paper", ["streaming"])
+    with pytest.raises(ConfigError) as refusal:
+        preparation.prepare(plan, {"fetch": fetch, "papers": ["streaming"]}, ["all", "-n"])
+    assert str(refusal.value).startswith(f"config/config.yaml or --config: fetch: {line}")
+    assert str(refusal.value).isprintable()
+
+
+def test_runs_without_an_ideal_s_to_be_divided_by_are_not_shown_yet(paper_scale):
+    """Of a build that was stopped between both: such a run is one left out, and no metric asks for it."""
+    plan, *_ = paper_scale
+    target = plan.targets["streaming/table1_cifar100"]
+    of = {(factors["learner"], factors["order"]["name"]): cell for factors, cell in target.cells}
+    chosen = {("nn1", "random"): [0, 1], ("offline", "random"): [1, 2], ("nn1", "split"): [0]}
+    runs = {of[key].hash: {of[key].folder / "seed.json": seeds} for key, seeds in chosen.items()}
+    using = plan.using(Choice(runs, dict.fromkeys((each.hash for each in plan.cells.values()), 60.0), {}))
+    shown = [(factors["learner"], factors["order"]["name"]) for factors, _ in using.present(target).cells]
+    assert shown == [key for key in of if key in (("nn1", "random"), ("offline", "random"))]
+    left = using.unrun(target)
+    assert left.wanted - left.runs == 3
+    assert {"nn1", "offline"} <= {factors["learner"] for factors in left.cells}
+
+
+def test_runs_asked_for_by_name_are_told_with_what_they_take(paper_scale):
+    """File by file, as jobs make them: two neighbours are two files, and a seed that was imported is trained again."""
+    plan, claims, table = paper_scale
+    (er,) = [c for f, c in plan.targets["stf/table1"].cells if (f["dataset"], f["learner"]) == ("cifar10", "er")]
+    names = ("seed0.json", "seed1.json", "seeds2-3.json", "seed4.json", "seed2.record.json")
+    files = [str(er.folder / name) for name in names]
+    words = ["all", *files, "results/smoke/" + files[0], "results/paper/runs/x/y/er-0/seed1.json"]
+    asked = preparation.named_runs(plan, words, {er.hash: [er.folder / "seed4.json"]})
+    assert asked == {er.hash: dict(zip(map(Path, files), (range(1), range(1, 2), range(2, 4))))}
+    imported = Path("results/paper/imported/er.json")
+    there = {er.hash: {imported: [0, 2]}}
+    found = priority.choose(plan, (), claims, 0, there=there, absent={}, named_runs=asked, table=table)
+    seconds = table.seconds(plan, er)
+    assert found.due == {file: pytest.approx(n * seconds) for file, n in zip(files, (1, 1, 2))}
+    assert found.choice.runs[er.hash] == {imported: [0, 2], Path(files[1]): [1], Path(files[2]): [3]}
+    (line,) = preparation.told(plan, found, preparation.Data(plan, *[Path("data")] * 2, (), fetching=False))
+    assert line == f"2 runs are there; training 4 more, predicted {costs.duration(4 * seconds)} of one core"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "hours", "terminal", "answer", "trains"),
+    [
+        (preparation.DEAR + 1, None, True, "yes\n", True),
+        (preparation.DEAR + 1, None, True, "\n", False),
+        (preparation.DEAR + 1, None, True, "", False),  # Ctrl-D
+        (preparation.DEAR + 1, "all", True, None, True),
+        (preparation.DEAR + 1, None, False, None, True),
+        (preparation.DEAR, None, True, None, True),
+    ],
+)
+def test_a_person_is_asked_before_dear_runs_without_hours(
+    seconds, hours, terminal, answer, trains, monkeypatch, capsys
+):
+    stdin = SimpleNamespace(isatty=lambda: terminal, readline=lambda: answer)
+    monkeypatch.setattr("sys.stdin", stdin)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
+    assert preparation.agreed(SimpleNamespace(due={"run": seconds}), hours) is trains
+    said = capsys.readouterr().err
+    assert ("--config hours=" in said and "60 min" in said) is (answer is not None)
+
+
+def test_what_was_asked_for_by_name_is_shown_at_the_end():
+    stem = "results/paper/targets/stf/table1"
+    words = [f"{stem}.csv", f"{stem}.reported.csv", "results/paper/runs/a/b/er-0123456789/seed0.json"]
+    assert not preparation.whole(words)
+    *files, hint = preparation.page(words).splitlines()
+    assert files == [f"built: {stem}.{{csv,reported.csv}}", f"built: {words[2]}"]
+    assert hint.endswith(": clpapers summary --scale paper")
+    assert preparation.at("paper", words)
+    assert not preparation.at("smoke", words)
+    assert preparation.at("smoke", [*words, "all"])
+    assert preparation.whole([*words, "all"])
+    assert preparation.whole([])
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("clpapers: mnist: fetching\nclpapers: mnist: no source. Tried:\n  folder: x\n  y: z\n", "mnist: no source"),
+        ("clpapers: mnist: fetching\nValueError: no\n", "ValueError: no"),
+        ("clpapers: mnist: damaged\n", "mnist: damaged"),
+        ("", "exit -9"),
+    ],
+)
+def test_why_a_command_failed_is_one_line(said, why):
+    assert preparation.reason(subprocess.CompletedProcess([], -9, "", said)) == why

@@ -1,0 +1,97 @@
+"""The catalogue of methods: what is declared is read without importing it, and what is declared wrong is refused."""
+
+import subprocess
+import sys
+
+import pytest
+
+from clpapers.catalogue.methods import DeclarationError, read
+
+DECLARED = """\
+\"\"\"A method.\"\"\"
+
+import nowhere
+
+DECLARATION = {
+    "options": {
+        "strength": {"type": "number", "minimum": 0, "examples": [1.0, 2.0]},
+        "loss": {"type": "object", "examples": [{"name": "mse"}]},
+    },
+    "uses": ["changes"],
+    "needs": {"budget.optimizer": ["sgd"]},
+    "uses_batch": False,
+    "where": {"loss.name": {"mse": {"uses": ["tasks"], "image_sides": 4}}, "strength": {0: {"tasks_once": True}}},
+}
+
+nowhere.to(be, found)
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "method.py"
+    path.write_text(DECLARED)
+    return path
+
+
+def test_a_file_anywhere_is_read_and_never_executed(file):
+    method = read(file)
+    assert method.name == "method"
+    assert method.uses == ["changes"]
+    assert method.needs == {"budget.optimizer": ["sgd"]}
+    assert (method.uses_batch, method.stackable, method.without_changes) == (False, True, None)
+
+
+def test_an_options_value_may_decide_what_is_declared(file):
+    method = read(file)
+    given = method.given({"strength": 1, "loss": {"name": "mse"}})
+    assert (given.uses, given.image_sides, given.tasks_once) == (["tasks"], 4, False)
+    given = method.given({"strength": 0, "loss": {"name": "bce"}})
+    assert (given.uses, given.image_sides, given.tasks_once) == (["changes"], 1, True)
+    assert method.given({"strength": {"samples": 3}, "loss": "mse"}).uses == ["changes"]
+
+
+def test_examples_are_complete_options(file):
+    assert read(file).examples() == [
+        {"strength": 1.0, "loss": {"name": "mse"}},
+        {"strength": 2.0, "loss": {"name": "mse"}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("DECLARATION =", "DECLARATIONS =", ":1: "),
+        ('"uses_batch": False', '"uses_batch": no', ":12: DECLARATION['uses_batch']: no literal; write a text, "),
+        ('"uses_batch": False', '"uses_batch": "no"', ":12: DECLARATION['uses_batch']: 'no' is not of type "),
+        ('"uses_batch": False', '"uses": []', ":12: DECLARATION: 'uses' stands twice"),
+        ('"uses_batch": False', '"stacks": False', ":5: DECLARATION: Additional properties are not allowed ('stacks' "
+         "was unexpected); it takes uses, "),
+        ('["changes"]', '["change"]', ":10: DECLARATION['uses'][0]: 'change' is not one of ['changes', 'tasks', "
+         "'competing']; mend it"),
+        ('["sgd"]', '"sgd"', ":11: DECLARATION['needs']['budget.optimizer']: 'sgd' is not of type 'array'; write "),
+        ('"number"', '"numbers"', ":7: DECLARATION['options']['strength']['type']: "),
+        ('"uses_batch": False,', "**{},", ":12: DECLARATION[{}]: no literal"),
+        ('["changes"],', '["changes"]', ":10: not Python: "),
+        ('"uses_batch": False', '"uses_batch": "\0"', ":1: not Python: "),
+        ('"uses_batch": False', f'"uses_batch": {"[" * 500}', ":12: not Python: "),
+        ('DECLARATION = {', 'DECLARATION = 1 + {', ":5: DECLARATION["),
+        ('{0: {"tasks_once": True}}', '{0: {"where": {}}}', ":13: DECLARATION['where']['strength'][0]: "),
+    ],
+)  # fmt: skip
+def test_what_is_declared_wrong_is_refused_in_one_line(file, old, new, told):
+    assert old in DECLARED
+    file.write_text(DECLARED.replace(old, new))
+    with pytest.raises(DeclarationError) as refusal:
+        read(file)
+    assert str(refusal.value).startswith(f"{file}{told}")
+    assert "\n" not in str(refusal.value)
+
+
+def test_reading_all_methods_imports_neither_torch_nor_a_learner():
+    code = (
+        "import sys; from clpapers.catalogue import methods; assert len(methods.methods()) > 20; "
+        "print([m for m in sys.modules if m == 'torch' or m.startswith('clpapers.runs')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

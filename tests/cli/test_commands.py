@@ -1,0 +1,273 @@
+"""The console: what `--help` lists, names of targets, where it is run, and streams written to a folder of one's own."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clpapers.budget import rehearsals
+from clpapers.cli import main
+from clpapers.cli.commands import MAKING
+from clpapers.cli.streams import write
+from clpapers.config.facts import Facts
+from clpapers.config.files import read_text
+from clpapers.config.plan import Plan
+from clpapers.datasets.arrays import Split, save
+from clpapers.streams import orders
+from clpapers.streams.stream import ITEM_ORDER, load
+
+ROOT = Path(__file__).parents[2]
+SMOKE = ["--paper", "stf", "--scale", "smoke"]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project's folder with the real configuration and nothing built."""
+    for part in ("config", "workflow"):
+        (tmp_path / part).symlink_to(ROOT / part)
+    monkeypatch.chdir(tmp_path)
+
+
+def said_by(capsys, *arguments):
+    """Exit status, standard output and the lines of standard error of a command."""
+    try:
+        code = main(list(arguments))
+    except SystemExit as end:
+        code = end.code
+    out, err = capsys.readouterr()
+    return code, out, err.splitlines()
+
+
+def test_the_help_lists_what_people_use_and_names_the_stages_below(capsys):
+    _, text, _ = said_by(capsys, "--help")
+    listed, below = text.split("each for one file of the pipeline")
+    assert {"lineage", "stream", "audit", "export"} <= {line.split()[0] for line in listed.splitlines() if line.strip()}
+    for name, *_ in MAKING:
+        assert f"\n    {name} " not in listed
+        assert name in below.replace(",", " ").split()
+
+
+def test_the_version(capsys):
+    assert said_by(capsys, "--version")[1].startswith("clpapers ")
+
+
+@pytest.mark.parametrize(
+    "command", [["summary"], ["lineage", "stf/table1"], ["train", "--out", "results/a/b/c/d.json"]]
+)
+def test_outside_the_projects_folder_one_line_says_so(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = said_by(capsys, *command)
+    assert (code, out, len(err)) == (2, "", 1)
+    assert err[0].startswith("clpapers: config/config.yaml: not here; go to the project's folder")
+
+
+def test_a_crate_is_checked_anywhere(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    _, _, err = said_by(capsys, "export", "--check", "none.zip")
+    assert "none.zip" in err[0]
+
+
+@pytest.mark.parametrize("command", ["targets --scale smoke stf", "--help"])
+def test_a_reader_that_leaves_early_gets_no_traceback(command, monkeypatch):
+    """As `| head -0` does: the pipe is closed before anything is written."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # argparse itself would be told, and says nothing
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "clpapers.cli", *command.split()],
+        cwd=ROOT,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["lineage", "stf/tabel1"], "clpapers: stf/tabel1: no paper or target; there are: stf/table1"),
+        (
+            ["lineage", "stf/table1", "--scale", "smoke"],
+            "clpapers: stf/table1: nothing of it is built at ",
+        ),
+        (["lineage", "a/b.csv"], "clpapers: a/b.csv: no such file; "),
+        (["rehearse", "stf/tabel1"], "clpapers: stf/tabel1: no paper or target; "),
+    ],
+)
+def test_names_that_are_none_are_refused(project, arguments, line, capsys):
+    code, out, err = said_by(capsys, *arguments)
+    assert (code, out, len(err)) == (2, "", 1)
+    assert err[0].startswith(line)
+
+
+def test_a_training_refuses_a_stream_of_other_items(project, capsys):
+    """The data set was made anew, of other images, after the stream."""
+    Path("config").unlink()
+    shutil.copytree(ROOT / "config", "config")
+    streams = [f"results/smoke/streams/cifar10/stf-0.057735-n60/seed{seed}.npz" for seed in (0, 1)]
+    data, scale = "results/smoke/datasets/cifar10.npz", Path("config/scales/smoke.yaml")
+    assert main(["dataset", "--out", data]) == 0
+    for file in streams:
+        assert main(["stream", "--out", file]) == 0
+    text, old = scale.read_text(), "cifar10: {train_per_class: 12,"
+    assert old in text
+    scale.write_text(text.replace(old, "cifar10: {train_per_class: 13,"))
+    assert main(["dataset", "--out", data]) == 0
+    capsys.readouterr()
+    cell = "results/smoke/runs/cifar10/stf-0.057735-n60/er-3a53be494d/seeds0-1.json"
+    code, _, err = said_by(capsys, "train", "--out", cell)
+    assert (code, len(err)) == (2, 1)
+    assert err[0].startswith(f"clpapers: {streams[0]}: its indices point into cifar10 with checksum ffe3bb009931…, ")
+    assert err[0].endswith("delete it and build it again")
+
+
+# --- streams ---------------------------------------------------------------------------------------------------
+
+
+def test_streams_are_written_to_a_folder_of_ones_own(project, capsys):
+    assert main(["stream", *SMOKE, "--dataset", "cifar10", "--seeds", "3-5", "--out", "mine"]) == 0
+    place = Path("mine/cifar10/stf-0.057735-n60")
+    assert capsys.readouterr().out.startswith(f"{place}: 3 streams, cifar10 {ITEM_ORDER}, checksum ffe3bb009931")
+    assert sorted(file.name for file in place.iterdir()) == ["seed3.npz", "seed4.npz", "seed5.npz"]
+    assert os.listdir("mine") == ["cifar10"]  # no data set is left
+    assert not Path("results").exists()
+
+
+def test_they_are_the_pipelines_bytes(project, capsys):
+    path = Path("results/smoke/streams/cifar10/stf-0.057735-n60/seed1.npz")
+    assert main(["dataset", "--out", "results/smoke/datasets/cifar10.npz"]) == 0
+    assert main(["stream", "--out", str(path)]) == 0
+    assert main(["stream", *SMOKE, "--dataset", "cifar10", "--seeds", "1-1", "--out", "mine"]) == 0
+    assert Path("mine", *path.parts[3:]).read_bytes() == path.read_bytes()
+
+
+def test_an_order_is_laid_over_the_papers(project):
+    order = ["--order", "{name: split, tasks: 5, length: 50}"]
+    assert main(["stream", *SMOKE, "--dataset", "cifar10", "--seeds", "0-0", *order, "--out", "mine"]) == 0
+    made = load("mine/cifar10/split-5-n50/seed0.npz")
+    labels = np.repeat(np.arange(10), 12)  # of the stand-in
+    expected = orders.make({"name": "split", "tasks": 5, "length": 50}, labels, 0)
+    np.testing.assert_array_equal(made.indices, expected.indices)
+    np.testing.assert_array_equal(made.boundaries, expected.boundaries)
+
+
+def test_a_toy_needs_no_data(project):
+    arguments = ["stream", *SMOKE, "--dataset", "toy-3-2", "--seeds", "0-0", "--order", "{name: random}"]
+    assert main([*arguments, "--out", "mine"]) == 0
+    assert load("mine/toy-3-2/random/seed0.npz").data == ("toy-3-2", "as in its file", "")
+
+
+@pytest.mark.parametrize(
+    ("paper", "dataset", "order"),
+    [
+        ("stf", "cifar100", "{name: stf, mu_sigma: 0.1, length: null}"),
+        ("stf", "cifar10", "{name: split, tasks: 5, length: null}"),
+        ("agem", "mnist", "{name: permuted_pixels, tasks: 2, length: 1000}"),
+    ],
+)
+def test_with_the_sizes_of_classes_no_images_are_needed(paper, dataset, order, project):
+    """The same bytes as from a file of such labels."""
+    Path("config").unlink()
+    shutil.copytree(ROOT / "config", "config")
+    facts = Facts("paper")
+    of_set = facts.datasets[dataset]
+    images = np.zeros((of_set["train"], 1, 1, 1), np.uint8)
+    sizes = facts.class_sizes(dataset)
+    splits = {split: Split(images[: sum(each)], np.repeat(np.arange(len(each)), each)) for split, each in sizes.items()}
+    save(Path("set.npz"), splits, of_set["classes"])
+    told = ["--paper", paper, "--scale", "paper", "--seeds", "1-1", "--dataset", dataset, "--order", order]
+    assert main(["stream", *told, "--out", "mine"]) == 0
+    assert not Path("results").exists()
+    (made,) = Path("mine").rglob("seed1.npz")
+    data = dataset, ITEM_ORDER, of_set["sha256"]["train"]
+    assert load(made).data == data
+    write(facts, dataset, read_text(order, "order"), 1, Path("other.npz"), (Path("set.npz"), data))
+    assert Path("other.npz").read_bytes() == made.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ("--paper stf --out m", "clpapers: error: stream: --paper: give --dataset, --seeds too"),
+        ("--seeds 0-1 --out m", "clpapers: error: stream: --seeds: give --paper, --dataset too"),
+        ("--paper sft --dataset cifar10 --seeds 0-1 --out m", "clpapers: --paper: 'sft' is not one of agem, "),
+        (
+            "--paper stf --dataset cifr --seeds 0-1 --out m",
+            "clpapers: stream.dataset: 'cifr' is not one of ",
+        ),
+        ("--paper stf --dataset cifar10 --seeds 3 --out m", "clpapers: --seeds: '3': write first-last, such as 0-19"),
+        ("--paper stf --dataset cifar10 --seeds 3-1 --out m", "clpapers: --seeds: '3-1' holds no seed"),
+        ("--paper stf --dataset cifar10 --seeds 0-1 --order [] --out m", "clpapers: --order: holds no keys"),
+        (
+            "--paper stf --dataset cifar10 --seeds 0-1 --order {name:\xa0split} --out m",
+            "clpapers: --order: line 1",
+        ),
+        (
+            "--paper streaming --dataset cifar100_resnet50 --seeds 0-1 --out m",
+            "clpapers: results/paper/datasets/cifar100_resnet50.npz: features are made by the pipeline; snakemake ",
+        ),
+    ],
+)
+def test_streams_that_cannot_be_are_refused_in_one_line(project, arguments, line, capsys):
+    code, out, err = said_by(capsys, "stream", *arguments.split(" "))
+    assert (code, out) == (2, "")
+    assert err[-1].startswith(line), err
+
+
+def test_rehearsals_are_of_targets_or_of_cells_by_hash(project, monkeypatch, capsys):
+    plan, asked = Plan("smoke", ["stf"]), []
+    monkeypatch.setattr(rehearsals, "rehearse", lambda _, cells, *rest: asked.append([cell.hash for cell in cells]))
+    of_table = list(dict.fromkeys(cell.hash for _, cell in plan.targets["stf/table1"].cells))
+    for names in (of_table[1:2], ["stf/table1"]):
+        assert main(["rehearse", *names, "--scale", "smoke", "--papers", "rules"]) == 0  # which names overrule
+    assert asked == [of_table[1:2], of_table]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ("summary stff", "clpapers: summary: papers: 'stff' is not one of agem, "),
+        ("doctor --scale big", "clpapers: doctor: scale: 'big' is not one of paper, smoke"),
+        ("next --hours -1", "clpapers: next: hours: -1.0 must be at least 0"),
+        ("next --hours nan", "clpapers: next: hours: nan is no number of core-hours; "),
+        ("next --hours 8h", "clpapers next: error: argument --hours: '8h' must be a number of core-hours, or all"),
+    ],
+)
+def test_a_commands_own_options_are_blamed_for_what_is_wrong_with_them(project, arguments, line, capsys):
+    code, out, err = said_by(capsys, *arguments.split())
+    assert (code, out) == (2, "")
+    assert err[-1].startswith(line), err
+
+
+def test_next_says_what_a_build_would_train_and_what_that_decides(tmp_path, monkeypatch, capsys):
+    for part in ("config", "workflow"):
+        (tmp_path / part).symlink_to(ROOT / part)
+    monkeypatch.chdir(tmp_path)
+    assert main(["next", "--scale", "smoke", "--hours", "all", "stf"]) == 0
+    _, *whole, _, _, decides = capsys.readouterr().out.splitlines()
+    assert decides.startswith("decides ")
+    assert main(["next", "--scale", "smoke", "--hours", "0.01", "stf"]) == 0
+    heads, *steps, empty, told, decides = capsys.readouterr().out.splitlines()
+    assert len(steps) < len(whole)
+    assert heads.split() == ["takes", "so", "far", "paper", "runs", "→", "what", "they", "decide"]
+    assert steps
+    assert all(" stf " in step for step in steps)
+    assert any("→ stf/table1: " in step for step in steps)
+    assert all(" → " in step for step in steps)  # more seeds of what is compared, too
+    assert empty == ""
+    assert told.startswith("0 runs are there; training ")
+    assert decides.startswith("decides ")
+    assert main(["next", "--scale", "smoke", "stf/table1"]) == 0
+    _, *steps, _, told, decides = capsys.readouterr().out.splitlines()
+    assert all(" stf/table1" in step or " → claim " in step for step in steps)
+    whole = told  # without hours, as a build of it
+    assert main(["next", "--scale", "smoke", "--hours", "0.01", "stf/table1"]) == 0
+    _, *fewer, _, told, decides = capsys.readouterr().out.splitlines()
+    assert fewer == steps[: len(fewer)] != steps
+    assert told != whole

@@ -1,0 +1,136 @@
+"""`clpapers new` writes files that pass as they are, describes images that are there, and overwrites nothing."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from clpapers import cli
+from clpapers.config.files import read_yaml
+from clpapers.config.plan import Plan
+from clpapers.config.settings import check_settings
+from clpapers.datasets.build import build
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """The configuration in a folder of its own, and a folder elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    for part in ("config", "workflow"):
+        shutil.copytree(ROOT / part, part, ignore=shutil.ignore_patterns("outside"))
+    return tmp_path / "elsewhere"
+
+
+def new(*arguments):
+    return cli.main(["new", *map(str, arguments)])
+
+
+def test_both_pass_as_they_are_at_each_scale(here, capsys):
+    assert new("paper", "my_paper", "--folder", here) == 0
+    assert new("dataset", "pets", "--folder", here) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].endswith(f"--config 'papers=[{here}/my_paper.yaml]'")
+    assert said[1].endswith(f"--config 'datasets=[{here}/pets.yaml]'")
+    for scale in ("smoke", "paper"):
+        check_settings({"scale": scale, "papers": [f"{here}/my_paper.yaml"], "datasets": [f"{here}/pets.yaml"]})
+        plan = Plan(scale, ["my_paper"])
+        learners = [factors["learner"] for factors, _ in plan.targets["my_paper/table1"].cells]
+        assert learners == ["single", "er"]
+    for word in ("NAME", "PATH", "FOLDER", "TRAIN", "TEST", "SHAPE", "CLASSES"):
+        assert not any(word in (here / name).read_text() for name in ("my_paper.yaml", "pets.yaml"))
+
+
+def test_the_sample_of_a_data_set_is_what_its_file_says(here, tmp_path):
+    new("dataset", "pets", "--folder", here)
+    spec = read_yaml(here / "pets.yaml")["pets"]
+    places = {"data_folder": here, "downloads": tmp_path / "downloads", "out": tmp_path / "pets.npz"}
+    facts = build("pets", spec, standin=None, allow_partial=False, **places)
+    assert (facts["train"], facts["test"], spec["classes"]) == (40, 10, ["left", "right"])
+
+
+@pytest.mark.parametrize("name", ["yes", "no", "on", "off", "null", "true", "y", "e1"])
+def test_a_name_that_yaml_would_read_as_something_else_is_quoted(here, name):
+    for kind in ("dataset", "paper"):
+        assert new(kind, name, "--folder", here / kind) == 0
+    check_settings({"papers": [f"{here}/paper/{name}.yaml"], "datasets": [f"{here}/dataset/{name}.yaml"]})
+    (described,) = read_yaml(here / f"dataset/{name}.yaml").items()
+    assert (described[0], described[1]["title"], described[1]["folder"]) == (name, name, name)
+    assert Plan("paper", [name]).titles == {name: name}
+
+
+def test_the_channels_are_those_that_all_images_need(here):
+    """Of a set whose first image is grey, three; sides as an image is turned upright."""
+    for split in ("train", "test"):
+        (here / "pets" / split / "cat").mkdir(parents=True)
+        (here / "pets" / split / "dog").mkdir(parents=True)
+        exif = Image.Exif()
+        exif[0x0112] = 6
+        Image.fromarray(np.zeros((5, 7), np.uint8)).save(here / "pets" / split / "cat" / "0.png", exif=exif)
+        Image.fromarray(np.zeros((7, 5, 3), np.uint8)).save(here / "pets" / split / "dog" / "0.png")
+    assert new("dataset", "pets", "--folder", here) == 0
+    assert read_yaml(here / "pets.yaml")["pets"]["shape"] == [7, 5, 3]
+
+
+def test_an_empty_class_and_hidden_folders(here, capsys):
+    for split in ("train", "test"):
+        for place in ("cat", "dog", "dog/.ipynb_checkpoints"):
+            (here / "pets" / split / place).mkdir(parents=True)
+            Image.fromarray(np.zeros((5, 7), np.uint8)).save(here / "pets" / split / place / "0.png")
+    (here / "pets/train/cow").mkdir()
+    assert new("dataset", "pets", "--folder", here) == 2
+    assert "train/cow/ is all that train/cow has, and no image" in capsys.readouterr().err
+    (here / "pets/train/cow").rmdir()
+    assert new("dataset", "pets", "--folder", here) == 0
+    spec = read_yaml(here / "pets.yaml")["pets"]
+    assert (spec["classes"], spec["train"], spec["test"]) == (["cat", "dog"], 2, 2)
+
+
+def test_images_that_are_there_are_described(here):
+    for split, each in (("train", 3), ("test", 2)):
+        for name in ("no", "a dog"):
+            (here / "pets" / split / name).mkdir(parents=True)
+            for i in range(each):
+                Image.fromarray(np.zeros((5, 7, 3), np.uint8)).save(here / "pets" / split / name / f"{i}.png")
+    assert new("dataset", "pets", "--folder", here) == 0
+    spec = read_yaml(here / "pets.yaml")["pets"]
+    assert (spec["shape"], spec["classes"], spec["train"], spec["test"]) == ([5, 7, 3], ["a dog", "no"], 6, 4)
+
+
+@pytest.mark.parametrize("name", ["Pets", "../pets", "1pets", "pets.yaml", ""])
+def test_a_name_that_will_not_do(here, capsys, name):
+    assert new("paper", name, "--folder", here) == 2
+    assert capsys.readouterr().err.startswith(f"clpapers: new: {name!r}: a name has small letters, digits and _")
+    assert not here.exists()
+
+
+@pytest.mark.parametrize(("kind", "name"), [("paper", "stf"), ("dataset", "mnist")])
+def test_a_name_of_the_projects_own(here, capsys, kind, name):
+    assert new(kind, name, "--folder", here) == 2
+    said = capsys.readouterr().err
+    assert said == f"clpapers: new: {name!r}: the project has a {kind} of this name; take another\n"
+    assert not here.exists()
+
+
+@pytest.mark.parametrize("kind", ["paper", "dataset"])
+def test_nothing_is_overwritten(here, capsys, kind):
+    here.mkdir()
+    (here / "pets.yaml").write_text("mine")
+    assert new(kind, "pets", "--folder", here) == 2
+    assert capsys.readouterr().err.startswith(f"clpapers: {here}/pets.yaml: there is such a file already")
+    assert (here / "pets.yaml").read_text() == "mine"
+    assert [path.name for path in here.iterdir()] == ["pets.yaml"]
+
+
+def test_a_folder_that_is_none_of_images_is_left_as_it_is(here, capsys):
+    (here / "pets/train/cat").mkdir(parents=True)
+    (here / "pets/train/cat/1.png").write_bytes(b"no image")
+    assert new("dataset", "pets", "--folder", here) == 2
+    assert "train/ has images of cat, test/ of none; give both the same folders" in capsys.readouterr().err
+    shutil.copytree(here / "pets/train", here / "pets/test")
+    assert new("dataset", "pets", "--folder", here) == 2
+    assert "1.png: no image that can be read" in capsys.readouterr().err
+    assert not (here / "pets.yaml").exists()

@@ -1,0 +1,313 @@
+"""The command `snakemake`: a bare `--cores`, targets by name, short dry runs, folders that cannot be written to."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from snakemake.scheduling.job_scheduler import JobScheduler
+
+from clpapers.cli import snakemake
+from clpapers.cli.snakemake import (
+    completed,
+    entered,
+    evaluate_at_ends,
+    prepare,
+    reach_programs,
+    refuse_unknown,
+    resolved,
+)
+from clpapers.config.refusals import ConfigError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A project's folder and a home of its own."""
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+
+
+def failing(monkeypatch, below, number):
+    """Have no file made below a folder."""
+    made = tempfile.NamedTemporaryFile
+
+    def fails(**given):
+        if Path(given["dir"]).absolute().is_relative_to(Path(below).absolute()):
+            raise OSError(number, os.strerror(number))
+        return made(**given)
+
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", fails)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT])
+def test_a_folder_of_snakemakes_that_cannot_be_written(number, monkeypatch):
+    failing(monkeypatch, ".snakemake", number)
+    with pytest.raises(SystemExit) as end:
+        prepare()
+    assert str(end.value).startswith(f"clpapers: .snakemake: Snakemake cannot write there ({os.strerror(number)}); ")
+    assert "\n" not in str(end.value)
+
+
+def test_a_file_in_its_place():
+    Path(".snakemake").touch()
+    with pytest.raises(SystemExit, match="cannot write there"):
+        prepare()
+
+
+def test_a_home_that_cannot_be_written_is_not_needed(monkeypatch):
+    failing(monkeypatch, os.environ["HOME"], errno.EROFS)
+    prepare()
+    assert os.environ["XDG_CACHE_HOME"] == str(Path(".snakemake/cache").absolute())
+
+
+def test_jobs_find_this_environments_programs(monkeypatch, tmp_path):
+    """Without an activated environment, and with another one's before it."""
+    mine, other = str(Path(sys.executable).parent), tmp_path / "other"
+    other.mkdir()
+    (other / "clpapers").touch(mode=0o755)
+    for path, expected in [
+        (f"{other}", f"{mine}:{other}"),
+        (f"{other}:{mine}", f"{mine}:{other}:{mine}"),
+        (f"{mine}:{other}", f"{mine}:{other}"),
+    ]:
+        monkeypatch.setenv("PATH", path)
+        reach_programs()
+        assert os.environ["PATH"] == expected
+
+
+def test_a_home_that_can_is_left_alone():
+    prepare()
+    assert os.environ["XDG_CACHE_HOME"] == ""
+    assert not list(Path(".snakemake").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("all --cores", "all --cores=all --logger clpapers"),
+        ("all -c", "all --cores=all --logger clpapers"),
+        ("--cores -n all", "--cores=all -n all --quiet rules"),
+        ("all --cores 4 -n", "all --cores 4 -n --quiet rules"),
+        ("all --dry-run", "all --dry-run --quiet rules"),
+        ("all -n -p", "all -n -p"),
+        ("all -n --quiet", "all -n --quiet"),
+        ("--dag -n", "--dag -n"),
+        ("all --cores all", "all --cores all --logger clpapers"),
+        ("all -c2", "all -c2 --logger clpapers"),
+        ("all -c2 --verbose", "all -c2 --verbose"),
+        ("all -c2 --logger rich", "all -c2 --logger rich"),
+        ("audit -c2", "audit -c2"),
+        ("all --unlock", "all --unlock"),
+        ("", ""),
+    ],
+)
+def test_completed(given, meant):
+    assert completed(given.split()) == meant.split()
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project's folder with the real configuration and nothing built."""
+    for part in ("config", "workflow", "Snakefile", "rules"):
+        (tmp_path / "project" / part).symlink_to(ROOT / part)
+
+
+def files(stem, endings):
+    return [f"results/{stem}.{ending}" for ending in endings]
+
+
+TABLE1 = files("smoke/targets/stf/table1", ["csv", "md", "tex", "html", "reported.csv", "paired.csv"])
+FIGURE3 = files("paper/targets/stf/figure3", ["pdf", "svg", "png", "caption.md", "caption.tex"])
+
+
+@pytest.mark.parametrize(
+    ("given", "meant", "wanted"),
+    [
+        ("stf/table1 --config scale=smoke -n", [*TABLE1, "--config", "scale=smoke", "-n"], ["stf/table1"]),
+        ("stf/table1 --config scale=smoke hours=0", [*TABLE1, "--config", "scale=smoke", "hours=0"], []),
+        ("-n stf/figure3 --config scale=paper", ["-n", *FIGURE3, "--config", "scale=paper"], []),
+        ("audit --config scale=smoke", ["audit", "--config", "scale=smoke"], []),
+        (TABLE1[0], TABLE1[:1], []),
+        ("--until metrics stf.txt", ["--until", "metrics", "stf.txt"], []),
+    ],
+)
+def test_a_targets_name_stands_for_its_files(project, given, meant, wanted):
+    """Those that a budget has told the hours of are not told again."""
+    arguments, _, targets = resolved(given.split())
+    assert arguments == meant
+    assert [f"{target.paper}/{target.name}" for target in targets] == wanted
+
+
+def test_a_papers_name_stands_for_what_all_builds_of_it(project):
+    arguments, plan, targets = resolved(["streaming", "--config", "scale=smoke"])
+    mine = [target for target in plan.targets.values() if target.paper == "streaming"]
+    assert targets == [target for target in mine if not target.spec.get("extra")]
+    assert arguments[:-2] == [str(path) for target in targets for path in target.outputs]
+
+
+@pytest.mark.parametrize("given", ["all -n", "-n"])
+def test_all_is_of_the_papers_that_are_configured(project, given):
+    *_, targets = resolved([*given.split(), "--config", "papers=streaming", "scale=smoke"])
+    assert {target.paper for target in targets} == {"streaming"}
+    *_, targets = resolved([*given.split(), "--config", "papers=[stf, rules]", "scale=smoke"])
+    assert {target.paper for target in targets} == {"stf", "rules"}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("stf/tabel1", "stf/tabel1: no paper or target; there are: stf/table1"),
+        ("all --config hours=017", "--config: line 1 '017' is no plain decimal number"),
+        ("all --config hours=1:30", "--config: line 1 '1:30' is no plain decimal number"),
+        ("all --config hours=.nan", "--config: line 1 .nan is not a finite number"),
+        ("all --config hours=1e400", "config/config.yaml or --config: hours: inf must be at most "),
+        ("all --config hours=-1", "config/config.yaml or --config: hours: -1 must be at least 0"),
+        ("all --config papers=[stf", "--config: line "),
+        ("all --config scale=!!python/name:os.system", "--config: line 1 "),
+        ("stf/table1 --config scale=big", "config/config.yaml or --config: scale: 'big' is not one of "),
+    ],
+)
+def test_a_name_that_is_none_is_refused(project, given, said):
+    with pytest.raises(ConfigError) as refusal:
+        resolved(given.split())
+    assert str(refusal.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("stg/table1 --cores", "stg/table1: no paper, target, rule or file; there are: stf/table1, "),
+        ("stff -n", "stff: no paper, target, rule or file; there are: stf, "),
+        ("stf/table1.csv --cores 2", "stf/table1.csv: no paper, target, rule or file; there are: stf/table1, "),
+        ("all reports --cores 2", "reports: no paper, target, rule or file; there are: report, "),
+        ("results/paper/target/stf/table1.csv", "results/paper/target/stf/table1.csv: no job of config/ makes it"),
+        ("results/smoke/targets/stff/table1.csv", "results/smoke/targets/stff/table1.csv: no target 'stff/table1' in "),
+        (
+            "results/paper/targets/stf/figure3.csv",
+            "results/paper/targets/stf/figure3.csv: no job of config/ makes it; there are: figure3.pdf, figure3.svg, ",
+        ),
+        ("results/big/targets/stf/table1.csv", "config/scales/big.yaml: no such file; there are: "),
+    ],
+)
+def test_a_target_that_nothing_makes_is_refused(project, given, said):
+    """Before the rules are read, which fetch data."""
+    with pytest.raises(ConfigError) as refusal:
+        refuse_unknown(given.split(), given.split())
+    assert str(refusal.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "all --cores",
+        "",
+        "report -n --quiet rules",
+        "--cores 2 --until nothing --forcerun neither",
+        "Snakefile",
+        "results/paper/targets/stf/table1.reported.csv results/paper/runs/index.csv results/paper/report/index.html",
+        "results/paper/targets/stf/claims.md results/paper/targets/scorecard.md results/paper/datasets/mnist.npz",
+        "results/paper/runs/cifar10/stf-0.057735/mine-0123456789/seed0.json --config methods=[mine.py]",
+    ],
+)
+def test_targets_that_may_be_made_are_left_to_snakemake(project, given):
+    refuse_unknown(given.split(), given.split())
+
+
+@pytest.mark.parametrize(("given", "due"), [("streaming/table1 -n", True), ("streaming/table1 --cores 1", False)])
+def test_a_dry_run_says_how_long(project, given, due, monkeypatch, capsys):
+    Path("Snakefile").touch()
+    monkeypatch.setattr("sys.argv", ["snakemake", *given.split(), "--config", "scale=smoke"])
+    monkeypatch.setattr("snakemake.cli.main", lambda arguments: exit(0))
+    with pytest.raises(SystemExit):
+        snakemake.main()
+    said = capsys.readouterr().out
+    assert said.startswith("Predicted for what is not there yet, ") == due
+    assert bool(said) == due
+
+
+@pytest.mark.parametrize(("free", "timers"), [(None, 1), (0, 1), (99, 0)])
+def test_waiting_jobs_are_looked_through_by_the_clock_only_where_the_rate_limit_holds_them(free, timers, monkeypatch):
+    started = []
+    monkeypatch.setattr(JobScheduler, "_schedule_reevalutation", lambda self, delay: started.append(delay))
+    evaluate_at_ends()
+    scheduler = JobScheduler.__new__(JobScheduler)
+    scheduler.job_rate_limiter = None if free is None else SimpleNamespace(get_free_jobs=lambda: free)
+    scheduler._schedule_reevalutation(1)
+    assert started == [1] * timers
+
+
+def test_all_jobs_of_a_build_run_where_the_rate_limit_holds_some():
+    Path("Snakefile").write_text(
+        'rule all:\n    input: expand("{i}", i=range(8))\nrule one:\n    output: "{i}"\n    shell: "touch {output}"\n'
+    )
+    command = "from clpapers.cli.snakemake import evaluate_at_ends as e; e(); from snakemake.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", command, "--cores", "8", "--max-jobs-per-timespan", "3/1s"], timeout=120, check=False
+    )
+    assert not done.returncode
+    assert all(Path(str(i)).is_file() for i in range(8))
+
+
+def test_a_reader_of_a_dry_run_that_leaves_early_gets_no_traceback():
+    """As `| head -0` does: the pipe is closed before anything is written."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "clpapers.cli.snakemake", "-n", "streaming/unknown", "--config", "scale=smoke"],
+        cwd=ROOT,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+    )
+    os.close(write)
+    assert done.returncode == -signal.SIGPIPE
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.fixture
+def elsewhere(folder, tmp_path):
+    """A project in the folder at hand, and then another folder as the working one."""
+    for file in ("Snakefile", "rules/common.smk", "config/config.yaml"):
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).touch()
+    os.chdir(tmp_path)
+    return tmp_path / "project"
+
+
+@pytest.mark.parametrize(
+    "option", [["-d", "project"], ["--directory", "project"], ["--directory=project"], ["-dproject"]]
+)
+def test_a_build_in_another_folder_is_one_there(elsewhere, option):
+    arguments = ["stf/figure2", "-n", "-s", "project/Snakefile", *option]
+    entered(arguments)
+    assert Path.cwd() == elsewhere
+    assert arguments == ["stf/figure2", "-n", "--snakefile", str(elsewhere / "Snakefile")]
+
+
+def test_our_rules_away_from_their_project_are_one_line(elsewhere):
+    for arguments in (
+        ["-s", "project/Snakefile"],
+        ["--snakefile=project/Snakefile", "all"],
+        ["-s", "project/Snakefile", "-d", "."],
+    ):
+        with pytest.raises(SystemExit, match=r"^clpapers: config/config\.yaml: not here; go to the project's folder"):
+            entered(arguments)
+    Path("other").touch()
+    entered(["-s", "other"])  # another workflow
+    assert Path.cwd() == elsewhere.parent
+
+
+def test_braces_in_the_name_of_a_folder_are_one_line(elsewhere):
+    elsewhere.rename("a{b}")
+    os.chdir("a{b}")
+    with pytest.raises(SystemExit, match=r"a\{b\}: Snakemake reads braces as a pattern; give the folder another name$"):
+        entered(["all"])

@@ -1,0 +1,290 @@
+"""The tables of claims: every claim quoted, tested in words and shown with its effect; all of them counted."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
+from clpapers.evidence import claims_table
+from clpapers.evidence.claim import Claim, Part, Side
+from clpapers.evidence.verdicts import decide
+from clpapers.graph.jobs import claimed_targets, claims_of
+from clpapers.metrics.class_frequency import chunk_times
+from clpapers.metrics.factors import flat
+from clpapers.targets import formats
+from clpapers.targets.notes import Notes
+
+SPECS = {
+    "stf/table1": {
+        "metrics": ["final_accuracy"],
+        "names": {"er": "ER", "ace": "ACE", "cifar10": "CIFAR-10", "final_accuracy": "Fin. Acc."},
+    },
+    "stf/table3": {"metrics": ["forgetting"], "names": {"er": "ER", "forgetting": "F"}},
+}
+FRAME = pd.DataFrame(
+    [
+        {
+            "dataset": d,
+            "learner": l,
+            "seed": s,
+            "metric": "final_accuracy",
+            "value": 40.0 + gain + s + seen * s + (s - 1) * gain / 950,
+        }
+        for d, seen in (("cifar10", 0), ("emnist", 1))
+        for l, gain in (("er", 0), ("ace", 9.5))
+        for s in range(3)
+    ]
+)
+COLUMNS = [
+    "claim",
+    "section",
+    "statement",
+    "test",
+    "note",
+    "choice",
+    "target",
+    "effect",
+    "ci_low",
+    "ci_high",
+    "unit",
+    "verdict",
+    "calibrated",
+    "reason",
+]
+
+
+def side(dataset, learner):
+    return Side(
+        "stf/table1",
+        "final_accuracy",
+        "mean",
+        {"dataset": dataset, "learner": learner},
+        True,
+        dataset,
+        (dataset, "stf"),
+    )
+
+
+def claim(name, datasets, spec):
+    parts = tuple(Part((side(d, "ace"), side(d, "er"))) for d in datasets)
+    given = {
+        "section": "4.3",
+        "statement": "ACE is 100 % better | or so",
+        "target": "table1",
+        "metric": "final_accuracy",
+    }
+    where = {"where": {"dataset": datasets}, "of": {"learner": "ace"}, "than": {"learner": "er"}}
+    return Claim("stf", name, given | where | spec, parts)
+
+
+CLAIMS = [
+    claim("better", ["cifar10", "emnist"], {"test": "above"}),
+    claim("twice", ["cifar10"], {"test": "above", "ratio": True, "by": 2, "note": "Printed: 1.2 times."}),
+    claim("fake", ["emnist"], {"test": "within", "margin": 5}),
+]
+
+
+@pytest.fixture
+def table():
+    said = {"stf/table1": Notes("small", {"emnist": "synthetic"}, seeds=3)}
+    verdicts = [decide(each, {"stf/table1": FRAME}, said) for each in CLAIMS]
+    return claims_table.render("Streams", CLAIMS, verdicts, SPECS, said)
+
+
+def test_one_line_a_claim(table):
+    assert list(table.data.columns) == COLUMNS
+    assert list(table.data["claim"]) == ["better", "twice", "fake"]
+    assert list(table.data["verdict"]) == ["not comparable", "contradicted", "not comparable"]
+    better, twice, fake = table.data.to_dict("records")
+    assert better["test"] == "Fin. Acc. of ACE above ER (CIFAR-10, emnist)"
+    assert better["reason"] == (
+        "2 parts: 1 supported, 1 not comparable; stand-in data: emnist; shown: emnist: ACE vs ER"
+    )
+    assert (better["effect"], better["ci_low"], better["unit"]) == (
+        pytest.approx(9.5),
+        pytest.approx(9.475, abs=1e-3),
+        "points",
+    )
+    assert (twice["unit"], twice["test"]) == ("×", "Fin. Acc. of ACE more than 2 times ER (CIFAR-10)")
+    assert twice["effect"] == pytest.approx(np.prod([(49.49 + 1.01 * s) / (40 + s) for s in range(3)]) ** (1 / 3))
+    assert fake["test"] == "Fin. Acc. of ACE within 5 of ER (emnist)"
+
+
+def test_the_page_shows_interval_parts_and_circumstances(table):
+    assert list(table.body["Effect"]) == ["+9.5 [9.48, 9.52] points", "1.23 [1.22, 1.25] ×", "+9.5 [9.48, 9.52] points"]
+    assert list(table.bold["Verdict"]) == [False, True, False]
+    (parts,) = table.appended
+    assert parts.body[["Claim", "Part", "Verdict"]].to_numpy().tolist() == [
+        ["better", "CIFAR-10: ACE vs ER", "supported"],
+        ["better", "emnist: ACE vs ER", "not comparable"],
+    ]
+    assert table.title == "Claims of “Streams”†"
+    assert table.footnotes == ["† Stand-in data, not the paper's: emnist: synthetic."]
+
+
+def test_a_claims_note_stands_beside_its_test_in_every_format(table, tmp_path):
+    assert list(table.data["note"]) == ["", "Printed: 1.2 times.", ""]
+    files = formats.write_table(table, tmp_path / "claims")
+    for file in files[1:]:
+        assert file.read_text().count("(CIFAR-10). CHOICE: by 2. Printed: 1.2 times") == 1, file
+
+
+def test_a_number_that_the_sentence_does_not_give_is_a_choice():
+    def found(statement, **spec):
+        return claims_table.choices(claim("ours", ["cifar10"], {"statement": statement, **spec}))
+
+    assert found("about 20 %", test="within", margin=3, than=20) == "margin 3"
+    assert found("10 times less", test="within", ratio=True, by=10, margin=3) == "margin 3"
+    assert found("as before", test="above", by=-3, than=0) == "by -3"
+    assert found("99.84%", test="above", than=99.84) == ""
+
+
+def test_a_claim_that_was_tuned_on_says_so():
+    tuned = claim("tuned", ["cifar10"], {"test": "above", "calibrated": "initial variance"})
+    said = {"stf/table1": Notes("paper", seeds=3)}
+    table = claims_table.render("Streams", [tuned], [decide(tuned, {"stf/table1": FRAME}, said)], SPECS, said)
+    assert list(table.data["calibrated"]) == ["initial variance"]
+    assert list(table.body["Verdict"]) == ["supported, calibrated"]
+
+
+def test_at_a_reduced_scale_no_claim_is_decided_and_a_mark_says_so():
+    said = {"stf/table1": Notes("small", {}, ["order.length 9 (paper: all)"], 3)}
+    verdicts = [decide(each, {"stf/table1": FRAME}, said) for each in CLAIMS]
+    table = claims_table.render("Streams", CLAIMS, verdicts, SPECS, said)
+    assert set(table.data["verdict"]) == {"not comparable"}
+    assert table.data["reason"].iloc[1] == "reduced scale"
+    assert table.data["effect"].notna().all()
+    assert table.title == "Claims of “Streams”‡"
+    assert table.footnotes == ["‡ Reduced scale ‘small’ in stf/table1; how, their own footnotes say."]
+
+
+def test_every_format_is_written_and_breaks_lines(table, tmp_path):
+    formats.write_table(table, tmp_path / "claims")
+    assert list(pd.read_csv(tmp_path / "claims.csv").columns) == COLUMNS
+    assert r"ACE is 100 % better \| or so" in (tmp_path / "claims.md").read_text()
+    tex = (tmp_path / "claims.tex").read_text()
+    assert tex.count(r"\begin{longtable}{p{0.12\linewidth}p{0.24\linewidth}") == 1
+    assert r"100 \% better" in tex
+    assert tex.count("{") == tex.count("}")
+    assert (tmp_path / "claims.html").read_text().count('<div class="prose">') == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"test": "below", "than": 5}, "Fin. Acc. of ACE below 5 (CIFAR-10)"),
+        ({"test": "above", "by": -2}, "Fin. Acc. of ACE above, or less than 2 below, ER (CIFAR-10)"),
+        (
+            {"test": "below", "by": -2, "than": {"learner": "others"}},
+            "Fin. Acc. of ACE more than 2 below every other learner (CIFAR-10)",
+        ),
+        ({"test": "within", "ratio": True, "by": 10, "margin": 2}, "Fin. Acc. of ACE 5 to 20 times ER (CIFAR-10)"),
+        (
+            {"test": "above", "less": {"ace": "er", "er": "ace"}},
+            "Fin. Acc. of ACE above ER (CIFAR-10; ACE less ER, ER less ACE)",
+        ),
+        ({"test": "increasing", "along": "dataset"}, "Fin. Acc. of ACE: increasing along dataset (CIFAR-10)"),
+        (
+            {"test": "above", "than": {"take": "mean"}},
+            "Fin. Acc. of ACE above mean Fin. Acc. (CIFAR-10)",
+        ),
+        (
+            {"test": "below", "than": {"target": "table3", "metric": "forgetting", "learner": "er"}, "take": "last"},
+            "final Fin. Acc. of ACE below final F in table3 of ER (CIFAR-10)",
+        ),
+    ],
+)
+def test_tests_in_words(spec, text):
+    assert claims_table.words(claim("ours", ["cifar10"], spec), SPECS) == text
+
+
+def test_a_name_of_two_lines_is_one_line_in_words():
+    specs = {
+        key: spec | {"names": spec.get("names", {}) | {"final_accuracy": "Fin. Acc.\n(%)"}}
+        for key, spec in SPECS.items()
+    }
+    words = claims_table.words(claim("ours", ["cifar10"], {"test": "below", "than": 5}), specs)
+    assert words == "Fin. Acc. (%) of ACE below 5 (CIFAR-10)"
+
+
+def test_the_scorecard_counts():
+    claims = {
+        "stf": pd.DataFrame({"statement": ["a", "a", "b"], "verdict": ["supported", "supported", "contradicted"]}),
+        "agem": pd.DataFrame({"statement": ["c", "d"], "verdict": ["not comparable", "by construction"]}),
+    }
+    made = claims_table.scorecard(claims, {"stf": "Streams", "agem": "Lifelong"}, "small")
+    assert made.data.to_dict("list") == {
+        "paper": ["stf", "agem"],
+        "claims": [3, 2],
+        "supported": [2, 0],
+        "contradicted": [1, 0],
+        "undecided": [0, 0],
+        "by construction": [0, 1],
+        "not comparable": [0, 1],
+        "sentences": [2, 2],
+        "sentences wholly supported": [1, 0],
+        "sentences partly": [0, 0],
+        "sentences contradicted": [1, 0],
+        "sentences by construction": [0, 1],
+        "sentences open": [0, 1],
+    }
+    assert made.body.iloc[-1].tolist() == ["all", *"521011410111"]
+    assert made.body.iloc[0, 0] == "stf: Streams"
+
+
+def invented(target):
+    """Two seeds of positive noise for each of a target's cells and metrics, at ten times, or its own stretches of a
+    stream, and, if asked, five tasks."""
+    rng = np.random.default_rng(0)
+    if "simulations" in target.spec:
+        return pd.DataFrame({"row": "simulation", "metric": target.spec["metrics"], "mean": 99.8, "se": 0.1, "n": 9})
+    cells = [flat(factors) for factors, _ in target.cells]
+    cells = cells or [{"dataset": dataset, "order": order["name"]} for dataset, order, _ in target.streams]
+    stretches = chunk_times(target.spec.get("points", 0))
+    metrics = [*target.spec.get("metrics", ()), target.spec.get("statistic"), "threshold_below", "threshold_from"]
+    return pd.DataFrame(
+        [
+            {**cell, "seed": seed, "metric": metric, "time": time, "task": task, "value": 1 + rng.random()}
+            for cell in cells
+            for metric in filter(None, metrics)
+            for seed in (0, 1)
+            for time in (stretches if metric == "stream_loss" else range(1, 11))
+            for task in (range(1, 6) if metric == "mutual_information_by_task" else (np.nan,))
+        ]
+    )
+
+
+def test_every_claim_of_the_papers_can_be_decided_and_shown(monkeypatch, tmp_path):
+    """Whatever was measured: no claim of config/claims.yaml asks for what metrics do not hold."""
+    monkeypatch.chdir(Path(__file__).resolve().parents[2])
+    plan = Plan("paper", all_papers())
+    for paper, claims in claims_of(plan).items():
+        used = {f"{paper}/{target.name}": target for target in claimed_targets(plan, claims)}
+        frames = {name: invented(target) for name, target in used.items()}
+        said = {name: Notes("paper", seeds=2) for name in used}
+        verdicts = [decide(claim, frames, said) for claim in claims]
+        assert all(verdict.parts for verdict in verdicts)
+        assert {part.reason for verdict in verdicts for part in verdict.parts if np.isnan(part.effect)} == set(), paper
+        specs = {name: target.spec for name, target in used.items()}
+        table = claims_table.render(paper, claims, verdicts, specs, said)
+        formats.write_table(table, tmp_path / paper)
+        assert list(table.data["claim"]) == [claim.name for claim in claims]
+        assert not table.body["Test"].str.contains(r"\{|\$|\bnan\b|\bNone\b").any()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "measure", "shown"),
+    [
+        ((9.5, 5.104, 14.7), "points", "+9.5 [5.1, 14.7] points"),
+        ((0.5, 0.25, 1.0), "×", "0.5 [0.25, 1] ×"),
+        ((-0.25, np.nan, np.nan), "", "−0.25"),
+        ((0.0, -1.0, 1.0), "points", "+0 [−1, 1] points"),
+        ((-np.inf, np.nan, np.nan), "points", "−∞"),  # of a run that diverged
+        ((np.nan, np.nan, np.nan), "points", "–"),
+    ],
+)
+def test_the_text_of_an_effect(numbers, measure, shown):
+    assert claims_table.effect(*numbers, measure) == shown

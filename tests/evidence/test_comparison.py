@@ -1,0 +1,305 @@
+"""Reported against reproduced: reading the printed numbers, and every verdict."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from clpapers.evidence import comparison
+from clpapers.evidence.words import CALIBRATED, DIFFERS, EXACT, GUESS, NEAR, NOT_COMPARABLE, OPEN, SAME, TRAINED
+from clpapers.metrics.intervals import critical, welch
+from clpapers.targets import number, results_table
+from clpapers.targets.notes import Notes
+
+HEADER = "paper,target,row,column,metric,value,spread,spread_kind,note\n"
+
+
+def reported(tmp_path, *lines):
+    path = tmp_path / "reported.csv"
+    path.write_text(HEADER + "".join(f"stf,table1,ER,EMNIST,final_accuracy,{line},\n" for line in lines))
+    return comparison.read_reported(path, "stf", "table1")
+
+
+def measured(mean, half_width=None, learner="ER"):
+    """Three seeds with the given mean and 95 % half-width; one seed where there is no half-width."""
+    spread = [] if half_width is None else [half_width / critical(2) * np.sqrt(3)]
+    values = [mean, *(mean - s for s in spread), *(mean + s for s in spread)]
+    cells = {"learner": learner, "dataset": "EMNIST", "metric": "final_accuracy", "seed": range(len(values))}
+    return pd.DataFrame({**cells, "value": values})
+
+
+def judged(tmp_path, line, data, notes):
+    (cell,) = comparison.compare({}, data, reported(tmp_path, line), notes).to_dict("records")
+    return cell
+
+
+def test_reading_printed_measured(tmp_path):
+    (cell,) = reported(tmp_path, "80.10,0.5,ci95_halfwidth_20_runs").to_dict("records")
+    assert (cell["value"], cell["decimals"], cell["half_width"], cell["n"]) == (80.1, 2, 0.5, 20)
+    (cell,) = reported(tmp_path, "80.10,0.5,spread_10_runs").to_dict("records")
+    assert (cell["value"], cell["n"]) == (80.1, 10)
+    assert cell["half_width"] == pytest.approx(2.262157 * 0.5)  # t₉
+    (cell,) = reported(tmp_path, "99,,mean_of_1e5_simulations").to_dict("records")
+    assert (cell["value"], cell["decimals"], cell["n"]) == (99, 0, 0)
+    assert np.isnan(cell["half_width"])
+    assert comparison.read_reported(tmp_path / "reported.csv", "stf", "table9").empty
+
+
+AUTHORS_HEADER = HEADER.strip() + ",digits,authors,authors_sd,authors_runs,source\n"
+
+
+def with_authors(tmp_path, *lines):
+    path = tmp_path / "reported.csv"
+    path.write_text(AUTHORS_HEADER + "".join(f"stf,table1,ER,EMNIST,final_accuracy,{line}\n" for line in lines))
+    return comparison.read_reported(path, "stf", "table1")
+
+
+@pytest.mark.parametrize(
+    ("printed", "authors", "basis"),
+    [
+        ("0.06", "0.0696", 0.0696),  # cut off
+        ("0.06", "0.0551", 0.0551),  # rounded
+        ("0.06", "0.0701", 0.06),  # neither: of other runs
+        ("0.06", "0.0549", 0.06),
+        ("", "0.0701", 0.0701),  # none printed
+    ],
+)
+def test_the_authors_number_is_compared_where_the_printed_one_may_be_it(tmp_path, printed, authors, basis):
+    line = f"{printed},0.001,population_sd_5_runs,,cut,{authors},0.0015,5,cell 11"
+    (cell,) = with_authors(tmp_path, line).to_dict("records")
+    assert (cell["authors"], cell["basis"], cell["source"]) == (float(authors), basis, "cell 11")
+    other = basis == 0.06
+    assert (cell["below"], cell["above"]) == pytest.approx((0.005, 0.01) if other else (0, 0))
+    sd = 0.001 if other else 0.0015
+    assert cell["basis_se"] == pytest.approx(sd / 2)  # √(5 − 1)
+
+
+def test_an_authors_number_without_a_spread_has_the_printed_one(tmp_path):
+    (cell,) = with_authors(tmp_path, "0.23,0.006,population_sd_5_runs,,,0.2339,,5,cell 11").to_dict("records")
+    assert (cell["basis"], cell["basis_n"]) == (0.2339, 5)
+    assert cell["basis_se"] == pytest.approx(0.003)  # √(5 − 1)
+    (cell,) = with_authors(tmp_path, "0.23,,mean_5_runs,,,0.2339,,,cell 11").to_dict("records")
+    assert (np.isnan(cell["basis_se"]), cell["basis_n"]) == (True, 5)
+
+
+def test_digits_that_may_be_cut_off_allow_a_unit_above_and_half_a_unit_below(tmp_path, real):
+    """0.06 stands for 0.055 to 0.07: of three runs at 0.0695 ± 0.0001 the difference is −0.0006 to 0.0146."""
+
+    def cell(mean, digits):
+        lines = with_authors(tmp_path, f"0.06,,,,{digits},,,,")
+        return comparison.compare({}, measured(mean, 0.0001), lines, real).iloc[0]
+
+    found = cell(0.0695, "cut")
+    assert (found["difference_low"], found["difference_high"]) == pytest.approx((-0.0006, 0.0146))
+    for mean, digits, holds in ((0.0695, "", 0), (0.0702, "cut", 0), (0.0551, "cut", 1), (0.0548, "cut", 0)):
+        found = cell(mean, digits)
+        assert (found["difference_low"] <= 0 <= found["difference_high"]) == bool(holds)
+
+
+def test_the_authors_number_has_a_column_and_a_remark(tmp_path, table_target, real):
+    data = measured(0.07, 0.001)
+    lines = with_authors(tmp_path, "0.06,0.001,population_sd_5_runs,,cut,0.0696,0.0015,5,cell 11")
+    compared = comparison.compare({}, data, lines, real)
+    assert compared["difference"].item() == pytest.approx(0.07 - 0.0696)
+    assert compared["authors_high"].item() == pytest.approx(0.0696 + critical(4) * 0.0015 / 2)
+    assert comparison.printed(compared.iloc[0])["authors"] == "0.0696 ± 0.0021"
+    table = comparison.attach(results_table.render(table_target, data, real), {}, data, compared, real).appended[0]
+    assert table.body["Authors"].tolist() == ["0.0696 ± 0.0021"]
+    assert comparison.CUT in table.caption
+    assert comparison.AUTHORS in table.caption
+    plain = comparison.compare({}, data, reported(tmp_path, "0.07,,"), real)
+    assert "Authors" not in comparison.attach(table, {}, data, plain, real).appended[0].body
+
+
+def test_a_figures_numbers_stand_at_places_of_its_axis(tmp_path, real):
+    data = pd.concat(
+        [measured(v, 1.0).assign(metric="violations_by_task", time=t) for t, v in ((1.0, 0.0), (2.0, 900))]
+    )
+    path = tmp_path / "reported.csv"
+    path.write_text(HEADER + 'stf,figure6,"ER, task 2",EMNIST,violations_by_task,905,,,\n')
+    target = {"along": "time", "names": {"time": "task"}}
+    (cell,) = comparison.compare(target, data, comparison.read_reported(path, "stf", "figure6"), real).to_dict(
+        "records"
+    )
+    assert (cell["reproduced"], cell["difference"], cell["verdict"]) == (900, -5, SAME)
+
+
+def test_printed_interval_is_compared_by_welch(tmp_path, real):
+    line = "80.1,0.5,ci95_halfwidth_20_runs"
+    cell = judged(tmp_path, line, measured(80.6, 1.0), real)
+    expected = welch(80.6, 1.0 / critical(2), 3, 80.1, 0.5 / critical(19), 20)
+    assert (cell["difference_low"], cell["difference_high"]) == pytest.approx(expected.interval())
+    assert cell["distance"] == pytest.approx(expected.interval(0.9)[1])
+    assert (cell["reported_low"], cell["reported_high"]) == pytest.approx((79.6, 80.6))
+    assert (cell["reproduced_low"], cell["reproduced_high"]) == pytest.approx((79.6, 81.6))
+    assert (cell["verdict"], cell["reason"], cell["n_seeds"], cell["rule"]) == (SAME, "", 3, comparison.WELCH)
+    assert judged(tmp_path, line, measured(83.0, 1.0), real)["verdict"] == DIFFERS
+    assert judged(tmp_path, line, measured(77.0, 1.0), real)["verdict"] == DIFFERS
+
+
+def test_a_spread_of_unknown_meaning_is_a_standard_error(tmp_path, table_target, real):
+    data = measured(81.0, 0.5)
+    compared = comparison.compare({}, data, reported(tmp_path, "80.1,0.5,spread_10_runs"), real)
+    expected = welch(81.0, 0.5 / critical(2), 3, 80.1, 0.5, 10)
+    assert (compared["difference_low"].item(), compared["difference_high"].item()) == pytest.approx(expected.interval())
+    table = results_table.render(table_target | {"grid": {}, "names": {}}, data, real)
+    assert "standard errors" in comparison.attach(table, {}, data, compared, real).appended[0].caption
+
+
+@pytest.mark.parametrize(
+    ("mean", "half_width", "verdict", "text"),
+    [  # of a printed 80: margins 2 and 5; the 90 % interval of three runs is 0.6786 of the 95 % one
+        (80.5, 1.0, SAME, "same, within 1.3"),
+        (81.2, 1.0, SAME, "same, within 2.0, resolved"),
+        (81.5, 1.0, DIFFERS, "differs by at least 0.4"),
+        (81.5, 4.0, NEAR, "near, within 4.3"),
+        (81.5, 9.0, OPEN, "open, within 7.7"),
+        (90.0, 9.0, DIFFERS, "differs by at least 0.9"),
+    ],
+)
+def test_a_grade_says_how_far(tmp_path, real, mean, half_width, verdict, text):
+    """Without a printed spread; the interval is 0.05 wider on either side: half a unit of the last digit."""
+    cell = judged(tmp_path, "80.0,,", measured(mean, half_width), real)
+    assert (cell["verdict"], comparison.graded(cell)) == (verdict, text)
+    assert (cell["margin_same"], cell["margin_near"], cell["rule"]) == (2, 5, comparison.OWN)
+
+
+def test_a_margin_is_never_more_than_its_share_of_the_printed_value(tmp_path, real):
+    cell = judged(tmp_path, "8.0,,", measured(8.5, 1.0), real)
+    assert (cell["margin_same"], cell["margin_near"]) == pytest.approx((0.8, 1.6))
+    assert comparison.graded(cell) == "near, within 1.3"
+
+
+def test_equal_values_of_a_training_are_open_and_exact_ones_are_the_same(tmp_path, real):
+    lines = reported(tmp_path, "80.1,,")
+    compared = comparison.compare({}, measured(80.1, 0.0), lines, real).iloc[0]
+    assert (compared["verdict"], compared["cause"]) == (OPEN, comparison.EQUAL)
+    assert comparison.graded(compared) == "open: equal values"
+    exact = {"exact": [{"why": "frozen", "rows": ["ER"], "columns": ["EMNIST"]}]}
+    compared = comparison.compare(exact, measured(80.1, 0.0), lines, real).iloc[0]
+    assert (compared["verdict"], compared["kind"]) == (SAME, EXACT)
+
+
+@pytest.mark.parametrize(
+    ("target", "guesses", "kind"),
+    [
+        ({}, (), TRAINED),
+        ({"calibrated": [{"choice": "c", "rows": ["ER"], "columns": ["EMNIST"]}]}, (), CALIBRATED),
+        ({"calibrated": [{"choice": "c", "rows": ["ER"], "columns": ["EMNIST"]}]}, ("ER",), GUESS),
+        ({"exact": [{"why": "w", "rows": ["ER"], "columns": ["EMNIST"], "metrics": ["final_accuracy"]}]}, (), EXACT),
+        ({"exact": [{"why": "w", "rows": ["ER"], "columns": ["EMNIST"], "metrics": ["forgetting"]}]}, (), TRAINED),
+        ({"simulations": 9}, (), EXACT),
+    ],
+)
+def test_each_number_is_of_one_kind(tmp_path, target, guesses, kind):
+    notes = Notes("paper", guesses=frozenset(guesses))
+    (cell,) = comparison.compare(target, measured(80, 1), reported(tmp_path, "80.1,,"), notes).to_dict("records")
+    assert cell["kind"] == kind
+    assert comparison.graded(cell).endswith(f", {kind}") == (kind != TRAINED)
+
+
+def test_reproduced_deviation_and_error_stand_beside_the_reported(tmp_path, real):
+    cell = judged(tmp_path, "80.1,0.5,spread_10_runs", measured(80.0, critical(2) / np.sqrt(3)), real)
+    assert (cell["sd"], cell["se"]) == pytest.approx((1, 1 / np.sqrt(3)))
+
+
+def test_guesses_are_not_compared(tmp_path, real):
+    data = measured(81.0, 0.5)
+    guess = data.assign(metric="chance_final_accuracy", value=10.0)
+    assert judged(tmp_path, "80.1,,", pd.concat([data, guess]), real) == pytest.approx(
+        judged(tmp_path, "80.1,,", data, real), nan_ok=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("mean", "holds"), [(99.84, True), (99.846, True), (99.834, True), (99.847, False), (99.833, False)]
+)
+def test_bare_number_allows_half_a_unit_of_its_last_digit(tmp_path, real, mean, holds):
+    cell = judged(tmp_path, "99.84,,", measured(mean, 0.0015), real)
+    assert (cell["difference_low"] <= 0 <= cell["difference_high"]) == holds
+
+
+@pytest.mark.parametrize(("mean", "verdict"), [(82.3, NEAR), (82.5, DIFFERS), (77.9, NEAR), (77.7, DIFFERS)])
+def test_a_single_run_is_held_against_one_more_of_the_papers(mean, verdict, tmp_path, real):
+    """Of 20 runs with the half-width 0.5 = t·s/√20, one more lies within t·s·√(1 + 1/20) = 0.5·√21 = 2.29."""
+    cell = judged(tmp_path, "80.1,0.5,ci95_halfwidth_20_runs", measured(mean), real)
+    assert (cell["verdict"], cell["cause"], cell["rule"]) == (verdict, "one run", comparison.ONE_MORE)
+    assert "weak evidence" in cell["reason"]
+    assert cell["difference_high"] - cell["difference"] == pytest.approx(0.5 * np.sqrt(21), abs=0.06)
+    assert comparison.graded(cell).endswith(": one run")
+
+
+@pytest.mark.parametrize(
+    ("line", "data", "cause", "reason"),
+    [
+        ("80.1,,", measured(80.1), "one run", "one run gives no interval, and none is printed"),
+        ("80.1,,", measured(80.1, 1, "MIR"), "not run", "not run at this scale"),
+        (",,", measured(80.1, 1), "not printed", "the paper prints no number"),
+    ],
+)
+def test_not_comparable(tmp_path, real, line, data, cause, reason):
+    cell = judged(tmp_path, line, data, real)
+    assert (cell["verdict"], cell["cause"], cell["reason"]) == (NOT_COMPARABLE, cause, reason)
+
+
+@pytest.mark.parametrize(
+    ("standins", "reductions", "cause", "reason"),
+    [
+        ({"EMNIST": "glyphs"}, [], "stand-in data", "stand-in data: EMNIST: glyphs"),
+        ({}, ["a", "b"], "reduced scale", "reduced scale: a; b"),
+        (
+            {"EMNIST": "glyphs"},
+            ["a"],
+            "stand-in data, reduced scale",
+            "stand-in data: EMNIST: glyphs; reduced scale: a",
+        ),
+    ],
+)
+def test_other_data_or_another_scale_is_never_comparable(tmp_path, standins, reductions, cause, reason):
+    cell = judged(tmp_path, "80.1,,", measured(80.1, 1), Notes("small", standins, reductions))
+    assert (cell["verdict"], cell["cause"], cell["reason"]) == (NOT_COMPARABLE, cause, reason)
+
+
+def test_a_simulated_number_is_compared_without_a_column(tmp_path, real):
+    path = tmp_path / "reported.csv"
+    path.write_text(HEADER + "stf,appendix_e,beta vs normal,,captured,99.84,,mean_of_1e5_simulations,\n")
+    data = pd.DataFrame([{"row": "simulation", "metric": "captured", "mean": 99.842, "half_width": 0.001, "n": 9}])
+    data = data.assign(sd=0.0013, se=0.00043)
+    target = {"title": "E", "caption": "", "names": {"simulation": "beta vs normal"}}
+    compared = comparison.compare(target, data, comparison.read_reported(path, "stf", "appendix_e"), real)
+    assert list(compared["verdict"]) == [SAME]
+    (appended,) = comparison.attach(number.render(target, data, real), target, data, compared, real).appended
+    assert list(appended.body["Reproduced"]) == ["99.84 ± 0.00"]
+    assert list(appended.body.columns[:2]) == ["row", "Metric"]
+
+
+def test_attached_table_has_a_line_a_printed_number(tmp_path, table_target, learnt, real):
+    printed = reported(tmp_path, "80.1,0.5,ci95_halfwidth_20_runs")
+    compared = comparison.compare(table_target, learnt, printed, real)
+    table = comparison.attach(results_table.render(table_target, learnt, real), table_target, learnt, compared, real)
+    (appended,) = table.appended
+    (line,) = appended.body.to_dict("records")
+    assert line["Method"] == "ER"
+    assert line["Data set"] == "EMNIST"
+    assert line["Reported"] == "80.1 ± 0.5"
+    assert line["Reproduced"] == "80.0 ± 2.5"
+    assert line["Difference"].startswith("−0.1 [−")
+    assert line["Verdict"] == "same, within 1.7"
+
+
+@pytest.mark.parametrize(("factor", "heading"), [("dataset", "EMNIST†‡"), ("oracle", "EMNIST")])
+def test_data_sets_are_marked_and_oracles_are_not(tmp_path, table_target, factor, heading):
+    notes = Notes("small", {"EMNIST": "glyphs"}, ["a"])
+    target = {"title": "T", "caption": "", "metrics": ["final_accuracy"], "columns": factor}
+    data = measured(80.0, 1).assign(oracle="EMNIST")
+    compared = comparison.compare(target, data, reported(tmp_path, "80.1,,"), notes)
+    (appended,) = comparison.attach(results_table.render(target, data, notes), target, data, compared, notes).appended
+    assert list(appended.body[factor]) == [heading]
+    assert appended.title.startswith("T‡" if factor == "dataset" else "T†‡")
+
+
+def test_nothing_printed_nothing_attached(tmp_path, table_target, learnt, real):
+    reported(tmp_path, "80.1,,")
+    table = results_table.render(table_target, learnt, real)
+    none = comparison.read_reported(tmp_path / "reported.csv", "stf", "table9")
+    compared = comparison.compare(table_target, learnt, none, real)
+    assert comparison.attach(table, table_target, learnt, compared, real) is table

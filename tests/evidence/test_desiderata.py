@@ -1,0 +1,406 @@
+"""The desiderata A to E: of cells of each kind, of the masks they really make, and of every target there is."""
+
+import itertools
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from clpapers.cli import targets as commands
+from clpapers.config.model import Cell, Selection, Target
+from clpapers.config.plan import Plan
+from clpapers.config.schemas import schema
+from clpapers.config.settings import all_papers
+from clpapers.evidence import desiderata
+from clpapers.graph import jobs
+from clpapers.report.desiderata import table
+from clpapers.runs.scenario import restrictions_at_test, scenario
+from clpapers.streams import orders
+from clpapers.streams.restrictions import RESTRICTIONS
+from clpapers.targets import curves, notes
+
+FACTS = {"classes": list("abcd"), "train": 40}
+NONE, MIXED, CHUNKS = {"name": "none"}, {"name": "mixed"}, {"name": "chunks"}
+ENTROPY, GUESSED = {"name": "entropy", "tasks": 2}, {"name": "random_tasks", "tasks": 2}
+SPLIT = {"name": "split", "tasks": 4, "length": None}
+RANGE = {"name": "split_range", "first": 1, "last": 3, "tasks": 3, "length": None}
+OVERLAPPING = {"name": "split_overlapping", "first": 1, "last": 3, "tasks": 3, "per_task": 2, "length": None}
+TWICE = {"name": "split_two", "tasks": 2, "length": None}
+DOMAINS = {"name": "permuted_pixels", "tasks": 5, "length": None}
+BURSTS = {"name": "instances", "burst": 20, "length": None}
+DOMINANT = {"name": "dominant", "share": 0.55, "length": None}
+ORDERED = DOMINANT | {"name": "dominant_ordered"}
+RANDOM = {"name": "random", "length": None}
+DRIFT = {"name": "stf", "mu_sigma": 0.1, "length": None}
+
+
+def offline(items, length=None):
+    return {"name": "offline", "items": items, "length": length}
+
+
+def split(tasks, *, aligned=True):
+    return {"name": "split", "tasks": tasks, "aligned": aligned}
+
+
+def dominant(*shares):
+    return {"name": "dominant_tasks", "shares": list(shares)}
+
+
+def cell(order=SPLIT, learner="single", oracle=NONE, train="none", oracles=None):
+    return {
+        "dataset": "mnist",
+        "order": order,
+        "oracle": oracle,
+        "learner": {"name": learner},
+        "restriction": {"train": train},
+        "budget": {"batch": 1},
+        "evaluation": {"batch": 1, "oracles": oracles or {}},
+    }
+
+
+def verdict(letter, *arguments, view="none", metrics=("final_accuracy",), **options):
+    return desiderata.verdicts(cell(*arguments, **options), view, metrics, FACTS)[letter]
+
+
+# --- one cell ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("order", "resembles", "retraining", "tasks"),
+    [
+        (SPLIT, "yes", "yes", "yes (4 tasks)"),
+        (SPLIT | {"tasks": 2}, "yes", "yes", "no (2 tasks)"),
+        (SPLIT | {"epochs": 7}, "yes", "yes", "yes (4 tasks)"),  # before the next task, not after it
+        (SPLIT | {"cycles": 1}, "yes", "yes", "yes (4 tasks)"),
+        (SPLIT | {"cycles": 5}, "yes", "no (tasks come 5 times)", "yes (4 tasks)"),
+        (RANGE, "yes", "yes", "yes (3 tasks)"),
+        (OVERLAPPING, "yes", "yes", "yes (3 tasks)"),
+        (TWICE, "yes", "no (tasks come twice)", "no (2 tasks)"),
+        (DOMINANT, "yes", "yes", "yes (4 tasks)"),  # a chunk a class
+        (ORDERED, "yes", "yes", "yes (4 tasks)"),
+        (DOMAINS, "no (pixels permuted)", "yes", "yes (5 tasks)"),
+        (DRIFT, "yes", "yes", "n/a (no tasks)"),
+        (BURSTS, "yes", "yes", "n/a (no tasks)"),
+        (RANDOM, "n/a (one task)", "yes", "no (one task)"),
+        (offline(41), "n/a (one task)", "no (several epochs over all data)", "no (one task)"),
+        (offline(40), "n/a (one task)", "yes", "no (one task)"),
+        (offline(40, 39), "n/a (one task)", "no (several epochs over all data)", "no (one task)"),
+    ],
+)
+def test_orders_decide_on_resemblance_retraining_and_the_number_of_tasks(order, resembles, retraining, tasks):
+    found = [verdict(letter, order) for letter in "ADE"]
+    assert found == [resembles, retraining, tasks]
+
+
+def test_every_order_has_a_number_of_tasks():
+    """Those not tried here say how many themselves."""
+    tried = (SPLIT, RANGE, OVERLAPPING, TWICE, DOMAINS, DOMINANT, ORDERED, DRIFT, BURSTS, RANDOM, offline(1))
+    made = {order["name"] for order in tried}
+    for name in orders.ORDERS.keys() - made:
+        assert "tasks" in schema("paper")["$defs"]["order_options"]["const"][name], name
+
+
+def test_training_on_all_tasks_at_once_is_retraining_and_so_is_keeping_all():
+    assert verdict("D", SPLIT, "multi_task") == "no (all tasks at once)"
+    assert verdict("D", BURSTS, "offline") == "no (all items so far)"
+    assert verdict("D", RANDOM, "nn1") == "no (keeps every item)"
+
+
+@pytest.mark.parametrize(
+    ("letter", "shared"),
+    [
+        (desiderata.YES, [(SPLIT, "single"), (SPLIT, "single", CHUNKS), (DOMAINS, "a_gem", CHUNKS, "oracle")]),
+        (desiderata.YES, [(SPLIT, "multi_task", CHUNKS), (SPLIT, "cn_dpm"), (SPLIT, "ewc", MIXED)]),
+        (desiderata.YES, [(SPLIT, "multi_model", oracle) for oracle in (ENTROPY, GUESSED, split(1))]),
+        (desiderata.YES, [(SPLIT, "single", split(1), "oracle"), (SPLIT, "multi_model", ENTROPY, "oracle")]),
+        (desiderata.HEADS, [(SPLIT, "single", split(2), "oracle"), (RANGE, "ewc", CHUNKS, "oracle")]),
+        (desiderata.HEADS, [(SPLIT, "single", split(2, aligned=False), "oracle"), (SPLIT, "ewc", GUESSED, "present")]),
+        (desiderata.YES, [(RANDOM, "single", NONE, "present"), (DOMINANT, "ewc", split(2), "present")]),
+        (desiderata.HEADS, [(SPLIT, "multi_model", split(2)), (SPLIT, "multi_model", dominant(0.25, 0.75))]),
+        (desiderata.HEADS, [(SPLIT, "prog_nn", CHUNKS, "oracle"), (DOMAINS, "prog_nn", CHUNKS)]),
+        (desiderata.HEADS, [(OVERLAPPING, "multi_task", CHUNKS)]),  # outputs of their own, though all compete
+        ("n/a (nothing is trained)", [(SPLIT, "random"), (SPLIT, "random_multi_model", split(2))]),
+    ],
+)
+def test_heads(letter, shared):
+    assert {verdict("B", *each) for each in shared} == {letter}
+
+
+@pytest.mark.parametrize(
+    ("expected", "metric", "view", "options"),
+    [
+        # The restriction at test, and who sees it.
+        (desiderata.YES, "final_accuracy", "none", {"oracle": split(2), "train": "oracle"}),  # rules' ea
+        (desiderata.KNOWN, "final_accuracy", "oracle", {"oracle": split(2), "train": "oracle"}),
+        (desiderata.KNOWN, "per_class_accuracy", "independent", {"oracle": split(2)}),
+        (desiderata.KNOWN, "final_accuracy", "data", {"oracle": split(2)}),
+        (desiderata.YES, "final_accuracy", "data", {"oracle": split(2), "order": DOMINANT}),
+        (desiderata.YES, "final_accuracy", "oracle", {"oracle": GUESSED}),
+        (desiderata.KNOWN, "final_accuracy", "sp2/oracle", {"oracles": {"sp2": split(2)}}),
+        (desiderata.YES, "final_accuracy", "sp1/oracle", {"oracles": {"sp1": split(1)}}),
+        (desiderata.YES, "forgetting_events", "oracle", {"oracle": split(2), "train": "oracle"}),
+        # Tests of tasks, in which theirs compete: of permutations those are all classes.
+        (desiderata.KNOWN, "average_accuracy", "none", {"order": RANGE}),
+        (desiderata.KNOWN, "lca_by_step", "none", {"order": SPLIT, "learner": "multi_task"}),
+        (desiderata.YES, "average_accuracy", "none", {"order": DOMAINS, "learner": "a_gem", "oracle": CHUNKS}),
+        # Who answers by the task's own part.
+        (desiderata.KNOWN, "average_accuracy", "none", {"order": DOMAINS, "learner": "prog_nn", "oracle": CHUNKS}),
+        (desiderata.KNOWN, "final_accuracy", "none", {"learner": "multi_model", "oracle": split(2)}),
+        (desiderata.KNOWN, "forgetting_events", "none", {"learner": "random_multi_model", "oracle": split(2)}),
+        (desiderata.YES, "final_accuracy", "none", {"learner": "multi_model", "oracle": ENTROPY}),
+        (desiderata.YES, "final_accuracy", "none", {"learner": "random_multi_model", "oracle": GUESSED}),
+        # Losses of the stream, and what tests nothing.
+        (desiderata.YES, "stream_loss", "none", {"learner": "er"}),
+        (desiderata.KNOWN, "stream_loss", "none", {"oracle": split(2), "train": "oracle"}),
+        ("n/a (nothing is tested)", "violations_by_task", "none", {"order": RANGE, "learner": "gem"}),
+        ("n/a (nothing is tested)", "training_seconds", "none", {"order": RANGE}),
+        # Item by item, all classes competing.
+        (desiderata.YES, "omega_all", "none", {"order": SPLIT, "learner": "nn1"}),
+        ("n/a (nothing is tested)", "unknown_auroc", "none", {"order": SPLIT}),
+    ],
+)
+def test_labels_at_test(expected, metric, view, options):
+    assert verdict("C", view=view, metrics=[metric], **options) == expected
+
+
+def test_one_metric_that_knows_the_task_is_enough():
+    assert verdict("C", RANGE, metrics=["training_seconds", "average_accuracy"]) == desiderata.KNOWN
+    assert verdict("C", SPLIT, metrics=["final_accuracy", "average_accuracy"]) == desiderata.KNOWN
+
+
+@pytest.mark.parametrize("oracle", [split(1), split(2), split(2, aligned=False), dominant(0.5, 0.5), GUESSED, CHUNKS])
+@pytest.mark.parametrize("order", [SPLIT, TWICE, RANGE, OVERLAPPING, DOMINANT, RANDOM, DOMAINS])
+def test_what_is_said_of_masks_is_what_they_do(order, oracle):
+    """Batches of one item: a mask is declared if and only if some class is left out of it."""
+    train_y, test_y = np.repeat(np.arange(4), 10), np.repeat([1, 2, 3], 3)  # class 0 is not in the range
+    stream = orders.make(order, train_y, 0, 4)
+    for train, test in {(restriction.train, restriction.test) for restriction in RESTRICTIONS.values()}:
+        spec = cell(order, oracle=oracle, train=train)
+        made = scenario(spec, stream, train_y, test_y, 4)
+        heads = made.masks is not None and not made.masks.all()
+        heads |= order is OVERLAPPING  # whose outputs are the tasks' own
+        assert verdict("B", order, oracle=oracle, train=train) == (desiderata.HEADS if heads else desiderata.YES)
+        mask = restrictions_at_test(spec, made).get(test)
+        known = mask is not None and not mask.all()
+        found = verdict("C", order, oracle=oracle, train=train, view=test)
+        assert found == (desiderata.KNOWN if known else desiderata.YES)
+
+
+# --- all cells in one phrase ---------------------------------------------------------------------------------------
+
+NAMES = {"er": "ER", "mm": "MM", "mnist": "MNIST", "cifar": "CIFAR", "split": "disjoint"}
+
+
+def said(text, *, dataset=("mnist", "cifar"), learner=("er", "ewc", "mm"), **others):
+    """The phrase for a grid of which the function `text` says each cell's verdict."""
+    factors = {"dataset": dataset, "learner": learner, **others}
+    cells = [dict(zip(factors, levels)) for levels in itertools.product(*factors.values())]
+    return desiderata.phrase([(each, text(**each)) for each in cells], NAMES)
+
+
+def test_what_holds_of_all_is_said_once():
+    assert said(lambda **_: "yes (why)") == "yes (why)"
+
+
+def test_exceptions_are_named_by_what_they_share():
+    assert said(lambda dataset, learner: "no" if learner == "mm" else "yes") == "yes, but no for MM"
+    assert said(lambda dataset, learner: "no" if dataset == "mnist" else "yes") == "yes, but no for MNIST"
+    assert said(lambda dataset, learner: "no" if learner != "er" else "yes") == "no, but yes for ER"
+    only = said(lambda dataset, learner: "no" if (dataset, learner) == ("cifar", "mm") else "yes")
+    assert only == "yes, but no for MM on CIFAR"
+
+
+def test_a_third_factor_is_named_and_levels_may_be_blocks():
+    order = ({"name": "split", "tasks": 5}, {"name": "stf"})
+    text = said(lambda order, learner, **_: "no" if "tasks" in order and learner == "mm" else "yes", order=order)
+    assert text == "yes, but no for MM with disjoint"
+
+
+def test_exceptions_without_a_common_description_are_said_level_by_level():
+    def each(dataset, learner):
+        return "yes" if (dataset == "mnist") != (learner == "mm") else "no"
+
+    assert said(each) == "MNIST: yes, but no for MM / CIFAR: no, but yes for MM"
+
+
+def test_a_cell_that_was_left_out_is_no_exception():
+    cells = [({"learner": l, "oracle": o}, "no" if l == "mm" else "yes") for l, o in [("er", 1), ("mm", 1), ("mm", 2)]]
+    assert desiderata.phrase(cells, NAMES) == "ER: yes / MM: no"
+    assert desiderata.phrase([*cells, ({"learner": "ewc", "oracle": 1}, "yes")], NAMES) == "yes, but no for MM"
+
+
+def test_a_learner_without_an_option_has_no_level_of_it():
+    """Whichever comes first, and where the levels of the others decide too."""
+    vcl = [({"learner": "vcl", "learner.epochs": n}, "yes" if n > 1 else "no (why)") for n in (1, 2, 3)]
+    mine = [({"learner": "mine"}, "no (a head a task)")]
+    told = "yes, but no (a head a task) for Mine, the new one"
+    names = {"mine": "Mine, the new one", "vcl": "VCL with a name as long as that"}
+    assert desiderata.phrase([*vcl[1:], *mine], names) == told
+    assert desiderata.phrase([*mine, *vcl[1:]], names) == told
+    told = desiderata.phrase([*vcl, ({"learner": "mine"}, "no (why)")], {})
+    assert told == "vcl: yes, but no (why) for 1 / mine: no (why)"
+
+
+def test_a_phrase_says_of_each_cell_what_was_said_of_it():
+    """Any verdicts on a grid: read back, level by level, the phrase gives the same."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        cells = [({"dataset": d, "learner": l}, rng.choice(["yes", "no"])) for d in "ab" for l in "pqr"]
+        text = desiderata.phrase(cells, {})
+        for factors, verdict in cells:
+            assert read(text, factors) == verdict, text
+
+
+def read(text, factors):
+    """What a phrase of two factors says of a cell."""
+    mine = set(factors.values())
+    if ": " in text:
+        branches = [branch.split(": ", 1) for branch in re.split(r" / (?![^[]*])", text)]
+        (text,) = [rest.strip("[]") for names, rest in branches if set(names.split(", ")) & mine]
+        return read(text, factors)
+    usual, *exceptions = text.split(", but ")
+    for verdict, where in (exception.split(" for ") for exception in exceptions):
+        if where.startswith("all but "):
+            there = not set(where.removeprefix("all but ").split(", ")) & mine
+        else:
+            there = all(set(part.split(", ")) & mine for part in where.split(" on "))
+        if there:
+            return verdict
+    return usual
+
+
+# --- targets -------------------------------------------------------------------------------------------------------
+
+
+def target(cells, **spec):
+    names = {"names": {"mnist": "MNIST"}, "measure": "learning", "metrics": ["final_accuracy"]}
+    made = [(factors, Cell.of("paper", each)) for factors, each in cells]
+    return Target("paper", "p", "t", names | spec, range(2), tuple(made))
+
+
+FACTORS = {"dataset": "mnist", "learner": "single"}
+
+
+def test_a_line_of_all_five():
+    text = desiderata.line(target([(FACTORS, cell())]), {"mnist": FACTS})
+    assert text == "Desiderata (Farquhar & Gal): A\u00a0yes; B\u00a0yes; C\u00a0yes; D\u00a0yes; E\u00a0yes (4 tasks)."
+
+
+def test_what_is_made_of_no_runs_declares_nothing():
+    assert desiderata.declare(target([]), {"mnist": FACTS}) == {}
+    assert desiderata.line(target([]), {"mnist": FACTS}) == ""
+
+
+def test_guesses_say_nothing_of_the_head_unless_alone():
+    guess, head = (
+        ({**FACTORS, "learner": "rand"}, cell(learner="random")),
+        (FACTORS, cell(oracle=split(2), train="oracle")),
+    )
+    assert desiderata.declare(target([guess, head]), {"mnist": FACTS})["B"] == desiderata.HEADS
+    assert desiderata.declare(target([guess]), {"mnist": FACTS})["B"] == "n/a (nothing is trained)"
+
+
+def test_what_is_declared_replaces_what_is_derived():
+    declared = {"mnist": {"A": {"met": False, "because": "fonts differ"}, "E": {"met": True, "because": "as printed"}}}
+    found = desiderata.declare(target([(FACTORS, cell(RANDOM))], desiderata=declared), {"mnist": FACTS})
+    assert (found["A"], found["B"], found["E"]) == ("no (fonts differ)", "yes", "yes (as printed)")
+
+
+def test_a_search_declares_what_its_runs_meet():
+    points = tuple(({"budget.learning_rate": r}, Cell.of("paper", cell(RANGE))) for r in (1, 2))
+    search = Selection("paper", "p", "mnist", "single", "average_accuracy", range(1), False, points, {})
+    made = Target("paper", "p", "t", {"measure": "selection"}, range(2), selections=((FACTORS, search),))
+    assert desiderata.declare(made, {"mnist": FACTS})["C"] == desiderata.KNOWN
+
+
+PLAN = Plan("paper", all_papers())
+
+
+@pytest.mark.parametrize("name", PLAN.targets)
+def test_every_experiment_declares_all_five(name):
+    made = PLAN.targets[name]
+    found = desiderata.declare(made, PLAN.datasets)
+    of_runs = bool(made.cells or made.selections)
+    assert list(found) == (list("ABCDE") if of_runs else [])
+    assert bool(desiderata.line(made, PLAN.datasets)) == of_runs
+    assert (f"| {name} |" in table(PLAN)) == of_runs
+
+
+def declared(name, letter, **factors):
+    """What the cells of a target with these factors meet: verdicts, each once."""
+    made = PLAN.targets[name]
+    found = set()
+    for levels, each in made.cells:
+        shown = {k: v["name"] if isinstance(v, dict) else v for k, v in levels.items()}
+        if all(shown[factor] == level for factor, level in factors.items()):
+            facts = PLAN.datasets[each.spec["dataset"]]
+            found.add(desiderata.verdicts(each.spec, each.test_restriction, made.spec["metrics"], facts)[letter])
+    return found
+
+
+YES, HEADS, KNOWN = {desiderata.YES}, {desiderata.HEADS}, {desiderata.KNOWN}
+
+
+def test_agems_table_4():
+    permuted, cifar = {"dataset": "mnist", "learner": "a_gem"}, {"dataset": "cifar100", "learner": "a_gem"}
+    assert declared("agem/table4", "A", **permuted) == {"no (pixels permuted)"}
+    assert declared("agem/table4", "A", **cifar) == YES
+    assert declared("agem/table4", "B", **permuted) == YES  # section 6: one head for all tasks
+    assert declared("agem/table4", "C", **permuted) == YES  # all ten digits compete, in every permutation
+    assert declared("agem/table4", "B", **cifar) == HEADS
+    assert declared("agem/table4", "C", **cifar) == KNOWN
+    for letter, expected in (("B", HEADS), ("C", KNOWN)):
+        assert declared("agem/table4", letter, dataset="mnist", learner="prog_nn") == expected
+    assert declared("agem/table4", "B", dataset="cifar100", learner="multi_task") == YES
+    assert declared("agem/table4", "C", dataset="cifar100", learner="multi_task") == KNOWN
+    assert declared("agem/table4", "D", learner="multi_task") == {"no (all tasks at once)"}
+    assert declared("agem/table4", "D", learner="ewc") == YES
+    assert declared("agem/table4", "E") == {"yes (17 tasks)"}
+
+
+def test_agems_heads_of_recurring_classes_and_what_tests_nothing():
+    assert declared("agem/table6", "B") == HEADS
+    assert declared("agem/table7", "C") == declared("agem/figure6", "C") == {"n/a (nothing is tested)"}
+
+
+def test_the_task_scenario_of_rules():
+    for restriction in ("es", "es_ed", "td", "td_es", "td_es_ed"):
+        assert declared("rules/table4", "B", learner="single", restriction=restriction) == HEADS
+        assert declared("rules/table4", "C", learner="single", restriction=restriction) == KNOWN
+    assert declared("rules/table4", "B", learner="ewc", restriction="ea") == HEADS  # in training only
+    assert declared("rules/table4", "C", learner="ewc", restriction="ea") == YES
+    assert declared("rules/table4", "C", learner="mm", restriction="ea") == KNOWN
+    assert declared("rules/table8", "B", learner="cn_dpm") == YES  # looks at no mask
+    assert declared("rules/table8", "C", learner="cn_dpm", oracle="sp5") == KNOWN
+    assert declared("rules/table8", "C", learner="ewc", oracle="rand") == YES
+
+
+def test_the_unrestricted_streams_of_rules():
+    for letter in "ABCD":
+        assert declared("rules/table1", letter, learner="single") == YES
+    assert declared("rules/table1", "E") == {"yes (10 tasks)"}
+    assert declared("rules/table1", "C", learner="mm", oracle="sp2") == KNOWN
+    assert declared("rules/table1", "C", learner="mm", oracle="entropy15") == YES
+    assert declared("rules/table3", "D") == {"no (tasks come twice)"}
+    assert declared("rules/table5", "D") == {"no (several epochs over all data)"}
+    assert declared("rules/table5", "E") == declared("rules/table6", "E") == {"no (one task)"}
+    assert declared("rules/table9_pdom", "A") == {"no (pixels permuted)"}
+
+
+def test_task_free_streams():
+    for letter in "ABCD":
+        assert declared("stf/table1", letter) == YES
+    assert declared("stf/table1", "E") == {"n/a (no tasks)"}
+    assert declared("stf/figure5", "E", order="split") == {"yes (10 tasks)"}
+
+
+def test_what_a_rendering_says_and_is_made_of(monkeypatch):
+    made, printed = PLAN.targets["agem/figure6"], []
+    monkeypatch.setattr(notes, "read_record", lambda path: {"inputs": []})
+    monkeypatch.setattr(pd, "read_csv", lambda path: pd.DataFrame({"seed": [0]}))
+    monkeypatch.setattr(curves, "render", lambda target, frame, notes: printed.append(notes.desiderata))
+    task = SimpleNamespace(plan=PLAN, job=jobs.of(PLAN, made.outputs[0]), reduced=lambda target: [])
+    commands._drawn(task)
+    assert printed == [desiderata.line(made, PLAN.datasets)]

@@ -1,0 +1,92 @@
+"""The pooled line: a mean difference over cells that share their streams, with an interval by seed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from clpapers.evidence.pooled import each_once, pooled
+
+TARGET = {"names": {"a": "A", "b": "B"}}
+
+
+def compared(**values):
+    """Lines of a comparison with a printed 10, without a spread, and the values behind them."""
+    lines = pd.DataFrame(
+        {
+            **{
+                "row": TARGET["names"].get(cell, cell),
+                "column": "data",
+                "metric": "final_accuracy",
+                "verdict": "open",
+                "kind": "trained",
+            },
+            **{"runs": cell, "basis": 10.0, "basis_se": np.nan, "basis_n": 0, "decimals": 1},
+            **{"difference": np.mean(each) - 10, "n_seeds": len(each)},
+        }
+        for cell, each in values.items()
+    )
+    rows = [
+        {"learner": cell, "dataset": "data", "cell": cell, "metric": "final_accuracy", "seed": seed, "value": value}
+        for cell, each in values.items()
+        for seed, value in enumerate(each)
+    ]
+    return lines, pd.DataFrame(rows)
+
+
+def line_of(lines, data, target=TARGET):
+    (line,) = pooled(target, data, lines).to_dict("records")
+    return line
+
+
+def test_with_equal_seeds_it_is_the_interval_of_the_seeds_means():
+    a, b = np.array([9.0, 11.0, 13.0]), np.array([8.0, 9.5, 14.0])
+    line = line_of(*compared(a=a, b=b))
+    by_seed = (a + b) / 2 - 10
+    expected = stats.t.interval(0.95, 2, by_seed.mean(), stats.sem(by_seed))
+    assert (line["difference"], line["low"], line["high"]) == pytest.approx((by_seed.mean(), *expected))
+    narrower = stats.t.interval(0.9, 2, by_seed.mean(), stats.sem(by_seed))
+    assert line["distance"] == pytest.approx(np.abs(narrower).max())
+    assert (line["cells"], line["above"], line["below"], line["seeds"]) == (2, 2, 0, 3)
+
+
+def test_cells_that_share_their_errors_are_no_larger_sample():
+    values = np.array([9.0, 11.0, 13.0])
+    one, many = line_of(*compared(a=values, b=values)), line_of(*compared(**dict.fromkeys("abcdefgh", values)))
+    assert (one["low"], one["high"]) == pytest.approx((many["low"], many["high"]))
+
+
+def test_the_printed_means_errors_and_a_single_runs_count_as_if_they_were_one():
+    lines, data = compared(a=[9.0], b=[12.0])
+    lines = lines.assign(basis_se=0.5, basis_n=4)
+    line = line_of(lines, data)
+    se = np.sqrt(1.0**2 + 0.5**2)  # of one run more: 0.5·√4, and of the printed mean
+    degrees = se**4 / (1.0**4 / 3 + 0.5**4 / 3)
+    assert line["high"] - line["difference"] == pytest.approx(stats.t.ppf(0.975, degrees) * se)
+
+
+def test_a_comparison_counts_once_and_guesses_not_at_all():
+    lines, data = compared(a=[9.0, 11.0], b=[12.0, 13.0])
+    again = lines.iloc[:1].assign(row="B")
+    assert len(each_once(pd.concat([lines, again]))) == 2
+    guess = lines.iloc[:1].assign(row="G", runs="g", kind="guess")
+    assert line_of(pd.concat([lines, again, guess]), data)["cells"] == 2
+    assert pooled(TARGET, data, lines.iloc[:1]).empty
+
+
+def test_a_curve_has_a_line_of_its_own():
+    lines, data = compared(a=[9.0, 11.0], b=[12.0, 13.0])
+    target = TARGET | {"along": "time", "names": {**TARGET["names"], "time": "task"}}
+    two = [lines.assign(row=lines["row"] + f", task {t}", runs=lines["runs"] + f" time {t}") for t in (1, 2)]
+    frames = [data.assign(time=float(t)) for t in (1, 2)]
+    found = pooled(target, pd.concat(frames), pd.concat(two))
+    assert list(found["of"]) == ["A, data", "B, data"]
+    assert list(found["cells"]) == [2, 2]
+
+
+@pytest.mark.parametrize("along", [None, "task"])
+def test_where_nothing_is_compared_there_is_no_line(along):
+    """As at a scale with stand-ins, where all verdicts are "not comparable"."""
+    lines, data = compared(a=[9.0, 10.0], b=[12.0, 11.0])
+    lines["verdict"] = "not comparable"
+    assert pooled(TARGET | {"along": along}, data, lines).empty

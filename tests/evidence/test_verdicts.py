@@ -1,0 +1,412 @@
+"""Verdicts against hand-worked intervals and SciPy's own tests."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from clpapers.evidence.claim import Claim, Part, Side
+from clpapers.evidence.verdicts import decide
+from clpapers.evidence.words import BY_CONSTRUCTION, CONTRADICTED, NOT_COMPARABLE, SUPPORTED, UNDECIDED
+from clpapers.metrics import cost
+from clpapers.targets.notes import Notes
+
+ACE, ER, GDUMB = [50.0, 52.0, 51.0], [40.0, 41.0, 42.5], [45.0, 50.0, 55.0]
+STREAM = ("mnist", "split-5")
+
+
+def side(learner, metric="average_accuracy", take="mean", runs=True, stream=STREAM, **levels):
+    return Side("stf/table1", metric, take, {"learner": learner, **levels}, runs, "mnist", stream)
+
+
+def claim(*parts, test="above", **spec):
+    return Claim("stf", "ours", {"test": test, **spec}, parts)
+
+
+def frame(metric="average_accuracy", **values):
+    rows = [
+        {"dataset": "mnist", "learner": learner, "seed": seed, "metric": metric, "time": np.nan, "value": value}
+        for learner, each in values.items()
+        for seed, value in enumerate(each)
+    ]
+    return {"stf/table1": pd.DataFrame(rows)}
+
+
+MEASURED = frame(ace=ACE, er=ER, gdumb=GDUMB)
+
+
+def verdict(made, frames=MEASURED, **circumstances):
+    return decide(made, frames, {"stf/table1": Notes("paper", **circumstances)})
+
+
+def test_paired_by_hand():
+    """10, 11 and 8.5: mean 59/6, standard deviation √(19/12), t of two degrees at 97.5 % 4.3027."""
+    found = verdict(claim(Part((side("ace"), side("er")))))
+    half = 4.302652729911275 * np.sqrt(19 / 12 / 3)
+    assert found.shown.effect == pytest.approx(59 / 6)
+    assert (found.shown.low, found.shown.high) == pytest.approx((59 / 6 - half, 59 / 6 + half))
+    assert (found.verdict, found.shown.n) == (SUPPORTED, 3)
+
+
+def test_paired_and_unpaired_are_scipys():
+    paired = verdict(claim(Part((side("ace"), side("er"))))).shown
+    expected = stats.ttest_rel(ACE, ER).confidence_interval()
+    assert (paired.low, paired.high) == pytest.approx((expected.low, expected.high))
+    welch = verdict(claim(Part((side("ace"), side("er", stream=("mnist", "other")))))).shown
+    expected = stats.ttest_ind(ACE, ER, equal_var=False).confidence_interval()
+    assert (welch.low, welch.high) == pytest.approx((expected.low, expected.high))
+    assert welch.effect == pytest.approx(paired.effect)
+    assert welch.high - welch.low != pytest.approx(paired.high - paired.low)
+
+
+def repeated(seeds):
+    """Two learners' values [repetitions] of each seed."""
+    given = {"metric": "average_accuracy", "time": np.nan}
+    rows = [
+        {"learner": learner, "seed": seed, "repetition": r, "value": value} | given
+        for learner, values in (("ace", ACE), ("er", GDUMB))
+        for seed in range(seeds)
+        for r, value in enumerate(values)
+    ]
+    return {"stf/table1": pd.DataFrame(rows)}
+
+
+def test_repetitions_of_one_seed_are_its_runs():
+    made = claim(Part((side("ace"), side("er", stream=("mnist", "other")))))
+    found = verdict(made, repeated(1)).shown
+    expected = stats.ttest_ind(ACE, GDUMB, equal_var=False).confidence_interval()
+    assert (found.low, found.high, found.n) == (pytest.approx(expected.low), pytest.approx(expected.high), 3)
+
+
+def test_repetitions_of_several_seeds_are_not_independent_and_count_once_a_seed():
+    found = verdict(claim(Part((side("ace"), side("er")))), repeated(2)).shown
+    assert (found.n, found.effect) == (2, pytest.approx(1.0))
+
+
+def test_against_a_number_is_scipys():
+    shown = verdict(claim(Part((side("ace"),), 45.0))).shown
+    expected = stats.ttest_1samp(ACE, 45).confidence_interval()
+    assert (45 + shown.low, 45 + shown.high) == pytest.approx((expected.low, expected.high))
+
+
+@pytest.mark.parametrize(
+    ("number", "spec", "expected"),
+    [  # ACE's interval is 51 ± 2.484
+        (48, {"test": "above"}, SUPPORTED),
+        (50, {"test": "above"}, UNDECIDED),
+        (54, {"test": "above"}, CONTRADICTED),
+        (54, {"test": "below"}, SUPPORTED),
+        (50, {"test": "below"}, UNDECIDED),
+        (48, {"test": "below"}, CONTRADICTED),
+        (40, {"test": "above", "by": 8}, SUPPORTED),
+        (40, {"test": "above", "by": 14}, CONTRADICTED),
+        (60, {"test": "below", "by": -6}, SUPPORTED),
+        (60, {"test": "above", "by": -12}, SUPPORTED),
+        (51, {"test": "within", "margin": 3}, SUPPORTED),
+        (51, {"test": "within", "margin": 2}, UNDECIDED),
+        (55, {"test": "within", "margin": 1}, CONTRADICTED),
+        (40, {"test": "within", "by": 11, "margin": 3}, SUPPORTED),
+    ],
+)
+def test_each_test_has_each_verdict(number, spec, expected):
+    assert verdict(claim(Part((side("ace"),), float(number)), **spec)).verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [  # 2, 2.2 and 1.8 times
+        ({"test": "within", "by": 2, "margin": 1.5}, SUPPORTED),
+        ({"test": "above", "by": 1.2}, SUPPORTED),
+        ({"test": "above", "by": 3}, CONTRADICTED),
+        ({"test": "above", "by": 2}, UNDECIDED),
+        ({"test": "below"}, CONTRADICTED),
+    ],
+)
+def test_ratios(spec, expected):
+    frames = frame(ace=[20.0, 22.0, 18.0], er=[10.0, 10.0, 10.0])
+    found = verdict(claim(Part((side("ace"), side("er"))), ratio=True, **spec), frames)
+    logs = stats.ttest_1samp(np.log([2, 2.2, 1.8]), 0).confidence_interval()
+    assert found.shown.effect == pytest.approx((2 * 2.2 * 1.8) ** (1 / 3))
+    assert (found.shown.low, found.shown.high) == pytest.approx((np.exp(logs.low), np.exp(logs.high)))
+    assert found.verdict == expected
+
+
+def test_a_trend_is_the_mean_slope_of_the_seeds():
+    frames = {
+        "stf/table1": pd.concat(
+            [frame(ace=[v, v + k * k])["stf/table1"].assign(k=k) for k, v in enumerate((1, 3, 5.5))]
+        )
+    }
+    made = claim(Part(tuple(side("ace", k=k) for k in range(3))), test="increasing", along="k")
+    slopes = [np.polyfit(range(3), y, 1)[0] for y in ([1, 3, 5.5], [1, 4, 9.5])]
+    found = verdict(made, frames)
+    expected = stats.ttest_1samp(slopes, 0).confidence_interval()
+    assert found.shown.effect == pytest.approx(np.mean(slopes))
+    assert (found.shown.low, found.shown.high) == pytest.approx((expected.low, expected.high))
+    steep = {"stf/table1": frames["stf/table1"].assign(value=lambda f: 10 * f["k"] + 0.01 * f["seed"] * f["k"])}
+    assert verdict(made, steep).verdict == SUPPORTED
+    assert verdict(claim(*made.parts, test="decreasing", along="k"), steep).verdict == CONTRADICTED
+    assert verdict(claim(Part(made.parts[0].sides[:1]), test="increasing", along="k"), steep).reason == (
+        "one level of k at this scale"
+    )
+
+
+def test_a_claim_on_an_advantage_subtracts_seed_by_seed():
+    """ACE less ER: 10, 11, 8.5; GDUMB less ER: 5, 9, 12.5; the first less the second: 5, 2, −4."""
+    er = side("er")
+    ours, theirs = (dataclasses.replace(side(name), less=er) for name in ("ace", "gdumb"))
+    shown = verdict(claim(Part((ours, theirs)))).shown
+    expected = stats.ttest_1samp([5, 2, -4], 0).confidence_interval()
+    assert (shown.effect, shown.low, shown.high) == pytest.approx((1, expected.low, expected.high))
+
+
+def test_the_trend_of_a_gap_along_time():
+    """Gaps of 0, 1, 3 and of 0, 2, 5: slopes 1.5 and 2.5."""
+    first = curve([1, 3, 6], [2, 5, 9])["stf/table1"]
+    second = curve([1, 2, 3], [2, 3, 4])["stf/table1"].assign(learner="er")
+    gap = dataclasses.replace(side("ace"), less=side("er"))
+    found = verdict(claim(Part((gap,)), test="increasing", along="time"), {"stf/table1": pd.concat([first, second])})
+    assert (found.shown.effect, found.shown.n) == (2.0, 2)
+
+
+def curve(*seeds):
+    rows = [
+        {"learner": "ace", "seed": s, "metric": "average_accuracy", "time": t, "value": v}
+        for s, values in enumerate(seeds)
+        for t, v in sorted(enumerate(values), reverse=True)
+    ]
+    return {"stf/table1": pd.DataFrame(rows)}
+
+
+@pytest.mark.parametrize(
+    ("take", "effect"), [("mean", 3), ("first", 1.5), ("last", 4.5), ("max", 4.5), ("min", 1.5), ("sd", 1.5)]
+)
+def test_what_is_taken_of_a_curve(take, effect):
+    found = verdict(claim(Part((side("ace", take=take),), 0.0)), curve([1, 3, 4], [2, 3, 5]))
+    sds = np.mean([np.std([1, 3, 4], ddof=1), np.std([2, 3, 5], ddof=1)])
+    assert found.shown.effect == pytest.approx(sds if take == "sd" else effect)
+
+
+def test_a_curve_at_a_time_and_along_it():
+    frames = curve([1, 3, 4], [2, 3, 5])
+    assert verdict(claim(Part((side("ace", time=1),), 0.0)), frames).shown.effect == 3
+    trend = claim(Part((side("ace"),)), test="increasing", along="time")
+    assert verdict(trend, frames).shown.effect == pytest.approx(1.5)
+    assert verdict(claim(Part((side("ace", time=7),), 0.0)), frames).reason == "not run yet"
+
+
+def test_a_target_without_runs_lacks_its_measures_columns():
+    nothing = {"stf/table1": MEASURED["stf/table1"].iloc[:0]}
+    assert verdict(claim(Part((side("ace", order="split", task=5, time=4),), 0.0)), nothing).reason == "not run yet"
+
+
+def test_where_no_run_has_a_factor_there_is_no_column_of_it():
+    part = Part((side("ace", **{"learner.generated": 6000}),), 0.0)
+    assert verdict(claim(part)).reason == "not run yet"
+
+
+def test_all_parts_must_hold_and_the_weakest_is_shown():
+    good, close, open_, bad = (
+        Part((side("ace"), side("er"))),
+        Part((side("ace"),), 48.5),
+        Part((side("gdumb"),), 49.0),
+        Part((side("er"), side("ace"))),
+    )
+    found = verdict(claim(good, close))
+    assert (found.verdict, found.shown.part) == (SUPPORTED, close)
+    found = verdict(claim(good, open_, close))
+    assert (found.verdict, found.shown.part) == (UNDECIDED, open_)
+    assert found.reason.startswith("3 parts: 2 supported, 1 undecided; the interval of 3 runs")
+    found = verdict(claim(good, open_, bad))
+    assert (found.verdict, found.shown.part) == (CONTRADICTED, bad)
+
+
+def test_one_part_of_many_contradicts_only_beyond_chance():
+    """51 ± 2.484 is below 53.6 at 2.5 % by a hair: alone that contradicts, as one of thirty parts it does not."""
+    barely = Part((side("ace"),), 53.6)
+    assert verdict(claim(barely)).verdict == CONTRADICTED
+    found = verdict(claim(barely, *[Part((side("ace"),), 40.0)] * 29))
+    assert found.verdict == UNDECIDED
+    assert found.shown.part is barely
+
+
+def test_what_holms_correction_takes_back_says_so_with_both_p():
+    """(51 − 53.6) / (1/√3) is −4.503: one-sided p .0230 by two degrees, .0459 as the least of two."""
+    barely, open_ = Part((side("ace"),), 53.6), Part((side("ace"),), 50.0)
+    found = verdict(claim(barely, open_)).parts
+    assert stats.t.cdf((51 - 53.6) * np.sqrt(3), 2) == pytest.approx(0.023, abs=1e-4)
+    assert found[0].high < 0
+    assert found[0].reason == ("p 0.023, by Holm’s correction 0.046: contradicted alone, not among the claim’s parts")
+    assert found[1].reason == "the interval of 3 runs allows both"
+
+
+def test_times_have_an_interval_over_blocks_and_decide_nothing_on_other_hardware():
+    """ACE takes 9 s and 9 s, ER 1 s and 1 s: a block has one clock for all its seeds."""
+    net, cell = {"parameters": 1, "layers": []}, {"order": {"tasks": 1}, "budget": {"batch": 1, "memory": 1}}
+
+    def block(learner, seconds, seeds):
+        runs = [{"seed": seed, "learner_bytes": {}} for seed in seeds]
+        record = {"training_seconds": {str(seed): seconds for seed in seeds}, "hardware": {"device": "a GPU"}}
+        return {"learner": learner}, "abc", {"cell": cell | {"precision": "float32"}, "seeds": runs}, record, net
+
+    def timed(*blocks):
+        return verdict(made, {"stf/table1": cost.measure({}, blocks)})
+
+    made = claim(Part((side("ace", "training_seconds"), side("er", "training_seconds"))), test="below")
+    found = timed(block("ace", 9.0, (0, 1)), block("er", 1.0, (0, 1)))
+    assert (found.verdict, found.reason) == (NOT_COMPARABLE, "other hardware: a GPU here, another GPU in the paper")
+    assert (found.shown.effect, found.shown.n) == (8, 1)
+    three = [block(name, s + k / 8, (2 * k, 2 * k + 1)) for name, s in (("ace", 9.0), ("er", 1.0)) for k in range(3)]
+    found = timed(*three)
+    assert (found.verdict, found.shown.n) == (NOT_COMPARABLE, 3)
+    expected = stats.ttest_ind([9, 9.125, 9.25], [1, 1.125, 1.25], equal_var=False).confidence_interval()
+    assert (found.shown.low, found.shown.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_a_stand_in_is_not_comparable_but_keeps_its_effect():
+    found = verdict(claim(Part((side("ace"), side("er")))), standins={"mnist": "synthetic"})
+    assert (found.verdict, found.reason) == (NOT_COMPARABLE, "stand-in data: mnist")
+    assert found.shown.effect == pytest.approx(59 / 6)
+    assert not np.isnan(found.shown.low)
+    assert verdict(claim(Part((side("ace"), side("er")))), standins={"cifar10": "synthetic"}).verdict == SUPPORTED
+
+
+def test_a_reduced_scale_is_not_comparable_but_keeps_its_effect():
+    found = verdict(claim(Part((side("er"), side("ace")))), reductions=["order.length 9 (paper: all)"])
+    assert (found.verdict, found.reason) == (NOT_COMPARABLE, "reduced scale")
+    assert found.shown.effect == pytest.approx(-59 / 6)
+    both = verdict(claim(Part((side("ace"), side("er")))), standins={"mnist": "synthetic"}, reductions=["short"])
+    assert both.reason == "stand-in data: mnist; reduced scale"
+
+
+def test_one_seed_decides_nothing():
+    found = verdict(claim(Part((side("ace"), side("er")))), frame(ace=[90.0], er=[10.0]))
+    assert (found.verdict, found.reason) == (UNDECIDED, "one run gives no interval")
+    assert found.shown.effect == 80
+
+
+def test_what_was_not_run_or_did_not_fit_is_not_comparable():
+    found = verdict(claim(Part((side("ace"), side("er", runs=False)))))
+    assert (found.verdict, found.reason) == (NOT_COMPARABLE, "not run at this scale")
+    assert verdict(claim()).verdict == NOT_COMPARABLE
+    short = {"stf/table1": MEASURED["stf/table1"].replace({"average_accuracy": "out_of_memory"})}
+    assert verdict(claim(Part((side("ace"), side("er")))), short).reason == "out of memory"
+    undefined = frame(ace=[np.nan] * 3, er=ER)
+    assert verdict(claim(Part((side("ace"), side("er")))), undefined).reason == "undefined"
+
+
+def test_a_run_that_diverged_is_worse_than_any_other():
+    failed = frame(ace=ACE, er=[40.0, np.inf, 41.0])
+    assert verdict(claim(Part((side("ace"), side("er")))), failed).verdict == SUPPORTED
+    assert verdict(claim(Part((side("er"), side("ace")))), failed).verdict == CONTRADICTED
+    assert verdict(claim(Part((side("er"),), 5.0), test="below"), failed).verdict == SUPPORTED
+    assert verdict(claim(Part((side("er"), side("ace"))), test="within", margin=1000), failed).verdict == CONTRADICTED
+    forgets = frame("forgetting", ace=[0.1, 0.2, 0.3], er=[0.1, np.inf, 0.2])
+    better = Part((side("ace", "forgetting"), side("er", "forgetting")))
+    assert verdict(claim(better, test="below"), forgets).verdict == SUPPORTED
+    both = frame(ace=[np.inf] * 3, er=[40.0, np.inf, 41.0])
+    assert verdict(claim(Part((side("ace"), side("er")))), both).reason == "both diverged"
+
+
+@pytest.mark.parametrize("few", [{"ace": ACE, "er": [np.inf]}, {"ace": [np.inf], "er": ER}])
+def test_one_run_that_diverged_beside_several_that_did_not_decides_nothing(few):
+    """As in a build that has one seed of a learner and more of another."""
+    other = side("er", stream=("mnist", "other"))
+    for sides in ((side("ace"), side("er")), (side("ace"), other)):
+        found = verdict(claim(Part(sides)), frame(**few))
+        assert (found.verdict, found.shown.n) == (UNDECIDED, 1)
+
+
+RUNS = st.lists(st.sampled_from([0.0, 40.0, 41.5, 100.0, np.inf, np.nan]), min_size=1, max_size=4)
+
+
+@given(RUNS, RUNS, st.sampled_from(["above", "below", "within"]), st.booleans(), st.booleans())
+def test_whatever_runs_there_are_there_is_a_verdict(ace, er, test, paired, ratio):
+    other = side("er") if paired else side("er", stream=("mnist", "other"))
+    spec = {"margin": 1.5} if test == "within" else {}
+    found = verdict(claim(Part((side("ace"), other)), test=test, ratio=ratio, **spec), frame(ace=ace, er=er))
+    assert found.verdict in {SUPPORTED, CONTRADICTED, UNDECIDED, NOT_COMPARABLE}
+    if min(len(ace), len(er)) == 1:
+        assert found.verdict in {UNDECIDED, NOT_COMPARABLE}
+
+
+@pytest.mark.parametrize(
+    ("spec", "shift"), [({}, 0.0), ({"test": "below"}, 0.2), ({"test": "within", "margin": 0.1}, 0.0)]
+)
+def test_equal_differences_of_a_few_runs_decide_nothing(spec, shift):
+    """Two seeds that differ by 0.2 each, but for rounding, have no spread to say what a third would do."""
+    alike = frame(ace=[0.1 + shift, 0.3 + shift], er=[0.1, 0.3])
+    found = verdict(claim(Part((side("ace"), side("er"))), **spec), alike)
+    assert (found.verdict, found.reason) == (UNDECIDED, "2 equal values give no interval")
+
+
+def test_what_no_run_could_decide_otherwise_holds_by_construction():
+    one = {"run": ("0123456789", "none")}
+    same = Part((dataclasses.replace(side("ace"), **one), dataclasses.replace(side("er"), **one)))
+    alike = frame(ace=ACE, er=ACE, gdumb=GDUMB)
+    found = verdict(claim(same, test="within", margin=2), alike)
+    assert (found.verdict, found.reason) == (BY_CONSTRUCTION, "one run on both sides")
+    assert verdict(claim(same), alike).verdict == CONTRADICTED
+    guess = Part((dataclasses.replace(side("ace"), guesses=True),), 45.0)
+    assert verdict(claim(guess)).verdict == BY_CONSTRUCTION
+    told = verdict(claim(Part((side("ace"),), 45.0), by_construction="frozen"))
+    assert (told.verdict, told.reason) == (BY_CONSTRUCTION, "frozen")
+    held = verdict(claim(same, Part((side("ace"), side("gdumb"))), test="within", margin=20), alike)
+    assert (held.verdict, held.shown.verdict) == (SUPPORTED, SUPPORTED)
+
+
+def test_computed_memory_is_no_finding_of_runs():
+    part = Part((side("ace", "training_memory"), side("er", "training_memory")))
+    found = verdict(claim(part), frame("training_memory", ace=[9.0, 9.0], er=[1.0, 1.0]))
+    assert (found.verdict, found.reason) == (BY_CONSTRUCTION, "computed, not measured")
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"other_data": "iCubWorld 1.0"}, "other data: the sentence is about iCubWorld 1.0"),
+        ({"demand": True}, "a demand, not a finding"),
+    ],
+)
+def test_a_claim_about_something_else_is_not_decided_but_keeps_its_effect(spec, reason):
+    found = verdict(claim(Part((side("ace"), side("er"))), **spec))
+    assert (found.verdict, found.reason, found.shown.n) == (NOT_COMPARABLE, reason, 3)
+    assert not claim(Part((side("ace"), side("er"))), **spec).decidable
+
+
+def test_most_is_more_than_half():
+    """ACE is clearly above 45, not above 60; GDUMB allows both of 50."""
+    good, bad, open_ = Part((side("ace"),), 45.0), Part((side("ace"),), 60.0), Part((side("gdumb"),), 50.0)
+    for parts, expected in (
+        ([good, good, bad], SUPPORTED),
+        ([good, good, open_, bad, bad], UNDECIDED),
+        ([good, bad], CONTRADICTED),
+        ([good, bad, bad], CONTRADICTED),
+        ([good, good, bad, open_], UNDECIDED),
+    ):
+        assert verdict(claim(*parts, most=True)).verdict == expected, parts
+    assert verdict(claim(good, good, bad)).verdict == CONTRADICTED
+
+
+def test_a_choice_read_off_printed_numbers_is_told_with_its_parts():
+    tuned = dataclasses.replace(side("ace"), calibrated="width")
+    assert claim(Part((tuned,), 45.0), Part((side("er"),), 45.0)).calibrated == "width (1 of 2 parts)"
+    assert claim(Part((tuned, side("er")))).calibrated == "width"
+    assert claim(Part((side("er"),), 45.0)).calibrated == ""
+
+
+def test_a_summary_is_taken_as_it_is():
+    """99.84 ± t·0.01 of a hundred simulations."""
+    frames = {
+        "stf/table1": pd.DataFrame(
+            {"row": ["simulation"], "metric": ["average_accuracy"], "mean": 99.84, "se": 0.01, "n": 100}
+        )
+    }
+    entropy = Side("stf/table1", "average_accuracy", "mean", {}, True, None, None)
+    shown = verdict(claim(Part((entropy,), 99.8), test="within", margin=0.1), frames).shown
+    assert (shown.verdict, shown.effect) == (SUPPORTED, pytest.approx(0.04))
+    assert shown.high - shown.effect == pytest.approx(0.01 * stats.t.ppf(0.975, 99))

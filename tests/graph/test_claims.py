@@ -1,0 +1,178 @@
+"""The grammar of claims: what is wrong is refused in one telling line; what is right becomes parts."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import all_papers
+from clpapers.graph import claims
+from clpapers.graph.jobs import claims_of
+
+ROOT = Path(__file__).parents[2]
+WRITTEN = yaml.safe_load((ROOT / "config/claims.yaml").read_text(encoding="utf-8"))
+CLAIM = """\
+stf:
+  ours:
+    section: "4.3"
+    statement: "ACE outperforms"
+    target: table1
+    metric: final_accuracy
+    test: above
+    where: {dataset: [cifar10, cifar100]}
+    of: {learner: ace}
+    than: {learner: others}
+"""
+
+
+@pytest.fixture
+def of_file(tmp_path, monkeypatch):
+    """The claims of `stf` that a file of this text gives, at a scale."""
+    for folder in ("config", "workflow"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    monkeypatch.chdir(tmp_path)
+
+    def read(text, scale="paper"):
+        Path("config/claims.yaml").write_text(text, encoding="utf-8")
+        return claims_of(Plan(scale, ["stf"]))["stf"]
+
+    return read
+
+
+@pytest.fixture(scope="module")
+def resolved():
+    """All papers' claims at each scale."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        return {scale: claims_of(Plan(scale, all_papers())) for scale in ("smoke", "paper")}
+
+
+def test_every_claim_has_parts_at_the_papers_own_scale_and_all_of_them_run(resolved):
+    for claim in (claim for of_paper in resolved["paper"].values() for claim in of_paper):
+        assert claim.parts, claim.name
+        assert all(side.runs for part in claim.parts for side in part.sides), claim.name
+
+
+def test_every_paper_claims_and_other_scales_have_the_same_claims(resolved):
+    names = {s: {(p, c.name) for p, of_paper in there.items() for c in of_paper} for s, there in resolved.items()}
+    assert set(resolved["paper"]) == {"agem", "desiderata", "rules", "stf", "streaming"}
+    assert len(names["paper"]) >= 60
+    assert names["smoke"] == names["paper"]
+
+
+def test_no_two_claims_are_the_same_test():
+    for paper, written in WRITTEN.items():
+        tests = [
+            repr({k: v for k, v in c.items() if k not in ("statement", "section", "note")}) for c in written.values()
+        ]
+        assert len(tests) == len(set(tests)), paper
+
+
+def test_a_part_for_each_level_and_each_other_method(of_file):
+    (claim,) = of_file(CLAIM)
+    assert len(claim.parts) == 2 * 5
+    first, second = claim.parts[0].sides
+    assert first.levels == {"dataset": "cifar10", "learner": "ace"}
+    assert second.levels == {"dataset": "cifar10", "learner": "er"}
+    assert {part.sides[1].levels["learner"] for part in claim.parts} == {"er", "mir", "cbrs", "gdumb", "gmed"}
+    assert claim.targets == ["stf/table1"]
+
+
+def test_the_same_streams_pair_and_others_do_not(of_file):
+    (claim,) = of_file(CLAIM)
+    assert all(part.paired for part in claim.parts)
+    swapped = CLAIM.replace("{dataset: [cifar10, cifar100]}", "{learner: er}")
+    swapped = swapped.replace("of: {learner: ace}", "of: {dataset: emnist}").replace("than: {learner", "than: {dataset")
+    (claim,) = of_file(swapped)
+    assert len(claim.parts) == 3
+    assert not any(part.paired for part in claim.parts)
+
+
+def test_words_stand_for_the_scales_own_levels(of_file):
+    text = CLAIM.replace("table1", "figure3").replace("learner: others", "learner: er")
+    (claim,) = of_file(text.replace("[cifar10, cifar100]}", "emnist, order.mu_sigma_factor: last}"))
+    assert [part.sides[0].levels["order.mu_sigma_factor"] for part in claim.parts] == [4]
+    trend = text.replace("above", "increasing\n    along: order.mu_sigma_factor").replace(
+        "    than: {learner: er}\n", ""
+    )
+    (claim,) = of_file(trend)
+    assert [len(part.sides) for part in claim.parts] == [4, 4]
+    assert [side.levels["order.mu_sigma_factor"] for side in claim.parts[0].sides] == [0.5, 1, 2, 4]
+
+
+def test_what_only_this_scale_leaves_out_does_not_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    there = {claim.name: claim for claim in claims_of(Plan("smoke", all_papers()))["rules"]}
+    runs = {part.sides[0].levels["oracle"]: part.sides[0].runs for part in there["offline_mm_best"].parts}
+    assert runs["sp2"] is True
+    assert runs["sp5"] is False
+
+
+def test_what_is_subtracted_is_a_side_of_its_own(of_file):
+    text = CLAIM.replace("learner: others", "learner: mir").replace(
+        "    of:", "    less: {ace: er, mir: gmed}\n    of:"
+    )
+    (claim,) = of_file(text)
+    first, second = claim.parts[0].sides
+    assert [side.less.levels for side in (first, second)] == [
+        first.levels | {"learner": "er"},
+        second.levels | {"learner": "gmed"},
+    ]
+    assert first.less.less is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("stf:", "stff:", r"'stff' is not one of stf"),
+        ("table1", "table9", r"stf\.ours\.of\.target: 'table9' is not one of table1, "),
+        ("final_accuracy", "accuracy", r"stf\.ours\.of\.metric: 'accuracy' is not one of final_accuracy, average_"),
+        (
+            "learner: ace",
+            "learner: ice",
+            r"stf\.ours\.of\.learner: 'ice' is not one of er, mir, cbrs, gdumb, gmed, ace",
+        ),
+        ("learner: ace", "method: ace", r"stf\.ours\.of: 'method' is not one of dataset, learner, time, task, target"),
+        ("[cifar10,", "[cifar11,", r"stf\.ours\.of\.dataset: 'cifar11' is not one of emnist, cifar10"),
+        (
+            "    where: {dataset: [cifar10, cifar100]}\n",
+            "",
+            r"stf\.ours\.of: dataset is left open; write one of emnist",
+        ),
+        ("test: above", "test: over", r"stf\.ours\.test: 'over' is not one of above, below, within, increasing"),
+        ("test: above", "test: within", r"stf\.ours: test within needs 'margin'"),
+        ("test: above", "test: above\n    margin: 2", r"stf\.ours: test above takes no 'margin'"),
+        ("test: above", "test: increasing", r"stf\.ours: test increasing needs 'along'"),
+        ("test: above", "test: above\n    tests: 2", r"stf\.ours: unknown key 'tests'; allowed: along, by, "),
+        ("test: above", "test: above\n    ratio: true\n    by: -1", r"of a ratio 'by' must be above 0"),
+        ('    section: "4.3"\n', "", r"stf\.ours: 'section' is missing"),
+        ("learner: ace", "learner: ace, time: last", r"stf\.ours\.of\.time: 'last': write a number, or take"),
+        ("{learner: others}", "ten", r"stf\.ours\.than: 'ten' is not of type object or number"),
+        ("    of:", "    less: {ace: er}\n    of:", r"stf\.ours\.less: no learner to subtract .*'er'; add one"),
+        ("    of:", "    less: {ace: ice}\n    of:", r"stf\.ours\.less\.learner: 'ice' is not one of er, mir"),
+        ("    of:", "    of: {learner: er}\n    of:", r"line \d+ key 'of' stands twice"),
+    ],
+)
+def test_what_is_wrong_is_refused_in_one_line(of_file, old, new, complaint):
+    assert old in CLAIM
+    with pytest.raises(ConfigError) as error:
+        of_file(CLAIM.replace(old, new))
+    assert re.match(rf"config/claims\.yaml: .*{complaint}", str(error.value)), error.value
+    assert "\n" not in str(error.value)
+
+
+def test_a_combination_that_no_target_has_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    plan = Plan("paper", ["agem"])
+    spec = WRITTEN["agem"]["best_cifar"] | {"where": {"dataset": "mnist"}}  # ICARL does not learn permuted MNIST
+    reader = claims._Reader(plan.targets, plan.targets, "agem", "ours", spec)
+    with pytest.raises(ConfigError, match=r"agem\.ours\.than: no run has dataset mnist, learner icarl"):
+        list(reader.parts())
+    spec = WRITTEN["agem"]["best_cifar"] | {"metric": "lca10"}
+    reader = claims._Reader(plan.targets, plan.targets, "agem", "ours", spec)
+    with pytest.raises(ConfigError, match=r"ours\.than\.metric: 'lca10' is undefined for learner icarl"):
+        list(reader.parts())

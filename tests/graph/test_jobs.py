@@ -1,0 +1,121 @@
+"""The graph of jobs: which job makes a path, and what is said of a path that none makes."""
+
+from pathlib import Path
+
+import pytest
+
+from clpapers.config.paths import dataset_path, stream_path
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.graph import jobs
+from clpapers.provenance import record_path
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def plan():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        yield Plan("smoke", ["stf"])
+
+
+@pytest.fixture
+def run(plan):
+    """The first result of the first cell, and that cell."""
+    cell = next(iter(plan.cells.values()))
+    return next(iter(plan.results(cell))), cell
+
+
+def test_every_file_behind_a_target_and_its_record_are_of_one_job(plan):
+    behind = jobs.behind(plan, plan.targets.values())
+    assert {job.command for job in behind.values()} >= {"dataset", "stream", "entropy", "train", "metrics", "table"}
+    for place, job in behind.items():
+        for path in (*job.outputs, place):
+            assert jobs.of(plan, path).outputs == job.outputs
+        assert place == record_path(job.outputs[0])
+
+
+def test_a_run_reads_its_data_and_the_streams_of_its_seeds(plan, run):
+    path, cell = run
+    job = jobs.of(plan, path)
+    streams = [cell.stream(seed) for seed in job.subject[1]]
+    assert (job.command, job.stage, job.inputs) == ("train", "runs", [cell.dataset, *streams])
+
+
+def test_a_record_is_of_this_code_as_any_python_told_its_digest(plan, run, monkeypatch):
+    job = jobs.of(plan, run[0])
+    before = job._digest(type_params=True)
+    assert before != job.code
+    assert all(job.of_this_code({"code": code}) for code in (job.code, before))
+    monkeypatch.setattr(jobs, "code_digest", lambda *names, **form: "edited")
+    assert not any(job.of_this_code({"code": code}) for code in (before, "0" * 16))
+
+
+def test_streams_read_data_only_where_the_sizes_of_classes_are_not_known():
+    """No stand-in and no part has the sizes of the whole."""
+    paper, smoke = Plan("paper", ["agem"]), Plan("smoke", ["agem"])
+    for plan, without in ((paper, {"mnist", "cifar100"}), (smoke, set())):
+        target = plan.targets["agem/table1"]
+        sets = {stream[0] for stream in target.streams}
+        for where in target.streams:
+            data = [] if where[0] in without else [dataset_path(plan.scale, where[0])]
+            assert jobs.of(plan, stream_path(plan.scale, *where)).inputs == data
+        read = jobs.of(plan, target.metrics).inputs[len(target.streams) :]
+        assert {*read} == {dataset_path(plan.scale, name) for name in sets - without}
+
+
+def test_the_learner_and_the_net_that_a_cell_names_are_part_of_its_code(plan):
+    used = {jobs.of(plan, next(iter(plan.results(cell)))).modules for cell in plan.cells.values()}
+    assert ("runs.learners.er", "runs.nets.cnn") in used
+    assert len({name for name, _ in used}) > 2
+
+
+def test_what_decides_a_target_is_part_of_its_settings(plan):
+    path = plan.targets["stf/table1"].outputs[0]
+    before = jobs.of(plan, path).settings
+    assert before == jobs.of(plan, path).settings
+    plan.targets["stf/table1"].spec["caption"] += "!"
+    assert before != jobs.of(plan, path).settings
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("datasets/mnits.npz", "no data set 'mnits' in what config/ asks for; there are: "),
+        ("datasets/mnist.csv", "no job of config/ makes it"),
+        ("weights/resnet.npz", "no weights 'resnet' in what config/ asks for; there are: "),
+        ("streams/mnist/stf-7/seed0.npz", "no order 'mnist/stf-7' in what config/ asks for; there are: "),
+        (
+            "streams/entropy/stf-table1.npz",
+            "no target of simulations 'stf/table1' in what config/ asks for; there are: ",
+        ),
+        ("runs/nets/stf/mnits.json", "no net 'stf/mnits' in what config/ asks for; there are: "),
+        ("selection/stf/mnist-er.json", "no selection 'stf/mnist-er' in what config/ asks for; there are: none"),
+        ("metrics/stf/tabel1.csv", "no target 'stf/tabel1' in what config/ asks for; there are: stf/table1, "),
+        ("targets/stf/table1.pdf", "no job of config/ makes it"),
+        ("targets/agem/claims.csv", "no claims of 'agem' in what config/ asks for; there are: "),
+        ("nothing/table1.csv", "no job of config/ makes it"),
+        ("metrics", "no job of config/ makes it"),
+    ],
+)
+def test_a_path_that_no_job_makes_is_refused_with_what_there_is(plan, path, said, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(jobs, "claims_of", lambda plan: {"stf": []})
+    path = Path("results/smoke", path)
+    with pytest.raises(ConfigError) as refusal:
+        jobs.of(plan, path)
+    assert str(refusal.value).startswith(f"{path}: {said}")
+
+
+def test_a_run_in_a_folder_that_is_not_its_cells_is_refused(plan, run):
+    path, cell = run
+    with pytest.raises(ConfigError, match="no job of config/ makes it"):
+        jobs.of(plan, path.parents[1] / f"mir-{cell.hash}" / path.name)
+    with pytest.raises(ConfigError, match="no cell 'er-0123456789' in what config/ asks for"):
+        jobs.of(plan, path.parents[1] / "er-0123456789" / path.name)
+
+
+def test_a_report_on_a_paper_that_is_not_there_is_refused(plan):
+    with pytest.raises(ConfigError, match="papers: 'sft' is not one of stf"):
+        jobs.of(plan, Path("results/smoke/report/index.html"), ["sft"])

@@ -1,0 +1,180 @@
+"""A method from outside: what its file must be, and the line that says what it is not."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clpapers.catalogue.methods import copied, of
+from clpapers.cli import main
+from clpapers.config.plan import Plan
+from clpapers.config.refusals import ConfigError
+from clpapers.config.settings import all_papers
+from clpapers.graph import jobs, own
+
+FILE = '''\
+"""A method."""
+
+import torch
+
+from clpapers import Learner as Base
+from clpapers.runs.learner import Observed
+
+DECLARATION = {
+    "options": {"strength": {"type": "number", "minimum": 0, "default": 1.0}},
+    "needs": {"net.name": ["mlp"]},
+    "grid": {"learner.strength": [0.5, 2.0], "budget.learning_rate": [0.1]},
+}
+
+
+class Held: ...
+
+
+class Mine(Base):
+    """strength: of nothing."""
+
+    def observe(self, t, x, y):
+        return Observed()
+'''
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(FILE)
+    return path
+
+
+def refused(file):
+    with pytest.raises(ConfigError) as refusal:
+        own.check(file)
+    told = str(refusal.value)
+    assert "\n" not in told
+    return told.removeprefix(str(file))
+
+
+def test_its_digest_is_that_of_what_it_means(file):
+    digest = own.check(file)
+    file.write_text(
+        FILE.replace('"""A method."""', '"""Another text."""').replace("import torch\n", "import torch  # so\n")
+    )
+    assert own.check(file) == digest
+    file.write_text(FILE.replace('"default": 1.0', '"default": 2.0'))
+    assert own.check(file) != digest
+
+
+def test_a_byte_order_mark_means_nothing(file):
+    """Editors put it before a text."""
+    digest = own.check(file)
+    file.write_text("\ufeff" + FILE, encoding="utf-8")
+    assert own.check(file) == digest
+    copy = file.with_name(f"mine-{digest}.py")
+    copy.write_bytes(file.read_bytes())
+    assert copied(copy).options["strength"]["default"] == 1.0
+
+
+def test_checking_it_neither_runs_it_nor_imports_torch(file):
+    file.write_text(FILE + "\nraise SystemExit('it was run')\n")
+    code = f"import sys; from pathlib import Path; from clpapers.graph import own; own.check(Path({str(file)!r})); "
+    done = subprocess.run(
+        [sys.executable, "-c", code + "print('torch' in sys.modules)"], capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("def observe(self", "def observe(self(", ":21: not Python: "),
+        ('"""A method."""', '"""\0"""', ":1: not Python: "),
+        ("class Mine(Base)", "class Mine(Held)", ":1: it must have one subclass of clpapers.Learner; it has none"),
+        ("class Held: ...", "class Held(Base): ...",
+         ":18: it must have one subclass of clpapers.Learner; it has Held, "),
+        ("import torch\n", "import torch_of_elsewhere\n", ":3: no module torch_of_elsewhere here; "),
+        ("from clpapers.runs.learner ", "from clpapers.runs.learners_ ",
+         ":6: no module clpapers.runs.learners_ here; "),
+        ("import torch\n", "from . import beside\n", ":3: it is copied without its neighbours; "),
+        ("DECLARATION = {", "DECLARED = {", ":1: it has not one DECLARATION; "),
+        ('"needs": {', '"need": {', ":8: DECLARATION: Additional properties are not allowed ('need' was unexpected)"),
+        (', "default": 1.0', "", ":9: DECLARATION['options']['strength']: without a \"default\"; give the value "),
+        (', "default": 1.0', ', "examples": [1.0]', ":9: DECLARATION['options']['strength']: without a \"default\""),
+        ('"default": 1.0', '"default": -1.0',
+         ":9: DECLARATION['options']['strength']['default']: -1.0 must be at least 0"),
+        ('{"strength"', '{"gan"', ":9: DECLARATION['options']['gan']: an option of this name means something else"),
+        ('"net.name"', '"nets.name"', ":10: DECLARATION['needs']['nets.name']: no value of a cell; there are "),
+        ("[0.5, 2.0]", "[0.5, -2.0]", ":11: DECLARATION['grid']['learner.strength'][1]: -2.0 must be at least 0"),
+        ('"learner.strength"', '"learner.power"', ":11: DECLARATION['grid']['learner.power']: no option of it"),
+        ('"budget.learning_rate"', '"budget.rate"', ":11: DECLARATION['grid']['budget.rate']: no value of a budget"),
+        ('"budget.learning_rate"', '"net.width"', ":11: DECLARATION['grid']: 'net.width' does not match "),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_in_one_line_with_its_line(file, old, new, told):
+    assert old in FILE
+    file.write_text(FILE.replace(old, new, 1))
+    assert refused(file).startswith(told)
+
+
+@pytest.mark.parametrize("base", ["clpapers.Learner", "clpapers.Replay", "clpapers.runs.learners.er.ER", "ER", "Mid"])
+def test_whatever_it_descends_from_a_learner_by(file, base):
+    beside = "import clpapers\nimport clpapers.runs.learners.er\nfrom clpapers.runs.learners.er import ER\nMid = 1\n"
+    text = FILE.replace("import torch\n", beside, 1).replace("class Mine(Base)", f"class Mine({base})")
+    file.write_text(text)
+    if base == "Mid":
+        assert "it has none" in refused(file)
+    else:
+        own.check(file)
+
+
+@pytest.mark.parametrize("name", ["er.py", "My.py", "mine.txt", "chance.py", "2nd.py", "a-b.py"])
+def test_a_name_that_is_none_or_is_taken_is_refused(tmp_path, name):
+    (tmp_path / name).write_text(FILE)
+    assert refused(tmp_path / name).startswith(": methods: ")
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path, file):
+    assert "No such file" in refused(tmp_path / "nowhere.py")
+    file.write_bytes(b"\xff\xfe")
+    assert refused(file) == ":1: not UTF-8; save it so"
+    (tmp_path / "folder.py").mkdir()
+    assert "Is a directory" in refused(tmp_path / "folder.py")
+
+
+def test_a_copy_is_known_by_its_label_and_its_options_by_their_defaults(tmp_path, file):
+    copy = tmp_path / f"mine-{own.check(file)}.py"
+    copy.write_text(FILE)
+    method = copied(copy)
+    assert (method.name, method.file, method.examples()) == ("mine", str(copy), [{"strength": 1.0}])
+    assert of({"name": "mine", "file": str(copy), "strength": 3}).needs == {"net.name": ["mlp"]}
+
+
+def test_a_new_file_is_a_method_and_nothing_is_overwritten(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "method", "fresh"]) == 0
+    own.check(Path("fresh.py"))
+    Path("fresh.py").write_text("mine")
+    assert main(["new", "method", "fresh"]) == 2
+    assert Path("fresh.py").read_text() == "mine"
+    assert main(["new", "method", "er"]) == 2
+    assert [line[:10] for line in capsys.readouterr().err.splitlines()] == ["clpapers: ", "clpapers: "]
+    assert not Path("er.py").exists()
+
+
+def test_the_papers_own_knows_nothing_of_it(tmp_path):
+    """Claims, departures from the paper's settings and cells of the real papers are what they are without it."""
+    copy = tmp_path / "mine-0123456789.py"
+    copy.write_text(FILE.replace('"needs": {"net.name": ["mlp"]}', '"uses": ["competing"]'))
+    with_it, without = Plan("smoke", all_papers(), methods=[str(copy)]), Plan("smoke", all_papers())
+    parts = [
+        {claim.name: repr(claim.parts) for paper in jobs.claims_of(plan).values() for claim in paper}
+        for plan in (with_it, without)
+    ]
+    assert parts[0] == parts[1]
+    shown = [name for name, target in with_it.targets.items() if target.spec.get("own")]
+    assert {name.partition("/")[0] for name in shown} == {*all_papers()}
+    for name in shown:
+        one, other = with_it.targets[name], without.targets[name]
+        assert jobs.reduced(with_it, one) == jobs.reduced(without, other)
+        assert (one.of_paper.cells, one.of_paper.selections) == (other.cells, other.selections)
+        assert any(factors["learner"] == "mine" for factors, _ in (*one.cells, *one.selections))
+    assert without.cells.keys() < with_it.cells.keys()
