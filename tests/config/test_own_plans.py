@@ -34,7 +34,7 @@ def written(folder, uses=(), **parts):
     file = folder / "mine.py"
     options = {"strength": {"type": "number", "default": 1.0}}
     file.write_text(TEXT.format(declaration=repr({"options": options, "uses": list(uses)} | parts)))
-    own.catalogue.copied.cache_clear()
+    own.methods.copied.cache_clear()
     return file
 
 

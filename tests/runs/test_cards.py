@@ -15,7 +15,7 @@ from clpapers.runs import cards
 
 JOB = """\
 import json, os, sys
-from clpapers import cards
+from clpapers.runs import cards
 cards.POLL = 0.01
 share = cards.take(int(sys.argv[1]))
 said = share and [share.card.uuid, share.memory, share.whole]
@@ -229,7 +229,7 @@ def test_what_pytorch_may_allocate_leaves_room_for_cuda():
 
 MPS = """\
 import os, sys
-from clpapers import cards
+from clpapers.runs import cards
 print(cards.start_mps(), os.environ.get("CUDA_MPS_PIPE_DIRECTORY"), cards.start_mps())
 """
 

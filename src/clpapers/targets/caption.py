@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clpapers.targets.markdown import markdown
+from clpapers.targets.markdown import markdown, unescaped
 from clpapers.targets.tex import latex
 
 _FLOAT = r"""%% In the preamble: \usepackage{graphicx}, and \graphicspath where the picture is in another folder
@@ -53,7 +53,6 @@ class Caption:
 
 def read_caption(file: Path) -> Caption:
     """The caption of such a Markdown file; sources are among its notes."""
-    text = re.sub(r"\\(.)", r"\1", file.read_text(encoding="utf-8").rstrip("\n"))
-    first, *notes = text.replace("&lt;", "<").replace("&amp;", "&").split("\n\n")
+    first, *notes = file.read_text(encoding="utf-8").rstrip("\n").split("\n\n")
     title, _, text = first.removeprefix("**").partition(".** ")
-    return Caption(title, text, notes)
+    return Caption(unescaped(title), unescaped(text), [unescaped(note) for note in notes])

@@ -9,3 +9,8 @@ def markdown(text: str) -> str:
     """Text that no reader of Markdown takes for markup; not all know an escaped `<`."""
     text = re.sub(r"&(?=#?\w+;)", "&amp;", text).replace("<", "&lt;").replace("\n", " ")
     return re.sub(r"([\\|*_`]|(?<=\])\()", r"\\\1", text)
+
+
+def unescaped(text: str) -> str:
+    """The text that `markdown` made this of; its newlines are spaces."""
+    return re.sub(r"\\(.)", r"\1", text).replace("&lt;", "<").replace("&amp;", "&")
