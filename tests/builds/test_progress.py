@@ -161,7 +161,7 @@ def test_a_build_at_a_terminal_shows_one_line_its_errors_and_its_page(tmp_path):
 
     code, said = build()
     assert code == 1
-    assert re.search(r"\d+ %  \d+ of \d+ jobs  about .* left  ", said)
+    assert re.search(r"\d+ %  \d+ of \d+ jobs  about .* left, until \d\d:\d\d  ", said)
     assert "Error in rule train:" in said
     assert re.search(r"log: results/mini/logs/runs/mnist/\S+/er-\w+/seed\d.log", said)
     project.edit(er, "raise OSError('no luck')", "self.memory.write(t)")

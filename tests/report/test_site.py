@@ -295,7 +295,7 @@ def test_the_first_page_says_who_wrote_a_paper_how_much_is_covered_and_what_it_t
     assert numbers.splitlines()[0] == "3 of 3 compared"
     assert claims.splitlines()[0] == "1 of 2 decided"
     assert int(runs) >= 4
-    assert float(hours) > 0
+    assert re.fullmatch(r"\d+\.\d+", hours)
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", last)
 
 
