@@ -12,7 +12,7 @@ make --quiet .venv/.installed
 export PATH=$PWD/.venv/bin:$PATH
 [ -e "$old" ] || git worktree add --quiet --detach "$old" "$commit"
 
-build() { (cd "$1" && PYTHONPATH=$1/src snakemake all --cores --quiet rules --config scale=smoke "downloads=$here/downloads" ${papers:+"$papers"}); }
+build() { (cd "$1" && PYTHONPATH=$1/src python -m snakemake all --cores "$(nproc)" --quiet rules --config scale=smoke "downloads=$here/downloads" ${papers:+"$papers"}); }
 build "$old"
 mkdir -p results/smoke
 cp "$old/results/smoke/machine.json" results/smoke 2> /dev/null || true  # whether seeds form stacks, which may decide the last bit

@@ -1,0 +1,63 @@
+"""Forecasts what more runs would say of a printed number: the grade, if mean and spread stay as they are so far.
+
+Numbers are lines of `*.reported.csv`, as `comparison.compare` makes them. Imports nothing heavy but NumPy and SciPy.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from clpapers.evidence.grades import Judged, judge
+from clpapers.evidence.words import OPEN, TRAINED
+from clpapers.metrics.intervals import Estimate, welch
+
+Key = tuple[str, str, str]  # row, column, metric
+FIELDS = ("reproduced", "sd", "n_seeds", "basis", "basis_se", "basis_n", "distance", "margin_same", "margin_near")
+
+
+def read_trained(files: Iterable[Path]) -> dict[Key, dict[str, float]]:
+    """The numbers of such files that a training is compared with: by row, column and metric, the values of `FIELDS`."""
+    numbers = {}
+    for file in files:
+        with file.open(encoding="utf-8", newline="") as opened:
+            for line in csv.DictReader(opened):
+                if line["kind"] == TRAINED:
+                    values = {field: float(line[field] or "nan") for field in FIELDS}
+                    values["open"] = float(line["verdict"] == OPEN)
+                    numbers[line["row"], line["column"], line["metric"]] = values
+    return numbers
+
+
+def forecast(number: Mapping[str, float], runs: int) -> Judged | None:
+    """What `runs` runs, two or more, would say of a number; None where nothing tells how far runs spread.
+
+    A single run takes the spread that the paper prints.
+    """
+    printed_n = number["basis_n"]
+    sd = number["basis_se"] * math.sqrt(printed_n) if math.isnan(number["sd"]) else number["sd"]
+    if math.isnan(sd) or math.isnan(number["margin_near"]):
+        return None
+    se = sd / math.sqrt(runs)
+    if not math.isnan(number["basis_se"]):
+        estimate = welch(number["reproduced"], se, runs, number["basis"], number["basis_se"], printed_n)
+    else:
+        error = se * math.sqrt(1 + (runs / printed_n if printed_n else 0.0))
+        estimate = Estimate(number["reproduced"] - number["basis"], error, runs - 1)
+    return judge(estimate, (number["margin_same"], number["margin_near"]))
+
+
+def gain(number: Mapping[str, float], runs: int) -> float:
+    """How much more runs are worth, in printed numbers: 1 if they would decide an open one.
+
+    Or else the share of the second margin by which the distance that they exclude would shrink, at most a half.
+    """
+    then = forecast(number, runs) if number["open"] else None
+    if then is None:
+        return 0.0
+    if then.grade != OPEN:
+        return 1.0
+    shrinks = (number["distance"] - float(then.distance)) / number["margin_near"]
+    return min(max(shrinks, 0.0) / 2, 0.5)

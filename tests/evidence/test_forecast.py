@@ -1,0 +1,60 @@
+"""Forecasts agree with the comparison that the runs would make, and say what more of them are worth."""
+
+import math
+
+import numpy as np
+import pytest
+
+from clpapers.evidence.forecast import forecast, gain, read_trained
+from clpapers.evidence.words import DIFFERS, NEAR, OPEN, SAME
+
+NAN = math.nan
+HEAD = "row,column,metric,kind,verdict,reproduced,sd,n_seeds,basis,basis_se,basis_n,distance,margin_same,margin_near"
+
+
+def number(reproduced, sd, n, basis, basis_se=NAN, basis_n=0, distance=20.0, is_open=1.0):
+    return {
+        **{"reproduced": reproduced, "sd": sd, "n_seeds": n, "basis": basis, "basis_se": basis_se},
+        **{"basis_n": basis_n, "distance": distance, "margin_same": 2.0, "margin_near": 5.0, "open": is_open},
+    }
+
+
+def test_by_hand_without_a_printed_spread():
+    """Ten runs of deviation 3, one point above: 1.833 of 3/√10, twice as wide a square where the paper has ten too."""
+    told = forecast(number(51.0, 3.0, 2, 50.0), 10)
+    assert told.distance == pytest.approx(1 + 1.8331 * 3 / math.sqrt(10), rel=1e-4)
+    assert told.grade == NEAR
+    wider = forecast(number(51.0, 3.0, 2, 50.0, basis_n=10), 10)
+    assert wider.distance == pytest.approx(1 + 1.8331 * 3 / math.sqrt(10) * math.sqrt(2), rel=1e-4)
+
+
+def test_one_run_takes_the_printed_spread():
+    one = number(51.0, NAN, 1, 50.0, basis_se=0.2, basis_n=16)
+    many = number(51.0, 0.8, 3, 50.0, basis_se=0.2, basis_n=16)
+    assert forecast(one, 5).distance == forecast(many, 5).distance
+    assert forecast(number(51.0, NAN, 1, 50.0), 5) is None
+
+
+@pytest.mark.parametrize(("difference", "grade"), [(0.2, SAME), (3.0, DIFFERS), (4.5, DIFFERS)])
+def test_many_runs_decide(difference, grade):
+    assert forecast(number(50 + difference, 3.0, 3, 50.0), 1000).grade == grade
+    assert gain(number(50 + difference, 3.0, 3, 50.0), 1000) == 1.0
+
+
+def test_more_runs_are_worth_more_and_a_decided_number_is_worth_none():
+    wide = number(51.0, 9.0, 2, 50.0, distance=60.0)
+    gains = [gain(wide, runs) for runs in (2, 3, 5, 10, 20, 400)]
+    assert np.all(np.diff(gains) >= 0)
+    assert gains[-1] == 1.0
+    assert max(gains[:3]) <= 0.5
+    assert gain(number(51.0, 9.0, 2, 50.0, is_open=0.0), 400) == 0.0
+    assert gain(number(50.0, 9.0, 3, 50.0, distance=5.1), 3) == 0.0  # as many as now
+
+
+def test_trained_numbers_are_read_from_the_files_of_a_build(tmp_path):
+    file = tmp_path / "table1.reported.csv"
+    file.write_text(
+        f"{HEAD}\nER,CIFAR-10,accuracy,trained,open,51,3,2,50,,0,20,2,5\nRand,CIFAR-10,accuracy,guess,same,1,1,2,1,,0,1,2,5\n"
+    )
+    assert read_trained([file]) == {("ER", "CIFAR-10", "accuracy"): pytest.approx(number(51, 3, 2, 50), nan_ok=True)}
+    assert forecast(read_trained([file])["ER", "CIFAR-10", "accuracy"], 2).grade == OPEN
