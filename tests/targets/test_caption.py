@@ -26,12 +26,12 @@ def test_a_float_has_the_picture_and_its_marks_and_keeps_sources_as_comments():
     caption = Caption("Figure 2: A & B†", "Up to 5 runs.", ["† Stand-in data."], ["3 of 5 runs so far."])
     lines = caption.to_latex(Path("results/paper/targets/stf/figure2"), wide=True).splitlines()
     assert r"\begin{figure*}" in lines
-    assert r"\includegraphics{figure2.pdf}" in lines
+    assert r"\includegraphics{stf/figure2.pdf}" in lines
     told = r"A \& B$^\dagger$ (Figure 2 of the paper). Up to 5 runs. $^\dagger$ Stand-in data."
     assert rf"\caption{{{told}}}" in lines
     assert r"\label{fig:stf-figure2}" in lines
     assert lines[-1] == "% 3 of 5 runs so far."
-    assert r"\begin{figure}" in caption.to_latex(Path("figure2"), wide=False)
+    assert r"\begin{figure}" in caption.to_latex(Path("stf/figure2"), wide=False)
 
 
 def test_it_holds_what_is_not_in_the_picture(figure_case, reduced, tmp_path):

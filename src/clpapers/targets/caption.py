@@ -9,7 +9,7 @@ from pathlib import Path
 from clpapers.targets.markdown import markdown, unescaped
 from clpapers.targets.tex import latex
 
-_FLOAT = r"""%% In the preamble: \usepackage{graphicx}, and \graphicspath where the picture is in another folder
+_FLOAT = r"""%% In the preamble: \usepackage{graphicx}, and \graphicspath{{<the folder above this one>/}}
 \begin{%(float)s}
 \centering
 \includegraphics{%(name)s.pdf}
@@ -44,7 +44,7 @@ class Caption:
         title = re.sub(r"^(Figure \d+): (.+)", r"\2 (\1 of the paper)", self.title)
         return _FLOAT % {
             "float": "figure*" if wide else "figure",
-            "name": stem.name,
+            "name": f"{stem.parent.name}/{stem.name}",  # papers share names of figures
             "caption": " ".join(map(latex, [f"{title}.", self.text, *self.notes])),
             "label": f"fig:{stem.parent.name}-{stem.name}",
             "sources": "".join(f"% {source}\n" for source in self.sources),

@@ -1,4 +1,4 @@
-"""Renders a target without any run yet: its title, and the runs and data that it waits for."""
+"""Renders a target without any run yet: the runs and data that it waits for stand below it."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def waiting(target: dict, data: pd.DataFrame, notes: Notes, *printed: object) ->
         return titled(target, notes, body, data)
     figure, grid = panels(target, notes, [], 1, 1, 1.2)
     grid[0, 0].text(0.5, 0.5, WAITS, ha="center", va="center", transform=grid[0, 0].transAxes)
-    grid[0, 0].set(xticks=[], yticks=[], title=notes.mark(target["title"]))
+    grid[0, 0].set(xticks=[], yticks=[])
     return figure
