@@ -1,8 +1,8 @@
-"""What very many runs cost to plan, beside as many trivial jobs: `python benchmarks/bench_dry_run.py`.
+"""The cost of planning very many runs, beside as many trivial jobs: `python benchmarks/bench_dry_run.py`.
 
-A run is one learner on one stream with one seed. They are asked for through configuration, in a temporary copy of the
-project: a hundred seeds of one paper's grid of learners, memory sizes and orders. `user` and `system` are processor
-seconds; wall seconds are what they become on an idle machine.
+A run is one learner on one stream with one seed. The configuration of a temporary copy of the project asks for the
+runs: a hundred seeds of one paper's grid of learners, memory sizes and orders. `user` and `system` are processor
+seconds; on an idle machine they are the wall seconds.
 """
 
 import argparse
@@ -80,13 +80,13 @@ def configure(folder: Path, runs: int, seeds_per_job: int | str) -> None:
 
 
 def dry_run(folder: Path, *arguments: str, module: str = "clpapers.cli.snakemake") -> tuple[int, Cost]:
-    """A dry run in `folder` that prints counts of jobs only: how many there are, and what it cost to say so."""
+    """A dry run in `folder` that prints counts of jobs only: how many there are, and the cost of the count."""
     cost = run("-m", module, "all", "-n", *arguments, "--quiet", "rules", folder=folder)
     return int(re.findall(r"^total +(\d+)$", cost.printed, re.MULTILINE)[-1]), cost
 
 
 def measure(runs: int, seeds_per_job: int | str, *arguments: str) -> list[tuple]:
-    """Two rows: the dry run of so many runs, and that of a bare Snakefile with as many jobs."""
+    """Two rows: the dry run of so many runs, and the dry run of a bare Snakefile with as many jobs."""
     with tempfile.TemporaryDirectory() as name:
         configure(Path(name), runs, seeds_per_job)
         jobs, cost = dry_run(Path(name), *arguments)

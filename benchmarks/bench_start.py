@@ -1,8 +1,9 @@
-"""What jobs take as processes of their own, and from a build's server: `python benchmarks/bench_start.py`.
+"""The time of jobs as processes of their own, and from a build's server: `python benchmarks/bench_start.py`.
 
 All jobs behind three small targets of the scale smoke are done by a server in a temporary folder. Then one of each kind
-is done again by turns, by a process of its own and by the server. What a job takes of the processor by the server is
-what the process that asks, the server and its child take; its own is what the child does, as its record has it.
+is done again by turns, by a process of its own and by the server. With the server, a
+job's processor time is the sum over the process that asks, the server and its child. Its own time is the child's, from
+the record.
 """
 
 import argparse
@@ -46,7 +47,7 @@ def in_order(plan: Plan) -> list[jobs.Job]:
 
 
 def taken(process: int) -> float:
-    """CPU seconds that a process has taken, and those of its children that have ended."""
+    """CPU seconds that a process has taken, and the seconds of its children that have ended."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
@@ -58,7 +59,7 @@ def done(job: jobs.Job, address: str) -> Cost:
 
 
 def rows(repetitions: int) -> list[tuple]:
-    """A row a kind of job: medians of seconds, but the mean of those which the server's clock counts by hundredths."""
+    """A row a kind of job: medians of seconds, but means where the server's clock counts by hundredths."""
     plan = Plan("smoke", all_papers())
     serving = server.start()
     if serving is None:

@@ -2,9 +2,10 @@
 
     python benchmarks/card_steps.py [SECTION …] [--minutes 4] [--out DIR] [--rehearse]
 
-Sections are those of `SECTIONS`, in this sequence, all by default. Each number is printed as it is measured; one that
-fails is printed too, and what follows goes on; none begins after `--minutes`. `--out` takes them as JSON. `--rehearse`
-goes through all sections with few steps, on a CPU too. It needs this folder, PyTorch, NumPy and what they bring.
+A section is a name in `SECTIONS`; they run in that sequence, all by default. Each number is printed as it is measured.
+A failure is printed too, and the next one goes on. None begins after `--minutes`. `--out` takes them as JSON.
+`--rehearse` goes through all sections with few steps, on a CPU too. It needs this folder, PyTorch, NumPy and their
+dependencies.
 """
 
 import argparse
@@ -82,7 +83,7 @@ def late() -> bool:
 
 
 def attempt(what: str, measure: Callable, *told: object, **options: object) -> object:
-    """What `measure` returns for these arguments, said; None where it fails or it is late."""
+    """The result of `measure` for these arguments, printed; None where it fails or it is late."""
     if late():
         print("  late  ", what, flush=True)
         return None
@@ -209,7 +210,7 @@ def bits() -> None:
 
 
 def stacks() -> None:
-    """A stack's step against those of its seeds one after the other, with graphs."""
+    """A stack's step against the steps of its seeds one after the other, with graphs."""
     sizes = (("MLP", "er", (5, 20)), ("R20", "er", (5, 20)), ("R64", "single", (3,)), ("R18", "er", (3,)))
     for precision in ("float32", "tf32"):
         for net, learner, seeds in sizes:
