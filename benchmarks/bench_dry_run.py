@@ -90,13 +90,13 @@ def measure(runs: int, seeds_per_job: int | str, *arguments: str) -> list[tuple]
     with tempfile.TemporaryDirectory() as name:
         configure(Path(name), runs, seeds_per_job)
         jobs, cost = dry_run(Path(name), *arguments)
-    what = f"{runs} runs, seeds_per_job {seeds_per_job} {' '.join(arguments)}"
-    return [row(what, jobs, cost), row("  as many bare jobs", jobs, bare_run(jobs))]
+    label = f"{runs} runs, seeds_per_job {seeds_per_job} {' '.join(arguments)}"
+    return [row(label, jobs, cost), row("  as many bare jobs", jobs, bare_run(jobs))]
 
 
-def row(what: str, jobs: int, cost: Cost) -> tuple:
+def row(label: str, jobs: int, cost: Cost) -> tuple:
     """A row of the table."""
-    return what, jobs, cost.wall, cost.user, cost.system, cost.peak
+    return label, jobs, cost.wall, cost.user, cost.system, cost.peak
 
 
 def bare_run(jobs: int) -> Cost:
@@ -107,14 +107,14 @@ def bare_run(jobs: int) -> Cost:
 
 
 def paper() -> list[tuple]:
-    """Rows of the project itself, without results: for the first time, then with what that kept, and bare jobs."""
+    """Rows of the project itself, without results: the first time, then with the files that this kept, and bare jobs."""
     rows = []
     with tempfile.TemporaryDirectory() as name:
         for part in COPIED:
             (shutil.copytree if Path(part).is_dir() else shutil.copy)(part, Path(name, part))
-        for what, hours in (("hours=all, the first time", "all"), ("hours=all", "all"), ("hours=0.5", "0.5")):
+        for label, hours in (("hours=all, the first time", "all"), ("hours=all", "all"), ("hours=0.5", "0.5")):
             jobs, cost = dry_run(Path(name), "--config", f"hours={hours}")
-            rows.append(row(f"scale `paper`, {what}", jobs, cost))
+            rows.append(row(f"scale `paper`, {label}", jobs, cost))
     return [*rows, row("  as many bare jobs as hours=all", rows[1][1], bare_run(rows[1][1]))]
 
 

@@ -35,18 +35,18 @@ def in_order(plan: Plan) -> list[jobs.Job]:
     found = jobs.behind(plan, [plan.targets[name] for name in TARGETS])
     ordered: dict[Path, jobs.Job] = {}
 
-    def add(place: Path) -> None:
-        if place in found and place not in ordered:
-            for read in found[place].inputs:
+    def add(file: Path) -> None:
+        if file in found and file not in ordered:
+            for read in found[file].inputs:
                 add(record_path(read))
-            ordered[place] = found[place]
+            ordered[file] = found[file]
 
-    for place in found:
-        add(place)
+    for file in found:
+        add(file)
     return list(ordered.values())
 
 
-def taken(process: int) -> float:
+def cpu_seconds(process: int) -> float:
     """CPU seconds that a process has taken, and the seconds of its children that have ended."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
@@ -69,13 +69,13 @@ def rows(repetitions: int) -> list[tuple]:
         done(job, address)
     for kind in KINDS:
         job = next(job for job in made if job.command == kind)
-        alone, served, own, since, beside = [], [], [], taken(serving.pid), 0.0
+        alone, served, own, since, beside = [], [], [], cpu_seconds(serving.pid), 0.0
         for _ in range(repetitions):
             alone.append(done(job, "0"))
-            since = taken(serving.pid)
+            since = cpu_seconds(serving.pid)
             served.append(done(job, address))
             own.append(json.loads(record_path(job.outputs[0]).read_text())["cpu_seconds"])
-            beside += taken(serving.pid) - since + served[-1].cpu
+            beside += cpu_seconds(serving.pid) - since + served[-1].cpu
         middle = [statistics.median(values) for values in ([c.wall for c in alone], [c.cpu for c in alone])]
         middle += [statistics.median(c.wall for c in served), beside / repetitions, statistics.median(own)]
         found.append((f"clpapers {kind}", *middle, middle[3] - middle[4]))
