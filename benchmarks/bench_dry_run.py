@@ -107,7 +107,7 @@ def bare_run(jobs: int) -> Cost:
 
 
 def paper() -> list[tuple]:
-    """Rows of the project itself, without results: the first time, then with the files that this kept, and bare jobs."""
+    """Rows of the project itself, without results: the first time, then with the files kept by it, and bare jobs."""
     rows = []
     with tempfile.TemporaryDirectory() as name:
         for part in COPIED:
