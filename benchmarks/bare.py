@@ -1,4 +1,4 @@
-"""The six methods as one would write them in a script, for one seed: what the learners of clpapers are timed against.
+"""The six methods as one would write them in a script, for one seed; the learners of clpapers are timed against them.
 
 Each is a generator that trains `net` along `stream` (int64 [n], indices into `images` uint8 [N, H, W, C] and labels
 [N]) and yields after every step. Nothing is logged and nothing evaluated.
@@ -19,14 +19,14 @@ def scaled(images, items):
 
 
 class Reservoir:
-    """Stream indices of a uniform sample of what was added."""
+    """Stream indices of a uniform sample of the items that were added."""
 
     def __init__(self):
         self.item = torch.zeros(CAPACITY, dtype=torch.int64)
         self.seen = self.filled = 0
 
     def add(self, items, labels):
-        """Returns the slots written and the positions in the batch of what they hold now."""
+        """Returns the slots written, and the positions in the batch of the items that they hold now."""
         written = {}
         for position, item in enumerate(items.tolist()):
             slot = self.seen if self.seen < CAPACITY else random.randrange(self.seen + 1)

@@ -1,8 +1,8 @@
-"""What an audit takes: `python benchmarks/bench_audit.py`.
+"""The time of an audit: `python benchmarks/bench_audit.py`.
 
-In a temporary project of one paper, files of streams and runs are made up, each with a sound record, so many and so
-large as are asked for; then `clpapers audit` runs in a process of its own, three times, and the fastest is told. Files
-were just written, so they are read from the memory of the system, not from a disk.
+The script makes up files of streams and runs in a temporary project of one paper, each with a sound record. Their
+number and size are options. Then `clpapers audit` runs in a process of its own, three times, and the fastest time is
+printed. The files were just written, so they are read from the memory of the system, not from a disk.
 """
 
 import argparse

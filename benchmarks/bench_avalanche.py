@@ -1,8 +1,8 @@
 """Steps of clpapers, of a bare loop and of Avalanche 0.6.0, same work: `python benchmarks/bench_avalanche.py`.
 
 Naive training, ER (one pass of both batches), EWC (one penalty) and A-GEM, on one net, noise and batches of 10, in a
-task that is not the first. All three take turns of some steps each, an epoch of Avalanche's; what they do between tasks
-is not timed. Needs `pip install 'clpapers[avalanche]'`.
+task that is not the first. All three take turns of some steps each, an epoch of Avalanche's. The work between tasks is
+not timed. Needs `pip install 'clpapers[avalanche]'`.
 """
 
 import argparse
@@ -31,7 +31,7 @@ METHODS = {  # learner of clpapers and its options
 
 
 def script(method: str, net: torch.nn.Module, images: torch.Tensor, labels: torch.Tensor) -> Iterator[None]:
-    """The method as one would write it by hand, of which a step is taken at each `next`."""
+    """The method as one would write it by hand; each `next` takes a step."""
     optimizer = torch.optim.SGD(net.parameters(), lr=bare.LEARNING_RATE)
     parameters = list(net.parameters())
     fisher, centre = ([draw(p.detach()) for p in parameters] for draw in (torch.rand_like, torch.clone))
@@ -68,7 +68,7 @@ def script(method: str, net: torch.nn.Module, images: torch.Tensor, labels: torc
 def avalanche(
     method: str, net: torch.nn.Module, images: torch.Tensor, labels: torch.Tensor, turns: int, others: Callable
 ) -> list[tuple[float, ...]]:
-    """Train Avalanche's strategy of the method on a task of as many items as are remembered, then on the rest.
+    """Train Avalanche's strategy of the method on a task as large as the memory, then on the rest.
 
     The second task has `turns` epochs. After each, the `others` take a turn. Gives seconds a step: theirs, Avalanche's.
     """

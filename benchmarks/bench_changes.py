@@ -1,4 +1,4 @@
-"""What each change to the speed was worth, before and after in turns: `python benchmarks/bench_changes.py`.
+"""The worth of each change to the speed, before and after in turns: `python benchmarks/bench_changes.py`.
 
 CPU seconds of one thread, as `bench_learners` has them, but for the plan's hours, which are predictions.
 """
@@ -254,7 +254,7 @@ def planning(rounds: int) -> tuple:
 
 
 def hours() -> dict[str, list[tuple]]:
-    """Predicted core-hours of the paper scale, before and after what changed how much there is to do."""
+    """Predicted core-hours of the paper scale, before and after the changes to the amount of work."""
     plan, table = Plan("paper", all_papers()), costs.Table(costs.read(), here=costs.calibration())
     after = _hours(plan, table, True)
     alone = _hours(plan, table, False)
@@ -277,7 +277,7 @@ def hours() -> dict[str, list[tuple]]:
 def _tested_apart(plan: Plan) -> Iterator[None]:
     """Tests pass images for each of their tasks, learnt tasks again, and searches follow learning curves.
 
-    A test item of PROG-NN takes as long as now, though those of learnt tasks pass fewer columns.
+    A test item of PROG-NN takes as long as now, though items of learnt tasks pass fewer columns.
     """
     searched = {id(cell.spec) for search in plan.selections.values() for _, cell in search.points}
     counts, of = costs.counts, methods.of

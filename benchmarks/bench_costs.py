@@ -1,7 +1,7 @@
 """How far rehearsals are right: `python benchmarks/bench_costs.py`.
 
-Cells of the papers are drawn, shortened until they take seconds, predicted by a rehearsal and by what the plan counts,
-and then run whole. All is CPU time, on random data of the real shape.
+The script draws cells of the papers and shortens them until they take seconds. It predicts each by a rehearsal and by
+the plan's counts, and then runs it whole. All is CPU time, on random data of the real shape.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What very many runs cost to plan, beside as many trivial jobs: `python benchmarks/bench_dry_run.py`.
+"""The cost of planning very many runs, beside as many trivial jobs: `python benchmarks/bench_dry_run.py`.
 
-A run is one learner on one stream with one seed. They are asked for through configuration, in a temporary copy of the
-project: a hundred seeds of one paper's grid of learners, memory sizes and orders. `user` and `system` are processor
-seconds; wall seconds are what they become on an idle machine.
+A run is one learner on one stream with one seed. The configuration of a temporary copy of the project asks for the
+runs: a hundred seeds of one paper's grid of learners, memory sizes and orders. `user` and `system` are processor
+seconds; on an idle machine they are the wall seconds.
 """
 
 import argparse
@@ -80,23 +80,23 @@ def configure(folder: Path, runs: int, seeds_per_job: int | str) -> None:
 
 
 def dry_run(folder: Path, *arguments: str, module: str = "clpapers.cli.snakemake") -> tuple[int, Cost]:
-    """A dry run in `folder` that prints counts of jobs only: how many there are, and what it cost to say so."""
+    """A dry run in `folder` that prints counts of jobs only: how many there are, and the cost of the count."""
     cost = run("-m", module, "all", "-n", *arguments, "--quiet", "rules", folder=folder)
     return int(re.findall(r"^total +(\d+)$", cost.printed, re.MULTILINE)[-1]), cost
 
 
 def measure(runs: int, seeds_per_job: int | str, *arguments: str) -> list[tuple]:
-    """Two rows: the dry run of so many runs, and that of a bare Snakefile with as many jobs."""
+    """Two rows: the dry run of so many runs, and the dry run of a bare Snakefile with as many jobs."""
     with tempfile.TemporaryDirectory() as name:
         configure(Path(name), runs, seeds_per_job)
         jobs, cost = dry_run(Path(name), *arguments)
-    what = f"{runs} runs, seeds_per_job {seeds_per_job} {' '.join(arguments)}"
-    return [row(what, jobs, cost), row("  as many bare jobs", jobs, bare_run(jobs))]
+    label = f"{runs} runs, seeds_per_job {seeds_per_job} {' '.join(arguments)}"
+    return [row(label, jobs, cost), row("  as many bare jobs", jobs, bare_run(jobs))]
 
 
-def row(what: str, jobs: int, cost: Cost) -> tuple:
+def row(label: str, jobs: int, cost: Cost) -> tuple:
     """A row of the table."""
-    return what, jobs, cost.wall, cost.user, cost.system, cost.peak
+    return label, jobs, cost.wall, cost.user, cost.system, cost.peak
 
 
 def bare_run(jobs: int) -> Cost:
@@ -107,14 +107,14 @@ def bare_run(jobs: int) -> Cost:
 
 
 def paper() -> list[tuple]:
-    """Rows of the project itself, without results: for the first time, then with what that kept, and bare jobs."""
+    """Rows of the project itself, without results: the first time, then with the files kept by it, and bare jobs."""
     rows = []
     with tempfile.TemporaryDirectory() as name:
         for part in COPIED:
             (shutil.copytree if Path(part).is_dir() else shutil.copy)(part, Path(name, part))
-        for what, hours in (("hours=all, the first time", "all"), ("hours=all", "all"), ("hours=0.5", "0.5")):
+        for label, hours in (("hours=all, the first time", "all"), ("hours=all", "all"), ("hours=0.5", "0.5")):
             jobs, cost = dry_run(Path(name), "--config", f"hours={hours}")
-            rows.append(row(f"scale `paper`, {what}", jobs, cost))
+            rows.append(row(f"scale `paper`, {label}", jobs, cost))
     return [*rows, row("  as many bare jobs as hours=all", rows[1][1], bare_run(rows[1][1]))]
 
 

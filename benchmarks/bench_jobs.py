@@ -1,7 +1,7 @@
-"""What jobs, their scheduler and a paper-scale dry run cost beside training: `python benchmarks/bench_jobs.py`.
+"""The cost of jobs, their scheduler and a paper-scale dry run beside training: `python benchmarks/bench_jobs.py`.
 
-A job is timed on the smallest cell of the smoke scale, in a temporary folder. Wall seconds are what a person waits;
-CPU seconds are what is left of them on an idle machine.
+A job is timed on the smallest cell of the smoke scale, in a temporary folder. A person waits for
+wall seconds; on an idle machine only the CPU seconds are left of them.
 """
 
 import argparse
@@ -36,7 +36,7 @@ sys.exit(cli.main(sys.argv[1:]))
 
 @dataclass
 class Cost:
-    """Wall seconds, the processor's for the program and for the system, peak memory in MB, and what was printed."""
+    """Wall seconds, the processor's for the program and for the system, peak memory in MB, and the output."""
 
     wall: float
     user: float
@@ -75,7 +75,7 @@ def one_thread() -> dict[str, str]:
 
 
 def job_costs(repetitions: int) -> list[tuple]:
-    """Rows (what, wall seconds, CPU seconds, peak MB): medians of alternating runs."""
+    """Rows (label, wall seconds, CPU seconds, peak MB): medians of alternating runs."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in ("config", "workflow"):
@@ -113,21 +113,21 @@ STARTED = "from clpapers.cli.snakemake import evaluate_at_ends; {}; from snakema
 
 
 def scheduler(jobs: int) -> list[tuple]:
-    """Rows for a build of jobs that sleep, two at a time, by Snakemake as it comes and as the project starts it."""
+    """Rows for a build of jobs that sleep, two at a time, by unchanged Snakemake and as the project starts it."""
     rows = []
-    for what, first in (("by Snakemake as it comes", "pass"), ("as here", "evaluate_at_ends()")):
+    for label, first in (("by unchanged Snakemake", "pass"), ("as here", "evaluate_at_ends()")):
         with tempfile.TemporaryDirectory() as name:
             Path(name, "Snakefile").write_text(WAITING.format(jobs=jobs), encoding="utf-8")
             arguments = ("--cores", "2", "--scheduler", "greedy", "--quiet")
             rows.append(
-                row(f"{jobs} jobs of 0.2 s, {what}", [run("-c", STARTED.format(first), *arguments, folder=Path(name))])
+                row(f"{jobs} jobs of 0.2 s, {label}", [run("-c", STARTED.format(first), *arguments, folder=Path(name))])
             )
     return rows
 
 
-def row(what: str, costs: list[Cost]) -> tuple:
+def row(label: str, costs: list[Cost]) -> tuple:
     """Medians of some runs."""
-    return (what, *(statistics.median(getattr(c, key) for c in costs) for key in ("wall", "cpu", "peak")))
+    return (label, *(statistics.median(getattr(c, key) for c in costs) for key in ("wall", "cpu", "peak")))
 
 
 def dry_run() -> tuple:

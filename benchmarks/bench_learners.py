@@ -1,8 +1,8 @@
 """Each learner's steps per second at S = 1, against a bare hand-written loop: `python benchmarks/bench_learners.py`.
 
-The real loop and the bare one take turns of some steps each, in one process, so that whatever else the machine does
-meets both; the ratio is the median over the turns. On a CPU the clock is the process's own CPU time: of one thread,
-that is the wall clock of an idle machine. What a memory plans before the first step is counted in.
+The real loop and the bare one take turns of some steps each, in one process, so other work on the machine slows both.
+The ratio is the median over the turns. On a CPU the clock is the process's own CPU time; for one thread, that is the
+wall clock of an idle machine. A memory's plan, made before the first step, is counted in.
 """
 
 import argparse

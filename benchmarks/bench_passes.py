@@ -1,4 +1,4 @@
-"""What a step of a learner that takes several passes costs, in passes: `python benchmarks/bench_passes.py`.
+"""The cost of a step, in passes, of learners that take several: `python benchmarks/bench_passes.py`.
 
 A pass is forward and backward of a batch through the bare net. The floor of a step are its passes alone, each of as
 many items as the learner gives it: without draws, memory, projections and the update. Both take turns.
@@ -88,7 +88,7 @@ def alone(learner: Learner, shape: tuple[int, ...], taken: Counter[tuple[int, st
 
 
 def row(net: str, method: str, rounds: int) -> tuple:
-    """Of a learner the passes of a step, the floor and what the step takes."""
+    """The passes of a learner's step, their floor, and the time of the step."""
     learner, step = steps(net, method, LEARNERS[method])
     taken = passes(learner, step)
     h, w, c = NETS[net][1]

@@ -1,6 +1,6 @@
-"""What a stack of S seeds gains over one seed at a time: `python benchmarks/bench_stacking.py`.
+"""The gain of a stack of S seeds over one seed at a time: `python benchmarks/bench_stacking.py`.
 
-ER, in stacks of all sizes that take turns of a step or more each; the clock is that of bench_learners.
+ER runs in stacks of all sizes that take turns of a step or more each. The clock is the same as in bench_learners.
 """
 
 import argparse

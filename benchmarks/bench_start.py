@@ -1,8 +1,9 @@
-"""What jobs take as processes of their own, and from a build's server: `python benchmarks/bench_start.py`.
+"""The time of jobs as processes of their own, and from a build's server: `python benchmarks/bench_start.py`.
 
 All jobs behind three small targets of the scale smoke are done by a server in a temporary folder. Then one of each kind
-is done again by turns, by a process of its own and by the server. What a job takes of the processor by the server is
-what the process that asks, the server and its child take; its own is what the child does, as its record has it.
+is done again by turns, by a process of its own and by the server. With the server, a
+job's processor time is the sum over the process that asks, the server and its child. Its own time is the child's, from
+the record.
 """
 
 import argparse
@@ -34,19 +35,19 @@ def in_order(plan: Plan) -> list[jobs.Job]:
     found = jobs.behind(plan, [plan.targets[name] for name in TARGETS])
     ordered: dict[Path, jobs.Job] = {}
 
-    def add(place: Path) -> None:
-        if place in found and place not in ordered:
-            for read in found[place].inputs:
+    def add(file: Path) -> None:
+        if file in found and file not in ordered:
+            for read in found[file].inputs:
                 add(record_path(read))
-            ordered[place] = found[place]
+            ordered[file] = found[file]
 
-    for place in found:
-        add(place)
+    for file in found:
+        add(file)
     return list(ordered.values())
 
 
-def taken(process: int) -> float:
-    """CPU seconds that a process has taken, and those of its children that have ended."""
+def cpu_seconds(process: int) -> float:
+    """CPU seconds that a process has taken, and the seconds of its children that have ended."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
@@ -58,7 +59,7 @@ def done(job: jobs.Job, address: str) -> Cost:
 
 
 def rows(repetitions: int) -> list[tuple]:
-    """A row a kind of job: medians of seconds, but the mean of those which the server's clock counts by hundredths."""
+    """A row a kind of job: medians of seconds, but means where the server's clock counts by hundredths."""
     plan = Plan("smoke", all_papers())
     serving = server.start()
     if serving is None:
@@ -68,13 +69,13 @@ def rows(repetitions: int) -> list[tuple]:
         done(job, address)
     for kind in KINDS:
         job = next(job for job in made if job.command == kind)
-        alone, served, own, since, beside = [], [], [], taken(serving.pid), 0.0
+        alone, served, own, since, beside = [], [], [], cpu_seconds(serving.pid), 0.0
         for _ in range(repetitions):
             alone.append(done(job, "0"))
-            since = taken(serving.pid)
+            since = cpu_seconds(serving.pid)
             served.append(done(job, address))
             own.append(json.loads(record_path(job.outputs[0]).read_text())["cpu_seconds"])
-            beside += taken(serving.pid) - since + served[-1].cpu
+            beside += cpu_seconds(serving.pid) - since + served[-1].cpu
         middle = [statistics.median(values) for values in ([c.wall for c in alone], [c.cpu for c in alone])]
         middle += [statistics.median(c.wall for c in served), beside / repetitions, statistics.median(own)]
         found.append((f"clpapers {kind}", *middle, middle[3] - middle[4]))

@@ -2,9 +2,10 @@
 
     python benchmarks/card_steps.py [SECTION …] [--minutes 4] [--out DIR] [--rehearse]
 
-Sections are those of `SECTIONS`, in this sequence, all by default. Each number is printed as it is measured; one that
-fails is printed too, and what follows goes on; none begins after `--minutes`. `--out` takes them as JSON. `--rehearse`
-goes through all sections with few steps, on a CPU too. It needs this folder, PyTorch, NumPy and what they bring.
+A section is a name in `SECTIONS`; they run in that sequence, all by default. Each number is printed as it is measured.
+A failure is printed too, and the next one goes on. None begins after `--minutes`. `--out` takes them as JSON.
+`--rehearse` goes through all sections with few steps, on a CPU too. It needs this folder, PyTorch, NumPy and their
+dependencies.
 """
 
 import argparse
@@ -70,10 +71,10 @@ given = argparse.Namespace(rehearse=False, minutes=4.0)
 found: dict[str, object] = {}
 
 
-def say(what: str, value: object) -> None:
+def say(label: str, value: object) -> None:
     """Print a number and keep it."""
-    found[what] = value
-    print(f"{time.monotonic() - began:6.1f} s  {what}: {value}", flush=True)
+    found[label] = value
+    print(f"{time.monotonic() - began:6.1f} s  {label}: {value}", flush=True)
 
 
 def late() -> bool:
@@ -81,21 +82,21 @@ def late() -> bool:
     return time.monotonic() - began > 60 * given.minutes
 
 
-def attempt(what: str, measure: Callable, *told: object, **options: object) -> object:
-    """What `measure` returns for these arguments, said; None where it fails or it is late."""
+def attempt(label: str, measure: Callable, *told: object, **options: object) -> object:
+    """The result of `measure` for these arguments, printed; None where it fails or it is late."""
     if late():
-        print("  late  ", what, flush=True)
+        print("  late  ", label, flush=True)
         return None
     try:
         value = measure(*told, **options)
     except Exception as error:
-        say(what, f"FAILED {type(error).__name__}: {str(error)[:200]}")
+        say(label, f"FAILED {type(error).__name__}: {str(error)[:200]}")
         traceback.print_exc(limit=-3)
         return None
     finally:
         if DEVICE.type == "cuda":
             torch.cuda.empty_cache()
-    say(what, value)
+    say(label, value)
     return value
 
 
@@ -209,7 +210,7 @@ def bits() -> None:
 
 
 def stacks() -> None:
-    """A stack's step against those of its seeds one after the other, with graphs."""
+    """A stack's step against the steps of its seeds one after the other, with graphs."""
     sizes = (("MLP", "er", (5, 20)), ("R20", "er", (5, 20)), ("R64", "single", (3,)), ("R18", "er", (3,)))
     for precision in ("float32", "tf32"):
         for net, learner, seeds in sizes:
@@ -225,7 +226,7 @@ def launches() -> None:
     """Kernels and copies a step, their time, and steps that wait for the GPU, by learner, without graphs."""
     from torch.profiler import ProfilerActivity, profile
 
-    def counted(learner: str) -> str:
+    def launches_of(learner: str) -> str:
         course = Course("R20", learner, graphs=False, steps=60)
         course.go(30 if DEVICE.type == "cuda" else 12)
         with warnings.catch_warnings(record=True) as told:
@@ -250,7 +251,7 @@ def launches() -> None:
         return f"{len(events) / 5:.0f} kernels and copies, {busy:.2f} ms; waits in five steps: {dict(waits)}"
 
     for learner in LEARNERS:
-        attempt(f"a step, R20 {learner}", counted, learner)
+        attempt(f"a step, R20 {learner}", launches_of, learner)
 
 
 def work(learner: str, net: str, seeds: int, seconds: float, start: float) -> None:
@@ -290,8 +291,8 @@ def abreast(learner: str, net: str, count: int, seeds: int, graphs: bool, enviro
 def processes(environment: dict, name: str, cases: Sequence) -> None:
     """Steps a second of all seeds, by the number of processes."""
     for learner, net, count, seeds, graphs in cases[: 1 if given.rehearse else None]:
-        what = f"steps a second, {name}, {count} × {net} {learner} S={seeds}, {'graph' if graphs else 'eager'}"
-        attempt(what, abreast, learner, net, count, seeds, graphs, environment)
+        label = f"steps a second, {name}, {count} × {net} {learner} S={seeds}, {'graph' if graphs else 'eager'}"
+        attempt(label, abreast, learner, net, count, seeds, graphs, environment)
 
 
 def mps() -> None:

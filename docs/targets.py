@@ -7,11 +7,12 @@ PAGE = Path(__file__).with_suffix(".md")
 HEAD = """\
 # Targets
 
-Every table, figure and number of the five papers, at their settings: the command that makes it, the runs that it needs
-and what they cost. Targets share runs, so the last line is less than the sum. The targets `class_order` and those whose
-name begins with `sensitivity` are part neither of their papers nor of `all`. At another scale the path says so:
-`results/smoke/…`. How costs are predicted, and how far that was right: [costs.md](costs.md); these are of the machine
-that wrote the page, and of the published runs where a build had imported them.
+This page lists every table, figure and number of the five papers, at their settings. Each line has the command that
+makes it, the runs that it needs, and their predicted cost. Targets share runs, so the last line is less than the sum.
+The targets `class_order` and those whose name begins with `sensitivity` are part neither of their papers nor of `all`.
+At another scale the path says so: `results/smoke/…`. [costs.md](costs.md) says how costs are predicted, and how far
+that was right. The costs are for the machine that wrote the page. Where a build had imported published runs, their
+costs count too.
 
 `make targets` writes this page.
 

@@ -20,10 +20,10 @@ DECLARATION = {
 class LwF(Learner):
     """LwF. Li & Hoiem 2016, Learning without forgetting, eqs. 1-3: L_new + λ_o·L_old.
 
-    L_old is the cross-entropy of the net's answers to new images with those of the net before the task changed, both
-    softened by a temperature T, over the classes learnt until then. The paper has a softmax for each old task; here
-    all old classes share one, so that no task need be known. The old net answers in evaluation mode, as in the paper,
-    which asks it beforehand. No weight decay, no warm-up.
+    L_old is the cross-entropy of the net's answers to new images with the answers of the net before the task changed.
+    Both are softened by a temperature T, over the classes learnt until then. The paper has a softmax for each old task;
+    here all old classes share one, so that no task need be known. The old net answers in evaluation mode, as in the
+    paper, which asks it before the task. No weight decay, no warm-up.
 
     memory: none but the old net.
 

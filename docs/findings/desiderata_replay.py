@@ -1,7 +1,8 @@
 """VGR's quick configuration of `desiderata` with perfect GANs: they draw real images of their class, at random.
 
-What is missing to the paper's accuracy with them is not the GANs' doing. One sample of the posterior a step instead of
-ten, and a seed that no table reports. In the project's folder, after results/paper/datasets/mnist.npz is built:
+The GANs do not cause the gap to the paper's accuracy that remains with them. Each step draws one sample of the
+posterior instead of ten, and no table reports the seed. In the project's folder, after
+results/paper/datasets/mnist.npz is built:
 python docs/findings/desiderata_replay.py
 """
 

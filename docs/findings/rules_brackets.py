@@ -1,4 +1,4 @@
-"""What the brackets of `rules` are: against the binomial deviation of its guesses, and against ours of trained cells.
+"""The brackets of `rules`, against the binomial deviation of its guesses and our deviations of trained cells.
 
 After `snakemake rules --cores --config hours=0`, in the project's folder: python docs/findings/rules_brackets.py
 """

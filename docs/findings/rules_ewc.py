@@ -1,7 +1,7 @@
-"""EWC on CIFAR-100, identifier Sp=5: how near its penalty is to the edge of stability, and what lies beyond.
+"""EWC on CIFAR-100, identifier Sp=5: how near its penalty is to the edge of stability, and a run beyond it.
 
 Plain descent of step ε moves a weight of importance F towards its centre by ε·λ·F of the distance, and diverges where
-that is above 2. In the project's folder, once results/paper/datasets/cifar100.npz and the stream are there:
+ε·λ·F is above 2. In the project's folder, once results/paper/datasets/cifar100.npz and the stream are there:
     python docs/findings/rules_ewc.py 1          seed 1 until step 161: ε·λ·F of the last batch and of 40 others
     python docs/findings/rules_ewc.py 1 20 4     F is taken at step 20, the stem's scaled so that its largest ε·λ·F is 4
 """
