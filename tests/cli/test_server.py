@@ -142,6 +142,18 @@ def test_it_reads_and_writes_the_files_of_its_process(serving, tmp_path):
     assert (tmp_path / "out").read_text().endswith("aside\n")
 
 
+def test_it_serves_in_an_activated_environment(start, monkeypatch):
+    """That exports a prompt, which the shell of a rule's command drops."""
+    monkeypatch.setenv("PS1", "(.venv) ")
+    server_process = start()
+    command = ["bash", "-c", f"{sys.executable} -P -m clpapers.cli stream --out {OUT}"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    told = told_by(subprocess.Popen(command, env=environment, **pipes))
+    assert "PS1" not in told["environment"]
+    assert told["parent"] == server_process.pid
+
+
 @pytest.mark.parametrize(
     ("what", "status", "said"),
     [

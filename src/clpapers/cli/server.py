@@ -50,6 +50,7 @@ OWN = {  # of a job's environment: what may differ from the server's, for no imp
     choice.VARIABLE,
     *("TMPDIR", "TMP", "TEMP", "TEMPDIR"),
     *("PWD", "OLDPWD", "SHLVL", "_"),
+    "PS1",  # which an activated environment exports, and a shell that runs a job drops
 }
 ONE_THREAD = dict.fromkeys(  # as Snakemake sets them for a job of one thread
     (
