@@ -24,9 +24,9 @@ from torch import nn
 from clpapers.budget import costs
 from clpapers.catalogue import methods
 from clpapers.config import checks, gans, identity, schemas
-from clpapers.config.kept import Kept
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
+from clpapers.kept import Kept
 from clpapers.runs import learner, nets, process
 from clpapers.runs.nets import progressive, stacked
 from clpapers.runs.nets.folding import folded

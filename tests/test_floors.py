@@ -8,6 +8,7 @@ from clpapers.provenance import PACKAGE, imported
 
 ROOMS = [  # from the ground up
     "randomness",
+    "kept",
     "provenance",
     "home",
     "catalogue",
@@ -30,7 +31,6 @@ ROOMS = [  # from the ground up
 ]
 CONFIG = [
     "refusals",
-    "kept",
     "files",
     "outside",
     "schemas",

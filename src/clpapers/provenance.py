@@ -21,6 +21,8 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
+from clpapers.kept import Kept
+
 PACKAGE = Path(__file__).parent
 UNCOUNTED = (Path(__file__), PACKAGE / "cli" / "task.py")  # excluded from code digests
 DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -104,6 +106,9 @@ def sha256(path: Path | str) -> str:
 # --- code ----------------------------------------------------------------------------------------------------
 
 
+_PARSED = Kept("code")
+
+
 @functools.cache
 def _parsed(path: Path, function: str, type_params: bool = False) -> tuple[str, frozenset[str], frozenset[str]]:
     """A module's digest (without docstrings and comments), the names of this package that it imports, and its texts.
@@ -111,20 +116,33 @@ def _parsed(path: Path, function: str, type_params: bool = False) -> tuple[str, 
     function: counts only this function and what it uses of the module; empty for the whole module.
     type_params: as of `code_digest`.
     """
-    tree = ast.parse(path.read_text(encoding="utf-8-sig"))
+    text = path.read_text(encoding="utf-8-sig")
+    question = json.dumps([_own_digest(), function, type_params, text])
+    digest, names, texts = _PARSED.get(question, lambda: _parse(text, function, type_params))
+    return digest, frozenset(names), frozenset(texts)
+
+
+@functools.cache
+def _own_digest() -> str:
+    return sha256(__file__)
+
+
+def _parse(text: str, function: str, type_params: bool) -> list:
+    """As `_parsed`, of a module's text, and as JSON has it."""
+    tree = ast.parse(text)
     tree.body = [each for each in tree.body if not _for_annotations(each)]
     if function:
         tree.body = _used(tree.body, function)
-    imported, found = set(), set()
+    names, texts = set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            imported |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found.add(node.value)
+            texts.add(node.value)
     digest = hashlib.sha256(_dumped(without_docstrings(tree), type_params).encode()).hexdigest()
-    return digest, frozenset(name for name in imported if name.split(".")[0] == PACKAGE.name), frozenset(found)
+    return [digest, sorted(name for name in names if name.split(".")[0] == PACKAGE.name), sorted(texts)]
 
 
 def _dumped(node: object, type_params: bool) -> str:

@@ -25,11 +25,11 @@ from clpapers.catalogue import methods
 from clpapers.config import gans
 from clpapers.config.files import CONFIG
 from clpapers.config.gans import Gans
-from clpapers.config.kept import Kept
 from clpapers.config.model import Cell, Target
 from clpapers.config.paths import RESULTS, dataset_path, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.reported import read_csv
+from clpapers.kept import Kept
 from clpapers.provenance import ProvenanceError, ancestry, code_digest, read_record
 from clpapers.runs import machine
 from clpapers.streams import orders

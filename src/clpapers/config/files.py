@@ -9,8 +9,8 @@ from pathlib import Path
 
 import yaml
 
-from clpapers.config.kept import Kept
 from clpapers.config.refusals import ConfigError, shown
+from clpapers.kept import Kept
 
 CONFIG = Path("config")
 DEEPEST, LARGEST = 30, 50_000  # levels of a YAML file; its values, each alias counted with its content

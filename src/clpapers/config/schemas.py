@@ -12,8 +12,8 @@ import jsonschema
 import yaml
 
 from clpapers.catalogue import metrics as catalogue
-from clpapers.config.kept import Kept
 from clpapers.config.refusals import ConfigError, dotted, names, shown
+from clpapers.kept import Kept
 
 SCHEMAS = Path("workflow/schemas")
 

@@ -3,8 +3,8 @@
 import pytest
 
 from clpapers.config import files, schemas
-from clpapers.config.kept import FOLDER, Kept
 from clpapers.config.refusals import ConfigError
+from clpapers.kept import FOLDER, Kept
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_lines_that_are_none_are_passed_over(line, folder):
 
 def test_a_file_that_grew_too_large_is_begun_anew(folder, monkeypatch):
     Kept("values").get("text", lambda: 1)
-    monkeypatch.setattr("clpapers.config.kept.LARGEST", 10)
+    monkeypatch.setattr("clpapers.kept.LARGEST", 10)
     assert Kept("values").get("text", lambda: 2) == 2
 
 
