@@ -48,11 +48,6 @@ def project_in(place):
     """The folder of the project in `place`, built."""
     project = Project.create(place / "project")
     project.edit("config/papers/mini.yaml", "targets:\n", SELECTION)
-    for file in (project.folder / "config/papers").glob("*.yaml"):
-        if file.stem != "mini":  # a plan of one paper is quick
-            file.unlink()
-    paper = project.folder / "config/scales/paper.yaml"
-    paper.write_text(paper.read_text().partition("papers:")[0])
     before = Path.cwd()
     os.chdir(project.folder)
     try:

@@ -51,11 +51,6 @@ def project_in(place):
     for part in PARTS[:-1]:
         shutil.move(project.folder / part, folder / part)
     shutil.rmtree(project.folder)
-    for file in (folder / "config/papers").glob("*.yaml"):
-        if file.stem != "mini":  # a plan of one paper is quick
-            file.unlink()
-    paper = folder / "config/scales/paper.yaml"
-    paper.write_text(paper.read_text().partition("papers:")[0])
     (folder / ".gitignore").write_text("/results/\n")
     before = Path.cwd()
     os.chdir(folder)

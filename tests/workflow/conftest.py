@@ -24,6 +24,12 @@ def pristine(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def whole(tmp_path_factory):
+    """The project with the real papers, nothing built; not to be changed."""
+    return Project.create(tmp_path_factory.mktemp("whole") / "project", papers=True)
+
+
+@pytest.fixture(scope="session")
 def finished(shared):
     """The project with the paper `mini` built without disturbance; not to be changed. Whoever comes first builds it."""
     folder = shared / "finished"

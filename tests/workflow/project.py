@@ -103,8 +103,11 @@ class Project:
     folder: Path
 
     @classmethod
-    def create(cls, folder: Path) -> Project:
-        """The working tree's code and configuration, with the paper `mini` and a scale for it beside the real ones."""
+    def create(cls, folder: Path, *, papers: bool = False) -> Project:
+        """The working tree's code and configuration, with the paper `mini` and a scale for it.
+
+        papers: keeps the real papers, too, which make each plan slower.
+        """
         folder.mkdir(parents=True)
         for part in PARTS:
             source = ROOT / part
@@ -119,6 +122,12 @@ class Project:
         project.write("config/scales/mini.yaml", SCALE)
         project.write("config/papers/mini.yaml", PAPER)
         project.write("config/reported/mini.csv", REPORTED)
+        for file in () if papers else (folder / "config/papers").glob("*.yaml"):
+            if file.stem != "mini":
+                file.unlink()
+        if not papers:
+            whole = folder / "config/scales/paper.yaml"
+            whole.write_text(whole.read_text(encoding="utf-8").partition("papers:")[0], encoding="utf-8")
         return project
 
     def copy(self, folder: Path) -> Project:

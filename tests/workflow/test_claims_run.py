@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from project import PAPER
 
 CLAIMS = """\
 mini:
@@ -18,7 +19,7 @@ mini:
     of: {learner: ace}
     than: {learner: er}
 """
-OTHERS = CLAIMS.replace("mini:", "stf:").replace("mnist", "emnist")
+OTHERS = CLAIMS.replace("mini:", "maxi:").replace("better:", "another:")
 RENDERED = ["results/mini/targets/mini/claims.csv", "results/mini/targets/scorecard.csv"]
 
 
@@ -26,6 +27,7 @@ RENDERED = ["results/mini/targets/mini/claims.csv", "results/mini/targets/scorec
 def claimed(finished, tmp_path_factory):
     """The finished project with a claim of its paper and one of another, built; not to be changed."""
     project = finished.copy(tmp_path_factory.mktemp("claimed") / "project")
+    project.write("config/papers/maxi.yaml", PAPER.replace("paper: mini", "paper: maxi"))
     project.write("config/claims.yaml", CLAIMS + OTHERS)
     assert sorted(project.plan()) == RENDERED
     project.build()
@@ -36,7 +38,7 @@ def test_the_configured_papers_claims_are_tested_and_counted(claimed):
     folder = claimed.folder / "results/mini/targets"
     for stem in ("mini/claims", "scorecard"):
         assert all((folder / f"{stem}.{ending}").is_file() for ending in ("csv", "md", "tex", "html"))
-    assert not (folder / "stf").exists()
+    assert not (folder / "maxi").exists()
     with (folder / "mini/claims.csv").open(newline="") as file:
         (line,) = csv.DictReader(file)
     assert (line["claim"], line["target"], line["verdict"]) == ("better", "mini/table1", "not comparable")
@@ -74,7 +76,7 @@ def test_an_edited_claim_renders_its_papers_claims_and_nothing_else(edited):
 
 
 def test_another_papers_claims_render_nothing(edited):
-    assert edited("config/claims.yaml", "{dataset: emnist}", "{dataset: cifar10}") == []
+    assert edited("config/claims.yaml", "another:", "renamed:") == []
 
 
 def test_the_code_that_decides_renders_claims_and_nothing_else(edited):
@@ -88,7 +90,7 @@ def test_a_claim_on_what_no_target_measures_is_refused_before_anything_runs(proj
     assert re.search(
         r"^clpapers: config/claims\.yaml: mini\.better\.of\.learner: 'ice' is not one of er, ace$", done.stdout, re.M
     ), done.stdout
-    asked = project.clpapers("claims", "--out", "results/mini/targets/stf/claims.csv")
+    asked = project.clpapers("claims", "--out", "results/mini/targets/maxi/claims.csv")
     assert (asked.returncode, asked.stdout.count("\n")) == (2, 1)
 
 

@@ -13,8 +13,8 @@ from project import PARTS, TIMEOUT, processes, until
 
 @pytest.mark.parametrize("paper", ["stf", "rules", "agem", "desiderata"])
 @pytest.mark.parametrize("scale", ["smoke", "paper"])
-def test_the_whole_of_a_paper_can_be_planned(pristine, scale, paper):
-    planned = pristine.plan("--config", f"scale={scale}", f"papers=[{paper}]", "hours=all")
+def test_the_whole_of_a_paper_can_be_planned(whole, scale, paper):
+    planned = whole.plan("--config", f"scale={scale}", f"papers=[{paper}]", "hours=all")
     stages = {path.split("/")[2] for path in planned}
     assert ("gans" in stages) == (paper == "desiderata")
     assert stages - {"selection", "weights", "gans"} == {"datasets", "streams", "runs", "metrics", "targets"}
@@ -22,14 +22,14 @@ def test_the_whole_of_a_paper_can_be_planned(pristine, scale, paper):
     assert len(planned) == len(set(planned))
 
 
-def test_a_target_can_be_asked_for_at_another_scale(pristine):
-    planned = pristine.plan("results/paper/targets/stf/table1.csv", "--config", "scale=smoke", "papers=[stf]")
+def test_a_target_can_be_asked_for_at_another_scale(whole):
+    planned = whole.plan("results/paper/targets/stf/table1.csv", "--config", "scale=smoke", "papers=[stf]")
     assert "results/paper/targets/stf/table1.csv" in planned
     assert all(path.startswith("results/paper/") for path in planned)
 
 
-def test_a_target_of_a_paper_that_is_not_configured_can_be_asked_for(pristine):
-    assert "results/smoke/targets/stf/table1.csv" in pristine.plan("results/smoke/targets/stf/table1.csv")
+def test_a_target_of_a_paper_that_is_not_configured_can_be_asked_for(whole):
+    assert "results/smoke/targets/stf/table1.csv" in whole.plan("results/smoke/targets/stf/table1.csv")
 
 
 def test_rules_and_commands_agree_on_the_blocks_of_seeds(project):
