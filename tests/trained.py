@@ -36,7 +36,7 @@ def make(*targets):
 
 def train(plan, path):
     """Make a file after those that it is made of."""
-    job = jobs.of(plan, path)
+    job = jobs.job_of(plan, path)
     for each in job.inputs:
         if not each.exists():
             train(plan, each)

@@ -635,7 +635,7 @@ def test_another_stream_is_a_fault_only_of_the_same_code(others, crate, other):
     plan = Plan("mini", ["mini"])
     for cell in plan.cells.values():
         for path in (path for path in plan.results(cell) if "mnist" in path.parts):
-            for each in jobs.of(plan, path).inputs:
+            for each in jobs.job_of(plan, path).inputs:
                 if not each.exists():
                     train(plan, each)
     found = [finding for finding in audit(fitting("mini"))[0] if "trained on another" in finding.reason]

@@ -20,7 +20,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
-from clpapers.graph.pages import shown
+from clpapers.graph.pages import targets_of
 
 CELLS = "abcdef"
 
@@ -122,7 +122,7 @@ def paper_scale():
 
 def test_the_plan_of_the_papers_is_asked_what_they_print_and_claim(paper_scale):
     plan, claims, _ = paper_scale
-    asked = priority.questions(plan, shown(plan, plan.titles), claims)
+    asked = priority.questions(plan, targets_of(plan, plan.titles), claims)
     assert sum(question.kind == CLAIM for question in asked) == sum(
         claim.decidable for of_paper in claims.values() for claim in of_paper
     )
@@ -141,7 +141,7 @@ def test_a_number_without_a_spread_asks_for_two_runs_and_a_time_for_none(paper_s
     plan, _, _ = paper_scale
     asked = {
         q.name: {n.count for n in q.needs}
-        for q in priority.questions(plan, shown(plan, ["agem"]), {})
+        for q in priority.questions(plan, targets_of(plan, ["agem"]), {})
         if q.kind == NUMBER
     }
     assert asked["agem/figure6: GEM, task 2 Permuted MNIST violations_by_task"] == {2}
@@ -160,7 +160,9 @@ def test_a_number_without_a_spread_asks_for_two_runs_and_a_time_for_none(paper_s
 )
 def test_a_number_along_a_factor_or_a_curve_asks_for_its_own_cell_alone(paper_scale, name, expected):
     plan, _, _ = paper_scale
-    (line,) = [q for q in priority.questions(plan, shown(plan, ["agem"]), {}) if q.name == name and q.kind == NUMBER]
+    (line,) = [
+        q for q in priority.questions(plan, targets_of(plan, ["agem"]), {}) if q.name == name and q.kind == NUMBER
+    ]
     cells = [plan.cells[need.cell].spec for need in line.needs]
     assert {(spec["learner"]["name"], spec["order"].get("epochs", 1)) for spec in cells} == expected
     assert {need.count for need in line.needs} == {2}
@@ -169,7 +171,7 @@ def test_a_number_along_a_factor_or_a_curve_asks_for_its_own_cell_alone(paper_sc
 def test_half_an_hour_from_nothing_decides_much_and_a_file_of_one_cell_is_of_neighbours(paper_scale):
     plan, claims, table = paper_scale
     absent = {"cub200": "fetch it"}
-    found = priority.choose(plan, shown(plan, plan.titles), claims, 0.5, there={}, absent=absent, table=table)
+    found = priority.choose(plan, targets_of(plan, plan.titles), claims, 0.5, there={}, absent=absent, table=table)
     assert 0.3 < found.hours <= 0.5
     decided = [q for step in found.steps for q in step.decides if q.kind in (NUMBER, CLAIM)]
     assert len(decided) > 150
@@ -190,9 +192,9 @@ def test_half_an_hour_from_nothing_decides_much_and_a_file_of_one_cell_is_of_nei
 
 def test_all_hours_choose_all_that_can_be_had(paper_scale):
     plan, claims, table = paper_scale
-    found = priority.choose(plan, shown(plan, ["stf"]), claims, math.inf, there={}, absent={}, table=table)
+    found = priority.choose(plan, targets_of(plan, ["stf"]), claims, math.inf, there={}, absent={}, table=table)
     assert not found.choice.unrun
-    cells = priority.relevant(plan, shown(plan, ["stf"]))
+    cells = priority.relevant(plan, targets_of(plan, ["stf"]))
     assert len(cells) > 20
     assert {key: found.choice.seeds(key) for key in cells} == {
         key: set(plan.wanted(cell)) for key, cell in cells.items()
@@ -233,7 +235,7 @@ def test_what_a_target_lacks_is_priced_as_its_own_command_predicts(paper_scale, 
     plan, claims, table = paper_scale
     target, had = plan.targets[name], plan.targets[name].cells[-1][1]
     given = {"there": {had.hash: {had.folder / "seed0.json": [0]}}, "absent": absent, "table": table}
-    left = plan.using(priority.choose(plan, shown(plan, plan.titles), claims, 0.0, **given).choice).unrun(target)
+    left = plan.using(priority.choose(plan, targets_of(plan, plan.titles), claims, 0.0, **given).choice).unrun(target)
     command = priority.choose(plan, (), claims, 0.0, named=[target], **given)
     assert left.hours == pytest.approx(sum(command.due.values()) / 3600, abs=1e-4)
     trained = sum(len(seeds) for files in command.choice.runs.values() for seeds in files.values()) - 1

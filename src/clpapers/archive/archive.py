@@ -22,8 +22,8 @@ from urllib.parse import unquote
 from clpapers.provenance import (
     ProvenanceError,
     as_published,
+    damage_of,
     escaped,
-    fault_of,
     is_imported,
     record_path,
     seal,
@@ -218,7 +218,7 @@ def _against_records(digests: dict[str, str], texts: dict[str, bytes]) -> Iterat
             continue
         try:
             record = json.loads(text)
-            if fault := fault_of(record):
+            if fault := damage_of(record):
                 raise ValueError(fault)
             if record.get("seal") != seal(record):
                 yield name, "is edited: its seal is not the digest of its content"

@@ -80,16 +80,16 @@ def audit(plan: Plan, names: Iterable[str] = (), *, strict: bool = False) -> tup
     an unknown name.
     """
     targets, check = plan.chosen(names), _Check(plan)
-    expected = jobs.behind(plan, targets, check.told)
+    expected = jobs.ancestors(plan, targets, check.told)
     if not names:
         index = record_path(RESULTS / plan.scale / "runs" / "index.csv")
-        expected[index] = jobs.of(check.plan_of(index), index)
+        expected[index] = jobs.job_of(check.plan_of(index), index)
         claims = (RESULTS / plan.scale / "targets").glob("*/claims.record.json")
         claims = [place for place in claims if place.parent.name in jobs.claims_of(plan)]
-        expected |= {place: jobs.of(check.plan_of(place), place) for place in claims}
+        expected |= {place: jobs.job_of(check.plan_of(place), place) for place in claims}
         for place in (RESULTS / plan.scale / name for name in ON_TOP):
             with contextlib.suppress(ConfigError, TypeError):  # where the papers are not those of config/, or no list
-                expected[place] = jobs.of(check.plan_of(place), place, (check.record(place) or {}).get("papers"))
+                expected[place] = jobs.job_of(check.plan_of(place), place, (check.record(place) or {}).get("papers"))
         loose = [*(RESULTS / plan.scale / "runs").glob("*/*/*/[!.]*.record.json")]
         loose = [place for place in loose if place.name.startswith("seed")]
         loose += (RESULTS / plan.scale / "methods").glob("[!.]*.record.json")
@@ -123,7 +123,7 @@ def _with_inputs(check: _Check, place: Path) -> Iterator[tuple[Path, Job]]:
     queue = [(place, check.plan)]
     for each, used in queue:
         used = check.told(each) or used
-        job = jobs.of(used, each)
+        job = jobs.job_of(used, each)
         yield each, job
         queue += [(record_path(path), used) for path in job.inputs]
 
@@ -137,7 +137,7 @@ def unfit(plan: Plan, results: Iterable[Path]) -> dict[Path, str]:
         if place in behind or is_imported(path):
             continue
         try:
-            behind[place] = jobs.of(check.plan_of(place), place)
+            behind[place] = jobs.job_of(check.plan_of(place), place)
         except ConfigError as error:
             failing[path] = str(error).partition(": ")[2]
             continue
@@ -327,7 +327,7 @@ class _Check:
         if self.plan.settings["sources"] == "real" and any(facts["standin"] for facts in record["data"].values()):
             self.fail(path, f"trained on a stand-in; {again}")
         try:
-            job = jobs.of(self.plan, Path(as_published(path)))
+            job = jobs.job_of(self.plan, Path(as_published(path)))
         except ConfigError:
             return  # of a cell that config/ does not ask for any more: it is used nowhere
         for item in record["inputs"]:

@@ -294,7 +294,7 @@ def finished(plan: Plan) -> dict[str, dict[Path, list[int]]]:
             continue
         try:
             seeds = block_seeds(path.stem)
-            if jobs.of(plan, path).of_this_code(read_record(path)):
+            if jobs.job_of(plan, path).of_this_code(read_record(path)):
                 found.setdefault(cell.hash, {})[path] = list(seeds)
         except (ConfigError, ProvenanceError):
             continue  # the audit tells of it

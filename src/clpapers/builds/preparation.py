@@ -27,7 +27,7 @@ from clpapers.config.paths import RESULTS, block_seeds, dataset_path, weights_pa
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, one_of
 from clpapers.graph import jobs
-from clpapers.graph.pages import shown
+from clpapers.graph.pages import targets_of
 from clpapers.provenance import ProvenanceError, is_imported, parse_record, seal, sha256, write_text
 
 AGAIN = 24 * 3600  # seconds until missing data are asked for again
@@ -241,7 +241,7 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     told, hours = settings.get("hours"), hours_of(plan, settings.get("hours"))
     made = priority.finished(plan)
     named, runs = named_targets(plan, words), named_runs(plan, words, made)
-    due = shown(plan, settings["papers"]) if whole(words) else []
+    due = targets_of(plan, settings["papers"]) if whole(words) else []
     if told is not None and hours < math.inf and words != ["audit"]:  # they hold for targets by name too
         due, named = [*due, *(target for target in named if target not in due)], []
     elif not whole(words) or (words and "all" not in words and hours < math.inf):  # the last tells of what is there
@@ -292,7 +292,7 @@ def _measure(plan: Plan, cells: Mapping[str, Cell], absent: Set[str]) -> None:
     Unmeasured, each would count as long as the slowest method: a budget would have few of its runs, and the time left
     would be wrong. absent: data sets and weights that cannot be had; what waits for them is not measured.
     """
-    table, own = costs.known(plan.scale), priority.relevant(plan, shown(plan, outside.files("papers")))
+    table, own = costs.known(plan.scale), priority.relevant(plan, targets_of(plan, outside.files("papers")))
     due = [
         key
         for key, cell in cells.items()

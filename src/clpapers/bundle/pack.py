@@ -56,7 +56,7 @@ def pack(
     files = list(_files(plan, runs, stack))
     if not files:
         raise ConfigError("pack: no run is missing of what was named; name other targets, or cells by their hash")
-    planned = {file: jobs.of(plan, file) for file in files}
+    planned = {file: jobs.job_of(plan, file) for file in files}
     made_there = {file for file, job in planned.items() if job.command == "gans"}
     needed = list(dict.fromkeys(path for job in planned.values() for path in job.inputs if path not in made_there))
     absent = [path for path in needed if not path.is_file()]

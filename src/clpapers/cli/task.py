@@ -47,7 +47,7 @@ def plan_of(path: Path, *, cuda: bool = False, chosen: Path | None = None) -> Pl
 class Task:
     """The job that makes `options.out`.
 
-    plan: `plan_of` this path. job: as `jobs.of` gives it.
+    plan: `plan_of` this path. job: as `jobs.job_of` gives it.
 
     Raises `Refusal` or `ConfigError` for a path that the command does not make.
     """
@@ -60,7 +60,7 @@ class Task:
         papers = getattr(options, "papers", None)
         if options.command == "report" and not papers:
             papers = check_settings(read_yaml(CONFIG / "config.yaml"), take=False)["papers"]
-        self.job = jobs.of(self.plan, self.out, papers)
+        self.job = jobs.job_of(self.plan, self.out, papers)
         if self.job.command != options.command:
             raise Refusal(f"{self.out}: clpapers {self.job.command} makes it, not {options.command}")
 
@@ -68,7 +68,7 @@ class Task:
     def recording(self, **facts: object) -> Iterator[dict]:
         """The record of the job, with further facts. Raises `Refusal` for an imported run that no training wrote."""
         job = self.job
-        if self.chosen and job.chosen:
+        if self.chosen and job.depends_on_choice:
             facts["choice"] = str(self.chosen)
         if rested := outside.rested_on(self.out, self.plan.datasets):
             facts["outside"] = rested

@@ -46,7 +46,7 @@ def publish(plan: Plan, papers: list[str], *, replace: bool = False) -> list[str
     if state["commit"] is None or state["dirty"]:
         fault = "has edits that no commit has"
         if state["commit"] is None:
-            fault = f"has no commit ({provenance.git_silence() or 'there is none yet'})"
+            fault = f"has no commit ({provenance.why_no_commit() or 'there is none yet'})"
         raise CrateError(f"{Path.cwd().name}: the working tree {fault}; commit, and give the same command again")
     for part in BESIDE:
         if not Path(part).is_file():
