@@ -23,7 +23,7 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from clpapers import provenance
-from clpapers.archive.imported import FOLDER, imported, place_of, source_of
+from clpapers.archive.imported import FOLDER, folder_of, imported, source_of
 from clpapers.config import choice
 from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
@@ -310,7 +310,7 @@ class _Check:
 
     def imported(self, path: Path) -> None:
         """Check a run that was imported; a difference of today's code is no fault of it."""
-        top, again = place_of(self.plan.scale), f"delete {place_of(self.plan.scale)} and import its crates anew"
+        top, again = folder_of(self.plan.scale), f"delete {folder_of(self.plan.scale)} and import its crates anew"
         record, place = self.record(path), record_path(path)
         if path == place:
             return
@@ -361,7 +361,7 @@ class _Check:
 
     def imported_all(self) -> None:
         """Check all that was imported, and that nothing else is there."""
-        top = place_of(self.plan.scale)
+        top = folder_of(self.plan.scale)
         runs = [path for files in imported(self.plan.scale).values() for path in files]
         self.hash_all(each for path in runs for each in (path, record_path(path)))
         for path in runs:

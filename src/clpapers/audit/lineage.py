@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from clpapers import provenance
-from clpapers.archive.imported import place_of, source_of
+from clpapers.archive.imported import folder_of, source_of
 from clpapers.catalogue.names import named, row_and_column
 from clpapers.config.model import Cell, Target
 from clpapers.config.paths import stream_path
@@ -221,7 +221,7 @@ def _places(plan: Plan, target: Target) -> set[Path]:
 
 def trained(cell: Cell) -> dict:
     """A cell's settings by its runs' records, or else by the plan."""
-    folders = cell.folder, place_of(cell.scale) / Path(*cell.folder.parts[3:])
+    folders = cell.folder, folder_of(cell.scale) / Path(*cell.folder.parts[3:])
     for file in (file for folder in folders for file in sorted(folder.glob("seed*.record.json"))):
         recorded = read_record(file).get("cell")
         return recorded if isinstance(recorded, dict) else cell.spec

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clpapers.archive.archive import CrateError, check, opened
-from clpapers.archive.imported import FOLDER, RUN, accuracies, apart_by, published
+from clpapers.archive.imported import FOLDER, RUN, accuracies, accuracy_gap, published
 from clpapers.budget import costs
 from clpapers.builds.preparation import Data, reason
 from clpapers.config import choice
@@ -210,7 +210,7 @@ def _compared(here: bytes, there: bytes, within: float) -> tuple[str, str]:
 
 def _apart(ours: Mapping[int, dict], theirs: Mapping[int, dict]) -> float:
     """The largest difference in accuracy between results by seed; infinite where one lacks a seed or an accuracy."""
-    return max(apart_by(ours.get(seed, {}), theirs.get(seed, {})) for seed in {*ours, *theirs})
+    return max(accuracy_gap(ours.get(seed, {}), theirs.get(seed, {})) for seed in {*ours, *theirs})
 
 
 def _otherwise(job: jobs.Job, here: Mapping, there: Mapping) -> list[str]:

@@ -322,7 +322,7 @@ def pack(options: argparse.Namespace) -> None:
     seconds = costs.predict(plan, costs.known(plan.scale), {key for key, _ in due})
     making = ["--config", *(f"{key}={settings[key]}" for key in ("scale", "data_folder", "downloads"))]
     size, stack = options.part_mb, options.stack
-    print(pack(plan, due, options.out, seconds=seconds, megabytes=size, stack=stack, making=making))
+    print(pack(plan, due, options.out, seconds=seconds, megabytes=size, stack=stack, options=making))
 
 
 def publish(options: argparse.Namespace) -> None:

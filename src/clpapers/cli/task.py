@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from clpapers import provenance
-from clpapers.archive.imported import RUN, place_of
+from clpapers.archive.imported import RUN, folder_of
 from clpapers.cli.refusal import Refusal
 from clpapers.config import choice, outside
 from clpapers.config.files import CONFIG, read_yaml
@@ -84,7 +84,7 @@ class Task:
     @property
     def imported_anew(self) -> str:
         """The remedy for an imported run that is none."""
-        return f"delete {place_of(self.plan.scale)} and import other crates"
+        return f"delete {folder_of(self.plan.scale)} and import other crates"
 
     def data_folder(self, spec: dict) -> Path:
         """The folder in which that of a data set's own files stands."""
