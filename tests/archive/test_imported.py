@@ -408,8 +408,8 @@ def test_a_commit_that_is_none_is_unknown_and_git_is_not_asked(monkeypatch):
     from clpapers.audit import audit as audits
 
     monkeypatch.setattr("subprocess.run", None)
-    assert not audits.known("--help")
-    assert not audits.known("unknown")
+    assert not audits.in_clone("--help")
+    assert not audits.in_clone("unknown")
 
 
 def test_runs_on_a_stand_in_are_refused_where_the_scale_takes_real_data(crate, other):

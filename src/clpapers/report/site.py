@@ -522,7 +522,7 @@ def _parts(plan: Plan, target: Target, file: Path, digest: Callable[[str], str])
     for (row, column), cells in drawn.items():
         others = {cell.folder for _, cell in target.cells} - {cell.folder for _, cell in cells}
         node = lineage.tree(file, digest, lambda path: Path(as_published(path)).parent not in others)  # noqa: B023, used at once
-        yield _part(Part(row, column, []), node, [lineage.described(*pair) for pair in cells])
+        yield _part(Part(row, column, []), node, [lineage.cell_facts(*pair) for pair in cells])
     if not drawn:
         yield _part(Part("", "", []), lineage.tree(file, digest), [])
 
