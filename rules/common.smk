@@ -42,7 +42,7 @@ try:
             sys.stderr.writelines(f"clpapers: {line}\n" for line in NEWS)
             if not preparation.asked(sys.argv[1:])[1] and not preparation.agreed(BUDGET, SETTINGS.get("hours")):
                 sys.exit("clpapers: nothing was trained")
-            progress.PREDICTED.update(BUDGET.due)
+            progress.PREDICTED.update(BUDGET.pending)
             os.environ[choice.VARIABLE] = str(BUDGET.choice.write(SCALE))
             PLAN = PLAN.using(BUDGET.choice)
 except (ConfigError, ProvenanceError) as error:

@@ -105,7 +105,7 @@ def runs(name: str | None = None, scale: str = "paper") -> pd.DataFrame:
         for key in dict.fromkeys(cell.hash for _, cell in target.cells):
             users.setdefault(key, []).append(f"{target.paper}/{target.name}")
     trained = {key: {p: s for p, s in plan.results(plan.cells[key]).items() if p.is_file()} for key in users}
-    for key, files in priority.used(plan, trained, imported(scale)).items():
+    for key, files in priority.files_of_seeds(plan, trained, imported(scale)).items():
         for file, seeds in sorted(files.items(), key=lambda item: item[1]) if key in users else ():
             record = provenance.read_record(file)
             settings = {

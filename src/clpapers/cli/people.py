@@ -296,7 +296,7 @@ def pack(options: argparse.Namespace) -> None:
     plan = Plan(settings["scale"], all_papers())
     if settings.get("published", True):
         import_published(plan.scale)
-    there = priority.used(plan, priority.finished(plan), imported(plan.scale))
+    there = priority.files_of_seeds(plan, priority.finished(plan), imported(plan.scale))
     held = {(cell, seed) for cell, files in there.items() for seeds in files.values() for seed in seeds}
     runs: dict[tuple[str, int], None] = {}
     for name, _, seeds in (each.partition(":") for each in options.names or settings["papers"]):
@@ -319,7 +319,7 @@ def pack(options: argparse.Namespace) -> None:
     for name, remedy in sorted(data.absent.items()):
         print(f"{name}: not at hand, left out: {remedy}")
     due = [run for run in due if data.absent.keys().isdisjoint(plan.data_of(plan.cells[run[0]]))]
-    seconds = costs.predict(plan, costs.known(plan.scale), {key for key, _ in due})
+    seconds = costs.predict(plan, costs.rehearsed(plan.scale), {key for key, _ in due})
     making = ["--config", *(f"{key}={settings[key]}" for key in ("scale", "data_folder", "downloads"))]
     size, stack = options.part_mb, options.stack
     print(pack(plan, due, options.out, seconds=seconds, megabytes=size, stack=stack, options=making))

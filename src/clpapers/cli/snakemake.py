@@ -247,9 +247,9 @@ def main() -> None:
         run(completed(arguments))
     except SystemExit as end:
         if plan and wanted and not end.code and DRY & set(arguments):
-            from clpapers.budget.costs import due
+            from clpapers.budget.costs import pending
 
-            print(due(plan, wanted))
+            print(pending(plan, wanted))
         raise
 
 

@@ -123,7 +123,7 @@ class _Reproduction:
         self.run = run
         import_published(SCALE)
         whole = Plan(SCALE, own_papers())
-        self.there = priority.used(whole, imported(SCALE))
+        self.there = priority.files_of_seeds(whole, imported(SCALE))
         nothing = dict.fromkeys([*whole.datasets, *whole.weights], "not asked for")
         chosen = Choice(self.there, {}, nothing)
         self.plan = whole.using(chosen)
@@ -387,7 +387,7 @@ class _Reproduction:
         from clpapers.evidence.differences import square
 
         rows = costs.read()
-        table = costs.Table(rows, here=float(np.median([row.calibration for row in rows])))
+        table = costs.Table(rows, calibration=float(np.median([row.calibration for row in rows])))
         cells = [self.plan.cells[key] for key in self.there]
         took = costs.finished(self.plan, cells)
         said = {cell.hash: table.seconds(self.plan, cell) for cell in cells if cell.hash in took}
