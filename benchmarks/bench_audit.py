@@ -49,7 +49,7 @@ def configure(folder: Path, files: int) -> None:
 def fill(size: int) -> tuple[int, int]:
     """Make up data set, streams and runs, `size` bytes in all; returns how many files there are, and their bytes."""
     plan = Plan("many", ["many"])
-    wanted = jobs.behind(plan, list(plan.targets.values()))
+    wanted = jobs.ancestors(plan, list(plan.targets.values()))
     made = [job for job in wanted.values() if job.stage in ("datasets", "streams", "runs")]
     each = os.urandom(size // sum(len(job.outputs) for job in made))
     with mock.patch.object(provenance, "git_state", return_value={"commit": None, "dirty": False}):

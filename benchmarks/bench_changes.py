@@ -255,7 +255,7 @@ def planning(rounds: int) -> tuple:
 
 def hours() -> dict[str, list[tuple]]:
     """Predicted core-hours of the paper scale, before and after the changes to the amount of work."""
-    plan, table = Plan("paper", all_papers()), costs.Table(costs.read(), here=costs.calibration())
+    plan, table = Plan("paper", all_papers()), costs.Table(costs.read(), calibration=costs.calibration())
     after = _hours(plan, table, True)
     alone = _hours(plan, table, False)
     with _tested_apart(plan):

@@ -32,7 +32,7 @@ CLPAPERS = str(Path(sys.executable).with_name("clpapers"))
 
 def in_order(plan: Plan) -> list[jobs.Job]:
     """The jobs behind the targets, each after those whose files it reads."""
-    found = jobs.behind(plan, [plan.targets[name] for name in TARGETS])
+    found = jobs.ancestors(plan, [plan.targets[name] for name in TARGETS])
     ordered: dict[Path, jobs.Job] = {}
 
     def add(file: Path) -> None:

@@ -1,7 +1,7 @@
 rule claims:
     """Test what a paper claims on what was measured: a verdict each, with effect and interval."""
     input:
-        made_of("claims"),
+        inputs_of("claims"),
     output:
         csv="results/{scale}/targets/{paper}/claims.csv",
         md="results/{scale}/targets/{paper}/claims.md",
@@ -30,7 +30,7 @@ rule claims:
 rule scorecard:
     """Count the claims of the configured papers by their verdicts."""
     input:
-        made_of("scorecard"),
+        inputs_of("scorecard"),
     output:
         csv="results/{scale}/targets/scorecard.csv",
         md="results/{scale}/targets/scorecard.md",

@@ -27,7 +27,7 @@ try:
     CUDA = resolve_device(SETTINGS["device"]) == "cuda"
     TOLD = None if workflow.is_main_process else os.environ.get(choice.VARIABLE)
     CHOICE = choice.read(Path(TOLD)) if TOLD else None
-    OWN = own.take(SCALE, SETTINGS.get("methods", ())) if workflow.is_main_process else ()
+    OWN = own.take_in(SCALE, SETTINGS.get("methods", ())) if workflow.is_main_process else ()
     PLAN = Plan(SCALE, all_papers(), cuda=CUDA, choice=CHOICE, methods=OWN)
     CLAIMING = claiming(SETTINGS["papers"])  # configured papers with claims
     if workflow.is_main_process and preparation.at(SCALE, preparation.asked(sys.argv[1:])[0]):
@@ -42,7 +42,7 @@ try:
             sys.stderr.writelines(f"clpapers: {line}\n" for line in NEWS)
             if not preparation.asked(sys.argv[1:])[1] and not preparation.agreed(BUDGET, SETTINGS.get("hours")):
                 sys.exit("clpapers: nothing was trained")
-            progress.PREDICTED.update(BUDGET.due)
+            progress.PREDICTED.update(BUDGET.pending)
             os.environ[choice.VARIABLE] = str(BUDGET.choice.write(SCALE))
             PLAN = PLAN.using(BUDGET.choice)
 except (ConfigError, ProvenanceError) as error:
@@ -119,7 +119,7 @@ def plan(scale):
 def job(path):
     """The job that makes a file; for a file that none makes, one line and the end."""
     try:
-        return jobs.of(plan(Path(path).parts[1]), Path(path), SETTINGS["papers"])
+        return jobs.job_of(plan(Path(path).parts[1]), Path(path), SETTINGS["papers"])
     except ConfigError as error:
         sys.exit(f"clpapers: {error}")
 
@@ -135,7 +135,7 @@ def of_wildcards(function):
     return function
 
 
-def made_of(rule):
+def inputs_of(rule):
     """The input of a rule: the files that its output is made of."""
     return of_wildcards(lambda w: job_of(rule, w).inputs)
 
@@ -159,7 +159,7 @@ def decoded_mb(plan, dataset):
 
 def outputs(plan):
     """All files that a plan's targets, those of the configured papers, come out as."""
-    return [path for target in pages.shown(plan, SETTINGS["papers"]) for path in target.outputs]
+    return [path for target in pages.targets_of(plan, SETTINGS["papers"]) for path in target.outputs]
 
 
 def claim_outputs(scale):

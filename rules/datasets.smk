@@ -1,7 +1,7 @@
 rule dataset:
     """Fetch, verify and decode a data set; its arrays in canonical order."""
     input:
-        made_of("dataset"),
+        inputs_of("dataset"),
     output:
         data="results/{scale}/datasets/{dataset}.npz",
         record="results/{scale}/datasets/{dataset}.record.json",
@@ -27,7 +27,7 @@ rule dataset:
 rule weights:
     """Fetch and verify pre-trained weights; their arrays."""
     input:
-        made_of("weights"),
+        inputs_of("weights"),
     output:
         weights="results/{scale}/weights/{weights}.npz",
         record="results/{scale}/weights/{weights}.record.json",
@@ -52,7 +52,7 @@ rule weights:
 rule features:
     """Make features of a data set's images with pre-trained weights; a data set like any other."""
     input:
-        made_of("features"),
+        inputs_of("features"),
     output:
         data="results/{scale}/datasets/{dataset}.npz",
         record="results/{scale}/datasets/{dataset}.record.json",

@@ -1,7 +1,7 @@
 rule gans:
     """Train the GANs that runs share, along one seed's stream; one file and one record."""
     input:
-        made_of("gans"),
+        inputs_of("gans"),
     output:
         gans="results/{scale}/gans/{dataset}/{order}/{run}/{block}.npz",
         record="results/{scale}/gans/{dataset}/{order}/{run}/{block}.record.json",

@@ -1,7 +1,7 @@
 rule metrics:
     """Measure what a target shows: a tidy table, one row a cell, seed and metric."""
     input:
-        made_of("metrics"),
+        inputs_of("metrics"),
     output:
         metrics="results/{scale}/metrics/{paper}/{target}.csv",
         record="results/{scale}/metrics/{paper}/{target}.record.json",

@@ -7,7 +7,7 @@ rule report:
 rule site:
     """Make the report: a folder of static pages on all that the configured papers' targets came out as."""
     input:
-        made_of("site"),
+        inputs_of("site"),
     output:
         index="results/{scale}/report/index.html",
         record="results/{scale}/report/index.record.json",

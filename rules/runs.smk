@@ -1,7 +1,7 @@
 rule train:
     """Train one cell's seeds; one result file and one record."""
     input:
-        made_of("train"),
+        inputs_of("train"),
     output:
         result="results/{scale}/runs/{dataset}/{order}/{run}/{block}.json",
         record="results/{scale}/runs/{dataset}/{order}/{run}/{block}.record.json",
@@ -24,7 +24,7 @@ rule train:
 rule selection:
     """Choose a learner's hyper-parameters: every point of the grid with its score, and the best."""
     input:
-        made_of("selection"),
+        inputs_of("selection"),
     output:
         selection="results/{scale}/selection/{paper}/{search}.json",
         record="results/{scale}/selection/{paper}/{search}.record.json",
@@ -46,7 +46,7 @@ rule selection:
 rule net:
     """Describe the net that a paper learns a data set with: its layers and parameter counts."""
     input:
-        made_of("net"),
+        inputs_of("net"),
     output:
         net="results/{scale}/runs/nets/{paper}/{dataset}.json",
         record="results/{scale}/runs/nets/{paper}/{dataset}.record.json",

@@ -1,7 +1,7 @@
 rule stream:
     """Permute a data set into one seed's stream; a permutation-index file."""
     input:
-        made_of("stream"),
+        inputs_of("stream"),
     output:
         stream="results/{scale}/streams/{dataset}/{order}/seed{seed}.npz",
         record="results/{scale}/streams/{dataset}/{order}/seed{seed}.record.json",
@@ -23,7 +23,7 @@ rule stream:
 rule entropy:
     """Simulate how much of the truncated normal's entropy the Beta captures (stf, appendix E)."""
     input:
-        made_of("entropy"),
+        inputs_of("entropy"),
     output:
         ratios="results/{scale}/streams/entropy/{paper}-{target}.npz",
         record="results/{scale}/streams/entropy/{paper}-{target}.record.json",

@@ -1,7 +1,7 @@
 rule table:
     """Render a table."""
     input:
-        made_of("table"),
+        inputs_of("table"),
     output:
         csv="results/{scale}/targets/{paper}/{target}.csv",
         md="results/{scale}/targets/{paper}/{target}.md",
@@ -30,7 +30,7 @@ rule table:
 rule figure:
     """Render a figure."""
     input:
-        made_of("figure"),
+        inputs_of("figure"),
     output:
         pdf="results/{scale}/targets/{paper}/{target}.pdf",
         svg=report(
@@ -60,7 +60,7 @@ rule figure:
 rule reported:
     """Set the reproduced numbers beside the reported ones, with a verdict each."""
     input:
-        made_of("reported"),
+        inputs_of("reported"),
     output:
         csv="results/{scale}/targets/{paper}/{target}.reported.csv",
         record="results/{scale}/targets/{paper}/{target}.reported.record.json",
@@ -81,7 +81,7 @@ rule reported:
 rule paired:
     """Compare the methods pairwise on the same streams."""
     input:
-        made_of("paired"),
+        inputs_of("paired"),
     output:
         csv="results/{scale}/targets/{paper}/{target}.paired.csv",
         record="results/{scale}/targets/{paper}/{target}.paired.record.json",

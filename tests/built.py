@@ -33,9 +33,9 @@ targets:
 
 def build(plan):
     """Make everything that the paper `mini` asks for, each file after those that it is made of."""
-    wanted = jobs.behind(plan, [target for target in plan.targets.values() if target.paper == "mini"])
+    wanted = jobs.ancestors(plan, [target for target in plan.targets.values() if target.paper == "mini"])
     index = Path("results/mini/runs/index.csv")
-    left = [*wanted.values(), jobs.of(plan, index)]
+    left = [*wanted.values(), jobs.job_of(plan, index)]
     while left:
         ready = [job for job in left if all(path.exists() for path in job.inputs)]
         assert ready, [job.outputs for job in left]

@@ -17,13 +17,13 @@ from clpapers import provenance
 from clpapers.provenance import (
     ProvenanceError,
     code_digest,
-    git_silence,
     git_state,
     read_record,
     record_path,
     recording,
     seal,
     sha256,
+    why_no_commit,
     write_atomically,
     write_text,
 )
@@ -428,7 +428,7 @@ def test_outside_of_git_there_is_no_commit(monkeypatch, folder):
 def test_without_git_there_is_no_commit(monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert git_state() == {"commit": None, "dirty": None}
-    assert git_silence() == "git refuses: it is not installed"
+    assert why_no_commit() == "git refuses: it is not installed"
 
 
 @pytest.fixture
@@ -445,15 +445,15 @@ def inside():
 
 def test_the_repository_around_a_project_tells_nothing_of_it(inside):
     assert git_state() == {"commit": None, "dirty": None}
-    assert git_silence() == f"not under git: the repository around it, {Path.cwd().parent}, does not have it"
+    assert why_no_commit() == f"not under git: the repository around it, {Path.cwd().parent}, does not have it"
     Path("../.gitignore").write_text("project")
-    assert git_silence()
+    assert why_no_commit()
 
 
 def test_a_project_that_another_repository_has_is_part_of_it(inside):
     git("add", "Snakefile")
     git("commit", "-m", "second")
-    assert git_silence() == ""
+    assert why_no_commit() == ""
     assert git_state()["dirty"] is False
     Path("Snakefile").write_text("edited")
     assert git_state()["dirty"] is True
@@ -462,7 +462,7 @@ def test_a_project_that_another_repository_has_is_part_of_it(inside):
 def test_why_git_refuses_is_said_in_its_own_words(monkeypatch):
     git("init")
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    assert git_silence().startswith("git refuses: detected dubious ownership in repository at ")
+    assert why_no_commit().startswith("git refuses: detected dubious ownership in repository at ")
     assert git_state() == {"commit": None, "dirty": None}
 
 

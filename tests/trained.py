@@ -10,7 +10,7 @@ from pathlib import Path
 from workflow.project import Project
 
 from clpapers import cli, provenance
-from clpapers.archive.imported import place_of
+from clpapers.archive.imported import folder_of
 from clpapers.config.plan import Plan
 from clpapers.graph import jobs
 
@@ -36,7 +36,7 @@ def make(*targets):
 
 def train(plan, path):
     """Make a file after those that it is made of."""
-    job = jobs.of(plan, path)
+    job = jobs.job_of(plan, path)
     for each in job.inputs:
         if not each.exists():
             train(plan, each)
@@ -110,7 +110,7 @@ OWN = Plan.results
 def imported_first(plan, cell, seeds=None):
     """`Plan.results` with imported runs in place of those that could be trained, where they are there."""
     files = OWN(plan, cell, seeds)
-    places = {path: place_of(plan.scale) / Path(*path.parts[3:]) for path in files}
+    places = {path: folder_of(plan.scale) / Path(*path.parts[3:]) for path in files}
     return {place if (place := places[path]).exists() else path: given for path, given in files.items()}
 
 

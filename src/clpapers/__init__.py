@@ -1,8 +1,8 @@
 """Five continual-learning papers, regenerated from images to tables.
 
-`Learner` and `Replay` are the classes that methods descend from, this project's and those from outside; `Setting` is
-what a method is given, `Observed` what it answers (`clpapers.runs.learner`). `clpapers.results` are the numbers as
-frames, `clpapers.streams` the streams; both work in any folder.
+Methods of this project and from outside descend from the classes `Learner` and `Replay`. `Setting` is a method's
+argument and `Observed` its answer (`clpapers.runs.learner`). `clpapers.results` has the numbers as frames,
+`clpapers.streams` the streams; both work in any folder.
 """
 
 from __future__ import annotations

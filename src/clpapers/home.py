@@ -1,6 +1,6 @@
-"""The project's folder, where paths of config/ and results/ begin: the one at hand, or where this package comes from.
+"""The project's folder, where paths of config/ and results/ begin: the working folder, or the source of this package.
 
-An editable install knows its checkout. Another one carries config/, the schemas and the published metrics in
+An editable install knows its checkout. Any other install carries config/, the schemas and the published metrics in
 `clpapers/project`; the crates of runs stay in the repository.
 """
 
@@ -23,7 +23,7 @@ MARK = Path("config", "config.yaml")
 
 def root() -> Path:
     """The project's folder."""
-    return next((place for place in (Path(), PACKAGE.parents[1]) if (place / MARK).is_file()), CARRIED).absolute()
+    return next((folder for folder in (Path(), PACKAGE.parents[1]) if (folder / MARK).is_file()), CARRIED).absolute()
 
 
 @contextlib.contextmanager
@@ -41,13 +41,13 @@ def at_home(function: Callable[P, T]) -> Callable[P, T]:
     """A function that does its work in the project's folder."""
 
     @functools.wraps(function)
-    def work(*given: P.args, **named: P.kwargs) -> T:
+    def work(*arguments: P.args, **options: P.kwargs) -> T:
         with entered():
-            return function(*given, **named)
+            return function(*arguments, **options)
 
     return work
 
 
-def beside(before: Path, path: Path | str) -> Path:
-    """A folder for what is fetched: the project's or, where that came with the package, one in the folder `before`."""
+def folder_for_downloads(before: Path, path: Path | str) -> Path:
+    """`path` in the project's folder or, where that came with the package, in the folder `before`."""
     return (before if Path.cwd() == CARRIED else Path.cwd()) / path

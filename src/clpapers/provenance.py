@@ -113,8 +113,8 @@ _PARSED = Kept("code")
 def _parsed(path: Path, function: str, type_params: bool = False) -> tuple[str, frozenset[str], frozenset[str]]:
     """A module's digest (without docstrings and comments), the names of this package that it imports, and its texts.
 
-    function: counts only this function and what it uses of the module; empty for the whole module.
-    type_params: as of `code_digest`.
+    function: only this function and the definitions that it uses count; empty for the whole module.
+    type_params: as for `code_digest`.
     """
     text = path.read_text(encoding="utf-8-sig")
     question = json.dumps([_own_digest(), function, type_params, text])
@@ -132,7 +132,7 @@ def _parse(text: str, function: str, type_params: bool) -> list:
     tree = ast.parse(text)
     tree.body = [each for each in tree.body if not _for_annotations(each)]
     if function:
-        tree.body = _used(tree.body, function)
+        tree.body = _dependencies(tree.body, function)
     names, texts = set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -146,7 +146,7 @@ def _parse(text: str, function: str, type_params: bool) -> list:
 
 
 def _dumped(node: object, type_params: bool) -> str:
-    """What `ast.dump` of Python 3.11 gives. Later ones add fields and leave out empty ones, where nobody edited."""
+    """The text that `ast.dump` of Python 3.11 gives. Later Pythons add fields and leave out empty ones."""
     if isinstance(node, list):
         return f"[{', '.join(_dumped(each, type_params) for each in node)}]"
     if not isinstance(node, ast.AST):
@@ -155,8 +155,8 @@ def _dumped(node: object, type_params: bool) -> str:
     if isinstance(node, DEFINITION) and not fields.get("type_params"):
         fields = {name: value for name, value in fields.items() if name != "type_params"}
         fields |= {"type_params": []} if type_params else {}
-    given = {name: value for name, value in fields.items() if (value, getattr(type(node), name, ...)) != (None, None)}
-    return f"{type(node).__name__}({', '.join(f'{k}={_dumped(v, type_params)}' for k, v in given.items())})"
+    fields = {name: value for name, value in fields.items() if (value, getattr(type(node), name, ...)) != (None, None)}
+    return f"{type(node).__name__}({', '.join(f'{k}={_dumped(v, type_params)}' for k, v in fields.items())})"
 
 
 def without_docstrings(tree: ast.Module) -> ast.Module:
@@ -172,7 +172,7 @@ def _for_annotations(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING"
 
 
-def _used(body: list[ast.stmt], function: str) -> list[ast.stmt]:
+def _dependencies(body: list[ast.stmt], function: str) -> list[ast.stmt]:
     """The statements of a module that `function` depends on: its own, and the definitions of the names that it uses.
 
     A statement that defines nothing, such as `if`, always counts.
@@ -180,13 +180,11 @@ def _used(body: list[ast.stmt], function: str) -> list[ast.stmt]:
     defined = {each: _defined(each) for each in body}
     if not any(function in names for names in defined.values()):
         raise LookupError(f"no function {function}")
-    kept, wanted = {each for each in body if not defined[each]}, {function}
-    while more := {each for each in body if each not in kept and defined[each] & wanted}:
-        kept |= more
-        for each in more:
-            names = (node for node in ast.walk(each) if isinstance(node, ast.Name))
-            wanted |= {name.id for name in names}
-    return [each for each in body if each in kept]
+    counted, names = {each for each in body if not defined[each]}, {function}
+    while more := {each for each in body if each not in counted and defined[each] & names}:
+        counted |= more
+        names |= {node.id for each in more for node in ast.walk(each) if isinstance(node, ast.Name)}
+    return [each for each in body if each in counted]
 
 
 def _defined(statement: ast.stmt) -> set[str]:
@@ -212,8 +210,8 @@ def module_file(name: str) -> Path | None:
 def code_digest(*modules: str, type_params: bool = False) -> str:
     """Digest (16 hexadecimal digits) of the named modules and of all modules of this package that they import.
 
-    It is the same on every Python. type_params: as Python 3.12 had it before, which counted that functions and classes
-    have no type parameters.
+    It is the same on every Python. type_params: as this project computed it under Python 3.12 before: the digest then
+    counted that functions and classes have no type parameters.
 
     `module:function` names a function with the definitions that it uses of its module, without the functions beside it;
     a path that ends in `.py` names the file of a method from outside.
@@ -222,12 +220,12 @@ def code_digest(*modules: str, type_params: bool = False) -> str:
     modules and their imports: finding, writing and recording files decides nothing of their content.
     """
     parts = ((path, function, _parsed(path, function, type_params)[0]) for path, function in imported(*modules))
-    lines = sorted(f"{_told(path)} {function} {digest}" for path, function, digest in parts)
+    lines = sorted(f"{_in_package(path)} {function} {digest}" for path, function, digest in parts)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-def _told(path: Path) -> Path:
-    """A file as code digests name it: wherever the package is installed."""
+def _in_package(path: Path) -> Path:
+    """A file as code digests name it: independent of the folder that the package is installed in."""
     return path.relative_to(PACKAGE) if path.is_relative_to(PACKAGE) else path
 
 
@@ -236,7 +234,7 @@ def imported(*modules: str) -> set[tuple[Path, str]]:
 
     Each comes with the function of it that counts, empty where the whole module counts.
     """
-    queue, seen = list(modules), set()
+    queue, seen = list(modules), set[tuple[Path, str]]()
     while queue:
         module, _, function = queue.pop().partition(":")
         path = module_file(module)
@@ -248,14 +246,14 @@ def imported(*modules: str) -> set[tuple[Path, str]]:
 
 @functools.cache
 def texts(module: str, *, alone: bool = False) -> frozenset[str]:
-    """The string constants of a module and of all its imports, or of it `alone`: so the keys that it can look up."""
+    """The string constants of a module and of all its imports, or of it `alone`; among them the keys that it reads."""
     files = [(module_file(module), "")] if alone else imported(module)
     return frozenset().union(*(_parsed(*file)[2] for file in files))
 
 
 def git_state() -> dict:
-    """`{"commit": …, "dirty": …}` of the working tree at hand; nulls where git tells of none (`git_silence`)."""
-    if git_silence():
+    """`{"commit": …, "dirty": …}` of the working tree; nulls where git knows no commit (`why_no_commit`)."""
+    if why_no_commit():
         return {"commit": None, "dirty": None}
     status = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!results")  # published ones are no code
     commit = _git("rev-parse", "HEAD")
@@ -265,24 +263,24 @@ def git_state() -> dict:
     }
 
 
-def git_silence() -> str:
-    """Why git tells of no commit of the project, in its own words where it refuses; empty where it may tell.
+def why_no_commit() -> str:
+    """Why git knows no commit of the project, in git's own words where it refuses; empty where it knows one.
 
-    It is believed where its top folder is the project's, or has the project's Snakefile: a project that was unpacked
-    inside of another repository is no part of that.
+    Its answer counts where its top folder is the project's, or has the project's Snakefile. A project that was unpacked
+    inside another repository is no part of that repository.
     """
     top = _git("rev-parse", "--show-toplevel")
     if top.returncode:
         said = top.stderr.strip().partition("\n")[0].removeprefix("fatal: ")
         return "not under git" if "not a git repository" in said else f"git refuses: {escaped(said)}"
-    place = Path(top.stdout.strip())
-    if place.resolve() == Path.cwd().resolve() or not _git("ls-files", "--error-unmatch", "Snakefile").returncode:
+    folder = Path(top.stdout.strip())
+    if folder.resolve() == Path.cwd().resolve() or not _git("ls-files", "--error-unmatch", "Snakefile").returncode:
         return ""
-    return f"not under git: the repository around it, {place}, does not have it"
+    return f"not under git: the repository around it, {folder}, does not have it"
 
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """What git answers; a failure with the reason where it cannot run."""
+    """Run git and return its answer; a failure with the reason where it cannot run."""
     environment = os.environ | {"LC_ALL": "C"}
     try:
         return subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=30, env=environment)
@@ -323,17 +321,17 @@ def read_record(output: Path | str) -> dict:
 
 
 def ancestry(*paths: Path) -> dict[Path, dict]:
-    """The readable records behind files, their own included: record path → record."""
-    found: dict[Path, dict] = {}
+    """The readable records that files descend from, their own included: record path → record."""
+    records: dict[Path, dict] = {}
     queue = list(paths)
     while queue:
         file = queue.pop()
-        place = record_path(file)
+        path = record_path(file)
         with contextlib.suppress(ProvenanceError):
-            if place not in found:
-                found[place] = read_record(file)
-                queue += [Path(item["path"]) for item in found[place]["inputs"]]
-    return found
+            if path not in records:
+                records[path] = read_record(file)
+                queue += [Path(item["path"]) for item in records[path]["inputs"]]
+    return records
 
 
 def parse_record(path: Path, output: Path | str) -> dict:
@@ -344,8 +342,8 @@ def parse_record(path: Path, output: Path | str) -> dict:
         if path.stat().st_size > LARGEST_RECORD:
             raise ValueError(f"over {LARGEST_RECORD} bytes")
         record = json.loads(path.read_text(encoding="utf-8"))
-        if fault := fault_of(record):
-            raise ValueError(fault)
+        if damage := damage_of(record):
+            raise ValueError(damage)
     except FileNotFoundError:
         raise ProvenanceError(f"{output}: no record {path.name} beside it; delete it and build it anew") from None
     except (OSError, RecursionError, ValueError) as error:
@@ -354,7 +352,7 @@ def parse_record(path: Path, output: Path | str) -> dict:
     return record
 
 
-def fault_of(record: object) -> str:
+def damage_of(record: object) -> str:
     """How a record departs from the form that `recording` writes; empty where it does not."""
     if not isinstance(record, dict):
         return "JSON, but no object"
@@ -449,15 +447,15 @@ def _date(inputs: Iterable[Path | str]) -> None:
                 os.utime(path)
 
 
-def believed(entry: dict) -> dict:
+def verified_record(entry: dict) -> dict:
     """The record of the input with these facts; `ProvenanceError` unless file and record are as they were written."""
-    path, place, record = entry["path"], str(record_path(entry["path"])), read_record(entry["path"])
-    again = "damaged or edited since; delete it and give the same command again"
+    path, own_path, record = entry["path"], str(record_path(entry["path"])), read_record(entry["path"])
+    remedy = "damaged or edited since; delete it and give the same command again"
     if record.get("seal") != seal(record):
-        raise ProvenanceError(f"{place}: its seal is not the digest of its content: {again}")
-    known = as_published(path)
-    if path != place and entry["sha256"] not in [e["sha256"] for e in record["outputs"] if e["path"] == known]:
-        raise ProvenanceError(f"{path}: not the bytes that its record holds: {again}")
+        raise ProvenanceError(f"{own_path}: its seal is not the digest of its content: {remedy}")
+    listed = as_published(path)
+    if path != own_path and entry["sha256"] not in [e["sha256"] for e in record["outputs"] if e["path"] == listed]:
+        raise ProvenanceError(f"{path}: not the bytes that its record holds: {remedy}")
     return record
 
 
@@ -482,7 +480,7 @@ def device_of(hardware: dict) -> str:
 
 
 def spent(since: float, earlier: dict) -> dict:
-    """Time and memory that this process took since `since` (`time.monotonic`), added to those of `earlier` processes.
+    """Time and memory that this process took since `since` (`time.monotonic`), plus the ones of `earlier` processes.
 
     Returns `wall_seconds`, `cpu_seconds` and `peak_memory_bytes`. earlier: an earlier return value, or `{}`.
     """
@@ -496,24 +494,28 @@ def spent(since: float, earlier: dict) -> dict:
 
 def _packages() -> dict[str, str | None]:
     """The versions of the packages that records name; null for one that is not installed."""
-    found: dict[str, str | None] = {}
+    versions: dict[str, str | None] = {}
     for name in RECORDED_PACKAGES:
         try:
-            found[name] = importlib.metadata.version("pillow" if name == "PIL" else name)
+            versions[name] = importlib.metadata.version("pillow" if name == "PIL" else name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = None
-    return found
+            versions[name] = None
+    return versions
 
 
 @contextlib.contextmanager
-def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code: str, **facts) -> Iterator[dict]:
-    """Run a stage and write its record last: the record's presence says that all outputs are whole.
+def recording(
+    stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code: str, **facts: object
+) -> Iterator[dict]:
+    """Run a stage and write its record last: the record's presence says that all outputs are complete.
 
     The yielded dictionary takes further facts while the stage runs. The fact `earlier`, which earlier processes `spent`
-    on the same outputs, is added to the time and memory of this process. `data`, the data sets that an output descends
-    from and whether they are real, is inherited from the inputs' records, so that no stand-in is ever lost. An input
-    without a record, or changed since it was recorded, is refused (`ProvenanceError`) before anything is touched,
-    unless it is part of the configuration. A record names its inputs' records by SHA-256 and ends with its own `seal`.
+    on the same outputs, is added to the time and memory of this process. `data` names the data sets that an output
+    descends from and says whether they are real. It is inherited from the inputs' records, so no stand-in is lost.
+    A record names its inputs' records by SHA-256 and ends with its own `seal`.
+
+    Raises `ProvenanceError`, before anything is touched, for an input without a record or changed since it was
+    recorded, unless it is part of the configuration.
 
     Parameters
     ----------
@@ -527,12 +529,12 @@ def recording(stage: str, outputs: Iterable[Path], inputs: Iterable[Path], code:
     _date(inputs)
     for item in read:
         if Path(item["path"]).parts[0] != "config":  # written by people: descends from no data
-            data |= believed(item).get("data", {})
+            data |= verified_record(item).get("data", {})
     record = record_path(outputs[0])
     record.unlink(missing_ok=True)
     for path in (*outputs, record):
         sweep(path)
-    entry = {
+    entry: dict = {
         "stage": stage,
         "command": shlex.join(["clpapers", *sys.argv[1:]]),
         "code": code,

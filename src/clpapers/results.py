@@ -1,9 +1,9 @@
-"""What was measured, printed, compared and run, as tidy pandas frames, for notebooks and scripts of one's own.
+"""Measurements, printed numbers, comparisons and runs as tidy pandas frames, for your own notebooks and scripts.
 
-They work in any folder: the functions read config/ and results/<scale>/ of the project, the one at hand or the one
-that the package comes from. A target is named as `snakemake` takes it, `stf/table1`. `metrics` and `compare` of one
-that is not built are those of the published runs. Each refuses in one line a name that is none (`ConfigError`), and a
-file that is not built or not as its record says (`ProvenanceError`).
+They work in any folder: the functions read config/ and results/<scale>/ of the project, which is the working folder or
+the one that the package comes from. A target is named as `snakemake` takes it, `stf/table1`. For a target that is not
+built, `metrics` and `compare` return the numbers of the published runs. Each function refuses in one line an unknown
+name (`ConfigError`), and a file that is not built or not as its record says (`ProvenanceError`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,14 @@ from clpapers.metrics.learning import CHANCE_PREFIX
 
 @at_home
 def metrics(name: str, scale: str = "paper") -> pd.DataFrame:
-    """What was measured for a target: one line a cell, seed and metric.
+    """A target's measurements: one line a cell, seed and metric.
 
-    Returns a column for each factor of its grid (`dataset`, `learner`, `budget.memory`, …); `cell` (the hash) and
-    `seed`, where it is made from runs; `metric`, with `chance_…` for chance levels; `time`, the place on a curve's
-    axis, NaN for a scalar; `value`, in `unit` (`%`, `s`, `steps`, …; empty for pure numbers).
+    Returns a column for each factor of its grid (`dataset`, `learner`, `budget.memory`, …), and
+
+    - `cell` (the hash) and `seed`, where it is made from runs
+    - `metric`, with `chance_…` for chance levels
+    - `time`, the place on a curve's axis, NaN for a scalar
+    - `value`, in `unit` (`%`, `s`, `steps`, …; empty for pure numbers)
     """
     target = _target(name, scale)
     return _with_units(pd.read_csv(_built(target.metrics, target)))
@@ -42,11 +45,14 @@ def metrics(name: str, scale: str = "paper") -> pd.DataFrame:
 
 @at_home
 def reported(name: str, scale: str = "paper") -> pd.DataFrame:
-    """What the paper prints in a target, as transcribed in config/reported; the same at every scale.
+    """The paper's numbers in a target, as transcribed in config/reported; the same at every scale.
 
-    Returns `row`, `column`, `metric`; `value`, in `unit`, ∞ where the method diverged, NaN where no number is printed;
-    `decimals` printed; `spread_kind`, `half_width` (of the 95 % interval, in `unit`) and `n`, the paper's runs (0:
-    unknown), and more, as `targets.comparison.read_reported` explains; `note`.
+    Returns
+
+    - `row`, `column`, `metric`
+    - `value`, in `unit`, ∞ where the method diverged, NaN where no number is printed, and the `decimals` printed
+    - `spread_kind`, `half_width` (of the 95 % interval, in `unit`) and `n`, the paper's runs (0: unknown)
+    - `note`, and more, as `evidence.comparison.read_reported` explains
     """
     target = _target(name, scale)
     if target.reported is None:
@@ -58,10 +64,14 @@ def reported(name: str, scale: str = "paper") -> pd.DataFrame:
 def compare(name: str, scale: str = "paper") -> pd.DataFrame:
     """Reproduced beside reported numbers, one line a printed number, as built beside a target.
 
-    Returns the columns of `targets.comparison.compare`: `row`, `column`, `metric`; `reported`, `reproduced`, their 95 %
-    limits (`…_low`, `…_high`), `sd`, `se` and `difference` with its limits, in `unit`; `authors` (NaN where they
-    published none); `n_seeds`; `verdict` with its `cause` and `reason`, and more. Text is empty where there is nothing
-    to say.
+    Returns the columns of `evidence.comparison.compare`, among them
+
+    - `row`, `column`, `metric`
+    - `reported`, `reproduced`, their 95 % limits (`…_low`, `…_high`), `sd`, `se` and `difference` with its limits, in
+      `unit`
+    - `authors` (NaN where they published none)
+    - `n_seeds`
+    - `verdict` with its `cause` and `reason`; texts may be empty
     """
     target = _target(name, scale)
     file = next((path for path in target.outputs if path.name.endswith(".reported.csv")), None)
@@ -78,12 +88,16 @@ def compare(name: str, scale: str = "paper") -> pd.DataFrame:
 def runs(name: str | None = None, scale: str = "paper") -> pd.DataFrame:
     """The finished runs of a target or a paper, or of all: one line a cell and seed, from their records.
 
-    Of a seed that was trained here that run, otherwise one that was imported.
+    A run trained here comes before an imported run of the same seed.
 
-    Returns `cell` (the hash), `seed`, `targets` (a list of names), `file`; the cell's settings by dotted key
-    (`budget.memory`, in items; `learner.name`, …; NaN where a cell has none of the kind; selected values filled in);
-    `training_seconds` of the seed alone, in s; of the job, which may have trained several seeds, `wall_seconds` and
-    `cpu_seconds`, in s, `peak_memory_bytes`; `device`; `started`, in UTC; `code` (the digest) and `commit`.
+    Returns
+
+    - `cell` (the hash), `seed`, `targets` (a list of names), `file`
+    - the cell's settings by dotted key, with selected values filled in (`budget.memory`, in items; `learner.name`, …);
+      NaN where a cell does not have the setting
+    - `training_seconds` of the seed alone, in s
+    - of the job, which may have trained several seeds, `wall_seconds` and `cpu_seconds`, in s, `peak_memory_bytes`
+    - `device`, `started`, in UTC, `code` (the digest) and `commit`
     """
     plan, rows = fitting(scale), []
     users: dict[str, list[str]] = {}
@@ -91,7 +105,7 @@ def runs(name: str | None = None, scale: str = "paper") -> pd.DataFrame:
         for key in dict.fromkeys(cell.hash for _, cell in target.cells):
             users.setdefault(key, []).append(f"{target.paper}/{target.name}")
     trained = {key: {p: s for p, s in plan.results(plan.cells[key]).items() if p.is_file()} for key in users}
-    for key, files in priority.used(plan, trained, imported(scale)).items():
+    for key, files in priority.files_of_seeds(plan, trained, imported(scale)).items():
         for file, seeds in sorted(files.items(), key=lambda item: item[1]) if key in users else ():
             record = provenance.read_record(file)
             settings = {
@@ -117,10 +131,13 @@ def runs(name: str | None = None, scale: str = "paper") -> pd.DataFrame:
 def lineage(name: str, row: str | None = None, column: str = "", scale: str = "paper") -> pd.DataFrame:
     """The ancestry of a target's first file, or of the number in a row and column of its CSV: one line a file.
 
-    Returns `path`, `reader` (the file that was made of it; of several, the first), `depth` (0: the target's own file),
-    `sha256`, `state` (`as recorded`, or what is wrong); of files with a record, `stage`, `command`, `code` (the
-    digest), `commit`, `started` (UTC), `wall_seconds` and `cpu_seconds`, in s, `peak_memory_bytes`, and `data`, by data
-    set the content checksums, as JSON.
+    Returns
+
+    - `path`, `reader` (the file that was made of it; of several, the first), `depth` (0: the target's own file)
+    - `sha256`, `state` (`as recorded`, or the problem)
+    - of files with a record, `stage`, `command`, `code` (the digest), `commit`, `started` (UTC), `wall_seconds` and
+      `cpu_seconds`, in s, `peak_memory_bytes`
+    - `data`, by data set the content checksums, as JSON
     """
     target = _target(name, scale)
     file = _built(target.outputs[0], target, proven=False)
@@ -128,12 +145,12 @@ def lineage(name: str, row: str | None = None, column: str = "", scale: str = "p
     rows: list[dict] = []
 
     def walk(node: dict, reader: str, depth: int) -> None:
-        told = {key: node.get(key) for key in ("stage", "command", "code", "commit", "started")}
-        told |= {key: node.get(key) for key in ("wall_seconds", "cpu_seconds", "peak_memory_bytes")}
+        job = {key: node.get(key) for key in ("stage", "command", "code", "commit", "started")}
+        job |= {key: node.get(key) for key in ("wall_seconds", "cpu_seconds", "peak_memory_bytes")}
         data = json.dumps({key: facts["sha256"] for key, facts in node.get("data", {}).items()})
         if not node.get("seen"):
             own = {key: node[key] for key in ("path", "sha256", "state")}
-            rows.append(own | {"reader": reader, "depth": depth} | told | {"data": data})
+            rows.append(own | {"reader": reader, "depth": depth} | job | {"data": data})
         for item in node.get("inputs", []):
             walk(item, node["path"], depth + 1)
 
@@ -143,7 +160,7 @@ def lineage(name: str, row: str | None = None, column: str = "", scale: str = "p
 
 
 def _target(name: str, scale: str) -> Target:
-    """A target by its name; `ConfigError` for a paper's, or for none."""
+    """A target by its name; `ConfigError` for a paper's name or an unknown one."""
     paper = name.partition("/")[0]
     plan = Plan(scale, [paper] if paper in all_papers() else all_papers())
     (target, *more) = plan.chosen([name])
@@ -153,20 +170,20 @@ def _target(name: str, scale: str) -> Target:
 
 
 def _built(file: Path, target: Target, *, proven: bool = True) -> Path:
-    """A file of a target as its record has it, unless not to be `proven`; one not built, as published if that is."""
-    again = f"snakemake {target.paper}/{target.name} --cores --config scale={target.scale}"
-    there = PUBLISHED / "metrics" / target.paper / file.name
-    if not file.is_file() and target.scale == "paper" and there.is_file():
-        return there
+    """A built file of a target, or the published one. If `proven`, a built file must be as its record says."""
+    published = PUBLISHED / "metrics" / target.paper / file.name
+    if not file.is_file() and target.scale == "paper" and published.is_file():
+        return published
     if not file.is_file():
-        raise provenance.ProvenanceError(f"{file}: not built; {again}")
+        command = f"snakemake {target.paper}/{target.name} --cores --config scale={target.scale}"
+        raise provenance.ProvenanceError(f"{file}: not built; {command}")
     if proven:
-        provenance.believed({"path": str(file), "sha256": provenance.sha256(file)})
+        provenance.verified_record({"path": str(file), "sha256": provenance.sha256(file)})
     return file
 
 
 def _with_units(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame and the unit of each line's metric."""
-    known = catalogue.metrics()
+    metrics = catalogue.metrics()
     names = frame["metric"].str.removeprefix(CHANCE_PREFIX)
-    return frame.assign(unit=[known[name].unit if name in known else "" for name in names])
+    return frame.assign(unit=[metrics[name].unit if name in metrics else "" for name in names])

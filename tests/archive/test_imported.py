@@ -13,7 +13,15 @@ from clpapers import cli
 from clpapers.archive import imported
 from clpapers.archive.archive import MANIFEST, METADATA, CrateError, manifest_of
 from clpapers.archive.crate import digest_of
-from clpapers.archive.imported import accuracies, apart_by, hash_of, import_crate, import_published, place_of, source_of
+from clpapers.archive.imported import (
+    accuracies,
+    accuracy_gap,
+    folder_of,
+    hash_of,
+    import_crate,
+    import_published,
+    source_of,
+)
 from clpapers.audit.audit import FAILURE, WARNING, audit, fitting
 from clpapers.builds.verify import _runs
 from clpapers.config.plan import Plan
@@ -21,7 +29,7 @@ from clpapers.graph import jobs
 from clpapers.provenance import record_path, seal
 from clpapers.report.publish import publish
 
-TOP = place_of("mini")
+TOP = folder_of("mini")
 
 
 @pytest.fixture
@@ -400,8 +408,8 @@ def test_a_commit_that_is_none_is_unknown_and_git_is_not_asked(monkeypatch):
     from clpapers.audit import audit as audits
 
     monkeypatch.setattr("subprocess.run", None)
-    assert not audits.known("--help")
-    assert not audits.known("unknown")
+    assert not audits.in_clone("--help")
+    assert not audits.in_clone("unknown")
 
 
 def test_runs_on_a_stand_in_are_refused_where_the_scale_takes_real_data(crate, other):
@@ -591,8 +599,8 @@ def test_accuracies_and_their_distance_by_hand():
     one = {"test": {"none": {"correct": [3, 1], "total": [4, 4]}, "oracle": {"correct": [4, 4], "total": [4, 4]}}}
     other = {"test": {"none": {"correct": [3, 3], "total": [4, 4]}, "oracle": {"correct": [4, 3], "total": [4, 4]}}}
     assert accuracies(one) == {"none": 0.5, "oracle": 1.0}
-    assert apart_by(one, other) == 0.25  # of 0.25 and 0.125
-    assert apart_by(one, {"test": None}) == float("inf")
+    assert accuracy_gap(one, other) == 0.25  # of 0.25 and 0.125
+    assert accuracy_gap(one, {"test": None}) == float("inf")
 
 
 def test_the_hash_of_a_cell_is_of_what_was_to_be_selected(small_project):
@@ -635,7 +643,7 @@ def test_another_stream_is_a_fault_only_of_the_same_code(others, crate, other):
     plan = Plan("mini", ["mini"])
     for cell in plan.cells.values():
         for path in (path for path in plan.results(cell) if "mnist" in path.parts):
-            for each in jobs.of(plan, path).inputs:
+            for each in jobs.job_of(plan, path).inputs:
                 if not each.exists():
                     train(plan, each)
     found = [finding for finding in audit(fitting("mini"))[0] if "trained on another" in finding.reason]

@@ -96,7 +96,7 @@ def test_the_claims_of_a_plan_are_read_once(here, monkeypatch):
     monkeypatch.setattr(jobs.claim_grammar, "read", lambda *given: asked.append(given) or {})
     for paper in ("stf", "rules"):
         with pytest.raises(ConfigError, match=f"no claims of '{paper}'"):
-            jobs.of(plan, MINI / f"targets/{paper}/claims.csv")
+            jobs.job_of(plan, MINI / f"targets/{paper}/claims.csv")
     assert len(asked) == 1
 
 
@@ -362,7 +362,7 @@ def test_lines_of_one_reason_stand_together_and_are_all_in_the_json():
 
 def test_what_is_made_of_targets_is_held_against_its_record(here):
     page, papers = MINI / "report/index.html", ["mini"]
-    job = jobs.of(fitting("mini"), page, papers)
+    job = jobs.job_of(fitting("mini"), page, papers)
     for code in ("c0de", job.code):
         with provenance.recording("report", job.outputs, job.inputs, code, settings=job.settings, papers=papers):
             for path in job.outputs:
@@ -391,7 +391,7 @@ def test_a_selection_is_audited_with_the_runs_that_its_build_chose(here, monkeyp
     monkeypatch.setenv(VARIABLE, str(file))
     stream = search.points[0][1].stream(71)
     for made in (stream, *(path for each in runs.values() for path in each if "seeds70" in path.name), search.file):
-        assert cli.main([jobs.of(plan, made).command, "--out", str(made)]) == 0
+        assert cli.main([jobs.job_of(plan, made).command, "--out", str(made)]) == 0
     monkeypatch.delenv(VARIABLE)
     assert json.loads(record_path(search.file).read_text())["choice"] == str(file)
     assert unfit(plan, [search.file]) == {}

@@ -152,7 +152,7 @@ def tables(plan, part):
 
 
 def behind(target, row, column, display=True):
-    return lineage._behind(target, row, column, display=display)
+    return lineage._part_of_number(target, row, column, display=display)
 
 
 def test_every_number_of_every_table_of_runs_is_of_its_own_cells(plan):

@@ -52,7 +52,7 @@ def of_every_kind(plan, **values):
         shape = plan.datasets[cell.spec["dataset"]]["shape"]
         kind = costs.kind(cell.spec, shape, len(plan.blocks(cell)[0]))
         rows.append(dataclasses.replace(ROW, kind=kind, **values))
-    return Table(rows, here=ROW.calibration)
+    return Table(rows, calibration=ROW.calibration)
 
 
 # --- counts
@@ -233,7 +233,7 @@ def test_committed_costs_cover_all_cells():
     Nor have two learners of the sensitivity one yet.
     """
     plan = Plan("paper", all_papers())
-    table = Table(costs.read(), here=0.01)
+    table = Table(costs.read(), calibration=0.01)
     found = costs.predict(plan, table)
     assert found.keys() == plan.cells.keys() | {str(each.folder) for each in gans.shared(plan).values()}
     missing = [plan.cells[key].spec for key, seconds in found.items() if seconds is None]
@@ -252,8 +252,8 @@ def test_a_guess_looks_at_no_method_from_outside(plan):
     shape = "x".join(map(str, plan.datasets[cell.spec["dataset"]]["shape"]))
     slow = dataclasses.replace(ROW, kind=dataclasses.replace(KIND, learner="slow-0123456789", shape=shape), step=1e6)
     ours = dataclasses.replace(ROW, kind=dataclasses.replace(KIND, shape=shape))
-    alone = Table([ours], here=ROW.calibration).guess(plan, cell)
-    assert Table([slow, ours], here=ROW.calibration).guess(plan, cell) == alone
+    alone = Table([ours], calibration=ROW.calibration).guess(plan, cell)
+    assert Table([slow, ours], calibration=ROW.calibration).guess(plan, cell) == alone
 
 
 def test_a_kind_that_fails_leaves_the_others_measured(plan, tmp_path, monkeypatch, capsys):
@@ -272,7 +272,7 @@ def test_a_kind_that_fails_leaves_the_others_measured(plan, tmp_path, monkeypatc
 def test_one_factor_for_the_machine(plan):
     """On a machine that takes twice as long for the calibration, all takes twice as long."""
     here, slower = of_every_kind(plan), of_every_kind(plan)
-    slower.here = 2 * here.here
+    slower.calibration = 2 * here.calibration
     once, twice = (costs.predict(plan, table) for table in (here, slower))
     assert twice == pytest.approx({key: 2 * seconds for key, seconds in once.items()})
 
@@ -346,7 +346,7 @@ def test_what_is_due_are_the_jobs_whose_files_are_not_there(plan, monkeypatch):
     there: set[Path] = set()
     monkeypatch.setattr(Path, "exists", lambda path: path in there)
     whole = costs.jobs(plan, target, costs.predict(plan, known))
-    said = costs.due(plan, [target], known)
+    said = costs.pending(plan, [target], known)
     assert said == (
         f"Predicted for what is not there yet, {len(whole)} jobs: {costs.duration(sum(whole.values()))} on one core"
     )
@@ -354,9 +354,9 @@ def test_what_is_due_are_the_jobs_whose_files_are_not_there(plan, monkeypatch):
     runs = [path for path in whole if "runs" in path.parts]
     there |= {*data, *runs}
     left = [seconds for path, seconds in whole.items() if len(path.parts) > 1 and path not in there]
-    assert f"yet, {len(left)} jobs: {costs.duration(sum(left))} " in costs.due(plan, [target], known)
+    assert f"yet, {len(left)} jobs: {costs.duration(sum(left))} " in costs.pending(plan, [target], known)
     there |= set(whole)
-    assert costs.due(plan, [target], known) == "Every file of these targets is there."
+    assert costs.pending(plan, [target], known) == "Every file of these targets is there."
 
 
 def test_jobs_of_unknown_cost_are_counted_apart(plan, monkeypatch):
@@ -366,7 +366,7 @@ def test_jobs_of_unknown_cost_are_counted_apart(plan, monkeypatch):
         path for path, seconds in costs.jobs(plan, target, costs.predict(plan, Table([]))).items() if seconds is None
     ]
     assert runs
-    assert costs.due(plan, [target], Table([])).endswith(
+    assert costs.pending(plan, [target], Table([])).endswith(
         f" on one core, and {len(runs)} jobs of unknown cost (clpapers rehearse)"
     )
 
@@ -446,7 +446,7 @@ def test_rehearsing_writes_a_row_a_kind_and_goes_on_from_there(plan, tmp_path, m
     rehearsals.rehearse(plan, cells, out, 1.0)
     assert len(asked) == len(set(asked)) < len(cells)
     assert {row.kind for row in costs.read(out)} == set(asked)
-    assert Table(costs.read(out), here=1.0).seconds(plan, cells[-1]) is not None
+    assert Table(costs.read(out), calibration=1.0).seconds(plan, cells[-1]) is not None
 
 
 def test_noise_has_the_shape_of_the_data():

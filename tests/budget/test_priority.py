@@ -20,7 +20,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
-from clpapers.graph.pages import shown
+from clpapers.graph.pages import targets_of
 
 CELLS = "abcdef"
 
@@ -117,12 +117,12 @@ def nothing_finished(monkeypatch):
 @pytest.fixture(scope="module")
 def paper_scale():
     plan = Plan("paper", all_papers())
-    return plan, jobs.claims_of(plan), costs.Table(costs.read(), here=0.016)
+    return plan, jobs.claims_of(plan), costs.Table(costs.read(), calibration=0.016)
 
 
 def test_the_plan_of_the_papers_is_asked_what_they_print_and_claim(paper_scale):
     plan, claims, _ = paper_scale
-    asked = priority.questions(plan, shown(plan, plan.titles), claims)
+    asked = priority.questions(plan, targets_of(plan, plan.titles), claims)
     assert sum(question.kind == CLAIM for question in asked) == sum(
         claim.decidable for of_paper in claims.values() for claim in of_paper
     )
@@ -141,7 +141,7 @@ def test_a_number_without_a_spread_asks_for_two_runs_and_a_time_for_none(paper_s
     plan, _, _ = paper_scale
     asked = {
         q.name: {n.count for n in q.needs}
-        for q in priority.questions(plan, shown(plan, ["agem"]), {})
+        for q in priority.questions(plan, targets_of(plan, ["agem"]), {})
         if q.kind == NUMBER
     }
     assert asked["agem/figure6: GEM, task 2 Permuted MNIST violations_by_task"] == {2}
@@ -160,7 +160,9 @@ def test_a_number_without_a_spread_asks_for_two_runs_and_a_time_for_none(paper_s
 )
 def test_a_number_along_a_factor_or_a_curve_asks_for_its_own_cell_alone(paper_scale, name, expected):
     plan, _, _ = paper_scale
-    (line,) = [q for q in priority.questions(plan, shown(plan, ["agem"]), {}) if q.name == name and q.kind == NUMBER]
+    (line,) = [
+        q for q in priority.questions(plan, targets_of(plan, ["agem"]), {}) if q.name == name and q.kind == NUMBER
+    ]
     cells = [plan.cells[need.cell].spec for need in line.needs]
     assert {(spec["learner"]["name"], spec["order"].get("epochs", 1)) for spec in cells} == expected
     assert {need.count for need in line.needs} == {2}
@@ -169,7 +171,7 @@ def test_a_number_along_a_factor_or_a_curve_asks_for_its_own_cell_alone(paper_sc
 def test_half_an_hour_from_nothing_decides_much_and_a_file_of_one_cell_is_of_neighbours(paper_scale):
     plan, claims, table = paper_scale
     absent = {"cub200": "fetch it"}
-    found = priority.choose(plan, shown(plan, plan.titles), claims, 0.5, there={}, absent=absent, table=table)
+    found = priority.choose(plan, targets_of(plan, plan.titles), claims, 0.5, present={}, absent=absent, table=table)
     assert 0.3 < found.hours <= 0.5
     decided = [q for step in found.steps for q in step.decides if q.kind in (NUMBER, CLAIM)]
     assert len(decided) > 150
@@ -190,9 +192,9 @@ def test_half_an_hour_from_nothing_decides_much_and_a_file_of_one_cell_is_of_nei
 
 def test_all_hours_choose_all_that_can_be_had(paper_scale):
     plan, claims, table = paper_scale
-    found = priority.choose(plan, shown(plan, ["stf"]), claims, math.inf, there={}, absent={}, table=table)
+    found = priority.choose(plan, targets_of(plan, ["stf"]), claims, math.inf, present={}, absent={}, table=table)
     assert not found.choice.unrun
-    cells = priority.relevant(plan, shown(plan, ["stf"]))
+    cells = priority.relevant(plan, targets_of(plan, ["stf"]))
     assert len(cells) > 20
     assert {key: found.choice.seeds(key) for key in cells} == {
         key: set(plan.wanted(cell)) for key, cell in cells.items()
@@ -206,7 +208,7 @@ def test_runs_of_papers_that_are_not_asked_for_may_be_there(paper_scale):
     other = plan.targets["rules/table1"].cells[0][1]
     there = {other.hash: priority.planned(plan, other, {0, 1})}
     target = plan.targets["streaming/table1"]
-    found = priority.choose(plan, (), claims, 0.0, there=there, absent={}, named=[target], table=table)
+    found = priority.choose(plan, (), claims, 0.0, present=there, absent={}, named=[target], table=table)
     assert other.hash in found.choice.runs
     assert other.hash not in priority.relevant(plan, [target])
     runs = sum(len(found.choice.seeds(key)) for key in {cell.hash for _, cell in target.cells})
@@ -217,12 +219,12 @@ def test_runs_of_papers_that_are_not_asked_for_may_be_there(paper_scale):
 def test_a_target_by_name_goes_without_the_runs_whose_data_cannot_be_had(paper_scale):
     plan, claims, table = paper_scale
     target = plan.targets["stf/table1"]
-    found = priority.choose(plan, (), claims, 0.0, there={}, absent={"emnist": "ask"}, named=[target], table=table)
+    found = priority.choose(plan, (), claims, 0.0, present={}, absent={"emnist": "ask"}, named=[target], table=table)
     chosen = {
         factors["dataset"] for factors, cell in target.cells if found.choice.seeds(cell.hash) == set(target.seeds)
     }
     assert chosen == {"cifar10", "cifar100", "tiny_imagenet"}
-    assert not any("/emnist/" in file for file in found.due)
+    assert not any("/emnist/" in file for file in found.pending)
     left = plan.using(found.choice).unrun(target)
     assert (left.wanted - left.runs, left.lacking, left.hours, set(left.absent)) == (360, 120, 0, {"emnist"})
 
@@ -232,10 +234,10 @@ def test_a_target_by_name_goes_without_the_runs_whose_data_cannot_be_had(paper_s
 def test_what_a_target_lacks_is_priced_as_its_own_command_predicts(paper_scale, name, absent):
     plan, claims, table = paper_scale
     target, had = plan.targets[name], plan.targets[name].cells[-1][1]
-    given = {"there": {had.hash: {had.folder / "seed0.json": [0]}}, "absent": absent, "table": table}
-    left = plan.using(priority.choose(plan, shown(plan, plan.titles), claims, 0.0, **given).choice).unrun(target)
+    given = {"present": {had.hash: {had.folder / "seed0.json": [0]}}, "absent": absent, "table": table}
+    left = plan.using(priority.choose(plan, targets_of(plan, plan.titles), claims, 0.0, **given).choice).unrun(target)
     command = priority.choose(plan, (), claims, 0.0, named=[target], **given)
-    assert left.hours == pytest.approx(sum(command.due.values()) / 3600, abs=1e-4)
+    assert left.hours == pytest.approx(sum(command.pending.values()) / 3600, abs=1e-4)
     trained = sum(len(seeds) for files in command.choice.runs.values() for seeds in files.values()) - 1
     assert left.runs - left.lacking == trained
 
@@ -259,7 +261,7 @@ def test_of_each_seed_one_file_is_used_the_first_source_first(paper_scale):
     plan, _, _ = paper_scale
     key = plan.targets["stf/table1"].cells[0][1].hash
     mine, theirs = {key: {"seed0": [0], "seeds1-2": [1, 2]}}, {key: {"seeds0-3": [0, 1, 2, 3]}}
-    assert priority.used(plan, mine, theirs) == {key: {"seed0": [0], "seeds1-2": [1, 2], "seeds0-3": [3]}}
+    assert priority.files_of_seeds(plan, mine, theirs) == {key: {"seed0": [0], "seeds1-2": [1, 2], "seeds0-3": [3]}}
 
 
 @pytest.mark.parametrize(
@@ -314,14 +316,14 @@ def test_what_a_target_by_name_takes_counts_shared_gans_and_features_once(paper_
     plan, claims, table = paper_scale
     names = ("desiderata/figure9", "streaming/table1_cifar100")
     named = [plan.targets[name] for name in names]
-    found = priority.choose(plan, (), claims, 0.0, there={}, absent={}, named=named, table=table)
+    found = priority.choose(plan, (), claims, 0.0, present={}, absent={}, named=named, table=table)
     cells = {cell.hash: cell for target in named for _, cell in target.cells}
     pairs = ((gans.of_cell(plan, cell), seed) for cell in cells.values() for seed in cell_seeds(named, cell))
     generators = {str(shared.file(seed)) for shared, seed in pairs if shared}
     runs = {str(path) for files in found.choice.runs.values() for path in files}
     assert generators
-    assert found.due.keys() == runs | generators | {"results/paper/datasets/cifar100_resnet50.npz"}
-    assert found.due["results/paper/datasets/cifar100_resnet50.npz"] == costs.features(plan, "cifar100_resnet50")
+    assert found.pending.keys() == runs | generators | {"results/paper/datasets/cifar100_resnet50.npz"}
+    assert found.pending["results/paper/datasets/cifar100_resnet50.npz"] == costs.features(plan, "cifar100_resnet50")
     users = [cell for cell in cells.values() if gans.of_cell(plan, cell)]
     assert len(users) > 3
     assert len(generators) == 30  # of each seed after 10, 30 and 50 epochs
@@ -380,8 +382,8 @@ def test_without_hours_no_runs_are_added(words, tmp_path, monkeypatch):
     monkeypatch.setattr(priority, "finished", lambda plan: {})
     settings = {"papers": ["rules"], "data_folder": tmp_path, "downloads": tmp_path, "published": False}
     plan = Plan("paper", all_papers())
-    assert not preparation.prepare(plan, settings, words)[1].due
-    assert bool(preparation.prepare(plan, settings | {"hours": 0.1}, words)[1].due) is (words != ["audit"])
+    assert not preparation.prepare(plan, settings, words)[1].pending
+    assert bool(preparation.prepare(plan, settings | {"hours": 0.1}, words)[1].pending) is (words != ["audit"])
 
 
 @pytest.mark.parametrize(("hours", "least", "most"), [(None, 170, 170), ("all", 170, 170), (0.02, 1, 169), (0, 0, 0)])
@@ -444,9 +446,9 @@ def test_runs_asked_for_by_name_are_told_with_what_they_take(paper_scale):
     assert asked == {er.hash: dict(zip(map(Path, files), (range(1), range(1, 2), range(2, 4))))}
     imported = Path("results/paper/imported/er.json")
     there = {er.hash: {imported: [0, 2]}}
-    found = priority.choose(plan, (), claims, 0, there=there, absent={}, named_runs=asked, table=table)
+    found = priority.choose(plan, (), claims, 0, present=there, absent={}, named_runs=asked, table=table)
     seconds = table.seconds(plan, er)
-    assert found.due == {file: pytest.approx(n * seconds) for file, n in zip(files, (1, 1, 2))}
+    assert found.pending == {file: pytest.approx(n * seconds) for file, n in zip(files, (1, 1, 2))}
     assert found.choice.runs[er.hash] == {imported: [0, 2], Path(files[1]): [1], Path(files[2]): [3]}
     (line,) = preparation.told(plan, found, preparation.Data(plan, *[Path("data")] * 2, (), fetching=False))
     assert line == f"2 runs are there; training 4 more, predicted {costs.duration(4 * seconds)} of one core"
@@ -469,7 +471,7 @@ def test_a_person_is_asked_before_dear_runs_without_hours(
     stdin = SimpleNamespace(isatty=lambda: terminal, readline=lambda: answer)
     monkeypatch.setattr("sys.stdin", stdin)
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
-    assert preparation.agreed(SimpleNamespace(due={"run": seconds}), hours) is trains
+    assert preparation.agreed(SimpleNamespace(pending={"run": seconds}), hours) is trains
     said = capsys.readouterr().err
     assert ("--config hours=" in said and "60 min" in said) is (answer is not None)
 

@@ -331,6 +331,6 @@ def test_the_locks_of_the_living_are_told_from_those_of_the_dead():
     ],
 )
 def test_the_state_of_the_tree_is_told(monkeypatch, state, mark, said):
-    monkeypatch.setattr(doctor, "git_silence", lambda: "git refuses: its reason")
+    monkeypatch.setattr(doctor, "why_no_commit", lambda: "git refuses: its reason")
     monkeypatch.setattr(doctor, "git_state", lambda: state)
     assert line(examine(plan_of())[0], said)[0] == mark

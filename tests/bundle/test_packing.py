@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from clpapers.bundle import packing
-from clpapers.bundle.packing import kept_pieces, pieces, together
+from clpapers.bundle.packing import cached_pieces, join, pieces
 
 
 def again(file, tmp_path):
     held = dict(pieces(file))
-    together(held.__getitem__, tmp_path / "again.npz")
+    join(held.__getitem__, tmp_path / "again.npz")
     return held
 
 
@@ -38,20 +38,20 @@ def test_a_piece_that_is_another_is_refused_and_nothing_is_written(tmp_path):
     held, wrong = (dict(pieces(tmp_path / f"{name}.npz")) for name in ("one", "other"))
     held["rest.npz"] = wrong["rest.npz"]
     with pytest.raises(ValueError, match=r"again\.npz: not the bytes that were packed"):
-        together(held.__getitem__, tmp_path / "again.npz")
+        join(held.__getitem__, tmp_path / "again.npz")
     assert not (tmp_path / "again.npz").exists()
 
 
 def test_pieces_are_kept_until_the_file_is_another(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.savez(tmp_path / "d.npz", x=np.arange(5))
-    first = dict(kept_pieces(tmp_path / "d.npz"))
+    first = dict(cached_pieces(tmp_path / "d.npz"))
     assert first == dict(pieces(tmp_path / "d.npz"))
     with monkeypatch.context() as without:
         without.setattr(packing, "pieces", None)
-        assert dict(kept_pieces(tmp_path / "d.npz")) == first
+        assert dict(cached_pieces(tmp_path / "d.npz")) == first
     np.savez(tmp_path / "d.npz", x=np.arange(6))
-    assert dict(kept_pieces(tmp_path / "d.npz")) == dict(pieces(tmp_path / "d.npz")) != first
+    assert dict(cached_pieces(tmp_path / "d.npz")) == dict(pieces(tmp_path / "d.npz")) != first
 
 
 def test_a_stream_takes_few_bytes(tmp_path):

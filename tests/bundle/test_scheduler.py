@@ -22,7 +22,7 @@ def schedule(tmp_path, monkeypatch):
 
     def make(jobs, left):
         (tmp_path / "jobs.json").write_text(json.dumps(jobs))
-        parts = SimpleNamespace(take=lambda: False, complete=True)
+        parts = SimpleNamespace(unpack=lambda: False, complete=True)
         deadline = time.monotonic() + left + scheduler.WRITING
         return scheduler._Schedule(parts, tmp_path, deadline, 1, {"cuda": None})
 

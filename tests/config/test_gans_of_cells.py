@@ -46,10 +46,10 @@ def test_the_last_tasks_are_trained_where_time_is_shown_alone(plan):
 def test_a_run_reads_the_gans_of_its_seeds_and_these_the_data_and_the_stream(plan):
     cell = next(cell for cell in plan.cells.values() if gans.of_cell(plan, cell))
     shared = gans.of_cell(plan, cell)
-    job = jobs.of(plan, next(iter(plan.results(cell))))
+    job = jobs.job_of(plan, next(iter(plan.results(cell))))
     seeds = job.subject[1]
     assert job.inputs == [cell.dataset, *map(cell.stream, seeds), *map(shared.file, seeds)]
-    made = jobs.of(plan, record_path(shared.file(seeds[0])))
+    made = jobs.job_of(plan, record_path(shared.file(seeds[0])))
     assert (made.command, made.stage) == ("gans", "gans")
     assert made.inputs == [cell.dataset, cell.stream(seeds[0])]
     assert made.modules == (f"runs.nets.{cell.spec['learner']['gan']['name']}",)
@@ -57,13 +57,13 @@ def test_a_run_reads_the_gans_of_its_seeds_and_these_the_data_and_the_stream(pla
 
 def test_what_is_kept_is_part_of_the_settings(plan):
     shared = next(iter(gans.shared(plan).values()))
-    before = jobs.of(plan, shared.file(0)).settings
+    before = jobs.job_of(plan, shared.file(0)).settings
     shared.last = not shared.last
-    after = jobs.of(plan, shared.file(0)).settings
+    after = jobs.job_of(plan, shared.file(0)).settings
     shared.last = not shared.last
     assert before != after
 
 
 def test_gans_that_no_cell_draws_from_are_refused(plan):
     with pytest.raises(ConfigError, match="no GANs"):
-        jobs.of(plan, next(iter(gans.shared(plan).values())).folder.with_name("dcgan-0123456789") / "seed0.npz")
+        jobs.job_of(plan, next(iter(gans.shared(plan).values())).folder.with_name("dcgan-0123456789") / "seed0.npz")

@@ -122,7 +122,7 @@ def test_results_are_read_with_what_stands_beside_them_though_a_seed_did_not_fit
     Path(PAPER).write_text(TEXT[PAPER] + COSTS)
     here = plan()
     table = here.targets["tiny/table7"]
-    files = jobs.of(here, table.metrics).inputs
+    files = jobs.job_of(here, table.metrics).inputs
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)
         seeds = [{"seed": 0, "test": {"none": {"total": [1]}}}, {"seed": 1, "out_of_memory": True}]
@@ -141,5 +141,5 @@ def test_costs_are_measured_from_results_their_records_and_nets():
     assert len(results) == 4
     records = [path.with_suffix(".record.json") for path in results]
     net = Path("results/tiny/runs/nets/tiny/mnist.json")
-    assert sorted(jobs.of(here, table.metrics).inputs) == sorted([*results, *records, net])
-    assert jobs.of(here, here.targets["tiny/table1"].metrics).inputs[0].name == "seeds0-1.json"
+    assert sorted(jobs.job_of(here, table.metrics).inputs) == sorted([*results, *records, net])
+    assert jobs.job_of(here, here.targets["tiny/table1"].metrics).inputs[0].name == "seeds0-1.json"

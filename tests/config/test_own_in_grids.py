@@ -15,7 +15,7 @@ from clpapers.config.paths import method_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.graph import jobs, own
-from clpapers.graph.pages import shown
+from clpapers.graph.pages import targets_of
 
 TEXT = """\
 from clpapers import Learner
@@ -113,13 +113,15 @@ def test_with_a_grid_it_takes_what_the_papers_search_selects(folder):
     ]
     assert list(search.seeds) == [100]
     assert search.published == {"learner.strength": None, "budget.learning_rate": None}
-    first = next(priority.questions_of_own(made, shown(made, ["tiny"])))
+    first = next(priority.questions_of_own(made, targets_of(made, ["tiny"])))
     assert {need.cell for need in first.needs} == {cell.hash, *(point.hash for _, point in search.points)}
     runs = preparation.named_runs(made, [f"{cell.folder}/seed2.json"], {})  # one alone takes the search, too
-    found = priority.choose(made, (), {}, 0.0, there={}, absent={}, named_runs=runs, table=Table([row(made)], here=1.0))
+    found = priority.choose(
+        made, (), {}, 0.0, present={}, absent={}, named_runs=runs, table=Table([row(made)], calibration=1.0)
+    )
     trained = {key: found.choice.seeds(key) for key in found.choice.runs}
     assert trained == {cell.hash: {2}, **{point.hash: {100} for _, point in search.points}}
-    assert {Path(file).parent for file in found.due} == {cell.folder, *(point.folder for _, point in search.points)}
+    assert {Path(file).parent for file in found.pending} == {cell.folder, *(point.folder for _, point in search.points)}
 
 
 def test_a_choice_carries_it_to_jobs(folder):
@@ -140,31 +142,31 @@ def row(made):
 
 def test_a_budget_trains_it_alone_and_its_first_seeds_first(folder):
     made = plan(methods=[taken()])
-    table = Table([row(made)], here=1.0)
+    table = Table([row(made)], calibration=1.0)
     mine = {cell.hash for cell in cells_of(made).values()}
-    found = priority.choose(made, shown(made, ["tiny"]), {}, 24.0, there={}, absent={}, table=table)
+    found = priority.choose(made, targets_of(made, ["tiny"]), {}, 24.0, present={}, absent={}, table=table)
     assert found.choice.methods == made.methods
     assert found.choice.runs.keys() == mine
     assert all(found.choice.seeds(cell) == {0, 1, 2, 3} for cell in mine)
     order = [run for step in found.steps for run in step.runs]
     assert all([seed for key, seed in order if key == cell] == [0, 1, 2, 3] for cell in mine)
-    less = priority.choose(made, shown(made, ["tiny"]), {}, found.hours / 2, there={}, absent={}, table=table)
+    less = priority.choose(made, targets_of(made, ["tiny"]), {}, found.hours / 2, present={}, absent={}, table=table)
     assert 0 < len(less.steps) < len(found.steps)
-    whole = priority.choose(made, shown(made, ["tiny"]), {}, math.inf, there={}, absent={}, table=table)
+    whole = priority.choose(made, targets_of(made, ["tiny"]), {}, math.inf, present={}, absent={}, table=table)
     assert whole.choice.runs.keys() == made.cells.keys()
 
 
 def test_it_is_measured_once_where_hours_are_counted(folder, monkeypatch):
     made, said = plan(methods=[taken()]), []
     monkeypatch.setattr(preparation.subprocess, "run", lambda command, **_: said.append(command[3:]))
-    monkeypatch.setattr(costs, "known", lambda _: Table([], here=1.0))
+    monkeypatch.setattr(costs, "rehearsed", lambda _: Table([], calibration=1.0))
     preparation._measure(made, made.cells, {"cifar10"})  # whose cells are left out
     own = cells_of(made)
     assert said == [["rehearse", own["mnist"].hash, "--scale", "tiny", "--methods", *made.methods]]
     kinds = [costs.kind(each.spec, made.datasets[name]["shape"], 1) for name, each in cells_of(made).items()]
     assert {kind.learner for kind in kinds} == {Path(made.methods[0]).stem}
     rows = [costs.Row(kind, 1, 0.0, 1.0, 0.0, 0.0, "", 1.0, "here") for kind in kinds]
-    monkeypatch.setattr(costs, "known", lambda _: Table(rows, here=1.0))
+    monkeypatch.setattr(costs, "rehearsed", lambda _: Table(rows, calibration=1.0))
     preparation._measure(made, made.cells, set())
     assert len(said) == 1
     alone = plan()
@@ -184,8 +186,8 @@ def test_what_is_there_and_was_not_asked_for_has_no_price(folder):
 def test_its_jobs_read_the_copy_and_depend_on_its_code(folder):
     made = plan(methods=[taken()])
     cell = cells_of(made)["mnist"]
-    job = jobs.of(made, cell.folder / "seeds0-1.json")
+    job = jobs.job_of(made, cell.folder / "seeds0-1.json")
     assert Path(made.methods[0]) in job.inputs
     other = plan(methods=[taken(TEXT.replace("...", "x = 1"))])
-    assert jobs.of(other, cells_of(other)["mnist"].folder / "seeds0-1.json").code != job.code
-    assert jobs.of(made, Path(made.methods[0])).stage == "methods"
+    assert jobs.job_of(other, cells_of(other)["mnist"].folder / "seeds0-1.json").code != job.code
+    assert jobs.job_of(made, Path(made.methods[0])).stage == "methods"

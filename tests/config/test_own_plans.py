@@ -42,13 +42,13 @@ def written(folder, uses=(), **parts):
 @given(parts=st.fixed_dictionaries({}, optional=PARTS))
 @settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_it_declares_every_paper_is_planned_with_it(tmp_path, uses, parts):
-    told = own.placed(written(tmp_path, uses, **parts), "smoke")
+    told = own.placement(written(tmp_path, uses, **parts), "smoke")
     assert told.startswith("a row in ") or parts.get("needs") or parts.get("memory_of_classes"), (told, parts)
 
 
 @pytest.mark.parametrize("uses", USES, ids="-".join)
 def test_without_needs_it_has_a_row_in_every_paper(tmp_path, uses):
-    told = own.placed(written(tmp_path, uses), "smoke")
+    told = own.placement(written(tmp_path, uses), "smoke")
     assert "none of" not in told
 
 

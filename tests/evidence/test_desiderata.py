@@ -401,6 +401,6 @@ def test_what_a_rendering_says_and_is_made_of(monkeypatch):
     monkeypatch.setattr(notes, "read_record", lambda path: {"inputs": []})
     monkeypatch.setattr(pd, "read_csv", lambda path: pd.DataFrame({"seed": [0]}))
     monkeypatch.setattr(curves, "render", lambda target, frame, notes: printed.append(notes.desiderata))
-    task = SimpleNamespace(plan=PLAN, job=jobs.of(PLAN, made.outputs[0]), reduced=lambda target: [])
+    task = SimpleNamespace(plan=PLAN, job=jobs.job_of(PLAN, made.outputs[0]), reduced=lambda target: [])
     commands._drawn(task)
     assert printed == [desiderata.line(made, PLAN.datasets)]

@@ -28,23 +28,23 @@ def run(plan):
 
 
 def test_every_file_behind_a_target_and_its_record_are_of_one_job(plan):
-    behind = jobs.behind(plan, plan.targets.values())
+    behind = jobs.ancestors(plan, plan.targets.values())
     assert {job.command for job in behind.values()} >= {"dataset", "stream", "entropy", "train", "metrics", "table"}
     for place, job in behind.items():
         for path in (*job.outputs, place):
-            assert jobs.of(plan, path).outputs == job.outputs
+            assert jobs.job_of(plan, path).outputs == job.outputs
         assert place == record_path(job.outputs[0])
 
 
 def test_a_run_reads_its_data_and_the_streams_of_its_seeds(plan, run):
     path, cell = run
-    job = jobs.of(plan, path)
+    job = jobs.job_of(plan, path)
     streams = [cell.stream(seed) for seed in job.subject[1]]
     assert (job.command, job.stage, job.inputs) == ("train", "runs", [cell.dataset, *streams])
 
 
 def test_a_record_is_of_this_code_as_any_python_told_its_digest(plan, run, monkeypatch):
-    job = jobs.of(plan, run[0])
+    job = jobs.job_of(plan, run[0])
     before = job._digest(type_params=True)
     assert before != job.code
     assert all(job.of_this_code({"code": code}) for code in (job.code, before))
@@ -60,23 +60,23 @@ def test_streams_read_data_only_where_the_sizes_of_classes_are_not_known():
         sets = {stream[0] for stream in target.streams}
         for where in target.streams:
             data = [] if where[0] in without else [dataset_path(plan.scale, where[0])]
-            assert jobs.of(plan, stream_path(plan.scale, *where)).inputs == data
-        read = jobs.of(plan, target.metrics).inputs[len(target.streams) :]
+            assert jobs.job_of(plan, stream_path(plan.scale, *where)).inputs == data
+        read = jobs.job_of(plan, target.metrics).inputs[len(target.streams) :]
         assert {*read} == {dataset_path(plan.scale, name) for name in sets - without}
 
 
 def test_the_learner_and_the_net_that_a_cell_names_are_part_of_its_code(plan):
-    used = {jobs.of(plan, next(iter(plan.results(cell)))).modules for cell in plan.cells.values()}
+    used = {jobs.job_of(plan, next(iter(plan.results(cell)))).modules for cell in plan.cells.values()}
     assert ("runs.learners.er", "runs.nets.cnn") in used
     assert len({name for name, _ in used}) > 2
 
 
 def test_what_decides_a_target_is_part_of_its_settings(plan):
     path = plan.targets["stf/table1"].outputs[0]
-    before = jobs.of(plan, path).settings
-    assert before == jobs.of(plan, path).settings
+    before = jobs.job_of(plan, path).settings
+    assert before == jobs.job_of(plan, path).settings
     plan.targets["stf/table1"].spec["caption"] += "!"
-    assert before != jobs.of(plan, path).settings
+    assert before != jobs.job_of(plan, path).settings
 
 
 @pytest.mark.parametrize(
@@ -104,18 +104,18 @@ def test_a_path_that_no_job_makes_is_refused_with_what_there_is(plan, path, said
     monkeypatch.setattr(jobs, "claims_of", lambda plan: {"stf": []})
     path = Path("results/smoke", path)
     with pytest.raises(ConfigError) as refusal:
-        jobs.of(plan, path)
+        jobs.job_of(plan, path)
     assert str(refusal.value).startswith(f"{path}: {said}")
 
 
 def test_a_run_in_a_folder_that_is_not_its_cells_is_refused(plan, run):
     path, cell = run
     with pytest.raises(ConfigError, match="no job of config/ makes it"):
-        jobs.of(plan, path.parents[1] / f"mir-{cell.hash}" / path.name)
+        jobs.job_of(plan, path.parents[1] / f"mir-{cell.hash}" / path.name)
     with pytest.raises(ConfigError, match="no cell 'er-0123456789' in what config/ asks for"):
-        jobs.of(plan, path.parents[1] / "er-0123456789" / path.name)
+        jobs.job_of(plan, path.parents[1] / "er-0123456789" / path.name)
 
 
 def test_a_report_on_a_paper_that_is_not_there_is_refused(plan):
     with pytest.raises(ConfigError, match="papers: 'sft' is not one of stf"):
-        jobs.of(plan, Path("results/smoke/report/index.html"), ["sft"])
+        jobs.job_of(plan, Path("results/smoke/report/index.html"), ["sft"])

@@ -29,7 +29,7 @@ from trained import imported_first, project_in
 from clpapers import cli, provenance
 from clpapers.archive import crate
 from clpapers.archive.archive import DISK_LABEL, CrateError
-from clpapers.archive.imported import RUN, imported, place_of
+from clpapers.archive.imported import RUN, folder_of, imported
 from clpapers.builds.verify import _runs
 from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
@@ -38,7 +38,7 @@ from clpapers.provenance import record_path
 from clpapers.report.publish import publish
 
 ODD = (None, True, 0, -1, 1e400, "", "x" * 5000, "\0", [], {}, [[]], 2**70, "../../etc")
-TOP = place_of("mini")
+TOP = folder_of("mini")
 
 
 def contents(path: Path) -> dict[str, str]:

@@ -29,7 +29,7 @@ def built(tmp_path, monkeypatch):
 
     def make(path):
         if not path.exists():
-            job = jobs.of(plan, path)
+            job = jobs.job_of(plan, path)
             for each in job.inputs:
                 make(each)
             assert cli.main([job.command, "--out", str(job.outputs[0])]) == 0

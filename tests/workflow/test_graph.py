@@ -18,8 +18,8 @@ def expected(finished, monkeypatch):
     monkeypatch.chdir(finished.folder)
     jobs._at_paper_scale.cache_clear()
     plan = Plan("mini", all_papers())
-    wanted = jobs.behind(plan, [target for target in plan.targets.values() if target.paper == "mini"])
-    yield [*wanted.values(), jobs.of(plan, Path("results/mini/runs/index.csv"))]
+    wanted = jobs.ancestors(plan, [target for target in plan.targets.values() if target.paper == "mini"])
+    yield [*wanted.values(), jobs.job_of(plan, Path("results/mini/runs/index.csv"))]
     jobs._at_paper_scale.cache_clear()
 
 

@@ -1,13 +1,14 @@
 """Write a research object as zip or folder, read it, and check it against its own manifest, metadata and records.
 
 `ro-crate-metadata.json` describes all other files, `manifest-sha256.txt` lists them as `sha256sum` does, and records
-name each file's inputs. The record of a file that is left out, such as the stream of an imported run, stands in a
-folder `imported/records` under its own SHA-256, by which the run's record names it.
+name each file's inputs. Some files are left out, such as the stream of an imported run; their records stand in a folder
+`imported/records`. Each is named by its own SHA-256, which the run's record holds.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import re
@@ -22,8 +23,8 @@ from urllib.parse import unquote
 from clpapers.provenance import (
     ProvenanceError,
     as_published,
+    damage_of,
     escaped,
-    fault_of,
     is_imported,
     record_path,
     seal,
@@ -64,19 +65,19 @@ def appearing(out: Path) -> Iterator[Path]:
         temporary.replace(out)
 
 
-def write(place: Path, contents: Mapping[str, Path | bytes]) -> None:
+def write(out: Path, contents: Mapping[str, Path | bytes]) -> None:
     """Write files, or bytes, by path into a folder or a zip: the same contents make the same bytes."""
-    if place.is_dir():
+    if out.is_dir():
         for name, content in contents.items():
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            (place / name).write_bytes(content if isinstance(content, bytes) else content.read_bytes())
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+            (out / name).write_bytes(content if isinstance(content, bytes) else content.read_bytes())
         return
-    with zipfile.ZipFile(place, "w") as archive:
+    with zipfile.ZipFile(out, "w") as archive:
         for name, content in sorted(contents.items()):
             entry = zipfile.ZipInfo(name, EPOCH)
             entry.create_system, entry.external_attr = 3, (stat.S_IFREG | 0o644) << 16
-            whole = content if isinstance(content, bytes) else content.read_bytes()
-            archive.writestr(entry, whole, zipfile.ZIP_DEFLATED, compresslevel=9)
+            data = content if isinstance(content, bytes) else content.read_bytes()
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED, compresslevel=9)
 
 
 def manifest_of(digests: Mapping[str, str]) -> str:
@@ -97,50 +98,58 @@ def check(path: Path) -> tuple[list[Finding], str]:
     """Check a crate, zip or folder, against itself; returns its faults and the SHA-256 of its manifest.
 
     Every file must match the manifest and the metadata, every result its record. Every input that a record names must
-    be there with the bytes that were read, or be a data set with their checksum, or have its record in
-    `imported/records` with their checksum. Nothing else may be there.
+    be in the crate with the bytes that were read, or be a data set with their checksum, or have its record in
+    `imported/records` with their checksum. The crate may hold nothing else.
     A zip is read in place: nothing is unpacked. Raises `CrateError` where it is no crate at all.
     """
-    with opened(path) as (members, wrong):
-        digests, texts, left = {}, {}, LARGEST_TEXTS
+    with opened(path) as (members, faults):
+        digests, texts, remaining = {}, {}, LARGEST_TEXTS
         for name, read in sorted(members.items()):
             try:
                 with read() as stream:
                     if name in (METADATA, MANIFEST) or name.endswith(".record.json") or APART.fullmatch(name):
-                        text = stream.read(left + 1)
-                        left -= len(text)
-                        if left < 0:
+                        text = stream.read(remaining + 1)
+                        remaining -= len(text)
+                        if remaining < 0:
                             raise CrateError(
                                 f"{path}: over {LARGEST_TEXTS} bytes of metadata and records; it is forged"
                             )
                         texts[name], digests[name] = text, hashlib.sha256(text).hexdigest()
                     else:
-                        digests[name] = hashlib.file_digest(stream, "sha256").hexdigest()
+                        digests[name] = _sha256(stream)
             except CrateError:
                 raise
             except Exception as error:  # a forged zip can break its reader in any way
-                wrong.append((name, f"cannot be read ({error})"))
-    for needed in (METADATA, MANIFEST):
-        if needed not in texts:
-            raise CrateError(f"{path}: has no {needed} that can be read; it is not a crate of `clpapers export`")
+                faults.append((name, f"cannot be read ({error})"))
+    for required in (METADATA, MANIFEST):
+        if required not in texts:
+            raise CrateError(f"{path}: has no {required} that can be read; it is not a crate of `clpapers export`")
     fingerprint = digests[MANIFEST]
-    wrong += _against_manifest(digests, texts[MANIFEST])
-    wrong += _against_metadata(digests, texts[METADATA])
-    wrong += _against_records(digests, texts)
-    return [(escaped(file), escaped(reason)) for file, reason in dict.fromkeys(wrong)], fingerprint
+    faults += _against_manifest(digests, texts[MANIFEST])
+    faults += _against_metadata(digests, texts[METADATA])
+    faults += _against_records(digests, texts)
+    return [(escaped(file), escaped(reason)) for file, reason in dict.fromkeys(faults)], fingerprint
+
+
+def _sha256(stream: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    while chunk := stream.read(1 << 18):
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[tuple[Members, list[Finding]]]:
     """Open a crate: by posix path, how to read each file; and the faults of the paths themselves."""
+    members: Members = {}
+    faults: list[Finding] = []
     if path.is_dir():
-        found, wrong = {}, []
-        for each in path.rglob("*"):
-            if each.is_symlink() or not (each.is_file() or each.is_dir()):
-                wrong.append((each.relative_to(path).as_posix(), "is a link or a device, not a plain file"))
-            elif each.is_file():
-                found[each.relative_to(path).as_posix()] = lambda each=each: each.open("rb")
-        yield found, wrong
+        for file in path.rglob("*"):
+            if file.is_symlink() or not (file.is_file() or file.is_dir()):
+                faults.append((file.relative_to(path).as_posix(), "is a link or a device, not a plain file"))
+            elif file.is_file():
+                members[file.relative_to(path).as_posix()] = functools.partial(_open, file)
+        yield members, faults
         return
     if path.exists() and not path.is_file():
         raise CrateError(f"{path}: no file and no folder; name a crate of `clpapers export`")
@@ -149,30 +158,33 @@ def opened(path: Path) -> Iterator[tuple[Members, list[Finding]]]:
     except Exception as error:  # a forged zip can break its reader in any way
         raise CrateError(f"{path}: no zip, or damaged ({error}); export it or fetch it anew") from None
     with archive:
-        entries, found, wrong = archive.infolist(), {}, []
-        if sum(info.file_size for info in entries) > LARGEST:
+        if sum(info.file_size for info in archive.infolist()) > LARGEST:
             raise CrateError(f"{path}: unpacks to over {LARGEST} bytes; it is not a crate of `clpapers export`")
-        for info in entries:
+        for info in archive.infolist():
             name, folder = info.filename.removesuffix("/"), info.filename.endswith("/")
             pure, kind = PurePosixPath(name), stat.S_IFMT(info.external_attr >> 16)
             if pure.is_absolute() or ".." in pure.parts or "\\" in name or name != str(pure) or name == ".":
-                wrong.append((info.filename, "leads out of the crate; do not unpack it"))
+                faults.append((info.filename, "leads out of the crate; do not unpack it"))
             elif kind not in (0, stat.S_IFDIR if folder else stat.S_IFREG):
-                wrong.append((info.filename, "is a link or a device, not a plain file"))
+                faults.append((info.filename, "is a link or a device, not a plain file"))
             elif info.external_attr & DISK_LABEL:
-                wrong.append((info.filename, "is marked as the label of a disk, which an unpacker leaves out"))
+                faults.append((info.filename, "is marked as the label of a disk, which an unpacker leaves out"))
             elif folder and info.file_size:
-                wrong.append((info.filename, "is a folder that holds bytes of its own"))
+                faults.append((info.filename, "is a folder that holds bytes of its own"))
             elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                wrong.append((info.filename, "is packed in a way that `clpapers export` does not know"))
-            elif info.filename in found:
-                wrong.append((info.filename, "is there twice"))
+                faults.append((info.filename, "is packed in a way that `clpapers export` does not know"))
+            elif info.filename in members:
+                faults.append((info.filename, "is there twice"))
             else:
-                found[info.filename] = lambda info=info: archive.open(info)
-        folders = {name for name in found if name.endswith("/")}
-        needed = {f"{parent}/" for name in found.keys() - folders for parent in PurePosixPath(name).parents}
-        wrong += [(name, "is a folder with nothing in it") for name in sorted(folders - needed)]
-        yield {name: read for name, read in found.items() if name not in folders}, wrong
+                members[info.filename] = functools.partial(archive.open, info)
+        folders = {name for name in members if name.endswith("/")}
+        parents = {f"{parent}/" for name in members.keys() - folders for parent in PurePosixPath(name).parents}
+        faults += [(name, "is a folder with nothing in it") for name in sorted(folders - parents)]
+        yield {name: read for name, read in members.items() if name not in folders}, faults
+
+
+def _open(file: Path) -> IO[bytes]:
+    return file.open("rb")
 
 
 def _against_manifest(digests: dict[str, str], text: bytes) -> Iterator[Finding]:
@@ -180,9 +192,9 @@ def _against_manifest(digests: dict[str, str], text: bytes) -> Iterator[Finding]
     for line in text.decode(errors="replace").splitlines():
         digest, _, name = line.partition("  ")
         listed[name] = digest
-    found = {name: digest for name, digest in digests.items() if name != MANIFEST}
-    yield from _differences(found, listed, MANIFEST)
-    if found == listed and manifest_of(listed).encode() != text:
+    others = {name: digest for name, digest in digests.items() if name != MANIFEST}
+    yield from _differences(others, listed, MANIFEST)
+    if others == listed and manifest_of(listed).encode() != text:
         yield MANIFEST, "is not written as `clpapers export` writes it"
 
 
@@ -195,31 +207,31 @@ def _against_metadata(digests: dict[str, str], text: bytes) -> Iterator[Finding]
         yield METADATA, f"is not an RO-Crate's ({error})"
         return
     described.pop(MANIFEST, None)
-    found = {name: digest for name, digest in digests.items() if name not in (METADATA, MANIFEST)}
-    yield from _differences(found, described, METADATA)
+    others = {name: digest for name, digest in digests.items() if name not in (METADATA, MANIFEST)}
+    yield from _differences(others, described, METADATA)
 
 
-def _differences(found: Mapping[str, str], told: Mapping[str, str], teller: str) -> Iterator[Finding]:
-    for name in sorted({*found, *told}):
-        if name not in told:
-            yield name, f"is not listed in {teller}"
-        elif name not in found:
-            yield name, f"is missing, though {teller} lists it"
-        elif found[name] != told[name]:
-            yield name, f"has SHA-256 {found[name][:12]}…, not {str(told[name])[:12]}… as {teller} says"
+def _differences(digests: Mapping[str, str], listed: Mapping[str, str], source: str) -> Iterator[Finding]:
+    for name in sorted({*digests, *listed}):
+        if name not in listed:
+            yield name, f"is not listed in {source}"
+        elif name not in digests:
+            yield name, f"is missing, though {source} lists it"
+        elif digests[name] != listed[name]:
+            yield name, f"has SHA-256 {digests[name][:12]}…, not {str(listed[name])[:12]}… as {source} says"
 
 
 def _against_records(digests: dict[str, str], texts: dict[str, bytes]) -> Iterator[Finding]:
     made: dict[str, str] = {}  # path → checksum, of the outputs in records
-    apart: set[tuple[str, str]] = set()  # the same of records in `imported/records`, whose files are not here
-    read: list[tuple[str, str, str]] = []
+    apart: set[tuple[str, str]] = set()  # the same of records in `imported/records`, without their files
+    read: list[tuple[str, str, str]] = []  # record, path, checksum of each input
     for name, text in texts.items():
         if name in (METADATA, MANIFEST):
             continue
         try:
             record = json.loads(text)
-            if fault := fault_of(record):
-                raise ValueError(fault)
+            if damage := damage_of(record):
+                raise ValueError(damage)
             if record.get("seal") != seal(record):
                 yield name, "is edited: its seal is not the digest of its content"
             outputs, inputs = _files_of(record["outputs"]), _files_of(record["inputs"])
@@ -240,15 +252,15 @@ def _against_records(digests: dict[str, str], texts: dict[str, bytes]) -> Iterat
                 made[str(PurePosixPath(name).parent / PurePosixPath(path).name)] = digest
         read += [(name, path, digest) for path, digest in inputs.items()]
         if not match and not is_imported(name):  # else a later record of the same bytes may stand for the one read
-            said = {str(record_path(item["path"])): item["record"] for item in record["inputs"] if "record" in item}
-            read += [(name, path, str(digest)) for path, digest in said.items()]
+            records = {str(record_path(item["path"])): item["record"] for item in record["inputs"] if "record" in item}
+            read += [(name, path, str(digest)) for path, digest in records.items()]
     for path, digest in made.items():
         if not by_checksum(path):
-            yield from _recorded(digests, path, digest, f"its record {record_path(path).name}")
+            yield from _as_recorded(digests, path, digest, f"its record {record_path(path).name}")
     for reader, path, digest in read:
         if (as_published(path), digest) in apart:
             continue
-        yield from _recorded(made if by_checksum(path) else digests, path, digest, reader)
+        yield from _as_recorded(made if by_checksum(path) else digests, path, digest, reader)
     for path in digests:
         if path.startswith("results/") and path not in made and path not in texts:
             yield path, "has no record that names it"
@@ -258,9 +270,9 @@ def _files_of(items: list[dict]) -> dict[str, str]:
     return {str(item["path"]): str(item["sha256"]) for item in items}
 
 
-def _recorded(found: Mapping[str, str], path: str, digest: str, teller: str) -> Iterable[Finding]:
-    if path not in found:
-        return [(path, f"is missing, though {teller} names it")]
-    if found[path] != digest:
-        return [(path, f"has SHA-256 {found[path][:12]}…, not {digest[:12]}… as {teller} says")]
+def _as_recorded(digests: Mapping[str, str], path: str, digest: str, source: str) -> Iterable[Finding]:
+    if path not in digests:
+        return [(path, f"is missing, though {source} names it")]
+    if digests[path] != digest:
+        return [(path, f"has SHA-256 {digests[path][:12]}…, not {digest[:12]}… as {source} says")]
     return []

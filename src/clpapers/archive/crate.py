@@ -1,8 +1,8 @@
 """Write a research object: targets with everything they came from, as a Provenance Run Crate.
 
-A crate is laid out like the project, so that the paths in records hold inside it and Snakemake runs in it. Data sets
-and weights are left out, since they have owners; the records name them by checksum. The streams of imported runs are
-left out too; their records stand in `imported/records`.
+A crate has the layout of the project: the paths in records hold inside it, and Snakemake runs in it. Data sets and
+weights are left out, since they have owners; the records name them by checksum. The streams of imported runs are left
+out too; their records stand in `imported/records`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import yaml
 from rocrate.rocrate import ROCrate
 
 from clpapers.archive.archive import MANIFEST, METADATA, CrateError, appearing, by_checksum, check, manifest_of, write
-from clpapers.archive.imported import apart
+from clpapers.archive.imported import records_apart
 from clpapers.config import outside
 from clpapers.config.files import read_yaml
 from clpapers.config.model import Target
@@ -72,17 +72,17 @@ def export(plan: Plan, names: list[str], out: Path, agent: str | None = None) ->
     for name, target in absent.items():
         if name in names or not built:
             raise CrateError(f"{target.outputs[0]}: not built; run `snakemake {target.outputs[0]} --cores`")
-    shown = [path for target in built for path in target.outputs] + _summaries(plan, targets, names)
-    fingerprint = pack(*_described(plan, shown, agent), out, "build it anew with snakemake, then export")
+    results = [path for target in built for path in target.outputs] + _summaries(plan, targets, names)
+    fingerprint = pack(*_crate_with_sources(plan, results, agent), out, "build it anew with snakemake, then export")
     return fingerprint, [name for name, target in absent.items() if not target.spec.get("extra")]
 
 
 def _summaries(plan: Plan, targets: list[Target], names: list[str]) -> list[Path]:
-    """The files about whole papers, as far as they are there."""
-    place = Path("results", plan.scale)
+    """The files about whole papers that exist."""
+    folder = Path("results", plan.scale)
     papers = {target.paper for target in targets if not names or target.paper in names}
-    files = [place / "targets" / paper / "claims.csv" for paper in sorted(papers)]
-    files += [] if names else [place / "targets" / "scorecard.csv", place / "runs" / "index.csv"]
+    files = [folder / "targets" / paper / "claims.csv" for paper in sorted(papers)]
+    files += [] if names else [folder / "targets" / "scorecard.csv", folder / "runs" / "index.csv"]
     return [path for path in files if path.is_file()]
 
 
@@ -96,26 +96,26 @@ def pack(crate: ROCrate, contents: Mapping[str, Path | bytes], out: Path, remedy
     `remedy`, and leaves nothing, where a file does not match its record.
     """
     metadata = b"".join(content for _, content in crate.metadata.stream())
-    told = {path: digest_of(content) for path, content in contents.items()}
-    manifest = manifest_of(told | {METADATA: digest_of(metadata)}).encode()
+    digests = {path: digest_of(content) for path, content in contents.items()}
+    manifest = manifest_of(digests | {METADATA: digest_of(metadata)}).encode()
     with appearing(out) as temporary:
         write(temporary, {**contents, METADATA: metadata, MANIFEST: manifest})
-        wrong, fingerprint = check(temporary)
-        if wrong:
-            file, reason = wrong[0]
-            raise CrateError(f"{file}: {reason}; {remedy} ({len(wrong)} such)")
+        faults, fingerprint = check(temporary)
+        if faults:
+            file, reason = faults[0]
+            raise CrateError(f"{file}: {reason}; {remedy} ({len(faults)} such)")
     return fingerprint
 
 
-def founded(contents: Mapping[str, Path | bytes]) -> ROCrate:
+def crate_of(contents: Mapping[str, Path | bytes]) -> ROCrate:
     """A crate whose metadata have an entity for each of `contents` and for the manifest, and nothing else yet."""
-    known = mimetypes.MimeTypes()  # Python's own: a machine's table would change the crate's bytes
+    types = mimetypes.MimeTypes()  # Python's own: a machine's table would change the crate's bytes
     crate = ROCrate(version="1.1")
     crate.metadata.extra_contexts.append(TERMS)
     for path, content in contents.items():
         length = len(content) if isinstance(content, bytes) else content.stat().st_size
-        facts = {"name": path, "sha256": digest_of(content), "contentSize": str(length)}
-        facts["encodingFormat"] = FORMATS.get(Path(path).suffix) or known.guess_type(path)[0] or "text/plain"
+        facts: dict = {"name": path, "sha256": digest_of(content), "contentSize": str(length)}
+        facts["encodingFormat"] = FORMATS.get(Path(path).suffix) or types.guess_type(path)[0] or "text/plain"
         if path == WORKFLOW:
             facts |= {"@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"]}
             crate.add_workflow(path, path, main=True, lang="snakemake", properties=facts)
@@ -131,7 +131,7 @@ def founded(contents: Mapping[str, Path | bytes]) -> ROCrate:
     return crate
 
 
-def conforming(crate: ROCrate, profiles: Mapping[str, str]) -> None:
+def add_profiles(crate: ROCrate, profiles: Mapping[str, str]) -> None:
     """Add the profiles that a crate conforms to."""
     for profile, name in profiles.items():
         version = profile.rsplit("/", 1)[1]
@@ -144,38 +144,38 @@ def digest_of(content: Path | bytes) -> str:
     return hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else sha256(content)
 
 
-def _described(plan: Plan, shown: list[Path], agent: str | None) -> tuple[ROCrate, dict[str, Path]]:
-    """The crate of the files `shown` and of all files that they descend from, and its contents by path."""
-    for path in shown:
-        read_record(path)  # raises where there is none
-    records = {str(place): record for place, record in ancestry(*shown).items()}
-    files = _project_files(_from_outside(plan, shown, records))
-    for place, record in records.items():
+def _crate_with_sources(plan: Plan, results: list[Path], agent: str | None) -> tuple[ROCrate, dict[str, Path]]:
+    """The crate of results and of all files that they descend from, and its contents by path."""
+    for file in results:
+        read_record(file)  # raises where there is none
+    records = {str(path): record for path, record in ancestry(*results).items()}
+    files = _project_files(_from_outside(plan, results, records))
+    for path, record in records.items():
         if not record["command"].startswith("clpapers "):
-            raise CrateError(f"{place}: tells of no command of clpapers; delete it and build it anew with snakemake")
-        if is_imported(place):
-            there = Path(place).with_name(Path(record["outputs"][0]["path"]).name)
-            files |= dict.fromkeys(map(str, (place, there, *apart(plan.scale, record))))
+            raise CrateError(f"{path}: tells of no command of clpapers; delete it and build it anew with snakemake")
+        if is_imported(path):
+            run = Path(path).with_name(Path(record["outputs"][0]["path"]).name)
+            files |= dict.fromkeys(map(str, (path, run, *records_apart(plan.scale, record))))
         else:
-            files |= {place: None} | {item["path"]: None for item in (*record["inputs"], *record["outputs"])}
+            files |= {path: None} | {item["path"]: None for item in (*record["inputs"], *record["outputs"])}
     contents = {path: Path(path) for path in sorted(files) if not by_checksum(path)}
-    for path in contents:
-        if not Path(path).is_file():
+    for path, file in contents.items():
+        if not file.is_file():
             raise CrateError(f"{path}: no such file, though a record names it; build it anew with snakemake")
-    crate = founded(contents)
-    _tell(crate, plan, shown, records, contents, agent)
+    crate = crate_of(contents)
+    _describe_build(crate, plan, results, records, contents, agent)
     return crate, contents
 
 
-def _from_outside(plan: Plan, shown: list[Path], records: dict[str, dict]) -> set[str]:
+def _from_outside(plan: Plan, results: list[Path], records: dict[str, dict]) -> set[str]:
     """The files from outside that the crate needs: of its papers, and of all data sets that these or records name."""
-    papers = {path.parts[3] for path in shown if len(path.parts) > 4} & outside.files("papers").keys()
+    papers = {path.parts[3] for path in results if len(path.parts) > 4} & outside.files("papers").keys()
     names = {name for paper in papers for name in read_yaml(paper_file(paper)).get("datasets", {})}
     names |= {plan.datasets[name]["features"]["of"] for name in names if "features" in plan.datasets[name]}
-    found = {plan.datasets[name]["declared"] for name in names if "declared" in plan.datasets[name]}
-    found |= {item["path"] for record in records.values() for item in record.get("outside", ())}
-    found |= {str(outside.copy_of(kind, paper)) for kind in ("papers", "reported") for paper in papers}
-    return found
+    files = {plan.datasets[name]["declared"] for name in names if "declared" in plan.datasets[name]}
+    files |= {item["path"] for record in records.values() for item in record.get("outside", ())}
+    files |= {str(outside.copy_of(kind, paper)) for kind in ("papers", "reported") for paper in papers}
+    return files
 
 
 def _project_files(from_outside: Collection[str] = ()) -> dict[str, None]:
@@ -183,16 +183,16 @@ def _project_files(from_outside: Collection[str] = ()) -> dict[str, None]:
     for part in (*PARTS, *FOLDERS):
         if not Path(part).exists():
             raise CrateError(f"{part}: no such file; run `clpapers export` in the project's folder")
-    found = [path for folder in FOLDERS for path in Path(folder).rglob("*") if path.is_file()]
-    hidden = [path for path in found if any(part.startswith((".", "__pycache__")) for part in path.parts)]
-    private = [path for path in found if outside.FOLDER in path.parents and str(path) not in from_outside]
-    return dict.fromkeys([*PARTS, *(str(path) for path in found if path not in (*hidden, *private))])
+    files = [path for folder in FOLDERS for path in Path(folder).rglob("*") if path.is_file()]
+    hidden = [path for path in files if any(part.startswith((".", "__pycache__")) for part in path.parts)]
+    private = [path for path in files if outside.FOLDER in path.parents and str(path) not in from_outside]
+    return dict.fromkeys([*PARTS, *(str(path) for path in files if path not in (*hidden, *private))])
 
 
-def _tell(
+def _describe_build(
     crate: ROCrate,
     plan: Plan,
-    shown: list[Path],
+    results: list[Path],
     records: dict[str, dict],
     contents: Collection[str],
     agent: str | None,
@@ -203,7 +203,7 @@ def _tell(
         crate.add_jsonld({"@id": "#agent", "@type": "Person", "name": agent})
         who = {"agent": {"@id": "#agent"}}
     data = [_data(crate, item, record) for record in records.values() for item in record["outputs"]]
-    verbs = {place: record["command"].split()[1] for place, record in records.items()}
+    verbs = {path: record["command"].split()[1] for path, record in records.items()}
     for verb in sorted(set(verbs.values())):
         version = importlib.metadata.version("clpapers")
         tool = {"@type": "SoftwareApplication", "name": f"clpapers {verb}", "softwareVersion": version}
@@ -211,14 +211,14 @@ def _tell(
         crate.add_jsonld({"@id": f"#tool/{verb}", **tool})
         crate.add_jsonld({"@id": f"#step/{verb}", **step})
     actions = []
-    for place, record in records.items():
-        actions.append(f"#run/{place}")
-        crate.add_jsonld(action(crate, place, record, verbs[place]) | who)
-        control = {"@type": "ControlAction", "name": f"ran {place}"}
-        control |= {"instrument": {"@id": f"#step/{verbs[place]}"}, "object": {"@id": f"#run/{place}"}}
-        crate.add_jsonld({"@id": f"#control/{place}", **control})
-    spans = {place: times(record) for place, record in records.items()}
-    start, end = min(start for start, _ in spans.values()), max(end for _, end in spans.values())
+    for path, record in records.items():
+        actions.append(f"#run/{path}")
+        crate.add_jsonld(action(crate, path, record, verbs[path]) | who)
+        control: dict = {"@type": "ControlAction", "name": f"ran {path}"}
+        control |= {"instrument": {"@id": f"#step/{verbs[path]}"}, "object": {"@id": f"#run/{path}"}}
+        crate.add_jsonld({"@id": f"#control/{path}", **control})
+    spans = [times(record) for record in records.values()]
+    start, end = min(start for start, _ in spans), max(end for _, end in spans)
     span = {"startTime": start, "endTime": end}
 
     workflow = crate.get(WORKFLOW)
@@ -229,29 +229,47 @@ def _tell(
     workflow["conformsTo"] = {"@id": "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"}
     workflow["softwareRequirements"] = {"@id": "requirements.lock"}
     configured = [quote(path) for path in sorted(contents) if path.startswith("config/")]
-    run = {"@type": "CreateAction", "name": f"snakemake, scale {plan.scale}", "instrument": {"@id": WORKFLOW}, **span}
-    run |= {"description": "all jobs, from the first to the last; Snakemake may have been started more than once"}
-    run |= {"object": links([*configured, *filter(None, data)]), "result": links(quote(str(path)) for path in shown)}
-    crate.add_jsonld({"@id": "#run", **run, **who})
+    crate.add_jsonld(
+        {
+            "@id": "#run",
+            "@type": "CreateAction",
+            "name": f"snakemake, scale {plan.scale}",
+            "instrument": {"@id": WORKFLOW},
+            **span,
+            "description": "all jobs, from the first to the last; Snakemake may have been started more than once",
+            "object": links([*configured, *filter(None, data)]),
+            "result": links(quote(str(path)) for path in results),
+            **who,
+        }
+    )
     engine = {"@type": "SoftwareApplication", "name": "Snakemake", "url": "https://snakemake.github.io"}
     crate.add_jsonld({"@id": "#snakemake", **engine, "softwareVersion": importlib.metadata.version("snakemake")})
-    organised = {"@type": "OrganizeAction", "name": "Snakemake's jobs", "instrument": {"@id": "#snakemake"}, **span}
-    organised |= {"object": links(f"#control/{place}" for place in records), "result": {"@id": "#run"}}
-    crate.add_jsonld({"@id": "#jobs", **organised, **who})
+    crate.add_jsonld(
+        {
+            "@id": "#jobs",
+            "@type": "OrganizeAction",
+            "name": "Snakemake's jobs",
+            "instrument": {"@id": "#snakemake"},
+            **span,
+            "object": links(f"#control/{path}" for path in records),
+            "result": {"@id": "#run"},
+            **who,
+        }
+    )
 
-    conforming(crate, PROFILES)
+    add_profiles(crate, PROFILES)
     root = crate.root_dataset
     root["mentions"] = links(["#run", "#jobs", *actions])
     root["name"] = f"clpapers, scale {plan.scale}"
-    papers = [title for paper, title in plan.titles.items() if any(path.parts[3] == paper for path in shown)]
+    papers = [title for paper, title in plan.titles.items() if any(path.parts[3] == paper for path in results)]
     root["description"] = f"{'; '.join(papers)}. {plan.settings['description']}"
     crate.datePublished = end  # the end of the last job, so that the same results make the same crate
 
 
 def links(names: Iterable[str]) -> list[dict] | dict:
-    """References to entities: a list, or for a single one no list, as RO-Crate wants it."""
-    found = [{"@id": name} for name in names]
-    return found[0] if len(found) == 1 else found
+    """References to entities: a list, or for a single one no list, as RO-Crate demands."""
+    references = [{"@id": name} for name in names]
+    return references[0] if len(references) == 1 else references
 
 
 def _data(crate: ROCrate, item: dict, record: dict) -> str | None:
@@ -265,11 +283,10 @@ def _data(crate: ROCrate, item: dict, record: dict) -> str | None:
             value = {"name": f"content SHA-256 of {name}, {part}", "value": digest}
             crate.add_jsonld({"@id": number, "@type": "PropertyValue", "propertyID": "sha256", **value})
             sums.append(number)
-    told = [f"{name}: {_origin(facts)}" for name, facts in record["data"].items()]
+    origins = [f"{name}: {_origin(facts)}" for name, facts in record["data"].items()]
     licences = dict.fromkeys(facts["licence"] for facts in record["data"].values())
-    entity = {"@type": "Dataset", "name": item["path"], "description": "; ".join(told), "sha256": item["sha256"]}
-    entity |= {"license": "; ".join(licences), "identifier": links(sums)}
-    crate.add_jsonld({"@id": f"#{item['path']}", **entity})
+    entity = {"@type": "Dataset", "name": item["path"], "description": "; ".join(origins), "sha256": item["sha256"]}
+    crate.add_jsonld({"@id": f"#{item['path']}", **entity, "license": "; ".join(licences), "identifier": links(sums)})
     return f"#{item['path']}"
 
 
@@ -283,23 +300,21 @@ def _origin(facts: dict) -> str:
     return f"{kind}, from {facts['source']} ({facts['owner']}), proven by {facts['proof']}"
 
 
-def action(crate: ROCrate, place: str, record: dict, verb: str) -> dict:
+def action(crate: ROCrate, path: str, record: dict, verb: str) -> dict:
     """The CreateAction of one record, without its agent; an imported run's inputs are named by checksum."""
 
     def name(item: dict) -> str:
-        if by_checksum(item["path"]) and not is_imported(place):
-            return f"#{item['path']}"
-        if not is_imported(place):
-            return quote(item["path"])
+        if not is_imported(path):
+            return f"#{item['path']}" if by_checksum(item["path"]) else quote(item["path"])
         number = f"#{item['path']}/{item['sha256']}"
         if crate.get(number) is None:
             crate.add_jsonld({"@id": number, "@type": "Dataset", "name": item["path"], "sha256": item["sha256"]})
         return number
 
-    made = [quote(str(Path(place).with_name(Path(item["path"]).name))) for item in record["outputs"]]
+    made = [quote(str(Path(path).with_name(Path(item["path"]).name))) for item in record["outputs"]]
     usage = []
     for key, unit in UNITS.items():
-        number = f"#usage/{place}/{key}"
+        number = f"#usage/{path}/{key}"
         value = {"name": key, "propertyID": key, "unitCode": unit, "value": str(record[key])}
         crate.add_jsonld({"@id": number, "@type": "PropertyValue", **value})
         usage.append(number)
@@ -307,17 +322,17 @@ def action(crate: ROCrate, place: str, record: dict, verb: str) -> dict:
     git = record["git"]
     commit = f"{git['commit'] or 'no git'}{', edited' if git['dirty'] else ''}"
     return {
-        "@id": f"#run/{place}",
+        "@id": f"#run/{path}",
         "@type": "CreateAction",
         "name": record["command"],
         "description": f"code {record['code']} at commit {commit}",
         "instrument": {"@id": f"#tool/{verb}"},
         "object": links(map(name, record["inputs"])),
-        "result": links(made if is_imported(place) else map(name, record["outputs"])),
+        "result": links(made if is_imported(path) else map(name, record["outputs"])),
         "startTime": start,
         "endTime": end,
         "resourceUsage": links(usage),
-        "subjectOf": {"@id": quote(place)},
+        "subjectOf": {"@id": quote(path)},
     }
 
 

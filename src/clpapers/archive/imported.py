@@ -1,7 +1,7 @@
-"""Imported runs: find those that are there and the crates they came from, and import a crate.
+"""Imported runs: find them and the crates they came from, and import a crate.
 
-They stand at results/<scale>/imported/<dataset>/<order>/<run>/<block>.json, each with its record, byte for byte as they
-were published; no rule makes them. The records of their inputs stand in `records` there, each under its SHA-256.
+Their paths are results/<scale>/imported/<dataset>/<order>/<run>/<block>.json. Each has its record and the bytes that
+were published; no rule makes them. The folder's `records` holds the records of their inputs, each named by its SHA-256.
 `crates.json` holds each crate's name and day of import; `crates/<SHA-256>.txt` is its manifest, which its name proves.
 """
 
@@ -40,12 +40,12 @@ RUN = re.compile(
 )
 
 
-def place_of(scale: str) -> Path:
+def folder_of(scale: str) -> Path:
     """The folder of the runs that were imported."""
     return RESULTS / scale / FOLDER
 
 
-PUBLISHED = RESULTS / "published"  # what comes with the project
+PUBLISHED = RESULTS / "published"  # results that come with the project
 
 
 def published(scale: str, paper: str = "*") -> Path:
@@ -55,16 +55,16 @@ def published(scale: str, paper: str = "*") -> Path:
 
 def imported(scale: str) -> dict[str, dict[Path, range]]:
     """The imported results of a scale: a cell's hash → a file → its seeds."""
-    found: dict[str, dict[Path, range]] = {}
-    for path in sorted(place_of(scale).glob("*/*/*-*/seed*.json")):
+    results: dict[str, dict[Path, range]] = {}
+    for path in sorted(folder_of(scale).glob("*/*/*-*/seed*.json")):
         if not path.name.endswith(".record.json"):
-            found.setdefault(path.parent.name[-10:], {})[path] = block_seeds(path.stem)
-    return found
+            results.setdefault(path.parent.name[-10:], {})[path] = block_seeds(path.stem)
+    return results
 
 
 def crates(scale: str) -> dict[str, dict]:
     """The crates of a scale's imported runs: the manifest's SHA-256 → `name`, and `imported`, the day."""
-    file = place_of(scale) / "crates.json"
+    file = folder_of(scale) / "crates.json"
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -77,43 +77,43 @@ def crates(scale: str) -> dict[str, dict]:
 
 def manifest(scale: str, fingerprint: str) -> dict[str, str]:
     """The files of an imported crate with their SHA-256; none where its manifest has changed since the import."""
-    file = place_of(scale) / "crates" / f"{fingerprint}.txt"
+    file = folder_of(scale) / "crates" / f"{fingerprint}.txt"
     if not file.is_file() or sha256(file) != fingerprint:
         return {}
     lines = (line.partition("  ") for line in file.read_text(encoding="utf-8").splitlines())
-    return {name: found for found, _, name in lines}
+    return {name: digest for digest, _, name in lines}
 
 
 @functools.lru_cache(maxsize=1)
 def _sources(scale: str, _: float) -> dict[tuple[str, str], dict]:
     return {
-        (as_published(name), found): facts | {"manifest": fingerprint}
+        (as_published(name), digest): facts | {"manifest": fingerprint}
         for fingerprint, facts in crates(scale).items()
-        for name, found in manifest(scale, fingerprint).items()
+        for name, digest in manifest(scale, fingerprint).items()
         if RUN.fullmatch(name.replace(".record.json", ".json"))
     }
 
 
-def source_of(path: Path, found: str) -> dict | None:
+def source_of(path: Path, digest: str) -> dict | None:
     """The crate that brought a run's file or record of this SHA-256: `name`, `imported`, `manifest`; or None."""
     scale = Path(path).parts[1]
     with contextlib.suppress(OSError):
-        changed = (place_of(scale) / "crates.json").stat().st_mtime_ns
-        return _sources(scale, changed).get((as_published(path), found))
+        changed = (folder_of(scale) / "crates.json").stat().st_mtime_ns
+        return _sources(scale, changed).get((as_published(path), digest))
     return None
 
 
-def apart(scale: str, record: dict) -> dict[Path, dict]:
-    """The records, as far as they are here, of an imported run's inputs and of theirs: path → record."""
-    found: dict[Path, dict] = {}
+def records_apart(scale: str, record: dict) -> dict[Path, dict]:
+    """The available records of all files that an imported run descends from: path → record."""
+    records: dict[Path, dict] = {}
     queue = [record]
     while queue:
         for item in queue.pop()["inputs"]:
-            place = record_apart(scale, str(item.get("record")))
-            if place not in found and place.is_file():
-                found[place] = parse_record(place, item["path"])
-                queue.append(found[place])
-    return found
+            path = record_apart(scale, str(item.get("record")))
+            if path not in records and path.is_file():
+                records[path] = parse_record(path, item["path"])
+                queue.append(records[path])
+    return records
 
 
 # --- the results of a seed -----------------------------------------------------------------------------------
@@ -137,12 +137,12 @@ def accuracies(entry: dict) -> dict[str, float]:
     }
 
 
-def apart_by(one: dict, other: dict) -> float:
-    """The largest difference in accuracy at the end between two results of a seed; infinite where not both have one."""
-    here, there = accuracies(one), accuracies(other)
-    if here.keys() != there.keys() or not here:
+def accuracy_gap(one: dict, other: dict) -> float:
+    """The largest difference in accuracy at the end between two results of a seed; infinite if either has none."""
+    first, second = accuracies(one), accuracies(other)
+    if first.keys() != second.keys() or not first:
         return float("inf")
-    return max(abs(here[view] - there[view]) for view in here)
+    return max(abs(first[view] - second[view]) for view in first)
 
 
 # --- import --------------------------------------------------------------------------------------------------
@@ -155,28 +155,28 @@ def import_published(scale: str) -> list[str]:
 
 
 def import_crate(path: Path) -> list[str]:
-    """Import all runs of a crate, made by `clpapers publish` or `clpapers export`, beside the runs that are there.
+    """Import all runs of a crate, made by `clpapers publish` or `clpapers export`, beside the present runs.
 
-    Nothing is overwritten: a run that is there stays, and a note reports different results. For a crate that was
-    imported before, only its manifest is read. Returns notes to print, none where there is nothing new.
+    Nothing is overwritten: a present run stays, and a note reports different results. For a crate that was imported
+    before, only its manifest is read. Returns notes to print, none where there is nothing new.
 
     Raises `CrateError`, before anything is written, for a crate that does not match its manifest and records, for runs
     under another cell's hash, and for runs on other data than config/ has.
     """
     from clpapers.archive.archive import LARGEST_TEXTS, MANIFEST, CrateError, check, opened
 
-    with opened(path) as (members, wrong):
-        left = LARGEST_TEXTS
+    with opened(path) as (members, path_faults):
+        remaining = LARGEST_TEXTS
 
         def content(name: str) -> bytes:
-            nonlocal left
+            nonlocal remaining
             try:
                 with members[name]() as stream:
-                    text = stream.read(left + 1)
+                    text = stream.read(remaining + 1)
             except Exception as error:  # a forged zip can break its reader in any way
                 raise CrateError(f"{path}: {name}: cannot be read ({error}); nothing is imported") from None
-            left -= len(text)
-            if left < 0:
+            remaining -= len(text)
+            if remaining < 0:
                 raise CrateError(f"{path}: over {LARGEST_TEXTS} bytes of results and records; nothing is imported")
             return text
 
@@ -193,32 +193,35 @@ def import_crate(path: Path) -> list[str]:
             raise CrateError(f"{path}: runs of scale {scale!r}, which config/scales/ does not have")
         if fingerprint in crates(scale):
             return []
-        found, proven = check(path)
-        if found or wrong or proven != fingerprint:
-            file, reason = (found or wrong or [(MANIFEST, "changed while it was read")])[0]
+        faults, checked = check(path)
+        if faults or path_faults or checked != fingerprint:
+            file, reason = (faults or path_faults or [(MANIFEST, "changed while it was read")])[0]
             raise CrateError(f"{path}: {file}: {reason}; nothing is imported, fetch or make it anew")
 
-        return _take(path, scale, fingerprint, listed, {name: content(name) for name in _wanted(members, runs)}, runs)
+        contents = {name: content(name) for name in _to_import(members, runs)}
+        return _take_in(path, scale, fingerprint, listed, contents, runs)
 
 
-def _wanted(members: Iterable[str], runs: Iterable[str]) -> Iterator[str]:
+def _to_import(members: Iterable[str], runs: Iterable[str]) -> Iterator[str]:
     """The files of a crate to import: runs with their records, and all records that these may name."""
     for name in members:
         if name in runs or name.endswith(".record.json") or "/imported/records/" in name:
             yield name
 
 
-def _take(path: Path, scale: str, fingerprint: str, listed: bytes, contents: dict[str, bytes], runs: dict) -> list[str]:
+def _take_in(
+    path: Path, scale: str, fingerprint: str, listed: bytes, contents: dict[str, bytes], runs: dict
+) -> list[str]:
     from clpapers.archive.archive import CrateError
 
     facts = Facts(scale)
     by_digest = {hashlib.sha256(text).hexdigest(): text for name, text in contents.items() if name not in runs}
-    made: dict[Path, bytes] = {}
+    files: dict[Path, bytes] = {}
     notes: list[str] = []
-    taken = 0
+    imported_runs = 0
     for name, match in runs.items():
         record = json.loads(contents[str(record_path(name))])
-        out = place_of(scale) / match["place"] / f"{match['block']}.json"
+        out = folder_of(scale) / match["place"] / f"{match['block']}.json"
         try:
             spec, seeds = results(contents[name])
             if hash_of(spec) != match["hash"]:
@@ -228,45 +231,45 @@ def _take(path: Path, scale: str, fingerprint: str, listed: bytes, contents: dic
             _fit(record["data"], facts)
             notes += _differences(path, out, seeds)
         except (*UNFIT, ConfigError) as error:
-            said = error if isinstance(error, ValueError | ConfigError) else f"is no result of runs ({error!r})"
-            raise CrateError(f"{path}: {name}: {said}; nothing is imported") from None
-        if out in made or out.exists():
+            reason = error if isinstance(error, ValueError | ConfigError) else f"is no result of runs ({error!r})"
+            raise CrateError(f"{path}: {name}: {reason}; nothing is imported") from None
+        if out in files or out.exists():
             continue
-        taken += len(seeds)
-        made |= {record_path(out): contents[str(record_path(name))], out: contents[name]}
-        made |= dict(_behind(scale, record, by_digest))
-    for place, text in made.items():
-        _write(place, text)
-    _write(place_of(scale) / "crates" / f"{fingerprint}.txt", listed)
+        imported_runs += len(seeds)
+        files |= {record_path(out): contents[str(record_path(name))], out: contents[name]}
+        files |= dict(_ancestors(scale, record, by_digest))
+    for file, text in files.items():
+        _write(file, text)
+    _write(folder_of(scale) / "crates" / f"{fingerprint}.txt", listed)
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
-    known = crates(scale) | {fingerprint: {"name": path.name, "imported": day}}
-    write_text(place_of(scale) / "crates.json", json.dumps(known, indent=1) + "\n")
-    return [f"{path}: {taken} runs imported, manifest SHA-256 {fingerprint}", *notes]
+    all_crates = crates(scale) | {fingerprint: {"name": path.name, "imported": day}}
+    write_text(folder_of(scale) / "crates.json", json.dumps(all_crates, indent=1) + "\n")
+    return [f"{path}: {imported_runs} runs imported, manifest SHA-256 {fingerprint}", *notes]
 
 
 def _fit(data: dict, facts: Facts) -> None:
     """Refuse, by `ValueError`, a run on other data than the scale allows and config/datasets.yaml has."""
-    for name, told in data.items():
-        if told["standin"] and facts.settings["sources"] == "real":
+    for name, recorded in data.items():
+        if recorded["standin"] and facts.settings["sources"] == "real":
             raise ValueError(f"was trained on a stand-in of {name}")
-        if told["partial"] and not facts.settings.get("partial_data", False):
+        if recorded["partial"] and not facts.settings.get("partial_data", False):
             raise ValueError(f"was trained on a part of {name}")
-        if told["standin"] or told["partial"]:
+        if recorded["standin"] or recorded["partial"]:
             continue
         pinned = facts.datasets.get(name, {}).get("sha256") or {}
-        if any(pinned.get(part) not in (None, found) for part, found in told["sha256"].items()):
+        if any(pinned.get(part) not in (None, digest) for part, digest in recorded["sha256"].items()):
             raise ValueError(f"was trained on another {name} than config/datasets.yaml has")
 
 
-def _behind(scale: str, record: dict, by_digest: dict[str, bytes]) -> Iterator[tuple[Path, bytes]]:
-    """The records of a run's inputs and of theirs, from the crate: the path to write each to, and its text."""
+def _ancestors(scale: str, record: dict, by_digest: dict[str, bytes]) -> Iterator[tuple[Path, bytes]]:
+    """The crate's records of all files that a run descends from: the path to write each to, and its text."""
     queue, seen = [record], set()
     while queue:
         for item in queue.pop()["inputs"]:
-            if (found := str(item.get("record"))) in by_digest and found not in seen:
-                seen.add(found)
-                yield record_apart(scale, found), by_digest[found]
-                queue.append(json.loads(by_digest[found]))
+            if (digest := str(item.get("record"))) in by_digest and digest not in seen:
+                seen.add(digest)
+                yield record_apart(scale, digest), by_digest[digest]
+                queue.append(json.loads(by_digest[digest]))
 
 
 def _differences(crate: Path, out: Path, seeds: dict[int, dict]) -> Iterator[str]:
@@ -277,15 +280,15 @@ def _differences(crate: Path, out: Path, seeds: dict[int, dict]) -> Iterator[str
             if path.name.endswith(".record.json") or not set(block_seeds(path.stem)) & set(seeds):
                 continue
             try:
-                _, here = results(path.read_bytes())
+                _, present = results(path.read_bytes())
             except ValueError as error:
                 yield f"{path}: {error}; delete it and train it anew, or import its crate"
                 continue
-            unlike = [seed for seed in sorted(seeds.keys() & here.keys()) if here[seed] != seeds[seed]]
+            unlike = [seed for seed in sorted(seeds.keys() & present.keys()) if present[seed] != seeds[seed]]
             if unlike:
-                by = max(apart_by(here[seed], seeds[seed]) for seed in unlike)
-                told = f"seed {', '.join(map(str, unlike))} differs from {crate.name}'s, by {by:.4f} in accuracy"
-                yield f"{path}: {told}; this one is kept"
+                gap = max(accuracy_gap(present[seed], seeds[seed]) for seed in unlike)
+                numbers = ", ".join(map(str, unlike))
+                yield f"{path}: seed {numbers} differs from {crate.name}'s, by {gap:.4f} in accuracy; this one is kept"
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 
 from clpapers import provenance
-from clpapers.archive.imported import place_of, source_of
+from clpapers.archive.imported import folder_of, source_of
 from clpapers.catalogue.names import named, row_and_column
 from clpapers.config.model import Cell, Target
 from clpapers.config.paths import stream_path
@@ -22,6 +23,7 @@ from clpapers.provenance import ProvenanceError, as_published, read_record, reco
 AS_RECORDED, NOT_AS_RECORDED = "as recorded", "NOT AS RECORDED"
 CHANGED, MISSING, NO_RECORD = "CHANGED since it was read", "MISSING", "no record"
 BY_CHECKSUM = "by checksum"  # an input of an imported run, where it was trained
+T = TypeVar("T")
 
 
 # --- the tree ------------------------------------------------------------------------------------------------
@@ -32,43 +34,52 @@ def tree(
 ) -> dict:
     """The ancestry of a file, down to the data sets.
 
-    digest: gives a file's SHA-256; give several calls one `functools.cache(provenance.sha256)` to read no file twice.
+    digest: returns a file's SHA-256; pass one `functools.cache(provenance.sha256)` to several calls to read no file
+    twice.
     keep: whether to follow an input, by its path; by default all.
 
     Returns
     -------
-    `path`, `sha256` (None if missing), `state`: `as recorded`; `NOT AS RECORDED`, if the bytes differ from its record;
-    `CHANGED since it was read`, if a later job than the one that its descendant read made it anew; `MISSING`;
-    `by checksum`, if it is not here but the record that an imported run was trained with; or `no record`, as for a file
-    of the configuration. Of an imported run `source`: the crate (`name`, `imported`, `manifest`). With a record: its
-    `stage`, `command`, `code`, `commit`, `dirty`, `started`, `wall_seconds`, `cpu_seconds`, `peak_memory_bytes`,
-    `device`, `machine`, `data`, and `inputs`, a list of such dictionaries. A file met before has only the first three
-    and `seen`.
+
+    - `path`, `sha256` (None if missing), `state`:
+      `as recorded`;
+      `NOT AS RECORDED`, if the bytes differ from its record;
+      `CHANGED since it was read`, if a later job has made it again since its descendant read it;
+      `MISSING`;
+      `by checksum`, if the file is absent and only the record that an imported run was trained with exists;
+      or `no record`, as for a file of the configuration
+    - for an imported run, `source`: the crate (`name`, `imported`, `manifest`)
+    - with a record, its `stage`, `command`, `code`, `commit`, `dirty`, `started`, `wall_seconds`, `cpu_seconds`,
+      `peak_memory_bytes`, `device`, `machine`, `data`, and `inputs`, a list of such dictionaries
+
+    A file met before has only the first three and `seen`.
     """
     digest, seen = digest or functools.cache(provenance.sha256), set()
 
-    def describe(file: str, read: str | None, with_record: str = "") -> dict:
+    def describe(file: str, read: str | None, read_with: str = "") -> dict:
         if not Path(file).is_file():
-            place = provenance.record_apart(Path(file).parts[1], with_record) if with_record else None
-            if place is None or not place.is_file():
+            published = provenance.record_apart(Path(file).parts[1], read_with) if read_with else None
+            if published is None or not published.is_file():
                 return {"path": file, "sha256": None, "state": MISSING}
-            return told({"path": file, "sha256": read, "state": BY_CHECKSUM}, provenance.parse_record(place, file))
-        found = digest(file)
-        node = {"path": file, "sha256": found, "state": AS_RECORDED if read in (None, found) else CHANGED}
+            node = {"path": file, "sha256": read, "state": BY_CHECKSUM}
+            return with_facts(node, provenance.parse_record(published, file))
+        present = digest(file)
+        node = {"path": file, "sha256": present, "state": AS_RECORDED if read in (None, present) else CHANGED}
         if Path(file) == record_path(file):
             return node
         try:
             record = read_record(file)
         except ProvenanceError:
             return node if node["state"] == CHANGED else node | {"state": NO_RECORD}
-        own = next((o["sha256"] for o in record["outputs"] if Path(o["path"]).name == Path(file).name), None)
-        if own != found:
+        recorded = next((o["sha256"] for o in record["outputs"] if Path(o["path"]).name == Path(file).name), None)
+        if recorded != present:
             node["state"] = NOT_AS_RECORDED
         if provenance.is_imported(file):
-            node["source"] = source_of(Path(file), found) or {"name": "no crate", "imported": "–", "manifest": "–"}
-        return told(node, record)
+            crate = source_of(Path(file), present) or {"name": "no crate", "imported": "–", "manifest": "–"}
+            return with_facts(node | {"source": crate}, record)
+        return with_facts(node, record)
 
-    def told(node: dict, record: dict) -> dict:
+    def with_facts(node: dict, record: dict) -> dict:
         if node["path"] in seen:
             return node | {"seen": True}
         seen.add(node["path"])
@@ -90,14 +101,18 @@ def tree(
 
 
 def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[[str], str] | None = None) -> dict:
-    """The ancestry of one number of a table: that of its CSV, without the runs of other numbers.
+    """The ancestry of one number of a table: its CSV's ancestry, without the runs of other numbers.
 
     row, column: as the CSV prints them; if it has no such columns, its two factors (`selection`), or its `net` and "".
     digest: as for `tree`.
 
-    Returns as `tree`, and `row`, `column`; `value`, the CSV's lines on it, each a dictionary of texts; `cells`: of each
-    cell behind it `cell` (the hash), `factors`, `view` and `settings`, with selected values filled in; `narrowed`:
-    False if the number's own files are unknown, so that these are all of the table's.
+    Returns the keys of `tree`, and
+
+    - `row`, `column`
+    - `value`, the CSV's lines on it, each a dictionary of texts
+    - `cells`: for each cell that it descends from `cell` (the hash), `factors`, `view` and `settings`, with selected
+      values filled in
+    - `narrowed`: False if the number's own files are unknown; then these are all of the table's
 
     Raises `ConfigError` if the table has no such row or column, `ProvenanceError` if it is not built.
     """
@@ -109,27 +124,27 @@ def of_cell(plan: Plan, target: Target, row: str, column: str, digest: Callable[
     printed = _printed(file)
     down, across = _headings(target, printed)
     rows, columns = printed[down], printed[across] if across else pd.Series("", index=printed.index)
-    for axis, given, there in (("row", row, rows), ("column", column, columns[rows == row])):
-        if given not in set(there):
-            known = ", ".join(repr(each) for each in dict.fromkeys(there))
-            raise ConfigError(f"{file}: no {axis} {given!r}; there are: {known}")
-    own = _behind(target, row, column, display=down == "row")
-    dropped = set() if own is None else _places(plan, target) - _places(plan, own)
+    for axis, name, names in (("row", row, rows), ("column", column, columns[rows == row])):
+        if name not in set(names):
+            available = ", ".join(repr(each) for each in dict.fromkeys(names))
+            raise ConfigError(f"{file}: no {axis} {name!r}; there are: {available}")
+    part = _part_of_number(target, row, column, display=down == "row")
+    dropped = set() if part is None else _sources(plan, target) - _sources(plan, part)
     node = tree(file, digest, lambda path: not {own := Path(as_published(path)), own.parent} & dropped)
-    chosen = own or target
+    chosen = part or target
     points = [point for _, search in chosen.selections for point in search.points]
     return node | {
         "row": row,
         "column": column,
         "value": printed[(rows == row) & (columns == column)].to_dict("records"),
-        "cells": [described(*pair) for pair in (*chosen.cells, *points)],
-        "narrowed": own is not None,
+        "cells": [cell_facts(*pair) for pair in (*chosen.cells, *points)],
+        "narrowed": part is not None,
     }
 
 
-def described(factors: dict, cell: Cell) -> dict:
-    """A cell behind a number: `cell`, `factors`, `view` and `settings` (see `of_cell`)."""
-    return {"cell": cell.hash, "factors": factors, "view": cell.test_restriction, "settings": trained(cell)}
+def cell_facts(factors: dict, cell: Cell) -> dict:
+    """A cell that a number descends from: `cell`, `factors`, `view` and `settings` (see `of_cell`)."""
+    return {"cell": cell.hash, "factors": factors, "view": cell.test_restriction, "settings": trained_settings(cell)}
 
 
 def rows_and_columns(target: Target) -> list[tuple[str, str]]:
@@ -155,21 +170,21 @@ def _headings(target: Target, printed: pd.DataFrame) -> tuple[str, str | None]:
     return printed.columns[0], None
 
 
-def _behind(target: Target, row: str, column: str, *, display: bool) -> Target | None:
-    """The target with only the cells, selections, streams and nets behind one number; None if these are unknown.
+def _part_of_number(target: Target, row: str, column: str, *, display: bool) -> Target | None:
+    """The target with only the cells, selections, streams and nets of one number; None if these are unknown.
 
-    display: whether its CSV has display names. A row without a level of that name combines several: a ratio, its two
-    learners; chance level, all methods of its column.
+    display: whether its CSV has display names. A row without a level of that name combines several: a ratio combines
+    its two learners, the chance level all methods of its column.
     """
     spec = target.spec
     down, across = row_and_column(spec)
-    made_of = {
+    parts = {
         "cells": [flat(factors) for factors, _ in target.cells],
         "selections": [flat(factors) for factors, _ in target.selections],
         "streams": [{across: dataset} for dataset, *_ in target.streams],
         "nets": [{"net": net} for net in spec.get("nets", [])],
     }
-    part, factors = next(((part, each) for part, each in made_of.items() if each), (None, []))
+    part, factors = next(((part, each) for part, each in parts.items() if each), (None, []))
     if part is None:
         return target  # of one simulation
     frame = pd.DataFrame(factors)  # types as in the metrics' file, so that levels are named as in the table
@@ -178,22 +193,29 @@ def _behind(target: Target, row: str, column: str, *, display: bool) -> Target |
     matches = pd.Series(True, index=frame.index)
     if heading in names:
         rows = names[heading]
-        wanted = [row] if row in set(rows) else [named(spec, each) for each in _divided(spec, row)]
-        matches = rows.isin(wanted or rows)
+        learners = [row] if row in set(rows) else [named(spec, each) for each in _divided(spec, row)]
+        matches = rows.isin(learners or rows)
     if across in names:
         matches &= names[across] == column
     if not matches.any():
         return None
-    if part == "cells" and spec.get("ideal"):  # the divisor of Ω_all: the ideal's run, all else alike
-        alike = [repr(_apart_from_learner(each)) for each, _ in target.cells]
-        divided = {each for each, match in zip(alike, matches) if match}
+    if part == "cells" and spec.get("ideal"):  # the divisor of Ω_all: the ideal's run with the same other factors
+        others = [repr(_without_learner(each)) for each, _ in target.cells]
+        divided = {each for each, match in zip(others, matches) if match}
         is_ideal = frame["learner"] == spec["ideal"]
-        matches |= is_ideal & pd.Series(alike).isin(divided)
-    kept = [i for i, match in enumerate(matches) if match]
-    if part == "nets":
-        spec = spec | {"nets": [spec["nets"][i] for i in kept]}
-    taken = tuple(getattr(target, part)[i] for i in kept)
-    return dataclasses.replace(target, spec=spec, **{part: taken})
+        matches |= is_ideal & pd.Series(others).isin(divided)
+
+    def matching(items: Sequence[T]) -> tuple[T, ...]:
+        return tuple(item for item, match in zip(items, matches) if match)
+
+    if part == "cells":
+        return dataclasses.replace(target, cells=matching(target.cells))
+    if part == "selections":
+        return dataclasses.replace(target, selections=matching(target.selections))
+    if part == "streams":
+        return dataclasses.replace(target, streams=matching(target.streams))
+    spec = spec | {"nets": [*matching(spec["nets"])]}
+    return dataclasses.replace(target, spec=spec, nets=matching(target.nets))
 
 
 def _divided(spec: dict, row: str) -> list[str]:
@@ -205,23 +227,23 @@ def _divided(spec: dict, row: str) -> list[str]:
     return next((pair for pair in spec["ratios"] if ratio_name(spec, pair) == row), [])
 
 
-def _apart_from_learner(factors: dict) -> dict:
+def _without_learner(factors: dict) -> dict:
     return {key: value for key, value in factors.items() if key.partition(".")[0] != "learner"}
 
 
-def _places(plan: Plan, target: Target) -> set[Path]:
+def _sources(plan: Plan, target: Target) -> set[Path]:
     """The files that a target's numbers may be read from; of runs, the folders."""
     datasets = {dataset for dataset, *_ in target.streams} | {factors["dataset"] for factors, _ in target.cells}
     nets = {plan.net_file(target.paper, name) for name in (*target.spec.get("nets", []), *datasets)}
     streams = {stream_path(plan.scale, *stream) for stream in target.streams}
-    shown = {Path("results", plan.scale, "datasets", f"{dataset}.npz") for dataset, *_ in target.streams}
+    drawn_from = {Path("results", plan.scale, "datasets", f"{dataset}.npz") for dataset, *_ in target.streams}
     runs = {cell.folder for _, cell in target.cells}
-    return nets | streams | shown | runs | {search.file for _, search in target.selections}
+    return nets | streams | drawn_from | runs | {search.file for _, search in target.selections}
 
 
-def trained(cell: Cell) -> dict:
+def trained_settings(cell: Cell) -> dict:
     """A cell's settings by its runs' records, or else by the plan."""
-    folders = cell.folder, place_of(cell.scale) / Path(*cell.folder.parts[3:])
+    folders = cell.folder, folder_of(cell.scale) / Path(*cell.folder.parts[3:])
     for file in (file for folder in folders for file in sorted(folder.glob("seed*.record.json"))):
         recorded = read_record(file).get("cell")
         return recorded if isinstance(recorded, dict) else cell.spec
@@ -284,32 +306,32 @@ def graph(node: dict, one_by_one: int = ONE_BY_ONE) -> tuple[dict[str, dict], se
 
     Returns the boxes, by name: `label`, `stage`, `state` and `files`; and the pairs of an input's box and its reader's.
     """
-    files: dict[str, dict] = {}
+    nodes: dict[str, dict] = {}
     read: set[tuple[str, str]] = set()
 
-    def walk(each: dict) -> None:
-        known = files.setdefault(each["path"], each)
-        if "stage" not in known and "stage" in each:
-            files[each["path"]] = each
-        for item in each.get("inputs", []):
-            read.add((item["path"], each["path"]))
+    def walk(node: dict) -> None:
+        first = nodes.setdefault(node["path"], node)
+        if "stage" not in first and "stage" in node:
+            nodes[node["path"]] = node
+        for item in node.get("inputs", []):
+            read.add((item["path"], node["path"]))
             walk(item)
 
     walk(node)
     groups: dict[tuple, list[str]] = {}
-    for path, each in files.items():
+    for path, each in nodes.items():
         parts = Path(path).parts
         stage = each.get("stage") or (parts[2] if parts[0] == "results" and len(parts) > 3 else "configuration")
-        of = parts[3] if stage in ("streams", "gans", "runs") and len(parts) > 4 else ""
-        groups.setdefault((stage, of, each["state"]), []).append(path)
-    boxes, box_of = {}, {}
-    for (stage, of, state), paths in groups.items():
-        together = [paths] if len(paths) > one_by_one else [[path] for path in paths]
-        for each in together:
-            name = each[0] if len(each) == 1 else f"{stage} {of} {state}"
-            label = _short(each[0]) if len(each) == 1 else " ".join([str(len(each)), stage, of]).strip()
-            boxes[name] = {"label": label, "stage": stage, "state": state, "files": each}
-            box_of |= dict.fromkeys(each, name)
+        dataset = parts[3] if stage in ("streams", "gans", "runs") and len(parts) > 4 else ""
+        groups.setdefault((stage, dataset, each["state"]), []).append(path)
+    boxes: dict[str, dict] = {}
+    box_of: dict[str, str] = {}
+    for (stage, dataset, state), paths in groups.items():
+        for files in [paths] if len(paths) > one_by_one else [[path] for path in paths]:
+            name = files[0] if len(files) == 1 else f"{stage} {dataset} {state}"
+            label = _short(files[0]) if len(files) == 1 else " ".join([str(len(files)), stage, dataset]).strip()
+            boxes[name] = {"label": label, "stage": stage, "state": state, "files": files}
+            box_of |= dict.fromkeys(files, name)
     return boxes, {(box_of[a], box_of[b]) for a, b in read if box_of[a] != box_of[b]}
 
 
@@ -320,7 +342,7 @@ def _short(path: str) -> str:
 
 
 def picture(node: dict, path: Path | str, one_by_one: int = ONE_BY_ONE) -> None:
-    """Draw a tree, from the data on the left to the file on the right, as an SVG: same tree, same bytes.
+    """Draw a tree as an SVG, from the data on the left to the file on the right: the same tree has the same bytes.
 
     A box whose files are not as recorded has a red border and says so.
     """
@@ -334,31 +356,31 @@ def picture(node: dict, path: Path | str, one_by_one: int = ONE_BY_ONE) -> None:
     layers = enumerate(networkx.topological_generations(readers))  # by the longest way to the file
     columns = {layer: sorted(names, key=list(boxes).index) for layer, names in layers}
     deepest, tallest = max(columns), max(map(len, columns.values()))
-    place = {
+    position = {
         name: ((deepest - layer) * WIDTH, (len(names) - 1) / 2 * HEIGHT - i * HEIGHT)
         for layer, names in columns.items()
         for i, name in enumerate(names)
     }
-    settings = {"svg.fonttype": "none", "svg.hashsalt": "clpapers", "font.family": "DejaVu Sans", "font.size": 6}
+    settings: dict = {"svg.fonttype": "none", "svg.hashsalt": "clpapers", "font.family": "DejaVu Sans", "font.size": 6}
     with mpl.rc_context(settings), provenance.write_atomically(Path(path)) as temporary:
         figure = Figure(figsize=((deepest + 1) * WIDTH, max(tallest, 2) * HEIGHT))
-        axes = figure.add_axes([0, 0, 1, 1])
+        axes = figure.add_axes((0, 0, 1, 1))
         half = max(tallest, 2) / 2 * HEIGHT
         axes.set(xlim=(-WIDTH / 2, (deepest + 0.5) * WIDTH), ylim=(-half, half))
         axes.axis("off")
         drawn = {}
         for name, box in boxes.items():
             fine = box["state"] in (AS_RECORDED, NO_RECORD, BY_CHECKSUM)
-            style = {"boxstyle": "round,pad=0.5", "fc": COLOURS.get(box["stage"], "white"), "lw": 0.6}
+            style: dict = {"boxstyle": "round,pad=0.5", "fc": COLOURS.get(box["stage"], "white"), "lw": 0.6}
             label = box["label"] if fine else f"{box['label']}\n{box['state']}"
             drawn[name] = axes.text(
-                *place[name], label, ha="center", va="center", bbox=style | {"ec": "0.5" if fine else "#bd1f01"}
+                *position[name], label, ha="center", va="center", bbox=style | {"ec": "0.5" if fine else "#bd1f01"}
             )
         for a, b in sorted(arrows):
             axes.annotate(
                 "",
-                xy=place[b],
-                xytext=place[a],
+                xy=position[b],
+                xytext=position[a],
                 zorder=5,  # after the boxes, which only then know where they end
                 arrowprops={
                     "arrowstyle": "-|>",

@@ -1,9 +1,9 @@
 """The costs of runs: measured where they are finished, otherwise predicted from rehearsed runs of their kind.
 
 A rehearsal (`clpapers.runs.rehearsal`) measures the seconds of a step, a test and a test item of a kind of cell; the
-plan has their numbers. Rehearsals of this machine stand in results/<scale>/costs.csv, those that come with the project
-in config/costs.csv; all are scaled by how fast this machine is now, and by what finished runs took of what was
-predicted for them. Seconds are those of the CPU. No torch is imported.
+plan has their numbers. This machine's rehearsals are in results/<scale>/costs.csv, the project's own in
+config/costs.csv. All are scaled twice: by the present speed of this machine, and by the ratio of measured to predicted
+seconds of finished runs. Seconds are CPU seconds. No torch is imported.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from clpapers.streams.stream import batches
 
 FILE = CONFIG / "costs.csv"
 NOT_MEASURED = "not measured"
-# Seconds of a job beside its work where no server forks it, most of it Python's start (benchmarks/bench_jobs.py).
+# Seconds of a job besides its work where no server forks it, mostly Python's start (benchmarks/bench_jobs.py).
 JOBS = {"train": 2.2, "datasets": 0.7, "streams": 0.8, "metrics": 0.8, "targets": 3.0}
 FREE = ("init", "epsilon", "weights", "head")  # options of a net that cost no time
 SECONDS_A_FEATURE = 0.11  # CPU seconds that a ResNet-50 takes for an image of 224 × 224 pixels
@@ -75,20 +75,20 @@ class Kind:
         """How well a measurement of another kind of the same learner, net and shape serves this one."""
         weights = {"batch": 8, "seeds": 2, "optimizer": 1, "replay_batch": 1}
         same = sum(weight for key, weight in weights.items() if getattr(self, key) == getattr(other, key))
-        apart = (math.log((1 + getattr(self, key)) / (1 + getattr(other, key))) for key in ("tasks", "memory"))
-        return same + 4 / (1 + _differing(self.options, other.options)) - sum(map(abs, apart))
+        distances = (math.log((1 + getattr(self, key)) / (1 + getattr(other, key))) for key in ("tasks", "memory"))
+        return same + 4 / (1 + _differing(self.options, other.options)) - sum(map(abs, distances))
 
 
 @functools.lru_cache(maxsize=100_000)
 def _differing(*options: str) -> int:
-    """How many of the options, as `Kind` has them, have other values or are there once only."""
+    """How many of the options, as `Kind` has them, differ in value or exist on one side only."""
     one, other = map(json.loads, options)
     return sum(key not in one or key not in other or one[key] != other[key] for key in one | other)
 
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """Of a seed's run: its steps, its tests, and the items in these."""
+    """The numbers of steps, tests and tested items of a seed's run."""
 
     steps: int
     tests: int
@@ -113,9 +113,15 @@ class Row:
         """Seconds a seed of a run, with its learner's options, on the machine of the row."""
         step, test = self.step, self.test
         for path, of_step, of_test in (each.split() for each in self.repeated.split("; ") if each):
-            times = functools.reduce(lambda inside, part: inside[part], path.split("."), options)
-            step, test = step + times * float(of_step), test + times * float(of_test)
+            repetitions = _option(options, path)
+            step, test = step + repetitions * float(of_step), test + repetitions * float(of_test)
         return (self.founding + counts.steps * step + counts.tests * test + counts.items * self.item) / self.stack
+
+
+def _option(options: Mapping, key: str) -> float:
+    """The value of an option by its dotted key."""
+    first, _, rest = key.partition(".")
+    return _option(options[first], rest) if rest else options[first]
 
 
 KEYS = [field.name for field in dataclasses.fields(Kind)]
@@ -125,13 +131,15 @@ WHOLE, REAL = ("replay_batch", "memory", "tasks", "seeds", "stack"), ("founding"
 
 def read(path: Path = FILE) -> list[Row]:
     """The rows of a table of costs; none where there is no file. Raises `ConfigError` naming file, line and column."""
-    lines = read_csv(path, "costs", tuple(KEYS)).values() if path.is_file() else ()
-    found = [line | {k: int(line[k]) for k in WHOLE} | {k: float(line[k]) for k in REAL} for line in lines]
-    return [Row(Kind(**{k: line[k] for k in KEYS}), **{k: line[k] for k in VALUES}) for line in found]
+    rows = []
+    for line in read_csv(path, "costs", tuple(KEYS)).values() if path.is_file() else ():
+        values: dict = line | {k: int(line[k]) for k in WHOLE} | {k: float(line[k]) for k in REAL}
+        rows.append(Row(Kind(**{k: values[k] for k in KEYS}), **{k: values[k] for k in VALUES}))
+    return rows
 
 
 def text(rows: Iterable[Row]) -> str:
-    """Rows as a table of costs has them, sorted."""
+    """The text of a table of costs with these rows, sorted."""
     lines = [[*dataclasses.astuple(row)[0], *dataclasses.astuple(row)[1:]] for row in rows]
     out = io.StringIO()
     written = ([f"{value:.4g}" if isinstance(value, float) else str(value) for value in line] for line in lines)
@@ -139,25 +147,27 @@ def text(rows: Iterable[Row]) -> str:
     return out.getvalue()
 
 
-# --- what the plan knows --------------------------------------------------------------------------------------
+# --- facts of the plan ----------------------------------------------------------------------------------------
 
 
 def sizes(plan: Plan, dataset: str) -> Sizes:
-    """A data set's sizes at a plan's scale: of its stand-in where only stand-ins are used, else of the real one."""
+    """A data set's sizes at a plan's scale: of its stand-in where only stand-ins are used, or of the real one."""
     facts = plan.datasets[dataset]
     train, test, classes = facts["train"], facts["test"], len(facts["classes"])
     images = facts["features"]["of"] if "features" in facts else dataset
     stand_in = plan.settings.get("stand_ins", {}).get(images)
     if plan.settings["sources"] == "stand_in" and stand_in:
-        of = len(plan.datasets[images]["classes"])
-        train, test = (min(stand_in[f"{split}_per_class"] * of, facts[split]) for split in ("train", "test"))
+        images_classes = len(plan.datasets[images]["classes"])
+        train, test = (
+            min(stand_in[f"{split}_per_class"] * images_classes, facts[split]) for split in ("train", "test")
+        )
     return Sizes(train, test, classes, tuple(facts["shape"]), facts.get("attributes") or 0)
 
 
 def kind(spec: dict, shape: Iterable[int], seeds: int) -> Kind:
-    """The kind of a cell, learnt from items of a shape, so many seeds a job."""
+    """The kind of a cell that learns items of a shape. seeds: how many a job trains."""
     method, budget = methods.of(spec["learner"]), spec["budget"]
-    options = _telling({key: value for key, value in spec["learner"].items() if key in method.options}, method)
+    options = _decisive({key: value for key, value in spec["learner"].items() if key in method.options}, method)
     options |= {key: spec["evaluation"][key] for key in method.measures if key in spec["evaluation"]}
     if spec["oracle"]["name"] == "entropy":
         options["oracle"] = "entropy"  # every model passes every item
@@ -179,35 +189,36 @@ def kind(spec: dict, shape: Iterable[int], seeds: int) -> Kind:
 
 
 def _mixes(oracle: Mapping, chunks: int | None) -> bool:
-    """Whether an oracle finds several tasks in each batch of a stream of so many chunks of classes, if of any."""
+    """Whether an oracle finds several tasks in each batch of a stream. chunks: its chunks of classes, if it has any."""
     finer = oracle["name"] == "split" and chunks is not None and oracle["tasks"] > chunks
     return finer or not oracle.get("aligned", True) or oracle["name"] in ("mixed", "random_tasks", "dominant_tasks")
 
 
-def _telling(options: dict, method: methods.Method, above: str = "") -> dict:
-    """Options without those that repeat work, which are counted, and without weights and rates, which cost nothing."""
-    found = {}
+def _decisive(options: dict, method: methods.Method, above: str = "") -> dict:
+    """Options without repetitions of work, which are counted, and without weights and rates, which cost nothing."""
+    decisive = {}
     for key, value in options.items():
         rate = isinstance(value, float) or (not above and method.options[key].get("type") == "number")
         if f"{above}{key}" not in method.repeats and not rate:
-            found[key] = _telling(value, method, f"{above}{key}.") if isinstance(value, dict) else value
-    return found
+            decisive[key] = _decisive(value, method, f"{above}{key}.") if isinstance(value, dict) else value
+    return decisive
 
 
 def counts(spec: dict, size: Sizes) -> Counts:
     """The counts of a seed's run of a cell, over a data set of balanced classes."""
-    asked = {key: spec["evaluation"].get(key) for key in ("points", "probes", "test", "shots", "every")}
-    if asked["shots"] is not None:
+    evaluation = {key: spec["evaluation"].get(key) for key in ("points", "probes", "test", "shots", "every")}
+    if evaluation["shots"] is not None:
         method = methods.of(spec["learner"])
-        asked |= {"by_task": method.answers_by_task, "stay": method.answers_stay}
-    return _known_counts(json.dumps(spec["order"], sort_keys=True), spec["budget"]["batch"], json.dumps(asked), size)
+        evaluation |= {"by_task": method.answers_by_task, "stay": method.answers_stay}
+    key = json.dumps(spec["order"], sort_keys=True)
+    return _cached_counts(key, spec["budget"]["batch"], json.dumps(evaluation), size)
 
 
 @functools.lru_cache(maxsize=100_000)
-def _known_counts(*given: object) -> Counts:
-    """Counts that hold as long as the code does that lays out streams, and counts; laying them out takes a second."""
-    text = f"{code_digest('clpapers.streams.orders', 'clpapers.budget.costs:_counts')} {given}"
-    return Counts(*_COUNTS.get(text, lambda: dataclasses.astuple(_counts(*given))))
+def _cached_counts(*arguments: object) -> Counts:
+    """Counts, from a cache on disk while the code that lays out streams and counts is the same: it takes a second."""
+    text = f"{code_digest('clpapers.streams.orders', 'clpapers.budget.costs:_counts')} {arguments}"
+    return Counts(*_COUNTS.get(text, lambda: dataclasses.astuple(_counts(*arguments))))
 
 
 _COUNTS = Kept("counts")
@@ -217,7 +228,7 @@ _COUNTS = Kept("counts")
 def _counts(key: str, batch: int | str, evaluation: str, size: Sizes) -> Counts:
     order, asked = json.loads(key), json.loads(evaluation)
     epochs = order.pop("epochs", 1)
-    if epochs > 2 and batch != "task":  # each epoch more has as many steps, and need not be laid out
+    if epochs > 2 and batch != "task":  # each further epoch has as many steps, and need not be laid out
         one, two = (_counts(json.dumps(order | {"epochs": n}, sort_keys=True), batch, evaluation, size) for n in (1, 2))
         return Counts(one.steps + (epochs - 1) * (two.steps - one.steps), two.tests, two.items)
     stream = stream_of(order | ({"epochs": epochs} if epochs > 1 else {}), size)
@@ -242,12 +253,12 @@ def _counts(key: str, batch: int | str, evaluation: str, size: Sizes) -> Counts:
 
 
 def labels(items: int, classes: int) -> np.ndarray:
-    """So many items' classes, ascending, of each as many."""
+    """The classes of items, ascending, equally many of each."""
     return np.sort(np.arange(items) % classes)
 
 
 def stream_of(order: dict, size: Sizes, seed: int = 0, classes: np.ndarray | None = None) -> orders.Stream:
-    """A seed's stream over a data set of a size whose items have these classes, by default of each as many."""
+    """A seed's stream over a data set of a size whose items have these classes, by default equally many of each."""
     recorded = np.arange(size.train) // FRAMES, np.arange(size.train) % FRAMES
     of_items = labels(size.train, size.classes) if classes is None else classes
     return orders.make(order, of_items, seed, math.prod(size.shape), recorded, size.classes)
@@ -276,42 +287,46 @@ def calibration() -> float:
 
 
 class Table:
-    """Rehearsed kinds, those of earlier files first among equals.
+    """Rehearsed kinds; among equals, kinds of earlier files come first.
 
-    here: `calibration` of the machine to predict for. factors: how many times as long as a row says runs take.
+    calibration: of the machine to predict for. factors: the ratio of measured to predicted seconds of a row's runs.
     """
 
-    def __init__(self, *files: Iterable[Row], here: float | None = None, factors: Mapping[Row, float] | None = None):
-        self.here, self.rows, self.best, self.factors = here, {}, {}, factors or {}
+    def __init__(
+        self, *files: Iterable[Row], calibration: float | None = None, factors: Mapping[Row, float] | None = None
+    ):
+        self.calibration, self.factors = calibration, factors or {}
+        self.rows: dict[tuple[str, str, str], list[Row]] = {}
+        self.best: dict[Kind, Row | None] = {}
         for row in (row for rows in files for row in rows):
             self.rows.setdefault((row.kind.learner, row.kind.net, row.kind.shape), []).append(row)
 
-    def row(self, wanted: Kind) -> Row | None:
+    def row(self, kind: Kind) -> Row | None:
         """The row of the most similar kind of the same learner, net and shape; None where there is none."""
-        if wanted not in self.best:
-            rows = self.rows.get((wanted.learner, wanted.net, wanted.shape), [])
-            self.best[wanted] = max(rows, key=lambda row: wanted.likeness(row.kind), default=None)
-        return self.best[wanted]
+        if kind not in self.best:
+            rows = self.rows.get((kind.learner, kind.net, kind.shape), [])
+            self.best[kind] = max(rows, key=lambda row: kind.likeness(row.kind), default=None)
+        return self.best[kind]
 
     def seconds(self, plan: Plan, cell: Cell) -> float | None:
-        """Seconds a seed on this machine; None of what nobody measured."""
+        """Seconds a seed on this machine; None where nobody measured."""
         row, size = self._serving(plan, cell), sizes(plan, cell.spec["dataset"])
         return None if row is None else self._of_row(row, cell, size) * self.factors.get(row, 1.0)
 
     def corrected(self, plan: Plan, took: Mapping[str, float]) -> Table:
-        """The table with each row times what runs took of what it says of them.
+        """The table with each row multiplied by the ratio of measured to predicted seconds of its runs.
 
         took: measured seconds a seed, by a cell's hash.
         """
-        said: dict[Row, list[tuple[float, float]]] = {}
+        pairs_of: dict[Row, list[tuple[float, float]]] = {}
         for key, seconds in took.items():
             cell = plan.cells[key]
             if (row := self._serving(plan, cell)) is not None:
                 predicted = self._of_row(row, cell, sizes(plan, cell.spec["dataset"]))
-                said.setdefault(row, []).append((seconds, predicted))
-        sums = {row: [sum(each) for each in zip(*pairs)] for row, pairs in said.items()}
+                pairs_of.setdefault(row, []).append((seconds, predicted))
+        sums = {row: [sum(each) for each in zip(*pairs)] for row, pairs in pairs_of.items()}
         factors = {row: measured / predicted for row, (measured, predicted) in sums.items() if predicted and measured}
-        return Table(*self.rows.values(), here=self.here, factors=factors)
+        return Table(*self.rows.values(), calibration=self.calibration, factors=factors)
 
     def _serving(self, plan: Plan, cell: Cell) -> Row | None:
         return self.row(kind(cell.spec, sizes(plan, cell.spec["dataset"]).shape, len(plan.blocks(cell)[0])))
@@ -319,15 +334,16 @@ class Table:
     def guess(self, plan: Plan, cell: Cell) -> float:
         """Seconds a seed of a cell whose learner, net and shape nobody measured: of the slowest among similar rows.
 
-        Similar are rows of the same net and shape, else of the same shape, else all; of methods from outside, none.
+        Similar are rows of the same net and shape, otherwise of the same shape, otherwise all. Rows of methods from
+        outside do not count.
         """
         size = sizes(plan, cell.spec["dataset"])
-        wanted = kind(cell.spec, size.shape, 1)
-        of_ours = [row for rows in self.rows.values() for row in rows if row.kind.learner in methods.methods()]
-        every = of_ours or [row for rows in self.rows.values() for row in rows]
-        shaped = [row for row in every if row.kind.shape == wanted.shape]
-        alike = [row for row in shaped if row.kind.net == wanted.net] or shaped or every
-        return max(self._of_row(dataclasses.replace(row, repeated=""), cell, size) for row in alike)
+        own = kind(cell.spec, size.shape, 1)
+        of_project = [row for rows in self.rows.values() for row in rows if row.kind.learner in methods.methods()]
+        every = of_project or [row for rows in self.rows.values() for row in rows]
+        of_shape = [row for row in every if row.kind.shape == own.shape]
+        similar = [row for row in of_shape if row.kind.net == own.net] or of_shape or every
+        return max(self._of_row(dataclasses.replace(row, repeated=""), cell, size) for row in similar)
 
     def _of_row(self, row: Row, cell: Cell, size: Sizes) -> float:
         options = cell.spec["learner"]
@@ -336,54 +352,54 @@ class Table:
         return row.seconds(counts(cell.spec, size), options) * self._speed(row)
 
     def gans(self, plan: Plan, shared: Gans) -> float | None:
-        """Seconds to train the GANs of a seed, from what an epoch of them lengthens a step by; None if not measured.
+        """Seconds to train the GANs of a seed, by the seconds that their epoch adds to a step; None if not measured.
 
         A step of the rehearsal that draws from GANs of earlier tasks trains none, and counts in the mean.
         """
-        cell = shared.cell
-        row = self._serving(plan, cell)
-        each = row and {path: float(step) for path, step, _ in map(str.split, row.repeated.split("; "))}
-        return each and shared.tasks * shared.spec["gan"]["epochs"] * each["gan.epochs"] / row.stack * self._speed(row)
+        row = self._serving(plan, shared.cell)
+        if row is None:
+            return None
+        added = {path: float(step) for path, step, _ in map(str.split, row.repeated.split("; "))}
+        return shared.tasks * shared.spec["gan"]["epochs"] * added["gan.epochs"] / row.stack * self._speed(row)
 
     def _speed(self, row: Row) -> float:
-        """How many times as long this machine takes as that of the row."""
-        self.here = self.here or calibration()
-        return self.here / row.calibration
+        """How many times as long this machine takes as the row's machine."""
+        self.calibration = self.calibration or calibration()
+        return self.calibration / row.calibration
 
 
 def predict(plan: Plan, table: Table | None = None, cells: Collection[str] | None = None) -> dict[str, float | None]:
     """Seconds a seed of each cell of a plan, by hash; None where nothing of its learner, net and shape was rehearsed.
 
-    cells: the hashes of the cells that are asked for; all if None.
+    cells: the hashes of the requested cells; all if None.
 
-    GANs that runs share have seconds of their own, by folder, which the cells' leave out. A cell with finished seeds,
-    trained here or imported, takes the mean of theirs, without the start of their jobs; the table is corrected by them.
+    GANs that runs share have their own seconds, by folder; the cells' seconds do not include them. A cell with finished
+    seeds, trained here or imported, takes their mean, without the start of their jobs. They also correct the table.
     """
-    table = table or known(plan.scale)
-    asked = {key: cell for key, cell in plan.cells.items() if cells is None or key in cells}
-    took = finished(plan, asked.values())
+    table = table or rehearsed(plan.scale)
+    requested = {key: cell for key, cell in plan.cells.items() if cells is None or key in cells}
+    took = finished(plan, requested.values())
     table = table.corrected(plan, took)
-    found = {key: took.get(key) or table.seconds(plan, cell) for key, cell in asked.items()}
-    for each in gans.shared(plan).values() if any("gan" in cell.spec["learner"] for cell in asked.values()) else ():
-        found[str(each.folder)] = _mean(map(each.file, sorted(each.seeds))) or table.gans(plan, each)
-    return found
+    seconds = {key: took.get(key) or table.seconds(plan, cell) for key, cell in requested.items()}
+    for each in gans.shared(plan).values() if any("gan" in cell.spec["learner"] for cell in requested.values()) else ():
+        seconds[str(each.folder)] = _mean(map(each.file, sorted(each.seeds))) or table.gans(plan, each)
+    return seconds
 
 
 def finished(plan: Plan, cells: Iterable[Cell]) -> dict[str, float]:
     """Measured seconds a seed of the cells with seeds that were trained here or imported, by hash."""
-    brought = imported(plan.scale)
-    files = {cell.hash: {*plan.results(cell), *brought.get(cell.hash, ())} for cell in cells}
+    imported_files = imported(plan.scale)
+    files = {cell.hash: {*plan.results(cell), *imported_files.get(cell.hash, ())} for cell in cells}
     return {key: seconds for key, paths in files.items() if (seconds := _mean(sorted(paths)))}
 
 
-def known(scale: str) -> Table:
+def rehearsed(scale: str) -> Table:
     """The rehearsed costs, scaled to this machine by its `calibration`.
 
-    The calibration is taken once and kept in results/<scale>/machine.json, so that the same state gives the same
-    predictions.
+    The calibration is measured once and saved in results/<scale>/machine.json, so that predictions stay the same.
     """
     here = machine.measured(RESULTS / scale, "calibration", calibration)
-    return Table(read(RESULTS / scale / "costs.csv"), read(), here=here)
+    return Table(read(RESULTS / scale / "costs.csv"), read(), calibration=here)
 
 
 def _mean(files: Iterable[Path]) -> float | None:
@@ -404,8 +420,8 @@ def _record(path: Path) -> dict | None:
 
 
 def jobs(plan: Plan, target: Target, seconds: Mapping[str, float | None]) -> dict[Path, float | None]:
-    """Seconds of every job behind a target by what it makes, where `seconds` are those of a seed by cell."""
-    found: dict[Path, float | None] = {target.metrics: JOBS["metrics"], target.outputs[0]: JOBS["targets"]}
+    """Seconds of every job that a target descends from, by the job's file. seconds: of a seed, by cell."""
+    costs: dict[Path, float | None] = {target.metrics: JOBS["metrics"], target.outputs[0]: JOBS["targets"]}
     users = [(cell, target.seeds) for _, cell in target.cells]
     users += [(cell, search.seeds) for _, search in target.selections for _, cell in search.points]
     streams = {stream_path(plan.scale, dataset, order, seed) for dataset, order, seed in target.streams}
@@ -415,71 +431,74 @@ def jobs(plan: Plan, target: Target, seconds: Mapping[str, float | None]) -> dic
         shared = gans.of_cell(plan, cell)
         for path, block in zip(plan.results(cell), plan.blocks(cell)):
             if set(block) & set(seeds):
-                for seed in block if shared else ():
-                    known = seconds[str(shared.folder)]
-                    found[shared.file(seed)] = None if known is None else JOBS["train"] + known
+                if shared:
+                    seconds_of_gans = seconds[str(shared.folder)]
+                    cost = None if seconds_of_gans is None else JOBS["train"] + seconds_of_gans
+                    costs |= dict.fromkeys(map(shared.file, block), cost)
                 streams |= {cell.stream(seed) for seed in block}
                 datasets.add(cell.spec["dataset"])
-                found[path] = None if each is None else JOBS["train"] + len(block) * each
-    found |= dict.fromkeys(streams, JOBS["streams"])
+                costs[path] = None if each is None else JOBS["train"] + len(block) * each
+    costs |= dict.fromkeys(streams, JOBS["streams"])
     for dataset in datasets:
-        found[Path(dataset)] = JOBS["datasets"]
+        costs[Path(dataset)] = JOBS["datasets"]
         if "features" in plan.datasets[dataset]:
-            found[Path(dataset)] = JOBS["datasets"] + features(plan, dataset)
-    return found
+            costs[Path(dataset)] = JOBS["datasets"] + features(plan, dataset)
+    return costs
 
 
-def due(plan: Plan, targets: Iterable[Target], rehearsed: Table | None = None) -> str:
-    """A line: the predicted time of the jobs behind targets whose files are missing; no file is made anew."""
-    wanted = list(targets)
-    users = [cell for target in wanted for _, cell in target.cells]
-    users += [cell for target in wanted for _, search in target.selections for _, cell in search.points]
-    seconds = predict(plan, rehearsed, {cell.hash for cell in users})
+def pending(plan: Plan, targets: Collection[Target], table: Table | None = None) -> str:
+    """A line: the predicted time of the targets' jobs whose files are missing; no present file is made again."""
+    users = [cell for target in targets for _, cell in target.cells]
+    users += [cell for target in targets for _, search in target.selections for _, cell in search.points]
+    seconds = predict(plan, table, {cell.hash for cell in users})
     missing: dict[Path, float | None] = {}
-    for target in wanted:
-        missing |= {path: cost for path, cost in jobs(plan, target, seconds).items() if not _there(plan, path)}
-    known = [cost for cost in missing.values() if cost is not None]
+    for target in targets:
+        missing |= {path: cost for path, cost in jobs(plan, target, seconds).items() if not _exists(plan, path)}
+    predicted = [cost for cost in missing.values() if cost is not None]
     if not missing:
         return "Every file of these targets is there."
-    more = len(missing) - len(known)
-    return f"Predicted for what is not there yet, {len(missing):,} jobs: {duration(sum(known))} on one core" + (
-        f", and {more:,} jobs of unknown cost (clpapers rehearse)" if more else ""
+    unknown = len(missing) - len(predicted)
+    return f"Predicted for what is not there yet, {len(missing):,} jobs: {duration(sum(predicted))} on one core" + (
+        f", and {unknown:,} jobs of unknown cost (clpapers rehearse)" if unknown else ""
     )
 
 
-def _there(plan: Plan, path: Path) -> bool:
-    """Whether a job's file, as `jobs` names it, is there: of a data set its name alone."""
+def _exists(plan: Plan, path: Path) -> bool:
+    """Whether a job's file, as `jobs` names it, exists; a data set goes by its name alone."""
     return (path if len(path.parts) > 1 else dataset_path(plan.scale, str(path))).exists()
 
 
-def table(plan: Plan, rehearsed: Table | None = None) -> str:
+def table(plan: Plan, rehearsals: Table | None = None) -> str:
     """A Markdown table of a plan's targets: the command that makes each, its runs, its cost measured and predicted.
 
-    Measured is what the records of the jobs behind it say, where it is built; predicted are all of them, on one core.
-    In the last line shared jobs count once.
+    The measured cost is the sum of the records of its jobs, where it is built. The predicted cost counts all its jobs,
+    on one core. In the last line shared jobs count once.
     """
-    seconds = predict(plan, rehearsed)
+    seconds = predict(plan, rehearsals)
     heads = ["target", "command", "runs", f"cost at `{plan.scale}`", "predicted, one core"]
     lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|"]
-    every: set[tuple[Path, int]] = set()  # runs, as files of results hold several seeds
-    whole: dict[Path, float | None] = {}
+    all_runs: set[tuple[Path, int]] = set()  # file and seed, as files of results hold several seeds
+    all_costs: dict[Path, float | None] = {}
     for name, target in plan.targets.items():
         extra = target.spec.get("extra", False)  # not of `all`
         files = [plan.results(cell, target.seeds) for _, cell in target.cells]
         files += [plan.results(cell) for _, search in target.selections for _, cell in search.points]
         runs = {(path, seed) for each in files for path, seeds in each.items() for seed in seeds}
-        every |= set() if extra else runs
         spent = sum(record["wall_seconds"] for record in ancestry(target.outputs[0]).values())
-        cost = duration(spent) if spent else "not built"
-        mine = jobs(plan, target, seconds)
-        whole |= {} if extra else mine
-        lines.append(f"| {name} | `snakemake {target.outputs[0]} --cores` | {len(runs):,} | {cost} | {_shown(mine)} |")
-    lines.append(f"| all, shared runs once | `snakemake all --cores` | {len(every):,} |  | {_shown(whole)} |")
+        measured = duration(spent) if spent else "not built"
+        costs = jobs(plan, target, seconds)
+        if not extra:
+            all_runs |= runs
+            all_costs |= costs
+        command = f"`snakemake {target.outputs[0]} --cores`"
+        lines.append(f"| {name} | {command} | {len(runs):,} | {measured} | {_total(costs)} |")
+    lines.append(f"| all, shared runs once | `snakemake all --cores` | {len(all_runs):,} |  | {_total(all_costs)} |")
     return "\n".join(lines)
 
 
-def _shown(seconds: Mapping[Path, float | None]) -> str:
-    return NOT_MEASURED if None in seconds.values() else duration(sum(seconds.values()))
+def _total(costs: Mapping[Path, float | None]) -> str:
+    seconds = [cost for cost in costs.values() if cost is not None]
+    return duration(sum(seconds)) if len(seconds) == len(costs) else NOT_MEASURED
 
 
 def duration(seconds: float) -> str:

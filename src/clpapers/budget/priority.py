@@ -2,8 +2,8 @@
 
 A run is worth the printed numbers that it makes comparable and the claims that it decides. Within a budget a build with
 methods from outside trains their runs alone; the first seed of a cell counts most. `sequence` puts all missing runs in
-one order for all budgets, and a budget takes a prefix of it: a larger budget trains all that a smaller one does. No
-torch is imported.
+one order for all budgets, and a budget takes a prefix of it: a larger budget trains all runs of a smaller one. No torch
+is imported.
 """
 
 from __future__ import annotations
@@ -47,12 +47,11 @@ class Need:
     count: int
     seeds: tuple[int, ...]
 
-    def missing(self, have: Mapping[str, Collection[int]]) -> list[Run]:
-        """The first seeds yet to be trained; `have`: finished seeds by cell."""
-        there = have.get(self.cell, ())
-        lacking = [seed for seed in self.seeds if seed not in there]
-        due = self.count - (len(self.seeds) - len(lacking))
-        return [(self.cell, seed) for seed in lacking[: max(due, 0)]]
+    def missing(self, finished: Mapping[str, Collection[int]]) -> list[Run]:
+        """The first seeds yet to be trained; `finished`: seeds by cell."""
+        lacking = [seed for seed in self.seeds if seed not in finished.get(self.cell, ())]
+        count = self.count - (len(self.seeds) - len(lacking))
+        return [(self.cell, seed) for seed in lacking[: max(count, 0)]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,12 +67,12 @@ class Question:
     worth: float
     needs: tuple[Need, ...]
 
-    def missing(self, have: Mapping[str, Collection[int]]) -> tuple[Run, ...]:
+    def missing(self, finished: Mapping[str, Collection[int]]) -> tuple[Run, ...]:
         """The runs that it waits for, sorted."""
-        return tuple(sorted({run for need in self.needs for run in need.missing(have)}))
+        return tuple(sorted({run for need in self.needs for run in need.missing(finished)}))
 
 
-# --- what there is to decide ---------------------------------------------------------------------------------
+# --- the questions -------------------------------------------------------------------------------------------
 
 
 def questions(plan: Plan, targets: Collection[Target], claims: Mapping[str, Iterable[Claim]]) -> list[Question]:
@@ -81,18 +80,19 @@ def questions(plan: Plan, targets: Collection[Target], claims: Mapping[str, Iter
 
     claims: by paper.
     """
-    found: list[Question] = []
-    printed: dict[str, list[dict]] = {}
+    questions: list[Question] = []
+    printed: dict[str, list[dict[str, str]]] = {}
     for target in targets:
         name = f"{target.paper}/{target.name}"
         if target.reported:
-            lines = printed.setdefault(target.paper, list(read_csv(target.reported).values()))
-            found += _numbers(target, [line for line in lines if line["target"] == target.name])
+            numbers = printed.setdefault(target.paper, list(read_csv(target.reported).values()))
+            questions += _numbers(target, [number for number in numbers if number["target"] == target.name])
         for _, cell in target.cells:
-            found.append(Question(target.paper, name, SHOWN, WORTH_SHOWN, (_need(cell.hash, 1, target.seeds),)))
+            questions.append(Question(target.paper, name, SHOWN, WORTH_SHOWN, (_need(cell.hash, 1, target.seeds),)))
     names = {f"{target.paper}/{target.name}" for target in targets}
-    each = itertools.chain.from_iterable(claims.values())
-    return found + [_claim(plan, claim) for claim in each if claim.decidable and names.issuperset(claim.targets)]
+    all_claims = itertools.chain.from_iterable(claims.values())
+    decidable = (claim for claim in all_claims if claim.decidable and names.issuperset(claim.targets))
+    return questions + [_claim(plan, claim) for claim in decidable]
 
 
 def questions_of_own(plan: Plan, targets: Iterable[Target]) -> Iterator[Question]:
@@ -103,9 +103,9 @@ def questions_of_own(plan: Plan, targets: Iterable[Target]) -> Iterator[Question
         name = f"{target.paper}/{target.name}"
         for factors, cell in target.cells:
             if factors["learner"] in own:
-                before = tuple(_of_selections(selections_of(plan, cell)))
+                of_selections = tuple(_of_selections(selections_of(plan, cell)))
                 for count in range(1, len(target.seeds) + 1):
-                    needs = (_need(cell.hash, count, target.seeds), *before)
+                    needs = (_need(cell.hash, count, target.seeds), *of_selections)
                     yield Question(target.paper, name, OWN, 1 / count, needs)
         for factors, search in target.selections:
             if factors["learner"] in own:
@@ -122,19 +122,20 @@ def _need(cell: str, count: int, seeds: Iterable[int]) -> Need:
     return Need(cell, min(count, len(seeds)), seeds)
 
 
-def _numbers(target: Target, lines: list[dict]) -> Iterator[Question]:
-    """The numbers that a paper prints in a target; but times, which other hardware took."""
-    for line in lines:
-        printed = line["spread_kind"] != "formula" and (line["value"] or line.get("authors"))
-        if not printed or line["metric"] in gans.TIMED:
+def _numbers(target: Target, numbers: list[dict[str, str]]) -> Iterator[Question]:
+    """The numbers that a paper prints in a target, except times, which other hardware took."""
+    for number in numbers:
+        printed = number["spread_kind"] != "formula" and (number["value"] or number.get("authors"))
+        if not printed or number["metric"] in gans.TIMED:
             continue
-        name = " ".join(filter(None, [f"{target.paper}/{target.name}:", line["row"], line["column"], line["metric"]]))
+        parts = [f"{target.paper}/{target.name}:", number["row"], number["column"], number["metric"]]
+        name = " ".join(filter(None, parts))
         if target.selections:
             searches = (search for _, search in target.of_paper.selections)
             yield Question(target.paper, name, NUMBER, 1, tuple(_of_selections(searches)))
             continue
-        cells = [cell.hash for cell in _behind(target, line)]
-        first = _runs_to_compare(line)
+        cells = [cell.hash for cell in _cells_of(target, number)]
+        first = _runs_to_compare(number)
         for count in (first, *(more for more in MORE_SEEDS if cells and more > first)):
             if count <= len(target.seeds):
                 needs = tuple(_need(cell, count, target.seeds) for cell in cells)
@@ -142,10 +143,10 @@ def _numbers(target: Target, lines: list[dict]) -> Iterator[Question]:
                 yield Question(target.paper, name, NUMBER if count == first else SHOWN, worth, needs)
 
 
-def _runs_to_compare(line: Mapping[str, str]) -> int:
-    """The fewest runs that compare with a printed number: one with a spread or with ∞; or else two, for an interval."""
-    spread = line["spread"] or line.get("authors_sd")
-    return 1 if spread or line["value"] == "inf" else 2
+def _runs_to_compare(number: Mapping[str, str]) -> int:
+    """The fewest runs that compare with a printed number: one for a spread or ∞, otherwise two, for an interval."""
+    spread = number["spread"] or number.get("authors_sd")
+    return 1 if spread or number["value"] == "inf" else 2
 
 
 def _of_selections(searches: Iterable[Selection]) -> Iterator[Need]:
@@ -153,24 +154,24 @@ def _of_selections(searches: Iterable[Selection]) -> Iterator[Need]:
         yield from (_need(cell.hash, len(search.seeds), search.seeds) for _, cell in search.points)
 
 
-def _behind(target: Target, line: Mapping[str, str]) -> list[Cell]:
+def _cells_of(target: Target, number: Mapping[str, str]) -> list[Cell]:
     """The cells that a printed number is measured on: its row and column's, and its divisor's."""
     spec = target.spec
     (row, column), along = row_and_column(spec), spec.get("along")
 
     def in_row(levels: Mapping) -> bool:
         if along in levels:
-            return named_along(spec, levels.get(row), levels[along]) == line["row"]
+            return named_along(spec, levels.get(row), levels[along]) == number["row"]
         name = named(spec, levels.get(row))
-        return line["row"].startswith(f"{name}, ") if along else line["row"] == name  # along a run's own curve
+        return number["row"].startswith(f"{name}, ") if along else number["row"] == name  # along a run's own curve
 
     cells = [(flat(factors), cell) for factors, cell in target.cells]
     cells = [each for each in cells if in_row(each[0])] or cells
-    cells = [each for each in cells if named(spec, each[0].get(column)) == line["column"]] or cells
+    cells = [each for each in cells if named(spec, each[0].get(column)) == number["column"]] or cells
     ideal = spec.get("ideal")
-    alike = {levels.get("dataset") for levels, _ in cells}
+    datasets = {levels.get("dataset") for levels, _ in cells}
     ideals = [
-        cell for factors, cell in target.cells if factors.get("learner") == ideal and factors.get("dataset") in alike
+        cell for factors, cell in target.cells if factors.get("learner") == ideal and factors.get("dataset") in datasets
     ]
     return list({cell.hash: cell for cell in (*(cell for _, cell in cells), *ideals)}.values())
 
@@ -187,7 +188,7 @@ def _claim(plan: Plan, claim: Claim) -> Question:
     return Question(claim.paper, f"{claim.paper}: {claim.name}", CLAIM, 1, tuple(needs.values()))
 
 
-# --- in which order ------------------------------------------------------------------------------------------
+# --- the order -----------------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,45 +202,46 @@ class Step:
 
 
 def sequence(
-    asked: list[Question],
-    have: Mapping[str, Collection[int]],
+    questions: list[Question],
+    finished: Mapping[str, Collection[int]],
     seconds: Mapping[str, float | None],
-    before: Callable[[Run], Mapping[str, float]] = lambda _: {},
+    prerequisites: Callable[[Run], Mapping[str, float]] = lambda _: {},
 ) -> Iterator[Step]:
     """All runs that can be trained, in the order in which budgets take them.
 
-    The next step decides most a second, for the paper with the least time so far. It takes at most half the time of all
-    steps before it, unless no cheaper one is left, so that a budget is used nearly whole.
+    The next step decides most a second, for the paper with the least time until then. It takes at most half the time of
+    all steps before it, unless no cheaper step remains: so little of a budget remains unused.
 
-    have: finished seeds by cell. seconds: of a seed's training, by cell; None where its data cannot be had, so that a
-    question that needs it stays open. before: files that a run needs and that are yet to be made (features, GANs), with
-    their seconds, which count for the first run that needs them.
+    - finished: seeds by cell.
+    - seconds: of a seed's training, by cell. None where its data cannot be had: a question that needs it stays open.
+    - prerequisites: files that a run needs and that are yet to be made (features, GANs), with their seconds. These
+      count for the first run that needs them.
     """
-    there: dict[str, set[int]] = {cell: set(seeds) for cell, seeds in have.items()}
+    trained: dict[str, set[int]] = {cell: set(seeds) for cell, seeds in finished.items()}
     made: set[str] = set()
     waiting: dict[int, tuple[Run, ...]] = {}
     users: dict[str, list[int]] = defaultdict(list)  # by cell, the questions that wait for it
-    groups: dict[tuple[Run, ...], dict[str, float]] = {}  # what runs are worth together, by paper
+    groups: dict[tuple[Run, ...], dict[str, float]] = {}  # the worth of runs together, by paper
 
     def count(i: int, sign: int) -> None:
-        papers = groups.setdefault(waiting[i], {})
-        papers[asked[i].paper] = papers.get(asked[i].paper, 0.0) + sign * asked[i].worth
-        if papers[asked[i].paper] < 1e-9:
-            del papers[asked[i].paper]
+        papers, question = groups.setdefault(waiting[i], {}), questions[i]
+        papers[question.paper] = papers.get(question.paper, 0.0) + sign * question.worth
+        if papers[question.paper] < 1e-9:
+            del papers[question.paper]
         if not papers:
             del groups[waiting[i]]
 
     def price(runs: tuple[Run, ...]) -> float:
-        due = {name: took for run in runs for name, took in before(run).items() if name not in made}
-        return sum(seconds[cell] or 0.0 for cell, _ in runs) + sum(due.values())
+        files = {name: took for run in runs for name, took in prerequisites(run).items() if name not in made}
+        return sum(seconds[cell] or 0.0 for cell, _ in runs) + sum(files.values())
 
-    for i, question in enumerate(asked):
-        if (missing := question.missing(there)) and all(seconds.get(cell) is not None for cell, _ in missing):
+    for i, question in enumerate(questions):
+        if (missing := question.missing(trained)) and all(seconds.get(cell) is not None for cell, _ in missing):
             waiting[i] = missing
             count(i, 1)
             for need in question.needs:
                 users[need.cell].append(i)
-    spent, total = {question.paper: 0.0 for question in asked}, 0.0
+    spent, total = {question.paper: 0.0 for question in questions}, 0.0
     prices = {runs: price(runs) for runs in groups}
     while groups:
         limit = max(GROWTH * total, min(prices.values()))
@@ -250,15 +252,15 @@ def sequence(
             for paper, worth in papers.items()
         )
         touched = [i for i in dict.fromkeys(i for cell, _ in runs for i in users[cell]) if i in waiting]
-        yield Step(paper, runs, prices[runs], tuple(asked[i] for i in touched if set(waiting[i]) <= set(runs)))
+        yield Step(paper, runs, prices[runs], tuple(questions[i] for i in touched if set(waiting[i]) <= set(runs)))
         total, spent[paper] = total + prices[runs], spent[paper] + prices[runs]
-        new = {name for run in runs for name in before(run)} - made
+        new = {name for run in runs for name in prerequisites(run)} - made
         made |= new
         for cell, seed in runs:
-            there.setdefault(cell, set()).add(seed)
+            trained.setdefault(cell, set()).add(seed)
         for i in touched:
             count(i, -1)
-            if missing := asked[i].missing(there):
+            if missing := questions[i].missing(trained):
                 waiting[i] = missing
                 count(i, 1)
             else:
@@ -268,25 +270,25 @@ def sequence(
 
 def within(steps: Iterable[Step], hours: float) -> list[Step]:
     """The first steps, as many as fit into a budget of core-hours."""
-    taken, left = [], hours * 3600
+    fitting, remaining = [], hours * 3600
     for step in steps:
-        if step.seconds > left:
+        if step.seconds > remaining:
             break
-        taken.append(step)
-        left -= step.seconds
-    return taken
+        fitting.append(step)
+        remaining -= step.seconds
+    return fitting
 
 
-# --- what a build uses ----------------------------------------------------------------------------------------
+# --- the choice -----------------------------------------------------------------------------------------------
 
 
 def finished(plan: Plan) -> dict[str, dict[Path, list[int]]]:
     """Runs that were trained here with the present code: by cell, the result files and their seeds.
 
-    Runs of other code do not count; a build that wants them trains them anew.
+    Runs of other code do not count; a build that needs them trains them again.
     """
     top = RESULTS / plan.scale / "runs"
-    found: dict[str, dict[Path, list[int]]] = {}
+    runs: dict[str, dict[Path, list[int]]] = {}
     folders = {cell.folder: cell for cell in plan.cells.values()}
     for record in sorted(top.glob("*/*/*/[!.]*.record.json")) if top.is_dir() else ():
         cell, path = folders.get(record.parent), record.with_name(record.name.replace(".record.json", ".json"))
@@ -294,50 +296,52 @@ def finished(plan: Plan) -> dict[str, dict[Path, list[int]]]:
             continue
         try:
             seeds = block_seeds(path.stem)
-            if jobs.of(plan, path).of_this_code(read_record(path)):
-                found.setdefault(cell.hash, {})[path] = list(seeds)
+            if jobs.job_of(plan, path).of_this_code(read_record(path)):
+                runs.setdefault(cell.hash, {})[path] = list(seeds)
         except (ConfigError, ProvenanceError):
-            continue  # the audit tells of it
-    return found
+            continue  # the audit reports it
+    return runs
 
 
-def used(plan: Plan, *sources: Mapping[str, Mapping[Path, Iterable[int]]]) -> dict[str, dict[Path, list[int]]]:
-    """Of each wanted seed one file that holds it, from the first source that has any."""
-    found: dict[str, dict[Path, list[int]]] = {}
+def files_of_seeds(
+    plan: Plan, *sources: Mapping[str, Mapping[Path, Iterable[int]]]
+) -> dict[str, dict[Path, list[int]]]:
+    """One file for each wanted seed, from the first source that has any."""
+    runs: dict[str, dict[Path, list[int]]] = {}
     for key, cell in plan.cells.items():
-        left = set(plan.wanted(cell))
+        remaining = set(plan.wanted(cell))
         for source in sources:
             for path, seeds in source.get(key, {}).items():
-                if given := sorted(left & set(seeds)):
-                    found.setdefault(key, {})[path] = given
-                    left -= set(given)
-    return found
+                if chosen := sorted(remaining & set(seeds)):
+                    runs.setdefault(key, {})[path] = chosen
+                    remaining -= set(chosen)
+    return runs
 
 
 def planned(plan: Plan, cell: Cell, seeds: Collection[int]) -> dict[Path, list[int]]:
     """The files that jobs make of some seeds of a cell: neighbours within one of its blocks share one."""
     files: dict[Path, list[int]] = {}
     for block in plan.blocks(cell):
-        due = [seed for seed in block if seed in seeds]
-        starts = [seed for seed in due if seed - 1 not in due]
+        in_block = [seed for seed in block if seed in seeds]
+        starts = [seed for seed in in_block if seed - 1 not in in_block]
         for start in starts:
-            end = next(seed for seed in itertools.count(start) if seed + 1 not in due)
+            end = next(seed for seed in itertools.count(start) if seed + 1 not in in_block)
             files[cell.folder / f"{block_name(range(start, end + 1))}.json"] = list(range(start, end + 1))
     return files
 
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """A choice, and how it came about.
+    """A choice, and its reasons.
 
-    due: core-seconds that what is to be made is predicted to take, by file: runs, and once each the features and GANs
-    that they share. here: the seeds there were, by cell.
+    pending: predicted core-seconds by file that is to be made: runs, and once each the features and GANs that they
+    share. present: the seeds that existed before, by cell.
     """
 
     choice: Choice
     steps: list[Step]
-    due: Mapping[str, float]
-    here: Mapping[str, Collection[int]]
+    pending: Mapping[str, float]
+    present: Mapping[str, Collection[int]]
     questions: list[Question]
 
     @property
@@ -359,79 +363,82 @@ def choose(
     claims: Mapping[str, Iterable[Claim]],
     hours: float,
     *,
-    there: Mapping[str, Mapping[Path, Iterable[int]]],
+    present: Mapping[str, Mapping[Path, Iterable[int]]],
     absent: Mapping[str, str],
     named: Collection[Target] = (),
     named_runs: Mapping[str, Mapping[Path, Collection[int]]] = MappingProxyType({}),
     table: costs.Table | None = None,
 ) -> Budget:
-    """Choose the runs of a build: all that are `there`, and more of its `targets` within core-hours (∞: all).
+    """Choose the runs of a build: all present ones, and more of its `targets` within core-hours (∞: all).
 
-    there: as from `used`. absent: data sets and weights that cannot be had, with their remedies. named: targets asked
-    for by name without hours; all their runs whose data can be had are chosen, whatever they cost. named_runs: files
-    of runs asked for by name that are to be made, with their seeds, by cell; they are made even where other files hold
-    their seeds.
+    - present: as from `files_of_seeds`.
+    - absent: data sets and weights that cannot be had, with their remedies.
+    - named: targets requested by name without hours. All their runs whose data can be had are chosen, at any cost.
+    - named_runs: files of runs, requested by name, that are to be made, with their seeds, by cell. They are made even
+      where other files hold their seeds.
     """
     both = [*targets, *named]
-    table, cells = table or costs.known(plan.scale), relevant(plan, both, named_runs)
+    table, cells = table or costs.rehearsed(plan.scale), relevant(plan, both, named_runs)
     measured = costs.predict(plan, table, cells)
     seconds = {key: measured[key] or table.guess(plan, cell) for key, cell in cells.items()}
-    have = {cell: {seed for seeds in files.values() for seed in seeds} for cell, files in there.items()}
+    chosen = {cell: {seed for seeds in files.values() for seed in seeds} for cell, files in present.items()}
+    before = {key: set(seeds) for key, seeds in chosen.items()}
     possible = {key: None if _lacking(plan, cell, absent) else seconds[key] for key, cell in cells.items()}
-    asked = list(questions_of_own(plan, targets)) if plan.methods else questions(plan, targets, claims)
-    before = {key: set(seeds) for key, seeds in have.items()}
+    to_decide = list(questions_of_own(plan, targets)) if plan.methods else questions(plan, targets, claims)
     steps: list[Step] = []
-    shared = _Before(plan, measured)
-    runs = {key: {path: list(seeds) for path, seeds in files.items()} for key, files in there.items()}
-    costly: dict[str, float] = {}
+    prerequisites = _Prerequisites(plan, measured)
+    runs = {key: {path: list(seeds) for path, seeds in files.items()} for key, files in present.items()}
+    pending: dict[str, float] = {}
 
     def make(key: str, files: Mapping[Path, Collection[int]]) -> None:
         for path, seeds in files.items():
-            costly[str(path)] = len(seeds) * seconds[key]
+            pending[str(path)] = len(seeds) * seconds[key]
             for seed in seeds:
-                costly.update(shared((key, seed)))
+                pending.update(prerequisites((key, seed)))
 
     for key, files in named_runs.items():
         make(key, files)
         for path, seeds in files.items():
-            if free := sorted(set(seeds) - have.setdefault(key, set())):
-                runs.setdefault(key, {})[path] = free
-                have[key].update(free)
-    wanted = itertools.chain.from_iterable(_runs(plan, target) for target in named)
-    for cell, seeds in (*wanted, *_searched(plan, (plan.cells[key] for key in named_runs))):
+            if new := sorted(set(seeds) - chosen.setdefault(key, set())):
+                runs.setdefault(key, {})[path] = new
+                chosen[key].update(new)
+    of_named = itertools.chain.from_iterable(_runs(plan, target) for target in named)
+    for cell, seeds in (*of_named, *_searched(plan, (plan.cells[key] for key in named_runs))):
         if not _lacking(plan, cell, absent):
-            have.setdefault(cell.hash, set()).update(seeds)
+            chosen.setdefault(cell.hash, set()).update(seeds)
     if math.isinf(hours):
         for cell in (cell for cell in cells.values() if not _lacking(plan, cell, absent)):
-            have.setdefault(cell.hash, set()).update(plan.wanted(cell))
+            chosen.setdefault(cell.hash, set()).update(plan.wanted(cell))
     elif hours > 0:
-        steps = within(sequence(asked, have, possible, shared), hours)
+        steps = within(sequence(to_decide, chosen, possible, prerequisites), hours)
         for key, seed in (run for step in steps for run in step.runs):
-            have.setdefault(key, set()).add(seed)
-    for key, chosen in have.items():
-        held = {seed for given in runs.get(key, {}).values() for seed in given}
-        if key in plan.cells and (due := chosen - held):
-            files = planned(plan, plan.cells[key], due)
-            runs.setdefault(key, {}).update(files)
-            make(key, files)
+            chosen.setdefault(key, set()).add(seed)
+    for key, of_cell in chosen.items():
+        with_file = {seed for seeds in runs.get(key, {}).values() for seed in seeds}
+        if key in plan.cells and (to_make := of_cell - with_file):
+            made = planned(plan, plan.cells[key], to_make)
+            runs.setdefault(key, {}).update(made)
+            make(key, made)
     unrun = {
-        key: None if measured[key] is None else round(seconds[key] * left / 3600, 4)
+        key: None if measured[key] is None else round(seconds[key] * count / 3600, 4)
         for key, cell in cells.items()
-        if (left := len(set(plan.wanted(cell)) - have.get(key, set())))
+        if (count := len(set(plan.wanted(cell)) - chosen.get(key, set())))
     }
 
     def price(target: Target) -> float:
-        had = ((cell.hash, seeds) for cell, seeds in _runs(plan, target) if not _lacking(plan, cell, absent))
-        due = dict.fromkeys((key, seed) for key, seeds in had for seed in seeds if seed not in have.get(key, ()))
-        first = {file: took for run in due for file, took in shared(run).items() if file not in costly}
-        return round((sum(seconds[key] for key, _ in due) + sum(first.values())) / 3600, 4)
+        available = ((cell.hash, seeds) for cell, seeds in _runs(plan, target) if not _lacking(plan, cell, absent))
+        rest = dict.fromkeys(
+            (key, seed) for key, seeds in available for seed in seeds if seed not in chosen.get(key, ())
+        )
+        files = {file: took for run in rest for file, took in prerequisites(run).items() if file not in pending}
+        return round((sum(seconds[key] for key, _ in rest) + sum(files.values())) / 3600, 4)
 
     prices = {f"{t.paper}/{t.name}": price(t) for t in both}
-    return Budget(Choice(runs, unrun, dict(absent), plan.methods, prices), steps, costly, before, asked)
+    return Budget(Choice(runs, unrun, dict(absent), plan.methods, prices), steps, pending, before, to_decide)
 
 
 def relevant(plan: Plan, targets: Iterable[Target], named_runs: Collection[str] = ()) -> dict[str, Cell]:
-    """The cells, by hash, of some targets and of runs that were asked for by name."""
+    """The cells, by hash, of some targets and of runs requested by name."""
     runs = itertools.chain.from_iterable(_runs(plan, target) for target in targets)
     cells = {key: plan.cells[key] for key in named_runs}
     return cells | {cell.hash: cell for cell, _ in (*runs, *_searched(plan, cells.values()))}
@@ -443,7 +450,7 @@ def _runs(plan: Plan, target: Target) -> Iterator[tuple[Cell, range]]:
 
 
 def _searched(plan: Plan, cells: Iterable[Cell], searches: Iterable[Selection] = ()) -> Iterator[tuple[Cell, range]]:
-    """The runs of some searches, and of those that values of some cells are read from."""
+    """The runs of some searches, and of the searches that some cells read their values from."""
     for search in dict.fromkeys((*searches, *(each for cell in cells for each in selections_of(plan, cell)))):
         yield from ((cell, search.seeds) for _, cell in search.points)
 
@@ -453,7 +460,7 @@ def _lacking(plan: Plan, cell: Cell, absent: Mapping[str, str]) -> str | None:
     return next((name for name in plan.data_of(cell) if name in absent), None)
 
 
-class _Before:
+class _Prerequisites:
     """Files that a run needs and that are yet to be made, with seconds: its data set's features, its seed's GANs."""
 
     def __init__(self, plan: Plan, measured: Mapping[str, float | None]):
@@ -464,15 +471,15 @@ class _Before:
             if "features" in facts and not dataset_path(plan.scale, name).is_file()
         }
         self.gans = {key: gans.of_cell(plan, plan.cells[key]) for key in measured if key in plan.cells}
-        self.there: dict[Path, bool] = {}
+        self.exists: dict[Path, bool] = {}
 
     def __call__(self, run: Run) -> dict[str, float]:
         key, seed = run
         dataset = self.plan.cells[key].spec["dataset"]
-        made = str(dataset_path(self.plan.scale, dataset))
-        found = {made: self.features[dataset]} if dataset in self.features else {}
+        features = str(dataset_path(self.plan.scale, dataset))
+        files = {features: self.features[dataset]} if dataset in self.features else {}
         if shared := self.gans[key]:
             file = shared.file(seed)
-            if not self.there.setdefault(file, file.is_file()):
-                found[str(file)] = self.measured[str(shared.folder)] or 0.0
-        return found
+            if not self.exists.setdefault(file, file.is_file()):
+                files[str(file)] = self.measured[str(shared.folder)] or 0.0
+        return files

@@ -1,4 +1,4 @@
-"""Rehearses the kinds of cells of a plan, on the real data where they are there, and on random ones of their shape."""
+"""Rehearses the kinds of cells of a plan, on real data where they exist, otherwise on random data of their shape."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from clpapers.datasets import arrays
 from clpapers.provenance import escaped, hardware, write_text
 from clpapers.runs import loop, rehearsal
 
-BESIDE = ("er", "single")  # methods that others are measured beside: the first that a table has
-BYTES = 200_000_000  # of a data set's training items; of larger ones a part is rehearsed, whose steps cost the same
+BASELINES = ("er", "single")  # methods that others are compared with: the first that a table has
+BYTES = 200_000_000  # of a data set's training items; a part of larger ones is rehearsed, as its steps cost the same
 
 
 def rehearse(plan: Plan, cells: list[Cell], out: Path, seconds: float) -> None:
-    """Rehearse one cell of each kind that the table `out` lacks, and write what is measured into it, kind by kind.
+    """Rehearse one cell of each kind that the table `out` lacks, and write the measurements into it, kind by kind.
 
-    A kind whose rehearsal fails is told of and left out: the others are none the worse for it.
+    A kind whose rehearsal fails is reported and left out; the others go on.
     """
     rows = {row.kind: row for row in costs.read(out)}
     waiting = [(kind, cell) for kind, cell in _kinds(plan, cells) if kind not in rows]
@@ -38,28 +38,38 @@ def rehearse(plan: Plan, cells: list[Cell], out: Path, seconds: float) -> None:
         try:
             rows[kind] = measured(plan, cell, kind, seconds)
         except Exception as error:  # of a method from outside, of any kind
-            said = escaped(str(error).partition("\n")[0] or type(error).__name__)
-            print(f"{number} of {len(waiting)}: {kind.learner} {kind.net}: not measured: {said}", file=sys.stderr)
+            reason = escaped(str(error).partition("\n")[0] or type(error).__name__)
+            print(f"{number} of {len(waiting)}: {kind.learner} {kind.net}: not measured: {reason}", file=sys.stderr)
             continue
         write_text(out, costs.text(rows.values()))
-        each = costs.Table([rows[kind]], here=rows[kind].calibration).seconds(plan, cell)
-        said = f"{kind.learner} {kind.net} {kind.shape}: {costs.duration(each)} a seed"
-        print(f"{number} of {len(waiting)}: {said}", file=sys.stderr, flush=True)
+        result = f"{kind.learner} {kind.net} {kind.shape}: {costs.duration(_seconds(plan, cell, rows[kind]))} a seed"
+        print(f"{number} of {len(waiting)}: {result}", file=sys.stderr, flush=True)
+
+
+def _seconds(plan: Plan, cell: Cell, row: Row) -> float:
+    """Seconds a seed of a cell by the row of its kind."""
+    seconds = costs.Table([row], calibration=row.calibration).seconds(plan, cell)
+    assert seconds is not None  # as the table has its kind
+    return seconds
+
+
+def _kind(plan: Plan, cell: Cell) -> Kind:
+    return costs.kind(cell.spec, plan.datasets[cell.spec["dataset"]]["shape"], len(plan.blocks(cell)[0]))
 
 
 def _kinds(plan: Plan, cells: list[Cell]) -> Iterator[tuple[Kind, Cell]]:
-    """Kinds that differ in learner, net, shape, batch or options other than numbers of items, one a cell of each.
+    """Kinds that differ in learner, net, shape, batch or options other than numbers of items, with a cell of each.
 
-    It is the one with most tasks and memory.
+    The cell is the one with most tasks and memory.
     """
-    found: dict[tuple, tuple[Kind, Cell]] = {}
+    kinds: dict[tuple, tuple[Kind, Cell]] = {}
     for cell in cells:
-        kind = costs.kind(cell.spec, plan.datasets[cell.spec["dataset"]]["shape"], len(plan.blocks(cell)[0]))
+        kind = _kind(plan, cell)
         free = dict.fromkeys(methods.of(cell.spec["learner"]).counts_items)
         key = (kind.learner, str(json.loads(kind.options) | free), kind.net, kind.shape, kind.batch)
-        if key not in found or (found[key][0].tasks, found[key][0].memory) < (kind.tasks, kind.memory):
-            found[key] = kind, cell
-    yield from found.values()
+        if key not in kinds or (kinds[key][0].tasks, kinds[key][0].memory) < (kind.tasks, kind.memory):
+            kinds[key] = kind, cell
+    yield from kinds.values()
 
 
 def measured(plan: Plan, cell: Cell, kind: Kind, seconds: float) -> Row:
@@ -78,77 +88,79 @@ def measured(plan: Plan, cell: Cell, kind: Kind, seconds: float) -> Row:
 def row(kind: Kind, spec: dict, size: Sizes, data: loop.Data, seeds: Iterable[int], seconds: float) -> Row:
     """The row of a kind, by the rehearsal of a cell's description over data of a size."""
     if "weights" in spec["net"]:
-        spec = spec | {"net": spec["net"] | {"weights": "none"}}  # whichever they are, a pass takes as long
+        spec = spec | {"net": spec["net"] | {"weights": "none"}}  # a pass takes as long with any weights
     streams = {seed: costs.stream_of(spec["order"], size, seed, data.train_y) for seed in seeds}
     costs.calibration.cache_clear()  # the machine may be busier than a moment ago
     before = costs.calibration()
-    found = rehearsal.rehearse(spec, data, streams, seconds)
+    result = rehearsal.rehearse(spec, data, streams, seconds)
     costs.calibration.cache_clear()
     return Row(
         kind,
-        found.seeds,
-        *(found.founding, found.step, found.test, found.item),
-        "; ".join(f"{path} {step:.4g} {test:.4g}" for path, (step, test) in found.repeated.items()),
+        result.seeds,
+        *(result.founding, result.step, result.test, result.item),
+        "; ".join(f"{path} {step:.4g} {test:.4g}" for path, (step, test) in result.repeated.items()),
         (before + costs.calibration()) / 2,
         hardware()["processor"],
     )
 
 
 def real(cell: Cell, size: Sizes) -> loop.Data | None:
-    """The data set as it was built, cut to a size; None where it is not there."""
+    """The built data set, cut to a size; None where it is not built."""
     if not cell.dataset.is_file():
         return None
-    parts = []
+    parts: list[tuple[np.ndarray, np.ndarray]] = []
     for split, count in (("train", size.train), ("test", size.test)):
         x, y, *_ = arrays.load(cell.dataset, split)
-        kept = np.arange(count) * len(y) // count
-        parts += [x[kept], y[kept]]
-    return loop.Data(*parts, size.classes, arrays.attributes(cell.dataset))
+        items = np.arange(count) * len(y) // count
+        parts.append((x[items], y[items]))
+    train, test = parts
+    return loop.Data(*train, *test, size.classes, arrays.attributes(cell.dataset))
 
 
 def noise(size: Sizes, *, features: bool = False) -> loop.Data:
-    """Random items of a data set's shape and number that are alike within a class; features have the length 1."""
+    """Random items of a data set's shape and number, similar within a class; features have the length 1."""
     rng = np.random.default_rng(0)
     of_class = rng.random((size.classes, *size.shape), dtype=np.float32)
 
-    def drawn(y: np.ndarray) -> np.ndarray:
+    def draw(y: np.ndarray) -> np.ndarray:
         x = np.empty((len(y), *size.shape), np.float32 if features else np.uint8)
         for i, c in enumerate(y):
-            each = of_class[c] + rng.random(size.shape, dtype=np.float32)
-            x[i] = each / np.linalg.norm(each) if features else each * 127
+            item = of_class[c] + rng.random(size.shape, dtype=np.float32)
+            x[i] = item / np.linalg.norm(item) if features else item * 127
         return x
 
     train, test = costs.labels(size.train, size.classes), costs.labels(size.test, size.classes)
-    known = rng.random((size.classes, size.attributes), dtype=np.float32) if size.attributes else None
-    return loop.Data(drawn(train), train, drawn(test), test, size.classes, known)
+    attributes = rng.random((size.classes, size.attributes), dtype=np.float32) if size.attributes else None
+    return loop.Data(draw(train), train, draw(test), test, size.classes, attributes)
 
 
 def price(plan: Plan, label: str, seconds: float = 0.5) -> list[str]:
-    """What a method of a plan costs beside ER, or plain training: a step of both, and its row in a first table.
+    """The cost of a plan's method compared with ER, or plain training: a step of both, and its row in a first table.
 
-    The first of the row's cells is rehearsed with both; the others are to it as the other method's are predicted to be.
-    Nothing where no table has either beside it.
+    The first of the row's cells is rehearsed with both. For the other cells, the predictions for the other method are
+    multiplied by the ratio of both. Empty where no table has both methods.
     """
-    for beside, target in itertools.product(BESIDE, plan.targets.values()):
-        cells: dict[str, dict[str, Cell]] = {label: {}, beside: {}}
+    for baseline, target in itertools.product(BASELINES, plan.targets.values()):
+        cells: dict[str, dict[str, Cell]] = {label: {}, baseline: {}}
         for factors, cell in target.cells:
-            others = {key: value for key, value in factors.items() if key != "learner"}
-            cells.setdefault(factors.get("learner"), {})[json.dumps(others)] = cell
-        pairs = [(mine, cells[beside][key]) for key, mine in cells[label].items() if key in cells[beside]]
+            if (learner := factors.get("learner")) in cells:
+                others = {key: value for key, value in factors.items() if key != "learner"}
+                cells[learner][json.dumps(others)] = cell
+        pairs = [(own, cells[baseline][key]) for key, own in cells[label].items() if key in cells[baseline]]
         if not pairs:
             continue
         steps, took = [], []
         for cell in pairs[0]:
-            kind = costs.kind(cell.spec, plan.datasets[cell.spec["dataset"]]["shape"], len(plan.blocks(cell)[0]))
-            row = measured(plan, cell, kind, seconds)
+            row = measured(plan, cell, _kind(plan, cell), seconds)
             steps.append(f"{1000 * row.step / row.stack:.3g} ms")
-            took.append(costs.Table([row], here=row.calibration).seconds(plan, cell))
-        known = costs.predict(plan, costs.Table(costs.read(), here=row.calibration), [cell.hash for _, cell in pairs])
+            took.append(_seconds(plan, cell, row))
+        table = costs.Table(costs.read(), calibration=row.calibration)
+        predicted = costs.predict(plan, table, [cell.hash for _, cell in pairs])
         runs = len(target.seeds) * len(pairs)
-        total = took[0] / took[1] * len(target.seeds) * sum(known[cell.hash] or took[1] for _, cell in pairs)
+        total = took[0] / took[1] * len(target.seeds) * sum(predicted[cell.hash] or took[1] for _, cell in pairs)
         where = f"{pairs[0][0].spec['dataset']}, {pairs[0][0].spec['net']['name']}"
         return [
-            f"a step takes {steps[0]} a seed, {named(target.spec, beside)}'s {steps[1]} ({where})",
+            f"a step takes {steps[0]} a seed, {named(target.spec, baseline)}'s {steps[1]} ({where})",
             f"its row in {target.paper}/{target.name}, {runs:,} runs, takes some {costs.duration(total)} of one core",
         ]
     return []

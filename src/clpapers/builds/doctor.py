@@ -23,7 +23,7 @@ from clpapers.datasets import files, packages
 from clpapers.datasets._torchvision import weights_url
 from clpapers.datasets.files import SourceError
 from clpapers.datasets.sources import FORMATS, official_files
-from clpapers.provenance import ProvenanceError, git_silence, git_state, read_record
+from clpapers.provenance import ProvenanceError, git_state, read_record, why_no_commit
 
 OK, NOTE, FAULT = "ok", "!", "NO"
 LOCK = Path("requirements.lock")
@@ -387,7 +387,7 @@ def _locks() -> Iterator[Line]:
 def _git() -> Iterator[Line]:
     state = git_state()
     if state["commit"] is None:
-        yield Line(NOTE, f"{git_silence() or 'no commit yet'}: records will name no commit")
+        yield Line(NOTE, f"{why_no_commit() or 'no commit yet'}: records will name no commit")
     elif state["dirty"]:
         edited = f"commit {state['commit'][:10]}, edited: records will say so"
         yield Line(NOTE, edited, "git commit, before what counts")

@@ -27,7 +27,7 @@ from clpapers.config.paths import RESULTS, block_seeds, dataset_path, weights_pa
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, one_of
 from clpapers.graph import jobs
-from clpapers.graph.pages import shown
+from clpapers.graph.pages import targets_of
 from clpapers.provenance import ProvenanceError, is_imported, parse_record, seal, sha256, write_text
 
 AGAIN = 24 * 3600  # seconds until missing data are asked for again
@@ -241,7 +241,7 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     told, hours = settings.get("hours"), hours_of(plan, settings.get("hours"))
     made = priority.finished(plan)
     named, runs = named_targets(plan, words), named_runs(plan, words, made)
-    due = shown(plan, settings["papers"]) if whole(words) else []
+    due = targets_of(plan, settings["papers"]) if whole(words) else []
     if told is not None and hours < math.inf and words != ["audit"]:  # they hold for targets by name too
         due, named = [*due, *(target for target in named if target not in due)], []
     elif not whole(words) or (words and "all" not in words and hours < math.inf):  # the last tells of what is there
@@ -260,15 +260,15 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     data.get(images)
     if not dry and (hours > 0 or named or runs):
         _measure(plan, cells, data.absent.keys())
-    there = priority.used(plan, made, imported(plan.scale) if settings.get("published", True) else {})
-    claims, table = jobs.claims_of(plan), costs.known(plan.scale)
+    there = priority.files_of_seeds(plan, made, imported(plan.scale) if settings.get("published", True) else {})
+    claims, table = jobs.claims_of(plan), costs.rehearsed(plan.scale)
     while True:
         found = priority.choose(
             plan,
             due,
             claims,
             hours,
-            there=there,
+            present=there,
             absent=data.absent,
             named=named,
             named_runs=runs,
@@ -292,7 +292,7 @@ def _measure(plan: Plan, cells: Mapping[str, Cell], absent: Set[str]) -> None:
     Unmeasured, each would count as long as the slowest method: a budget would have few of its runs, and the time left
     would be wrong. absent: data sets and weights that cannot be had; what waits for them is not measured.
     """
-    table, own = costs.known(plan.scale), priority.relevant(plan, shown(plan, outside.files("papers")))
+    table, own = costs.rehearsed(plan.scale), priority.relevant(plan, targets_of(plan, outside.files("papers")))
     due = [
         key
         for key, cell in cells.items()
@@ -307,11 +307,11 @@ def _measure(plan: Plan, cells: Mapping[str, Cell], absent: Set[str]) -> None:
 
 def told(plan: Plan, found: Budget, data: Data) -> list[str]:
     """The lines that announce a build: its runs and their cost, and each data set that cannot be had."""
-    there = sum(len(seeds) for seeds in found.here.values())
-    trains = sum(len(block_seeds(path.stem)) for path in map(Path, found.due) if path.parts[2] == "runs")
+    there = sum(len(seeds) for seeds in found.present.values())
+    trains = sum(len(block_seeds(path.stem)) for path in map(Path, found.pending) if path.parts[2] == "runs")
     told = f"{there:,} runs are there; training {trains:,} more"
-    if found.due:
-        told += f", predicted {costs.duration(sum(found.due.values()))} of one core"
+    if found.pending:
+        told += f", predicted {costs.duration(sum(found.pending.values()))} of one core"
     if found.questions and (left := sum(hours or 0 for hours in found.choice.unrun.values())):
         told += f"; all others take {costs.duration(3600 * left)}"
     lines = [told]
@@ -321,7 +321,7 @@ def told(plan: Plan, found: Budget, data: Data) -> list[str]:
 
 def agreed(found: Budget, hours: float | str | None) -> bool:
     """Whether to train: a person at a terminal is asked where it is dear, and no `hours` were given."""
-    price = sum(found.due.values())
+    price = sum(found.pending.values())
     if hours is not None or price <= DEAR or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
     print("clpapers: within a budget instead: --config hours=8", file=sys.stderr)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clpapers.archive.archive import CrateError, check, opened
-from clpapers.archive.imported import FOLDER, RUN, accuracies, apart_by, published
+from clpapers.archive.imported import FOLDER, RUN, accuracies, accuracy_gap, published
 from clpapers.budget import costs
 from clpapers.builds.preparation import Data, reason
 from clpapers.config import choice
@@ -112,7 +112,7 @@ def verify(
                 ours, theirs = (here.folder / name).read_bytes(), runs[name].content
                 verdict, why = _compared(ours, theirs, within)
                 with contextlib.chdir(here.folder):
-                    other = _otherwise(jobs.of(here.plan, Path(name)), read_record(name), runs[name].record)
+                    other = _otherwise(jobs.job_of(here.plan, Path(name)), read_record(name), runs[name].record)
                 if verdict == DIFFERS and other:
                     verdict, spread = _beside_seeds(ours, theirs, seeds[Path(name).parent.name].values())
                     why = "; ".join([why, spread, f"there: {', '.join(other)}"])
@@ -210,7 +210,7 @@ def _compared(here: bytes, there: bytes, within: float) -> tuple[str, str]:
 
 def _apart(ours: Mapping[int, dict], theirs: Mapping[int, dict]) -> float:
     """The largest difference in accuracy between results by seed; infinite where one lacks a seed or an accuracy."""
-    return max(apart_by(ours.get(seed, {}), theirs.get(seed, {})) for seed in {*ours, *theirs})
+    return max(accuracy_gap(ours.get(seed, {}), theirs.get(seed, {})) for seed in {*ours, *theirs})
 
 
 def _otherwise(job: jobs.Job, here: Mapping, there: Mapping) -> list[str]:
@@ -288,10 +288,10 @@ class _Scratch:
         """
         if path in self.faults:  # of many runs, which need not wait for its sources again
             return self.faults[path]
-        job = jobs.of(self.plan, path)
+        job = jobs.job_of(self.plan, path)
         for each in job.inputs:
             if not (self.folder / each).exists() or not (self.folder / record_path(each)).exists():
-                maker = jobs.of(self.plan, each).command if each.parts[2] != FOLDER else FOLDER
+                maker = jobs.job_of(self.plan, each).command if each.parts[2] != FOLDER else FOLDER
                 fault = self.make(each) if maker in MADE_HERE else f"it is made of {each}, which is not there"
                 if fault:
                     return fault

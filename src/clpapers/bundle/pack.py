@@ -4,7 +4,7 @@
     DIR/parts.json    each part's name, size and SHA-256
     DIR/part-01.zip … the package's code, `jobs.json`, and inputs as the first jobs need them
 
-Inputs are files of the pipeline, each with its record, at their paths; arrays as `packing.pieces`, below `data`.
+Inputs are files of the pipeline, each with its record, at their paths. Arrays are `packing.pieces`, below `data`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import tqdm
 
@@ -37,17 +36,25 @@ Run = tuple[str, int]  # a cell's hash, a seed
 
 
 def pack(
-    plan: Plan, runs: Iterable[Run], out: Path, *, seconds: dict, megabytes: float, stack: int | None, making: list
+    plan: Plan,
+    runs: Iterable[Run],
+    out: Path,
+    *,
+    seconds: Mapping[str, float | None],
+    megabytes: float,
+    stack: int | None,
+    options: list[str],
 ) -> str:
     """Write a bundle of some runs into a new folder; returns a line that counts them.
 
     Parameters
     ----------
-    runs: in the order in which to train them.
-    seconds: predicted of a seed on a core here, by cell; None where nobody measured.
-    megabytes: of a part, at most.
-    stack: seeds a job, neighbours of one cell; by net (`STACKS`) if None.
-    making: Snakemake's options, for inputs that are yet to be made.
+
+    - runs: in the order in which to train them.
+    - seconds: the predicted seconds of a seed on a core here, by cell; None where nobody measured.
+    - megabytes: the largest size of a part.
+    - stack: seeds a job, neighbours of one cell; by net (`STACKS`) if None.
+    - options: Snakemake's, for inputs that are yet to be made.
 
     Raises `ConfigError` where inputs cannot be made, a search is to be trained first, or the folder is not empty.
     """
@@ -56,32 +63,32 @@ def pack(
     files = list(_files(plan, runs, stack))
     if not files:
         raise ConfigError("pack: no run is missing of what was named; name other targets, or cells by their hash")
-    planned = {file: jobs.of(plan, file) for file in files}
-    made_there = {file for file, job in planned.items() if job.command == "gans"}
-    needed = list(dict.fromkeys(path for job in planned.values() for path in job.inputs if path not in made_there))
-    absent = [path for path in needed if not path.is_file()]
+    planned = {file: jobs.job_of(plan, file) for file in files}
+    own_gans = {file for file, job in planned.items() if job.command == "gans"}  # the bundle itself trains them
+    inputs = list(dict.fromkeys(path for job in planned.values() for path in job.inputs if path not in own_gans))
+    absent = [path for path in inputs if not path.is_file()]
     if searches := [path for path in absent if path.parts[2] == "selection"]:
         raise ConfigError(
             f"{searches[0]}: a search to train first; snakemake {searches[0]} --cores, or name other runs"
         )
-    _make(absent, making)
-    packed = {"git": provenance.git_state(), "packed_on": provenance.hardware()}
-    described = [_described(plan, job, seconds) | packed for job in planned.values()]
+    _make(absent, options)
+    origin = {"git": provenance.git_state(), "packed_on": provenance.hardware()}
+    errands = [_errand(plan, job, seconds) | origin for job in planned.values()]
     out.mkdir(parents=True, exist_ok=True)
     writer = _Writer(out, int(megabytes * 1e6))
-    writer.add(JOBS, json.dumps(described).encode())
+    writer.add(JOBS, json.dumps(errands).encode())
     for path in sorted(PACKAGE.rglob("*.py")):
         writer.add(f"src/{path.relative_to(PACKAGE.parent)}", path.read_bytes())
-    carried = Path(tqdm.__file__).parent  # pure Python, which training imports and few nodes have
-    for path in sorted(carried.rglob("*.py")):
-        writer.add(f"{SITE}/{path.relative_to(carried.parent)}", path.read_bytes())
-    for path in needed:
+    package = Path(tqdm.__file__).parent  # pure Python, which training imports and few nodes have
+    for path in sorted(package.rglob("*.py")):
+        writer.add(f"{SITE}/{path.relative_to(package.parent)}", path.read_bytes())
+    for path in inputs:
         writer.add_input(path)
     writer.end()
     provenance.write_text(out / "run.py", (Path(__file__).with_name("run.py")).read_text(encoding="utf-8"))
-    seeds = sum(len(each["seeds"]) for each in described if each["command"] == "train")
+    seeds = sum(len(errand["seeds"]) for errand in errands if errand["command"] == "train")
     size = sum(part["bytes"] for part in writer.parts) / 1e6
-    return f"{out}: {seeds} runs in {len(described)} jobs, {len(writer.parts)} parts, {size:.1f} MB"
+    return f"{out}: {seeds} runs in {len(errands)} jobs, {len(writer.parts)} parts, {size:.1f} MB"
 
 
 def _files(plan: Plan, runs: Iterable[Run], stack: int | None) -> Iterator[Path]:
@@ -111,21 +118,20 @@ def _neighbours(seeds: list[int]) -> Iterator[range]:
             start = i
 
 
-def _described(plan: Plan, job: jobs.Job, seconds: Mapping[str, float | None]) -> dict:
+def _errand(plan: Plan, job: jobs.Job, seconds: Mapping[str, float | None]) -> dict:
     """A job as `cli.errands` takes it."""
-    subject: Any = job.subject
-    found: dict = {"chosen": [], "gans": [], "last": None}
+    errand: dict = {"chosen": [], "gans": [], "last": None}
     if job.command == "gans":
-        made, seed = subject
-        spec, seeds, key, found["last"] = made.spec, [seed], str(made.folder), made.last
+        shared, seed = job.subject
+        spec, seeds, key, errand["last"] = shared.spec, [seed], str(shared.folder), shared.last
     else:
-        cell, block, selected, shared = subject
+        cell, block, selections, shared = job.subject
         if cell.method:
             raise ConfigError(f"{cell.method}: a method from outside does not travel yet; pack the project's own")
-        spec, seeds, key, found["chosen"] = cell.spec, list(block), cell.hash, list(map(str, selected))
-        found["gans"] = [str(shared.file(seed)) for seed in seeds] if shared else []
-    each = seconds.get(key)
-    return found | {
+        spec, seeds, key, errand["chosen"] = cell.spec, list(block), cell.hash, list(map(str, selections))
+        errand["gans"] = [str(shared.file(seed)) for seed in seeds] if shared else []
+    seconds_each = seconds.get(key)
+    return errand | {
         "command": job.command,
         "out": str(job.outputs[0]),
         "seeds": seeds,
@@ -134,12 +140,12 @@ def _described(plan: Plan, job: jobs.Job, seconds: Mapping[str, float | None]) -
         "inputs": list(map(str, job.inputs)),
         "code": job.code,
         "settings": job.settings,
-        "seconds": None if each is None else each * len(seeds),
+        "seconds": None if seconds_each is None else seconds_each * len(seeds),
     }
 
 
 def _make(paths: list[Path], options: list[str]) -> None:
-    """Let Snakemake make inputs that are not there."""
+    """Let Snakemake make absent inputs."""
     if not paths:
         return
     command = [
@@ -185,14 +191,14 @@ class _Writer:
         if record.is_file() and record != path:
             self.add(str(record), record.read_bytes())
         if path.suffix == ".npz":
-            kept = path.parts[2] in ("datasets", "weights")
-            for name, content in (packing.kept_pieces if kept else packing.pieces)(path):
+            slow = path.parts[2] in ("datasets", "weights")
+            for name, content in (packing.cached_pieces if slow else packing.pieces)(path):
                 self.add(f"{DATA}/{path}/{name}", content)
         else:
             self.add(str(path), path.read_bytes())
 
     def end(self) -> None:
-        """Write the present part, and the list of all so far."""
+        """Write the present part, and the list of all parts until now."""
         self.archive.close()
         content, name = self.buffer.getvalue(), f"part-{len(self.parts) + 1:02}.zip"
         (self.out / name).write_bytes(content)

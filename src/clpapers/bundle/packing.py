@@ -1,7 +1,7 @@
 """The arrays of an .npz as small pieces without loss: mosaics of colour images, all else compressed together.
 
-Whole numbers take as few bytes as they need, and positions divided by their number none. A file that is put together
-again has the bytes of the file that was taken apart, which its SHA-256 proves.
+Whole numbers take as few bytes as they need, and positions divided by their number take none. A joined file has the
+bytes of the file that was split, which its SHA-256 proves.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FORM, REST = "form.json", "rest.npz"
 
 
 def pieces(file: Path) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of an .npz's pieces, at last `form.json`, which tells how to put them together."""
+    """Names and contents of an .npz's pieces; the last, `form.json`, tells how to join them."""
     form: dict = {"sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "pieces": [], "arrays": {}}
     rest: dict[str, np.ndarray] = {}
     with np.load(file, allow_pickle=False) as stored:
@@ -48,8 +48,8 @@ def pieces(file: Path) -> Iterator[tuple[str, bytes]]:
     yield FORM, json.dumps(form).encode()
 
 
-def kept_pieces(file: Path) -> Iterator[tuple[str, bytes]]:
-    """The `pieces` of a file, kept in Snakemake's own folder for the next bundle: mosaics take minutes."""
+def cached_pieces(file: Path) -> Iterator[tuple[str, bytes]]:
+    """The `pieces` of a file, cached in Snakemake's own folder for the next bundle: mosaics take minutes."""
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     folder = Path(".snakemake", "clpapers", "pieces", file.stem)
     form = folder / FORM
@@ -57,13 +57,13 @@ def kept_pieces(file: Path) -> Iterator[tuple[str, bytes]]:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         for name, content in pieces(file):
-            (folder / name).write_bytes(content)  # the form last, so that a folder with one is whole
+            (folder / name).write_bytes(content)  # the form last, so that a folder with one is complete
     names = json.loads(form.read_text())["pieces"]
     yield from ((name, (folder / name).read_bytes()) for name in [*names, FORM])
 
 
-def together(read: Callable[[str], bytes], file: Path) -> None:
-    """Write the .npz that was taken apart, from its pieces, which `read` gives by name; ValueError for other bytes."""
+def join(read: Callable[[str], bytes], file: Path) -> None:
+    """Write an .npz from its pieces, which `read` returns by name; ValueError for other bytes than before."""
     form = json.loads(read(FORM))
     arrays = {}
     with np.load(io.BytesIO(read(REST)), allow_pickle=False) as rest:
@@ -72,8 +72,8 @@ def together(read: Callable[[str], bytes], file: Path) -> None:
             if "mosaics" in facts:
                 arrays[key] = _images(map(read, facts["mosaics"]), shape)
             else:
-                held = _positions(*shape) if "positions" in facts else rest[key]
-                arrays[key] = held.astype(facts["dtype"], copy=False)
+                array = _positions(*shape) if "positions" in facts else rest[key]
+                arrays[key] = array.astype(facts["dtype"], copy=False)
     with write_atomically(file) as temporary:
         np.savez(temporary, allow_pickle=False, **arrays)
         if hashlib.sha256(temporary.read_bytes()).hexdigest() != form["sha256"]:
@@ -100,17 +100,17 @@ def _narrow(array: np.ndarray) -> np.ndarray:
 
 
 def _mosaics(x: np.ndarray) -> Iterator[bytes]:
-    """Images [N, H, W, 3], 500 a mosaic, row by row; the last has black places."""
+    """Images [N, H, W, 3], 500 a mosaic, row by row; the last mosaic has black tiles."""
     from PIL import Image
 
     _, h, w, _ = x.shape
     for start in range(0, len(x), ROWS * COLUMNS):
-        taken = x[start : start + ROWS * COLUMNS]
+        images = x[start : start + ROWS * COLUMNS]
         tiles = np.zeros((ROWS * COLUMNS, h, w, 3), np.uint8)
-        tiles[: len(taken)] = taken
-        whole = tiles.reshape(ROWS, COLUMNS, h, w, 3).swapaxes(1, 2).reshape(ROWS * h, COLUMNS * w, 3)
+        tiles[: len(images)] = images
+        mosaic = tiles.reshape(ROWS, COLUMNS, h, w, 3).swapaxes(1, 2).reshape(ROWS * h, COLUMNS * w, 3)
         written = io.BytesIO()
-        Image.fromarray(whole).save(written, "WEBP", lossless=True, quality=80, method=4)
+        Image.fromarray(mosaic).save(written, "WEBP", lossless=True, quality=80, method=4)
         yield written.getvalue()
 
 
@@ -119,9 +119,9 @@ def _images(mosaics: Iterator[bytes], shape: tuple[int, ...]) -> np.ndarray:
     from PIL import Image
 
     n, h, w, _ = shape
-    found = []
+    images = []
     for content in mosaics:
         with Image.open(io.BytesIO(content), formats=["WEBP"]) as image:
-            whole = np.asarray(image.convert("RGB"))
-        found.append(whole.reshape(ROWS, h, COLUMNS, w, 3).swapaxes(1, 2).reshape(-1, h, w, 3))
-    return np.concatenate(found)[:n]
+            mosaic = np.asarray(image.convert("RGB"))
+        images.append(mosaic.reshape(ROWS, h, COLUMNS, w, 3).swapaxes(1, 2).reshape(-1, h, w, 3))
+    return np.concatenate(images)[:n]

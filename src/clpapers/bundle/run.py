@@ -1,8 +1,8 @@
 """Train the runs of a bundle that `clpapers pack` wrote: python run.py --minutes 9 --out OUT.
 
-Needs Python 3.11, PyTorch 2.8, NumPy, pandas, SciPy and PyYAML; Pillow too, where the bundle has colour images. Parts
-may arrive while it works. OUT gets crates of at most 15 MB for `clpapers import`. The same command goes on where it
-ended.
+It needs Python 3.11, PyTorch 2.8, NumPy, pandas, SciPy and PyYAML, and Pillow where the bundle has colour images. Parts
+may arrive while it works. OUT gets crates of at most 15 MB for `clpapers import`. The same command continues an
+unfinished training.
 """
 
 import argparse
@@ -25,34 +25,34 @@ class Parts:
     def __init__(self, work: Path):
         self.work = work
         self.listed = json.loads((HERE / "parts.json").read_text())
-        self.taken: set[str] = set()
+        self.unpacked: set[str] = set()
 
-    def take(self) -> bool:
+    def unpack(self) -> bool:
         """Unpack the parts that have arrived since; whether there are any."""
         new = False
         for part in self.listed:
             file = HERE / part["name"]
-            if part["name"] in self.taken or not file.is_file() or file.stat().st_size != part["bytes"]:
+            if part["name"] in self.unpacked or not file.is_file() or file.stat().st_size != part["bytes"]:
                 continue
             if hashlib.sha256(file.read_bytes()).hexdigest() != part["sha256"]:
                 continue  # still arriving
             with zipfile.ZipFile(file) as archive:
                 for name in archive.namelist():
-                    place = self.work / name
-                    if not place.resolve().is_relative_to(self.work.resolve()):
+                    path = self.work / name
+                    if not path.resolve().is_relative_to(self.work.resolve()):
                         raise SystemExit(f"{file}: {name} leads out of the folder; pack the bundle anew")
-                    place.parent.mkdir(parents=True, exist_ok=True)
-                    unfinished = place.with_name(f".{place.name}.part")
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    unfinished = path.with_name(f".{path.name}.part")
                     unfinished.write_bytes(archive.read(name))
-                    unfinished.replace(place)
-            self.taken.add(part["name"])
+                    unfinished.replace(path)
+            self.unpacked.add(part["name"])
             new = True
         return new
 
     @property
     def complete(self) -> bool:
-        """Whether all parts are here."""
-        return len(self.taken) == len(self.listed)
+        """Whether all parts have arrived."""
+        return len(self.unpacked) == len(self.listed)
 
 
 def main() -> None:
@@ -73,12 +73,12 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     work.mkdir(parents=True, exist_ok=True)
     parts = Parts(work)
-    parts.take()
-    while parts.listed[0]["name"] not in parts.taken:
+    parts.unpack()
+    while parts.listed[0]["name"] not in parts.unpacked:
         if time.monotonic() - began > 60 * options.minutes:
             raise SystemExit(f"run.py: {parts.listed[0]['name']} has not arrived beside it, or not whole")
         time.sleep(1)
-        parts.take()
+        parts.unpack()
     sys.path[:0] = [str(work / "src")]
     sys.path.append(str(work / "site"))
     out = options.out.absolute()

@@ -1,8 +1,8 @@
-"""Keeps a machine full of a bundle's jobs, and ends in time with finished runs alone.
+"""Keeps a machine busy with a bundle's jobs, and ends in time with finished runs alone.
 
-A job starts once its inputs have arrived, if it can end in time. Jobs of its kind that ended here tell how long it
-takes; before that its seconds on a core do. A process trains one job after another, so that a short one costs no start.
-On a card the processes share it by NVIDIA's MPS, if that is installed.
+A job starts once its inputs have arrived, if it can end in time. Its expected duration comes from finished jobs of its
+kind or, before any has finished, from its seconds on a core. A process trains one job after another, so that a short
+one costs no start. On a card the processes share it by NVIDIA's MPS, if that is installed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from clpapers.bundle import crate, packing
 from clpapers.provenance import record_path
@@ -26,44 +26,54 @@ from clpapers.runs import cards
 
 LARGEST = 14e6  # bytes of a crate
 WRITING = 8.0  # seconds to keep for the last crates
-FASTER = 25.0  # times as fast as a core a card is, beside others, until a job of the kind has ended
+FASTER = 25.0  # the assumed speed of a shared card against a core, until a job of the kind has ended
 EVERY = 40.0  # seconds between two crates
 STOPPED = "stopped at the end"  # the fault of a job that had begun
 DATA = Path("data")  # pieces of data sets, below it at their paths
 CARD, RESERVE = 3.0, 0.1  # gigabytes of a card for a job; the share of the card that none takes
 
 
-def train(parts: Any, out: Path, deadline: float, abreast: int | None, without: Collection[str] = ()) -> None:
+class Parts(Protocol):
+    """The parts of a bundle, as `bundle.run` unpacks them."""
+
+    def unpack(self) -> bool: ...
+
+    @property
+    def complete(self) -> bool: ...
+
+
+def train(parts: Parts, out: Path, deadline: float, abreast: int | None, without: Collection[str] = ()) -> None:
     """Train the jobs of parts, in this folder, until the deadline (`time.monotonic`); crates and times go to `out`.
 
     abreast: processes at a time; as many as fit if None. without: words; jobs with one in their path are left out.
     """
     site = _site()
-    wide = abreast or _abreast(site)
-    site |= {"mps": site["cuda"] is not None and wide > 1 and cards.start_mps(), "abreast": wide}
+    processes = abreast or _abreast(site)
+    site |= {"mps": site["cuda"] is not None and processes > 1 and cards.start_mps(), "abreast": processes}
     print(json.dumps(site), flush=True)
-    _Schedule(parts, out, deadline, wide, site, without).run()
+    _Schedule(parts, out, deadline, processes, site, without).run()
 
 
 def _site() -> dict:
     """The facts on this machine for records: card, its memory in gigabytes, CUDA, cuDNN and driver, or nulls.
 
-    Asked of another process, so that CUDA is not begun here.
+    Another process looks them up, so that CUDA is not initialised here.
     """
-    ask = (
+    script = (
         "import json, torch; c = torch.cuda.is_available(); print(json.dumps({'torch': torch.__version__, 'cuda': "
         "torch.version.cuda if c else None, 'cudnn': torch.backends.cudnn.version() if c else None, "
         "'gigabytes': torch.cuda.get_device_properties(0).total_memory / 1e9 if c else None}))"
     )
-    told = json.loads(subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True).stdout)
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     driver = None
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        asked = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-        driver = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split("\n")[0]
-    return told | {"driver": driver, "python": platform.python_version()}
+        query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        driver = subprocess.run(query, capture_output=True, text=True, check=True).stdout.split("\n")[0]
+    return json.loads(answer.stdout) | {"driver": driver, "python": platform.python_version()}
 
 
 def _abreast(site: dict) -> int:
+    """How many processes fit: one a core, and on a card as many as its memory holds."""
     cores = len(os.sched_getaffinity(0))
     return cores if site["cuda"] is None else max(1, min(cores, int(site["gigabytes"] * (1 - RESERVE) / CARD)))
 
@@ -80,14 +90,16 @@ def kind(job: dict) -> tuple[str, str, int]:
 class _Schedule:
     """The state of a bundle at work; its threads, one a process, share it under a lock."""
 
-    def __init__(self, parts: Any, out: Path, deadline: float, wide: int, site: dict, without: Collection[str] = ()):
-        self.parts, self.out, self.deadline, self.wide, self.site = parts, out, deadline - WRITING, wide, site
+    def __init__(
+        self, parts: Parts, out: Path, deadline: float, abreast: int, site: dict, without: Collection[str] = ()
+    ):
+        self.parts, self.out, self.deadline, self.abreast, self.site = parts, out, deadline - WRITING, abreast, site
         jobs = json.loads(Path("jobs.json").read_text())
-        asked = [job for job in jobs if not any(word in job["out"] for word in without)]
-        self.waiting: list[dict] = [job for job in asked if not _finished(job)]
+        requested = [job for job in jobs if not any(word in job["out"] for word in without)]
+        self.waiting: list[dict] = [job for job in requested if not _finished(job)]
         self.jobs = len(self.waiting)
         self.ratios: dict[tuple, list[float]] = {}  # of kinds, seconds here over seconds of a core
-        self.took: list[dict] = []
+        self.answers: list[dict] = []
         self.done = [job for job in jobs if _finished(job)]
         self.lock = threading.Lock()
         self.processes: set[subprocess.Popen] = set()
@@ -96,13 +108,13 @@ class _Schedule:
         self.began = time.monotonic()
 
     def run(self) -> None:
-        """Until no job is left that may still end in time."""
-        threads = [threading.Thread(target=self.work, args=(n,), daemon=True) for n in range(self.wide)]
+        """Work until no job remains that may still end in time."""
+        threads = [threading.Thread(target=self.work, args=(n,), daemon=True) for n in range(self.abreast)]
         for thread in threads:
             thread.start()
         written = time.monotonic()
         while any(thread.is_alive() for thread in threads) and time.monotonic() < self.deadline:
-            if self.parts.take():
+            if self.parts.unpack():
                 self.say("a part has arrived")
             self.assemble()
             self.settled = self.parts.complete  # from here on only jobs make what others wait for
@@ -115,34 +127,34 @@ class _Schedule:
             for process in self.processes:
                 process.kill()
         self.write()
-        faults = [each["fault"] for each in self.took if each["fault"]]
-        done, stopped = len(self.took) - len(faults), faults.count(STOPPED)
+        faults = [answer["fault"] for answer in self.answers if answer["fault"]]
+        done, stopped = len(self.answers) - len(faults), faults.count(STOPPED)
         self.say(f"{done} of {self.jobs} jobs done, {len(faults) - stopped} failed, {stopped} {STOPPED}")
 
     def say(self, text: str) -> None:
-        """A line with the seconds since the beginning, to the terminal and to a file."""
+        """Write a line with the seconds since the beginning to the terminal and to a file."""
         line = f"{time.monotonic() - self.began:6.1f} s  {text}"
         print(line, flush=True)
         with (self.out / "log.txt").open("a") as file:
             file.write(line + "\n")
 
     def assemble(self) -> None:
-        """Put together the files of arrays whose pieces have all arrived."""
+        """Join the files of arrays whose pieces have all arrived."""
         for form in DATA.rglob(packing.FORM):
             file = Path(*form.parent.parts[1:])
             if file.is_file():
                 continue
             if not all((form.parent / name).is_file() for name in json.loads(form.read_text())["pieces"]):
                 continue
-            packing.together(functools.partial(_read, form.parent), file)
+            packing.join(functools.partial(_read, form.parent), file)
             if file.parts[2] != "streams":
                 self.say(f"{file} is there")
 
     def next(self) -> dict | None:
         """The first job that can start and is expected to end in time; None where there is none now."""
-        left = self.deadline - time.monotonic()
+        remaining = self.deadline - time.monotonic()
         for job in self.waiting:
-            if self.expected(job) < left and all(map(os.path.isfile, job["inputs"])):
+            if self.expected(job) < remaining and all(map(os.path.isfile, job["inputs"])):
                 self.waiting.remove(job)
                 return job
         return None
@@ -150,13 +162,13 @@ class _Schedule:
     def expected(self, job: dict) -> float:
         """Seconds that a job is expected to take here."""
         seconds = job["seconds"] or 60.0
-        known = self.ratios.get(kind(job))
-        if known:
-            return seconds * max(known[-5:])
+        ratios = self.ratios.get(kind(job))
+        if ratios:
+            return seconds * max(ratios[-5:])
         return seconds / (FASTER if self.site["cuda"] is not None else 1.0)
 
     def work(self, number: int) -> None:
-        """One process at a time, and its jobs one after another."""
+        """Run one process at a time, and its jobs one after another."""
         process = None
         while True:
             with self.lock:
@@ -173,7 +185,8 @@ class _Schedule:
             answer = self.do(process, job)
             with self.lock:
                 self.busy -= 1
-                self.took.append(answer | {"kind": kind(job)[0], "seeds": len(job["seeds"]), "core": job["seconds"]})
+                facts = {"kind": kind(job)[0], "seeds": len(job["seeds"]), "core": job["seconds"]}
+                self.answers.append(answer | facts)
                 if not answer["fault"]:
                     self.done.append(job)
                     self.ratios.setdefault(kind(job), []).append(answer["seconds"] / (job["seconds"] or 60.0))
@@ -182,15 +195,15 @@ class _Schedule:
             process.stdin.close()
 
     def start(self, number: int) -> subprocess.Popen:
-        """A process that trains (`cli.errands`)."""
+        """Start a process that trains (`cli.errands`)."""
         paths = [str(Path.cwd() / "src"), os.environ.get("PYTHONPATH", ""), str(Path.cwd() / "site")]
-        told = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
-        told |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+        variables = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+        variables |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         flags = ["-S"] if sys.flags.no_site else []
         with (self.out / f"process-{number:02}.log").open("a") as log:
             process = subprocess.Popen(
                 [sys.executable, *flags, "-m", "clpapers.cli.errands", json.dumps(self.site)],
-                env=os.environ | told,
+                env=os.environ | variables,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -219,8 +232,8 @@ class _Schedule:
         """Write the finished runs into crates; a full one stays as it is."""
         with self.lock:
             runs = [Path(job["out"]) for job in self.done if job["command"] == "train"]
-            told = {"site": self.site, "jobs": list(self.took), "seconds": time.monotonic() - self.began}
-        (self.out / "times.json").write_text(json.dumps(told))
+            times = {"site": self.site, "jobs": list(self.answers), "seconds": time.monotonic() - self.began}
+        (self.out / "times.json").write_text(json.dumps(times))
         bins: list[list[Path]] = [[]]
         filled = 0.0
         for run in runs:
@@ -240,6 +253,6 @@ def _read(folder: Path, name: str) -> bytes:
 
 
 def _finished(job: dict) -> bool:
-    """Whether a job's result and its record are there: the record is written last."""
+    """Whether a job's result and its record exist: the record is written last."""
     out = Path(job["out"])
     return out.is_file() and record_path(out).is_file()

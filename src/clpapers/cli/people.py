@@ -43,7 +43,7 @@ def lineage(options: argparse.Namespace) -> None:
         names = next(csv.reader([options.cell]), []) if options.cell.isprintable() else []
         told = provenance.read_record(files[0]).get("choice")  # of the runs, and methods from outside, that it shows
         plan = plan_of(files[0], chosen=Path(told) if told else None)
-        job = jobs.of(plan, files[0])
+        job = jobs.job_of(plan, files[0])
         if len(names) != 2 or job.command != "table" or files[0] not in job.outputs or len(files) > 1:
             raise Refusal(
                 f"{options.name}: --cell {options.cell!r}: give a table, and ROW,COLUMN as its CSV names them"
@@ -94,14 +94,14 @@ def stream(options: argparse.Namespace) -> None:
         if facts.class_sizes(name) and (not file.is_file() or not spec or spec["sha256"]["train"]):
             source = ()
         elif file.is_file():
-            provenance.believed({"path": str(file), "sha256": provenance.sha256(file)})
+            provenance.verified_record({"path": str(file), "sha256": provenance.sha256(file)})
             source = ((file, data_of(name, file)),)
         elif "features" in spec:
             raise Refusal(f"{file}: features are made by the pipeline; snakemake {file} --cores")
         else:
             file = Path(temporary, f"{name}.npz")
             mine = getattr(options, "beside", Path.cwd())
-            where = {key: home.beside(mine, settings[key]) for key in ("data_folder", "downloads")}
+            where = {key: home.folder_for_downloads(mine, settings[key]) for key in ("data_folder", "downloads")}
             where["data_folder"] = outside.data_folder(spec, where["data_folder"])
             allowed = facts.settings
             try:
@@ -180,7 +180,7 @@ def upcoming(options: argparse.Namespace) -> None:
         options.hours = core_hours("all") if targets and not options.papers else 1.0
     settings = _settings(options, "hours", "methods")
     cuda, scale = resolve_device(settings["device"]) == "cuda", settings["scale"]
-    plan = Plan(scale, all_papers(), cuda=cuda, methods=own.take(scale, settings.get("methods", ())))
+    plan = Plan(scale, all_papers(), cuda=cuda, methods=own.take_in(scale, settings.get("methods", ())))
     words = [str(path) for target in (plan.chosen(targets) if targets else ()) for path in target.outputs]
     _, found, data = preparation.prepare(plan, settings, ["-n", *words, *(["all"] if options.papers else [])])
     print(
@@ -224,7 +224,7 @@ def rehearse(options: argparse.Namespace) -> None:
         raise Refusal(f"--seconds {options.seconds}: give seconds above 0")
     plan = _configured(options)
     if options.methods or options.names:
-        plan = Plan(plan.scale, all_papers(), methods=own.take(plan.scale, options.methods or ()))
+        plan = Plan(plan.scale, all_papers(), methods=own.take_in(plan.scale, options.methods or ()))
     hashes = [name for name in options.names if name in plan.cells]
     names = [name for name in options.names if name not in plan.cells]
     wanted = plan.chosen(names) if names or not hashes else []
@@ -273,7 +273,7 @@ def try_out(options: argparse.Namespace) -> None:
 
     file, scale = options.file, _settings(options)["scale"]
     own.check(file)
-    print(f"{file}: {own.placed(file, scale)}", flush=True)
+    print(f"{file}: {own.placement(file, scale)}", flush=True)
     try:
         for held in trial.contracts(file):
             print(held, flush=True)
@@ -296,7 +296,7 @@ def pack(options: argparse.Namespace) -> None:
     plan = Plan(settings["scale"], all_papers())
     if settings.get("published", True):
         import_published(plan.scale)
-    there = priority.used(plan, priority.finished(plan), imported(plan.scale))
+    there = priority.files_of_seeds(plan, priority.finished(plan), imported(plan.scale))
     held = {(cell, seed) for cell, files in there.items() for seeds in files.values() for seed in seeds}
     runs: dict[tuple[str, int], None] = {}
     for name, _, seeds in (each.partition(":") for each in options.names or settings["papers"]):
@@ -319,10 +319,10 @@ def pack(options: argparse.Namespace) -> None:
     for name, remedy in sorted(data.absent.items()):
         print(f"{name}: not at hand, left out: {remedy}")
     due = [run for run in due if data.absent.keys().isdisjoint(plan.data_of(plan.cells[run[0]]))]
-    seconds = costs.predict(plan, costs.known(plan.scale), {key for key, _ in due})
+    seconds = costs.predict(plan, costs.rehearsed(plan.scale), {key for key, _ in due})
     making = ["--config", *(f"{key}={settings[key]}" for key in ("scale", "data_folder", "downloads"))]
     size, stack = options.part_mb, options.stack
-    print(pack(plan, due, options.out, seconds=seconds, megabytes=size, stack=stack, making=making))
+    print(pack(plan, due, options.out, seconds=seconds, megabytes=size, stack=stack, options=making))
 
 
 def publish(options: argparse.Namespace) -> None:
@@ -331,7 +331,7 @@ def publish(options: argparse.Namespace) -> None:
     from clpapers.graph import own
     from clpapers.report.publish import publish
 
-    plan = fitting(options.scale, own.take(options.scale, options.methods))
+    plan = fitting(options.scale, own.take_in(options.scale, options.methods))
     for name in options.names:
         one_of("publish: PAPER", name, own_papers())  # one from outside is packed by `export`
     print("\n".join(publish(plan, options.names or own_papers(), replace=options.replace)))

@@ -69,7 +69,7 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     from clpapers.config.plan import Plan
     from clpapers.config.schemas import schema
     from clpapers.config.settings import all_papers, check_settings
-    from clpapers.graph.pages import shown
+    from clpapers.graph.pages import targets_of
 
     given = [re.fullmatch(rf"({'|'.join(schema('config')['properties'])})=(.*)", each, re.DOTALL) for each in arguments]
     told = {match[1]: read_text(f"{match[1]}: {match[2]}", "--config") for match in given if match}
@@ -99,7 +99,7 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
         found += [str(path) for target in targets for path in target.outputs]
         wanted += targets
     if "all" in arguments or all(argument.startswith("-") or "=" in argument for argument in arguments):
-        wanted += shown(plan, settings["papers"])
+        wanted += targets_of(plan, settings["papers"])
     return found, plan, [] if tells else wanted
 
 
@@ -126,7 +126,7 @@ def refuse_unknown(arguments: list[str], meant: list[str]) -> None:
         if path.exists() or path.parts[2:3] in (("runs",), ("gans",)):
             continue
         if path.parts[:1] == (str(RESULTS),) and len(path.parts) > 2:
-            jobs.of(plan(path.parts[1]), path)
+            jobs.job_of(plan(path.parts[1]), path)
         else:
             known = [*rules, *plan("paper").titles, *plan("paper").targets]
             raise ConfigError(f"{word}: no paper, target, rule or file; there are: {names(known, word)}")
@@ -247,9 +247,9 @@ def main() -> None:
         run(completed(arguments))
     except SystemExit as end:
         if plan and wanted and not end.code and DRY & set(arguments):
-            from clpapers.budget.costs import due
+            from clpapers.budget.costs import pending
 
-            print(due(plan, wanted))
+            print(pending(plan, wanted))
         raise
 
 

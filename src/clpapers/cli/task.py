@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from clpapers import provenance
-from clpapers.archive.imported import RUN, place_of
+from clpapers.archive.imported import RUN, folder_of
 from clpapers.cli.refusal import Refusal
 from clpapers.config import choice, outside
 from clpapers.config.files import CONFIG, read_yaml
@@ -47,7 +47,7 @@ def plan_of(path: Path, *, cuda: bool = False, chosen: Path | None = None) -> Pl
 class Task:
     """The job that makes `options.out`.
 
-    plan: `plan_of` this path. job: as `jobs.of` gives it.
+    plan: `plan_of` this path. job: as `jobs.job_of` gives it.
 
     Raises `Refusal` or `ConfigError` for a path that the command does not make.
     """
@@ -60,7 +60,7 @@ class Task:
         papers = getattr(options, "papers", None)
         if options.command == "report" and not papers:
             papers = check_settings(read_yaml(CONFIG / "config.yaml"), take=False)["papers"]
-        self.job = jobs.of(self.plan, self.out, papers)
+        self.job = jobs.job_of(self.plan, self.out, papers)
         if self.job.command != options.command:
             raise Refusal(f"{self.out}: clpapers {self.job.command} makes it, not {options.command}")
 
@@ -68,7 +68,7 @@ class Task:
     def recording(self, **facts: object) -> Iterator[dict]:
         """The record of the job, with further facts. Raises `Refusal` for an imported run that no training wrote."""
         job = self.job
-        if self.chosen and job.chosen:
+        if self.chosen and job.depends_on_choice:
             facts["choice"] = str(self.chosen)
         if rested := outside.rested_on(self.out, self.plan.datasets):
             facts["outside"] = rested
@@ -84,7 +84,7 @@ class Task:
     @property
     def imported_anew(self) -> str:
         """The remedy for an imported run that is none."""
-        return f"delete {place_of(self.plan.scale)} and import other crates"
+        return f"delete {folder_of(self.plan.scale)} and import other crates"
 
     def data_folder(self, spec: dict) -> Path:
         """The folder in which that of a data set's own files stands."""

@@ -21,7 +21,7 @@ FEATURES = 2048  # the features of an image by a ResNet-50
 class Facts:
     """`settings`, `datasets`, `weights` and `methods` at a scale, by their names in their files.
 
-    own: the methods from outside, by label, from copies of their files (`own.take`).
+    own: the methods from outside, by label, from copies of their files (`own.take_in`).
     measured: a measurement that only some methods take → one of them. A data set from outside has under `declared`
     the copy of the file that declares it.
 

@@ -28,7 +28,7 @@ class Plan:
     papers: files in config/papers/.
     cuda: whether runs go to a GPU, which decides how many seeds a job trains where the scale says `auto`.
     choice: the runs that a build uses; all that targets want if None.
-    methods: methods from outside, as copies of their files (`own.take`); of a choice, those that it has.
+    methods: methods from outside, as copies of their files (`own.take_in`); of a choice, those that it has.
 
     Raises `ConfigError` for anything wrong in any of the files, before any work starts.
     """

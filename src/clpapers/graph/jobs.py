@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar
 
 from clpapers.config import gans
 from clpapers.config.model import Target
@@ -26,27 +26,30 @@ from clpapers.metrics.inputs import files_beside
 from clpapers.provenance import code_digest, is_imported, record_path, sha256
 
 TABLE = (".csv", ".md", ".tex", ".html")  # the formats of a table
+Subject = TypeVar("Subject")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
-class Job:
-    """One job. Many are planned and few examined, so that inputs and settings are found when they are asked for.
+class Job(Generic[Subject]):
+    """One job. Many are planned and few examined, so that inputs and settings are computed on demand.
 
-    command: its name at the command line and, as a function of cli/<module>.py, the code that makes the outputs.
+    command: its name at the command line.
+    module: cli/<module>.py, whose function `command` is the code that makes the outputs.
     outputs: files. subject: the command's own argument, as its docstring says.
     find: returns the files that it reads. decide: returns all else in the configuration that decides the outputs.
-    modules: further code that makes them, imported by a name in `subject`; of a method from outside the path, `….py`.
-    chosen: whether it also depends on which runs, or methods from outside, the build uses.
+    modules: further code that makes them, imported by a name in `subject`. For a method from outside: its path, `….py`.
+    depends_on_choice: whether it also depends on the runs, or methods from outside, that the build uses.
     """
 
     command: str
     module: str
     outputs: list[Path]
-    subject: object
+    subject: Subject
     find: Callable[[], Iterable[Path]]
     decide: Callable[[], object]
     modules: tuple[str, ...] = ()
-    chosen: bool = False
+    depends_on_choice: bool = False
 
     @property
     def stage(self) -> str:
@@ -64,7 +67,7 @@ class Job:
         return self._digest()
 
     def of_this_code(self, record: Mapping) -> bool:
-        """Whether a record is of the code that there is now."""
+        """Whether a record is of the present code."""
         return record["code"] == self.code or record["code"] == self._digest(type_params=True)
 
     def _digest(self, **form: bool) -> str:
@@ -77,7 +80,7 @@ class Job:
         return hashlib.sha256(json.dumps(self.decide(), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def of(plan: Plan, path: Path, papers: Collection[str] | None = None) -> Job:
+def job_of(plan: Plan, path: Path, papers: Collection[str] | None = None) -> Job:
     """The job that makes `path`, results/<scale>/<stage>/…, or a record.
 
     papers: the papers of a scorecard or report; all of the plan's if None.
@@ -88,29 +91,31 @@ def of(plan: Plan, path: Path, papers: Collection[str] | None = None) -> Job:
         if paper not in plan.titles:
             raise ConfigError(f"papers: {paper!r} is not one of {', '.join(plan.titles)}")
     maker = MAKERS.get(path.parts[2]) if len(path.parts) > 3 else None
-    made = maker(plan, path, plan.titles if papers is None else papers) if maker else None
-    if made is None or (path not in made.outputs and path != record_path(made.outputs[0])):
-        there = f"; there are: {', '.join(each.name for each in made.outputs)}" if made else ""
-        raise ConfigError(f"{path}: no job of config/ makes it{there}")
-    return made
+    job = maker(plan, path, plan.titles if papers is None else papers) if maker else None
+    if job is None or (path not in job.outputs and path != record_path(job.outputs[0])):
+        outputs = f"; there are: {', '.join(each.name for each in job.outputs)}" if job else ""
+        raise ConfigError(f"{path}: no job of config/ makes it{outputs}")
+    return job
 
 
-def behind(plan: Plan, targets: Iterable[Target], at: Callable[[Path], Plan | None] | None = None) -> dict[Path, Job]:
+def ancestors(
+    plan: Plan, targets: Iterable[Target], plan_of: Callable[[Path], Plan | None] = lambda record: None
+) -> dict[Path, Job]:
     """All jobs that targets descend from, their own included, by the paths of their records.
 
-    at: returns the plan, with its runs and methods, by which a record's job was done; None where the record does not
-    say: then the plan of a job that read it holds, or `plan`.
+    plan_of: returns the plan, with its runs and methods, by which a record's job was done. Where the record does not
+    say, it returns None; then the plan of a job that read the file holds, or `plan`.
     """
-    found: dict[Path, Job] = {}
+    jobs: dict[Path, Job] = {}
     queue = [(path, plan) for target in targets for path in target.outputs]
     while queue:
-        path, used = queue.pop()
-        place = record_path(path)
-        if place not in found and place.parts[0] != "config" and not is_imported(place):
-            used = (at and at(place)) or used
-            found[place] = of(used, place)
-            queue += [(each, used) for each in found[place].inputs]
-    return found
+        path, reader_plan = queue.pop()
+        record = record_path(path)
+        if record not in jobs and record.parts[0] != "config" and not is_imported(record):
+            own_plan = plan_of(record) or reader_plan
+            jobs[record] = job_of(own_plan, record)
+            queue += [(file, own_plan) for file in jobs[record].inputs]
+    return jobs
 
 
 def _name(path: Path) -> str:
@@ -121,23 +126,24 @@ def _path(plan: Plan, *parts: str) -> Path:
     return RESULTS.joinpath(plan.scale, *parts)
 
 
-def _known(path: Path, kind: str, name: str, there: Mapping[str, Any]) -> Any:
-    """The value of `name`; raises `ConfigError`, with the names to choose from, for one that is not `there`."""
-    if name not in there:
-        known = names(there, name) or "none"
-        raise ConfigError(f"{path}: no {kind} {name!r} in what config/ asks for; there are: {known}")
-    return there[name]
+def _lookup(path: Path, kind: str, name: str, available: Mapping[str, Value]) -> Value:
+    """The value of `name`; raises `ConfigError`, with the names to choose from, for one that is not available."""
+    if name not in available:
+        choices = names(available, name) or "none"
+        raise ConfigError(f"{path}: no {kind} {name!r} in what config/ asks for; there are: {choices}")
+    return available[name]
 
 
 # --- by stage ------------------------------------------------------------------------------------------------
 
 
 def _dataset(plan: Plan, path: Path, _: object) -> Job:
-    name, facts = _name(path), _known(path, "data set", _name(path), plan.datasets)
+    name, facts = _name(path), _lookup(path, "data set", _name(path), plan.datasets)
     files = [path.with_name(f"{name}.npz")]
     if "features" in facts:
-        made = facts["features"]
-        images, weights = dataset_path(plan.scale, made["of"]), _path(plan, "weights", f"{made['weights']}.npz")
+        features = facts["features"]
+        images = dataset_path(plan.scale, features["of"])
+        weights = _path(plan, "weights", f"{features['weights']}.npz")
         return Job("features", "datasets", files, (name, facts), lambda: [images, weights], lambda: repr(facts))
     sizes, partial = plan.settings.get("stand_ins", {}).get(name), plan.settings.get("partial_data", False)
     of_content = {key: value for key, value in facts.items() if key != "class_sizes"}
@@ -146,7 +152,7 @@ def _dataset(plan: Plan, path: Path, _: object) -> Job:
 
 
 def _weights(plan: Plan, path: Path, _: object) -> Job:
-    name, facts = _name(path), _known(path, "weights", _name(path), plan.weights)
+    name, facts = _name(path), _lookup(path, "weights", _name(path), plan.weights)
     files = [path.with_name(f"{name}.npz")]
     return Job("weights", "datasets", files, (name, facts), list, lambda: repr((facts, plan.settings["sources"])))
 
@@ -155,68 +161,75 @@ def _stream(plan: Plan, path: Path, _: object) -> Job:
     name, files = _name(path), [path.with_name(f"{_name(path)}.npz")]
     if path.parts[3] == "entropy":
         simulated = {k: t.spec["simulations"] for k, t in plan.targets.items() if "simulations" in t.spec}
-        count = _known(path, "target of simulations", name.replace("-", "/", 1), simulated)
+        count = _lookup(path, "target of simulations", name.replace("-", "/", 1), simulated)
         return Job("entropy", "streams", files, count, list, lambda: count)
     dataset, seed = path.parts[3], block_seeds(name)[0]
     orders = {"/".join(key): order for key, order in plan.orders.items()}
-    order = _known(path, "order", f"{dataset}/{path.parent.name}", orders)
-    read, decisive = plan.drawn_from(dataset), [dataset, order, name]
+    order = _lookup(path, "order", f"{dataset}/{path.parent.name}", orders)
+    read = plan.drawn_from(dataset)
+    decisive: list[object] = [dataset, order, name]
     if not read and dataset in plan.datasets:
         decisive += [plan.class_sizes(dataset), plan.datasets[dataset]["sha256"]["train"]]
     return Job("stream", "streams", files, (dataset, order, seed), lambda: read, lambda: decisive)
 
 
 def _gans(plan: Plan, path: Path, _: object) -> Job:
-    made = _known(path, "GANs", str(path.parent), {str(each.folder): each for each in gans.shared(plan).values()})
+    shared = _lookup(path, "GANs", str(path.parent), {str(each.folder): each for each in gans.shared(plan).values()})
     (seed,) = block_seeds(_name(path))
-    read = [dataset_path(plan.scale, made.dataset), made.stream(seed)]
-    used = (f"runs.nets.{made.spec['gan']['name']}",)
-    return Job("gans", "gans", [made.file(seed)], (made, seed), lambda: read, lambda: made.decisive, used)
+    read = [dataset_path(plan.scale, shared.dataset), shared.stream(seed)]
+    modules = (f"runs.nets.{shared.spec['gan']['name']}",)
+    return Job("gans", "gans", [shared.file(seed)], (shared, seed), lambda: read, lambda: shared.decisive, modules)
 
 
 def _run(plan: Plan, path: Path, _: object) -> Job:
     name = _name(path)
     if len(path.parts) == 4:
         folders = (str(cell.folder) for cell in plan.cells.values())
-        uses = plan.choice.digest if plan.choice else None
-        decisive = [plan.digest, uses, *folders]
-        return Job("index", "runs", [path.with_name("index.csv")], None, list, lambda: decisive, chosen=True)
+        choice = plan.choice.digest if plan.choice else None
+        decisive = [plan.digest, choice, *folders]
+        return Job("index", "runs", [path.with_name("index.csv")], None, list, lambda: decisive, depends_on_choice=True)
     if path.parts[3] == "nets":
         key, dataset = f"{path.parent.name}/{name}", name.partition("-")[0]
-        net, outputs = _known(path, "net", key, plan.nets), plan.outputs[key]
+        net, outputs = _lookup(path, "net", key, plan.nets), plan.outputs[key]
         file, net_code = plan.net_file(*key.split("/")), (f"runs.nets.{net['name']}",)
         return Job("net", "runs", [file], (dataset, net, outputs), list, lambda: repr((net, outputs)), net_code)
     cell = plan.cells.get(path.parent.name.rpartition("-")[2])
     if cell is None:
         index = _path(plan, "runs", "index.csv")
         raise ConfigError(f"{path}: no cell {path.parent.name!r} in what config/ asks for; {index} lists them")
-    seeds, chosen, shared = block_seeds(name), [], gans.of_cell(plan, cell)
-    if "selection" in cell.spec:
-        chosen = [plan.selections[cell.spec["selection"]["name"]].file]
+    seeds, shared = block_seeds(name), gans.of_cell(plan, cell)
+    selections = [plan.selections[cell.spec["selection"]["name"]].file] if "selection" in cell.spec else []
 
     def read() -> list[Path]:
         return [
             cell.dataset,
             *map(cell.stream, seeds),
-            *chosen,
+            *selections,
             *([cell.weights] if cell.weights else []),
             *([cell.method] if cell.method else []),
             *(map(shared.file, seeds) if shared else ()),
         ]
 
     learner = str(cell.method or f"runs.learners.{cell.spec['learner']['name']}")
-    used = learner, f"runs.nets.{cell.spec['net']['name']}"
-    files, told = [cell.folder / f"{name}.json"], (cell, seeds, chosen, shared)
-    return Job("train", "runs", files, told, read, lambda: [cell.spec, name], used, chosen=cell.method is not None)
+    return Job(
+        "train",
+        "runs",
+        [cell.folder / f"{name}.json"],
+        (cell, seeds, selections, shared),
+        read,
+        lambda: [cell.spec, name],
+        modules=(learner, f"runs.nets.{cell.spec['net']['name']}"),
+        depends_on_choice=cell.method is not None,
+    )
 
 
 def _method(plan: Plan, path: Path, _: object) -> Job:
     copy = path.with_name(f"{_name(path)}.py")
-    return Job("method", "methods", [copy], copy, list, lambda: None)  # the path says it all
+    return Job("method", "methods", [copy], copy, list, lambda: None)  # the path determines the content
 
 
 def _selection(plan: Plan, path: Path, _: object) -> Job:
-    search = _known(path, "selection", f"{path.parent.name}/{_name(path)}", plan.selections)
+    search = _lookup(path, "selection", f"{path.parent.name}/{_name(path)}", plan.selections)
 
     def read() -> Iterable[Path]:
         return dict.fromkeys(file for _, cell in search.points for file in plan.results(cell, search.seeds))
@@ -224,26 +237,26 @@ def _selection(plan: Plan, path: Path, _: object) -> Job:
     def decide() -> str:
         return repr((search.spec, search.published))
 
-    return Job("selection", "runs", [search.file], search, read, decide, chosen=True)
+    return Job("selection", "runs", [search.file], search, read, decide, depends_on_choice=True)
 
 
 def _target(plan: Plan, path: Path) -> Target:
     paper, name = path.parent.name, path.name.split(".")[0]
     of_paper = {key: target for key, target in plan.targets.items() if target.paper == paper}
-    return _known(path, "target", f"{paper}/{name}", of_paper or plan.targets)
+    return _lookup(path, "target", f"{paper}/{name}", of_paper or plan.targets)
 
 
 def _metrics(plan: Plan, path: Path, _: object) -> Job:
     target = plan.present(_target(plan, path))
-    read, used = functools.partial(_measured, plan, target), (f"metrics.{target.spec['measure']}",)
+    read, modules = functools.partial(_measured, plan, target), (f"metrics.{target.spec['measure']}",)
 
     def decide() -> object:
         if plan.choice is None:
             return target.measured_digest
-        uses = [{str(k): v for k, v in plan.results(cell, target.seeds).items()} for _, cell in target.cells]
-        return [target.measured_digest, uses]
+        runs = [{str(k): v for k, v in plan.results(cell, target.seeds).items()} for _, cell in target.cells]
+        return [target.measured_digest, runs]
 
-    return Job("metrics", "metrics", [target.metrics], target, read, decide, used, chosen=True)
+    return Job("metrics", "metrics", [target.metrics], target, read, decide, modules, depends_on_choice=True)
 
 
 def _measured(plan: Plan, target: Target) -> Iterable[Path]:
@@ -261,7 +274,7 @@ def _measured(plan: Plan, target: Target) -> Iterable[Path]:
     if "simulations" in target.spec:
         return [_path(plan, "streams", "entropy", f"{target.paper}-{target.name}.npz")]
     whole = plan.targets[f"{target.paper}/{target.name}"]
-    if whole.cells or whole.selections or whole.streams:  # nothing of it is there
+    if whole.cells or whole.selections or whole.streams:  # the build has nothing of it
         return []
     raise ConfigError(f"{paper_file(target.paper)}: targets.{target.name}: needs a grid, streams, nets or simulations")
 
@@ -277,14 +290,14 @@ def _rendering(plan: Plan, path: Path, papers: Collection[str]) -> Job:
     if not files:
         raise ConfigError(f"{path}: no job of config/ makes it")
     read = [target.metrics, *([target.reported] if target.reported and kind != ".paired" else [])]
-    used = () if kind else (f"targets.{target.spec['render']}",)
+    modules = () if kind else (f"targets.{target.spec['render']}",)
     command = kind.removeprefix(".") or target.spec["kind"]
 
-    def decide() -> list:  # the line of desiderata too: it follows declarations of methods, no code digest does
-        told = [] if kind else [line(target, plan.datasets)]
-        return [target.digest, reduced(plan, target), *told, *_left_out(plan, target)]
+    def decide() -> list:  # with the line of desiderata: it depends on declarations of methods, which are no code
+        desiderata = [] if kind else [line(target, plan.datasets)]
+        return [target.digest, reduced(plan, target), *desiderata, *_left_out(plan, target)]
 
-    return Job(command, "targets", files, target, lambda: read, decide, used, chosen=True)
+    return Job(command, "targets", files, target, lambda: read, decide, modules, depends_on_choice=True)
 
 
 def _left_out(plan: Plan, target: Target) -> list:
@@ -293,7 +306,7 @@ def _left_out(plan: Plan, target: Target) -> list:
 
 
 def _claims(plan: Plan, path: Path) -> Job:
-    claims = _known(path, "claims of", path.parent.name, claims_of(plan))
+    claims = _lookup(path, "claims of", path.parent.name, claims_of(plan))
     targets = claimed_targets(plan, claims)
 
     def decide() -> list:
@@ -304,7 +317,7 @@ def _claims(plan: Plan, path: Path) -> Job:
 
     files = [path.with_name(f"claims{suffix}") for suffix in TABLE]
     read = [each.metrics for each in targets]
-    return Job("claims", "claims", files, (claims, targets), lambda: read, decide, chosen=True)
+    return Job("claims", "claims", files, (claims, targets), lambda: read, decide, depends_on_choice=True)
 
 
 def _scorecard(plan: Plan, path: Path, papers: Collection[str]) -> Job:
@@ -316,11 +329,11 @@ def _scorecard(plan: Plan, path: Path, papers: Collection[str]) -> Job:
 
 def _report(plan: Plan, path: Path, papers: Collection[str]) -> Job:
     def decide() -> list:
-        left_out = [each for target in pages.shown(plan, papers) for each in _left_out(plan, target)]
+        left_out = [each for target in pages.targets_of(plan, papers) for each in _left_out(plan, target)]
         return [list(papers), *left_out, [sha256(template) for template in sorted(pages.TEMPLATES.iterdir())]]
 
     files, read = pages.outputs(plan, papers), functools.partial(pages.inputs, plan, papers)
-    return Job("report", "report", files, papers, read, decide, chosen=True)
+    return Job("report", "report", files, papers, read, decide, depends_on_choice=True)
 
 
 MAKERS = {
@@ -351,7 +364,7 @@ def _at_paper_scale(paper: str) -> dict[str, Target]:
     return Plan("paper", [paper]).targets
 
 
-@functools.lru_cache(maxsize=1)  # a plan's claims are asked for once a paper
+@functools.lru_cache(maxsize=1)  # a plan's claims are requested once a paper
 def claims_of(plan: Plan) -> dict[str, list[Claim]]:
     """The claims of each paper that has any, checked against the plan's targets."""
     papers = claim_grammar.claiming(plan.titles)

@@ -1,7 +1,7 @@
 """Methods from outside: a file is checked without being run, tried on a small problem, and copied for its runs.
 
-A copy stands in results/<scale>/methods/<label>-<digest>.py, under the digest of its code, and the cells of its runs
-name it: a cell determines its method, and an edit of the code makes another cell. No torch is imported.
+A copy is results/<scale>/methods/<label>-<digest>.py, named by the digest of its code. The cells of its runs name it: a
+cell determines its method, and an edit of the code makes another cell. No torch is imported.
 """
 
 from __future__ import annotations
@@ -32,51 +32,51 @@ TAKEN = ("absent", "chance", "row")  # names that tables use
 RESERVED = ("name", "file", "method", "cell", "gan")  # no options: these keys of a cell's learner mean something else
 
 
-def take(scale: str, files: Iterable[str]) -> tuple[str, ...]:
-    """Check files of methods, try new ones, and copy them; returns the copies, in the order given.
+def take_in(scale: str, files: Iterable[str]) -> tuple[str, ...]:
+    """Check files of methods, try new ones, and copy them; returns the copies, in the order of the files.
 
     A file may be such a copy itself.
 
     Raises `ConfigError`, with file and line, for the first file that is no method.
     """
-    found: dict[str, Path] = {}
+    copies: dict[str, Path] = {}
     for file in (Path(each).expanduser() for each in files):
-        if file.parent == method_path(scale, "", "").parent and _made(file):
-            found[file.stem] = file
+        if file.parent == method_path(scale, "", "").parent and _complete(file):
+            copies[file.stem] = file
             continue
         label, digest = file.stem, check(file)
-        if label in found:
+        if label in copies:
             raise ConfigError(f"{file}: methods: '{label}' is given twice; rename one of the files")
-        found[label] = method_path(scale, label, digest)
-        if not _made(found[label]):
-            _told("try", "--contracts", str(file))
-            _told("method", "--out", str(found[label]), "--file", str(file))
-    return tuple(map(str, found.values()))
+        copies[label] = method_path(scale, label, digest)
+        if not _complete(copies[label]):
+            _run("try", "--contracts", str(file))
+            _run("method", "--out", str(copies[label]), "--file", str(file))
+    return tuple(map(str, copies.values()))
 
 
-def _made(copy: Path) -> bool:
-    """Whether a copy is there with its record."""
+def _complete(copy: Path) -> bool:
+    """Whether a copy exists with its record."""
     try:
         return copy.is_file() and bool(read_record(copy))
     except ProvenanceError:
         return False
 
 
-def _told(*arguments: str) -> None:
-    """Run a command in a process of its own, as it may import torch; `ConfigError`, its last line, if it fails."""
+def _run(*arguments: str) -> None:
+    """Run a command in another process, as it may import torch; `ConfigError`, its last line, if it fails."""
     done = subprocess.run([sys.executable, "-m", "clpapers.cli", *arguments], capture_output=True, text=True)
     if done.returncode:
         raise ConfigError((done.stderr.splitlines() or ["it ended without a word"])[-1].removeprefix("clpapers: "))
 
 
-def placed(file: Path, scale: str) -> str:
-    """Where a checked method has a place: `rows in 12 tables and figures of agem, stf; none in rules`.
+def placement(file: Path, scale: str) -> str:
+    """The tables that a checked method gets a row in: `a row in 12 tables and figures of agem, stf; in none of rules`.
 
     All papers are planned with it at a scale, job by job, as a build plans them; nothing is made.
 
-    Raises `ConfigError` where a paper cannot be planned with it, as where that gives its label a meaning.
+    Raises `ConfigError` where a paper cannot be planned with it, for example because the paper uses its label.
     """
-    plan, label, where = Plan(scale, all_papers(), methods=[str(file)]), file.stem, dict.fromkeys(all_papers(), 0)
+    plan, label, rows = Plan(scale, all_papers(), methods=[str(file)]), file.stem, dict.fromkeys(all_papers(), 0)
     for target in plan.targets.values():
         cells = [cell for factors, cell in target.cells if factors["learner"] == label]
         searches = [search for factors, search in target.selections if factors["learner"] == label]
@@ -85,22 +85,25 @@ def placed(file: Path, scale: str) -> str:
         points = [cell for search in searches for _, cell in search.points]
         runs = (next(iter(plan.results(cell))) for cell in (*cells, *points))
         for path in (*runs, target.metrics, *target.outputs, *(search.file for search in searches)):
-            job = jobs.of(plan, path)
+            job = jobs.job_of(plan, path)
             assert all((job.inputs, job.code, job.settings))
-        where[target.paper] += bool(cells or searches)
-    there, none = [paper for paper in where if where[paper]], [paper for paper in where if not where[paper]]
-    told = f"a row in {sum(where.values())} tables and figures of {', '.join(there)}" if there else "a row nowhere"
-    return told + (f"; in none of {', '.join(none)}" if there and none else "")
+        rows[target.paper] += bool(cells or searches)
+    some, none = [paper for paper in rows if rows[paper]], [paper for paper in rows if not rows[paper]]
+    if not some:
+        return "a row nowhere"
+    return f"a row in {sum(rows.values())} tables and figures of {', '.join(some)}" + (
+        f"; in none of {', '.join(none)}" if none else ""
+    )
 
 
-# --- what a file must be -------------------------------------------------------------------------------------
+# --- the check of a file -------------------------------------------------------------------------------------
 
 
 def check(file: Path) -> str:
     """The digest of a method's file, ten hexadecimal digits; comments and docstrings do not count.
 
-    Raises `ConfigError` in one line, with file and line, for a file that cannot be a method: unreadable, no Python, not
-    one subclass of `clpapers.Learner`, a malformed declaration, a label that is taken.
+    Raises `ConfigError` in one line, with file and line, for a file that cannot be a method: it is unreadable or no
+    Python, has not exactly one subclass of `clpapers.Learner`, declares malformed values, or has a label in use.
     """
     label_of(file)
     try:
@@ -118,8 +121,8 @@ def check(file: Path) -> str:
     learners = [node for node in tree.body if isinstance(node, ast.ClassDef) and _is_learner(node, tree)]
     if len(learners) != 1:
         line = learners[1].lineno if learners else 1
-        told = ", ".join(each.name for each in learners) or "none"
-        raise ConfigError(f"{file}:{line}: it must have one subclass of clpapers.Learner; it has {told}")
+        found = ", ".join(each.name for each in learners) or "none"
+        raise ConfigError(f"{file}:{line}: it must have one subclass of clpapers.Learner; it has {found}")
     try:
         method = methods.read(file)
     except DeclarationError as error:
@@ -130,7 +133,7 @@ def check(file: Path) -> str:
 
 
 def label_of(file: Path) -> str:
-    """The label of a method, its file's stem; `ConfigError` for a malformed or a taken one."""
+    """The label of a method, its file's stem; `ConfigError` for a malformed one or one in use."""
     if file.suffix != ".py" or not LABEL.fullmatch(file.stem):
         raise ConfigError(f"{file}: methods: name it like my_method.py: a letter, then a-z, 0-9 and _, is its label")
     if file.stem in methods.methods() or file.stem in TAKEN:
@@ -145,30 +148,30 @@ def _keys(path: Iterable) -> str:
 def _faults_of_declaration(method: Method) -> Iterator[tuple[list, str]]:
     """Faults by the rules for methods from outside alone: the place in the declaration, and the fault."""
     for option, rules in method.options.items():
-        at = ["options", option]
+        path = ["options", option]
         if option in RESERVED:
-            yield at, f"an option of this name means something else; other than {', '.join(RESERVED)}"
+            yield path, f"an option of this name means something else; other than {', '.join(RESERVED)}"
         if "default" not in rules:
-            yield at, 'without a "default"; give the value that its runs take'
+            yield path, 'without a "default"; give the value that its runs take'
         else:
-            yield from (([*at, "default"], fault) for fault in faults(rules["default"], rules))
+            yield from (([*path, "default"], fault) for fault in faults(rules["default"], rules))
     definitions = schema("paper")["$defs"]
-    known: dict[str, dict] = {
+    cell_rules: dict[str, dict] = {
         option: {} for option in definitions["cell"]["properties"] if option in ("scaling", "precision")
     }
     for part in ("order", "oracle", "net", "budget", "evaluation"):
-        known |= {f"{part}.{option}": rules for option, rules in definitions[part]["properties"].items()}
+        cell_rules |= {f"{part}.{option}": rules for option, rules in definitions[part]["properties"].items()}
     for key in method.needs:
-        if key not in known:
-            yield ["needs", key], f"no value of a cell; there are {names(known, key)}"
+        if key not in cell_rules:
+            yield ["needs", key], f"no value of a cell; there are {names(cell_rules, key)}"
     for key, values in method.grid.items():
         part, option = key.split(".")
-        tried = method.options.get(option) if part == "learner" else known.get(key)
-        if tried is None:
+        value_rules = method.options.get(option) if part == "learner" else cell_rules.get(key)
+        if value_rules is None:
             yield ["grid", key], f"no {'option of it' if part == 'learner' else 'value of a budget'}"
         else:
             for i, value in enumerate(values):
-                yield from ((["grid", key, i], fault) for fault in faults(value, tried))
+                yield from ((["grid", key, i], fault) for fault in faults(value, value_rules))
     for i, option in enumerate(method.by_tasks):
         if option not in method.options:
             yield ["by_tasks", i], f"{option!r} is no option of it"
@@ -185,9 +188,9 @@ def _faults_of_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 node.lineno,
                 "it is copied without its neighbours; import installed packages, or put all into one file",
             )
-        found = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        found += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
-        for name in found:
+        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        modules += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
+        for name in modules:
             ours = name.partition(".")[0] == "clpapers"
             if (module_file(name) if ours else importlib.util.find_spec(name.partition(".")[0])) is None:
                 yield node.lineno, f"no module {name} here; install it, or import another"
@@ -211,9 +214,9 @@ def _is_learner(node: ast.ClassDef, tree: ast.Module, module: str = "") -> bool:
 
 
 def _class(name: str, tree: ast.Module, module: str) -> Iterator[tuple[ast.ClassDef, ast.Module, str]]:
-    """The class of a dotted name, in the module at hand or in another of ours, if there is one."""
-    where, _, kind = name.rpartition(".")
-    if where != module:
-        file = module_file(where) if where.partition(".")[0] == "clpapers" else None
+    """The class of a dotted name in this module or in another of this package, if there is one."""
+    home, _, class_name = name.rpartition(".")
+    if home != module:
+        file = module_file(home) if home.partition(".")[0] == "clpapers" else None
         tree = ast.parse(file.read_text(encoding="utf-8-sig")) if file else ast.Module([], [])
-    yield from ((each, tree, where) for each in tree.body if isinstance(each, ast.ClassDef) and each.name == kind)
+    yield from ((each, tree, home) for each in tree.body if isinstance(each, ast.ClassDef) and each.name == class_name)

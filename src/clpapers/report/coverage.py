@@ -25,7 +25,7 @@ from clpapers.evidence.words import (
     UNDECIDED,
     WEAK,
 )
-from clpapers.graph.pages import claims_file, shown
+from clpapers.graph.pages import claims_file, targets_of
 from clpapers.provenance import ProvenanceError, escaped, read_record
 
 DECIDED = (SUPPORTED, CONTRADICTED)
@@ -109,7 +109,7 @@ def coverage(plan: Plan, papers: Collection[str], unread: list[str] | None = Non
     unread = [] if unread is None else unread
     found, every = [], {}
     for paper in papers:
-        targets = [target for target in shown(plan, [paper]) if target.metrics.is_file()]
+        targets = [target for target in targets_of(plan, [paper]) if target.metrics.is_file()]
         files = [t.stem.with_name(f"{t.name}.reported.csv") for t in targets if t.reported]
         numbers = count(line for file in files for line in _lines(file, ("kind", "verdict", "cause", *ONCE), unread))
         said = list(_lines(claims_file(plan, paper, "csv"), ("verdict", "statement", "calibrated"), unread))
@@ -127,7 +127,7 @@ def coverage(plan: Plan, papers: Collection[str], unread: list[str] | None = Non
 
 def printed(plan: Plan, paper: str, name: str = "") -> int:
     """How many numbers a paper prints, or its authors give, in the targets that are shown, or in the one of a name."""
-    targets = [target for target in shown(plan, [paper]) if target.reported and name in ("", target.name)]
+    targets = [target for target in targets_of(plan, [paper]) if target.reported and name in ("", target.name)]
     names = {target.name for target in targets}
     files = dict.fromkeys(target.reported for target in targets)
     lines = (line for file in files for line in read_csv(file).values() if line["target"] in names)

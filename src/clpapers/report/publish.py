@@ -18,8 +18,8 @@ from rocrate.rocrate import ROCrate
 
 from clpapers import provenance
 from clpapers.archive.archive import MANIFEST, METADATA, CrateError, check, opened
-from clpapers.archive.crate import PROFILES, action, conforming, founded, links, pack, times
-from clpapers.archive.imported import RUN, apart, imported, place_of, published, source_of
+from clpapers.archive.crate import PROFILES, action, add_profiles, crate_of, links, pack, times
+from clpapers.archive.imported import RUN, folder_of, imported, published, records_apart, source_of
 from clpapers.audit.audit import unfit
 from clpapers.config.model import Cell
 from clpapers.config.paths import block_seeds
@@ -46,7 +46,7 @@ def publish(plan: Plan, papers: list[str], *, replace: bool = False) -> list[str
     if state["commit"] is None or state["dirty"]:
         fault = "has edits that no commit has"
         if state["commit"] is None:
-            fault = f"has no commit ({provenance.git_silence() or 'there is none yet'})"
+            fault = f"has no commit ({provenance.why_no_commit() or 'there is none yet'})"
         raise CrateError(f"{Path.cwd().name}: the working tree {fault}; commit, and give the same command again")
     for part in BESIDE:
         if not Path(part).is_file():
@@ -134,10 +134,10 @@ def _fit(plan: Plan, paths: list[Path]) -> tuple[list[Path], list[str]]:
 def _add(held: Contents, seeds: Seeds, path: Path, out: Path, *, replace: bool) -> list[str]:
     """Add a run's file, its record and its inputs' records to `held`, if it has a seed that is not there; notes."""
     scale = path.parts[1]
-    name = str(place_of(scale) / Path(*path.parts[3:]))
+    name = str(folder_of(scale) / Path(*path.parts[3:]))
     content, record = path.read_bytes(), record_path(path)
     if provenance.is_imported(path) and source_of(path, hashlib.sha256(content).hexdigest()) is None:
-        return [f"{path}: left out: not as it was imported; delete {place_of(scale)} and import its crates anew"]
+        return [f"{path}: left out: not as it was imported; delete {folder_of(scale)} and import its crates anew"]
     there = seeds.setdefault(str(Path(name).parent), {})
     _, new = results(content)
     same = {seed: results(held[there[seed]])[1][seed] == entry for seed, entry in new.items() if seed in there}
@@ -163,7 +163,7 @@ def _add(held: Contents, seeds: Seeds, path: Path, out: Path, *, replace: bool) 
 def _behind(scale: str, path: Path) -> Contents:
     """The records of a run's inputs and of theirs, each under its path in `imported/records`."""
     if provenance.is_imported(path):
-        return {str(place): place.read_bytes() for place in apart(scale, read_record(path))}
+        return {str(place): place.read_bytes() for place in records_apart(scale, read_record(path))}
     found: Contents = {}
     queue = [read_record(path)]
     while queue:
@@ -183,7 +183,7 @@ def _written(plan: Plan, paper: str, held: Contents, out: Path, seeds: Seeds, be
     """Write a paper's crate; returns a line that counts its runs."""
     contents: dict[str, Path | bytes] = {name: Path(name) for name in BESIDE}
     contents |= dict(sorted(_reached(plan.scale, held).items()))
-    crate = founded(contents)
+    crate = crate_of(contents)
     _tell(crate, plan, paper, held)
     fingerprint = pack(crate, contents, out, "publish what is not damaged")
     runs, size = sum(map(len, seeds.values())), f"{out.stat().st_size / 1e6:.2f} MB"
@@ -219,7 +219,7 @@ def _tell(crate: ROCrate, plan: Plan, paper: str, held: Contents) -> None:
     for place, record in sorted(records.items()):
         told = action(crate, place, record, record["git"]["commit"]) | {"agent": {"@id": "#authors"}}
         actions.append(crate.add_jsonld(told).id)
-    conforming(crate, {PROFILE: PROFILES[PROFILE]})
+    add_profiles(crate, {PROFILE: PROFILES[PROFILE]})
     root = crate.root_dataset
     root["mentions"] = links(actions)
     root["name"] = f"clpapers: runs of {paper}, scale {plan.scale}"

@@ -38,7 +38,7 @@ from clpapers.evidence.grades import MARGINS
 from clpapers.evidence.pooled import pooled, told_of_pooled
 from clpapers.evidence.words import BY_CONSTRUCTION, CONTRADICTED, DIFFERS, GRADES, NOT_COMPARABLE, SUPPORTED
 from clpapers.graph import jobs
-from clpapers.graph.pages import claims_file, shown
+from clpapers.graph.pages import claims_file, targets_of
 from clpapers.provenance import read_record, write_atomically, write_text
 from clpapers.report.coverage import Coverage, Numbers, by_kind, count, coverage, of_claims, table
 from clpapers.report.coverage import printed as numbers_printed
@@ -123,7 +123,7 @@ class _Reproduction:
         self.run = run
         import_published(SCALE)
         whole = Plan(SCALE, own_papers())
-        self.there = priority.used(whole, imported(SCALE))
+        self.there = priority.files_of_seeds(whole, imported(SCALE))
         nothing = dict.fromkeys([*whole.datasets, *whole.weights], "not asked for")
         chosen = Choice(self.there, {}, nothing)
         self.plan = whole.using(chosen)
@@ -150,7 +150,7 @@ class _Reproduction:
         """Make a file, and before it those that it is made of, by their jobs' commands."""
         if path.exists():
             return
-        job = jobs.of(self.plan, path)
+        job = jobs.job_of(self.plan, path)
         for each in job.inputs:
             self._make(each)
         if self.run([job.command, "--out", str(path)]):
@@ -158,7 +158,7 @@ class _Reproduction:
 
     def targets(self, paper: str) -> list[Target]:
         """The targets of a paper of which a run was published, and those with printed numbers that need none."""
-        targets = shown(self.plan, [paper])
+        targets = targets_of(self.plan, [paper])
         return [each for each in targets if self.plan.present(each).cells or (each.reported and _without_runs(each))]
 
     @functools.cached_property
@@ -387,7 +387,7 @@ class _Reproduction:
         from clpapers.evidence.differences import square
 
         rows = costs.read()
-        table = costs.Table(rows, here=float(np.median([row.calibration for row in rows])))
+        table = costs.Table(rows, calibration=float(np.median([row.calibration for row in rows])))
         cells = [self.plan.cells[key] for key in self.there]
         took = costs.finished(self.plan, cells)
         said = {cell.hash: table.seconds(self.plan, cell) for cell in cells if cell.hash in took}

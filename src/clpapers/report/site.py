@@ -48,7 +48,7 @@ from clpapers.evidence.words import (
     UNDECIDED,
 )
 from clpapers.graph.claims import claiming
-from clpapers.graph.pages import ASSETS, COPIED, TEMPLATES, claims_file, copy_of, drawn_of, shown
+from clpapers.graph.pages import ASSETS, COPIED, TEMPLATES, claims_file, copy_path, picture_path, targets_of
 from clpapers.metrics.factors import flat
 from clpapers.provenance import ancestry, as_published
 from clpapers.report.coverage import Numbers, by_kind, count, coverage, of_claims
@@ -179,7 +179,7 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
 
     digest = functools.cache(provenance.sha256)
     by_paper = {
-        paper: [_shown(plan, target, notes(target), digest) for target in shown(plan, [paper])] for paper in papers
+        paper: [_shown(plan, target, notes(target), digest) for target in targets_of(plan, [paper])] for paper in papers
     }
     with_claims, covered = claiming(papers), {each.paper: each for each in coverage(plan, papers)}
     compared = {paper: _compared(targets) for paper, targets in by_paper.items()}
@@ -188,18 +188,18 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
     for paper, targets in by_paper.items():
         for each in targets:
             for path in each.files:
-                provenance.write_text(copy_of(path, folder), path.read_text(encoding="utf-8"))
+                provenance.write_text(copy_path(path, folder), path.read_text(encoding="utf-8"))
             page(folder / paper / f"{each.target.name}.html", "lineage.html", "../", each=each)
         if paper in with_claims:
             file = claims_file(plan, paper, "csv")
-            provenance.write_text(copy_of(file, folder), file.read_text(encoding="utf-8"))
+            provenance.write_text(copy_path(file, folder), file.read_text(encoding="utf-8"))
         claims, tables = _claims(plan, paper) if paper in with_claims else ([], [])
         decided = [claim for claim in claims if claim["verdict"] != NOT_COMPARABLE]
         parts = [each for each in (("", decided), _folded(claims, "reason")) if each[1]]
         content = {"paper": paper, "targets": targets, "claims": parts, "tables_of_claims": tables}
         page(folder / paper / "index.html", "paper.html", "../", covered=covered[paper], **content)
-        write_figure(forest(compared[paper]), drawn_of(paper, folder).with_suffix(""), (".svg",))
-    write_figure(scatter(pd.concat(compared.values())), drawn_of("", folder).with_suffix(""), (".svg",))
+        write_figure(forest(compared[paper]), picture_path(paper, folder).with_suffix(""), (".svg",))
+    write_figure(scatter(pd.concat(compared.values())), picture_path("", folder).with_suffix(""), (".svg",))
     data = {name: facts for targets in by_paper.values() for each in targets for name, facts in each.data.items()}
     page(
         folder / "index.html",
@@ -452,7 +452,7 @@ def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
     ]
     claims[texts] = claims[texts].astype(object).fillna("").astype(str)
     claims["targets"] = [[name.rpartition("/")[2] for name in names.split()] for names in claims["target"]]
-    there = {target.name for target in shown(plan, [paper])}
+    there = {target.name for target in targets_of(plan, [paper])}
     claims["link"] = [next((f"{name}.html" for name in names if name in there), "") for names in claims["targets"]]
     links = dict(zip(claims["claim"], claims["link"]))
     table, *parts = _read_tables(claims_file(plan, paper, "html"))
@@ -522,7 +522,7 @@ def _parts(plan: Plan, target: Target, file: Path, digest: Callable[[str], str])
     for (row, column), cells in drawn.items():
         others = {cell.folder for _, cell in target.cells} - {cell.folder for _, cell in cells}
         node = lineage.tree(file, digest, lambda path: Path(as_published(path)).parent not in others)  # noqa: B023, used at once
-        yield _part(Part(row, column, []), node, [lineage.described(*pair) for pair in cells])
+        yield _part(Part(row, column, []), node, [lineage.cell_facts(*pair) for pair in cells])
     if not drawn:
         yield _part(Part("", "", []), lineage.tree(file, digest), [])
 

@@ -12,7 +12,7 @@ from clpapers.config.model import Target
 from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.evidence.grades import MARGINS
-from clpapers.graph.pages import shown
+from clpapers.graph.pages import targets_of
 from clpapers.provenance import ProvenanceError, escaped, read_record
 from clpapers.report.coverage import by_kind, coverage, of_claims, table
 
@@ -25,7 +25,7 @@ def page(plan: Plan, papers: Collection[str], more: str = "") -> str:
     more: what one more core-hour would decide.
     """
     unread: list[str] = []
-    targets = shown(plan, papers)
+    targets = targets_of(plan, papers)
     built = [target for target in targets if all(path.is_file() for path in target.outputs)]
     covered = coverage(plan, papers, unread)
     lines = [f"clpapers, scale ‘{plan.scale}’: {plan.settings['description']}", ""]
