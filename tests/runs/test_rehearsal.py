@@ -182,7 +182,7 @@ def test_results_of_a_rehearsal_touch_no_other_run(data):
 @pytest.mark.parametrize(("name", "options"), tiny.VARIANTS)
 def test_every_declared_learner_can_be_rehearsed(data, name, options):
     """Whatever a learner does in steps that are left out, what its run takes is a number and not negative."""
-    method = tiny.METHODS[name].given(options)
+    method = tiny.METHODS[name].with_options(options)
     oracle = tiny.CHUNKS if {"changes", "tasks"} & set(method.uses) else tiny.NONE
     spec = tiny.cell(name, options, "mlp", oracle=oracle, order=tiny.SPLIT)
     found = rehearse(spec, data, {0: split_stream(data)}, seconds=0.01)

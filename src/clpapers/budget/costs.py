@@ -156,7 +156,7 @@ def sizes(plan: Plan, dataset: str) -> Sizes:
 
 def kind(spec: dict, shape: Iterable[int], seeds: int) -> Kind:
     """The kind of a cell, learnt from items of a shape, so many seeds a job."""
-    method, budget = methods.of(spec["learner"]), spec["budget"]
+    method, budget = methods.method_of(spec["learner"]), spec["budget"]
     options = _telling({key: value for key, value in spec["learner"].items() if key in method.options}, method)
     options |= {key: spec["evaluation"][key] for key in method.measures if key in spec["evaluation"]}
     if spec["oracle"]["name"] == "entropy":
@@ -198,7 +198,7 @@ def counts(spec: dict, size: Sizes) -> Counts:
     """The counts of a seed's run of a cell, over a data set of balanced classes."""
     asked = {key: spec["evaluation"].get(key) for key in ("points", "probes", "test", "shots", "every")}
     if asked["shots"] is not None:
-        method = methods.of(spec["learner"])
+        method = methods.method_of(spec["learner"])
         asked |= {"by_task": method.answers_by_task, "stay": method.answers_stay}
     return _known_counts(json.dumps(spec["order"], sort_keys=True), spec["budget"]["batch"], json.dumps(asked), size)
 

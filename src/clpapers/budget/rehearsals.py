@@ -55,7 +55,7 @@ def _kinds(plan: Plan, cells: list[Cell]) -> Iterator[tuple[Kind, Cell]]:
     found: dict[tuple, tuple[Kind, Cell]] = {}
     for cell in cells:
         kind = costs.kind(cell.spec, plan.datasets[cell.spec["dataset"]]["shape"], len(plan.blocks(cell)[0]))
-        free = dict.fromkeys(methods.of(cell.spec["learner"]).counts_items)
+        free = dict.fromkeys(methods.method_of(cell.spec["learner"]).counts_items)
         key = (kind.learner, str(json.loads(kind.options) | free), kind.net, kind.shape, kind.batch)
         if key not in found or (found[key][0].tasks, found[key][0].memory) < (kind.tasks, kind.memory):
             found[key] = kind, cell

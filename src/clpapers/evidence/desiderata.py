@@ -97,7 +97,7 @@ def _resemblance(order: dict, tasks: int | None) -> str:
 
 
 def _shared_head(cell: dict) -> str:
-    method, oracle, order = methods.of(cell["learner"]), cell["oracle"], cell["order"]
+    method, oracle, order = methods.method_of(cell["learner"]), cell["oracle"], cell["order"]
     if method.guesses:
         return "n/a (nothing is trained)"
     separate = order["name"] == "split_overlapping"  # a class has an output in each of its tasks
@@ -124,12 +124,12 @@ def _no_labels_at_test(cell: dict, view: str, metrics: Iterable[str]) -> str:
         "training": _trains_by_task(cell),
         "all": False,
     }
-    routed = methods.of(cell["learner"]).answers_by_task and _names_tasks(oracle, order)
+    routed = methods.method_of(cell["learner"]).answers_by_task and _names_tasks(oracle, order)
     return KNOWN if routed or any(restricting[classes] for classes in competing) else YES
 
 
 def _no_retraining(cell: dict, facts: dict) -> str:
-    order, keeps = cell["order"], methods.of(cell["learner"]).keeps
+    order, keeps = cell["order"], methods.method_of(cell["learner"]).keeps
     if keeps:
         return f"no ({keeps})"
     if order["name"] == "offline" and order["items"] > (order["length"] or facts["train"]):

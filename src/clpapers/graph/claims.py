@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Collection, Iterator, Mapping
 
 from clpapers.catalogue import metrics as catalogue
-from clpapers.catalogue.methods import of
+from clpapers.catalogue.methods import method_of
 from clpapers.catalogue.names import CURVE, row_and_column
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.model import Cell, Target
@@ -134,7 +134,11 @@ class _Reader:
             runs = bool(here) and (
                 less is None or bool(_matching(cells, {k: v for k, v in less.items() if k not in CURVE}))
             )
-            told = {"run": (run.hash, run.test_restriction), "guesses": of(run.spec["learner"]).guesses} if run else {}
+            told = (
+                {"run": (run.hash, run.test_restriction), "guesses": method_of(run.spec["learner"]).guesses}
+                if run
+                else {}
+            )
             told["calibrated"] = _calibrated(target.spec, fixed)
             take, dataset = source["take"] or "mean", cell.get("dataset")
             side = Side(name, source["metric"], take, levels, runs, dataset, stream, **told)

@@ -67,7 +67,7 @@ def rehearse(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: f
     seconds: how long to take steps, roughly; in each segment a few are taken, however long they last. For each option
     that repeats work (`Method.repeats`) there is another rehearsal. The other arguments are those of `loop.train`.
     """
-    method, began = methods.of(cell["learner"]), time.process_time()
+    method, began = methods.method_of(cell["learner"]), time.process_time()
     cell, streams, share = _cut(cell, streams)
     options = cell["learner"]
     repeats = [path for path in method.repeats if _get(options, path) is not None]
@@ -99,7 +99,7 @@ def _cut(cell: dict, streams: dict[int, Stream]) -> tuple[dict, dict[int, Stream
     Where a step is a whole task and options count its items, steps are shortened instead, and the options with them:
     to a share of the items, which is returned.
     """
-    method, cell, first = methods.of(cell["learner"]), copy.deepcopy(cell), next(iter(streams.values()))
+    method, cell, first = methods.method_of(cell["learner"]), copy.deepcopy(cell), next(iter(streams.values()))
     options, evaluation, batch = cell["learner"], cell["evaluation"], cell["budget"]["batch"]
     chunks, n, share = len(first.boundaries) + 1, len(first.indices), 1.0
     few = TEST_ITEMS * (1 if len(first.transforms) else min(chunks, MANY))
@@ -124,7 +124,7 @@ def _once(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: floa
         if made:
             raise _Through
         chunk = next(iter(streams.values())).chunk[setting.ends - 1]
-        made.append(Rehearsed(create(options, setting), chunk, seconds, methods.of(options).answers_stay))
+        made.append(Rehearsed(create(options, setting), chunk, seconds, methods.method_of(options).answers_stay))
         return made[0]
 
     quiet = contextlib.redirect_stderr(io.StringIO())  # no bars

@@ -55,7 +55,7 @@ def contracts(file: Path) -> Iterator[str]:
     learner = within(file, lambda: learners.find(method.name, str(file)))
     _takes(file, learner, method)
     options = {option: rules["default"] for option, rules in method.options.items()}
-    spec = _cell(file, method.given(options), {"name": method.name, "file": str(file), **options})
+    spec = _cell(file, method.with_options(options), {"name": method.name, "file": str(file), **options})
     if spec is None:
         yield f"{file}: not tried: no small problem has what it needs"
         return

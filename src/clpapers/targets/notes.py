@@ -160,7 +160,7 @@ def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str 
     if own := target.spec.get("own"):
         command += f" --config 'methods=[{', '.join(facts['file'] for facts in own.values())}]'"
     learners = {factors["learner"]: cell for factors, cell in target.of_paper.cells if "learner" in factors}
-    guesses = frozenset(label for label, cell in learners.items() if methods.of(cell.spec["learner"]).guesses)
+    guesses = frozenset(label for label, cell in learners.items() if methods.method_of(cell.spec["learner"]).guesses)
     told = desiderata, _imported(target), plan.unrun(target), command, guesses
     return Notes(plan.scale, standins, reductions, len(target.seeds), *told)
 
