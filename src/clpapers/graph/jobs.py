@@ -19,7 +19,7 @@ from clpapers.config.reductions import reductions
 from clpapers.config.refusals import ConfigError, names
 from clpapers.config.targets import paper_file
 from clpapers.evidence.claim import Claim
-from clpapers.evidence.desiderata import line
+from clpapers.evidence.desiderata import sentence
 from clpapers.graph import claims as claim_grammar
 from clpapers.graph import pages
 from clpapers.metrics.inputs import files_beside
@@ -281,7 +281,7 @@ def _rendering(plan: Plan, path: Path, papers: Collection[str]) -> Job:
     command = kind.removeprefix(".") or target.spec["kind"]
 
     def decide() -> list:  # the line of desiderata too: it follows declarations of methods, no code digest does
-        told = [] if kind else [line(target, plan.datasets)]
+        told = [] if kind else [sentence(target, plan.datasets)]
         return [target.digest, reduced(plan, target), *told, *_left_out(plan, target)]
 
     return Job(command, "targets", files, target, lambda: read, decide, used, chosen=True)
