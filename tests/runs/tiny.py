@@ -141,7 +141,7 @@ class Kept(Checkpoint):
         super().__init__(path, {})
         self.asked, self.step = 0, step
 
-    def due(self):
+    def is_due(self):
         self.asked += 1
         return self.asked == self.step
 
