@@ -280,16 +280,16 @@ def _tested_apart(plan: Plan) -> Iterator[None]:
     A test item of PROG-NN takes as long as now, though items of learnt tasks pass fewer columns.
     """
     searched = {id(cell.spec) for search in plan.selections.values() for _, cell in search.points}
-    counts, of = costs.counts, methods.of
+    counts, method_of = costs.counts, methods.method_of
 
     def apart(spec: dict, size: costs.Sizes) -> costs.Counts:
         shots = {"shots": SHOTS} if id(spec) in searched else {}
         return counts(spec | {"evaluation": spec["evaluation"] | shots}, size)
 
     def method(options: dict) -> methods.Method:
-        return dataclasses.replace(of(options), answers_by_task=True, answers_stay=False)
+        return dataclasses.replace(method_of(options), answers_by_task=True, answers_stay=False)
 
-    with mock.patch.object(costs, "counts", apart), mock.patch.object(methods, "of", method):
+    with mock.patch.object(costs, "counts", apart), mock.patch.object(methods, "method_of", method):
         yield
 
 

@@ -47,7 +47,7 @@ def shortened(spec: dict, real: Sizes, per_class: int) -> tuple[dict, Sizes]:
         spec["evaluation"]["gradients"] = {"batches": 3, "size": 16, "repetitions": 5}
     if "weights" in spec["net"]:
         spec["net"]["weights"] = "none"
-    method, options = methods.of(spec["learner"]), spec["learner"]
+    method, options = methods.method_of(spec["learner"]), spec["learner"]
     for path in method.repeats:
         *above, last = path.split(".")
         inside = options[above[0]] if above else options

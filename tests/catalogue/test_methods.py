@@ -44,11 +44,11 @@ def test_a_file_anywhere_is_read_and_never_executed(file):
 
 def test_an_options_value_may_decide_what_is_declared(file):
     method = read(file)
-    given = method.given({"strength": 1, "loss": {"name": "mse"}})
+    given = method.with_options({"strength": 1, "loss": {"name": "mse"}})
     assert (given.uses, given.image_sides, given.tasks_once) == (["tasks"], 4, False)
-    given = method.given({"strength": 0, "loss": {"name": "bce"}})
+    given = method.with_options({"strength": 0, "loss": {"name": "bce"}})
     assert (given.uses, given.image_sides, given.tasks_once) == (["changes"], 1, True)
-    assert method.given({"strength": {"samples": 3}, "loss": "mse"}).uses == ["changes"]
+    assert method.with_options({"strength": {"samples": 3}, "loss": "mse"}).uses == ["changes"]
 
 
 def test_examples_are_complete_options(file):

@@ -282,7 +282,7 @@ def test_two_files_of_one_name_in_a_zip_are_refused(tmp_path):
         archive.writestr("train/cat/0.png", PNG)
         with pytest.warns(UserWarning, match="Duplicate name"):
             archive.writestr("train/cat/0.png", b"other")
-    with pytest.raises(SourceError, match=r"it has two files train/cat/0\.png; pack it anew"):
+    with pytest.raises(SourceError, match=r"it has two files train/cat/0\.png; pack it again"):
         files.archive(tmp_path / "a.zip")
 
 

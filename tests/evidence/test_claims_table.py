@@ -198,7 +198,7 @@ def test_every_format_is_written_and_breaks_lines(table, tmp_path):
     ],
 )
 def test_tests_in_words(spec, text):
-    assert claims_table.words(claim("ours", ["cifar10"], spec), SPECS) == text
+    assert claims_table.test_in_words(claim("ours", ["cifar10"], spec), SPECS) == text
 
 
 def test_a_name_of_two_lines_is_one_line_in_words():
@@ -206,7 +206,7 @@ def test_a_name_of_two_lines_is_one_line_in_words():
         key: spec | {"names": spec.get("names", {}) | {"final_accuracy": "Fin. Acc.\n(%)"}}
         for key, spec in SPECS.items()
     }
-    words = claims_table.words(claim("ours", ["cifar10"], {"test": "below", "than": 5}), specs)
+    words = claims_table.test_in_words(claim("ours", ["cifar10"], {"test": "below", "than": 5}), specs)
     assert words == "Fin. Acc. (%) of ACE below 5 (CIFAR-10)"
 
 

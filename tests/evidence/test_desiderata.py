@@ -284,13 +284,13 @@ FACTORS = {"dataset": "mnist", "learner": "single"}
 
 
 def test_a_line_of_all_five():
-    text = desiderata.line(target([(FACTORS, cell())]), {"mnist": FACTS})
+    text = desiderata.sentence(target([(FACTORS, cell())]), {"mnist": FACTS})
     assert text == "Desiderata (Farquhar & Gal): A\u00a0yes; B\u00a0yes; C\u00a0yes; D\u00a0yes; E\u00a0yes (4 tasks)."
 
 
 def test_what_is_made_of_no_runs_declares_nothing():
     assert desiderata.declare(target([]), {"mnist": FACTS}) == {}
-    assert desiderata.line(target([]), {"mnist": FACTS}) == ""
+    assert desiderata.sentence(target([]), {"mnist": FACTS}) == ""
 
 
 def test_guesses_say_nothing_of_the_head_unless_alone():
@@ -324,7 +324,7 @@ def test_every_experiment_declares_all_five(name):
     found = desiderata.declare(made, PLAN.datasets)
     of_runs = bool(made.cells or made.selections)
     assert list(found) == (list("ABCDE") if of_runs else [])
-    assert bool(desiderata.line(made, PLAN.datasets)) == of_runs
+    assert bool(desiderata.sentence(made, PLAN.datasets)) == of_runs
     assert (f"| {name} |" in table(PLAN)) == of_runs
 
 
@@ -403,4 +403,4 @@ def test_what_a_rendering_says_and_is_made_of(monkeypatch):
     monkeypatch.setattr(curves, "render", lambda target, frame, notes: printed.append(notes.desiderata))
     task = SimpleNamespace(plan=PLAN, job=jobs.job_of(PLAN, made.outputs[0]), reduced=lambda target: [])
     commands._drawn(task)
-    assert printed == [desiderata.line(made, PLAN.datasets)]
+    assert printed == [desiderata.sentence(made, PLAN.datasets)]

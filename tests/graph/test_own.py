@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clpapers.catalogue.methods import copied, of
+from clpapers.catalogue.methods import copied, method_of
 from clpapers.cli import main
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
@@ -145,7 +145,7 @@ def test_a_copy_is_known_by_its_label_and_its_options_by_their_defaults(tmp_path
     copy.write_text(FILE)
     method = copied(copy)
     assert (method.name, method.file, method.examples()) == ("mine", str(copy), [{"strength": 1.0}])
-    assert of({"name": "mine", "file": str(copy), "strength": 3}).needs == {"net.name": ["mlp"]}
+    assert method_of({"name": "mine", "file": str(copy), "strength": 3}).needs == {"net.name": ["mlp"]}
 
 
 def test_a_new_file_is_a_method_and_nothing_is_overwritten(tmp_path, monkeypatch, capsys):

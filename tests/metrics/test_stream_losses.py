@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from clpapers.metrics.stream_losses import alike, measure, stretches
+from clpapers.metrics.stream_losses import curve_correlation, measure, stretches
 
 FACTORS = {"dataset": "cifar100", "learner": "er", "order": {"name": "split", "tasks": 10}}
 
@@ -37,7 +37,7 @@ def test_a_curve_has_a_row_a_stretch():
 
 def test_how_alike_three_curves_are_by_hand():
     """Pairs: 1, −1, −1, whose mean is −1/3; to the others: 0, 0, −1; with n = 3, 4 times that plus 1."""
-    values = alike([[0, 1, 2], [0, 2, 4], [2, 1, 0]])
+    values = curve_correlation([[0, 1, 2], [0, 2, 4], [2, 1, 0]])
     np.testing.assert_allclose(values, [1, 1, -3])
     np.testing.assert_allclose(values.mean(), -1 / 3)
 
@@ -51,20 +51,20 @@ def test_values_are_the_jackknifes_of_the_mean_over_pairs(n):
 
     without = np.array([mean_over_pairs(np.delete(curves, i, axis=0)) for i in range(n)])
     whole = mean_over_pairs(curves)
-    np.testing.assert_allclose(alike(curves), n * whole - (n - 1) * without)
-    np.testing.assert_allclose(alike(curves).mean(), whole)
+    np.testing.assert_allclose(curve_correlation(curves), n * whole - (n - 1) * without)
+    np.testing.assert_allclose(curve_correlation(curves).mean(), whole)
 
 
 def test_two_curves_have_one_value_and_one_has_none():
     """Two values of one pair would look as if nothing varied."""
-    assert alike([[0, 1, 2], [1, 2, 4]]) == pytest.approx([pearsonr([0, 1, 2], [1, 2, 4]).statistic])
-    assert alike([[0, 1, 2]]).size == 0
+    assert curve_correlation([[0, 1, 2], [1, 2, 4]]) == pytest.approx([pearsonr([0, 1, 2], [1, 2, 4]).statistic])
+    assert curve_correlation([[0, 1, 2]]).size == 0
     assert list(measured([0, 1, 2], [1, 2, 4], metrics=["loss_correlation"])["seed"]) == [0]
 
 
 @pytest.mark.parametrize("broken", [[1, 1, 1], [1, np.inf, 2], [1, np.nan, 2]])
 def test_a_curve_that_has_no_correlation_leaves_none(broken):
-    assert np.isnan(alike([[0, 1, 2], [0, 2, 3], broken])).all()
+    assert np.isnan(curve_correlation([[0, 1, 2], [0, 2, 3], broken])).all()
 
 
 def test_only_curves_of_one_cell_are_compared():

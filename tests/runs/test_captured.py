@@ -9,7 +9,7 @@ from tiny import CPU, METHODS, STATIC, Kept, Killed, course, scenarios, setting
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from clpapers.runs import learners, loop, process
-from clpapers.runs.captured import WARM, Steps, drops_out, recorders
+from clpapers.runs.captured import WARM, Steps, drops_out, observe, recorders
 from clpapers.runs.checkpoint import Checkpoint
 from clpapers.runs.nets.stacked import stack
 
@@ -139,7 +139,7 @@ def test_twenty_steps_look_at_no_values(learner, options, data, monkeypatch):
             for name in ("cpu", "numpy", "tolist", "item", "__bool__", "__int__", "__float__", "__array__"):
                 within.setattr(torch.Tensor, name, None)
             steps.at.fill_(t)
-            steps.learn(steps.on_device(t))
+            observe(made, steps.on_device(t))
 
 
 def test_a_learner_that_looks_is_found_out(data):

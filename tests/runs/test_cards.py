@@ -18,7 +18,7 @@ import json, os, sys
 from clpapers.runs import cards
 cards.POLL = 0.01
 share = cards.take(int(sys.argv[1]))
-said = share and [share.card.uuid, share.memory, share.whole]
+said = share and [share.card.uuid, share.memory, share.is_whole]
 print(json.dumps([said, os.environ.get("CUDA_VISIBLE_DEVICES")]), flush=True)
 sys.stdin.read()
 """

@@ -313,7 +313,7 @@ def test_saved_at_most_every_interval_and_rarely_where_saving_takes_long(monkeyp
 
     def due_after():
         began = now[0]
-        while not kept.due():
+        while not kept.is_due():
             now[0] += 10
         return now[0] - began
 
@@ -327,7 +327,7 @@ def test_saved_at_most_every_interval_and_rarely_where_saving_takes_long(monkeyp
 
 
 def test_without_a_file_nothing_is_ever_due(data, chunked):
-    assert not Checkpoint(interval=-1).due()
+    assert not Checkpoint(interval=-1).is_due()
     train(spec_of("single", {}), data, chunked)
     assert list(Path().iterdir()) == []
 
@@ -462,7 +462,7 @@ def test_findings_of_other_tests_than_were_due_are_refused(data, alone):
         next(held for _, (each,) in taken if (held := state["nodes"][each][1])).pop()
 
     forge(fewer)
-    with pytest.raises(CheckpointError, match=r"its findings of \w+ are not those of"):
+    with pytest.raises(CheckpointError, match=r"its findings of \w+ are not of"):
         loop.train(spec, data, alone, CPU, None, Checkpoint(RESULT, IDENTITY))
 
 

@@ -52,7 +52,7 @@ def test_standardised_images_have_mean_0_and_deviation_1_in_each_channel():
     x = found(torch.arange(50))
     torch.testing.assert_close(x.mean(dim=(0, 2, 3)), torch.zeros(3, dtype=torch.float64), atol=1e-12, rtol=0)
     torch.testing.assert_close(x.std(dim=(0, 2, 3), correction=0), torch.ones(3, dtype=torch.float64))
-    assert torch.equal(found.of(pixels[7:9])(torch.arange(2)), x[7:9])
+    assert torch.equal(found.with_pixels(pixels[7:9])(torch.arange(2)), x[7:9])
 
 
 def test_means_of_pixels_are_not_permuted_with_them():

@@ -371,7 +371,7 @@ def test_what_a_learner_declares_is_there(learner):
         for value in cases:
             jsonschema.validate(value, schema)
     for options in declared.examples():
-        given = declared.given(options)
+        given = declared.with_options(options)
         assert hook == ("changes" in given.uses)
         for key, values in given.needs.items():
             part, *option = key.split(".")
@@ -416,7 +416,7 @@ def test_without_a_change_of_task_it_is_what_it_declares(name, optimizer, data, 
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [each for each in VARIANTS if METHODS[each[0]].given(each[1]).always_changing]
+    ("name", "options"), [each for each in VARIANTS if METHODS[each[0]].with_options(each[1]).always_changing]
 )
 @pytest.mark.parametrize("net", ["mlp", "resnet18"])
 def test_with_a_change_at_every_batch_it_is_what_it_declares(name, options, net, data, streams):

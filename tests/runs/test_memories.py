@@ -265,6 +265,6 @@ def test_centred_images_have_mean_zero_and_others_lose_the_same_mean():
     images = Images(pixels, "centred", CPU, torch.float64)
     torch.testing.assert_close(images(torch.arange(9)).mean(dim=0), torch.zeros(3, 4, 4, dtype=torch.float64))
     expected = (others / 255 - (pixels / 255).mean(axis=0)).transpose(0, 3, 1, 2)
-    np.testing.assert_allclose(images.of(others)(torch.arange(5)).numpy(), expected, atol=1e-12)
+    np.testing.assert_allclose(images.with_pixels(others)(torch.arange(5)).numpy(), expected, atol=1e-12)
     with pytest.raises(ValueError, match="scaling centred: its means are not permuted"):
         Images(pixels, "centred", CPU, torch.float64, [np.arange(48)[None]])

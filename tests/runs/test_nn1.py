@@ -36,7 +36,7 @@ def test_equals_a_librarys_at_every_event(reference, precision):
     pictures = loop.Images(DATA.train_x, spec["scaling"], CPU, getattr(torch, precision), [c.transforms for c in given])
     setting = loop.setting_of(spec, DATA, given, pictures)
     learner = loop.learners.create(spec["learner"], setting)
-    test = pictures.of(DATA.test_x)(torch.arange(160).expand(2, -1))
+    test = pictures.with_pixels(DATA.test_x)(torch.arange(160).expand(2, -1))
     for t in range(120):
         now = setting.step(t)
         said = learner.observe(t, pictures(setting.items[:, now]), setting.labels[:, now])

@@ -144,7 +144,7 @@ def test_growth_along_the_stream_is_kept(tasks, length):
     chunk = np.repeat(np.arange(tasks), length)
     steps = Steps(chunk, seconds=1.0)
     for t in range(len(chunk)):
-        if steps.due(t):
+        if steps.takes(t):
             steps.note(t, 3.0 + chunk[t])
     assert steps.total() == pytest.approx((3.0 + chunk).sum())
 
@@ -153,7 +153,7 @@ def test_what_happens_once_is_not_multiplied():
     """A step that takes much longer than its neighbours is counted as the one that it is."""
     steps = Steps(np.zeros(6000, dtype=int), seconds=60.0)
     for t in range(6000):
-        if steps.due(t):
+        if steps.takes(t):
             steps.note(t, 100.0 if t == 2 else 1.0)
     assert steps.total() == pytest.approx(6000 + 99, abs=1.5)
 
@@ -182,7 +182,7 @@ def test_results_of_a_rehearsal_touch_no_other_run(data):
 @pytest.mark.parametrize(("name", "options"), tiny.VARIANTS)
 def test_every_declared_learner_can_be_rehearsed(data, name, options):
     """Whatever a learner does in steps that are left out, what its run takes is a number and not negative."""
-    method = tiny.METHODS[name].given(options)
+    method = tiny.METHODS[name].with_options(options)
     oracle = tiny.CHUNKS if {"changes", "tasks"} & set(method.uses) else tiny.NONE
     spec = tiny.cell(name, options, "mlp", oracle=oracle, order=tiny.SPLIT)
     found = rehearse(spec, data, {0: split_stream(data)}, seconds=0.01)

@@ -34,7 +34,7 @@ RANDOM = {"name": "random", "length": None}
 SPLIT = {"name": "split", "tasks": 2, "length": None}
 DOMAINS = {"name": "permuted_pixels", "tasks": 3, "length": None}
 
-STATIC = [each for each in VARIANTS if METHODS[each[0]].given(each[1]).static]
+STATIC = [each for each in VARIANTS if METHODS[each[0]].with_options(each[1]).static]
 # The CNN is no net of theirs, or no net is.
 OF_ONE_NET = {name for name, method in METHODS.items() if method.own_nets} - {"multi_model", "offline"} | {"gr"}
 
@@ -85,7 +85,7 @@ def described(learner, net, *, order, oracle, train="none", scaling, evaluation,
 
 def cell(learner, options, net="resnet", *, oracle=NONE, train="none", order=RANDOM, oracles=None, **budget):
     """A complete cell on the tiny problem: with what its learner needs, and what only it measures."""
-    method = METHODS[learner].given(options)
+    method = METHODS[learner].with_options(options)
     return described(
         {"name": learner, **options},
         NETS[net],
@@ -141,7 +141,7 @@ class Kept(Checkpoint):
         super().__init__(path, {})
         self.asked, self.step = 0, step
 
-    def due(self):
+    def is_due(self):
         self.asked += 1
         return self.asked == self.step
 

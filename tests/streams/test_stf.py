@@ -71,11 +71,11 @@ def test_equation_5_by_hand():
 
 @given(st.floats(1e-300, 1), st.sampled_from([-1, 1]))
 def test_what_machines_compute_otherwise_in_the_last_bit_is_drawn_alike(value, towards):
-    kept = stf.alike(np.array([value]))
+    kept = stf.rounded(np.array([value]))
     np.testing.assert_allclose(kept, value, rtol=2**-stf.BITS, atol=0)
-    assert stf.alike(kept) == kept
+    assert stf.rounded(kept) == kept
     other = np.nextafter(kept, towards * np.inf)
-    assert stf.alike(other) == kept
+    assert stf.rounded(other) == kept
 
 
 def test_equal_times_are_in_no_order_of_the_sort():

@@ -10,7 +10,7 @@ from clpapers.catalogue import methods
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
 from clpapers.metrics.factors import flat
-from clpapers.targets.palette import ALSO, LINES, METHODS, TEN, looks
+from clpapers.targets.palette import ALSO, LINES, METHODS, TEN, method_styles
 
 # Machado, Oliveira and Fernandes (2009): what full deuteranopes and protanopes see of linear RGB
 DEUTERANOPIA = [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
@@ -50,14 +50,14 @@ def test_every_method_has_a_look_of_its_own_or_another_name():
 def test_within_a_figure_of_the_papers_methods_differ_in_colour(figures):
     assert len(figures) > 15
     for name, labels in figures.items():
-        found = looks(labels)
+        found = method_styles(labels)
         assert len({(look.colour, look.line) for look in found.values()}) == len(labels), name
 
 
 def test_what_colour_blind_eyes_may_confuse_differs_by_marker_or_line(figures):
     confused = 0
     for name, labels in figures.items():
-        for one, other in combinations(looks(labels).values(), 2):
+        for one, other in combinations(method_styles(labels).values(), 2):
             for matrix in (DEUTERANOPIA, PROTANOPIA):
                 apart = np.linalg.norm(seen(one.colour, np.array(matrix)) - seen(other.colour, np.array(matrix)))
                 if apart < 0.15:
@@ -73,11 +73,11 @@ def test_a_label_of_every_paper_has_the_look_of_the_method_it_trains(figures):
             label, method = flat(factors).get("learner"), cell.spec["learner"]["name"]
             if label is None or label.startswith("coreset_only") or (method == "single" and label in ("ewc", "si")):
                 continue  # table 1 of `rules`: with one task, EWC and SI are plain training
-            assert looks([label])[label].colour == looks([method])[method].colour, (target.name, label)
+            assert method_styles([label])[label].colour == method_styles([method])[method].colour, (target.name, label)
 
 
 def test_versions_of_a_method_share_its_colour_and_differ_by_line():
-    found = looks(["van", "van_je", "a_gem_je", "a_gem", "s_gem", "ewc_s", "ewc_b"])
+    found = method_styles(["van", "van_je", "a_gem_je", "a_gem", "s_gem", "ewc_s", "ewc_b"])
     assert [LINES.index(look.line) for look in found.values()] == [0, 1, 1, 0, 2, 0, 1]
     for one, other in (("van", "van_je"), ("a_gem", "a_gem_je"), ("a_gem", "s_gem"), ("ewc_s", "ewc_b")):
         assert found[one].colour == found[other].colour
@@ -86,20 +86,20 @@ def test_versions_of_a_method_share_its_colour_and_differ_by_line():
 
 
 def test_a_version_alone_has_the_full_line():
-    assert looks(["vcl_permuted"])["vcl_permuted"] == looks(["vcl"])["vcl"]
+    assert method_styles(["vcl_permuted"])["vcl_permuted"] == method_styles(["vcl"])["vcl"]
 
 
 def test_a_method_of_ones_own_has_a_colour_that_no_other_has_here():
-    alone = looks(["mine"])["mine"]
-    assert alone == looks(["mine"])["mine"]
+    alone = method_styles(["mine"])["mine"]
+    assert alone == method_styles(["mine"])["mine"]
     for known in METHODS:
-        found = looks([known, "mine", "mine_big"])
+        found = method_styles([known, "mine", "mine_big"])
         assert found["mine"].colour != found[known].colour
         assert found["mine_big"].colour == found["mine"].colour
         assert found["mine_big"].line != found["mine"].line
 
 
 def test_levels_of_other_factors_follow_a_palette_that_is_no_methods():
-    found = looks(["none", "split", 0.5], "oracle")
+    found = method_styles(["none", "split", 0.5], "oracle")
     assert len({look.colour for look in found.values()}) == 3
     assert not {look.colour for look in found.values()} & set(TEN)

@@ -166,7 +166,7 @@ def sizes(plan: Plan, dataset: str) -> Sizes:
 
 def kind(spec: dict, shape: Iterable[int], seeds: int) -> Kind:
     """The kind of a cell that learns items of a shape. seeds: how many a job trains."""
-    method, budget = methods.of(spec["learner"]), spec["budget"]
+    method, budget = methods.method_of(spec["learner"]), spec["budget"]
     options = _decisive({key: value for key, value in spec["learner"].items() if key in method.options}, method)
     options |= {key: spec["evaluation"][key] for key in method.measures if key in spec["evaluation"]}
     if spec["oracle"]["name"] == "entropy":
@@ -208,7 +208,7 @@ def counts(spec: dict, size: Sizes) -> Counts:
     """The counts of a seed's run of a cell, over a data set of balanced classes."""
     evaluation = {key: spec["evaluation"].get(key) for key in ("points", "probes", "test", "shots", "every")}
     if evaluation["shots"] is not None:
-        method = methods.of(spec["learner"])
+        method = methods.method_of(spec["learner"])
         evaluation |= {"by_task": method.answers_by_task, "stay": method.answers_stay}
     key = json.dumps(spec["order"], sort_keys=True)
     return _cached_counts(key, spec["budget"]["batch"], json.dumps(evaluation), size)

@@ -65,7 +65,7 @@ def _kinds(plan: Plan, cells: list[Cell]) -> Iterator[tuple[Kind, Cell]]:
     kinds: dict[tuple, tuple[Kind, Cell]] = {}
     for cell in cells:
         kind = _kind(plan, cell)
-        free = dict.fromkeys(methods.of(cell.spec["learner"]).counts_items)
+        free = dict.fromkeys(methods.method_of(cell.spec["learner"]).counts_items)
         key = (kind.learner, str(json.loads(kind.options) | free), kind.net, kind.shape, kind.batch)
         if key not in kinds or (kinds[key][0].tasks, kinds[key][0].memory) < (kind.tasks, kind.memory):
             kinds[key] = kind, cell

@@ -1,6 +1,7 @@
 """The catalogue of methods: the declarations of the learners' files, read without importing them or torch.
 
-Those of this project stand in runs/learners/; one from outside (`own`) in results/<scale>/methods/, as its cells say.
+This project's learners are in runs/learners/. A learner from outside (`own`) is in results/<scale>/methods/, under the
+name that its cells give.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Method:
         every option.
     uses: the parts of oracle and restriction that it uses: when the task `changes`, the `tasks` of items, the
         classes `competing` in training. Unused parts are left out of its cells.
-    needs: requirements on a cell: dotted key → values that will do.
+    needs: requirements on a cell: dotted key → admissible values.
     image_sides: images' heights and widths must be multiples of this.
     memory_of_classes: whether its memory needs room for an item of each class of each task.
     by_tasks: its options that are mappings by the number of tasks.
@@ -85,11 +86,11 @@ class Method:
     grid: dict[str, list] = dataclasses.field(default_factory=dict)
     file: str = ""
 
-    def given(self, options: Mapping) -> Method:
+    def with_options(self, options: Mapping) -> Method:
         """The method with these options, `where` applied."""
-        changed = {}
+        changed: dict = {}
         for key, cases in self.where.items():
-            value = options
+            value: object = options
             for part in key.split("."):
                 value = value.get(part) if isinstance(value, Mapping) else None
             changed |= next((declared for case, declared in cases.items() if case == value), {})
@@ -108,9 +109,9 @@ def methods() -> dict[str, Method]:
     return {file.stem: read(file) for file in sorted(LEARNERS.glob("[a-z]*.py"))}
 
 
-def of(learner: Mapping) -> Method:
+def method_of(learner: Mapping) -> Method:
     """The method of a cell's `learner`, with the options there."""
-    return (copied(Path(learner["file"])) if "file" in learner else methods()[learner["name"]]).given(learner)
+    return (copied(Path(learner["file"])) if "file" in learner else methods()[learner["name"]]).with_options(learner)
 
 
 @functools.cache
@@ -134,36 +135,40 @@ def read(file: Path) -> Method:
         raise DeclarationError(
             f'{file}:1: it has not one {NAME}; write {NAME} = {{"options": {{…}}}} after its imports'
         )
-    node, found = declared[0], {}
+    node, literals = declared[0], {}
     entries = zip(node.keys, node.values) if isinstance(node, ast.Dict) else [(node, node)]
     for key, value in entries:
         try:
-            found[ast.literal_eval(key)] = ast.literal_eval(value)
+            if key is None:
+                raise ValueError("`**value` has no key")
+            literals[ast.literal_eval(key)] = ast.literal_eval(value)
         except (TypeError, ValueError, RecursionError):
-            at = f"{file}:{(key or value).lineno}: {NAME}[{ast.unparse(key or value)}]"
-            raise DeclarationError(f"{at}: no literal; write a text, number, list or mapping, not code") from None
-    for each in ast.walk(node):
-        keys = [key.value for key in each.keys if isinstance(key, ast.Constant)] if isinstance(each, ast.Dict) else []
-        for place, key in enumerate(keys):
-            if key in keys[:place]:
-                raise DeclarationError(f"{file}:{each.keys[place].lineno}: {NAME}: {key!r} stands twice; leave one out")
-    options = found.get("options")
+            where = f"{file}:{(key or value).lineno}: {NAME}[{ast.unparse(key or value)}]"
+            raise DeclarationError(f"{where}: no literal; write a text, number, list or mapping, not code") from None
+    for mapping in (each for each in ast.walk(node) if isinstance(each, ast.Dict)):
+        keys = [key for key in mapping.keys if isinstance(key, ast.Constant)]
+        for i, constant in enumerate(keys):
+            if constant.value in [key.value for key in keys[:i]]:
+                raise DeclarationError(
+                    f"{file}:{constant.lineno}: {NAME}: {constant.value!r} stands twice; leave one out"
+                )
+    options = literals.get("options")
     for schema in options.values() if isinstance(options, dict) else ():
         if isinstance(schema, dict) and "default" in schema:
             schema.setdefault("examples", [schema["default"]])
     for rules in (_FORM, _SCHEMAS):
-        error = jsonschema.exceptions.best_match(rules.iter_errors(found))
-        if error is not None:
-            at = "".join(f"[{part!r}]" for part in error.absolute_path)
-            takes = ", ".join(error.schema.get("properties", {}))
-            remedy = error.schema.get("description") or (f"it takes {takes}" if takes else "mend it")
-            line = line_of(tree, error.absolute_path)
-            raise DeclarationError(f"{file}:{line}: {NAME}{at}: {error.message}; {remedy}")
-    return Method(file.stem, **found)
+        mistake = jsonschema.exceptions.best_match(rules.iter_errors(literals))
+        if mistake is not None:
+            path = "".join(f"[{part!r}]" for part in mistake.absolute_path)
+            takes = ", ".join(mistake.schema.get("properties", {}))
+            remedy = mistake.schema.get("description") or (f"it takes {takes}" if takes else "mend it")
+            line = line_of(tree, mistake.absolute_path)
+            raise DeclarationError(f"{file}:{line}: {NAME}{path}: {mistake.message}; {remedy}")
+    return Method(file.stem, **literals)
 
 
 def _declared(tree: ast.Module) -> list[ast.expr]:
-    """What a module assigns to `DECLARATION`."""
+    """The values that a module assigns to `DECLARATION`."""
     assigned = (node for node in tree.body if isinstance(node, ast.Assign))
     return [node.value for node in assigned if ast.unparse(node.targets[0]) == NAME]
 
@@ -174,9 +179,10 @@ def line_of(tree: ast.Module, path: Iterable) -> int:
     line = node.lineno
     for part in path:
         if isinstance(node, ast.Dict):
-            key, node = next(pair for pair in zip(node.keys, node.values) if ast.literal_eval(pair[0]) == part)
+            pairs = ((key, value) for key, value in zip(node.keys, node.values) if key is not None)
+            key, node = next((key, value) for key, value in pairs if ast.literal_eval(key) == part)
             line = key.lineno
-        else:
+        elif isinstance(node, ast.List | ast.Tuple):
             node = node.elts[part]
             line = node.lineno
     return line

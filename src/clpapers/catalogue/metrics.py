@@ -23,16 +23,20 @@ COUNTED = (0.05, 0.1)  # margins of counts that are no metric, as shares of the 
 class Metric:
     """The declaration of a metric.
 
-    measure: the one that makes it. unit: of its values; empty for pure numbers. better: `larger`, `smaller` or None.
-    competing: the classes among which an item is answered: those of its `task`, those that the restriction at `test`
-    leaves, those that compete in `training`, or `all`; `none` if no item is answered. over: the axis of a curve; None
-    for a scalar. bounds: the least and the largest value there can be, None where there is no such. margins: how far a
-    reproduced value may be from a printed one to be the `same`, and to be `near`, in its unit. shares: these as shares
-    of the printed value. The narrower ones hold; without either, only an equal value is the same. `PERCENT` and
-    `FRACTION` have them for most metrics. sample: what gives one independent
-    value, a `seed`, a `block` of seeds, which share one clock, or `none`, if it is computed and not measured. needs:
-    keys that a target with this metric must have. tasks: the fewest tasks that it is defined on, whose tests
-    `evaluation.shots` turns on; 0 where it looks at no task.
+    measure: the name of its measure.
+    unit: the unit of its values; empty for pure numbers.
+    better: `larger`, `smaller` or None.
+    competing: the classes among which an item is answered. They are the classes of its `task`, the classes that the
+        restriction at `test` leaves, the classes that compete in `training`, or `all`; `none` if no item is answered.
+    over: the axis of a curve; None for a scalar.
+    bounds: the least and the largest possible value; None where there is no bound.
+    margins: how far a reproduced value may be from a printed one to be the `same`, and to be `near`, in its unit.
+    shares: the margins as shares of the printed value. The narrower ones hold; without either, only an equal value is
+        the same. `PERCENT` and `FRACTION` have both for most metrics.
+    sample: the source of one independent value: a `seed`; a `block` of seeds, which share one clock; or `none`, if the
+        value is computed and not measured.
+    needs: keys that a target with this metric must have.
+    tasks: the fewest tasks that it is defined on, whose tests `evaluation.shots` turns on; 0 where it looks at no task.
     """
 
     name: str
@@ -53,10 +57,14 @@ class Metric:
 class Measure:
     """The declaration of a measure.
 
-    metrics: its own, by name. named_by: the target's key that names the metrics to make; None if all are made.
-    takes_from: measures whose scalars it makes as well. needs: keys that a target must have. rules: JSON Schema of the
-    target's keys. cells: dotted keys that must be numbers in each cell. beside: its inputs beside a result or a stream
-    (see `metrics.inputs`). searches: whether its inputs are selections.
+    metrics: its own metrics, by name.
+    named_by: the target's key that names the metrics to make; None if all are made.
+    takes_from: measures whose scalars it makes as well.
+    needs: keys that a target must have.
+    rules: JSON Schema of the target's keys.
+    cells: dotted keys that must be numbers in each cell.
+    beside: its inputs beside a result or a stream (see `metrics.inputs`).
+    searches: whether its inputs are selections.
     """
 
     name: str
@@ -170,7 +178,7 @@ def complete(schema: dict) -> None:
     for key, table in (("measure", measures()), ("render", renderers())):
         for name, each in table.items():
             properties = dict(each.rules)
-            if key == "measure" and each.named_by:
+            if isinstance(each, Measure) and each.named_by:
                 others = [_refused(other, each) for other in measures().values() if other is not each]
                 properties[each.named_by] = (
                     {"items": {"allOf": others}} if each.named_by == "metrics" else {"allOf": others}

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 CURVE = ("time", "task")  # columns of a curve: no factors of the grid, so that their levels are known once measured
 OWN = "§"  # beside the name of a method from outside, which is in no paper
 
 
-def named(target: dict, key: object) -> str:
+def named(target: Mapping, key: object) -> str:
     """The display name of a factor, level or metric: the target's `names`, or else the key itself."""
     return target.get("names", {}).get(key, str(key))
 
 
-def row_and_column(target: dict) -> tuple[str, str]:
+def row_and_column(target: Mapping) -> tuple[str, str]:
     """The factors down and across a table: the target's `rows` and `columns`, by default learners and data sets."""
     return target.get("rows", "learner"), target.get("columns", "dataset")
 
 
-def named_along(target: dict, key: object, value: float) -> str:
+def named_along(target: Mapping, key: object, value: float) -> str:
     """The name of a row with its value of the factor or column that the target draws `along`: `GEM, task 2`."""
     return f"{named(target, key)}, {named(target, target['along'])} {value:g}"

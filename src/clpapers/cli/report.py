@@ -8,12 +8,12 @@ from clpapers.cli.task import Task
 
 def report(task: Task) -> None:
     """results/<scale>/report/index.html and the other pages beside it, from its papers."""
-    from clpapers.evidence.desiderata import line
+    from clpapers.evidence.desiderata import sentence
     from clpapers.report import site
     from clpapers.targets.notes import notes_on
 
     def notes(target):
-        return notes_on(task.plan, target, task.reduced(target), line(target, task.plan.datasets))
+        return notes_on(task.plan, target, task.reduced(target), sentence(target, task.plan.datasets))
 
     for path in task.job.inputs:
         if not path.is_file():

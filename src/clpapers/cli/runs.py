@@ -70,7 +70,7 @@ def train(task: Task) -> None:
         if any("out_of_memory" in result for result in results):  # a result only of a GPU that was all the job's own
             if not task.options.gpus:
                 raise MemoryError
-            if share and not share.whole:
+            if share and not share.is_whole:
                 checkpoint.remove()  # which would say so again
                 raise task.too_little(share)
         text = json.dumps({"cell": spec, "seeds": results}, separators=(",", ":"))

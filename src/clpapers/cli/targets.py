@@ -41,12 +41,12 @@ def _drawn(task: Task, *printed: object) -> tuple:
     """What the target's renderer makes, of which measurements and with which notes."""
     import pandas as pd
 
-    from clpapers.evidence.desiderata import line
+    from clpapers.evidence.desiderata import sentence
     from clpapers.targets.notes import notes_on
     from clpapers.targets.unrun_target import waiting
 
     target = task.job.subject
-    notes = notes_on(task.plan, target, task.reduced(target), line(target, task.plan.datasets))
+    notes = notes_on(task.plan, target, task.reduced(target), sentence(target, task.plan.datasets))
     frame = pd.read_csv(target.metrics)
     draw = importlib.import_module(f"clpapers.targets.{target.spec['render']}").render
     if frame.empty and target.spec["render"] != "results_table":  # which has a dash for each of its cells

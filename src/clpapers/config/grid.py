@@ -97,7 +97,7 @@ class Grid:
             checks.learner(self.file, place, self.facts, label, changed, self.content["learners"])
         checks.parts(at, self.facts, method, spec)
         spec = self.complete(at, spec)
-        method = method.given(spec["learner"])
+        method = method.with_options(spec["learner"])
         checks.cell(at, self.facts, method, spec)
         return Cell.of(self.facts.scale, *self.seen(at, method, spec)[:2])
 

@@ -57,7 +57,7 @@ class _Trace:
 
     def origins(self, cell: Cell) -> Iterator[Origin]:
         """The origin of each value of the cell in turn."""
-        method = self.grid.method(self.label).given(self.written["learner"])
+        method = self.grid.method(self.label).with_options(self.written["learner"])
         why = self.grid.seen("", method, self.grid.complete("", self.written)).why
         for path, value in _leaves(cell.spec):
             place, layer = self._layer(path)

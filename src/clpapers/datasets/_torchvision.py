@@ -42,10 +42,10 @@ def weights_url(model: str, weights: str) -> str:
 def module(name: str) -> ModuleType:
     """Import a module of torchvision, by a workaround where torch is of another build.
 
-    torchvision's compiled operators do not load beside, say, a CPU-only torch of another build; its import
-    then fails with "operator torchvision::nms does not exist", on registering fakes for two operators that
-    were never declared. Declaring their schemas first is enough: nothing here calls them. Where torchvision
-    imports by itself the workaround is not used.
+    torchvision's compiled operators do not load beside, say, a CPU-only torch of another build. Its import then fails
+    with "operator torchvision::nms does not exist": it registers fakes for two operators that were never declared.
+    Declaring their schemas first is enough: nothing here calls them. Where torchvision imports by itself the
+    workaround is not used.
     """
     try:
         import torchvision

@@ -15,9 +15,9 @@ from clpapers.provenance import write_atomically
 class Split(NamedTuple):
     """Images `x`, uint8 [N, H, W, C] with C = 1 or 3, and their labels `y`, int64 [N].
 
-    Where images are frames of recordings, `instance`, int64 [N], is the number of the instance that an image shows,
-    from 0 up over all classes (an instance belongs to one class), and `frame`, int64 [N], the image's place among the
-    frames of its instance. A split has both or neither.
+    Where images are frames of recordings, `instance`, int64 [N], is the number of the instance that an image shows.
+    Instances are numbered from 0 over all classes, and each belongs to one class. `frame`, int64 [N], is the image's
+    place among the frames of its instance. A split has both or neither.
     """
 
     x: np.ndarray
@@ -37,7 +37,7 @@ def canonical(split: Split) -> Split:
     """
     x = np.ascontiguousarray(split.x, np.uint8)
     y = split.y.astype(np.int64)
-    digests = b"".join(hashlib.sha256(pixels).digest() for pixels in x.reshape(len(x), -1))
+    digests = b"".join(hashlib.sha256(pixels.data).digest() for pixels in x.reshape(len(x), -1))
     words = np.frombuffer(digests, ">u8").reshape(len(x), 4)  # big-endian: compares as the digest's bytes do
     recorded = [column.astype(np.int64) for column in split[2:] if column is not None]
     order = np.lexsort((*recorded[::-1], *words.T[::-1], y))
@@ -53,9 +53,9 @@ def checksum(split: Split) -> str:
     """
     shape, (x, *columns) = list(split.x.shape), (array for array in split if array is not None)
     digest = hashlib.sha256(f"uint8 {shape}{f' int64 {shape[:1]}' * len(columns)}\n".encode("ascii"))
-    digest.update(np.ascontiguousarray(x, np.uint8).reshape(-1))
+    digest.update(np.ascontiguousarray(x, np.uint8).reshape(-1).data)
     for column in columns:
-        digest.update(column.astype("<i8"))
+        digest.update(column.astype("<i8").data)
     return digest.hexdigest()
 
 
@@ -75,7 +75,7 @@ def table_checksum(table: np.ndarray) -> str:
     four bytes each, little-endian.
     """
     digest = hashlib.sha256(f"float32 {list(table.shape)}\n".encode("ascii"))
-    digest.update(np.ascontiguousarray(table, "<f4"))
+    digest.update(np.ascontiguousarray(table, "<f4").data)
     return digest.hexdigest()
 
 

@@ -15,7 +15,7 @@ from clpapers.datasets.sources import FETCH, Served, official_files
 
 
 class DatasetError(Exception):
-    """A data set cannot be built; the text names the file, what is wrong and the remedy."""
+    """A data set cannot be built; the text names the file, the fault and the remedy."""
 
 
 def build(
@@ -37,24 +37,28 @@ def build(
     Parameters
     ----------
     spec: the entry of config/datasets.yaml.
-    data_folder: holds the user's own files in `data_folder/name/`, or under the name that `spec` gives as `folder`.
+    data_folder: holds the user's own files in `data_folder/name/`, or in the folder that `spec` names.
     downloads: keeps fetched files in `downloads/name/`, for other scales.
     standin: `{"train_per_class": int, "test_per_class": int}` where a stand-in is allowed, else None.
     allow_partial: whether the known part of a set (`spec["partial"]`) may serve for the whole.
 
     Returns
     -------
-    A dictionary for the record: `dataset`, `source` (kind), `owner`, `licence`, `standin`, `partial` (bool),
-    `sha256` (by split, and of the attributes where there are any), `proof` ("content checksum", "archive MD5",
-    "counts only" or "none (stand-in)"), `train` and `test` (numbers of images), `tried` (a line for each source
-    passed over).
+    A dictionary for the record:
+
+    - `dataset`, `source` (kind), `owner`, `licence`;
+    - `standin`, `partial` (bool);
+    - `sha256`, by split, and of the attributes where there are any;
+    - `proof`: "content checksum", "archive MD5", "counts only" or "none (stand-in)";
+    - `train` and `test`, numbers of images;
+    - `tried`, a line for each source passed over.
 
     Raises
     ------
     DatasetError where no source serves, the user's folder holds wrong bytes or the disk is full. `out` is
     then as it was before, and nothing half-written is left.
     """
-    mine, downloads, out = Path(data_folder) / spec.get("folder", name), Path(downloads), Path(out)
+    user_folder, downloads, out = Path(data_folder) / spec.get("folder", name), Path(downloads), Path(out)
     tried: list[str] = []
     try:
         for source in spec["sources"]:
@@ -63,11 +67,11 @@ def build(
                 if kind == "standin":
                     splits, attributes, facts = _stand_in(name, spec, standin)
                 else:
-                    served = FETCH[kind](source, spec, mine, downloads / name)
+                    served = FETCH[kind](source, spec, user_folder, downloads / name)
                     splits, attributes, facts = _proven(served, spec, allow_partial)
             except SourceError as error:
                 if kind == "folder" and not isinstance(error, Absent):
-                    elsewhere = "" if "declared" in spec else f", or move {mine} away"
+                    elsewhere = "" if "declared" in spec else f", or move {user_folder} away"
                     raise DatasetError(f"{error}{elsewhere}") from error
                 tried.append(f"{kind}: {error}")
                 print(f"clpapers: {name}: {tried[-1]}", file=sys.stderr)
@@ -77,13 +81,13 @@ def build(
             origin = {"source": kind, "owner": source["owner"], "licence": source["licence"]}
             return {"dataset": name, **origin, **facts, **counts, "tried": tried}
     except OSError as error:
-        place = error.filename or out
+        path = error.filename or out
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             fault = "the disk is full; free some space"
         else:
             fault = f"{error.strerror or error}; mend that"
-        raise DatasetError(f"{place}: {fault} and run the same command again") from error
-    raise DatasetError(_no_source(name, spec, mine, tried))
+        raise DatasetError(f"{path}: {fault} and run the same command again") from error
+    raise DatasetError(_no_source(name, spec, user_folder, tried))
 
 
 def _proven(served: Served, spec: dict, allow_partial: bool) -> tuple[Splits, np.ndarray | None, dict]:
@@ -92,7 +96,7 @@ def _proven(served: Served, spec: dict, allow_partial: bool) -> tuple[Splits, np
     Deletes a download that turns out wrong.
     """
     try:
-        with guarded(lambda fault: served.files.wrong(f"its content {fault}")):
+        with guarded(lambda problem: served.files.wrong(f"its content {problem}")):
             decoded = served.format.decode(served.files, spec)
             attributes = served.format.attributes(served.files, spec) if "attributes" in spec else None
             return _check(decoded, attributes, served, spec, allow_partial)
@@ -112,35 +116,35 @@ def _check(
     counts = {split: len(arrays.x) for split, arrays in decoded.items()}
     expected = spec
     if counts != _counts(spec):
-        expected = spec.get("partial")
-        if expected is None or counts != _counts(expected):
-            raise wrong(f"has {_said(counts)}, not {_said(_counts(spec))}")
+        expected = spec.get("partial", {})
+        if not expected or counts != _counts(expected):
+            raise wrong(f"has {_count_text(counts)}, not {_count_text(_counts(spec))}")
         if not allow_partial:
-            part = f"{_said(counts)} of {_said(_counts(spec))}"
+            part = f"{_count_text(counts)} of {_count_text(_counts(spec))}"
             raise Absent(f"{served.files.where}: has only a part, {part}, and this scale wants the whole")
     for split, (x, y, *_) in decoded.items():
         if list(x.shape[1:]) != spec["shape"] or y.shape != x.shape[:1]:
             raise wrong(f"{split} has images {x.shape} and labels {y.shape}")
         if y.min() < 0 or y.max() >= classes:
             raise wrong(f"{split} has labels outside 0…{classes - 1}")
-        if split == "train" and (absent := sorted({*range(classes)} - {*np.unique(y).tolist()})):
-            which = ", ".join(spec["classes"][label] for label in absent[:3])
-            raise wrong(f"train has no image of {which}{' and others' if len(absent) > 3 else ''}")
+        if split == "train" and (missing := sorted({*range(classes)} - {*np.unique(y).tolist()})):
+            which = ", ".join(spec["classes"][label] for label in missing[:3])
+            raise wrong(f"train has no image of {which}{' and others' if len(missing) > 3 else ''}")
         declared = spec.get("class_sizes", {}).get(split) if expected is spec else None
-        if declared is not None and (there := np.bincount(y, minlength=classes).tolist()) != (
+        if declared is not None and (sizes := np.bincount(y, minlength=classes).tolist()) != (
             declared if isinstance(declared, list) else [declared] * classes
         ):
-            least = spec["classes"][int(np.argmin(there))]
+            least = spec["classes"][int(np.argmin(sizes))]
             raise wrong(
-                f"{split} has other numbers of images of the classes than its class_sizes: {min(there)} of {least}"
+                f"{split} has other numbers of images of the classes than its class_sizes: {min(sizes)} of {least}"
             )
     splits = {split: canonical(arrays) for split, arrays in decoded.items()}
-    found = _checksums(splits, attributes)
-    known = {part: expected["sha256"].get(part) for part in found}
-    for part, digest in found.items():
-        if known[part] not in (None, digest):
-            raise wrong(f"{part} has content checksum {digest[:12]}…, not {known[part][:12]}…")
-    if None not in known.values():
+    checksums, sha256 = _checksums(splits, attributes), expected["sha256"]
+    official = {part: sha256.get(part) for part in checksums}
+    for part, digest in checksums.items():
+        if official[part] not in (None, digest):
+            raise wrong(f"{part} has content checksum {digest[:12]}…, not {official[part][:12]}…")
+    if None not in official.values():
         proof = "content checksum"
     elif served.proven:
         proof = "archive MD5"
@@ -148,7 +152,7 @@ def _check(
         raise wrong("no checksum is known to prove it")
     else:
         proof = "counts only"  # unpacked files of the user's, or an archive whose MD5 nobody publishes
-    facts = {"standin": False, "partial": expected is not spec, "sha256": found, "proof": proof}
+    facts = {"standin": False, "partial": expected is not spec, "sha256": checksums, "proof": proof}
     return splits, attributes, facts
 
 
@@ -171,18 +175,20 @@ def _counts(sizes: dict) -> dict[str, int]:
     return {split: sizes[split] for split in ("train", "test")}
 
 
-def _said(counts: dict[str, int]) -> str:
+def _count_text(counts: dict[str, int]) -> str:
     return f"{counts['train']:,} + {counts['test']:,} images"
 
 
-def _no_source(name: str, spec: dict, mine: Path, tried: list[str]) -> str:
+def _no_source(name: str, spec: dict, user_folder: Path, tried: list[str]) -> str:
     """The error where no source serves: the official files to fetch, where to put them, and why each source failed."""
     if "declared" in spec:
-        wanted = " or ".join(dict.fromkeys(form for source in spec["sources"] for form in source.get("formats", ())))
-        return "\n  ".join([f"{name}: no source serves it; put it into {mine}/, laid out as {wanted}. Tried:", *tried])
-    try:
-        official = [(file, f"MD5 {file.md5 or 'unknown'}") for file in official_files(spec)]
-        wanted = [f"{file.filename} ({file.urls[0]}, {md5})" for file, md5 in official]
-    except SourceError as error:
-        wanted = [f"the official files ({error})"]
-    return "\n  ".join([f"{name}: no source serves it; put {', '.join(wanted)} into {mine}/. Tried:", *tried])
+        formats = " or ".join(dict.fromkeys(form for source in spec["sources"] for form in source.get("formats", ())))
+        remedy = f"put it into {user_folder}/, laid out as {formats}"
+    else:
+        try:
+            official = [(file, f"MD5 {file.md5 or 'unknown'}") for file in official_files(spec)]
+            named = ", ".join(f"{file.filename} ({file.urls[0]}, {md5})" for file, md5 in official)
+        except SourceError as error:
+            named = f"the official files ({error})"
+        remedy = f"put {named} into {user_folder}/"
+    return "\n  ".join([f"{name}: no source serves it; {remedy}. Tried:", *tried])

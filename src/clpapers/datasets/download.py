@@ -29,9 +29,9 @@ def download(
 ) -> Path:
     """Fetch `folder/filename` from the first of `urls` that serves it, unless it is there; returns its path.
 
-    The file's checksum must begin with `digest`. A file that is there but wrong is fetched anew. A download stays in a
-    temporary folder, removed on any failure, until it is proven. It may have `most` bytes, and so long as a slow line
-    takes for what the answer says that it has. Raises SourceError, with every URL's fault, where none
+    The file's checksum must begin with `digest`. A file that is there but wrong is fetched again. A download stays in
+    a temporary folder, removed on any failure, until it is proven. It may have `most` bytes, and take as long as a
+    slow line takes for the size that the answer states. Raises SourceError, with every URL's fault, where none
     serves; OSError where the disk does not take the file.
     """
     kept, faults = folder / filename, []

@@ -33,7 +33,8 @@ def build(spec: dict, images: Path, weights: Path, device: torch.device, out: Pa
     weights: a file that `datasets.weights` wrote.
     """
     _prepare(device)
-    net = resnet50(arrays.by_name(weights)).to(device, memory_format=torch.channels_last)  # faster on a CPU
+    net = resnet50(arrays.by_name(weights)).to(device)
+    net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # documented, not in PyTorch's types; faster on a CPU
     with np.load(images, allow_pickle=False) as stored:
         classes = stored["classes"].tolist()
     splits = {}
@@ -99,14 +100,17 @@ def categorised(split: Split, classes: list[str], categories: Mapping[str, list[
     return Split(split.x[order], y[order], split.y[order], frame[order])
 
 
-def thinned(split: Split, group: np.ndarray, place: np.ndarray, count: int | None) -> Split:
-    """Keep at most `count` items of each group [N], evenly spaced by their place [N] in it; None keeps all."""
+def thinned(split: Split, group: np.ndarray | None, position: np.ndarray | None, count: int | None) -> Split:
+    """Keep at most `count` items of each group [N], evenly spaced by their position [N] in it; None keeps all."""
     if count is None:
         return split
-    order = np.lexsort((place, group))
+    assert group is not None  # only frames of instances are thinned by them
+    assert position is not None
+    order = np.lexsort((position, group))
     members = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
     kept = np.sort(np.concatenate([own[np.unique(np.arange(count) * len(own) // count)] for own in members]))
-    return Split(*(None if column is None else column[kept] for column in split))
+    instance, frame = (None if column is None else column[kept] for column in split[2:])
+    return Split(split.x[kept], split.y[kept], instance, frame)
 
 
 def _prepare(device: torch.device) -> None:

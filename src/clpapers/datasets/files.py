@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import gzip
+import io
 import posixpath
 import resource
 import subprocess
@@ -13,7 +14,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import Generic, Protocol, Self, TypeVar
 
 from clpapers.provenance import escaped
 
@@ -30,6 +31,8 @@ HEADERS = (
 )
 LINKS = 8  # that follow one another in a tar
 MEMORY = 1 << 31  # bytes that dpkg-deb may take
+
+T = TypeVar("T")
 
 
 class SourceError(Exception):
@@ -65,7 +68,7 @@ def guarded(refusal: Callable[[str], SourceError]) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Files:
+class Files(Generic[T]):
     """Files found by the last part of their path, wherever they lie and however deep.
 
     `where` names them all in errors; `paths` maps each file's posix path to the argument with which `load` reads it.
@@ -74,8 +77,8 @@ class Files:
     """
 
     where: str
-    paths: Mapping[str, object]
-    load: Callable[[object], bytes]
+    paths: Mapping[str, T]
+    load: Callable[[T], bytes]
     remedy: str = "fetch the official file again"
     bare: tuple[str, ...] = ()
 
@@ -89,12 +92,12 @@ class Files:
         path = name if name in self.paths else self.find(name)
         if path is None:
             raise self.wrong(f"{name} is missing")
-        with guarded(lambda fault: self.wrong(f"{path} {fault}")):
+        with guarded(lambda problem: self.wrong(f"{path} {problem}")):
             return self.load(self.paths[path])
 
-    def wrong(self, fault: str) -> SourceError:
-        """The error to raise where these files are not what they should be."""
-        return SourceError(f"{self.where}: {fault}; {self.remedy}")
+    def wrong(self, problem: str) -> SourceError:
+        """The error to raise where these files are not as they should be."""
+        return SourceError(f"{self.where}: {problem}; {self.remedy}")
 
 
 def folder(path: Path) -> Files:
@@ -133,11 +136,11 @@ def archive(path: Path) -> Files:
     (LARGEST, RATIO, SLACK).
     """
 
-    def refusal(fault: str) -> SourceError:
+    def refusal(problem: str) -> SourceError:
         with path.open("rb") as stream:
             web_page = looks_like_html(stream.read(64))
-        fault = "is a web page, not an archive" if web_page else fault
-        return SourceError(f"{path}: {fault}; delete it and fetch it again")
+        problem = "is a web page, not an archive" if web_page else problem
+        return SourceError(f"{path}: {problem}; delete it and fetch it again")
 
     with guarded(refusal):
         if path.suffix == ".zip":
@@ -160,7 +163,7 @@ def _zip(path: Path) -> Files:
     members: dict[str, zipfile.ZipInfo] = {}
     for info in opened.infolist():
         if (name := _inside(path, info.filename)) in members:
-            raise SourceError(f"{path}: it has two files {name}; pack it anew")
+            raise SourceError(f"{path}: it has two files {name}; pack it again")
         if not info.is_dir():
             members[name] = info
     bare = tuple(f"{_inside(path, info.filename)}/" for info in opened.infolist() if info.is_dir())
@@ -177,14 +180,18 @@ def _most(size: int) -> int:
     return min(LARGEST, RATIO * size + SLACK)
 
 
-class _Counted:
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class _LimitedReader(io.RawIOBase):
     """A stream of a tar's bytes; refuses to read more than the archive may unpack to."""
 
-    def __init__(self, path: Path, stream: IO[bytes]):
+    def __init__(self, path: Path, stream: _Readable):
         self.path, self.stream, self.most = path, stream, _most(path.stat().st_size)
         self.taken = 0
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1) -> bytes:
         content = self.stream.read(size)
         self.taken += len(content)
         if self.taken > self.most:
@@ -195,30 +202,35 @@ class _Counted:
 class _Member(tarfile.TarInfo):
     """A tar's member; checks its size before anything is read for it."""
 
-    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
-        if self.size < 0 or (self.type in HEADERS and self.size > LARGEST_HEADER):
-            raise tarfile.ReadError(f"a header of {self.size} bytes")
-        return super()._proc_member(archive)
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        member = super().frombuf(buf, encoding, errors)
+        if member.size < 0 or (member.type in HEADERS and member.size > LARGEST_HEADER):
+            raise tarfile.ReadError(f"a header of {member.size} bytes")
+        return member
 
 
-def _tar(path: Path, stream: IO[bytes]) -> Files:
-    members, links, folders, counted = {}, dict[str, str](), list[str](), _Counted(path, stream)
-    with tarfile.open(fileobj=counted, mode="r|", bufsize=1 << 18, tarinfo=_Member) as opened:
+def _tar(path: Path, stream: _Readable) -> Files:
+    members, links, folders = dict[str, bytes](), dict[str, str](), list[str]()
+    limited = _LimitedReader(path, stream)
+    with tarfile.open(fileobj=limited, mode="r|", bufsize=1 << 18, tarinfo=_Member) as opened:
         for info in opened:
             name = _inside(path, info.name)
             if info.size < 0 or info.issparse():
                 raise tarfile.ReadError(f"{name} is sparse, or of {info.size} bytes")
-            if info.size > counted.most:
-                raise SourceError(f"{path}: unpacks to over {counted.most} bytes; fetch the official file")
+            if info.size > limited.most:
+                raise SourceError(f"{path}: unpacks to over {limited.most} bytes; fetch the official file")
             if info.isfile():
-                members[name] = opened.extractfile(info).read()
+                content = opened.extractfile(info)
+                assert content is not None  # as for every file
+                members[name] = content.read()
             elif info.isdir():
                 folders.append(f"{name}/")
             elif info.islnk():
                 links[name] = posixpath.normpath(info.linkname)
             elif info.issym():
                 links[name] = posixpath.normpath(posixpath.join(posixpath.dirname(name), info.linkname))
-            opened.members.clear()  # the list would keep every header in memory
+            opened.members.clear()  # type: ignore[attr-defined]  # in no stub; the list would keep every header
     _follow(members, links)
     return Files(str(path), members, bytes, bare=(*folders, *links))
 
@@ -231,7 +243,7 @@ def _follow(members: dict[str, bytes], links: dict[str, str]) -> None:
             if target in members:
                 members[name] = members[target]
             elif inside and not f"{name}/".startswith(f"{target}/"):
-                members |= {mine: members[each] for mine, each in inside.items()}
+                members |= {link: members[each] for link, each in inside.items()}
             else:
                 continue
             del links[name]
@@ -256,7 +268,8 @@ def _deb(path: Path) -> Files:
         try:
             with contextlib.suppress(ProcessLookupError):  # it has failed already
                 resource.prlimit(client.pid, resource.RLIMIT_AS, (MEMORY, MEMORY))
-            held = _tar(path, client.stdout)
+            assert client.stdout is not None  # a pipe
+            unpacked = _tar(path, client.stdout)
             while client.stdout.read(1 << 16):  # dpkg-deb fails unless all is read, beyond the tar's end too
                 pass
         except BaseException:
@@ -264,4 +277,4 @@ def _deb(path: Path) -> Files:
             raise
     if client.returncode:
         raise tarfile.ReadError("dpkg-deb cannot read it")
-    return held
+    return unpacked

@@ -12,5 +12,5 @@ def image_shape(path: Path | str) -> tuple[int, int, int]:
     """(H, W, C) of the training images, from the array's header alone: gigabytes may follow."""
     with zipfile.ZipFile(path) as stored, stored.open("train_x.npy") as array:
         np.lib.format.read_magic(array)
-        (_, *shape), *_ = np.lib.format.read_array_header_1_0(array)
-    return tuple(shape)
+        (_, height, width, channels), *_ = np.lib.format.read_array_header_1_0(array)
+    return height, width, channels

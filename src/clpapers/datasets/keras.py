@@ -19,26 +19,26 @@ LAYER = re.compile(r"res(\d)([a-z])_branch(1|2[a-c])")
 PLACES = {"1": ("downsample.0", "downsample.1"), "2a": ("conv1", "bn1"), "2b": ("conv2", "bn2"), "2c": ("conv3", "bn3")}
 
 
-def resnet50(held: Files, sha256: Mapping[str, str]) -> dict[str, np.ndarray]:
+def resnet50(files: Files, sha256: Mapping[str, str]) -> dict[str, np.ndarray]:
     """Read, prove and convert (`converted`) the files of TensorFlow.js.
 
     sha256: of the `manifest`, and of the `shards` joined in its order. Raises SourceError where one differs.
     """
-    manifest = held.read("model.json")
-    _prove(held, "model.json", manifest, sha256["manifest"])
+    manifest = files.read("model.json")
+    _prove(files, "model.json", manifest, sha256["manifest"])
     groups = json.loads(manifest)["weightsManifest"]
-    shards = b"".join(held.read(path) for group in groups for path in group["paths"])
-    _prove(held, "its shards", shards, sha256["shards"])
+    shards = b"".join(files.read(path) for group in groups for path in group["paths"])
+    _prove(files, "its shards", shards, sha256["shards"])
     return converted(tensors(groups, shards))
 
 
 def tensors(groups: list[dict], shards: bytes) -> dict[str, np.ndarray]:
     """The float32 tensors of a manifest by name; `shards` holds their bytes one after the other."""
-    found, at = {}, 0
+    found, start = {}, 0
     for entry in (entry for group in groups for entry in group["weights"]):
         size = math.prod(entry["shape"])
-        found[entry["name"]] = np.frombuffer(shards, "<f4", size, at).reshape(entry["shape"])
-        at += 4 * size
+        found[entry["name"]] = np.frombuffer(shards, "<f4", size, start).reshape(entry["shape"])
+        start += 4 * size
     return found
 
 
@@ -49,9 +49,10 @@ def converted(stored: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     block (He et al. 2016), not in the 3×3 as in torchvision's own.
 
     Keras's convolutions have biases, which are folded into the running means; the epsilons' difference is folded into
-    the running variances. The first convolution took blue, green and red in 0…255 less `MEANS`: the order of the
-    channels and the scale are folded into its kernel, the difference of these means from torchvision's, below half a
-    grey level, into its running mean. This is exact except at the border, where the padding's zeros mean another grey.
+    the running variances. The first convolution took blue, green and red in 0…255 less `MEANS`. The order of the
+    channels and the scale are folded into its kernel. The difference of these means from torchvision's, below half a
+    grey level, is folded into its running mean. This is exact except at the border, where the padding's zeros mean
+    another grey.
     """
     arrays = {"strided": np.array("conv1")}
     for layer in (name.removesuffix("/kernel") for name in stored if name.endswith("/kernel")):
@@ -59,8 +60,8 @@ def converted(stored: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
             convolution, norm, source = "conv1", "bn1", "bn_conv1"
         elif match := LAYER.fullmatch(layer):
             stage, block, branch = match.groups()
-            at = f"layer{int(stage) - 1}.{ord(block) - ord('a')}"
-            convolution, norm = (f"{at}.{place}" for place in PLACES[branch])
+            unit = f"layer{int(stage) - 1}.{ord(block) - ord('a')}"
+            convolution, norm = (f"{unit}.{part}" for part in PLACES[branch])
             source = layer.replace("res", "bn")
         else:
             continue
@@ -81,7 +82,7 @@ def converted(stored: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {k: v if k == "strided" else np.ascontiguousarray(v, np.float32) for k, v in arrays.items()}
 
 
-def _prove(held: Files, name: str, content: bytes, digest: str) -> None:
+def _prove(files: Files, name: str, content: bytes, digest: str) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found != digest:
-        raise held.wrong(f"{name}: SHA-256 {found[:12]}…, not {digest[:12]}…")
+        raise files.wrong(f"{name}: SHA-256 {found[:12]}…, not {digest[:12]}…")

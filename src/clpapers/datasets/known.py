@@ -11,12 +11,12 @@ if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messag
     from clpapers.config.plan import Plan
 
 
-def labels(known: Facts | Plan, dataset: str, split: str) -> np.ndarray:
+def labels(facts: Facts | Plan, dataset: str, split: str) -> np.ndarray:
     """The labels of a split as `datasets.arrays.labels` reads them, int64 [N], sorted.
 
     Raises `KeyError` for a split that a toy lacks, `ValueError` where only files tell (`Facts.class_sizes`).
     """
-    if (found := known.class_sizes(dataset)) is None:
+    if (class_sizes := facts.class_sizes(dataset)) is None:
         raise ValueError(f"{dataset}: the sizes of its classes are not known without its file")
-    sizes = found[split]
+    sizes = class_sizes[split]
     return np.repeat(np.arange(len(sizes)), sizes)

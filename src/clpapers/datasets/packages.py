@@ -24,7 +24,7 @@ def npm(package: str, version: str, folder: Path) -> Path:
             private = ["--ignore-scripts", f"--cache={work / 'cache'}", "--loglevel=error"]
             patience = ["--fetch-retries=1", "--fetch-timeout=30000"]
             _client(["npm", "pack", f"{package}@{version}", *private, *patience], work)
-            _keep(work, kept.name, kept)
+            _move(work, kept.name, kept)
     return kept
 
 
@@ -42,8 +42,8 @@ def apt(package: str, folder: Path) -> Path:
     kept = folder / f"{package}.deb"
     if not kept.exists():
         with workplace(folder) as work:
-            for place in ("state/lists/partial", "cache/archives/partial"):
-                (work / place).mkdir(parents=True)
+            for needed in ("state/lists/partial", "cache/archives/partial"):
+                (work / needed).mkdir(parents=True)
             options = {
                 "Dir::State": work / "state",
                 "Dir::State::status": "/var/lib/dpkg/status",
@@ -57,26 +57,33 @@ def apt(package: str, folder: Path) -> Path:
             command = ["apt-get", "-qq", *(f"-o{key}={value}" for key, value in options.items())]
             _client([*command, "update"], work)
             _client([*command, "download", package], work)
-            _keep(work, f"{package}_*.deb", kept)
+            _move(work, f"{package}_*.deb", kept)
     return kept
 
 
-def _keep(work: Path, pattern: str, kept: Path) -> None:
+def _move(work: Path, pattern: str, target: Path) -> None:
     found = list(work.glob(pattern))
     if len(found) != 1:
         raise SourceError(f"the client left no {pattern}; try again later")
-    found[0].replace(kept)
+    found[0].replace(target)
 
 
 def _client(command: list[str], work: Path) -> None:
     """Run one package client; end it with all its children when it takes too long or we are interrupted."""
     if shutil.which(command[0]) is None:
         raise Absent(f"{command[0]} is not installed")
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    text = {"text": True, "errors": "replace"}
-    with subprocess.Popen(command, cwd=work, start_new_session=True, **pipes, **text) as client:
+    with subprocess.Popen(
+        command,
+        cwd=work,
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as client:
         try:
-            said, _ = client.communicate(timeout=SECONDS)
+            output, _ = client.communicate(timeout=SECONDS)
         except BaseException as error:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(client.pid, signal.SIGKILL)
@@ -84,6 +91,6 @@ def _client(command: list[str], work: Path) -> None:
                 raise SourceError(f"{command[0]} took over {SECONDS} s and was ended; try again") from error
             raise
     if client.returncode:
-        if "ENOSPC" in said or os.strerror(errno.ENOSPC) in said:
+        if "ENOSPC" in output or os.strerror(errno.ENOSPC) in output:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(work.parent))
-        raise SourceError(f"{command[0]} failed ({' '.join(said.split())[:200]}); try again later")
+        raise SourceError(f"{command[0]} failed ({' '.join(output.split())[:200]}); try again later")

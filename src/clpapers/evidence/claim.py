@@ -16,11 +16,14 @@ SOURCE = ("target", "metric", "take")  # keys of a side that are no factors
 class Side:
     """One of the numbers that a claim compares: a metric of one cell, with a value for each seed.
 
-    take: how a seed's rows, if several (a curve), become its value. runs: whether the scale has the cell. dataset: the
-    cell's. stream: the cell's data set and order; None if the metric is not measured on runs. less: the side whose
-    values are subtracted, seed by seed, if any. run: the cell's hash and the restriction at test under which it is
-    read; None without a run. guesses: whether nothing is trained. calibrated: the choice that was read off its printed
-    number.
+    take: how a seed's rows, if several (a curve), become its value.
+    runs: whether the scale has the cell.
+    dataset: the cell's.
+    stream: the cell's data set and order; None if the metric is not measured on runs.
+    less: the side whose values are subtracted, seed by seed, if any.
+    run: the cell's hash and the restriction at test under which it is read; None without a run.
+    guesses: whether nothing is trained.
+    calibrated: the choice that was read off its printed number.
     """
 
     target: str
@@ -35,9 +38,9 @@ class Side:
     guesses: bool = False
     calibrated: str = ""
 
-    def at(self, key: str, level: object) -> Side:
-        """The same at a level of a curve."""
-        less = self.less and self.less.at(key, level)
+    def at_level(self, key: str, level: object) -> Side:
+        """The same side at a level of a curve."""
+        less = self.less and self.less.at_level(key, level)
         return dataclasses.replace(self, levels={**self.levels, key: level}, less=less)
 
 
@@ -86,8 +89,8 @@ class Claim:
     @property
     def calibrated(self) -> str:
         """The choices that were read off it or off a printed number that it stands on, and in how many of its parts."""
-        if told := self.spec.get("calibrated"):
-            return told
+        if stated := self.spec.get("calibrated"):
+            return stated
         by_part = [[side.calibrated for side in part.sides if side.calibrated] for part in self.parts]
         choices = dict.fromkeys(choice for found in by_part for choice in found)
         count = sum(bool(found) for found in by_part)

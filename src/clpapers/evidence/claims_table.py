@@ -48,7 +48,7 @@ def unit(claim: Claim, side: Side) -> str:
     return " ".join(filter(None, [of_metric, "a level" if claim.spec["test"] in TRENDS else ""]))
 
 
-def words(claim: Claim, specs: Mapping[str, Mapping]) -> str:
+def test_in_words(claim: Claim, specs: Mapping[str, Mapping]) -> str:
     """A claim's test in words. `specs`: the targets' specs, by name."""
     spec = claim.spec
     target, than = specs[claim.targets[0]], spec.get("than")
@@ -61,11 +61,11 @@ def words(claim: Claim, specs: Mapping[str, Mapping]) -> str:
         return f"{text}: {spec['test']} along {_plain(target, spec['along'])}{given}"
     if isinstance(than, Mapping):
         source = _source(than, spec, specs, claim.paper)
-        there = _levels(than, specs[claim.targets[-1]])
-        there = " of ".join(filter(None, ["" if source == measured else source, there]))
+        compared = _levels(than, specs[claim.targets[-1]])
+        compared = " of ".join(filter(None, ["" if source == measured else source, compared]))
     else:
-        there = f"{than:g}"
-    return f"{text} {_relation(spec)} {there}{given}"
+        compared = f"{than:g}"
+    return f"{text} {_relation(spec)} {compared}{given}"
 
 
 def choices(claim: Claim) -> str:
@@ -95,11 +95,11 @@ def _relation(spec: Mapping) -> str:
 
 
 def _source(side: Mapping, spec: Mapping, specs: Mapping, paper: str) -> str:
-    """`final Acc. in figure2`: the metric, what is taken of a curve, and the target unless it is the claim's."""
+    """`final Acc. in figure2`: the metric, the value taken of a curve, and the target unless it is the claim's."""
     name = side.get("target", spec["target"])
     metric, take = (side.get(key, spec.get(key)) for key in ("metric", "take"))
-    shown = f"{TAKEN.get(take, '')}{_plain(specs[f'{paper}/{name}'], metric)}"
-    return shown if name == spec["target"] else f"{shown} in {name}"
+    text = f"{TAKEN.get(take, '')}{_plain(specs[f'{paper}/{name}'], metric)}"
+    return text if name == spec["target"] else f"{text} in {name}"
 
 
 def _plain(target: Mapping, key: object) -> str:
@@ -161,7 +161,7 @@ def render(
                 "claim": claim.name,
                 "section": claim.spec["section"],
                 "statement": claim.spec["statement"],
-                "test": words(claim, specs),
+                "test": test_in_words(claim, specs),
                 "note": claim.spec.get("note", ""),
                 "choice": choices(claim),
                 "target": " ".join(claim.targets),
@@ -243,7 +243,7 @@ def _reason(verdict: ClaimVerdict, specs: Mapping[str, Mapping]) -> str:
 
 
 def tested(claim: Mapping[str, str]) -> str:
-    """How a claim (a row of the table's data) is tested, what the sentence leaves open, and what else is to be said."""
+    """A claim's test (from a row of the table's data), the choice that the sentence leaves open, and the note."""
     choice = f"CHOICE: {claim['choice']}" if claim["choice"] and "CHOICE" not in claim["note"] else ""
     return ". ".join(filter(None, [claim["test"], choice, claim["note"].removesuffix(".")]))
 

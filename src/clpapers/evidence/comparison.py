@@ -13,7 +13,7 @@ import pandas as pd
 from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import named, named_along, row_and_column
 from clpapers.evidence.grades import MARGINS, MEANINGS, excludes_zero, judge, nearest
-from clpapers.evidence.pooled import POOLED, pooled, told_of_pooled
+from clpapers.evidence.pooled import POOLED, pooled, pooled_texts
 from clpapers.evidence.words import CALIBRATED, DIFFERS, EXACT, GRADES, GUESS, NOT_COMPARABLE, OPEN, SAME, TRAINED, WEAK
 from clpapers.metrics.intervals import Estimate, critical, welch
 from clpapers.targets.notes import Notes
@@ -88,13 +88,15 @@ def read_reported(path: Path | str, paper: str, target: str) -> pd.DataFrame:
     Returns the columns `row`, `column`, `metric`, `value` (∞ if the paper says that the method diverged, NaN if it
     prints none), `decimals` (the most printed for this metric), `spread_kind` (without the runs), `half_width` (95 %,
     NaN if none is printed), `n` (the paper's runs, 0 if unknown), `cut` (whether the paper may have cut digits off) and
-    `note`; of the authors' own number `authors`, `authors_half_width` (both NaN if there is none) and `source`. What is
-    compared is `basis` with `basis_se` (standard error) and `basis_n`: the authors' number if the printed one is it,
-    cut off or rounded, or if none is printed; or else the printed one. Its spread is the authors' or, if they give
-    none, the printed one. It may be `below` less and `above` more: half a
-    unit of the last digit, 0 beside a spread of no more digits; half a unit and a whole one if `cut`. The kind
-    `spread_<n>_runs`, which the paper does not define, is read as a standard error. Lines of the kind `formula` are
-    left out; those noted `out of memory` have no number.
+    `note`. The authors' own number has `authors`, `authors_half_width` (both NaN if there is none) and `source`.
+
+    The comparison takes `basis` with `basis_se` (standard error) and `basis_n`. This is the authors' number if the
+    printed one is it, cut off or rounded, or if none is printed; or else the printed one. Its spread is the authors'
+    or, if they give none, the printed one. It may be `below` less and `above` more: half a unit of the last digit, 0
+    beside a spread of no more digits; half a unit and a whole one if `cut`.
+
+    The kind `spread_<n>_runs`, which the paper does not define, is read as a standard error. Lines of the kind
+    `formula` are left out; those noted `out of memory` have no number.
     """
     lines, rows = transcribed(path, paper, target), []
     lines = lines[lines["spread_kind"] != "formula"]
@@ -223,21 +225,26 @@ def _listed(target: dict, key: str, cell: pd.Series) -> str:
 
 
 def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Notes) -> pd.DataFrame:
-    """One line a printed number, with the reproduced number and the verdict.
+    """A row for each printed number, with the reproduced number and the verdict.
 
     target, data: as for `numbers`; a metric for which `data` name the `hardware` is not comparable. The target's
         `calibrated` lists `rows` and `columns` (levels) of the printed numbers that a `choice` was read off, `exact`
         those that no run decides, with `why`.
     reported: as from `read_reported`.
 
-    Returns columns `row`, `column`, `metric`, `reported`, `reported_low`, `reported_high`, `reproduced`,
-    `reproduced_low`, `reproduced_high`, `sd`, `se` (of the reproduced runs), `n_seeds`, `authors`, `authors_low`,
-    `authors_high`, `source` (see `read_reported`), `difference` (reproduced − authors' or else reported),
-    `difference_low`, `difference_high` (95 %), `distance` (which the runs exclude), `margin_same`, `margin_near`,
-    `rule` (of `RULES`), `verdict` (a grade, or not comparable), `cause` and `reason` (see `Verdict`), `kind` (of
-    `KINDS`), `calibrated` (the choice that was read off the printed number, or empty), `spread_kind`, `basis`,
-    `basis_se`, `basis_n` (see `read_reported`), `runs` (the cells whose runs are compared, and where on a curve),
-    `reported_note` (as transcribed), `reproduced_note` (see `numbers`).
+    Returns the columns
+
+    - `row`, `column`, `metric`;
+    - `reported`, `reported_low`, `reported_high`, `reproduced`, `reproduced_low`, `reproduced_high`;
+    - `sd`, `se` (of the reproduced runs), `n_seeds`;
+    - `authors`, `authors_low`, `authors_high`, `source` (see `read_reported`);
+    - `difference` (reproduced − authors' or else reported), `difference_low`, `difference_high` (95 %);
+    - `distance` (which the runs exclude), `margin_same`, `margin_near`, `rule` (of `RULES`);
+    - `verdict` (a grade, or not comparable), `cause` and `reason` (see `Verdict`), `kind` (of `KINDS`);
+    - `calibrated` (the choice that was read off the printed number, or empty);
+    - `spread_kind`, `basis`, `basis_se`, `basis_n` (see `read_reported`);
+    - `runs` (the cells whose runs are compared, and where on a curve);
+    - `reported_note` (as transcribed), `reproduced_note` (see `numbers`).
     """
     reproduced = numbers(target, data, notes)
     cells = reported.merge(reproduced, on=KEY, how="left", suffixes=("_reported", ""), validate="one_to_one")
@@ -252,7 +259,7 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
         margins = catalogue.margins_of(cell["metric"], cell.basis)
         counted = cell.kind == EXACT and estimate.se <= NIL  # so that its last digit is no rounded one
         judged = judge(estimate, margins, *((0.0, 0.0) if counted else (cell.below, cell.above)))
-        verdict = _obstacle(cell, notes) or _verdict_on(cell, rule, estimate, judged.low, str(judged.grade))
+        verdict = _obstacle(cell, notes) or _verdict_on(cell, rule, estimate, float(judged.low), str(judged.grade))
         lines.append(
             {
                 **cell[KEY],
@@ -294,37 +301,37 @@ def compare(target: dict, data: pd.DataFrame, reported: pd.DataFrame, notes: Not
     return pd.DataFrame(lines)
 
 
-def graded(line: dict) -> str:
-    """A verdict and what it says of the difference: `near, within 4.1`, `differs by at least 1.4: one run, guess`."""
-    verdict, decimals = line["verdict"], int(line["decimals"])
-    if verdict == DIFFERS and pd.notna(line["distance"]):
-        least = float(nearest(line["difference_low"], line["difference_high"]))
+def graded(row: dict) -> str:
+    """A verdict with its bound of the difference: `near, within 4.1`, `differs by at least 1.4: one run, guess`."""
+    verdict, decimals = row["verdict"], int(row["decimals"])
+    if verdict == DIFFERS and pd.notna(row["distance"]):
+        least = float(nearest(row["difference_low"], row["difference_high"]))
         verdict += f" by at least {rounded(least, decimals, up=False)}"
-    elif verdict in GRADES and pd.notna(line["distance"]) and line["cause"] != EQUAL:
-        verdict += f", within {rounded(line['distance'], decimals, up=True)}"
-        if verdict.startswith(SAME) and excludes_zero(line["difference_low"], line["difference_high"]):
+    elif verdict in GRADES and pd.notna(row["distance"]) and row["cause"] != EQUAL:
+        verdict += f", within {rounded(row['distance'], decimals, up=True)}"
+        if verdict.startswith(SAME) and excludes_zero(row["difference_low"], row["difference_high"]):
             verdict += ", resolved"
-    verdict = ": ".join(filter(None, [verdict, line["cause"]]))
-    return verdict if line["kind"] == TRAINED or line["verdict"] not in GRADES else f"{verdict}, {line['kind']}"
+    verdict = ": ".join(filter(None, [verdict, row["cause"]]))
+    return verdict if row["kind"] == TRAINED or row["verdict"] not in GRADES else f"{verdict}, {row['kind']}"
 
 
-def printed(line: dict) -> dict[str, str]:
-    """One line of `compare` as texts: `reported`, `authors`, `reproduced`, `runs`, `difference` and `verdict`.
+def printed(row: dict) -> dict[str, str]:
+    """One row of `compare` as texts: `reported`, `authors`, `reproduced`, `runs`, `difference` and `verdict`.
 
     The authors' number has one decimal more than the printed one.
     """
-    decimals = line["decimals"]
-    difference = line["difference"], line["difference_low"], line["difference_high"]
+    decimals = row["decimals"]
+    difference = row["difference"], row["difference_low"], row["difference_high"]
     sides = {
-        side: plus_minus(line[side], line[f"{side}_high"] - line[side], decimals, line[f"{side}_note"])
+        side: plus_minus(row[side], row[f"{side}_high"] - row[side], decimals, row[f"{side}_note"])
         for side in ("reported", "reproduced")
     }
-    finer = decimals + pd.notna(line["reported"])
+    finer = decimals + pd.notna(row["reported"])
     return sides | {
-        "authors": plus_minus(line["authors"], line["authors_high"] - line["authors"], finer),
-        "runs": f"{line['n_seeds']:,}",
+        "authors": plus_minus(row["authors"], row["authors_high"] - row["authors"], finer),
+        "runs": f"{row['n_seeds']:,}",
         "difference": signed(*difference, decimals),
-        "verdict": graded(line),
+        "verdict": graded(row),
     }
 
 
@@ -379,6 +386,6 @@ def attach(table: Table, target: dict, data: pd.DataFrame, compared: pd.DataFram
         data=compared,
     )
     lines = pooled(target, data, compared)
-    texts = pd.DataFrame([told_of_pooled(target, line) for line in lines.to_dict("records")])
+    texts = pd.DataFrame([pooled_texts(target, row) for row in lines.to_dict("records")])
     below = [Table(f"{table.title}, pooled", POOLED, texts, bold_in(texts), lines)] if len(lines) else []
     return dataclasses.replace(table, appended=[*table.appended, comparison, *below])

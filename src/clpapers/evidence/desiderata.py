@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from clpapers.catalogue import methods
 from clpapers.catalogue import metrics as catalogue
 from clpapers.streams.chunks import CLASS_CHUNKS
+
+if TYPE_CHECKING:  # not imported, as every rendering depends on this module
+    from clpapers.config.model import Target
 
 DESIDERATA = {
     "A": "cross-task resemblances",
@@ -23,22 +27,21 @@ DESIDERATA = {
 YES, HEADS, KNOWN = "yes", "no (a head a task)", "no (task known at test)"
 
 
-def line(target, datasets: dict) -> str:
+def sentence(target: Target, datasets: dict) -> str:
     """`Desiderata (Farquhar & Gal): A yes; …; E yes (17 tasks).`; empty for a target without runs."""
     phrases = "; ".join(f"{letter}\u00a0{phrase}" for letter, phrase in declare(target, datasets).items())
     return f"Desiderata (Farquhar & Gal): {phrases}." if phrases else ""
 
 
-def declare(target, datasets: dict) -> dict[str, str]:
+def declare(target: Target, datasets: dict) -> dict[str, str]:
     """By letter of `DESIDERATA`, a phrase on whether a target's cells meet it; empty for a target without runs.
 
-    target: a `config.model.Target` (not imported, as every rendering depends on this module). Its spec's `desiderata`,
-        by data set and letter, replace derived verdicts.
+    target: its spec's `desiderata`, by data set and letter, replace derived verdicts.
     datasets: the content of config/datasets.yaml.
     """
     cells, metrics = target.cells, catalogue.metrics_of(target.spec)
     if target.selections:  # a grid's points differ in hyper-parameters only
-        cells = [(factors, search.points[0][1]) for factors, search in target.selections]
+        cells = tuple((factors, search.points[0][1]) for factors, search in target.selections)
         metrics = [search.metric for _, search in target.selections]
     by_letter: dict[str, list[tuple[dict, str]]] = {letter: [] for letter in DESIDERATA if cells}
     for factors, cell in cells:
@@ -97,7 +100,7 @@ def _resemblance(order: dict, tasks: int | None) -> str:
 
 
 def _shared_head(cell: dict) -> str:
-    method, oracle, order = methods.of(cell["learner"]), cell["oracle"], cell["order"]
+    method, oracle, order = methods.method_of(cell["learner"]), cell["oracle"], cell["order"]
     if method.guesses:
         return "n/a (nothing is trained)"
     separate = order["name"] == "split_overlapping"  # a class has an output in each of its tasks
@@ -124,12 +127,12 @@ def _no_labels_at_test(cell: dict, view: str, metrics: Iterable[str]) -> str:
         "training": _trains_by_task(cell),
         "all": False,
     }
-    routed = methods.of(cell["learner"]).answers_by_task and _names_tasks(oracle, order)
+    routed = methods.method_of(cell["learner"]).answers_by_task and _names_tasks(oracle, order)
     return KNOWN if routed or any(restricting[classes] for classes in competing) else YES
 
 
 def _no_retraining(cell: dict, facts: dict) -> str:
-    order, keeps = cell["order"], methods.of(cell["learner"]).keeps
+    order, keeps = cell["order"], methods.method_of(cell["learner"]).keeps
     if keeps:
         return f"no ({keeps})"
     if order["name"] == "offline" and order["items"] > (order["length"] or facts["train"]):

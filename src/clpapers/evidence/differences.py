@@ -17,8 +17,10 @@ from clpapers.evidence.words import DIFFERS, EXACT, GRADES, NEAR, OPEN, SAME, TR
 from clpapers.targets.style import STYLE, WIDTH
 
 LOOKS = {SAME: ("#0072b2", "o"), NEAR: ("#56b4e9", "^"), OPEN: ("#999999", "D"), DIFFERS: ("#d55e00", "s")}
-COLUMNS = ("place", "named", "row", "column", "metric", "kind", "runs", "verdict")  # and numbers
-COLUMNS += ("basis", "reproduced", "difference", "difference_low", "difference_high", "margin_same", "margin_near")
+COLUMNS = (
+    *("place", "named", "row", "column", "metric", "kind", "runs", "verdict"),
+    *("basis", "reproduced", "difference", "difference_low", "difference_high", "margin_same", "margin_near"),
+)
 BEYOND = 3  # second margins that a panel shows on either side; what lies further out is an arrow
 ROW, HEAD, FOOT, TOP = 0.105, 0.2, 0.36, 0.3  # inches: a line, a panel's title, its axis, the legend
 SIDE, LABELS = 3.55, 1.5  # inches: one of the two columns of panels, and of it the names of lines
@@ -26,7 +28,7 @@ SMALL = 5  # points
 
 
 @contextlib.contextmanager
-def square(ends: list[float], **labels: str) -> Iterator[tuple[Figure, Axes]]:
+def square(ends: tuple[float, float], **labels: str) -> Iterator[tuple[Figure, Axes]]:
     """A figure of equal axes and their diagonal."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH * 0.6, WIDTH * 0.55), layout="constrained")
@@ -37,34 +39,43 @@ def square(ends: list[float], **labels: str) -> Iterator[tuple[Figure, Axes]]:
         axes.legend(loc="lower right")
 
 
-def scatter(lines: pd.DataFrame) -> Figure:
-    """Reproduced against printed numbers in percent, by grade: those of trainings, each comparison once.
+def scatter(compared: pd.DataFrame) -> Figure:
+    """Reproduced against printed numbers in percent, by grade; only trainings, each comparison once.
 
-    lines: of `comparison.compare`, of any targets; at least `COLUMNS`.
+    compared: rows of `comparison.compare`, of any targets; at least `COLUMNS`.
     """
     percent = [name for name, metric in catalogue.metrics().items() if metric.unit == "%"]
-    lines = each_once(lines[(lines["kind"] == TRAINED) & lines["metric"].isin(percent)])
-    with square([0, 100], xlabel="reported, %", ylabel="reproduced, %") as (figure, axes):
+    compared = each_once(compared[(compared["kind"] == TRAINED) & compared["metric"].isin(percent)])
+    with square((0, 100), xlabel="reported, %", ylabel="reproduced, %") as (figure, axes):
         for grade, (colour, marker) in LOOKS.items():
-            each = lines[lines["verdict"] == grade]
-            style = {"s": 8, "c": colour, "marker": marker, "alpha": 0.6, "linewidths": 0, "clip_on": False}
-            axes.scatter(each["basis"], each["reproduced"], **style, label=f"{grade} ({len(each)})")
+            each = compared[compared["verdict"] == grade]
+            axes.scatter(
+                each["basis"],
+                each["reproduced"],
+                s=8,
+                c=colour,
+                marker=marker,
+                alpha=0.6,
+                linewidths=0,
+                clip_on=False,
+                label=f"{grade} ({len(each)})",
+            )
     return figure
 
 
 @mpl.rc_context(STYLE)
-def forest(lines: pd.DataFrame) -> Figure:
+def forest(compared: pd.DataFrame) -> Figure:
     """Differences of one paper with their 95 % intervals, a panel a table and metric, a line a number.
 
     Bands are the margins. A guess or a calibrated number says so; exact ones are left out; a comparison of the same
     runs with the same number stands once. Differences are in percent of the printed number where the margins are.
 
-    lines: of `comparison.compare`, and the columns `place` (the target's name) and `named` (the metric's); at least
-        `COLUMNS`.
+    compared: rows of `comparison.compare`, with the columns `place` (the target's name) and `named` (the metric's); at
+        least `COLUMNS`.
     """
-    shown = lines[lines["verdict"].isin(GRADES) & lines["difference"].notna() & (lines["kind"] != EXACT)]
-    shown = each_once(shown).reset_index(drop=True)
-    groups = [(names, group) for names, group in shown.groupby(["place", "named"], sort=False)]
+    drawn = compared[compared["verdict"].isin(GRADES) & compared["difference"].notna() & (compared["kind"] != EXACT)]
+    drawn = each_once(drawn).reset_index(drop=True)
+    groups = [(names, group) for names, group in drawn.groupby(["place", "named"], sort=False)]
     heights = [HEAD + FOOT + ROW * len(group) for _, group in groups]
     columns = _halves(heights)
     height = TOP + max((sum(heights[i] for i in column) for column in columns), default=0.5)
@@ -77,7 +88,7 @@ def forest(lines: pd.DataFrame) -> Figure:
             (place, metric), group = groups[i]
             rows = ROW * len(group)
             box = [side * SIDE + LABELS, top - HEAD - rows, SIDE - LABELS - 0.15, rows]
-            axes = figure.add_axes([box[0] / (2 * SIDE), box[1] / height, box[2] / (2 * SIDE), box[3] / height])
+            axes = figure.add_axes((box[0] / (2 * SIDE), box[1] / height, box[2] / (2 * SIDE), box[3] / height))
             _panel(axes, group)
             axes.set_title(f"{place}: {metric}", loc="right", pad=3)
             top -= heights[i]

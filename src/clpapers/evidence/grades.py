@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from clpapers.evidence.words import DIFFERS, NEAR, OPEN, SAME
-from clpapers.metrics.intervals import EQUIVALENCE, Estimate
+from clpapers.metrics.intervals import EQUIVALENCE, Estimate, Numbers
 
 MARGINS = (
     "percentages: 2 and 5 points, at most a tenth and a fifth of the printed value; "
@@ -28,18 +27,18 @@ MEANINGS = {
 class Judged(NamedTuple):
     """A difference with the ends of its 95 % interval, the distance that the runs exclude, and its grade; arrays."""
 
-    difference: ArrayLike
-    low: ArrayLike
-    high: ArrayLike
-    distance: ArrayLike
-    grade: ArrayLike
+    difference: Numbers
+    low: Numbers
+    high: Numbers
+    distance: Numbers
+    grade: Numbers
 
 
 def judge(
     estimate: Estimate,
-    margins: tuple[ArrayLike, ArrayLike],
-    below: ArrayLike = 0.0,
-    above: ArrayLike = 0.0,
+    margins: tuple[Numbers, Numbers],
+    below: Numbers = 0.0,
+    above: Numbers = 0.0,
 ) -> Judged:
     """Grade differences, reproduced minus printed.
 
@@ -57,11 +56,11 @@ def judge(
     return Judged(estimate.effect, low, high, distance, np.select(found, [SAME, DIFFERS, NEAR], OPEN))
 
 
-def excludes_zero(low: ArrayLike, high: ArrayLike) -> np.ndarray:
+def excludes_zero(low: Numbers, high: Numbers) -> np.ndarray:
     """Whether an interval leaves zero out; of a `same` number this is a difference that is real and does not matter."""
     return np.greater(low, 0) | np.less(high, 0)
 
 
-def nearest(low: ArrayLike, high: ArrayLike) -> np.ndarray:
+def nearest(low: Numbers, high: Numbers) -> np.ndarray:
     """The least difference, without its sign, that an interval leaves; 0 if it holds zero."""
     return np.where(excludes_zero(low, high), np.minimum(np.abs(low), np.abs(high)), 0.0)

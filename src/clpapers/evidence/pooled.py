@@ -1,4 +1,4 @@
-"""What the comparisons of a target say together: a line a metric, with an interval by seed."""
+"""Pools the comparisons of a target: a line a metric, with an interval by seed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ POOLED = (
 )
 
 
-def each_once(lines: pd.DataFrame) -> pd.DataFrame:
+def each_once(compared: pd.DataFrame) -> pd.DataFrame:
     """The comparisons of a frame without those that compare the same runs with the same printed number again."""
-    return lines[~(lines.duplicated(list(ONCE)) & (lines["runs"] != ""))]
+    return compared[~(compared.duplicated(list(ONCE)) & (compared["runs"] != ""))]
 
 
 def pooled(target: dict, data: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
@@ -30,14 +30,14 @@ def pooled(target: dict, data: pd.DataFrame, compared: pd.DataFrame) -> pd.DataF
     target, data: as for `numbers`. compared: as from `compare`; guesses and exact numbers do not count, and a
         comparison counts once.
 
-    The cells' streams are shared, so that a seed's errors are not independent over cells: the variance is that of the
-    seeds' sums (a cluster-robust one, by seed; with equal seeds in all cells that of the seeds' means). A cell of one
-    run has the deviation that the paper prints, and the printed means' errors count, both as if all cells' were one:
-    the widest that they can be.
+    The cells' streams are shared, so that a seed's errors are not independent over cells. The variance is therefore
+    taken over the seeds' sums: a cluster-robust variance, by seed. With equal seeds in all cells it is the variance of
+    the seeds' means. A cell of one run has the deviation that the paper prints, and the printed means' errors count.
+    Both are taken as if all cells had one error: the widest that they can be.
 
     Returns columns `metric`, `of` (which curve, or empty), `cells`, `above`, `below` (the number of cells whose
-    difference is so), `seeds`, `difference`, `low`, `high` (95 %), `distance`, `decimals`; no line where fewer than two
-    cells are compared.
+    difference is so), `seeds`, `difference`, `low`, `high` (95 %), `distance`, `decimals`. Fewer than two compared
+    cells make no line.
     """
     found = compared[compared["verdict"].isin(GRADES) & compared["kind"].isin([TRAINED, CALIBRATED])]
     found = each_once(found[found["difference"].notna()])
@@ -91,15 +91,15 @@ def pooled(target: dict, data: pd.DataFrame, compared: pd.DataFrame) -> pd.DataF
     return pd.DataFrame(lines)
 
 
-def told_of_pooled(target: dict, line: dict) -> dict[str, str]:
+def pooled_texts(target: dict, row: dict) -> dict[str, str]:
     """One line of `pooled` as texts, under their headings."""
-    difference = line["difference"], line["low"], line["high"]
+    difference = row["difference"], row["low"], row["high"]
     return {
-        "metric": ", ".join(filter(None, [named(target, line["metric"]), line["of"]])),
-        "cells": str(line["cells"]),
-        "above": str(line["above"]),
-        "below": str(line["below"]),
-        "seeds": str(line["seeds"]),
-        "mean difference": signed(*difference, int(line["decimals"])),
-        "within": rounded(line["distance"], int(line["decimals"]), up=True),
+        "metric": ", ".join(filter(None, [named(target, row["metric"]), row["of"]])),
+        "cells": str(row["cells"]),
+        "above": str(row["above"]),
+        "below": str(row["below"]),
+        "seeds": str(row["seeds"]),
+        "mean difference": signed(*difference, int(row["decimals"])),
+        "within": rounded(row["distance"], int(row["decimals"]), up=True),
     }

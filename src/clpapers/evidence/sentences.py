@@ -22,11 +22,11 @@ def by_sentence(claims: Iterable[Mapping[str, str]]) -> Counter[str]:
     return Counter(map(_verdict, verdicts.values()))
 
 
-def _verdict(found: set[str]) -> str:
-    if CONTRADICTED in found:
+def _verdict(verdicts: set[str]) -> str:
+    if CONTRADICTED in verdicts:
         return FALSE
-    if found == {BY_CONSTRUCTION}:
+    if verdicts == {BY_CONSTRUCTION}:
         return CONSTRUCTED
-    if found <= {SUPPORTED, BY_CONSTRUCTION}:
+    if verdicts <= {SUPPORTED, BY_CONSTRUCTION}:
         return WHOLLY
-    return PARTLY if SUPPORTED in found else LEFT
+    return PARTLY if SUPPORTED in verdicts else LEFT

@@ -39,7 +39,7 @@ class Estimate(NamedTuple):
         """The 95 % interval; NaN with fewer than two runs and for an infinite effect."""
         if np.isinf(self.effect):
             return np.nan, np.nan
-        half = self.se * (critical(self.degrees) if self.se > 0 else 1)
+        half = self.se * (float(critical(self.degrees)) if self.se > 0 else 1)
         return self.effect - half, self.effect + half
 
     def below(self, bound: float) -> float:
@@ -82,9 +82,9 @@ class ClaimVerdict(NamedTuple):
 
 
 def sample(frame: pd.DataFrame, side: Side) -> pd.Series:
-    """The values of one side by seed, less those of `side.less`; of one seed's repetitions, if there are any, by these.
+    """The values of one side by seed, less the values of `side.less`; of one seed by repetition, if it has some.
 
-    Repetitions of one seed start from one model, so that those of several seeds are not independent. A run that
+    Repetitions of one seed start from one model, so that they are not independent. A run that
     diverged, whose metrics are ∞, is worse than any other: −∞ if larger is better.
 
     Raises `Obstacle` if memory did not suffice, if nothing was measured, and if no value is defined.
@@ -155,7 +155,7 @@ def _trend(part: Part, frames: Mapping[str, pd.DataFrame], along: str) -> Estima
         (side,) = part.sides
         frame = frames[side.target]
         times = sorted(frame.loc[frame["metric"] == side.metric, along].dropna().unique())
-        sides = [side.at(along, time) for time in times]
+        sides = tuple(side.at_level(along, time) for time in times)
     else:
         sides = part.sides
     if len(sides) < 2:
@@ -213,16 +213,17 @@ def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], notes: Mapping[str,
     A part is supported if the 95 % interval of its effect lies in the claimed range (`within`: two one-sided tests);
     the claim, if all parts are. This needs no correction for their number: if any part is false, all are found
     supported with a probability of at most 2.5 % (intersection-union test, Berger 1982). One false part contradicts
-    the claim, however, so errors add up there: a part is contradicted if a one-sided test at 2.5 %, its p adjusted over
-    the claim's parts by Holm's method, puts its effect elsewhere; with one part, if the interval lies wholly elsewhere.
-    Nothing is corrected over claims, as each is a question of its own. Of `most` parts more than half must hold; both
-    ways Holm's method then corrects, as both are counts.
+    the claim, however, so errors add up there. A part is contradicted if a one-sided test at 2.5 %, its p adjusted over
+    the claim's parts by Holm's method, puts its effect elsewhere. A single part is contradicted if its interval lies
+    wholly elsewhere. Nothing is corrected over claims, as each is a question of its own. With `most`, more than half of
+    the parts must hold; Holm's method then corrects both ways, as both are counts.
 
-    What no run could decide otherwise (`Part.constructed`) holds by construction. A few equal values have no interval
-    and decide nothing, however far they lie.
+    A part that no run could decide otherwise (`Part.constructed`) holds by construction. A few equal values have no
+    interval and decide nothing, however far they lie.
 
-    frames: measured values, by target. notes: the targets' notes, by target; a part on other data, on other hardware or
-        at a reduced scale keeps its effect and interval, but is not comparable.
+    frames: measured values, by target.
+    notes: the targets' notes, by target. A part on other data, on other hardware or at a reduced scale keeps its effect
+        and interval, but is not comparable.
     """
     low, high = _bounds(claim.spec)
     estimates, obstacles = [], []
@@ -235,11 +236,11 @@ def decide(claim: Claim, frames: Mapping[str, pd.DataFrame], notes: Mapping[str,
             why = _incomparable(claim, part, frames, notes)
         estimates.append(found)
         obstacles.append(why)
-    known = [found is not None and not why and found.n > 1 for found, why in zip(estimates, obstacles)]
-    p = [min(e.below(low), e.above(high)) if k else np.nan for e, k in zip(estimates, known)]
+    tested = [found if found and not why and found.n > 1 else None for found, why in zip(estimates, obstacles)]
+    p = [min(each.below(low), each.above(high)) if each else np.nan for each in tested]
     own = [np.nan if _constructed(claim, part) else each for part, each in zip(claim.parts, p)]
     adjusted = [each if np.isnan(corrected) else corrected for each, corrected in zip(p, holm(own))]
-    weak = [max(e.above(low), e.below(high)) if k else np.nan for e, k in zip(estimates, known)]
+    weak = [max(each.above(low), each.below(high)) if each else np.nan for each in tested]
     if claim.spec.get("most"):
         weak = list(holm(weak))
     parts = zip(claim.parts, estimates, obstacles, p, adjusted, weak)
@@ -257,8 +258,8 @@ def _incomparable(claim: Claim, part: Part, frames: Mapping[str, pd.DataFrame], 
     if other := claim.spec.get("other_data"):
         return f"other data: the sentence is about {other}"
     if part.timed:
-        told = [frames[side.target].get("hardware", pd.Series(dtype=str)) for side in part.sides]
-        return f"other hardware: {', '.join(pd.concat(told).dropna().unique())} here, another GPU in the paper"
+        hardware = [frames[side.target].get("hardware", pd.Series(dtype=str)) for side in part.sides]
+        return f"other hardware: {', '.join(pd.concat(hardware).dropna().unique())} here, another GPU in the paper"
     datasets = sorted({side.dataset for side in part.sides if side.dataset in notes[side.target].standins})
     reduced = any(notes[side.target].reductions for side in part.sides)
     texts = [f"stand-in data: {', '.join(datasets)}" if datasets else "", "reduced scale" if reduced else ""]
@@ -275,7 +276,7 @@ def _undecided(n: int, alone: float, adjusted: float) -> str:
 def _decided(
     claim: Claim,
     part: Part,
-    found: Estimate | None,
+    estimated: Estimate | None,
     why: str,
     alone: float,
     adjusted: float,
@@ -285,30 +286,30 @@ def _decided(
 
     alone, adjusted: one-sided p of its contradiction, by itself and among the claim's parts. weakness: of its support.
     """
-    if found is None:
+    if estimated is None:
         return Decided(part, np.nan, np.nan, np.nan, 0, NOT_COMPARABLE, why, np.nan)
-    ends = found.interval()
-    shown = [float(np.exp(x)) if claim.spec.get("ratio") else float(x) for x in (found.effect, *ends)]
+    ends = (estimated.effect, *estimated.interval())
+    value, low, high = (float(np.exp(x)) if claim.spec.get("ratio") else float(x) for x in ends)
     constructed = _constructed(claim, part)
     if why:
         verdict = NOT_COMPARABLE
-    elif found.n < 2:
+    elif estimated.n < 2:
         verdict, why = UNDECIDED, f"one {'timing' if part.timed else 'run'} gives no interval"
-    elif found.se == 0 and np.isfinite(found.effect) and not constructed:
-        verdict, why = UNDECIDED, f"{found.n} equal values give no interval"
+    elif estimated.se == 0 and np.isfinite(estimated.effect) and not constructed:
+        verdict, why = UNDECIDED, f"{estimated.n} equal values give no interval"
     elif adjusted <= ONE_SIDED:
         verdict = CONTRADICTED
     elif weakness <= ONE_SIDED:
         verdict, why = (BY_CONSTRUCTION, _why(claim, part)) if constructed else (SUPPORTED, "")
     else:
-        verdict, why = UNDECIDED, _undecided(found.n, alone, adjusted)
-    return Decided(part, *shown, found.n, verdict, why, weakness)
+        verdict, why = UNDECIDED, _undecided(estimated.n, alone, adjusted)
+    return Decided(part, value, low, high, estimated.n, verdict, why, weakness)
 
 
 def _why(claim: Claim, part: Part) -> str:
     """Why no run could decide a part otherwise."""
-    if told := claim.spec.get("by_construction"):
-        return told
+    if stated := claim.spec.get("by_construction"):
+        return stated
     if all(side.guesses for side in part.sides):
         return "nothing is trained"
     computed = all(catalogue.metrics()[side.metric].sample == "none" for side in part.sides)
@@ -318,8 +319,8 @@ def _why(claim: Claim, part: Part) -> str:
 def _verdict(claim: Claim, parts: list[Decided]) -> ClaimVerdict:
     """The claim's verdict: contradicted, undecided or not comparable if any part is, in this order, else supported.
 
-    It holds by construction if all parts do. Of `most` parts more than half decide. The part to show is the least
-    supported one with that verdict.
+    It holds by construction if all parts do. With `most`, more than half of the parts decide. The part to show is the
+    least supported one with that verdict.
     """
     if not parts:
         return ClaimVerdict(NOT_COMPARABLE, "not run at this scale", None, [])

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from clpapers.catalogue import metrics as catalogue
-from clpapers.catalogue.methods import of
+from clpapers.catalogue.methods import method_of
 from clpapers.catalogue.names import CURVE, row_and_column
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.model import Cell, Target
@@ -142,7 +142,7 @@ class _Reader:
                 dataset=cell.get("dataset"),
                 stream=stream,
                 run=(run.hash, run.test_restriction) if run else None,
-                guesses=run is not None and of(run.spec["learner"]).guesses,
+                guesses=run is not None and method_of(run.spec["learner"]).guesses,
                 calibrated=_calibrated(target.spec, fixed),
             )
             yield side if less is None else dataclasses.replace(side, less=dataclasses.replace(side, levels=less))

@@ -19,7 +19,7 @@ from clpapers.config.reductions import reductions
 from clpapers.config.refusals import ConfigError, names
 from clpapers.config.targets import paper_file
 from clpapers.evidence.claim import Claim
-from clpapers.evidence.desiderata import line
+from clpapers.evidence.desiderata import sentence
 from clpapers.graph import claims as claim_grammar
 from clpapers.graph import pages
 from clpapers.metrics.inputs import files_beside
@@ -294,7 +294,7 @@ def _rendering(plan: Plan, path: Path, papers: Collection[str]) -> Job:
     command = kind.removeprefix(".") or target.spec["kind"]
 
     def decide() -> list:  # with the line of desiderata: it depends on declarations of methods, which are no code
-        desiderata = [] if kind else [line(target, plan.datasets)]
+        desiderata = [] if kind else [sentence(target, plan.datasets)]
         return [target.digest, reduced(plan, target), *desiderata, *_left_out(plan, target)]
 
     return Job(command, "targets", files, target, lambda: read, decide, modules, depends_on_choice=True)

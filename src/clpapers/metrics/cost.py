@@ -47,11 +47,14 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) 
         result file.
 
     Returns columns: the factors, `cell`, `seed`, `metric`, `value`, and for seconds alone `hardware`, where they were
-    taken; those of `one_kind` of hardware keep their name. The metrics are `training_seconds` (a block's seconds
-    without tests, divided by its seeds; a row a block, at its first seed, since seeds that train as one stack share one
-    clock); and of each seed `training_memory` and `testing_memory`, the learner's footprint at the end in MB (10⁶
-    bytes); and the symbols of `agem`'s formulas: `P`, parameters of the net; `B`, items a batch (NaN for a whole task);
-    `H`, the summed sizes of all layers' outputs for one image; `T`, tasks; `M`, memory items a task; `bytes` a number.
+    taken (see `one_kind`). The metrics are:
+
+    - `training_seconds`: a block's seconds without tests, divided by its seeds. A block has one row, at its first seed,
+      since seeds that train as one stack share one clock;
+    - of each seed `training_memory` and `testing_memory`: the learner's footprint at the end in MB (10⁶ bytes);
+    - the symbols of `agem`'s formulas: `P`, parameters of the net; `B`, items a batch (NaN for a whole task); `H`, the
+      summed sizes of all layers' outputs for one image; `T`, tasks; `M`, memory items a task; `bytes` a number.
+
     A run that exceeded the memory has only `out_of_memory`, 1.
     """
     rows = []
@@ -89,7 +92,9 @@ def one_kind(data: pd.DataFrame) -> pd.DataFrame:
     """
     if "hardware" not in data:
         return data
-    kinds = data["hardware"].map(lambda told: PROCESSOR if told.startswith(PROCESSOR) else told, na_action="ignore")
+    kinds = data["hardware"].map(
+        lambda device: PROCESSOR if device.startswith(PROCESSOR) else device, na_action="ignore"
+    )
     if kinds.nunique() < 2:
         return data
     most = data["cell"].groupby(kinds).nunique().idxmax()

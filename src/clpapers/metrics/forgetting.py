@@ -27,7 +27,7 @@ def forgetting_events(correct: ArrayLike, seen: ArrayLike | None = None) -> np.n
 def never_learnt(correct: ArrayLike, seen: ArrayLike | None = None) -> np.ndarray:
     """Examples shown but never answered correctly: bool `[..., N]`; arguments as `forgetting_events`."""
     correct, seen = _answers(correct, seen)
-    return seen.any(axis=-2) & ~correct.any(axis=-2)
+    return np.asarray(seen.any(axis=-2) & ~correct.any(axis=-2))
 
 
 def unforgettable_fraction(correct: ArrayLike, seen: ArrayLike | None = None) -> np.ndarray:

@@ -21,7 +21,7 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
     """Measure every repetition of every seed of every run (`desiderata`, appendix B.1).
 
     target: key `metrics`, of `METRICS`.
-    inputs: (factors, cell hash, parsed run result), one a result file; each seed has `learner.gradients` with
+    inputs: (factors, cell hash, parsed run result), one a result file. Each seed has `learner.gradients`:
         `likelihood` and `prior` [repetitions][batches], each term's mean absolute gradient on the final layer, and
         `entropy` [repetitions], nats, of the predictions on the new task.
 

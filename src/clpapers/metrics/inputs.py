@@ -11,8 +11,11 @@ from clpapers import provenance
 from clpapers.catalogue import metrics as catalogue
 
 if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no metric stale
+    import numpy as np
+
     from clpapers.config.model import Target
     from clpapers.config.plan import Plan
+    from clpapers.streams.stream import Stream
 
 
 def read(plan: Plan, target: Target, files: list[Path]) -> Iterable:
@@ -61,18 +64,18 @@ def _streams(plan: Plan, target: Target, files: list[Path]) -> Iterator[tuple]:
     from clpapers.streams.stream import load
 
     datasets = {file.stem: file for file in files[len(target.streams) :]}  # where the sizes of classes are not known
-    wanted = catalogue.measures()[target.spec["measure"]].beside
+    kinds = catalogue.measures()[target.spec["measure"]].beside
 
-    def labels_of(name, split):
+    def labels_of(name: str, split: str) -> np.ndarray:
         return labels(datasets[name], split) if name in datasets else known.labels(plan, name, split)
 
-    def of_stream(kind, stream, y, name, order, given, seed):
+    def of_stream(kind: str, stream: Stream, y: np.ndarray, name: str, order: dict, spec: dict, seed: int) -> object:
         match kind:
             case "tasks":
                 classes = len(stream.class_parameters)
                 shown = output_labels(order, y[stream.indices], stream.chunk, classes, seed)
                 outputs = len(class_of_output(order, classes, seed))
-                return identify(given["oracle"], order, stream, shown, y[:0], outputs, seed).train
+                return identify(spec["oracle"], order, stream, shown, y[:0], outputs, seed).train
             case "test_labels":
                 return labels_of(name, "test")
             case "image_shape":
@@ -82,9 +85,10 @@ def _streams(plan: Plan, target: Target, files: list[Path]) -> Iterator[tuple]:
                     which = f"which measure {target.spec['measure']} needs"
                     raise ValueError(f"{datasets.get(name, name)}: its images show no instances, {which}")
                 return recorded[0]
+        raise ValueError(kind)
 
-    for (name, order, seed), file, given in zip(target.streams, files, target.spec["streams"]):
+    for (name, order, seed), file, spec in zip(target.streams, files, target.spec["streams"]):
         stream, y = load(file), labels_of(name, "train")
         factors = {"dataset": name, "order": order["name"], "seed": seed}
-        beside = [of_stream(kind, stream, y, name, order, given, seed) for kind in wanted]
+        beside = [of_stream(kind, stream, y, name, order, spec, seed) for kind in kinds]
         yield factors, vars(stream), y, *beside

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtr, stdtrit  # importing scipy.stats would take a second
 
 CONFIDENCE = 0.95
+Numbers = float | np.ndarray  # a number, or an array of one shape with the others of a call
 EQUIVALENCE = 0.9  # of the interval that lies within a margin: two one-sided tests at 5 % (Schuirmann 1987)
 
 
@@ -46,9 +47,9 @@ def summarise(data: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 class Estimate(NamedTuple):
     """An effect with its standard error and Student-t degrees of freedom: numbers, or arrays of one shape."""
 
-    effect: ArrayLike
-    se: ArrayLike
-    degrees: ArrayLike
+    effect: Numbers
+    se: Numbers
+    degrees: Numbers
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
         """The two ends of its interval, which has no width if the standard error is zero."""
@@ -56,7 +57,7 @@ class Estimate(NamedTuple):
         return self.effect - half, self.effect + half
 
 
-def total(effect: ArrayLike, parts: Sequence[tuple[ArrayLike, ArrayLike]]) -> Estimate:
+def total(effect: Numbers, parts: Sequence[tuple[Numbers, Numbers]]) -> Estimate:
     """An effect whose error is the sum of independent ones, each `(standard error, degrees of freedom)`.
 
     The degrees of freedom are Welch's (1947) and Satterthwaite's (1946); NaN if all errors are zero.
@@ -68,7 +69,7 @@ def total(effect: ArrayLike, parts: Sequence[tuple[ArrayLike, ArrayLike]]) -> Es
         return Estimate(effect, np.sqrt(variance), variance**2 / sum(spread))
 
 
-def welch(mean1: ArrayLike, se1: ArrayLike, n1: ArrayLike, mean2: ArrayLike, se2: ArrayLike, n2: ArrayLike) -> Estimate:
+def welch(mean1: Numbers, se1: Numbers, n1: Numbers, mean2: Numbers, se2: Numbers, n2: Numbers) -> Estimate:
     """mean1 − mean2 of two independent samples, from their means, standard errors and sizes (Welch 1947)."""
     return total(np.subtract(mean1, mean2), [(se1, np.subtract(n1, 1)), (se2, np.subtract(n2, 1))])
 

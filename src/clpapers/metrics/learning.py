@@ -143,13 +143,15 @@ LIFELONG: dict[str, Callable[[dict], float]] = {
     "memory_worst_forgetting": _of_memory(lambda a: lifelong.forgetting(a).max()),
 }
 SCALARS: dict[str, Callable[[dict], float]] = {
-    "final_accuracy": lambda run: 100 * accuracy.final_accuracy(run["test"]["correct"], run["test"]["total"]),
-    "per_class_accuracy": lambda run: 100 * accuracy.per_class_accuracy(run["test"]["correct"], run["test"]["total"]),
+    "final_accuracy": lambda run: 100 * float(accuracy.final_accuracy(run["test"]["correct"], run["test"]["total"])),
+    "per_class_accuracy": lambda run: (
+        100 * float(accuracy.per_class_accuracy(run["test"]["correct"], run["test"]["total"]))
+    ),
     "average_information_retention": lambda run: 100 * accuracy.average_information_retention(*_probes(run)),
     "online_accuracy": _online_accuracy,  # NaN where the learner does not answer online
     "forgetting_events": lambda run: forgetting.forgetting_events(*_answers(run)).mean(),  # a probe
     "never_learnt": lambda run: 100 * forgetting.never_learnt(*_answers(run)).mean(),  # of the probes
-    "unforgettable": lambda run: 100 * forgetting.unforgettable_fraction(*_answers(run)),  # of the probes
+    "unforgettable": lambda run: 100 * float(forgetting.unforgettable_fraction(*_answers(run))),  # of the probes
     **{metric: _unless_diverged(scalar) for metric, scalar in LIFELONG.items()},
 }
 LIFELONG_CURVES: dict[str, Callable[[dict], Curve]] = {
@@ -182,7 +184,7 @@ def _open_chance(run: dict) -> float:
 
 
 def _task_chance(run: dict) -> float:
-    return 100 * np.mean([1 / len(classes) for classes in run["tasks"]["classes"]])
+    return 100 * float(np.mean([1 / len(classes) for classes in run["tasks"]["classes"]]))
 
 
 CHANCE_PREFIX = "chance_"
@@ -206,11 +208,11 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
         accuracy is the mean over its classes) and `undefined` (by metric, learners that it is not measured on).
     inputs: (factors, cell hash, parsed run result), one a result file.
 
-    Returns columns: the factors, `cell`, `seed`, `metric`, `time` (fraction of the stream, or number of tasks or of
-    steps, see `CURVES`; NaN for scalars), `value`; for `GRIDS` also `task`, the task tested after `time` tasks, from 1.
-    Each accuracy comes with its chance level, `chance_<accuracy>` (rule 2 of `rules`; of a curve, over all tasks). If a
-    run diverged, the metrics of its task sequence are ∞, and `diverged` counts the steps until then. A run that
-    exceeded the memory has only `out_of_memory`, 1.
+    Returns columns: the factors, `cell`, `seed`, `metric`, `time`, `value`. A curve's `time` is a fraction of the
+    stream, or a number of tasks or of steps (see `CURVES`); it is NaN for scalars. `GRIDS` also have the column `task`:
+    the task tested after `time` tasks, from 1. Each accuracy comes with its chance level, `chance_<accuracy>` (rule 2
+    of `rules`; of a curve, over all tasks). If a run diverged, the metrics of its task sequence are ∞, and `diverged`
+    counts the steps until then. A run that exceeded the memory has only `out_of_memory`, 1.
     """
     rows = []
     for factors, cell, result in inputs:

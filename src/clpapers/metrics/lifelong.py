@@ -1,10 +1,15 @@
 """Metrics of a sequence of tasks: average accuracy, forgetting, learning speed and uncertainty.
 
 Definitions: Chaudhry et al. (2019), section 3, on fractions in [0, 1]; Farquhar and Gal (2019), B.8. `tasks` is that
-section of a run's result. Counts per class: `total[j]`, test items of task j; `correct[k][j]`, right answers on them
-after task k with only the task's classes competing; `open[k][j]`, with all outputs competing; `shots[k][b]`, right
-answers on task k before its step b + 1. `memory`: `total` and `correct[k][j]`, j ≤ k, of the memory's items of task j,
-not per class. `mutual_information[k][j]`: mean over the items of task j after task k, nats, if the learner has it.
+section of a run's result. Its counts per class:
+
+- `total[j]`: test items of task j;
+- `correct[k][j]`: right answers on them after task k with only the task's classes competing;
+- `open[k][j]`: the same with all outputs competing;
+- `shots[k][b]`: right answers on task k before its step b + 1.
+
+`memory`: `total` and `correct[k][j]`, j ≤ k, of the memory's items of task j, not per class.
+`mutual_information[k][j]`: mean over the items of task j after task k, nats, if the learner has it.
 
 In a stream of cycles the T tasks recur: k counts C = cycles · T visits, and visit k is to task k mod T. Else C = T.
 """
@@ -98,9 +103,11 @@ def roc(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Returns
     -------
-    false: float [n + 1], the false positive rate 0, 1/n, … 1 over the n seen pairs. detected: float [n + 1], the best
-    true positive rate there; ties count half. The curve is one of steps, so the mean of `detected` without its last
-    value is the area under it: the probability that a random unseen pair is more uncertain than a random seen one.
+    false: float [n + 1], the false positive rate 0, 1/n, … 1 over the n seen pairs.
+    detected: float [n + 1], the best true positive rate at each; ties count half.
+
+    The curve has steps, so the mean of `detected` without its last value is the area under it. The area is the
+    probability that a random unseen pair is more uncertain than a random seen one.
     """
     seen = np.tril(np.ones(information.shape, dtype=bool))
     return _roc(information[seen], information[~seen])

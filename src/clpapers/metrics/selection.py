@@ -28,8 +28,10 @@ def choose(search: dict, published: dict, grid: list[dict], runs: dict[str, list
 
     Returns
     -------
-    `search` and `published`; `scores`: each point's `values`, `cell`, `score` (mean over seeds; null if a seed failed)
-    and `failure` (`diverged`, `out_of_memory` or null); `selected`: the best point's values, the first's if all failed.
+    `search`, `published`: as given.
+    `scores`: each point's `values`, `cell`, `score` (mean over seeds; null if a seed failed) and `failure` (`diverged`,
+    `out_of_memory` or null).
+    `selected`: the best point's values; the first point's if all failed.
     """
     scores = []
     for values, cell in zip(grid, search["points"]):
@@ -46,11 +48,12 @@ def choose(search: dict, published: dict, grid: list[dict], runs: dict[str, list
 def measure(target: dict, inputs: Iterable[tuple[dict, dict]]) -> pd.DataFrame:
     """List every point of every grid.
 
-    inputs: (factors, what `choose` returned), one a selection.
+    inputs: (factors, the result of `choose`), one a selection.
 
-    Returns columns: the factors, `cell`, the values (`learning_rate`, …: the last part of their keys; NaN where a
-    learner has none), `metric`, `score` (NaN where a run failed), `failure` (`diverged`, `out_of_memory` or none),
-    `selected` and `published`, whether it is the point taken here and the paper's.
+    Returns columns: the factors, `cell`, a column for each value, `metric`, `score` (NaN where a run failed) and
+    `failure` (`diverged`, `out_of_memory` or none). A value's column has the last part of its key as name, such as
+    `learning_rate`; it is NaN where a learner has none. `selected` and `published` tell whether the point is the one
+    chosen here, and whether it is the paper's.
     """
     rows = []
     for factors, found in inputs:

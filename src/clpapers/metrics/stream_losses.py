@@ -37,12 +37,12 @@ def stretches(losses: ArrayLike, points: int | None) -> np.ndarray:
     return np.bincount(bin_of_step, losses, bins) / np.bincount(bin_of_step, minlength=bins)
 
 
-def alike(curves: ArrayLike) -> np.ndarray:
+def curve_correlation(curves: ArrayLike) -> np.ndarray:
     """Pearson's correlation of several curves, averaged over all pairs, with a value for each curve.
 
-    curves: [n, times]. Returns [n] values whose mean is the mean over pairs, and whose variance over n is that of this
-    mean: the jackknife's pseudo-values n·U − (n − 1)·U₋ᵢ (Arvesen 1969), as pairs that share a curve are not
-    independent. Two curves have one value, their correlation, one or none has none; NaN where a curve is constant or
+    curves: [n, times]. Returns [n] values: the jackknife's pseudo-values n·U − (n − 1)·U₋ᵢ (Arvesen 1969), as pairs
+    that share a curve are not independent. Their mean is the mean over pairs, and their variance over n is the variance
+    of this mean. Two curves have one value, their correlation; one or none has none. NaN where a curve is constant or
     not finite.
     """
     curves = np.asarray(curves, float)
@@ -60,12 +60,12 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
     """Measure every seed of every run (`stf`, section 4.5 and Figure 5).
 
     target: keys `metrics` (of `METRICS`) and optional `points`, the number of stretches of a curve (see `stretches`).
-    inputs: (factors, cell hash, parsed run result), one a result file; each seed has `online.loss` [steps], the cross
+    inputs: (factors, cell hash, parsed run result), one a result file. Each seed has `online.loss` [steps], the cross
         entropy of each batch before it is learnt, or None.
 
-    Returns columns: the factors, `cell`, `seed`, `metric`, `time` (the centre of a stretch as a fraction of the stream;
-    NaN for the correlation), `value`: nats, or a seed's part in the correlation of its cell's curves (`alike`). A
-    run that exceeded the memory has only `out_of_memory`, 1.
+    Returns columns: the factors, `cell`, `seed`, `metric`, `time`, `value`. The `time` is the centre of a stretch as a
+    fraction of the stream; NaN for the correlation. The `value` is in nats, or a seed's part in the correlation of its
+    cell's curves (`curve_correlation`). A run that exceeded the memory has only `out_of_memory`, 1.
     """
     rows: list[dict] = []
     by_cell: dict[str, list[tuple[dict, np.ndarray]]] = {}
@@ -91,6 +91,6 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
             curves = [stretches(each, int(points)) for each in losses]
             rows += [
                 {**key, "metric": "loss_correlation", "time": np.nan, "value": float(value)}
-                for key, value in zip(keys, alike(curves))
+                for key, value in zip(keys, curve_correlation(curves))
             ]
     return pd.DataFrame(rows, columns=None if rows else ["seed", "metric", "time", "value"])

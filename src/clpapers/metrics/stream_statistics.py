@@ -22,14 +22,14 @@ def measure(
     """Count the classes and images of each task, over all streams of a data set (`agem`, Table 1).
 
     inputs: (factors with `dataset`, arrays of the stream file, labels `[N]` of the training split, of the test split,
-        (H, W, C) of an image). A task's test images are those of its classes.
+        (H, W, C) of an image). A task is tested on the test images of its classes.
 
     Returns one row a data set and `row`: `tasks` of all its streams together (metric `total`), the `input` (no number),
-    and `classes`, `train_images` and `test_images` of a task (metric `mean`). Columns `dataset`, `row`, `metric`,
-    `mean`, `sd`, `se`, `half_width` (95 %, over tasks; 0 for a total), `n` (tasks), `detail` (tasks by stream,
-    `3 + 17`; the input as C×H×W; the range over tasks, where they differ).
+    and `classes`, `train_images` and `test_images` of a task (metric `mean`). The columns are `dataset`, `row`,
+    `metric`, `mean`, `sd`, `se`, `half_width` (95 %, over tasks; 0 for a total), `n` (tasks) and `detail`. The last
+    holds tasks by stream, `3 + 17`; the input as C×H×W; or the range over tasks, where they differ.
     """
-    tasks, streams, sizes = [], {}, {}
+    tasks, streams, sizes = [], dict[str, list[int]](), {}
     for factors, stream, train, test, (h, w, c) in inputs:
         dataset = factors["dataset"]
         chunks = np.split(train[stream["indices"]], stream["boundaries"])

@@ -1,4 +1,4 @@
-"""Measures learning item by item: accuracy beside that of an ideal learner, memory, and detection of unseen classes."""
+"""Measures learning item by item: accuracy beside an ideal learner's, memory, and detection of unseen classes."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict]]) -> pd.DataFr
         order and seed is the divisor.
     inputs: (factors, cell hash, parsed run result), one a result file.
 
-    Returns columns: the factors, `cell`, `seed`, `metric`, `time` (items seen, of curves; NaN for scalars), `value`:
-    `omega_all` and `unknown_auroc` of a run, `accuracy_by_time` (%) and `memory_by_time` (footprint, MB of 10⁶ bytes)
-    at each event. All but Ω_all and memory come with their chance level, `chance_<metric>`. A run that exceeded the
+    Returns columns: the factors, `cell`, `seed`, `metric`, `time` (items seen, of curves; NaN for scalars), `value`. A
+    run has `omega_all` and `unknown_auroc`, and at each event `accuracy_by_time` (%) and `memory_by_time` (footprint,
+    MB of 10⁶ bytes). All but Ω_all and memory come with their chance level, `chance_<metric>`. A run that exceeded the
     memory has only `out_of_memory`, 1.
 
     A run has no `omega_all` where the ideal's run is missing or exceeded the memory.

@@ -37,10 +37,11 @@ def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) 
     Returns the rows of `learning` and of `cost`, whose times are of one kind of hardware (`cost.one_kind`).
     """
     frames = []
-    for factors, cell, result, *beside in inputs:
+    for run in inputs:
+        factors, cell, result, *_ = run
         learnt = [metric for metric in target["metrics"] if metric in learning.SCALARS]
         frames.append(learning.measure(target | {"metrics": learnt}, [(factors, cell, result)]))
-        costs = cost.measure(target, [(factors, cell, result, *beside)])
+        costs = cost.measure(target, [run])
         seconds = costs[costs["metric"] == "training_seconds"]
         costs = pd.concat([costs, seconds.assign(metric="training_minutes", value=seconds["value"] / 60)])
         left_out = {

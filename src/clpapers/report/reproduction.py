@@ -35,7 +35,7 @@ from clpapers.config.settings import own_papers
 from clpapers.evidence.claims_table import effect, tested
 from clpapers.evidence.comparison import KEY, RULES, printed
 from clpapers.evidence.grades import MARGINS
-from clpapers.evidence.pooled import pooled, told_of_pooled
+from clpapers.evidence.pooled import pooled, pooled_texts
 from clpapers.evidence.words import BY_CONSTRUCTION, CONTRADICTED, DIFFERS, GRADES, NOT_COMPARABLE, SUPPORTED
 from clpapers.graph import jobs
 from clpapers.graph.pages import claims_file, targets_of
@@ -268,7 +268,7 @@ class _Reproduction:
             rows.append([*place, *(told[text] for text in texts)])
         yield from _table([*keys, *texts], rows)
         found = pooled(spec, pd.read_csv(target.metrics), lines)
-        if told := [told_of_pooled(spec, line) for line in found.to_dict("records")]:
+        if told := [pooled_texts(spec, line) for line in found.to_dict("records")]:
             yield from ("", "Pooled over these numbers, each comparison once:", "")
             yield from _table(told[0], [line.values() for line in told])
 

@@ -33,7 +33,7 @@ from clpapers.evidence.desiderata import DESIDERATA, declare
 from clpapers.evidence.differences import COLUMNS, forest, scatter
 from clpapers.evidence.grades import MARGINS
 from clpapers.evidence.grades import MEANINGS as OF_GRADES
-from clpapers.evidence.pooled import pooled, told_of_pooled
+from clpapers.evidence.pooled import pooled, pooled_texts
 from clpapers.evidence.words import (
     BY_CONSTRUCTION,
     CONTRADICTED,
@@ -251,7 +251,7 @@ def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str
         data=provenance.read_record(file)["data"],
         tables=list(_tables(target, anchors, lines, taken)) if table else [],
         lines=lines,
-        pooled=[told_of_pooled(target.spec, each) for each in _pooled(target, measured, lines)],
+        pooled=[pooled_texts(target.spec, each) for each in _pooled(target, measured, lines)],
         parts=parts,
         cost=_cost(file),
         desiderata=declare(target, plan.datasets),

@@ -13,13 +13,16 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import torch
 from tqdm import tqdm
 
 from clpapers.runs.nets.stacked import StackedDropout
+
+if TYPE_CHECKING:  # it imports this module
+    from clpapers.runs.learner import Learner, Observed
 
 SWITCH = "CLPAPERS_GRAPHS"  # in the environment: `0` for steps without graphs
 WARM = 3  # steps of a kind before it is captured, in which libraries choose their kernels
@@ -33,7 +36,7 @@ class Step(int):
 
 
 def row(table: torch.Tensor, t: int, dim: int = 0, first: int = 0) -> torch.Tensor:
-    """A table's row of step t along an axis; the table begins with that of step `first`."""
+    """A table's row of step t along an axis; the table begins with the row of step `first`."""
     if not isinstance(t, Step):
         return table.select(dim, t - first)
     return table.index_select(dim, t.at - first if first else t.at).squeeze(dim)
@@ -63,10 +66,10 @@ def unordered() -> Iterator[None]:
 
 
 class Recorder(Protocol):
-    """What captures a program and replays it."""
+    """Captures a program and replays it."""
 
-    def capture(self, program: Callable[[], object]) -> object:
-        """Capture a program, whose kernels do not run; returns what it returns, which each replay fills."""
+    def capture(self, program: Callable[[], Observed]) -> Observed:
+        """Capture a program, whose kernels do not run; returns its tensors, which each replay fills."""
 
     def replay(self) -> None:
         """Run the kernels."""
@@ -75,11 +78,11 @@ class Recorder(Protocol):
 class Graph:
     """A `Recorder` on a GPU: a CUDA graph. Graphs of one pool share the memory that they need within a step."""
 
-    def __init__(self, pool: object):
+    def __init__(self, pool: torch.cuda._POOL_HANDLE):
         self.graph, self.pool = torch.cuda.CUDAGraph(), pool
         self.replay = self.graph.replay
 
-    def capture(self, program: Callable[[], object]) -> object:
+    def capture(self, program: Callable[[], Observed]) -> Observed:
         torch.cuda.synchronize()
         torch.cuda.empty_cache()  # what steps without a graph needed
         collecting = gc.isenabled()
@@ -96,7 +99,7 @@ class Graph:
 
 
 def recorders(device: torch.device) -> Callable[[], Callable[[], Recorder]] | None:
-    """Makes pools for a device, each of which makes recorders; None where steps are not captured.
+    """Makes pools for a device; a pool makes recorders. None where steps are not captured.
 
     A pool ends with its last graph, and none can be captured in it afterwards.
     """
@@ -114,21 +117,30 @@ def drops_out(net: torch.nn.Module) -> bool:
     return any(isinstance(layer, StackedDropout) for layer in net.modules())
 
 
+def observe(learner: Learner, t: int) -> Observed:
+    """Take step t of a learner, kernel by kernel; its batch is gathered where it is used."""
+    if not learner.uses_batch:
+        return learner.observe(t, None, None)  # type: ignore[arg-type]  # which such a learner takes
+    items, labels = (learner.setting.columns(table, t) for table in (learner.setting.items, learner.setting.labels))
+    return learner.observe(t, learner.setting.images(items), labels)
+
+
 class Steps:
     """Takes a learner's steps, as graphs where it is `static`.
 
     Parameters
     ----------
     learner: the learner.
-    changes: bool [T], whether the task changes before a step; then everything is captured anew.
-    pools: as of `recorders`; with them, a static learner reads tables by numbers on the device even where a step is not
+    changes: bool [T], whether the task changes before a step; then everything is captured again.
+    pools: as of `recorders`. With them, a static learner reads tables by numbers on the device even where a step is not
         captured, so that a capture finds all kernels loaded.
     """
 
-    def __init__(self, learner, changes: np.ndarray, pools: Callable[[], Callable[[], Recorder]] | None):
+    def __init__(self, learner: Learner, changes: np.ndarray, pools: Callable[[], Callable[[], Recorder]] | None):
         self.learner, self.setting = learner, learner.setting
-        capturable = pools is not None and learner.static and not drops_out(learner.net)
-        self.pools, self.record = pools, pools() if capturable else None
+        self.pools, self.record = pools, None
+        if pools is not None and learner.static and not drops_out(learner.net):
+            self.record = pools()
         ends, device = self.setting.ends, self.setting.items.device
         sizes = np.diff(ends, prepend=0)
         self.sizes, self.segments = sizes.tolist(), np.cumsum(changes).tolist()
@@ -140,14 +152,14 @@ class Steps:
             self.starts = torch.from_numpy(ends - sizes).to(device)
             self.offsets = torch.arange(sizes.max(), device=device)
 
-    def __call__(self, t: int):
-        """Take step t: what `Learner.observe` returns."""
+    def __call__(self, t: int) -> Observed:
+        """Take step t, as `Learner.observe` does."""
         if self.record is None:
-            return self.learn(t)
+            return observe(self.learner, t)
         self.at.fill_(t)
         kind = self.learner.kind(t)
         if kind is None:
-            return self.learn(self.on_device(t))
+            return observe(self.learner, self.on_device(t))
         if self.segments[t] != self.segment:
             self.forget()
             self.segment = self.segments[t]
@@ -156,7 +168,7 @@ class Steps:
         if graph is None:
             self.taken[kind] = taken = self.taken.get(kind, 0) + 1
             if taken <= WARM or (graph := self.captured(t)) is None:
-                return self.learn(self.on_device(t))
+                return observe(self.learner, self.on_device(t))
             self.graphs[kind] = graph
         return graph.replay(t)
 
@@ -166,6 +178,7 @@ class Steps:
             torch.cuda.synchronize()  # the last of them may be running
         self.taken.clear()
         self.graphs.clear()
+        assert self.pools is not None
         self.record = self.pools()
 
     def on_device(self, t: int) -> Step:
@@ -175,18 +188,12 @@ class Steps:
         step.positions = self.starts.index_select(0, self.at) + self.offsets[: self.sizes[t]]
         return step
 
-    def learn(self, t: int):
-        """Take step t kernel by kernel."""
-        if not self.learner.uses_batch:
-            return self.learner.observe(t, None, None)
-        items, labels = (columns(table, t, self.setting.ends) for table in (self.setting.items, self.setting.labels))
-        return self.learner.observe(t, self.setting.images(items), labels)
-
     def captured(self, t: int) -> Captured | None:
         """The graph of step t's kind. Where it cannot be captured: None, and nothing will be, for this learner."""
         before = dict(vars(self.learner))
+        assert self.record is not None
         try:
-            return Captured(self.learner, self.record(), lambda: self.learn(self.on_device(t)))
+            return Captured(self.learner, self.record(), lambda: observe(self.learner, self.on_device(t)))
         except Exception as error:  # of any kind: the run is worth more than its speed
             vars(self.learner).clear()
             vars(self.learner).update(before)
@@ -194,8 +201,8 @@ class Steps:
                 parameter.grad = None
             self.forget()
             self.record = None
-            told = str(error).partition("\n")[0] or type(error).__name__
-            tqdm.write(f"step {t} is not captured, training goes on without graphs: {told}", file=sys.stderr)
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            tqdm.write(f"step {t} is not captured, training goes on without graphs: {reason}", file=sys.stderr)
             return None
 
 
@@ -205,15 +212,15 @@ class Captured:
     Attributes that a step sets, and no later step reads, are set at each replay too.
     """
 
-    def __init__(self, learner, recorder: Recorder, program: Callable[[], object]):
+    def __init__(self, learner: Learner, recorder: Recorder, program: Callable[[], Observed]):
         self.learner, self.recorder = learner, recorder
         before = dict(vars(learner))
         observed = recorder.capture(program)
         self.observed = type(observed)(*(None if each is None else each.detach() for each in observed))
         self.set = {name: value for name, value in vars(learner).items() if before.get(name) is not value}
 
-    def replay(self, t: int):
-        """Take step t: what `Learner.observe` returns."""
+    def replay(self, t: int) -> Observed:
+        """Take step t, as `Learner.observe` does."""
         self.recorder.replay()
         self.learner.skip(t)
         vars(self.learner).update(self.set)

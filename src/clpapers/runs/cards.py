@@ -1,4 +1,4 @@
-"""Which GPU a job trains on: jobs share a card as far as its memory goes, by locks that die with their holders."""
+"""Chooses a job's GPU: jobs share a card as far as its memory goes, by locks that die with their holders."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Card(NamedTuple):
 
 
 class Share(NamedTuple):
-    """What a job may take of a card, in megabytes."""
+    """A job's share of a card, in megabytes."""
 
     card: Card
     memory: int
@@ -41,13 +41,13 @@ class Share(NamedTuple):
         return 1.0 if self.memory == self.card.memory else max(self.memory - CONTEXT, 0) / self.card.memory
 
     @property
-    def whole(self) -> bool:
-        """Whether the job had the card to itself, so that what does not fit does not fit the card."""
+    def is_whole(self) -> bool:
+        """Whether the job had the card to itself. A job that does not fit then does not fit the card."""
         return self.memory == self.card.memory and self.card.free > MOSTLY * self.card.memory
 
 
 def visible() -> list[Card]:
-    """The cards that a process may use, those of CUDA_VISIBLE_DEVICES if it is set.
+    """The cards that a process may use: the ones in CUDA_VISIBLE_DEVICES if it is set.
 
     Asks NVIDIA's driver by `nvidia-smi` and neither PyTorch nor CUDA, which would take memory of a card to answer.
     Empty where that command is missing, or cards are divided into parts (MIG).
@@ -94,7 +94,7 @@ def take(megabytes: int) -> Share | None:
         return None
     folder, told = _folder(), False
     with _turn(folder):
-        while (share := _free(cards := visible(), _taken(folder), megabytes)) is None:
+        while (share := _free(cards := visible(), _used(folder), megabytes)) is None:
             if not told:
                 print(f"waiting for {megabytes or 'all'} MB of a GPU", file=sys.stderr, flush=True)
             told = True
@@ -147,9 +147,9 @@ def _turn(folder: Path) -> Iterator[None]:
         yield
 
 
-def _taken(folder: Path) -> dict[str, int]:
+def _used(folder: Path) -> dict[str, int]:
     """Megabytes of each card that living jobs have taken; the files of dead ones are removed."""
-    taken: dict[str, int] = {}
+    used: dict[str, int] = {}
     for path in folder.glob("GPU-*"):
         uuid, megabytes, _ = path.name.split(".")
         with path.open() as file:
@@ -157,14 +157,14 @@ def _taken(folder: Path) -> dict[str, int]:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 path.unlink()
             except BlockingIOError:
-                taken[uuid] = taken.get(uuid, 0) + int(megabytes)
-    return taken
+                used[uuid] = used.get(uuid, 0) + int(megabytes)
+    return used
 
 
-def _free(cards: list[Card], taken: dict[str, int], megabytes: int) -> Share | None:
+def _free(cards: list[Card], used: dict[str, int], megabytes: int) -> Share | None:
     """A share of the card that has the most room, other programs reckoned with; None where jobs have taken too much."""
     shares = [Share(card, min(megabytes or card.memory, card.memory)) for card in cards]
-    room = {card.uuid: card.memory - taken.get(card.uuid, 0) for card in cards}
+    room = {card.uuid: card.memory - used.get(card.uuid, 0) for card in cards}
     fitting = [share for share in shares if share.memory <= room[share.card.uuid]]
     return max(fitting, key=lambda share: min(room[share.card.uuid], share.card.free), default=None)
 

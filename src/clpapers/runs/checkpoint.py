@@ -3,8 +3,8 @@
 A job resumes a checkpoint only of its own code, cell, seeds, inputs, device and versions, and only if the file ends in
 its SHA-256. The SHA-256 finds files that were cut short or damaged. It does not stop an attacker, since it involves no
 secret: anyone who can write below `results/` can plant a checkpoint, as they can plant a result. But a checkpoint
-cannot run code. It is JSON and the plain bytes of arrays; reading it makes objects of this package's classes and of
-torch's layers, optimisers and their schedules alone, which are found by name among the loaded classes and filled
+cannot run code. It is JSON and the plain bytes of arrays. Reading it makes objects of this package's classes and of
+torch's layers, optimisers and their schedules alone. These are found by name among the loaded classes, and filled
 without calling them. The state that is read must fit the run that resumes it (`fit.misfit`). A file that asks for
 anything else, or does not fit, is removed and ends the process, so that the next process starts clean.
 """
@@ -23,7 +23,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from types import ModuleType
+from typing import Any, BinaryIO, Literal, NoReturn, TypeVar
 
 import numpy as np
 import torch
@@ -38,6 +39,8 @@ INTERVAL = 300  # seconds
 SHARE = 20  # saving takes at most one part in this many of the time
 DIGEST = hashlib.sha256().digest_size
 
+T = TypeVar("T")
+
 DTYPES = {
     str(each): each
     for each in (
@@ -45,9 +48,11 @@ DTYPES = {
         *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
     )
 }
-FACTORIES = {kind.__name__: kind for kind in (dict, list, set, int, float)}  # of missing values in a defaultdict
-SEQUENCES = {"list": list, "tuple": tuple, "set": set, "Size": torch.Size}
-MAPPINGS = {"dict": dict, "OrderedDict": collections.OrderedDict}
+FACTORIES: dict[str, Callable[[], object]] = {
+    kind.__name__: kind for kind in (dict, list, set, int, float)
+}  # of missing values in a defaultdict
+SEQUENCES: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "Size": torch.Size}
+MAPPINGS: dict[str, type[dict]] = {"dict": dict, "OrderedDict": collections.OrderedDict}
 
 
 def identity(record: dict, *decisive: str) -> dict:
@@ -98,14 +103,14 @@ class Checkpoint:
         self.waiting: tuple[tuple[int, ...], int, bytes] | None = None  # seeds of a group, its step and written state
         self.started = time.monotonic()
         if self.path is not None:
-            self._read()
+            self._read(self.path)
         self.next = math.inf if self.path is None else time.monotonic() + interval
 
-    def _read(self) -> None:
-        provenance.sweep(self.path)
-        if not self.path.is_file():
+    def _read(self, path: Path) -> None:
+        provenance.sweep(path)
+        if not path.is_file():
             return
-        content = self.path.read_bytes()
+        content = path.read_bytes()
         line, _, state = content[:-DIGEST].partition(b"\n")
         try:
             if hashlib.sha256(memoryview(content)[:-DIGEST]).digest() != content[-DIGEST:]:
@@ -131,8 +136,8 @@ class Checkpoint:
         self.remove()
 
     def resume(
-        self, seeds: Sequence[int], constants: dict[str, object], begun: Callable[[int], object] | None = None
-    ) -> object | None:
+        self, seeds: Sequence[int], constants: dict[str, object], begun: Callable[[int], T] | None = None
+    ) -> T | None:
         """The saved state of the group of these seeds, with the same `constants`; None where there is none.
 
         begun: gives a state that has just begun, but for the number of its next step, which the resumed one must fit.
@@ -144,29 +149,29 @@ class Checkpoint:
         (_, step, written), self.waiting = self.waiting, None
         try:
             state = _Reader(written, constants).state
-            fault = misfit(begun and begun(step), state, constants.values())
+            mistake = misfit(begun and begun(step), state, constants.values())
         except (MemoryError, torch.OutOfMemoryError):
             raise
-        except Exception as error:  # whatever is wrong with it: no saving of ours wrote it
-            fault = _line(error)
-        if fault:
-            self.refuse(fault)
+        except Exception as error:  # of any kind: no saving of ours wrote it
+            mistake = _one_line(error)
+        if mistake:
+            self.refuse(mistake)
         self.resumed.append({"seeds": list(seeds), "step": step})
         return state
 
-    def refuse(self, fault: str) -> NoReturn:
-        """Remove the file, and end the process with a line on what is wrong with it: `CheckpointError`."""
+    def refuse(self, mistake: str) -> NoReturn:
+        """Remove the file, and end the process with a line on its mistake: `CheckpointError`."""
         self.remove()
         raise CheckpointError(
-            f"{self.path}: not resumed, {fault}; it is removed, give the same command again to start over"
+            f"{self.path}: not resumed, {mistake}; it is removed, give the same command again to start over"
         )
 
     @contextlib.contextmanager
     def blamed(self, seeds: Sequence[int]) -> Iterator[None]:
         """Inside, a group trains. Where it was resumed, an error is one line that names the file, which stays.
 
-        Such a state has the form of the run's, and values that no training comes to; or it is not to blame, as where a
-        GPU fails. Want of memory or of room on a disk is told elsewhere.
+        The state of such a group has the form of the run's, and values that no training comes to; or it is not to
+        blame, as where a GPU fails. Errors of memory or of room on a disk have messages of their own.
         """
         try:
             yield
@@ -176,11 +181,11 @@ class Checkpoint:
             if not any(each["seeds"] == list(seeds) for each in self.resumed) or out_of_memory(error):
                 raise
             raise CheckpointError(
-                f"{self.path}: resumed, and then failed ({_line(error)}); give the same command again, and where that "
-                f"fails too, delete {self.path}"
+                f"{self.path}: resumed, and then failed ({_one_line(error)}); give the same command again, and where "
+                f"that fails too, delete {self.path}"
             ) from None
 
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         """Whether it is time to save."""
         return time.monotonic() >= self.next
 
@@ -189,6 +194,7 @@ class Checkpoint:
 
         Where writing fails, as on a full disk, a line on stderr says so, and the last checkpoint stays.
         """
+        assert self.path is not None  # without one no saving is due
         began = time.monotonic()
         header = {
             "identity": self.identity,
@@ -203,7 +209,7 @@ class Checkpoint:
             with provenance.write_atomically(self.path) as temporary, temporary.open("wb") as file:
                 _write(file, header, state, constants)
         except Exception as error:  # of any kind: the run is worth more than its checkpoint
-            tqdm.write(f"{self.path}: not written, training goes on: {_line(error)}", file=sys.stderr)
+            tqdm.write(f"{self.path}: not written, training goes on: {_one_line(error)}", file=sys.stderr)
         now = time.monotonic()
         self.next = now + max(self.interval, (now - began) * (SHARE - 1))
 
@@ -213,21 +219,21 @@ class Checkpoint:
             self.path.unlink(missing_ok=True)
 
 
-def constants(**things: object) -> dict[str, object]:
+def constants(**objects: object) -> dict[str, object]:
     """These objects, and the tensors and arrays in them, by name: a state refers to them and does not hold them."""
-    found = dict(things)
-    for name, thing in things.items():
-        held = {key: value for key, value in vars(thing).items() if isinstance(value, torch.Tensor | np.ndarray)}
-        found |= {f"{name}.{key}": value for key, value in held.items()}
+    found = dict(objects)
+    for name, each in objects.items():
+        inside = {key: value for key, value in vars(each).items() if isinstance(value, torch.Tensor | np.ndarray)}
+        found |= {f"{name}.{key}": value for key, value in inside.items()}
     return found
 
 
-def _line(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     """An error's text as one line."""
     return provenance.escaped(str(error).partition("\n")[0] or type(error).__name__)[:200]
 
 
-def _spent(value: object) -> float:
+def _spent(value: Any) -> float:
     """A number of seconds or bytes that were spent; `ValueError` for what can be none."""
     if type(value) not in (int, float) or not 0 <= value < math.inf:
         raise ValueError
@@ -252,8 +258,8 @@ def _write(file: BinaryIO, header: dict, state: object, constants: dict[str, obj
 # --- a state as JSON and bytes -------------------------------------------------------------------------------
 #
 # The state is one line of JSON, `{"root": value, "nodes": [node, …], "sizes": [bytes, …]}`, and then blocks of memory
-# of these sizes, one after the other. A value is null, true, false, a number or a text, or, for any other object, a
-# list of one number: that of its node, so that one object stays one. A node is a list that begins with its kind.
+# of these sizes, one after the other. A value is null, true, false, a number or a text. For any other object it is a
+# list of one number, the number of its node, so that one object stays one. A node is a list that begins with its kind.
 
 
 @functools.cache
@@ -279,7 +285,7 @@ def _classes() -> dict[str, type]:
     return {f"{each.__module__}.{each.__name__}": each for each in found}
 
 
-def _defined(module: object) -> list[type]:
+def _defined(module: ModuleType) -> list[type]:
     """The classes that a module defines."""
     return [each for each in vars(module).values() if isinstance(each, type) and each.__module__ == module.__name__]
 
@@ -288,7 +294,7 @@ class _Writer:
     """Takes a state apart. Raises `TypeError` where it holds an object that no state may hold."""
 
     def __init__(self, state: object, constants: dict[str, object]):
-        self.constants = {id(thing): name for name, thing in constants.items()}
+        self.constants = {id(item): name for name, item in constants.items()}
         self.nodes: list[list] = []
         self.blocks: list[memoryview] = []
         self.places: dict[int, int] = {}  # id of an object → number of its node
@@ -302,80 +308,81 @@ class _Writer:
         written = json.dumps({"root": self.root, "nodes": self.nodes, "sizes": sizes}, separators=(",", ":"))
         return [written.encode(), b"\n", *self.blocks]
 
-    def value(self, thing: object) -> object:
-        if thing is None or type(thing) in (bool, int, float, str):
-            return thing
-        if id(thing) not in self.places:
-            self.places[id(thing)] = number = len(self.nodes)
-            self.alive.append(thing)
+    def value(self, item: Any) -> object:
+        if item is None or type(item) in (bool, int, float, str):
+            return item
+        if id(item) not in self.places:
+            self.places[id(item)] = number = len(self.nodes)
+            self.alive.append(item)
             self.nodes.append([])
-            self.nodes[number] = self.node(thing)
-        return [self.places[id(thing)]]
+            self.nodes[number] = self.node(item)
+        return [self.places[id(item)]]
 
-    def values(self, things: Sequence) -> list:
-        return [self.value(thing) for thing in things]
+    def values(self, items: Sequence) -> list:
+        return [self.value(item) for item in items]
 
-    def node(self, thing: object) -> list:
-        kind = type(thing)
-        if id(thing) in self.constants:
-            return ["constant", self.constants[id(thing)]]
+    def node(self, item: Any) -> list:
+        kind = type(item)
+        if id(item) in self.constants:
+            return ["constant", self.constants[id(item)]]
         if kind in (torch.Tensor, torch.nn.Parameter):
-            return ["tensor", *self.tensor(thing)]
-        if kind is np.ndarray or isinstance(thing, np.generic):
-            return ["array", *self.array(thing)]
+            return ["tensor", *self.tensor(item)]
+        if kind is np.ndarray or isinstance(item, np.generic):
+            return ["array", *self.array(item)]
         if kind in SEQUENCES.values():
-            return [kind.__name__, self.values(thing)]
+            return [kind.__name__, self.values(item)]
         if kind in MAPPINGS.values():
-            return [kind.__name__, *map(self.values, thing.items())]
-        if kind is collections.defaultdict and thing.default_factory in FACTORIES.values():
-            return ["defaultdict", thing.default_factory.__name__, *map(self.values, thing.items())]
-        if kind is np.random.Generator and type(thing.bit_generator) is np.random.PCG64:
-            source = thing.bit_generator
+            return [kind.__name__, *map(self.values, item.items())]
+        if kind is collections.defaultdict and item.default_factory in FACTORIES.values():
+            return ["defaultdict", item.default_factory.__name__, *map(self.values, item.items())]
+        if kind is np.random.Generator and type(item.bit_generator) is np.random.PCG64:
+            source = item.bit_generator
+            assert isinstance(source.seed_seq, np.random.SeedSequence)  # no other is given to it
             origin = {key: source.seed_seq.state[key] for key in ("entropy", "spawn_key", "n_children_spawned")}
             return ["Generator", source.state, origin]
         if kind is torch.Generator:
-            return ["torch.Generator", str(thing.device), self.value(thing.get_state())]
-        if isinstance(thing, torch.dtype | torch.device | np.dtype):
-            return ["numpy.dtype" if isinstance(thing, np.dtype) else kind.__name__, str(thing)]
+            return ["torch.Generator", str(item.device), self.value(item.get_state())]
+        if isinstance(item, torch.dtype | torch.device | np.dtype):
+            return ["numpy.dtype" if isinstance(item, np.dtype) else kind.__name__, str(item)]
         if kind is slice:
-            return ["slice", thing.start, thing.stop, thing.step]
-        return self.of_ours(thing)
+            return ["slice", item.start, item.stop, item.step]
+        return self.of_ours(item)
 
-    def of_ours(self, thing: object) -> list:
-        kind = type(thing)
+    def of_ours(self, item: Any) -> list:
+        kind = type(item)
         name = f"{kind.__module__}.{kind.__name__}"
-        if _classes().get(name) is not kind or isinstance(thing, type):
+        if _classes().get(name) is not kind or isinstance(item, type):
             raise TypeError(f"it would hold {kind.__module__}.{kind.__qualname__}")
-        if isinstance(thing, tuple):
-            return ["tuple of ours", name, self.values(thing)]
-        state = thing.__getstate__()
+        if isinstance(item, tuple):
+            return ["tuple of ours", name, self.values(item)]
+        state = item.__getstate__()
         if not isinstance(state, dict | None):
             raise TypeError(f"it would hold a {name}, which keeps its state in other than attributes")
         return ["object", name, {key: self.value(each) for key, each in (state or {}).items()}]
 
-    def array(self, thing: np.ndarray | np.generic) -> list:
-        given = np.asarray(thing)
+    def array(self, item: np.ndarray | np.generic) -> list:
+        given = np.asarray(item)
         if given.dtype.hasobject:
             raise TypeError("it would hold an array of objects")
-        order = "F" if given.flags.f_contiguous and not given.flags.c_contiguous else "C"
+        order: Literal["C", "F"] = "F" if given.flags.f_contiguous and not given.flags.c_contiguous else "C"
         bytes_of = np.frombuffer(given.tobytes(order), np.uint8)
-        return [given.dtype.str, list(given.shape), order, isinstance(thing, np.generic), self.block(bytes_of)]
+        return [given.dtype.str, list(given.shape), order, isinstance(item, np.generic), self.block(bytes_of)]
 
-    def tensor(self, thing: torch.Tensor) -> list:
-        if thing.layout is not torch.strided or str(thing.dtype) not in DTYPES:
-            raise TypeError(f"it would hold a tensor of {thing.dtype}, {thing.layout}")
-        storage = thing.untyped_storage()
+    def tensor(self, item: torch.Tensor) -> list:
+        if item.layout is not torch.strided or str(item.dtype) not in DTYPES:
+            raise TypeError(f"it would hold a tensor of {item.dtype}, {item.layout}")
+        storage = item.untyped_storage()
         if storage._cdata not in self.storages:
             self.alive.append(storage)
-            flat = torch.empty(0, dtype=torch.uint8, device=thing.device).set_(storage, 0, (storage.nbytes(),), (1,))
+            flat = torch.empty(0, dtype=torch.uint8, device=item.device).set_(storage, 0, (storage.nbytes(),), (1,))
             self.storages[storage._cdata] = self.block(flat.cpu().numpy())
-        place = [self.storages[storage._cdata], str(thing.device), str(thing.dtype), thing.storage_offset()]
-        gradient = thing.grad if thing.is_leaf else None
-        kind = [type(thing) is torch.nn.Parameter, thing.requires_grad]
-        return [*place, list(thing.shape), list(thing.stride()), *kind, self.value(gradient)]
+        place = [self.storages[storage._cdata], str(item.device), str(item.dtype), item.storage_offset()]
+        gradient = item.grad if item.is_leaf else None
+        kind = [type(item) is torch.nn.Parameter, item.requires_grad]
+        return [*place, list(item.shape), list(item.stride()), *kind, self.value(gradient)]
 
     def block(self, content: np.ndarray) -> int:
-        self.blocks.append(memoryview(content))
+        self.blocks.append(content.data)
         return len(self.blocks) - 1
 
 
@@ -384,78 +391,83 @@ class _Reader:
 
     def __init__(self, written: bytes, constants: dict[str, object]):
         line, _, rest = written.partition(b"\n")
-        told = json.loads(line)
-        self.constants, self.nodes, self.made = constants, told["nodes"], {}
-        self.blocks, at = [], 0
-        for size in told["sizes"]:
-            if not 0 <= size <= len(rest) - at:
+        encoded = json.loads(line)
+        self.constants, self.nodes = constants, encoded["nodes"]
+        self.made: dict[int, Any] = {}  # by number of the node
+        self.blocks: list[np.ndarray] = []
+        start = 0
+        for size in encoded["sizes"]:
+            if not 0 <= size <= len(rest) - start:
                 raise ValueError("its memory is not of the size that it says")
-            self.blocks.append(np.frombuffer(rest, np.uint8, size, at))
-            at += size
+            self.blocks.append(np.frombuffer(rest, np.uint8, size, start))
+            start += size
         self.storages: dict[tuple[int, str], torch.UntypedStorage] = {}
-        self.state = self.value(told["root"])
+        self.state: Any = self.value(encoded["root"])
 
-    def value(self, told: object) -> object:
-        if not isinstance(told, list):
-            if told is None or isinstance(told, bool | int | float | str):
-                return told
+    def value(self, encoded: Any) -> Any:
+        if not isinstance(encoded, list):
+            if encoded is None or isinstance(encoded, bool | int | float | str):
+                return encoded
             raise ValueError("it holds JSON that stands for nothing")
-        (number,) = told
+        (number,) = encoded
         if number not in self.made:
             kind, *parts = self.nodes[number]
             if kind not in KINDS:
                 raise ValueError(f"it asks for {kind}")
-            self.made[number] = thing = KINDS[kind](self, number, kind, *parts)
-            return thing
+            self.made[number] = item = KINDS[kind](self, number, kind, *parts)
+            return item
         return self.made[number]
 
-    def values(self, told: list) -> list:
-        return [self.value(each) for each in told]
+    def values(self, encoded: list) -> list:
+        return [self.value(each) for each in encoded]
 
     def constant(self, number: int, kind: str, name: str) -> object:
         if name not in self.constants:
             raise ValueError(f"it asks for {name}, which is no constant")
         return self.constants[name]
 
-    def sequence(self, number: int, kind: str, told: list) -> object:
+    def sequence(self, number: int, kind: str, encoded: list) -> object:
         if kind != "list":
-            return SEQUENCES[kind](self.values(told))
-        self.made[number] = made = []  # first, since its items may refer to it
-        made += self.values(told)
+            return SEQUENCES[kind](self.values(encoded))
+        made: list = []
+        self.made[number] = made  # first, since its items may refer to it
+        made += self.values(encoded)
         return made
 
-    def mapping(self, number: int, kind: str, *told: list) -> dict:
-        made = MAPPINGS[kind]() if kind in MAPPINGS else collections.defaultdict(FACTORIES[told[0]])
+    def mapping(self, number: int, kind: str, *encoded: Any) -> dict:
+        made: dict = MAPPINGS[kind]() if kind in MAPPINGS else collections.defaultdict(FACTORIES[encoded[0]])
         self.made[number] = made
-        for pair in told if kind in MAPPINGS else told[1:]:
+        for pair in encoded if kind in MAPPINGS else encoded[1:]:
             key, each = self.values(pair)
             made[key] = each
         return made
 
-    def of_ours(self, number: int, kind: str, name: str, told: list | dict) -> object:
-        found = _classes().get(name)
+    def of_ours(self, number: int, kind: str, name: str, encoded: Any) -> object:
+        found: Any = _classes().get(name)
         if found is None or issubclass(found, tuple) is not (kind == "tuple of ours"):
             raise ValueError(f"it asks for {name}")
         if kind == "tuple of ours":
-            return found._make(self.values(told))
+            return found._make(self.values(encoded))
         self.made[number] = made = found.__new__(found)
-        state = {key: self.value(each) for key, each in told.items()}
+        state = {key: self.value(each) for key, each in encoded.items()}
         if hasattr(found, "__setstate__"):
             made.__setstate__(state)
         else:
             vars(made).update(state)
         return made
 
-    def array(self, number: int, kind: str, dtype: str, shape: list, order: str, scalar: bool, block: int) -> object:
+    def array(
+        self, number: int, kind: str, dtype: str, shape: list, order: Literal["C", "F"], scalar: bool, block: int
+    ) -> object:
         if np.dtype(dtype).hasobject:
             raise ValueError("it asks for an array of objects")
         made = np.frombuffer(self.blocks[block].tobytes(), np.dtype(dtype)).reshape(shape, order=order).copy("K")
         return made[()] if scalar else made
 
     def tensor(
-        self, number: int, kind: str, block: int, device: str, dtype: str, offset: int, *told: object
+        self, number: int, kind: str, block: int, device: str, dtype: str, offset: int, *encoded: Any
     ) -> torch.Tensor:
-        shape, strides, parameter, requires_grad, gradient = told
+        shape, strides, parameter, requires_grad, gradient = encoded
         if (block, device) not in self.storages:
             flat = torch.from_numpy(self.blocks[block].copy()).to(device)
             self.storages[block, device] = flat.untyped_storage()
@@ -468,7 +480,7 @@ class _Reader:
         made.grad = self.value(gradient)
         return made
 
-    def generator(self, number: int, kind: str, state: dict, origin: dict) -> np.random.Generator:
+    def generator(self, number: int, kind: str, state: Any, origin: dict) -> np.random.Generator:
         source = np.random.PCG64(np.random.SeedSequence(**origin))
         source.state = state
         return np.random.Generator(source)
@@ -476,13 +488,14 @@ class _Reader:
     def source(self, number: int, kind: str, device: str, state: list) -> torch.Generator:
         return torch.Generator(device).set_state(self.value(state))
 
-    def constructed(self, number: int, kind: str, *told: object) -> object:
+    def constructed(self, number: int, kind: str, *arguments: Any) -> object:
         if kind == "dtype":
-            return DTYPES[told[0]]
-        return {"device": torch.device, "numpy.dtype": np.dtype, "slice": slice}[kind](*told)
+            return DTYPES[arguments[0]]
+        makers: dict[str, Callable[..., object]] = {"device": torch.device, "numpy.dtype": np.dtype, "slice": slice}
+        return makers[kind](*arguments)
 
 
-KINDS = {  # kind of a node → the method that puts it together again
+KINDS: dict[str, Callable[..., object]] = {  # kind of a node → the method that puts it together again
     "constant": _Reader.constant,
     **dict.fromkeys(SEQUENCES, _Reader.sequence),
     **dict.fromkeys([*MAPPINGS, "defaultdict"], _Reader.mapping),

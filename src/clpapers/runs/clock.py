@@ -24,7 +24,8 @@ class Clock:
         return {"device": self.device, "seconds": self.seconds, "tested": self.tested}
 
     def __setstate__(self, state: dict) -> None:
-        self.__init__(**state)
+        vars(self).update(state)
+        self.started = self._now()
 
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:

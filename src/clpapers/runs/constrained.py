@@ -8,6 +8,7 @@ import torch
 from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories.episodic import EpisodicMemory
+from clpapers.runs.optimizers import gradients
 
 
 class Constrained(Learner):
@@ -43,8 +44,8 @@ class Constrained(Learner):
         loss = self.loss(t, logits, y)
         self.optimizer.gradient(loss)
         if references is not None:
-            rows = self.rows([p.grad for p in self.parameters])
-            gradient, violated = project(rows, references, self.dual, looks=not self.static)
+            rows = self.rows(gradients(self.parameters))
+            gradient, violated = project(rows, references, self.dual, if_needed=not self.static)
             self.violations[:, self.task[t]] += violated
             for parameter, new in zip(self.parameters, gradient):
                 parameter.grad = new.view_as(parameter)
@@ -53,7 +54,7 @@ class Constrained(Learner):
 
     def reference(
         self, x: torch.Tensor, y: torch.Tensor, allowed: torch.Tensor | None, weight: torch.Tensor | None
-    ) -> Sequence[torch.Tensor]:
+    ) -> tuple[torch.Tensor, ...]:
         """The gradient of the mean loss on items from the memory: one tensor a parameter, of its shape."""
         logits = self.net(x)
         loss = cross_entropy(logits if allowed is None else logits.masked_fill(~allowed, -torch.inf), y, weight)
@@ -76,7 +77,7 @@ def project(
     references: Sequence[torch.Tensor],
     dual: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
     *,
-    looks: bool = True,
+    if_needed: bool = True,
 ) -> tuple[list[torch.Tensor], torch.Tensor]:
     """g + Gᵀv for the seeds where a reference points away from the gradient (`agem`, section 4).
 
@@ -84,16 +85,19 @@ def project(
     ----------
     gradient, references: g, [S, p] a parameter, and G, [S, k, p] a parameter.
     dual: gives v [S, k] for Gg [S, k] and GGᵀ [S, k, k].
-    looks: whether v is computed only where some seed needs it.
+    if_needed: whether v is computed only where some seed needs it.
 
     Returns the new gradient, and whether any element of Gg was negative, bool [S]. A seed with a v that is not finite,
     by divergence or a zero reference, keeps its gradient.
     """
     along = sum((g[:, None] @ rows.mT).squeeze(1) for rows, g in zip(references, gradient))
+    assert isinstance(along, torch.Tensor)
     violated = (along < 0).any(dim=1)
-    if looks and not violated.any():
+    if if_needed and not violated.any():
         return list(gradient), violated
-    v = dual(along, sum(rows @ rows.mT for rows in references))
+    gram = sum(rows @ rows.mT for rows in references)
+    assert isinstance(gram, torch.Tensor)
+    v = dual(along, gram)
     moved = (violated & v.isfinite().all(dim=1))[:, None]
     new = [torch.where(moved, g + (v[:, None] @ rows).squeeze(1), g) for rows, g in zip(references, gradient)]
     return new, violated

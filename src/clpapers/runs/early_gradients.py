@@ -6,7 +6,7 @@ import torch
 from clpapers.randomness import generator
 from clpapers.runs.evaluation.answers import number
 from clpapers.runs.scenario import ScenarioError
-from clpapers.runs.variational import Gaussian, Noise, Variational, entropy, kl, likelihood_loss
+from clpapers.runs.variational import Gaussian, Noise, Posterior, Variational, entropy, kl, likelihood_loss
 
 
 def early_gradients(
@@ -24,13 +24,17 @@ def early_gradients(
     """Learn the beginning of a task on copies of the posterior, repeatedly (`desiderata`, B.1.3).
 
     A copy of the learner's posterior, with a fresh state of the optimiser, learns `batches` of `size` items as the
-    learner would, with prior_weight · KL(q‖prior)/N, where N counts the whole task: images x [S, N, …] with labels
-    y [S, N]. Each of the `repetitions` draws new items, and new permutations where the stream permutes images.
+    learner would, with prior_weight · KL(q‖prior)/N. N counts the whole task: images x [S, N, …] with labels y [S, N].
+    Each of the `repetitions` draws new items, and new permutations where the stream permutes images.
 
-    Returns for each seed `likelihood` and `prior` [repetitions][batches], the mean absolute gradient of either term of
-    the loss with respect to the last layer's means, weights and biases alike, before each batch (Figures 11 and 12);
-    and `entropy` [repetitions], the prediction's in nats after the first batch, averaged over the items of the later
-    ones (Figure 10). Six significant digits, null where not finite. Raises ScenarioError for more items than the task
+    Returns for each seed:
+
+    - `likelihood` and `prior` [repetitions][batches]: the mean absolute gradient of either term of the loss with
+      respect to the last layer's means, of weights and biases, before each batch (Figures 11 and 12);
+    - `entropy` [repetitions]: the prediction's entropy in nats after the first batch, averaged over the items of the
+      later ones (Figure 10).
+
+    Numbers have six significant digits, and are null unless finite. Raises ScenarioError for more items than the task
     has, and for fewer than two batches.
     """
     setting, n = learner.setting, x.shape[1]
@@ -42,10 +46,10 @@ def early_gradients(
     last = sum(learner.posterior.sizes[-2:])  # parameters of the last layer, which come last
     found: dict[str, list] = {"likelihood": [], "prior": [], "entropy": []}
     for _ in range(repetitions):
-        x_all, y_all = _drawn(x, y, batches * size, rngs, permuted=setting.images.transforms is not None)
+        x_all, y_all = _draw_items(x, y, batches * size, rngs, permuted=setting.images.transforms is not None)
         q = learner.posterior.copy()
         parameters = [q.mean, q.log_variance]
-        optimizer, counted = learner.optimize(parameters), None if mask is None else q.of(mask)
+        optimizer, counted = learner.optimize(parameters), None if mask is None else q.behind(mask)
         for i, (x_, y_) in enumerate(zip(x_all.split(size, dim=1), y_all.split(size, dim=1))):
             weights = q.draw(noise(q.mean, learner.samples))
             losses = {
@@ -71,12 +75,12 @@ def early_gradients(
     ]
 
 
-def _drawn(
+def _draw_items(
     x: torch.Tensor, y: torch.Tensor, count: int, rngs: list[np.random.Generator], *, permuted: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`count` random items of each seed, flattened: images [S, count, pixels] and labels [S, count]."""
-    chosen = np.stack([rng.choice(x.shape[1], count, replace=False) for rng in rngs])
-    chosen = torch.from_numpy(chosen).to(x.device)
+    drawn = np.stack([rng.choice(x.shape[1], count, replace=False) for rng in rngs])
+    chosen = torch.from_numpy(drawn).to(x.device)
     images = x[torch.arange(len(x), device=x.device)[:, None], chosen].flatten(2)
     if permuted:
         order = torch.from_numpy(np.stack([rng.permutation(images.shape[2]) for rng in rngs])).to(x.device)
@@ -85,7 +89,9 @@ def _drawn(
 
 
 @torch.no_grad()
-def _entropy(learner: Variational, q, noise: Noise, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+def _entropy(
+    learner: Variational, q: Posterior, noise: Noise, x: torch.Tensor, mask: torch.Tensor | None
+) -> torch.Tensor:
     """The entropy of the predictions, averaged over the items: [S]."""
     logits = q.logits(q.draw(noise(q.mean, learner.prediction_samples)), x)
     if mask is not None:

@@ -1,5 +1,8 @@
 """Squared gradients of single items: the diagonal of the Fisher information, estimated one item at a time."""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -31,7 +34,7 @@ def squared_gradients(
     Raises ValueError for a layer with parameters that `SQUARED` does not know.
     """
     training = net.training
-    layers = [m for m in net.eval().modules() if next(m.parameters(recurse=False), None) is not None]
+    layers: list[Any] = [m for m in net.eval().modules() if next(m.parameters(recurse=False), None) is not None]
     for layer in layers:
         if type(layer) not in SQUARED:
             raise ValueError(f"no squared gradients for {type(layer).__name__}; add it to SQUARED")
@@ -43,7 +46,7 @@ def squared_gradients(
         hook.remove()
     net.train(training)
     deltas = torch.autograd.grad(likelihood, [seen[layer][1] for layer in layers])
-    estimate = {}
+    estimate: dict[torch.Tensor, torch.Tensor] = {}
     for layer, delta in zip(layers, deltas):
         weight, bias = SQUARED[type(layer)](layer, seen[layer][0].detach(), delta, len(x))
         estimate[layer.weight] = weight.view(layer.weight.shape) / x.shape[1]
@@ -70,38 +73,40 @@ def _sampled(log_p: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
     return log_p.gather(2, y[..., None].to(log_p.device)).squeeze(2)
 
 
-def _linear(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _linear(layer: Any, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
     """An item's gradient of the weight is δ·aᵀ, hence its square (δ²)·(a²)ᵀ: one matrix product for all items."""
     squared, a = (v.view(len(v), s, -1).transpose(0, 1).square() for v in (delta, a))  # [S, B, out], [S, B, in]
     return squared.transpose(1, 2) @ a, squared.sum(dim=1)
 
 
-def _joint_embedding(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """An item's gradient of W is (Aᵀδ)·aᵀ, that of a linear layer with output gradient Aᵀδ."""
+def _joint_embedding(layer: Any, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """An item's gradient of W is (Aᵀδ)·aᵀ, as of a linear layer with output gradient Aᵀδ."""
     _, bias = _linear(layer, a, delta, s)
     delta = delta.view(len(delta), s, 1, -1) @ layer.attributes.view(s, *layer.attributes.shape[-2:])
     return _linear(layer, a, delta, s)[0], bias
 
 
-def _convolution(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _convolution(layer: Any, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
     """An item's gradient of the weight is the sum over places of δ times the patch there."""
     delta = delta.reshape(len(delta), s, -1, delta.shape[2] * delta.shape[3])  # [B, S, out, places]
-    weight = 0
+    weight: torch.Tensor | int = 0
     for a_, delta_ in zip(a.split(CHUNK), delta.split(CHUNK)):
         patches = F.unfold(a_, layer.weight.shape[-2:], layer.dilation, layer.padding, layer.stride)
         patches = patches.view(len(a_), s, -1, patches.shape[2])  # [B, S, in·k·k, places]
         weight = weight + (delta_ @ patches.transpose(2, 3)).square().sum(dim=0)
+    assert isinstance(weight, torch.Tensor)
     return weight, delta.sum(dim=3).square().sum(dim=0)
 
 
-def _batch_norm(layer, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _batch_norm(layer: Any, a: torch.Tensor, delta: torch.Tensor, s: int) -> tuple[torch.Tensor, torch.Tensor]:
     """In evaluation mode the layer scales and shifts each channel."""
     mean, variance = (v.view(-1, 1, 1) for v in (layer.running_mean, layer.running_var))
     normalised = (a - mean) * (variance + layer.eps).rsqrt()
-    return tuple(each.sum(dim=(2, 3)).square().sum(dim=0) for each in (delta * normalised, delta))
+    weight, bias = (each.sum(dim=(2, 3)).square().sum(dim=0) for each in (delta * normalised, delta))
+    return weight, bias
 
 
-SQUARED = {
+SQUARED: dict[type[nn.Module], Callable[..., tuple[torch.Tensor, torch.Tensor]]] = {
     nn.Linear: _linear,
     StackedLinear: _linear,
     JointEmbedding: _joint_embedding,

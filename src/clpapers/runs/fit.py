@@ -9,108 +9,112 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 import torch
 
-Pair = tuple[object, object, str, bool]  # at the beginning, resumed, where, whether it moves
+Pair = tuple[Any, Any, str, bool]  # at the beginning, resumed, path, whether it moves; objects may be of any kind
 
 
-def misfit(begun: object, resumed: object, constants: Collection[object] = ()) -> str:
+def misfit(begun: Any, resumed: Any, constants: Collection[object] = ()) -> str:
     """The first part of a `resumed` state that cannot descend from the `begun` one, as a line; empty without any.
 
     constants: objects that both have in common. A class's `moves`, a tuple of texts, names attributes of its objects
     that are replaced, or below which numbers, lengths and shapes change as a run goes on and parameters freeze.
     """
     fixed = {id(each) for each in constants}
-    partners: dict[int, object] = {}  # id of an object of either state → its like in the other
+    partners: dict[int, object] = {}  # id of an object of either state → its counterpart in the other
     walked: set[tuple[int, int]] = set()
     queue: list[Pair] = [(begun, resumed, "state", False)]
-    for here, there, at, moves in queue:
-        if here is None or here is there:
+    for one, other, path, moves in queue:
+        if one is None or one is other:
             continue
-        if type(here) is not type(there):
-            return f"{at} is of type {type(there).__name__}, not {type(here).__name__}"
-        if id(here) in fixed:
-            return f"{at} is another than the run's own"
-        if isinstance(here, bool | int | float | str | torch.dtype | torch.device | np.dtype | np.generic | torch.Size):
-            if not moves and here != there and not _nan(here, there):
-                return f"{at} is {str(there)[:40]}, not {str(here)[:40]}"
+        if type(one) is not type(other):
+            return f"{path} is of type {type(other).__name__}, not {type(one).__name__}"
+        if id(one) in fixed:
+            return f"{path} is another than the run's own"
+        if isinstance(one, bool | int | float | str | torch.dtype | torch.device | np.dtype | np.generic | torch.Size):
+            if not moves and one != other and not _nan(one, other):
+                return f"{path} is {str(other)[:40]}, not {str(one)[:40]}"
             continue
-        if (id(here), id(there)) in walked:
+        if (id(one), id(other)) in walked:
             continue
-        walked.add((id(here), id(there)))
-        pairs = () if moves else ((here, there), (there, here))
-        if not all(partners.setdefault(id(one), other) is other for one, other in pairs):
-            return f"{at} is not shared with what it should be"
-        if fault := _unlike(here, there, moves=moves):
-            return f"{at} {fault}"
-        queue += _inside(here, there, at, moves=moves)
+        walked.add((id(one), id(other)))
+        pairs = () if moves else ((one, other), (other, one))
+        if not all(partners.setdefault(id(a), b) is b for a, b in pairs):
+            return f"{path} is not shared with what it should be"
+        if difference := _unlike(one, other, moves=moves):
+            return f"{path} {difference}"
+        queue += _inside(one, other, path, moves=moves)
     return ""
 
 
-def _nan(here: object, there: object) -> bool:
-    return isinstance(here, float) and isinstance(there, float) and math.isnan(here) and math.isnan(there)
+def _nan(begun: Any, resumed: Any) -> bool:
+    return isinstance(begun, float) and isinstance(resumed, float) and math.isnan(begun) and math.isnan(resumed)
 
 
-def _unlike(here: object, there: object, *, moves: bool) -> str:
+def _unlike(begun: Any, resumed: Any, *, moves: bool) -> str:
     """The difference of two objects of one type, their contents aside; empty without any."""
-    if isinstance(here, torch.Tensor | np.ndarray):
-        told = [
-            f"{each.dtype} {list(each.shape) if not moves or _weight(each) else each.ndim}" for each in (here, there)
+    if isinstance(begun, torch.Tensor | np.ndarray):
+        texts = [
+            f"{each.dtype} {list(each.shape) if not moves or _weight(each) else each.ndim}" for each in (begun, resumed)
         ]
-        if isinstance(here, torch.Tensor):
-            told = [f"{text} on {each.device}" for text, each in zip(told, (here, there))]
-            if not moves and here.requires_grad != there.requires_grad:
+        if isinstance(begun, torch.Tensor):
+            texts = [f"{text} on {each.device}" for text, each in zip(texts, (begun, resumed))]
+            if not moves and begun.requires_grad != resumed.requires_grad:
                 return "is frozen, or is not, unlike the run's own"
-            if any(n > 1 and not stride for n, stride in zip(there.shape, there.stride())) and 0 not in here.stride():
+            if (
+                any(n > 1 and not stride for n, stride in zip(resumed.shape, resumed.stride()))
+                and 0 not in begun.stride()
+            ):
                 return "has items that share their memory"
-        return "" if told[0] == told[1] else f"is {told[1]}, not {told[0]}"
-    if isinstance(here, torch.Generator):
-        return "" if here.device == there.device else f"is on {there.device}, not {here.device}"
-    if isinstance(here, list | tuple):
-        few = len(there) < len(here) and not moves
-        return f"has {len(there)} items, not {len(here)}" if few or _tuples(here, there) else ""
-    if isinstance(here, dict):
-        return f"lacks {_names(here.keys() - there.keys())}" if here.keys() - there.keys() and not moves else ""
-    ours, theirs = _state(here), _state(there)
+        return "" if texts[0] == texts[1] else f"is {texts[1]}, not {texts[0]}"
+    if isinstance(begun, torch.Generator):
+        return "" if begun.device == resumed.device else f"is on {resumed.device}, not {begun.device}"
+    if isinstance(begun, list | tuple):
+        few = len(resumed) < len(begun) and not moves
+        return f"has {len(resumed)} items, not {len(begun)}" if few or _tuples(begun, resumed) else ""
+    if isinstance(begun, dict):
+        return f"lacks {_names(begun.keys() - resumed.keys())}" if begun.keys() - resumed.keys() and not moves else ""
+    ours, theirs = _state(begun), _state(resumed)
     if lacking := ours.keys() - theirs.keys():
         return f"lacks {_names(lacking)}"
-    if hiding := {name for name in theirs.keys() - ours.keys() if hasattr(type(here), name)}:
+    if hiding := {name for name in theirs.keys() - ours.keys() if hasattr(type(begun), name)}:
         return f"hides {_names(hiding)} of its class"
-    if isinstance(here, torch.nn.Module):  # whose dictionaries hold its parts, and hooks
+    if isinstance(begun, torch.nn.Module):  # whose dictionaries hold its parts, and hooks
         for name in (name for name, value in ours.items() if isinstance(value, dict)):
             if not isinstance(theirs[name], dict) or ours[name].keys() != theirs[name].keys():
                 return f"has other {name} than the run's own"
     return ""
 
 
-def _weight(thing: object) -> bool:
-    return isinstance(thing, torch.nn.Parameter)
+def _weight(item: object) -> bool:
+    return isinstance(item, torch.nn.Parameter)
 
 
-def _tuples(here: object, there: object) -> bool:
-    return isinstance(here, tuple) and len(here) != len(there)
+def _tuples(begun: Any, resumed: Any) -> bool:
+    return isinstance(begun, tuple) and len(begun) != len(resumed)
 
 
 def _names(keys: Collection[object]) -> str:
     return ", ".join(sorted(map(str, keys)))[:80]
 
 
-def _state(thing: object) -> dict:
-    state = thing.__getstate__()
+def _state(item: object) -> dict:
+    state = item.__getstate__()
     return state if isinstance(state, dict) else {}
 
 
-def _inside(here: object, there: object, at: str, *, moves: bool) -> list[Pair]:
-    """The contents of two objects that are alike, pair by pair."""
-    if isinstance(here, list | tuple):
-        return [(one, other, f"{at}[{i}]", moves) for i, (one, other) in enumerate(zip(here, there))]
-    if isinstance(here, dict):
-        return [(one, there[key], f"{at}[{str(key)[:40]}]", moves) for key, one in here.items() if key in there]
-    if isinstance(here, torch.Tensor | np.ndarray | torch.Generator | np.random.Generator | set | slice):
+def _inside(begun: Any, resumed: Any, path: str, *, moves: bool) -> list[Pair]:
+    """The contents of two objects of one form, pair by pair."""
+    if isinstance(begun, list | tuple):
+        return [(one, other, f"{path}[{i}]", moves) for i, (one, other) in enumerate(zip(begun, resumed))]
+    if isinstance(begun, dict):
+        return [(one, resumed[key], f"{path}[{str(key)[:40]}]", moves) for key, one in begun.items() if key in resumed]
+    if isinstance(begun, torch.Tensor | np.ndarray | torch.Generator | np.random.Generator | set | slice):
         return []
-    moving, theirs = getattr(type(here), "moves", ()), _state(there)
-    if isinstance(here, torch.optim.Optimizer | torch.optim.lr_scheduler.LRScheduler):  # rates and counts change
+    moving, theirs = getattr(type(begun), "moves", ()), _state(resumed)
+    if isinstance(begun, torch.optim.Optimizer | torch.optim.lr_scheduler.LRScheduler):  # rates and counts change
         moving = theirs.keys()
-    return [(one, theirs[name], f"{at}.{name}", moves or name in moving) for name, one in _state(here).items()]
+    return [(one, theirs[name], f"{path}.{name}", moves or name in moving) for name, one in _state(begun).items()]

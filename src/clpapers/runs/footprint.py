@@ -14,7 +14,7 @@ ELSEWHERE = (Setting, Images, Memory, Draws, EpisodicMemory, type, types.ModuleT
 
 
 def learner_bytes(learner: Learner, s: int) -> dict[str, int]:
-    """Bytes that the stack's seed number s holds for `training`, and those that `testing` still needs.
+    """Bytes that the stack's seed number s holds for `training`, and bytes that `testing` still needs.
 
     Counted are all floating-point tensors, once per storage: parameters and buffers, gradients, importances,
     references, copies of nets. Training adds the images of the memory as it keeps them; for indices, a byte a colour
@@ -25,12 +25,12 @@ def learner_bytes(learner: Learner, s: int) -> dict[str, int]:
     memory = learner.memory_use(s)["bytes"]
     own = [value for name, value in vars(learner).items() if name not in learner.passing]
     return {
-        "training": _held(own, gradients=True) // seeds + memory,
-        "testing": _held(learner.needed_to_answer(), gradients=False) // seeds,
+        "training": _bytes(own, gradients=True) // seeds + memory,
+        "testing": _bytes(learner.needed_to_answer(), gradients=False) // seeds,
     }
 
 
-def _held(root: object, *, gradients: bool) -> int:
+def _bytes(root: object, *, gradients: bool) -> int:
     """Bytes of the storages of all floating-point tensors that can be reached from an object."""
     storages, met, queue = {}, {}, [root]
     while queue:

@@ -22,8 +22,10 @@ BLOCK = 500  # images of each member generated at once
 class Recipe:
     """GAN training recipe.
 
-    symmetric: whether images lie in [-1, 1], or in [0, 1]. uniform: whether latents are uniform in [-1, 1], or standard
-    normal. real: the discriminator's target for real images. steps: the generator's for one of the discriminator's.
+    symmetric: whether images lie in [-1, 1], or in [0, 1].
+    uniform: whether latents are uniform in [-1, 1], or standard normal.
+    real: the discriminator's target for real images.
+    steps: the generator's for one of the discriminator's.
     """
 
     symmetric: bool
@@ -38,7 +40,7 @@ RECIPES = {"gan_mlp": KERAS, "gan_conv": KERAS, "dcgan": TENSORFLOW}
 
 
 class GANs:
-    """GANs of some members, each given by a seed and the name of what it learns, such as a class.
+    """GANs of some members, each given by a seed and the name of its subject, such as a class.
 
     A member's initialisation, draws and training depend on its seed and name alone, not on its stack mates.
 
@@ -85,7 +87,7 @@ class GANs:
         return {name: (value if len(self.members) > 1 else value[None]).cpu().numpy().copy() for name, value in found}
 
     def restore(self, states: Sequence[Mapping[str, np.ndarray]]) -> None:
-        """Make the generators what they were; the members of the states, in their order, are these ones.
+        """Give the generators the weights of `state`; the members of the states, in their order, are these ones.
 
         Raises `ScenarioError` for states of other nets or members.
         """
@@ -96,7 +98,7 @@ class GANs:
             )
             if not fit or sum(len(state[name]) for state in states) != len(self.members):
                 raise ScenarioError(
-                    f"{name}: the GANs that it draws from are of other nets; delete and train them anew"
+                    f"{name}: the GANs that it draws from are of other nets; delete and train them again"
                 )
             given = torch.from_numpy(np.concatenate([state[name] for state in states]))
             value.copy_(given if len(self.members) > 1 else given[0])
@@ -114,7 +116,7 @@ class GANs:
             drawn.append((x + 1) / 2 if self.recipe.symmetric else x)
         return torch.cat(drawn, dim=1)
 
-    def _stack(self, part: str, **options) -> Stack:
+    def _stack(self, part: str, **options: object) -> Stack:
         """Fresh nets of all members, in training mode."""
         build = getattr(importlib.import_module(f"clpapers.runs.nets.{self.options['name']}"), part)
         seeds = [int(generator(seed, f"init {part} {name}").integers(2**63)) for seed, name in self.members]
@@ -136,10 +138,10 @@ class GANs:
 
     def _latents(self, rngs: Sequence[torch.Generator], count: int) -> torch.Tensor:
         """Latents of each member, [G, count, z]."""
-        size, given = (count, self.options["latent"]), {"device": self.images.pixels.device, "dtype": self.images.dtype}
+        size, device, dtype = (count, self.options["latent"]), self.images.pixels.device, self.images.dtype
         if self.recipe.uniform:
-            return torch.stack([torch.rand(size, generator=rng, **given) for rng in rngs]) * 2 - 1
-        return torch.stack([torch.randn(size, generator=rng, **given) for rng in rngs])
+            return torch.stack([torch.rand(size, generator=rng, device=device, dtype=dtype) for rng in rngs]) * 2 - 1
+        return torch.stack([torch.randn(size, generator=rng, device=device, dtype=dtype) for rng in rngs])
 
     def _generate(self, z: torch.Tensor) -> torch.Tensor:
         """Images of latents, [G, B, C, H, W], in the generator's range."""

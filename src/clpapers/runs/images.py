@@ -38,6 +38,8 @@ class Images:
     ):
         self.pixels = torch.from_numpy(np.ascontiguousarray(pixels)).to(device)
         self.dtype = dtype
+        self.scale: float | torch.Tensor
+        self.shift: float | torch.Tensor
         self.scale, self.shift = {"none": (1.0, 0.0), "symmetric": (1 / 127.5, -1.0)}.get(scaling, (1 / 255, 0.0))
         if scaling == "centred":
             mean = pixels.mean(axis=0, dtype=np.float64) / 255
@@ -46,13 +48,13 @@ class Images:
             moments = NORMALISATION if scaling == "imagenet" else moments_of(pixels)
             mean, deviation = (torch.tensor(each, device=device, dtype=dtype) for each in moments)
             self.scale, self.shift = 1 / (255 * deviation), -mean / deviation
-        self.transforms = None
+        self.transforms: torch.Tensor | None = None
         if any(len(each) for each in transforms):
             if scaling in ("centred", "standardised", "imagenet"):
                 raise ValueError(f"scaling {scaling}: its means are not permuted with pixels; take unit or symmetric")
             self.transforms = torch.from_numpy(np.stack(transforms)).to(device)
 
-    def of(self, pixels: np.ndarray) -> Images:
+    def with_pixels(self, pixels: np.ndarray) -> Images:
         """Other images with the same scaling and transforms."""
         other = copy.copy(self)
         other.pixels = torch.from_numpy(np.ascontiguousarray(pixels)).to(self.pixels.device)
@@ -85,9 +87,11 @@ class Images:
 
     def _permuted(self, pixels: torch.Tensor, domains: torch.Tensor) -> torch.Tensor:
         """Each image [S, B, H, W, C] through its seed's permutation number `domains` [S, B]."""
+        transforms = self.transforms
+        assert transforms is not None
         seeds = torch.arange(len(domains), device=domains.device)[:, None]
         blocks = zip(pixels.flatten(2).split(BLOCK, dim=1), domains.split(BLOCK, dim=1))
-        permuted = [block.gather(2, self.transforms[seeds, domain]) for block, domain in blocks]
+        permuted = [block.gather(2, transforms[seeds, domain]) for block, domain in blocks]
         return torch.cat(permuted, dim=1).view(pixels.shape)
 
 

@@ -3,13 +3,11 @@
 Importances are lists of tensors, one a parameter and shaped like it.
 """
 
-from collections.abc import Sequence
-
 import torch
 
-from clpapers.runs.optimizers import SGD
+from clpapers.runs.optimizers import SGD, gradients
 
-Tensors = Sequence[torch.Tensor]
+Tensors = list[torch.Tensor] | tuple[torch.Tensor, ...]
 EPSILON = 1e-32  # makes equal importances 0
 
 
@@ -28,7 +26,7 @@ class RunningFisher:
         self.interval, self.decay = interval, decay
         self.value, self.sum = zeros(parameters), zeros(parameters)
 
-    def due(self, step: int) -> bool:
+    def updates_before(self, step: int) -> bool:
         """Whether an update comes before this step of a task, counted from 0."""
         return (step + 1) % self.interval == 0
 
@@ -59,7 +57,7 @@ def values(parameters: Tensors) -> list[torch.Tensor]:
 def pull(parameters: Tensors, importance: Tensors, centre: Tensors, strength: float) -> None:
     """Add the gradient of strength/2 · Σ importance·(θ - centre)² to the parameters' `grad`."""
     moved = torch._foreach_sub([p.detach() for p in parameters], centre)
-    torch._foreach_addcmul_([p.grad for p in parameters], importance, moved, value=strength)
+    torch._foreach_addcmul_(gradients(parameters), importance, moved, value=strength)
 
 
 def step_along(path: Tensors, gradient: Tensors, parameters: Tensors, optimizer: SGD) -> None:

@@ -1,4 +1,4 @@
-"""The base of every method: its setting, the base class of learners, and that of learners with a replay memory.
+"""The base of every method: its setting, the base class of learners, and the class of learners with a replay memory.
 
 Everything has the seed as its first axis: images x [S, B, C, H, W], labels y [S, B], logits [S, B, K], losses [S].
 """
@@ -6,8 +6,8 @@ Everything has the seed as its first axis: images x [S, B, C, H, W], labels y [S
 import contextlib
 import dataclasses
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from clpapers.runs.losses import backward, cross_entropy, masked
 from clpapers.runs.memories import Draw, Memory
 from clpapers.runs.nets.folding import folded
 from clpapers.runs.nets.stacked import Stack
-from clpapers.runs.optimizers import OPTIMIZERS, SGD
+from clpapers.runs.optimizers import OPTIMIZERS, SGD, gradients
 
 
 @dataclasses.dataclass
@@ -58,7 +58,7 @@ class Setting:
         """A seed for `torch.manual_seed` for each stream, drawn for a purpose."""
         return [int(generator(seed, purpose).integers(2**63)) for seed in self.seeds]
 
-    def net(self, purpose: str = "init", **options) -> Stack:
+    def net(self, purpose: str = "init", **options: object) -> Stack:
         """A fresh stack, in training mode; `options` as for `build`."""
         return self.build(self.init(purpose), **options).train()
 
@@ -87,13 +87,20 @@ class Learner:
     """A net and its optimiser. Subclasses implement `observe`, one step on one stream batch.
 
     stackable, uses_batch, own_nets, answers_stay, static: from the `DECLARATION` of the class's module
-        (`catalogue.Method`). A learner with nets of its own starts with `net` None.
+        (`catalogue.Method`).
+    net, parameters, optimizer: of one net a seed. A learner with nets of its own starts with `net` None, and without
+        the other two.
     uncertainty: an optional method, the uncertainty of images x in nats, [S, B], as the mutual information of
-        prediction and weights; called in evaluation after each task (`TaskUncertainty`).
+        prediction and weights. It is called in evaluation after each task (`TaskUncertainty`).
     passing: attributes that belong to single steps or tests, which `footprint.learner_bytes` does not count.
     moves: attributes that are replaced, or whose numbers, lengths or shapes change, as the run goes on, such as
-        counters; all others a checkpoint must hold as a new learner has them (`fit.misfit`).
+        counters. A checkpoint must hold all others as a new learner has them (`fit.misfit`).
     """
+
+    net: Stack
+    parameters: list[torch.Tensor]
+    optimizer: SGD
+    uncertainty: Callable[[torch.Tensor], torch.Tensor]
 
     stackable = True
     uses_batch = True
@@ -113,12 +120,14 @@ class Learner:
     def __init__(self, setting: Setting):
         self.setting, self.classes = setting, setting.classes
         self.learning_rate = setting.budget["learning_rate"]
-        self.net = None if self.own_nets else setting.net()
-        if not self.own_nets:
-            self.parameters = list(self.net.parameters())
-            self.optimizer = self.optimize(self.parameters)
+        if self.own_nets:
+            self.net = None  # type: ignore[assignment]  # such a learner uses none, or sets it
+            return
+        self.net = setting.net()
+        self.parameters = list(self.net.parameters())
+        self.optimizer = self.optimize(self.parameters)
 
-    def optimize(self, parameters: Sequence[torch.Tensor]) -> SGD:
+    def optimize(self, parameters: Iterable[torch.Tensor]) -> SGD:
         """The budget's optimiser for some parameters."""
         budget = self.setting.budget
         options = {key: budget[key] for key in ("momentum", "clip") if key in budget}
@@ -127,8 +136,8 @@ class Learner:
     def task_change(self, t: int) -> None:
         """React to a task change, before the batch of step t is learnt."""
 
-    def observe(self, t: int, x: torch.Tensor | None, y: torch.Tensor | None) -> Observed:
-        """Learn stream batch number t, images x and labels y; both None where `uses_batch` is false."""
+    def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
+        """Learn stream batch number t, images x and labels y; both are None where `uses_batch` is false."""
         raise NotImplementedError
 
     def skip(self, t: int) -> None:
@@ -137,8 +146,8 @@ class Learner:
     def kind(self, t: int) -> Hashable | None:
         """For `static` learners, the kind of step t, one of few; None for a step of no such kind.
 
-        Between two task changes all steps of a kind with batches of a size are one program, on the same memory: they
-        read by `row` and `Setting.columns` what differs, and look at no values (`captured`).
+        Between two task changes all steps of a kind with batches of a size are one program, on the same memory. They
+        read the differences by `row` and `Setting.columns`, and look at no values (`captured`).
         """
         return ()
 
@@ -168,7 +177,7 @@ class Learner:
         """
         return None
 
-    def scores_of(self, snapshots: Sequence[object], x: torch.Tensor) -> torch.Tensor:
+    def scores_of(self, snapshots: Sequence[Any], x: torch.Tensor) -> torch.Tensor:
         """The scores [n, S, B, K] of images x that n snapshots stand for, inside `evaluation`."""
         raise NotImplementedError
 
@@ -245,7 +254,7 @@ class Replay(Learner):
         return self.memory.kind(t)
 
     def logits(self, x: torch.Tensor, replayed: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Those of a stream batch [S, B, …] and of a replay batch [S, k, …], None where there is none."""
+        """The logits of a stream batch [S, B, …] and of a replay batch [S, k, …]; None where there is none."""
         if replayed is None:
             return self.net(x), None
         if not self.one_pass:
@@ -254,7 +263,7 @@ class Replay(Learner):
         logits = self.net(joined(x, replayed))
         return logits[:, :b], logits[:, b:]
 
-    def look(self, x: torch.Tensor, y: torch.Tensor, *, alone: bool) -> Observed:
+    def stream_gradient(self, x: torch.Tensor, y: torch.Tensor, *, alone: bool) -> Observed:
         """Predict a stream batch by itself and take its loss's gradient, to look ahead along it.
 
         alone: whether the step will be along it too. If it will not, as another pass over both batches follows
@@ -266,18 +275,19 @@ class Replay(Learner):
         self.optimizer.gradient(loss)
         return Observed(loss, logits)
 
-    def add_replay(self, looked: Observed, x: torch.Tensor, y: torch.Tensor, replay: Draw) -> Observed:
-        """Make the gradient, so far that of the stream batch (`look`), that of the sum of both batches' losses."""
+    def add_replay(self, observed: Observed, x: torch.Tensor, y: torch.Tensor, replay: Draw) -> Observed:
+        """Take the gradient of the sum of both batches' losses; so far it is the stream batch's (`stream_gradient`)."""
         if not self.one_pass:
             backward(cross_entropy(self.net(replay.x), replay.y, replay.weight))
-            return looked
+            return observed
         logits, replayed = self.logits(x, replay.x)
+        assert replayed is not None
         loss = cross_entropy(logits, y)
         self.optimizer.gradient(loss + cross_entropy(replayed, replay.y, replay.weight))
         return Observed(loss, logits)
 
     def memory_use(self, s: int) -> dict:
-        count = self.memory.held(s)
+        count = self.memory.count(s)
         return self.stored(self.memory.label[s, :count]) | {"bytes": count * self.memory.bytes_an_item}
 
     @contextlib.contextmanager
@@ -287,15 +297,15 @@ class Replay(Learner):
         Batch norm's running statistics stay, as if a copy of the net had taken the step.
         """
         here = [p.data for p in self.parameters]
-        ahead = torch._foreach_add(here, [p.grad for p in self.parameters], alpha=-self.learning_rate)
-        self.place(ahead)
+        ahead = torch._foreach_add(here, gradients(self.parameters), alpha=-self.learning_rate)
+        self.set_parameters(ahead)
         try:
             with self.net.untracked():
                 yield
         finally:
-            self.place(here)
+            self.set_parameters(here)
 
-    def place(self, values: Sequence[torch.Tensor]) -> None:
+    def set_parameters(self, values: Sequence[torch.Tensor]) -> None:
         """Set the parameters to these values."""
         for parameter, value in zip(self.parameters, values):
             parameter.data = value

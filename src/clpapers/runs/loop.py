@@ -38,7 +38,7 @@ class Data:
     """A data set: images [N, H, W, C], uint8 or float32, and int64 labels [N] of both splits; the number of classes.
 
     Some nets also need attributes, float32 [classes, A], of each class, or pretrained weights, by name; some learners
-    draw from GANs that are trained beforehand (`Setting.gans`).
+    draw from GANs that have been trained before (`Setting.gans`).
     """
 
     train_x: np.ndarray
@@ -77,15 +77,20 @@ def train(
 
     Returns
     -------
-    For each seed a dictionary, in which classes are a learner's outputs (`Scenario.class_of_output`), with `steps`;
-    `test` (`FinalTest`) and `probes` (`Probes`), in evaluation mode;
-    `online`: for each step the number of stream items classified correctly before they are learnt, and their mean
-    loss (null for a learner that does not predict the stream batch); `memory`: items, bytes, items per class;
-    `oracle`: the task of each class (null where classes have none) and the number of task changes; `learner`: its own
-    report; `diverged`: the first step whose loss was not finite, or null (the loss of the stream batch, or, where a
-    learner does not use that, of its training batch); `learner_bytes`: the learner's footprint at the end.
-    With `evaluation.shots` also `tasks`, each task's tests (`evaluation.tasks`, `MemoryAccuracy`), and with
-    `evaluation.every` also `events`, the tests along the stream (`Events`).
+    For each seed a dictionary, in which classes are a learner's outputs (`Scenario.class_of_output`):
+
+    - `steps`;
+    - `test` (`FinalTest`) and `probes` (`Probes`), in evaluation mode;
+    - `online`: for each step the number of stream items classified correctly before they are learnt, and their mean
+      loss; null for a learner that does not predict the stream batch;
+    - `memory`: items, bytes, items per class;
+    - `oracle`: the task of each class (null where classes have none) and the number of task changes;
+    - `learner`: its own report;
+    - `learner_bytes`: the learner's footprint at the end;
+    - `diverged`: the first step whose loss was not finite, or null. The loss is the stream batch's, or, where a learner
+      does not use that, its training batch's;
+    - with `evaluation.shots` also `tasks`, each task's tests (`evaluation.tasks`, `MemoryAccuracy`);
+    - with `evaluation.every` also `events`, the tests along the stream (`Events`).
 
     A seed that exceeds the memory even alone has only its number and `out_of_memory`: true.
     """
@@ -146,8 +151,8 @@ def _train_group(
                 raise
             print(f"out of memory: seeds {list(seeds)}: {error}", file=sys.stderr)
             finished[seeds] = None
-    if finished[seeds] is not None:
-        return finished[seeds]
+    if (results := finished[seeds]) is not None:
+        return results
     gc.collect()  # only here, where no traceback refers to the stack any more
     if device.type == "cuda":
         torch.cuda.empty_cache()
@@ -156,14 +161,17 @@ def _train_group(
     return [result for c in scenarios for result in _train_group(cell, data, [c], device, checkpoint)]
 
 
-def _are_results(found: object, scenarios: Sequence[Scenario]) -> bool:
-    """Whether a checkpoint's results of a group have the form of results; None stands for want of memory."""
-    if found is None:
+def _are_results(results: object, scenarios: Sequence[Scenario]) -> bool:
+    """Whether a checkpoint's results of a group have the form of results; None: memory did not suffice."""
+    if results is None:
         return True
-    told = isinstance(found, list) and len(found) == len(scenarios) and all(isinstance(each, dict) for each in found)
-    return told and all(
-        each.get("seed") == c.seed and (each.get("out_of_memory") is True or each.keys() >= RESULT)
-        for each, c in zip(found, scenarios)
+    if not isinstance(results, list) or len(results) != len(scenarios):
+        return False
+    return all(
+        isinstance(each, dict)
+        and each.get("seed") == c.seed
+        and (each.get("out_of_memory") is True or each.keys() >= RESULT)
+        for each, c in zip(results, scenarios)
     )
 
 
@@ -184,7 +192,7 @@ def _train_stack(
     dtype = torch.float64 if cell["precision"] == "float64" else torch.float32
     transforms = [c.transforms for c in scenarios]
     images = Images(data.train_x, cell["scaling"], device, dtype, transforms)
-    test_images = images.of(data.test_x)
+    test_images = images.with_pixels(data.test_x)
     setting = setting_of(cell, data, scenarios, images)
     fixed = constants(setting=setting, images=images, test_images=test_images)
     steps = len(setting.ends)
@@ -199,20 +207,20 @@ def _train_stack(
     learner, online, clock = run.learner, run.online, run.clock
     with clock.stopped():
         evaluation = Evaluation(cell, scenarios, learner, test_images, run.taken)
-    if fault := evaluation.misfit(run.step):
-        checkpoint.refuse(fault)
+    if mistake := evaluation.misfit(run.step):
+        checkpoint.refuse(mistake)
 
     title = f"{cell['dataset']} {cell['learner']['name']} seeds {setting.seeds[0]}-{setting.seeds[-1]}"
-    bar = {"desc": title, "unit": "step", "mininterval": 2, "file": sys.stderr}
     step = Steps(learner, scenarios[0].changes, recorders(device))
-    for t in tqdm(range(run.step, steps), initial=run.step, total=steps, **bar):
+    remaining = range(run.step, steps)
+    for t in tqdm(remaining, desc=title, total=steps, unit="step", mininterval=2, file=sys.stderr, initial=run.step):
         if scenarios[0].changes[t]:
             learner.task_change(t)
         evaluation.take(t, clock, before=True)
         online.take(*step(t))
         evaluation.take(t, clock)
         run.step = t + 1
-        if run.step < steps and checkpoint.due():
+        if run.step < steps and checkpoint.is_due():
             evaluation.settle(clock)
             with clock.stopped():
                 checkpoint.save(setting.seeds, run.step, run, fixed)
@@ -249,14 +257,19 @@ def setting_of(cell: dict, data: Data, scenarios: Sequence[Scenario], images: Im
     def stacked(arrays: Iterable[np.ndarray]) -> torch.Tensor:
         return torch.from_numpy(np.stack(list(arrays))).to(device)
 
-    def known(c: Scenario) -> torch.Tensor | None:
+    def attributes_of(c: Scenario) -> torch.Tensor | None:
         return None if data.attributes is None else torch.from_numpy(data.attributes[c.class_of_output])
 
-    def build(seeds: Sequence[int], net: dict | None = None, shape=images.shape, classes=outputs) -> Stack:
+    def build(
+        seeds: Sequence[int],
+        net: dict | None = None,
+        shape: tuple[int, int, int] = images.shape,
+        classes: int = outputs,
+    ) -> Stack:
         def one(attributes: torch.Tensor | None) -> nn.Module:
             return nets.build(net or cell["net"], shape, classes, attributes=attributes, pretrained=data.pretrained)
 
-        built = stack(one, seeds, [known(c) for c in scenarios]).to(device, images.dtype)
+        built = stack(one, seeds, [attributes_of(c) for c in scenarios]).to(device, images.dtype)
         masks = [int(generator(seed, "dropout").integers(2**63)) for seed in seeds]
         built.drop_by([torch.Generator(device).manual_seed(seed) for seed in masks])
         return built

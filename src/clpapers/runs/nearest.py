@@ -23,8 +23,8 @@ def squared_distances(x: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
 def best_of_classes(values: torch.Tensor, labels: torch.Tensor, classes: int) -> torch.Tensor:
     """The largest value of each class: values [B, n] of items in stream order, int64 labels [n] → [B, classes].
 
-    -∞ for a class without items. Of equal largest values only the earliest item's class keeps it; the others get the
-    next smaller number, so that an arg-max over classes finds the class of the arg-max over items.
+    -∞ for a class without items. Where several values are largest, only the earliest item's class keeps it. The others
+    get the next smaller number, so that an arg-max over classes finds the class of the arg-max over items.
     """
     best = values.new_full((len(values), classes), -torch.inf)
     best.scatter_reduce_(1, labels.expand(len(values), -1), values, "amax")

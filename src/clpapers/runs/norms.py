@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-# The longest side of images (H, W) of which a net's last batch norm sees one pixel a map.
+# The longest side of images (H, W) whose maps have one pixel at a net's last batch norm.
 ONE_PIXEL = {"resnet18_reduced": 8, "resnet18": 16}
 
 

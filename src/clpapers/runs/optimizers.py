@@ -3,12 +3,17 @@
 `torch.optim`'s classes do the same, but import the whole compiler: two seconds a job, more than many a run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import torch
 from torch.optim.adam import adam
 
 from clpapers.runs.losses import backward
+
+
+def gradients(parameters: Iterable[torch.Tensor]) -> list[torch.Tensor]:
+    """The gradients of parameters, which all have one after a backward pass."""
+    return [p.grad for p in parameters if p.grad is not None]
 
 
 class SGD:
@@ -19,7 +24,7 @@ class SGD:
     """
 
     def __init__(
-        self, parameters: Sequence[torch.Tensor], learning_rate: float, momentum: float = 0.0, clip: float | None = None
+        self, parameters: Iterable[torch.Tensor], learning_rate: float, momentum: float = 0.0, clip: float | None = None
     ):
         self.parameters, self.learning_rate, self.momentum, self.clip = list(parameters), learning_rate, momentum, clip
         self.velocities = [torch.zeros_like(p) for p in self.parameters] if momentum else []
@@ -42,7 +47,7 @@ class SGD:
     @torch.no_grad()
     def step(self) -> None:
         """One step down the parameters' gradients."""
-        along = [p.grad for p in self.parameters]
+        along: list[torch.Tensor] | tuple[torch.Tensor, ...] = gradients(self.parameters)
         if self.clip is not None:
             along = torch._foreach_clamp_max(torch._foreach_clamp_min(along, -self.clip), self.clip)
         if self.momentum:
@@ -55,7 +60,7 @@ class SGD:
 class Adam(SGD):
     """Adam (Kingma & Ba 2015) with its usual β₁ = 0.9, unless given, β₂ = 0.999 and ε = 1e-8."""
 
-    def __init__(self, parameters: Sequence[torch.Tensor], learning_rate: float, beta1: float = 0.9):
+    def __init__(self, parameters: Iterable[torch.Tensor], learning_rate: float, beta1: float = 0.9):
         super().__init__(parameters, learning_rate)
         self.beta1 = beta1
         self.means, self.squares = ([torch.zeros_like(p) for p in self.parameters] for _ in range(2))
@@ -65,7 +70,7 @@ class Adam(SGD):
     def step(self) -> None:
         adam(
             self.parameters,
-            [p.grad for p in self.parameters],
+            gradients(self.parameters),
             self.means,
             self.squares,
             [],
@@ -81,4 +86,4 @@ class Adam(SGD):
         )
 
 
-OPTIMIZERS = {"sgd": SGD, "adam": Adam}
+OPTIMIZERS: dict[str, type[SGD]] = {"sgd": SGD, "adam": Adam}

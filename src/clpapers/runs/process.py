@@ -18,7 +18,8 @@ def prepare(device: torch.device, precision: str) -> None:
         if torch.cuda.current_stream(device) == torch.cuda.default_stream(device):
             torch.cuda.set_stream(torch.cuda.Stream(device))  # steps on the default one cannot be captured
         torch.use_deterministic_algorithms(True)
-        torch.utils.deterministic.fill_uninitialized_memory = False  # a third of a step's launches; no learner reads it
+        # A third of a step's launches; no learner reads such memory.
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # in no stub
         torch.backends.cudnn.benchmark = False
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
 
@@ -34,5 +35,6 @@ def keep_memory() -> None:
     Does nothing without glibc.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    for option, value in KEPT.items() if mallopt else ():
-        mallopt(option, value)
+    if mallopt is not None:
+        for option, value in KEPT.items():
+            mallopt(option, value)

@@ -1,6 +1,6 @@
-"""A rehearsal: the real loop over a cell's stream, shortened, and of that most steps and most test batches left out.
+"""A rehearsal: the real loop over a cell's stream, shortened, with most of its steps and test batches left out.
 
-It says what a run costs at a small part of its cost: CPU seconds of founding, of a step, of a test and of a test item.
+It tells a run's cost at a small part of that cost: CPU seconds of founding, of a step, of a test and of a test item.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import io
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from typing import Any, TypeVar
 from unittest import mock
 
 import numpy as np
 import torch
 
 from clpapers.catalogue import methods
-from clpapers.runs import learners, loop
+from clpapers.runs import captured, learners, loop
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.streams.stream import Stream
@@ -34,14 +35,21 @@ LONG = 10.0  # seconds of a rehearsal; one that is shorter is repeated with four
 EVENT = 5.0  # a step that takes so many times the median of its segment is something that happens once
 APART = 0.005  # seconds: after a test or a test batch that took n times this, the next n are left out
 
+T = TypeVar("T")
+
 
 @dataclasses.dataclass
 class Costs:
-    """CPU seconds of a stack of seeds, and what the rehearsal went through.
+    """CPU seconds of a stack of seeds, and the size of the rehearsal.
 
-    founding: all before the first step. step: a step, with its share of task changes. test: to prepare a test. item:
-    to test an item. repeated: of each option that repeats work by how many seconds each repetition lengthens a step
-    and a test; `step` and `test` are without. seeds: of the stack. steps, tests, items: of the shortened stream.
+    founding: all before the first step.
+    step: a step, with its share of task changes.
+    test: to prepare a test.
+    item: to test an item.
+    repeated: for each option that repeats work, by how many seconds each repetition lengthens a step and a test; `step`
+        and `test` are without.
+    seeds: of the stack.
+    steps, tests, items: of the shortened stream.
     taken: the share of these steps that were not left out.
     """
 
@@ -65,9 +73,9 @@ def rehearse(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: f
     """Rehearse the first stack that a cell's seeds form, on a CPU.
 
     seconds: how long to take steps, roughly; in each segment a few are taken, however long they last. For each option
-    that repeats work (`Method.repeats`) there is another rehearsal. The other arguments are those of `loop.train`.
+    that repeats work (`Method.repeats`) there is another rehearsal. The other arguments are as of `loop.train`.
     """
-    method, began = methods.of(cell["learner"]), time.process_time()
+    method, began = methods.method_of(cell["learner"]), time.process_time()
     cell, streams, share = _cut(cell, streams)
     options = cell["learner"]
     repeats = [path for path in method.repeats if _get(options, path) is not None]
@@ -85,9 +93,8 @@ def rehearse(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: f
         _put(options, path, more)
         longer = _once(cell, data, streams, seconds, share)
         _put(options, path, 1)
-        found.repeated[path] = tuple(
-            max(getattr(longer, key) - getattr(found, key), 0.0) / (more - 1) for key in ("step", "test")
-        )
+        step, test = (max(getattr(longer, key) - getattr(found, key), 0.0) / (more - 1) for key in ("step", "test"))
+        found.repeated[path] = step, test
     found.step = max(found.step - sum(step for step, _ in found.repeated.values()), 0.0)
     found.test = max(found.test - sum(test for _, test in found.repeated.values()), 0.0)
     return found
@@ -99,7 +106,7 @@ def _cut(cell: dict, streams: dict[int, Stream]) -> tuple[dict, dict[int, Stream
     Where a step is a whole task and options count its items, steps are shortened instead, and the options with them:
     to a share of the items, which is returned.
     """
-    method, cell, first = methods.of(cell["learner"]), copy.deepcopy(cell), next(iter(streams.values()))
+    method, cell, first = methods.method_of(cell["learner"]), copy.deepcopy(cell), next(iter(streams.values()))
     options, evaluation, batch = cell["learner"], cell["evaluation"], cell["budget"]["batch"]
     chunks, n, share = len(first.boundaries) + 1, len(first.indices), 1.0
     few = TEST_ITEMS * (1 if len(first.transforms) else min(chunks, MANY))
@@ -124,7 +131,7 @@ def _once(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: floa
         if made:
             raise _Through
         chunk = next(iter(streams.values())).chunk[setting.ends - 1]
-        made.append(Rehearsed(create(options, setting), chunk, seconds, methods.of(options).answers_stay))
+        made.append(Rehearsed(create(options, setting), chunk, seconds, methods.method_of(options).answers_stay))
         return made[0]
 
     quiet = contextlib.redirect_stderr(io.StringIO())  # no bars
@@ -146,17 +153,17 @@ def _once(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: floa
     )
 
 
-def _share(amount: float, of: int) -> float:
-    return amount / max(of, 1)
+def _share(amount: float, count: int) -> float:
+    return amount / max(count, 1)
 
 
 def _blank(images: Images, index: torch.Tensor) -> torch.Tensor:
-    """What stands for the images of a test that is left out."""
+    """Zeros in the place of the images of a test that is left out."""
     return torch.zeros((), dtype=images.dtype).expand(*index.shape, *images.shape)
 
 
 def _shortened(stream: Stream, share: float) -> Stream:
-    """Of each chunk a share of its items, evenly spaced."""
+    """A stream of a share of each chunk's items, evenly spaced."""
     edges = [0, *stream.boundaries.tolist(), len(stream.indices)]
     parts = [np.linspace(a, b, max(round((b - a) * share), 1), endpoint=False, dtype=int) for a, b in pairwise(edges)]
     kept, boundaries = np.concatenate(parts), np.cumsum([len(part) for part in parts])[:-1]
@@ -164,8 +171,11 @@ def _shortened(stream: Stream, share: float) -> Stream:
     return dataclasses.replace(stream, indices=stream.indices[kept], timestamps=times, boundaries=boundaries)
 
 
-def _get(options: dict, path: str) -> object:
-    return functools.reduce(lambda inside, part: inside.get(part), path.split("."), options)
+def _get(options: dict, path: str) -> Any:
+    value: Any = options
+    for part in path.split("."):
+        value = value.get(part)
+    return value
 
 
 def _put(options: dict, path: str, value: object) -> None:
@@ -174,10 +184,10 @@ def _put(options: dict, path: str, value: object) -> None:
 
 
 class Steps:
-    """Which steps are taken, and what all of them cost.
+    """Chooses the steps to take, and estimates the cost of all.
 
-    A segment is a task, or a part of the stream where there is one task or very many. Of a segment the first steps are
-    taken and the last one; where this takes too long, of some segments only, evenly spaced.
+    A segment is a task, or a part of the stream where there is one task or very many. The first steps of a segment are
+    taken, and the last one; where this takes too long, of some segments only, evenly spaced.
 
     Parameters
     ----------
@@ -196,7 +206,7 @@ class Steps:
         self.spent: dict[int, list[float]] = {int(k): [] for k in chosen}  # seconds of steps, by segment
         self.seconds, self.allowed, self.taken = seconds, seconds / count, 0.0
 
-    def due(self, t: int) -> bool:
+    def takes(self, t: int) -> bool:
         """Whether step t is taken."""
         k = int(self.segment[t])
         place = t - self.starts[k]
@@ -231,7 +241,7 @@ class Steps:
 
 
 class Rehearsed:
-    """A learner as the loop sees it in a rehearsal: it leaves steps and tests out, and notes what the others take.
+    """A learner as the loop sees it in a rehearsal: it leaves steps and tests out, and notes the time of the others.
 
     It answers zeros to a test batch that it leaves out.
 
@@ -262,18 +272,18 @@ class Rehearsed:
             self.uncertainty = lambda x: self._answer((0, x.shape[1]), x.shape[:2], learner.uncertainty, x)
         self.founded = self.ended = time.process_time()
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.learner, name)
 
     def task_change(self, t: int) -> None:
         if not self.often:
             self.changing += _timed(self.learner.task_change, t)[0]
-        elif self.steps.due(t):
+        elif self.steps.takes(t):
             self.changed = _timed(self.learner.task_change, t)[0]
 
-    def observe(self, t: int, x: None, y: None) -> Observed:
+    def observe(self, t: int, x: torch.Tensor | None, y: torch.Tensor | None) -> Observed:
         self.t = t
-        if not (self.whole or self.steps.due(t)):
+        if not (self.whole or self.steps.takes(t)):
             self.learner.skip(t)
             return Observed()
         self.steps.spent.setdefault(int(self.steps.segment[t]), [])
@@ -283,9 +293,7 @@ class Rehearsed:
         return Observed()
 
     def _learn(self, t: int) -> None:
-        setting, now = self.learner.setting, self.learner.setting.step(t)
-        x = setting.images(setting.items[:, now]) if self.learner.uses_batch else None
-        self.learner.observe(t, x, None if x is None else setting.labels[:, now])
+        captured.observe(self.learner, t)
 
     def prepare(self) -> None:
         self.at.append(self.t)
@@ -336,13 +344,13 @@ class Rehearsed:
         return self._answer((self.task, count), shape, self.learner.scores_of, snapshots, x)
 
     def _answer(
-        self, asked: tuple[int, int], shape: tuple[int, ...], function: Callable, *given: object
+        self, key: tuple[int, int], shape: tuple[int, ...], function: Callable[..., torch.Tensor], *given: object
     ) -> torch.Tensor:
         """A function's answer to a test batch, timed; zeros of its shape where it is left out.
 
-        asked: the task, and of how many items a seed answers are asked.
+        key: the task, and the number of items a seed.
         """
-        task, count = asked
+        task, count = key
         answers = self.answers.setdefault(function.__name__, {}).setdefault(task, Answers())
         answers.asked += count
         answers.out -= 1
@@ -357,7 +365,7 @@ class Rehearsed:
         return answer
 
     def answering(self) -> float:
-        """Seconds of all answers, linear in the tasks between those of which batches were taken."""
+        """Seconds of all answers, linear in the tasks between those with a batch that was taken."""
         found = 0.0
         for of_task in self.answers.values():
             timed = sorted(task for task, each in of_task.items() if each.answered)
@@ -372,7 +380,7 @@ class Rehearsed:
 
 @dataclasses.dataclass
 class Answers:
-    """Of test items that answers were asked of, those whose answers were timed, and their seconds.
+    """Numbers of test items: those asked about and those whose answers were timed; and the seconds of these.
 
     out: batches to leave out yet.
     """
@@ -383,8 +391,8 @@ class Answers:
     out: int = 0
 
 
-def _timed(function: Callable, *given: object) -> tuple[float, object]:
-    """CPU seconds of a call, and what it returns."""
+def _timed(function: Callable[..., T], *given: object) -> tuple[float, T]:
+    """CPU seconds of a call, and its result."""
     began = time.process_time()
     found = function(*given)
     return time.process_time() - began, found

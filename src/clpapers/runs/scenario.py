@@ -1,4 +1,4 @@
-"""A seed's scenario: its stream cut into batches, the tasks the learner is told of, and the classes that compete."""
+"""A seed's scenario: its stream cut into batches, the tasks that the learner knows of, and the classes that compete."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ def restrictions_at_test(cell: dict, scenario: Scenario) -> dict[str, np.ndarray
     """The restrictions under which a run is evaluated: name → bool [m, K], the classes that compete for each test item.
 
     `none` lets all compete (None). The others admit the classes that share a task with any class of the item's test
-    batch: a task of the run's own oracle (`oracle`), a chunk of the data (`data`), or a group of an independent
-    partition (`independent`). A run without an oracle is evaluated under each of `evaluation.oracles`, by name:
-    `sp10/oracle`, `sp10/independent`, ….
+    batch. The task is one of the run's own oracle (`oracle`), a chunk of the data (`data`), or a group of an
+    independent partition (`independent`). A run without an oracle is evaluated under each of `evaluation.oracles`, by
+    name: `sp10/oracle`, `sp10/independent`, ….
     """
     found: dict[str, np.ndarray | None] = {"none": None}
     given = {"": cell["oracle"]} | {f"{name}/": oracle for name, oracle in cell["evaluation"]["oracles"].items()}

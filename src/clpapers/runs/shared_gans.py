@@ -26,7 +26,7 @@ Generators = dict[str, np.ndarray]  # of a task's classes: tensor → array [cla
 
 @dataclasses.dataclass
 class Progress:
-    """The next task, what the file holds of those before it, and the seconds so far."""
+    """The next task, the generators of those before it as the file holds them, and the seconds so far."""
 
     moves = ("seconds",)
 
@@ -63,45 +63,47 @@ def train(
     items = torch.from_numpy(stream.indices).to(device)
     ends = batches(stream.boundaries, len(labels), "task", order.get("epochs", 1)).tolist()
 
-    def through(found: Progress, until: int, *, training: bool = True) -> Progress:
+    def through(progress: Progress, until: int, *, training: bool = True) -> Progress:
         """Take the tasks up to one, by GANs that are trained or stay as they begin."""
-        for t in range(found.step, until):
+        for t in range(progress.step, until):
             now = slice(ends[t - 1] if t else 0, ends[t])
             own = labels[None, now].unique()[None]
-            met = any(np.array_equal(each["classes"], own[0].cpu()) for each in found.kept)
+            met = any(np.array_equal(each["classes"], own[0].cpu()) for each in progress.kept)
             if not met and (last or t + 1 < len(ends)):
                 clock = Clock(device)
-                gans, mine, iterations = of_task(spec["gan"], images, [seed], items[None, now], labels[None, now], own)
+                gans, of_members, iterations = of_task(
+                    spec["gan"], images, [seed], items[None, now], labels[None, now], own
+                )
                 if training:
-                    gans.train(mine, spec["gan"]["epochs"] * iterations)
+                    gans.train(of_members, spec["gan"]["epochs"] * iterations)
                 with clock.stopped():
-                    found.kept.append({"classes": own[0].cpu().numpy()} | gans.state())
-                found.seconds += clock.seconds
-            found.step = t + 1
-            if training and checkpoint.due():
-                checkpoint.save((seed,), t + 1, found, {})
-        return found
+                    progress.kept.append({"classes": own[0].cpu().numpy()} | gans.state())
+                progress.seconds += clock.seconds
+            progress.step = t + 1
+            if training and checkpoint.is_due():
+                checkpoint.save((seed,), t + 1, progress, {})
+        return progress
 
     def begun(step: int = 0) -> Progress:
         return through(Progress(), step, training=False)
 
-    found = checkpoint.resume((seed,), {}, begun) or begun()
+    progress = checkpoint.resume((seed,), {}, begun) or begun()
     with checkpoint.blamed((seed,)):
-        through(found, len(ends))
-    arrays = {f"{n}/{name}": array for n, task in enumerate(found.kept) for name, array in task.items()}
-    return arrays, found.seconds
+        through(progress, len(ends))
+    arrays = {f"{n}/{name}": array for n, task in enumerate(progress.kept) for name, array in task.items()}
+    return arrays, progress.seconds
 
 
 def save(arrays: dict[str, np.ndarray], path: Path) -> None:
     """Write the file, atomically; equal GANs make equal bytes."""
     with write_atomically(path) as temporary:
-        np.savez(temporary, **arrays)
+        np.savez(temporary, allow_pickle=False, **arrays)
 
 
 def load(path: Path) -> dict[tuple[int, ...], Generators]:
     """The generators by the classes of their task.
 
-    Raises ValueError, naming the file and the remedy, for what holds none.
+    Raises ValueError, naming the file and the remedy, for a file without any.
     """
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:

@@ -1,6 +1,6 @@
 """Measures whether a machine's CPU trains seeds of an MLP faster as a stack than one after the other.
 
-A stack saves the overhead of calls and needs more cache. Which of the two weighs more depends on the machine.
+A stack saves the overhead of calls and needs more cache. It depends on the machine, which of the two weighs more.
 """
 
 import statistics
@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from clpapers.runs import learners, loop
+from clpapers.runs.captured import observe
 from clpapers.runs.images import Images
 from clpapers.runs.scenario import scenario
 from clpapers.streams.orders import NO_BOUNDARIES, NO_TRANSFORMS
@@ -19,7 +20,7 @@ from clpapers.streams.stream import Stream
 
 SEEDS, ITEMS, SHAPE, CLASSES = 5, 1000, (28, 28, 1), 10  # a block of seeds, and images
 STEPS, TURNS = 4, 7
-CELL = {  # a net as large as the papers'
+CELL: dict = {  # a net as large as the papers'
     "dataset": "noise",
     "order": {"name": "random", "length": None},
     "oracle": {"name": "none"},
@@ -57,14 +58,13 @@ def _steps(size: int) -> Iterator[None]:
     x, y = rng.integers(0, 256, (ITEMS, *SHAPE), dtype=np.uint8), rng.integers(0, CLASSES, ITEMS)
     data = loop.Data(x, y, x[:1], y[:1], CLASSES)
     n = (1 + TURNS) * STEPS * SEEDS * CELL["budget"]["batch"]
-    given = [
+    streams = [
         Stream(rng.integers(0, ITEMS, n), np.arange(n) / n, np.empty((0, 4)), NO_BOUNDARIES, NO_TRANSFORMS, seed)
         for seed in range(size)
     ]
     images = Images(x, CELL["scaling"], torch.device("cpu"), torch.float32)
-    setting = loop.setting_of(CELL, data, [scenario(CELL, each, y, y[:1], CLASSES) for each in given], images)
+    setting = loop.setting_of(CELL, data, [scenario(CELL, each, y, y[:1], CLASSES) for each in streams], images)
     learner = learners.create(CELL["learner"], setting)
     for t in range(len(setting.ends)):
-        now = setting.step(t)
-        learner.observe(t, images(setting.items[:, now]), setting.labels[:, now])
+        observe(learner, t)
         yield

@@ -6,10 +6,12 @@ import json
 import math
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
+from unittest import mock
 
 import numpy as np
 import torch
@@ -23,22 +25,23 @@ from clpapers.streams import orders
 from clpapers.streams.stream import Stream
 
 CPU = torch.device("cpu")
+T = TypeVar("T")
 CLASSES, SIDE, ITEMS = 4, 8, 15  # of the problem: its classes, pixels of a side at least, training items a class
 # Parts of a cell that a method may need (`catalogue.Method.needs`), by name.
-NETS = {
+NETS: dict[str, dict] = {
     "mlp": {"hidden": [16]},
     "cnn": {"width": 3},
     "resnet18_reduced": {"width": 2, "head": "linear"},
     "exstream_mlp": {"hidden": [16, 12], "batch_norm": True, "dropout": 0.0},
 }
-TASKS = {"tasks": 2, "length": None}
-ORDERS = {
+TASKS: dict = {"tasks": 2, "length": None}
+ORDERS: dict[str, dict] = {
     "split": TASKS,
     "permuted_pixels": TASKS,
     "random": {"length": None},
     "stf": {"mu_sigma": 0.05, "length": None},
 }
-ORACLES = {"chunks": {}, "none": {}, "split": {"tasks": 2, "aligned": True}}
+ORACLES: dict[str, dict] = {"chunks": {}, "none": {}, "split": {"tasks": 2, "aligned": True}}
 
 
 class Broken(Exception):
@@ -55,17 +58,17 @@ def contracts(file: Path) -> Iterator[str]:
     learner = within(file, lambda: learners.find(method.name, str(file)))
     _takes(file, learner, method)
     options = {option: rules["default"] for option, rules in method.options.items()}
-    spec = _cell(file, method.given(options), {"name": method.name, "file": str(file), **options})
+    spec = _cell(file, method.with_options(options), {"name": method.name, "file": str(file), **options})
     if spec is None:
         yield f"{file}: not tried: no small problem has what it needs"
         return
     data = _data(max(SIDE, method.image_sides * math.ceil(SIDE / method.image_sides)))
-    made_of = data.train_x[0].size, None, data.classes
-    streams = {seed: orders.make(spec["order"], data.train_y, seed, *made_of) for seed in range(2)}
+    pixels, classes = data.train_x[0].size, data.classes
+    streams = {seed: orders.make(spec["order"], data.train_y, seed, pixels, None, classes) for seed in range(2)}
 
-    def train(seeds: dict[int, Stream], kept: Checkpoint | None = None) -> list[str]:
+    def train(seeds: dict[int, Stream], checkpoint: Checkpoint | None = None) -> list[str]:
         with redirect_stderr(io.StringIO()):  # no bars
-            return [json.dumps(each) for each in _together(learner, spec, data, seeds, kept or Checkpoint())]
+            return [json.dumps(each) for each in _together(learner, spec, data, seeds, checkpoint or Checkpoint())]
 
     with _answering(file, learner, data.classes):
         first = within(file, lambda: train(streams))
@@ -80,14 +83,14 @@ def contracts(file: Path) -> Iterator[str]:
     if learner.stackable:
         for seed, result in zip(streams, first):
             (alone,) = within(file, partial(train, {seed: streams[seed]}))
-            if not _alike(json.loads(alone), json.loads(result)):
+            if not _equal(json.loads(alone), json.loads(result)):
                 remedy = 'keep the first axis apart, or declare "stackable": False'
                 raise Broken(f"{file}: a seed depends on those beside it; {remedy}")
         yield f"{file}: a seed alone is as it is beside others"
     yield _resumed(file, train, streams, first)
 
 
-def within(file: Path, work: Callable):
+def within(file: Path, work: Callable[[], T]) -> T:
     """Do `work`; raises its error as one line, with the last line of the method's file in its traceback."""
     try:
         return work()
@@ -97,39 +100,33 @@ def within(file: Path, work: Callable):
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
         line = getattr(error, "lineno", None) or (lines or [1])[-1]
-        said = str(error).partition("\n")[0] or f"in {frames[-1].name} of {Path(frames[-1].filename).name}"
-        raise Broken(f"{file}:{line}: {type(error).__name__}: {said}") from None
+        reason = str(error).partition("\n")[0] or f"in {frames[-1].name} of {Path(frames[-1].filename).name}"
+        raise Broken(f"{file}:{line}: {type(error).__name__}: {reason}") from None
 
 
 @contextmanager
 def _answering(file: Path, learner: type[Learner], classes: int) -> Iterator[None]:
     """Inside, a step that answers with anything but an `Observed` of the right shapes is refused."""
-    observe, own = learner.observe, "observe" in vars(learner)
+    observe = learner.observe
     if observe is Learner.observe:
         line = inspect.getsourcelines(learner)[1]
         raise Broken(f"{file}:{line}: {learner.__name__} has no observe; write observe(self, t, x, y), one step")
-    at = f"{file}:{observe.__code__.co_firstlineno}: observe returns"
+    where = f"{file}:{observe.__code__.co_firstlineno}: observe returns"
 
-    def checked(self, t: int, x: torch.Tensor | None, y: torch.Tensor | None) -> Observed:
-        told = observe(self, t, x, y)
-        if not isinstance(told, tuple) or len(told) != len(Observed._fields):
-            raise Broken(f"{at} {type(told).__name__}; return Observed(loss, logits)")
+    def checked(self: Learner, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
+        observed = observe(self, t, x, y)
+        if not isinstance(observed, tuple) or len(observed) != len(Observed._fields):
+            raise Broken(f"{where} {type(observed).__name__}; return Observed(loss, logits)")
         shapes = (len(self.setting.seeds),), None if y is None else (*y.shape, classes)
-        for name, given, shape in zip(Observed._fields, told, shapes):
+        for name, given, shape in zip(Observed._fields, observed, shapes):
             if given is not None and (not isinstance(given, torch.Tensor) or given.shape != shape):
                 found = list(given.shape) if isinstance(given, torch.Tensor) else type(given).__name__
                 wanted = f"{list(shape)} or None" if shape else "None"
-                raise Broken(f"{at} {name} of {found}; there are {len(self.setting.seeds)} seeds, return {wanted}")
-        return told
+                raise Broken(f"{where} {name} of {found}; there are {len(self.setting.seeds)} seeds, return {wanted}")
+        return observed
 
-    learner.observe = checked
-    try:
+    with mock.patch.object(learner, "observe", checked):
         yield
-    finally:
-        if own:
-            learner.observe = observe
-        else:
-            del learner.observe
 
 
 def _takes(file: Path, learner: type[Learner], method: methods.Method) -> None:
@@ -159,7 +156,7 @@ def _silent(learner: type[Learner]) -> bool:
 def _cell(file: Path, method: methods.Method, learner: dict) -> dict | None:
     """A small cell that meets the method's needs; None where there is none."""
     oracle = "chunks" if {"changes", "tasks"} & {*method.uses} else "none"
-    spec = {
+    spec: dict = {
         "dataset": "tiny",
         "order": {"name": "split"},
         "oracle": {"name": oracle},
@@ -193,40 +190,40 @@ def _data(side: int) -> loop.Data:
     rng = np.random.default_rng(0)
     prototypes = rng.integers(40, 215, (CLASSES, side, side, 3))
 
-    def split(each: int) -> tuple[np.ndarray, np.ndarray]:
-        y = np.repeat(np.arange(CLASSES), each)
+    def split(per_class: int) -> tuple[np.ndarray, np.ndarray]:
+        y = np.repeat(np.arange(CLASSES), per_class)
         return (prototypes[y] + rng.normal(0, 30, (len(y), side, side, 3))).clip(0, 255).astype(np.uint8), y
 
     return loop.Data(*split(ITEMS), *split(6), classes=CLASSES)
 
 
 def _together(
-    learner: type[Learner], spec: dict, data: loop.Data, streams: dict[int, Stream], kept: Checkpoint
+    learner: type[Learner], spec: dict, data: loop.Data, streams: dict[int, Stream], checkpoint: Checkpoint
 ) -> list[dict]:
     """The results of some seeds, as one stack where the learner allows it, even where a CPU would form none."""
     if not learner.stackable:
-        return loop.train(spec, data, streams, CPU, checkpoint=kept)
+        return loop.train(spec, data, streams, CPU, checkpoint=checkpoint)
     process.prepare(CPU, spec["precision"])
-    gone = [scenario(spec, each, data.train_y, data.test_y, data.classes) for each in streams.values()]
-    return loop._train_stack(spec, data, gone, CPU, kept)
+    scenarios = [scenario(spec, each, data.train_y, data.test_y, data.classes) for each in streams.values()]
+    return loop._train_stack(spec, data, scenarios, CPU, checkpoint)
 
 
-def _alike(one: dict, other: dict) -> bool:
+def _equal(one: dict, other: dict) -> bool:
     """Whether two results of a seed are equal but for the last digits of their losses."""
-    here, there = one.pop("online"), other.pop("online")
-    of_both = (np.array(each["loss"] or 0, dtype=float) for each in (here, there))  # null, no finite number, is NaN
-    losses = np.allclose(*of_both, rtol=1e-5, equal_nan=True)
-    return one == other and here["correct"] == there["correct"] and losses
+    online = one.pop("online"), other.pop("online")
+    first, second = (np.array(each["loss"] or 0, dtype=float) for each in online)  # null, no finite number, is NaN
+    losses = np.allclose(first, second, rtol=1e-5, equal_nan=True)
+    return one == other and online[0]["correct"] == online[1]["correct"] and losses
 
 
 class _Ended(Checkpoint):
     """Ends the training once it has saved a state."""
 
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         return True
 
-    def save(self, *state: object) -> None:
-        super().save(*state)
+    def save(self, seeds: Sequence[int], step: int, state: object, constants: dict[str, object]) -> None:
+        super().save(seeds, step, state, constants)
         raise _Killed
 
 

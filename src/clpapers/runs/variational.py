@@ -79,7 +79,7 @@ class Posterior:
         weights = self.mean[:, None]
         return torch.cat([self.logits(weights, part).squeeze(1) for part in x.split(BLOCK, dim=1)], dim=1)
 
-    def of(self, mask: torch.Tensor) -> torch.Tensor:
+    def behind(self, mask: torch.Tensor) -> torch.Tensor:
         """The parameters behind the classes `mask` [S, C]: all but the other outputs' own, bool [S, P]."""
         weight, bias = self.sizes[-2:]
         trunk = mask.new_ones(len(mask), sum(self.sizes) - weight - bias)
@@ -91,14 +91,14 @@ def standard(q: Posterior) -> Gaussian:
     return Gaussian(torch.zeros_like(q.mean), torch.zeros_like(q.mean))
 
 
-def kl(q: Posterior, p: Gaussian, counted: torch.Tensor | None = None) -> torch.Tensor:
-    """KL(q‖p) of each seed in nats, [S]; of the parameters `counted` [S, P] alone, where given.
+def kl(q: Posterior, p: Gaussian, mask: torch.Tensor | None = None) -> torch.Tensor:
+    """KL(q‖p) of each seed in nats, [S]; of the parameters in `mask` [S, P] alone, where given.
 
     Where q equals p its gradient is exactly 0, so that Adam, which magnifies small gradients, does not move.
     """
     square = (q.mean - p.mean).square() * (-p.log_variance).exp()
     each = (p.log_variance - q.log_variance + (q.log_variance - p.log_variance).exp() + square - 1) / 2
-    return (each if counted is None else each * counted).sum(dim=1)
+    return (each if mask is None else each * mask).sum(dim=1)
 
 
 def likelihood_loss(logits: torch.Tensor, y: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
@@ -155,7 +155,7 @@ class Randomness:
         """
         n, rows = x.shape[1], torch.arange(len(x), device=x.device)[:, None]
         for _ in range(epochs):
-            if batch == "full" or batch >= n:
+            if isinstance(batch, str) or batch >= n:
                 yield x, y
                 continue
             order = torch.from_numpy(np.stack([rng.permutation(n) for rng in self.rngs])).to(x.device)
@@ -175,7 +175,7 @@ class Variational(Learner):
     samples: nets drawn for a training step, each for the whole batch. prediction_samples: for a test.
     """
 
-    passing = ("drawn",)
+    passing: tuple[str, ...] = ("drawn",)
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class Variational(Learner):
 
         Neither term includes outputs that do not compete (`mask` [S, C]).
         """
-        optimizer, counted = self.optimize([q.mean, q.log_variance]), None if mask is None else q.of(mask)
+        optimizer, counted = self.optimize([q.mean, q.log_variance]), None if mask is None else q.behind(mask)
         for x_, y_ in randomness.batches(x, y, self.batch, epochs):
             weights = q.draw(randomness.noise(q.mean, self.samples))
             penalty = prior_weight / x.shape[1] * kl(q, prior, counted)
@@ -240,6 +240,7 @@ class Variational(Learner):
         return q.draw(Noise(self.setting, f"predictions {self.steps}")(q.mean, self.prediction_samples))
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
+        assert self.drawn is not None  # during a test
         return self.probabilities(self.drawn, x).mean(dim=1)
 
     def confidence(self, scores: torch.Tensor) -> torch.Tensor:
@@ -251,11 +252,14 @@ class Variational(Learner):
         if self.setting.masks is None:
             return logits.softmax(dim=3)
         heads = self.setting.task_classes[:, :, None, None].unbind(dim=1)  # bool [S, 1, 1, C] each
-        return sum(logits.masked_fill(~head, -torch.inf).softmax(dim=3) for head in heads)
+        total = sum(logits.masked_fill(~head, -torch.inf).softmax(dim=3) for head in heads)
+        assert isinstance(total, torch.Tensor)
+        return total
 
     @torch.no_grad()
     def uncertainty(self, x: torch.Tensor) -> torch.Tensor:
         """The mutual information of answer and weights in nats, [S, B], all outputs competing; during a test."""
+        assert self.drawn is not None
         return mutual_information(self.posterior.logits(self.drawn, x).softmax(dim=3))
 
     def needed_to_answer(self) -> Sequence[torch.Tensor]:

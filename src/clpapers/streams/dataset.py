@@ -33,9 +33,9 @@ class Item(NamedTuple):
 class StreamDataset(Dataset):
     """The items of `dataset` in the order of a stream file, an `Item` at each position.
 
-    The file's indices point into the training split by label and the pixels' SHA-256, whatever the order of `dataset`:
-    its images are hashed once and proven to be those that the stream was made for. On `permuted_pixels` the values of
-    an image are permuted as they come, after the transforms of `dataset`: a PIL image or an array [H, W, C], a tensor
+    The file's indices point into the training split by label and the pixels' SHA-256, whatever the order of `dataset`.
+    Its images are hashed once, to prove that the stream was made for them. On `permuted_pixels` the values of an image
+    are permuted when it is read, after the transforms of `dataset`: a PIL image or an array [H, W, C], a tensor
     [C, H, W].
 
     Parameters
@@ -46,8 +46,8 @@ class StreamDataset(Dataset):
     split: images and labels in the order of `dataset`, with instance and frame where it records them. Needed where
         `dataset` neither has `data` and `targets`, as torchvision's have, nor gives images of bytes.
 
-    Raises ValueError, naming file and remedy, for a damaged file, for images that the stream was not made for, and for
-    a stream of features, whose indices follow the order of the features' file.
+    Raises ValueError, naming file and remedy, for a damaged file and for images that the stream was not made for. So it
+    does for a stream of features, whose indices follow the order of the features' file.
     """
 
     def __init__(self, dataset: Dataset, file: Path | str, split: Split | None = None):
@@ -58,10 +58,10 @@ class StreamDataset(Dataset):
         if order != ITEM_ORDER:
             raise ValueError(f"{file}: indices point into {name} {order}; use them with that file's arrays")
         if not self.stream.data[2]:
-            remedy = f"build the data set, snakemake results/paper/datasets/{name}.npz, and make the stream anew"
+            remedy = f"build the data set, snakemake results/paper/datasets/{name}.npz, and make the stream again"
             raise ValueError(f"{file}: it was made without the images of {name}, so that none can be proven; {remedy}")
         try:
-            own = own_order(split or held(dataset), self.stream.data[2])
+            own = own_order(split or contents(dataset), self.stream.data[2])
         except ValueError as error:
             raise ValueError(f"{file}: is of {name}'s training split, and {error}") from None
         self.indices = own[self.stream.indices]
@@ -78,7 +78,7 @@ class StreamDataset(Dataset):
         return Item(image, label, task, float(self.stream.timestamps[index]), index in self._starts)
 
 
-def held(dataset: Any) -> Split:
+def contents(dataset: Any) -> Split:
     """Images and labels of a data set, in its order: from its `data` and `targets`, or else item by item.
 
     Raises ValueError where images are not bytes, as after most transforms, or differ in shape.
@@ -92,17 +92,19 @@ def held(dataset: Any) -> Split:
             images = [image.movedim(0, -1) for image in images]
         if len({np.shape(image) for image in images}) > 1:
             raise ValueError("this has images of several shapes; resize them, or give `split`")
-    found = np.asarray(images) if torch.is_tensor(images) else np.stack([np.asarray(image) for image in images])
-    if found.dtype != np.uint8:
-        raise ValueError(f"this gives images of {found.dtype}, not bytes; leave out its transforms, or give `split`")
-    return Split(found, np.asarray(labels))
+    x = np.asarray(images) if torch.is_tensor(images) else np.stack([np.asarray(image) for image in images])
+    if x.dtype != np.uint8:
+        raise ValueError(f"this gives images of {x.dtype}, not bytes; leave out its transforms, or give `split`")
+    return Split(x, np.asarray(labels))
 
 
-def own_order(split: Split, wanted: str) -> np.ndarray:
+def own_order(split: Split, expected: str) -> np.ndarray:
     """Index in canonical order (`datasets.arrays.canonical`) → index in the order of `split`: int64 [N].
 
     split: images uint8 [N, H, W, C] or [N, H, W]; EMNIST may lie transposed, as torchvision has it.
-    wanted: the content checksum in canonical order; raises ValueError where neither form has it.
+    expected: the content checksum in canonical order.
+
+    Raises ValueError where neither form of the images has this checksum.
     """
     n, x = len(split.y), split.x if split.x.ndim == 4 else split.x[..., None]
     instance, frame = (np.zeros(n, np.int64) if each is None else each for each in split[2:])
@@ -111,11 +113,11 @@ def own_order(split: Split, wanted: str) -> np.ndarray:
         frames = np.asarray(placed.frame)
         recorded = () if split.instance is None else (placed.instance, frames // n)
         found = checksum(Split(placed.x, placed.y, *recorded))
-        if found == wanted:
+        if found == expected:
             return frames % n
     raise ValueError(
-        f"these {n:,} images or their labels are others (checksum {found[:12]}…, not {wanted[:12]}…); give the "
-        "data set that the stream was made of, or make the stream anew"
+        f"these {n:,} images or their labels are others (checksum {found[:12]}…, not {expected[:12]}…); give the "
+        "data set that the stream was made of, or make the stream again"
     )
 
 
@@ -138,7 +140,7 @@ class StreamBatchSampler(Sampler[list[int]]):
     """
 
     def __init__(self, dataset: StreamDataset, size: int):
-        self.ends = batches(dataset.stream.boundaries, len(dataset), counted(size)).tolist()
+        self.ends = batches(dataset.stream.boundaries, len(dataset), checked_size(size)).tolist()
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -147,7 +149,7 @@ class StreamBatchSampler(Sampler[list[int]]):
         return (list(range(start, end)) for start, end in zip([0, *self.ends], self.ends))
 
 
-def counted(size: int) -> int:
+def checked_size(size: int) -> int:
     """A size that is a whole number from 1 up; ValueError for another."""
     if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
         raise ValueError(f"size: {size!r} is not a whole number of items from 1 up")
@@ -188,11 +190,11 @@ def to_avalanche(train: StreamDataset, test: Dataset, size: int | None = None, *
 
     def experience(dataset: Dataset, labels: np.ndarray, positions: range, task: int) -> AvalancheDataset:
         targets = DataAttribute(labels[positions.start : positions.stop].tolist(), "targets")
-        told = TaskLabels([task] * len(positions))
-        return AvalancheDataset([_Pairs(dataset, positions)], data_attributes=[targets, told])
+        labels_of_task = TaskLabels([task] * len(positions))
+        return AvalancheDataset([_Pairs(dataset, positions)], data_attributes=[targets, labels_of_task])
 
     labels = labels_of(train.dataset)[train.indices]
-    size = len(train) if size is None else counted(size)
+    size = len(train) if size is None else checked_size(size)
     ends = batches(train.stream.boundaries, len(train), size).tolist()
     learnt = [
         experience(train, labels, range(start, end), int(train.tasks[start]) if tasks else 0)

@@ -112,10 +112,9 @@ def _own_order(classes: int, seed: int) -> np.ndarray:
 def task_changes(tasks: np.ndarray, ends: np.ndarray, *, always: bool = False) -> np.ndarray:
     """Whether the task changes with each batch, bool [T]: the trigger of every learner that uses task changes.
 
-    Batch t, the positions from ends[t-1] to ends[t]-1, brings a change if it holds several of the `tasks` [n], or
-    another task than the batch before; a batch of several tasks differs from any other. With `always` every batch
-    counts as one of several tasks.
-    The first batch brings no change, since no learning precedes it.
+    Batch t holds the positions from ends[t-1] to ends[t]-1. It brings a change if it holds several of the `tasks` [n],
+    or another task than the batch before. A batch of several tasks differs from any other. With `always` every batch
+    counts as one of several tasks. The first batch brings no change, since no learning precedes it.
     """
     starts = np.concatenate([[0], ends[:-1]])
     lowest, highest = np.minimum.reduceat(tasks, starts), np.maximum.reduceat(tasks, starts)

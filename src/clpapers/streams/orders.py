@@ -115,11 +115,12 @@ def make(
     With a `length`, a uniformly drawn subset of that many items is ordered. Every draw has its own purpose
     (`generator`), so at one seed neither the subset nor the classes' parameters depend on what else is drawn.
     With `epochs` each task's items come that many times, shuffled afresh each time, before the next task begins
-    (`agem`, appendix F). With `cycles` the whole sequence of tasks comes that many times (`desiderata`, B.6). Only
-    `permuted_pixels` needs `pixels`, H·W·C of an image; with `unpermuted_first` its first task keeps images as they
-    are, with `once` each item comes in one task alone (`rules`, section 3.1), with `random_state` NumPy's RandomState
-    of that number plus the seed draws the permutations (`agem`, its authors' code). Only `instances` needs `recorded`,
-    the instance that each item shows and its frame number, int64 [N] each.
+    (`agem`, appendix F). With `cycles` the whole sequence of tasks comes that many times (`desiderata`, B.6).
+
+    Only `permuted_pixels` needs `pixels`, H·W·C of an image. With `unpermuted_first` its first task keeps images as
+    they are. With `once` each item comes in one task alone (`rules`, section 3.1). With `random_state` NumPy's
+    RandomState of that number plus the seed draws the permutations (`agem`, its authors' code). Only `instances` needs
+    `recorded`, the instance that each item shows and its frame number, int64 [N] each.
 
     Raises ValueError for a bad order, for bad labels, for a length or tasks that the labels cannot fill, and for
     missing `pixels` or `recorded`.
@@ -157,8 +158,8 @@ def make(
     return Stream(indices, times, parameters, boundaries, transforms, seed)
 
 
-# Each function takes labels [n], the number of classes, the seed and the order's own values (`instances` then the
-# instance and frame of each item, [n]), and returns the first four arrays of a Stream over these n items.
+# Each function takes labels [n], the number of classes, the seed and the order's own values. `instances` also takes the
+# instance and frame of each item, [n]. All return the first four arrays of a Stream over these n items.
 
 NO_BOUNDARIES = np.empty(0, dtype=np.int64)
 NO_TRANSFORMS = np.empty((0, 0), dtype=np.int64)
@@ -169,7 +170,7 @@ def _stf(labels, classes, seed, mu_sigma):
     parameters = stf.class_distributions(classes, mu_sigma, generator(seed, "stf classes"))
     times = stf.timestamps(labels, parameters, generator(seed, "stf timestamps"))
     indices = stf.permute(times, generator(seed, "stf ties"))
-    return indices, stf.alike(times), stf.alike(parameters), NO_BOUNDARIES
+    return indices, stf.rounded(times), stf.rounded(parameters), NO_BOUNDARIES
 
 
 def _split(labels, classes, seed, tasks, name="split"):

@@ -87,7 +87,7 @@ def view_masks(
 ) -> np.ndarray | None:
     """The classes that compete for each test item under a `view`, bool [m, classes]; None where all do.
 
-    An item's classes are those of its test batch (`test_batches`, `union_masks`); rows are in the test split's order.
+    An item has the classes of its test batch (`test_batches`, `union_masks`); rows are in the test split's order.
     """
     partition = evaluation_partition(view, oracle, order, classes, seed)
     if partition is None:

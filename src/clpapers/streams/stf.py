@@ -13,19 +13,19 @@ def class_distributions(classes: int, mu_sigma: float, rng: np.random.Generator)
     """Algorithm 1: float64 [classes, 4], for each class μ, σ, α, β of its time distribution Beta(α, β).
 
     The σ come from the truncated exponential of mean `mu_sigma`; ValueError unless 0 < mu_sigma < 0.5.
-    One uniform number is used for each σ, then one for each μ, so at one seed a larger `mu_sigma` makes every
-    σ larger and leaves each μ at the same place in its support.
+    One uniform number is used for each σ, then one for each μ. So at one seed a larger `mu_sigma` makes every σ
+    larger, and leaves each μ at the same place in its support.
     """
     rate = truncated_exponential.rate(mu_sigma, GAMMA)
     return distributions(truncated_exponential.sample(rate, GAMMA, classes, rng), rng)
 
 
-def alike(drawn: np.ndarray) -> np.ndarray:
+def rounded(numbers: np.ndarray) -> np.ndarray:
     """Numbers rounded to `BITS` binary digits, so that a seed's stream has the same bytes on all machines.
 
     Two that differ in the 53rd digit stay apart with a probability of 2⁻²¹. Times that ascend still do.
     """
-    mantissa, exponent = np.frexp(drawn)
+    mantissa, exponent = np.frexp(numbers)
     return np.ldexp(np.rint(np.ldexp(mantissa, BITS)), exponent - BITS)
 
 
@@ -60,7 +60,7 @@ def timestamps(labels: np.ndarray, parameters: np.ndarray, rng: np.random.Genera
     return times
 
 
-def _beta(mu, alpha, beta, size, rng):
+def _beta(mu: float, alpha: float, beta: float, size: int, rng: np.random.Generator) -> np.ndarray:
     """`size` draws from Beta(alpha, beta), of mean `mu`, or from its limit for parameters 0 or infinite."""
     if not np.isfinite(alpha + beta):
         return np.full(size, mu)
@@ -88,7 +88,7 @@ def permute(times: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return order
 
 
-def _shuffle_ties(order, times, rng):
+def _shuffle_ties(order: np.ndarray, times: np.ndarray, rng: np.random.Generator) -> None:
     """Shuffle `order` in place within each group of equal values in `times`, which ascend."""
     if times[0] == times[-1]:
         rng.shuffle(order)

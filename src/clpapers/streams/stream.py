@@ -26,7 +26,7 @@ class Stream:
     """One seed's order of a data set's training items. A stream file holds the same arrays.
 
     indices: int64 [n], position in the stream → index in the training split, in the order that `data` names. A chunk
-        between boundaries may visit its items again, but no item before it has visited all; two chunks have the same
+        between boundaries may visit its items again, but none before it has visited all. Two chunks have the same
         items, or share none.
     timestamps: float64 [n] in [0, 1], ascending; position/n where the order draws none.
     class_parameters: float64 [c, 4], a class's mu, sigma, alpha and beta; NaN where an order has none.
@@ -70,7 +70,7 @@ def batches(boundaries: np.ndarray, n: int, batch: int | str, epochs: int = 1, l
 def data_of(name: str, file: Path | None) -> tuple[str, str, str]:
     """`Stream.data` for the data set `name` in a `file` with a record; a toy has the file None.
 
-    The checksum is that of the training split's content (`datasets.arrays.checksum`). For features, whose last bits
+    The checksum covers the training split's content (`datasets.arrays.checksum`). For features, whose last bits
     depend on the machine, it is the SHA-256 of their file; for a toy, which has no content, it is empty.
 
     Raises `ProvenanceError` where there is no record.
@@ -105,20 +105,19 @@ def load(path: Path | str, items: int | None = None, checksum: str | None = None
         raise
     except Exception as error:  # zipfile and numpy raise many kinds for bytes that are no archive of arrays
         raise ValueError(f"{path}: not a stream file ({error}); delete it and build it again") from error
-    fault = _fault(arrays, items)
-    if fault:
-        raise ValueError(f"{path}: {fault}; delete it and build it again")
-    seed, (name, order, made_of) = int(arrays.pop("seed")), map(str, arrays.pop("data"))
-    if checksum is not None and made_of not in ("", checksum):  # of a set whose checksum nobody knew
+    if mistake := _mistake(arrays, items):
+        raise ValueError(f"{path}: {mistake}; delete it and build it again")
+    seed, (name, order, source) = int(arrays.pop("seed")), map(str, arrays.pop("data"))
+    if checksum is not None and source not in ("", checksum):  # of a set whose checksum nobody knew
         raise ValueError(
-            f"{path}: its indices point into {name} with checksum {made_of[:12]}…, and this is {checksum[:12]}…; "
+            f"{path}: its indices point into {name} with checksum {source[:12]}…, and this is {checksum[:12]}…; "
             "delete it and build it again"
         )
-    return Stream(**arrays, seed=seed, data=(name, order, made_of))
+    return Stream(**arrays, seed=seed, data=(name, order, source))
 
 
-def _fault(arrays, items):
-    """The fault of a stream file's arrays, or None."""
+def _mistake(arrays: dict[str, np.ndarray], items: int | None) -> str | None:
+    """The first mistake in a stream file's arrays, or None."""
     if set(arrays) != set(DTYPES):
         return f"holds {', '.join(sorted(arrays)) or 'nothing'} instead of {', '.join(DTYPES)}"
     for name, dtype in DTYPES.items():
@@ -143,8 +142,8 @@ def _fault(arrays, items):
     edges = np.concatenate([[0], boundaries, [indices.size]])
     if not (edges[1:] > edges[:-1]).all():
         return f"boundaries: not ascending between 0 and {indices.size}"
-    if fault := _visits(indices, boundaries, distinct.size):
-        return fault
+    if mistake := _mistaken_visit(indices, boundaries, distinct.size):
+        return mistake
     if transforms.shape != (0, 0):
         permutation = np.arange(transforms.shape[-1]) if transforms.ndim == 2 else None
         chunks, tasks = boundaries.size + 1, len(transforms) if transforms.ndim else 0
@@ -153,8 +152,8 @@ def _fault(arrays, items):
     return None
 
 
-def _visits(indices, boundaries, distinct):
-    """The fault of the order in which chunks visit their items, or None."""
+def _mistaken_visit(indices: np.ndarray, boundaries: np.ndarray, distinct: int) -> str | None:
+    """The mistake in the order in which chunks visit their items, or None."""
     sizes = {}  # items of a chunk, as bytes → their number
     for chunk in np.split(indices, boundaries):
         items, item = np.unique(chunk, return_inverse=True)

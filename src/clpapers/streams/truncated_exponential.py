@@ -1,7 +1,7 @@
 """The truncated exponential E(λ, γ), density ∝ exp(λx) on [0, γ]: equations 2, 3 and 11 of `stf`.
 
-All formulas use exp(−|λ|γ) ≤ 1, so that nothing overflows; E(λ) for λ > 0 is the mirror image γ − x of E(−λ). λ = 0,
-which the paper leaves out, is the limit: the uniform distribution.
+All formulas use exp(−|λ|γ) ≤ 1, so that nothing overflows. E(λ) for λ > 0 is the mirror image γ − x of E(−λ). The
+paper leaves λ = 0 out; here it is the limit, the uniform distribution.
 """
 
 import math

@@ -11,15 +11,15 @@ from clpapers.targets.table import Table, bold_in, titled
 RENDERER = {"draws": "table"}
 
 
-def _alike(layers: pd.DataFrame) -> pd.DataFrame:
+def _merged(layers: pd.DataFrame) -> pd.DataFrame:
     """A net's layers, equal ones of one outermost block (its path's first part) counted together.
 
     Returns the columns `block`, `layer`, `count`, `output` and `parameters` (their sum).
     """
     outermost = layers["block"].fillna("").astype(str).str.partition(".")[0]
     groups = layers.assign(block=outermost).groupby(["block", "layer"], sort=False)
-    alike = groups.agg(count=("layer", "size"), output=("output", "last"), parameters=("parameters", "sum"))
-    return alike.reset_index()
+    merged = groups.agg(count=("layer", "size"), output=("output", "last"), parameters=("parameters", "sum"))
+    return merged.reset_index()
 
 
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
@@ -33,7 +33,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
     for net, layers in data.groupby("net", sort=False):
         size, classes, total = layers[["input", "classes", "total"]].iloc[0]
         lines.append([named(target, net), "", f"Input, {classes} classes", size, ""])
-        blocks = _alike(layers)
+        blocks = _merged(layers)
         first = ~blocks["block"].duplicated()
         lines += [
             ["", block if shown else "", f"{count} × {layer}" if count > 1 else layer, str(output), f"{parameters:,}"]

@@ -14,7 +14,7 @@ from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.notes import Notes, all_levels, levels
 from clpapers.targets.numbers import failures, why_empty, without
-from clpapers.targets.palette import looks
+from clpapers.targets.palette import method_styles
 from clpapers.targets.spread import dots, few, whiskers
 from clpapers.targets.style import STYLE, legend_above, panels, say
 
@@ -45,8 +45,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     rows, columns, remarks = len(datasets), len(metrics), failures(target, data)
     figure, grid = panels(target, notes, data["dataset"], rows, columns, 1.25 * rows + 0.2, remarks=remarks)
     styles = {
-        learner: {"facecolor": look.colour, "hatch": look.hatch, "edgecolor": "white", "linewidth": 0}
-        for learner, look in looks(learners).items()
+        learner: {"facecolor": style.colour, "hatch": style.hatch, "edgecolor": "white", "linewidth": 0}
+        for learner, style in method_styles(learners).items()
     }
     for axes, dataset in zip(grid, datasets):
         failed = set(out_of_memory.loc[out_of_memory["dataset"] == dataset, "learner"])

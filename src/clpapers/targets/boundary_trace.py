@@ -45,8 +45,9 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """
     (dataset,) = data["dataset"].unique()
     remark, limits = _thresholds(data)
-    options = {"wide": True, "sharex": True, "height_ratios": [3, 2], "remarks": [remark]}
-    figure, grid = panels(target, notes, [dataset], 2, 1, 2.9, **options)
+    figure, grid = panels(
+        target, notes, [dataset], 2, 1, 2.9, wide=True, remarks=[remark], sharex=True, height_ratios=[3, 2]
+    )
     for panel, metric, colour in zip(grid[:, 0], METRICS, SERIES):
         lines = data[data["metric"] == metric].pivot(index="time", columns="seed", values="value")
         marker = {"marker": "o", "markersize": 2} if len(lines) <= 40 else {}

@@ -132,7 +132,7 @@ def _predicted(measured: pd.DataFrame, formulas: dict[tuple[str, str], str]) -> 
                 count = evaluate(formula, {name: symbols[name] for name in SYMBOLS})
             except ValueError as error:
                 raise ValueError(f"{line['row']}: {phase}: {error}; see the paper's file in config/reported/") from None
-            lines.append(_line(line, line["row"], f"{phase}_formula", count * symbols["bytes"] / MB))
+            lines.append(_spreadless(line, line["row"], f"{phase}_formula", count * symbols["bytes"] / MB))
     return pd.DataFrame(lines, columns=measured.columns)
 
 
@@ -147,11 +147,11 @@ def _ratios(target: dict, measured: pd.DataFrame, printed: pd.DataFrame) -> pd.D
             keys = [(named(target, learner), across) for learner in pair]
             for metric, values in ((RATIO, ours), (f"{RATIO}_paper", theirs)):
                 first, second = (values.get(key, np.nan) for key in keys)
-                lines.append(_line(cells.iloc[0], ratio_name(target, pair), metric, first / second))
+                lines.append(_spreadless(cells.iloc[0], ratio_name(target, pair), metric, first / second))
     return pd.DataFrame(lines, columns=measured.columns)
 
 
-def _line(like: pd.Series, row: str, metric: str, mean: float) -> pd.Series:
+def _spreadless(like: pd.Series, row: str, metric: str, mean: float) -> pd.Series:
     """A line of `numbers` on the same data set as `like`, with a mean but no spread."""
     spread = dict.fromkeys(["sd", "se", "half_width"], np.nan)
     return pd.Series({**like, "row": row, "metric": metric, "mean": mean, "note": "", **spread})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -13,14 +15,14 @@ from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.notes import Notes, all_levels, levels
 from clpapers.targets.numbers import failures, why_empty, without
-from clpapers.targets.palette import looks
+from clpapers.targets.palette import method_styles
 from clpapers.targets.spread import dots, ends, few
 from clpapers.targets.style import STYLE, chance_line, legend_of, panels, say, stream_title
 
 RENDERER = {"draws": "figure", "needs": ["metrics", "grid"]}
 
 MARKED = 10  # points of a line, about
-TOP = {"ha": "center", "va": "top", "size": 5.5, "color": "0.35"}
+TOP: dict[str, Any] = {"ha": "center", "va": "top", "size": 5.5, "color": "0.35"}
 
 
 @mpl.rc_context(STYLE)
@@ -30,7 +32,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     Below five runs each is a dot instead.
 
-    A method of which any seed diverged or ran out of memory has no line, as it has no number in a table. Metrics stand
+    A method with a seed that diverged or ran out of memory has no line, as it has no number in a table. Metrics stand
     down and data sets, or another factor's levels, across; with one level, the metrics stand across. Methods have the
     looks of `palette`. A panel without a line says why. Cycles of tasks are numbered, with dotted lines between them.
 
@@ -61,19 +63,19 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
         for panel, level in zip(axes, columns):
             lines = summary[(summary["metric"] == metric) & (summary[column] == level)]
             shown = lines["mean"].tolist()
-            for learner, look in looks(learners, row).items():
+            for learner, style in method_styles(learners, row).items():
                 line = lines[lines[row] == learner]
-                style = {"color": look.colour, "linestyle": look.line, "marker": look.marker, "markersize": 2.5}
+                options = {"color": style.colour, "linestyle": style.line, "marker": style.marker, "markersize": 2.5}
                 every = max(1, len(line) // MARKED)
-                panel.plot(line[x], line["mean"], **style, markevery=every, label=named(target, learner))
+                panel.plot(line[x], line["mean"], **options, markevery=every, label=named(target, learner))
                 if few(line):
                     runs = fit[(fit["metric"] == metric) & (fit[column] == level) & (fit[row] == learner)]
                     runs = runs[runs[x].isin(line[x])]
-                    dots(panel, runs[x], runs["value"], look.colour)
+                    dots(panel, runs[x], runs["value"], style.colour)
                     shown += runs["value"].tolist()
                     continue
                 panel.fill_between(
-                    line[x], *ends(metric, line["mean"], line[spread]), color=look.colour, alpha=0.15, linewidth=0
+                    line[x], *ends(metric, line["mean"], line[spread]), color=style.colour, alpha=0.15, linewidth=0
                 )
             if lines.empty:
                 say(panel, why_empty(data, notes, {column: level}))

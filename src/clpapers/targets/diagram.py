@@ -25,15 +25,15 @@ IMAGE, DESCRIPTOR, JOINT = TEN[0], TEN[1], TEN[3]
 LEARNT = {"linewidth": 1.1}  # outline of boxes with parameters
 
 
-def box(axes: Axes, left: float, middle: float, size: tuple, colour: str, name: str, facts: str, learnt: bool) -> None:
-    """A box of `size` (width, height) with its name inside and facts below."""
+def box(axes: Axes, x: float, middle: float, size: tuple, colour: str, name: str, facts: str, learnt: bool) -> None:
+    """A box of `size` (width, height), its left edge at x, with its name inside and facts below."""
     width, height = size
     pale = 0.65 + 0.35 * np.array(to_rgb(colour))
     outline = LEARNT if learnt else {"linewidth": 0.5, "linestyle": ":"}
-    corner = left, middle - height / 2
+    corner = x, middle - height / 2
     axes.add_patch(mpl.patches.Rectangle(corner, width, height, facecolor=pale, edgecolor="0.25", **outline))
-    axes.text(left + width / 2, middle, name, ha="center", va="center_baseline", size=6)
-    axes.text(left + width / 2, middle - height / 2 - 0.03, facts, ha="center", va="top", size=5, linespacing=1.15)
+    axes.text(x + width / 2, middle, name, ha="center", va="center_baseline", size=6)
+    axes.text(x + width / 2, middle - height / 2 - 0.03, facts, ha="center", va="top", size=5, linespacing=1.15)
 
 
 def arrow(axes: Axes, start: tuple, end: tuple) -> None:

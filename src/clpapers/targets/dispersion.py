@@ -10,7 +10,7 @@ from clpapers.catalogue.names import named, row_and_column
 from clpapers.metrics.intervals import summarise
 from clpapers.targets.notes import Notes, all_levels, levels
 from clpapers.targets.numbers import failures, why_empty
-from clpapers.targets.palette import looks
+from clpapers.targets.palette import method_styles
 from clpapers.targets.spread import dots, few, whiskers
 from clpapers.targets.style import STYLE, chance_line, legend_of, panels, say
 
@@ -41,19 +41,19 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     figure, grid = panels(target, notes, data["dataset"], 1, len(columns), 1.85, remarks=failures(target, data))
     ticks = sorted(data[x].unique())
     for panel, column in zip(grid[0], columns):
-        for i, (level, look) in enumerate(looks(lines, line).items()):
+        for i, (level, style) in enumerate(method_styles(lines, line).items()):
             points = summary[(summary[panel_factor] == column) & (summary[line] == level)].sort_values(x)
             beside = 2.0 ** (SPREAD * (i - (len(lines) - 1) / 2))
-            style = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
+            options = {"color": style.colour, "marker": style.marker, "linestyle": style.line}
             label = named(target, level)
             if few(points):
-                panel.plot(points[x] * beside, points["mean"], **style, label=label)
+                panel.plot(points[x] * beside, points["mean"], **options, label=label)
                 runs = measured[(measured[panel_factor] == column) & (measured[line] == level)]
-                dots(panel, runs[x] * beside, runs["value"], look.colour)
+                dots(panel, runs[x] * beside, runs["value"], style.colour)
                 continue
             ends = whiskers(metric, points["mean"], points["half_width"])
             panel.errorbar(
-                points[x] * beside, points["mean"], yerr=ends, **style, capsize=1.5, elinewidth=0.8, label=label
+                points[x] * beside, points["mean"], yerr=ends, **options, capsize=1.5, elinewidth=0.8, label=label
             )
         chance_line(panel, target, data, metric, **{panel_factor: column})
         here = data.loc[data[panel_factor] == column, "dataset"]

@@ -20,7 +20,8 @@ def _settle(figure: Figure) -> None:
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for axes in figure.axes:
-        axes.set_position([round(edge, 5) for edge in axes.get_position(original=True).bounds])
+        left, bottom, width, height = (round(edge, 5) for edge in axes.get_position(original=True).bounds)
+        axes.set_position((left, bottom, width, height))
 
 
 def write_figure(figure: Figure, stem: Path | str, suffixes: tuple[str, ...] = FIGURE_SUFFIXES) -> list[Path]:

@@ -32,10 +32,14 @@ FILLED = ("chunks", "points")  # keys of a target whose values its caption may n
 class Notes:
     """The circumstances of one target, from which its marks and footnotes are made.
 
-    scale: its name. standins: kind of stand-in, by data set. reductions: one text for each departure from the paper's
-    settings, such as "order.length 1000 (paper: whole set)". seeds: number of seeds asked for. desiderata: the line on
-    the desiderata that the experiment meets (`desiderata.line`). imported: number of runs that were trained elsewhere,
-    by the commit of the code that trained them. unrun: what the build leaves out. command: trains it.
+    scale: its name.
+    standins: kind of stand-in, by data set.
+    reductions: one text for each departure from the paper's settings, such as "order.length 1000 (paper: whole set)".
+    seeds: number of seeds asked for.
+    desiderata: the sentence on the desiderata that the experiment meets (`desiderata.sentence`).
+    imported: number of runs that were trained elsewhere, by the commit of the code that trained them.
+    unrun: the runs that the build leaves out.
+    command: trains these runs.
     guesses: levels of `learner` that train nothing.
     """
 
@@ -139,7 +143,7 @@ def price(hours: float) -> str:
 def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str = "") -> Notes:
     """The circumstances of a target whose metrics exist; the metrics' record tells which data they descend from.
 
-    reductions: `jobs.reduced`. desiderata: `desiderata.line`, if it is to be printed.
+    reductions: `jobs.reduced`. desiderata: `desiderata.sentence`, if it is to be printed.
     """
     data = read_record(target.metrics).get("data", {})
     standins = {
@@ -160,7 +164,7 @@ def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str 
     if own := target.spec.get("own"):
         command += f" --config 'methods=[{', '.join(facts['file'] for facts in own.values())}]'"
     learners = {factors["learner"]: cell for factors, cell in target.of_paper.cells if "learner" in factors}
-    guesses = frozenset(label for label, cell in learners.items() if methods.of(cell.spec["learner"]).guesses)
+    guesses = frozenset(label for label, cell in learners.items() if methods.method_of(cell.spec["learner"]).guesses)
     told = desiderata, _imported(target), plan.unrun(target), command, guesses
     return Notes(plan.scale, standins, reductions, len(target.seeds), *told)
 

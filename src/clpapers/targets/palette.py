@@ -63,12 +63,12 @@ ALSO = {  # other names of a method in papers, and methods that are drawn as ver
     "randmm": "random_multi_model",
     "s_gem": "a_gem",
 }
-LINES = ["-", "--", "-.", (0, (5, 1, 1, 1, 1, 1))]
+LINES: list[str | tuple] = ["-", "--", "-.", (0, (5, 1, 1, 1, 1, 1))]
 HATCHES = ["", "////", "....", "xxxx"]
 
 
 @dataclass(frozen=True)
-class Look:
+class MethodStyle:
     """How a method is drawn. line, hatch: of its lines and bars, which tell its versions apart."""
 
     colour: str
@@ -77,8 +77,8 @@ class Look:
     hatch: str = HATCHES[0]
 
 
-def looks(labels: Iterable[object], factor: str = "learner") -> dict:
-    """The look of each of a figure's lines, bars or points, by its level of `factor`.
+def method_styles(labels: Iterable[object], factor: str = "learner") -> dict:
+    """The style of each of a figure's lines, bars or points, by its level of `factor`.
 
     Learners have their method's: a label belongs to the method that its beginning names, so that `ewc_je` and `van_s`
     are versions of EWC and of plain training. The version that is named like the method has the full line, or else the
@@ -87,7 +87,9 @@ def looks(labels: Iterable[object], factor: str = "learner") -> dict:
     """
     levels = list(labels)
     if factor != "learner":
-        return {level: Look(SERIES[i % len(SERIES)], MARKERS[i % len(MARKERS)]) for i, level in enumerate(levels)}
+        return {
+            level: MethodStyle(SERIES[i % len(SERIES)], MARKERS[i % len(MARKERS)]) for i, level in enumerate(levels)
+        }
     named = [str(level) for level in levels]
     methods = {label: _method(label, named) for label in named}
     pairs = dict(METHODS)
@@ -101,21 +103,21 @@ def looks(labels: Iterable[object], factor: str = "learner") -> dict:
         method = methods[label]
         versions = sorted((each for each in named if methods[each] == method), key=lambda each: each != method)
         version = versions.index(label) % len(LINES)
-        found[level] = Look(*pairs[method], LINES[version], HATCHES[version])
+        found[level] = MethodStyle(*pairs[method], LINES[version], HATCHES[version])
     return found
 
 
-def _method(label: str, others: Sequence[str]) -> str:
+def _method(label: str, labels: Sequence[str]) -> str:
     """The method that a label belongs to: the longest known name, or else the shortest label, that it begins with."""
-    for names, choose in (([*METHODS, *ALSO], max), (others, min)):
+    for names, choose in (([*METHODS, *ALSO], max), (labels, min)):
         if fitting := [name for name in names if f"{label}_".startswith(f"{name}_")]:
             name = choose(fitting, key=len)
             return ALSO.get(name, name)
     return label
 
 
-def _free(method: str, taken: set[str]) -> tuple[str, str]:
-    """A colour and a marker for a method that has none; the colour is not among those `taken`, unless all are."""
+def _free(method: str, used: set[str]) -> tuple[str, str]:
+    """A colour and a marker for a method that has none; the colour is not among the `used` ones, unless all are."""
     start = zlib.crc32(method.encode())
     colours = [TEN[(start + i) % len(TEN)] for i in range(len(TEN))]
-    return next((colour for colour in colours if colour not in taken), colours[0]), MARKERS[start % len(MARKERS)]
+    return next((colour for colour in colours if colour not in used), colours[0]), MARKERS[start % len(MARKERS)]

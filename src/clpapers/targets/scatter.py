@@ -13,7 +13,7 @@ from clpapers.metrics.intervals import summarise
 from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.notes import Notes, all_levels, levels
 from clpapers.targets.numbers import clocks, failures, why_empty
-from clpapers.targets.palette import looks
+from clpapers.targets.palette import method_styles
 from clpapers.targets.spread import BANDS_FROM, dots, whiskers
 from clpapers.targets.style import STYLE, chance_line, legend_of, panels, say
 
@@ -26,7 +26,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
 
     Below five runs the accuracy of each is a dot; from five on a point has its 95 % interval, which ends where the
     metric can be no lower or higher. Methods have the looks of `palette`. A panel without a point says why.
-    A configuration of which any seed ran out of memory or diverged has no point.
+    A configuration with a seed that ran out of memory or diverged has no point.
 
     target: keys `metrics` (the accuracy and the time), `grid` (orders data sets, a panel each, and learners), `names`
         (of levels and metrics with their units; chance level is drawn only if "chance" has a name).
@@ -42,15 +42,15 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     remarks = [*clocks(target, data), *failures(target, data)]
     figure, grid = panels(target, notes, data["dataset"], 1, len(datasets), 2.3, remarks=remarks)
     for panel, dataset in zip(grid[0], datasets):
-        for learner, look in looks(learners).items():
+        for learner, style in method_styles(learners).items():
             mine = points[points.index.droplevel("cell") == (dataset, learner)]
             half = mine["half_width", metric].where(mine["n", metric] >= BANDS_FROM)
             panel.errorbar(
                 mine["mean", time],
                 mine["mean", metric],
                 yerr=whiskers(metric, mine["mean", metric], half),
-                color=look.colour,
-                marker=look.marker,
+                color=style.colour,
+                marker=style.marker,
                 linestyle="",
                 elinewidth=0.5,
                 alpha=0.75,
@@ -60,7 +60,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
             for (_, _, cell), point in mine.iterrows():
                 if point["n", metric] < BANDS_FROM:
                     runs = fit.loc[(fit["cell"] == cell) & (fit["metric"] == metric), "value"]
-                    dots(panel, np.full(len(runs), point["mean", time]), runs, look.colour)
+                    dots(panel, np.full(len(runs), point["mean", time]), runs, style.colour)
         chance_line(panel, target, data, metric, dataset=dataset)
         panel.set(ylim=(0, 102), xlabel=named(target, time), title=notes.mark(named(target, dataset), dataset))
         if dataset not in points.index.get_level_values("dataset"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
@@ -23,7 +24,7 @@ SIZE = 0.46, 0.3  # of a box
 PRIOR, LIKELIHOOD, POSTERIOR = 0.29, 1.16, 2.15  # the boxes' left edges
 PAST, PRESENT = 0.88, 1.48  # the left edges of two likelihoods instead of one
 PRIORS, LIKELIHOODS, POSTERIORS = TEN[3], TEN[0], TEN[1]
-LABEL = {"size": 5.5, "linespacing": 1.2}
+LABEL: dict[str, Any] = {"size": 5.5, "linespacing": 1.2}
 
 
 def _row(axes: Axes, y: float, task: str, factors: list[tuple[float, str, str, bool]], posterior: str) -> None:
@@ -38,8 +39,8 @@ def _row(axes: Axes, y: float, task: str, factors: list[tuple[float, str, str, b
         axes.text((left + right) / 2, y, sign, ha="center", va="center", size=7)
 
 
-def _middle(left: float) -> float:
-    return left + SIZE[0] / 2
+def _middle(left_edge: float) -> float:
+    return left_edge + SIZE[0] / 2
 
 
 @mpl.rc_context(STYLE)

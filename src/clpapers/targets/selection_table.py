@@ -15,7 +15,7 @@ FIXED = ("dataset", "learner", "cell", "metric", "score", "failure", "selected",
 
 
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Table:
-    """Set each selection's values and score beside those of the paper's choice.
+    """Set each selection's values and score beside the values and score of the paper's choice.
 
     target: keys `title`, `caption`, `grid` (orders data sets and learners), `names`, and `decimals` of the scores.
     data: one row a point of a grid, as measured by `selection`.

@@ -74,6 +74,6 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     listed = len(shares) <= LISTED_UP_TO and not data.duplicated(["chunk", "class"]).any()
     members = {task: ", ".join(str(c) for c in task_of.index[task_of == task]) for task in shares.columns}
     names = [f"Task {task + 1}: classes {members[task]}" if listed else f"Task {task + 1}" for task in shares.columns]
-    patches = [mpl.patches.Patch(color=_colour(task)) for task in shares.columns]
+    patches = [mpl.patches.Patch(color=tuple(_colour(task))) for task in shares.columns]
     figure.legend(patches, names, loc="outside upper center", ncols=len(names), handlelength=1, handleheight=1)
     return figure

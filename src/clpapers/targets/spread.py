@@ -25,9 +25,9 @@ def dots(panel: Axes, x: ArrayLike, y: ArrayLike, colour: str, **options) -> Non
 
 def ends(metric: str, mean: ArrayLike, half: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """The ends of mean ± half, no lower and no higher than the metric can be; the mean itself where half is NaN."""
-    mean, half = np.asarray(mean, float), np.nan_to_num(np.asarray(half, float))
-    low, high = (np.clip(mean + sign * half, *catalogue.metrics()[metric].bounds) for sign in (-1, 1))
-    return np.minimum(low, mean), np.maximum(high, mean)
+    centre, width = np.asarray(mean, float), np.nan_to_num(np.asarray(half, float))
+    low, high = (np.clip(centre + sign * width, *catalogue.metrics()[metric].bounds) for sign in (-1, 1))
+    return np.minimum(low, centre), np.maximum(high, centre)
 
 
 def whiskers(metric: str, mean: ArrayLike, half: ArrayLike) -> np.ndarray:

@@ -36,8 +36,18 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     for scalar in scalars["metric"].unique():
         each = [f"{named(target, o)} {plus_minus(means[scalar, o], np.nan, 2)}" for o in orders if (scalar, o) in means]
         remarks.append(f"{named(target, scalar)}: {'; '.join(each)}.")
-    options = {"y_label": named(target, metric), "sharex": True, "sharey": True, "remarks": remarks}
-    figure, axes = panels(target, notes, data["dataset"], rows, len(orders), 0.5 + 0.75 * rows, **options)
+    figure, axes = panels(
+        target,
+        notes,
+        data["dataset"],
+        rows,
+        len(orders),
+        0.5 + 0.75 * rows,
+        y_label=named(target, metric),
+        remarks=remarks,
+        sharex=True,
+        sharey=True,
+    )
     for column, order in enumerate(orders):
         for row, panel in enumerate(axes[:, column]):
             seed = seeds[order][row] if row < len(seeds[order]) else None

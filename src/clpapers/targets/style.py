@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,10 @@ from clpapers.metrics.learning import CHANCE_PREFIX
 from clpapers.targets.notes import REDUCED, STANDIN, Notes
 from clpapers.targets.palette import TEN
 
-STYLE = {
+if TYPE_CHECKING:
+    from matplotlib.typing import RcKeyType
+
+STYLE: dict[RcKeyType, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, has † and ‡
     "font.size": 7,
     "axes.titlesize": 7,
@@ -37,7 +41,7 @@ STYLE = {
 COLUMN, WIDTH = 3.25, 6.75  # inches, a column and the text of a paper in two columns
 NOTE_SIZE = 5.5  # points
 KEY, CHARACTER = 0.45, 0.05  # inches, about, of an entry's sign in a legend and of each character
-GUESS = {"color": "0.45", "linestyle": (0, (1, 1.5)), "linewidth": 0.9}  # the line at chance level
+GUESS: dict[str, Any] = {"color": "0.45", "linestyle": (0, (1, 1.5)), "linewidth": 0.9}  # the line at chance level
 
 
 def class_colours(classes: int) -> list:
@@ -69,26 +73,29 @@ def panels(
     wide: bool | None = None,
     y_label: str = "",
     remarks: Iterable[str] = (),
-    **options,
-):
+    **options: Any,
+) -> tuple[NotedFigure, np.ndarray]:
     """A figure as wide as a column or as the text: (figure, axes `[rows, columns]`).
 
-    height: inches. wide: whether it is as wide as the text; by default where panels stand side by side. y_label: shared
-    by all axes. remarks: notes for its caption, besides those on marks. options: passed on to `subplots`.
+    height: inches.
+    wide: whether it is as wide as the text; by default where panels stand side by side.
+    y_label: shared by all axes.
+    remarks: notes for its caption, besides those on marks.
+    options: passed on to `subplots`.
     """
     datasets = list(datasets)
     width = WIDTH if (columns > 1 if wide is None else wide) else COLUMN
     figure = NotedFigure(figsize=(width, height), layout="constrained")
     figure.notes = [*notes.marks(target, datasets), *remarks]
-    told = [f"{STANDIN} stand-in data"] * any(dataset in notes.standins for dataset in datasets)
-    if told := [*told, *[f"{REDUCED} reduced scale"] * bool(notes.reductions)]:
-        figure.supxlabel(", ".join(told), x=0.01, ha="left", size=NOTE_SIZE)
+    marked = [f"{STANDIN} stand-in data"] * any(dataset in notes.standins for dataset in datasets)
+    if signs := [*marked, *[f"{REDUCED} reduced scale"] * bool(notes.reductions)]:
+        figure.supxlabel(", ".join(signs), x=0.01, ha="left", size=NOTE_SIZE)
     if y_label:
         figure.supylabel(y_label, size=STYLE["axes.labelsize"])
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
-def legend_above(figure: Figure, handles: list, labels: list[str], **options) -> None:
+def legend_above(figure: Figure, handles: list, labels: list[str], **options: Any) -> None:
     """One legend for all panels, in the fewest rows of at most six that fit, all equally long."""
     widest = KEY + CHARACTER * max(map(len, map(str, labels)))
     rows = -(-len(labels) // min(6, int(figure.get_figwidth() / widest)))

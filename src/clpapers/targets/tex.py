@@ -58,14 +58,15 @@ def latex(text: str) -> str:
     found: list[str] = []
     for character in unicodedata.normalize("NFC", apart):
         if character not in TABLE:
-            letter, *marks = unicodedata.normalize("NFD", character)
+            decomposed = unicodedata.normalize("NFD", character)
+            letter, marks = decomposed[0], decomposed[1:]
             if letter not in TABLE or not marks or not all(mark in ACCENTS for mark in marks):
                 name = unicodedata.name(character, f"U+{ord(character):04X}")
                 raise TexError(f"{text[:60]!r}: {character!r} ({name}) has no form in LaTeX; write it otherwise")
-            told = {"i": r"\i", "j": r"\j"}.get(letter, TABLE[letter])
+            written = {"i": r"\i", "j": r"\j"}.get(letter, TABLE[letter])
             for mark in marks:
-                told = rf"\{ACCENTS[mark]}{{{told}}}"
-            found.append(told)
+                written = rf"\{ACCENTS[mark]}{{{written}}}"
+            found.append(written)
             continue
         found.append(TABLE[character])
     return "".join(found)

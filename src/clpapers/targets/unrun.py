@@ -9,9 +9,11 @@ import dataclasses
 class Unrun:
     """Runs that a build leaves out of a target.
 
-    cells: the factors of cells without a run. runs, wanted: the numbers of runs left out, and wanted in all. lacking:
-    how many of those left out wait for data that cannot be had. hours: core-hours of the others, with what is made
-    before them. absent: data that cannot be had, with the remedies.
+    cells: the factors of cells without a run.
+    runs, wanted: the numbers of runs left out, and wanted in all.
+    lacking: how many of the runs left out wait for data that cannot be had.
+    hours: core-hours of the others, with everything that is made before them.
+    absent: data that cannot be had, with the remedies.
     """
 
     cells: tuple[dict, ...] = ()

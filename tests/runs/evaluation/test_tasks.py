@@ -93,7 +93,11 @@ def test_a_task_at_once_is_tested_after_its_only_step(data):
     for k in range(2):
         way.step()
         with torch.no_grad():
-            said = way.learner.net(way.setting.images.of(data.test_x)(torch.arange(24)[None]))[0].argmax(dim=1).numpy()
+            said = (
+                way.learner.net(way.setting.images.with_pixels(data.test_x)(torch.arange(24)[None]))[0]
+                .argmax(dim=1)
+                .numpy()
+            )
         right = np.bincount(data.test_y[said == data.test_y], minlength=4)
         assert np.ravel(result["tasks"]["open"][k]).tolist() == right.tolist()
     assert [len(curve) for curve in result["tasks"]["shots"]] == [1, 1]
@@ -366,7 +370,7 @@ def test_a_snapshot_is_of_the_learning_column_alone(data):
     with learner.evaluation():
         first = learner.snapshot(0)
         assert learner.snapshot(1) is None
-        x = way.setting.images.of(data.test_x)(torch.arange(24)[None])
+        x = way.setting.images.with_pixels(data.test_x)(torch.arange(24)[None])
         said = learner.scores(x, torch.zeros(1, 24, dtype=int))
     way.walk(2)
     with learner.evaluation():

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 
 import numpy as np
-from PIL import ExifTags, Image, ImageOps
+from PIL import ExifTags, Image, ImageOps, TiffImagePlugin
 
 from clpapers.datasets.arrays import Split
 from clpapers.datasets.files import Files
@@ -25,12 +24,12 @@ def pixels(files: Files, name: str, format: str, count: int) -> np.ndarray:
     return np.asarray(_read(files, name, [format], count, count))
 
 
-def resized(files: Files, split: str, examples: list[tuple[str, int]], spec: dict, *, own: bool = False) -> Split:
+def resized(files: Files, split: str, examples: list[tuple[str, int]], spec: dict, *, from_user: bool = False) -> Split:
     """Images of any size, a path and a label each, scaled bilinearly to the shape in `spec`, the aspect ignored.
 
-    A path's suffix, one of FORMATS, names the image's format; where the shape has one channel, colours become their
-    grey. own: they are a user's, of any format that Pillow reads whatever the suffix, and are turned upright as they
-    say.
+    A path's suffix, one of FORMATS, names the image's format. Where the shape has one channel, colours become their
+    grey. from_user: they are a user's own: of any format that Pillow reads, whatever the suffix, and turned upright
+    as they say.
 
     Raises SourceError for more images than `spec` gives to `split`.
     """
@@ -39,27 +38,35 @@ def resized(files: Files, split: str, examples: list[tuple[str, int]], spec: dic
     height, width, channels = spec["shape"]
     x = np.empty((len(examples), height, width, channels), np.uint8)
     for row, (path, _) in zip(x, examples, strict=True):
-        formats = OWN if own else [FORMATS[path.rpartition(".")[2].lower()]]
-        stored = _read(files, path, formats, 1, LARGEST, own=own).convert("RGB")
+        formats = OWN if from_user else [FORMATS[path.rpartition(".")[2].lower()]]
+        stored = _read(files, path, formats, 1, LARGEST, from_user=from_user).convert("RGB")
         scaled = stored.resize((width, height), Image.Resampling.BILINEAR)
         row[:] = scaled if channels == 3 else np.asarray(scaled.convert("L"))[..., None]
     return Split(x, np.array([label for _, label in examples], np.int64))
 
 
-def _read(files: Files, name: str, formats: Sequence[str], least: int, most: int, *, own: bool = False) -> Image.Image:
-    """The image `name` in colour, or one's `own` in grey or colour; SourceError unless it has `least` to `most` pixels.
+def _read(
+    files: Files,
+    name: str,
+    formats: list[str] | tuple[str, ...],
+    least: int,
+    most: int,
+    *,
+    from_user: bool = False,
+) -> Image.Image:
+    """The image `name` in colour, or a user's in grey or colour; SourceError unless it has `least` to `most` pixels.
 
-    The bytes of a published set are proven; of one's own, what bytes would lose is refused.
+    The bytes of a published set are proven; a user's image is refused where bytes would lose a part of it.
     """
     stored = files.read(name)
     try:
         with Image.open(io.BytesIO(stored), formats=formats) as image:
             width, height = image.size
-            fault = _unread(image) if own else ""
+            fault = _unread(image) if from_user else ""
             if not fault and least <= width * height <= most:
                 image.load()
-                return _flat(ImageOps.exif_transpose(image)) if own else image.convert("RGB")
-    except _Lost as error:
+                return _flat(ImageOps.exif_transpose(image)) if from_user else image.convert("RGB")
+    except _NotBytesError as error:
         fault = str(error)
     except Exception as error:  # a damaged or hostile image can break its decoder in any way
         kind = f"{formats[0]} image" if len(formats) == 1 else "image that can be read"
@@ -70,8 +77,8 @@ def _read(files: Files, name: str, formats: Sequence[str], least: int, most: int
     raise files.wrong(f"{name} is {width} × {height}, not {bounds} pixels")
 
 
-class _Lost(Exception):
-    """Bytes would lose what an image shows; the text says what it has."""
+class _NotBytesError(Exception):
+    """Bytes would lose a part of an image; the text names that part."""
 
 
 GREY = ("1", "L", "LA", "La", "I", "F")
@@ -92,17 +99,17 @@ def sides(image: Image.Image) -> tuple[int, int]:
 
 
 def _deep(image: Image.Image) -> bool:
-    """Whether an image has grey pixels of 16 bits; those of a PPM stand in whole numbers."""
+    """Whether an image has grey pixels of 16 bits; Pillow gives a PPM's as whole numbers."""
     return image.mode.startswith("I;16") or (image.mode == "I" and image.format == "PPM")
 
 
 def _unread(image: Image.Image) -> str:
-    """What an opened image has that bytes of grey or colour do not; empty without anything."""
+    """The part of an opened image that bytes of grey or colour cannot hold; empty where they hold all."""
     frames = 1 if image.format in FIRST else getattr(image, "n_frames", 1)
     if frames > 1:
         return f"has {frames} frames; save the one that counts"
     whole = image.format in DEEP
-    if image.format == "TIFF" and _deep(image):
+    if isinstance(image, TiffImagePlugin.TiffImageFile) and image.format == "TIFF" and _deep(image):
         whole = image.tag_v2.get(BITS) == (16,) and image.tag_v2.get(WHITE) == 1
     if image.mode in ("F", "LAB") or (image.mode == "I" and not _deep(image)) or (_deep(image) and not whole):
         return f"has pixels of mode {image.mode}, which do not say what is white; save it with 8 bits a channel"
@@ -110,12 +117,12 @@ def _unread(image: Image.Image) -> str:
 
 
 def _flat(image: Image.Image) -> Image.Image:
-    """A loaded image as grey (L) or in colour (RGB). Of 16 bits the high byte stays, as Pillow has it of colours.
+    """A loaded image as grey (L) or in colour (RGB). 16 bits lose their low byte, as Pillow has it for colours.
 
-    Raises _Lost for pixels that can be seen through: what is behind them, nobody knows.
+    Raises _NotBytesError for pixels that can be seen through: nobody knows the background.
     """
     if image.mode == "I" or image.mode.startswith("I;16"):
         return Image.fromarray((np.asarray(image).astype(np.int64).clip(0, 65535) >> 8).astype(np.uint8))
-    if image.has_transparency_data and image.convert("RGBA").getchannel("A").getextrema()[0] < 255:
-        raise _Lost(f"has pixels that can be seen through (mode {image.mode}); save it on a background")
+    if image.has_transparency_data and image.convert("RGBA").getchannel("A").getextrema() != (255, 255):
+        raise _NotBytesError(f"has pixels that can be seen through (mode {image.mode}); save it on a background")
     return image.convert("L" if image.mode in GREY else "RGB")

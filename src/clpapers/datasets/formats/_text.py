@@ -8,19 +8,19 @@ from clpapers.datasets.arrays import unit_rows
 from clpapers.datasets.files import Absent, Files
 
 
-def require(files: Files, lists: list[str], images: str, found: bool) -> None:
+def require(files: Files, lists: list[str], images: str, any_image: bool) -> None:
     """Refuse a data set without all of `lists` and some images, by an error that names everything missing.
 
-    Raises Absent where no image was `found` under `images`, since there is nothing to serve; SourceError otherwise.
+    Raises Absent without `any_image` under `images`, since there is nothing to serve; SourceError otherwise.
     """
     missing = [name for name in lists if files.find(name) is None]
-    if not found:
+    if not any_image:
         raise Absent(f"{files.where}: lacks {', '.join([images, *missing])}")
     if missing:
         raise files.wrong(f"lacks {', '.join(missing)}")
 
 
-def words(files: Files, name: str) -> list[str]:
+def numbered_words(files: Files, name: str) -> list[str]:
     """The words of a list whose lines are `number word`, the numbers 1, 2, 3, …"""
     lines = [line.split() for line in files.read(name).decode("utf-8-sig", "replace").splitlines()]
     if any(len(line) != 2 or line[0] != str(number) for number, line in enumerate(lines, 1)):

@@ -22,13 +22,13 @@ def present(files: Files) -> bool:
 def decode(files: Files, spec: dict) -> Splits:
     """The split of A-GEM's authors, whose lists (in github.com/facebookresearch/agem) follow a rule.
 
-    Of a class's n images in the order of their names the first ⌊0.7 n⌋ are for training, the next ⌈0.15 n⌉
+    A class's n images are taken in the order of their names. The first ⌊0.7 n⌋ are for training, the next ⌈0.15 n⌉
     for validation, which nothing here uses, and the rest for testing: 26,102 + 5,620 + 5,600.
     """
     found: dict[str, list[str]] = {name: [] for name in spec["classes"]}
     matches = [match for match in map(IMAGE.search, sorted(files.paths)) if match]
     _text.require(files, [CLASSES, ATTRIBUTES], "JPEGImages/", bool(matches))
-    if _text.words(files, CLASSES) != spec["classes"]:
+    if _text.numbered_words(files, CLASSES) != spec["classes"]:
         raise files.wrong(f"{CLASSES} names other classes than ours")
     for match in matches:
         if match[1] not in found:

@@ -31,14 +31,15 @@ def decode(files: Files, spec: dict) -> Splits:
 
 def _split(files: Files, names: list[str], key: str, spec: dict) -> Split:
     height, width, channels = spec["shape"]
-    images, labels = [], []
+    images, labels = list[np.ndarray](), list[int]()
     for name in names:
         batch = _unpickle(files, name)
-        x, y = batch.get("data"), batch.get(key)
-        whole = isinstance(x, _Array) and isinstance(y, list) and all(type(label) is int for label in y)
-        if not whole or x.pixels.shape != (len(y), channels * height * width):
+        stored, y = batch.get("data"), batch.get(key)
+        if not isinstance(stored, _Array) or not isinstance(y, list) or any(type(label) is not int for label in y):
             raise files.wrong(f"{name} holds no images and labels that match")
-        images.append(x.pixels)
+        if stored.pixels.shape != (len(y), channels * height * width):
+            raise files.wrong(f"{name} holds no images and labels that match")
+        images.append(stored.pixels)
         labels += y
     x = np.concatenate(images).reshape(-1, channels, height, width).transpose(0, 2, 3, 1)
     return Split(x, np.array(labels, np.int64))

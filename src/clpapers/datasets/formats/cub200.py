@@ -19,21 +19,23 @@ def present(files: Files) -> bool:
 
 def decode(files: Files, spec: dict) -> Splits:
     """The official split; `001.Black_footed_Albatross` is class 0, without its number."""
-    found = any(path.endswith(".jpg") and "images" in path.split("/")[-3:-1] for path in files.paths)
-    _text.require(files, [IMAGES, LABELS, TRAINING, CLASSES, ATTRIBUTES], "images/", found)
+    any_image = any(path.endswith(".jpg") and "images" in path.split("/")[-3:-1] for path in files.paths)
+    _text.require(files, [IMAGES, LABELS, TRAINING, CLASSES, ATTRIBUTES], "images/", any_image)
     folders = [f"{number:03d}.{name}" for number, name in enumerate(spec["classes"], 1)]
-    if _text.words(files, CLASSES) != folders:
+    if _text.numbered_words(files, CLASSES) != folders:
         raise files.wrong(f"{CLASSES} names other classes than ours")
-    images, labels, training = (_text.words(files, name) for name in (IMAGES, LABELS, TRAINING))
+    images, labels, training = (_text.numbered_words(files, name) for name in (IMAGES, LABELS, TRAINING))
     if not len(images) == len(labels) == len(training):
         raise files.wrong(f"{IMAGES}, {LABELS} and {TRAINING} differ in length")
-    place = {str(label + 1): label for label in range(len(folders))}
-    root = files.find(IMAGES).removesuffix(IMAGES) + "images/"
+    label_of = {str(label + 1): label for label in range(len(folders))}
+    listed = files.find(IMAGES)
+    assert listed is not None  # as `require` has made sure
+    root = listed.removesuffix(IMAGES) + "images/"
     examples: dict[str, list[tuple[str, int]]] = {flag: [] for flag in FLAGS}
     for image, number, flag in zip(images, labels, training):
-        if number not in place or flag not in examples or image.split("/")[0] != folders[place[number]]:
+        if number not in label_of or flag not in examples or image.split("/")[0] != folders[label_of[number]]:
             raise files.wrong(f"{image} has class {number} and split {flag}, which do not fit its folder")
-        examples[flag].append((root + image, place[number]))
+        examples[flag].append((root + image, label_of[number]))
     return {split: _image.resized(files, split, examples[flag], spec) for flag, split in FLAGS.items()}
 
 

@@ -19,8 +19,8 @@ BEGINS = re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8|BM|II\*\0|MM\0\*|RIFF....WEBP|\
 
 
 def present(files: Files) -> bool:
-    known = {*_image.SUFFIXES, *UNREAD}
-    return any(_suffix(path) in known and PLACE.match(path) for path in _shown(files.paths))
+    suffixes = {*_image.SUFFIXES, *UNREAD}
+    return any(_suffix(path) in suffixes and PLACE.match(path) for path in _visible(files.paths))
 
 
 def decode(files: Files, spec: dict) -> Splits:
@@ -36,19 +36,19 @@ def decode(files: Files, spec: dict) -> Splits:
         for name in (name for label, name in enumerate(spec["classes"]) if label not in {each for _, each in examples}):
             raise files.wrong(f"{split} has no image of {name}")
         splits[split] = examples
-    return {split: _image.resized(files, split, examples, spec, own=True) for split, examples in splits.items()}
+    return {split: _image.resized(files, split, examples, spec, from_user=True) for split, examples in splits.items()}
 
 
 def images(files: Files) -> dict[str, dict[str, list[str]]]:
-    """The paths of all images by split and folder; what is hidden, or stands in a hidden folder, is passed over.
+    """The paths of all images by split and folder; hidden files and folders are passed over.
 
-    Images outside of train/ and test/ are told of on stderr. Raises SourceError where anything inside would be lost or
-    counted twice: a file that looks like an image and is none that Pillow reads, an empty folder, a link to nowhere, a
-    second train/.
+    A message on stderr counts the images outside of train/ and test/. Raises SourceError where anything inside would
+    be lost or counted twice: a file that looks like an image that Pillow does not read, an empty folder, a link to
+    nowhere, a second train/.
     """
     found: dict[str, dict[str, list[str]]] = {"train": {}, "test": {}}
     roots, named, outside = dict[str, str](), dict[tuple[str, str, str], str](), []
-    for path in _shown(files.paths):
+    for path in _visible(files.paths):
         match, kind = PLACE.match(path), _image.SUFFIXES.get(_suffix(path))
         if kind is None and _suffix(path) not in UNREAD and not (match and BEGINS.match(files.read(path)[:16])):
             if match and "/" in match["inside"]:
@@ -67,7 +67,7 @@ def images(files: Files) -> dict[str, dict[str, list[str]]]:
     if len(roots) > 1:
         one, other, *_ = roots.values()
         raise files.wrong(f"has images in two places, such as {one} and {other}; move one away")
-    for path in _shown(files.bare):
+    for path in _visible(files.bare):
         match = PLACE.match(path.rstrip("/"))
         if match and not path.endswith("/"):
             raise files.wrong(f"{path} is a link to nowhere; mend it or take it away")
@@ -77,12 +77,12 @@ def images(files: Files) -> dict[str, dict[str, list[str]]]:
         if root in roots and name not in found[split.lower()]:
             raise files.wrong(f"{path} is all that {split}/{name} has, and no image; fill it or take it away")
     if outside and any(found.values()):
-        told = f"{len(outside)} images outside of train/ and test/ are not read, such as {outside[0]}"
-        print(f"clpapers: {escaped(f'{files.where}: {told}')}", file=sys.stderr)
+        message = f"{len(outside)} images outside of train/ and test/ are not read, such as {outside[0]}"
+        print(f"clpapers: {escaped(f'{files.where}: {message}')}", file=sys.stderr)
     return found
 
 
-def _shown(paths: Iterable[str]) -> Iterator[str]:
+def _visible(paths: Iterable[str]) -> Iterator[str]:
     return (path for path in paths if not HIDDEN.search(path))
 
 

@@ -23,7 +23,9 @@ def decode(files: Files, spec: dict) -> Splits:
     classes = spec["classes"]
     if sorted(files.read("wnids.txt").decode("utf-8-sig", "replace").split()) != classes:
         raise files.wrong("wnids.txt names other classes than ours")
-    root = files.find("wnids.txt").removesuffix("wnids.txt")
+    listed = files.find("wnids.txt")
+    assert listed is not None  # it has just been read
+    root = listed.removesuffix("wnids.txt")
     train = [(path, match[1]) for path in files.paths if (match := TRAIN.fullmatch(path.removeprefix(root)))]
     lines = files.read(root + ANNOTATIONS).decode("utf-8-sig", "replace").splitlines()
     rows = [f"{line}\t".split("\t") for line in lines]

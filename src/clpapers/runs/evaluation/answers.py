@@ -2,7 +2,7 @@
 
 import collections
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from clpapers.runs.scenario import Scenario
 
 BATCH, FEWEST = 500, 10  # images a batch
 # Values of a batch's images, between these bounds. A CPU's cache then holds the maps of 100 images of 32 × 32 in
-# colour (the reduced ResNet-18); the number is the same on every CPU, as batches may decide the last bit.
+# colour (the reduced ResNet-18). The number is the same on every CPU, as batches may decide the last bit.
 VALUES = {"cpu": 100 * 3 * 32 * 32, "cuda": BATCH * 3 * 64 * 64}
 
 
@@ -24,7 +24,8 @@ def whole_test(scenarios: Sequence[Scenario], device: torch.device) -> tuple[tor
     items = np.tile([c.test_items for c in scenarios], repeats) + domain * m
     labels = np.tile([c.test_labels for c in scenarios], repeats)
     tasks = np.stack([domain if repeats > 1 else c.tasks.test for c in scenarios])
-    return tuple(torch.from_numpy(each).to(device) for each in (items, labels, tasks))
+    on_device = [torch.from_numpy(each).to(device) for each in (items, labels, tasks)]
+    return on_device[0], on_device[1], on_device[2]
 
 
 def classified(
@@ -33,7 +34,7 @@ def classified(
     items: torch.Tensor,
     labels: torch.Tensor,
     tasks: torch.Tensor,
-    masks: dict[str, torch.Tensor | None],
+    masks: Mapping[str, torch.Tensor | None],
     *,
     confidence: bool = False,
 ) -> dict[str, np.ndarray]:
@@ -52,7 +53,7 @@ def answered(
     images: Images,
     items: torch.Tensor,
     tasks: torch.Tensor,
-    masks: dict[str, torch.Tensor | None],
+    masks: Mapping[str, torch.Tensor | None],
     *,
     confidence: bool = False,
 ) -> dict[str, np.ndarray]:

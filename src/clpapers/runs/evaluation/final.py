@@ -30,7 +30,7 @@ class FinalTest(Evaluator):
         outputs = self.scenarios[0].outputs
         given = [restrictions_at_test(self.cell, c) for c in self.scenarios]
         masks = {
-            view: None if mask is None else torch.from_numpy(np.stack([g[view] for g in given])).to(labels.device)
+            view: None if mask is None else torch.from_numpy(np.array([g[view] for g in given])).to(labels.device)
             for view, mask in given[0].items()
         }
         allowed = masks
@@ -60,8 +60,8 @@ class FinalTest(Evaluator):
         return {"test": self.taken[0][s]}
 
 
-def test_items(count: int, wanted: int | None) -> np.ndarray:
-    """The test items to evaluate, ascending: all, or a uniform subset that is the same for every run."""
-    if wanted is None or wanted >= count:
+def test_items(count: int, most: int | None) -> np.ndarray:
+    """The test items to evaluate, ascending: all, or a uniform subset of `most`, the same for every run."""
+    if most is None or most >= count:
         return np.arange(count)
-    return np.sort(generator(0, "test subset").permutation(count)[:wanted])
+    return np.sort(generator(0, "test subset").permutation(count)[:most])

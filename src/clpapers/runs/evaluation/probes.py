@@ -32,8 +32,8 @@ class Probes(Evaluator):
         if not most:  # few probes, and none of the first items among them
             return np.zeros((len(setting.seeds), 0), bool)
         at = torch.from_numpy(self.positions[:, :most]).to(setting.items.device)
-        seen = (each.gather(1, at) for each in (setting.items, setting.labels, setting.tasks))
-        return classified(learner, setting.images, *seen, {"none": None})["none"]
+        items, labels, tasks = (each.gather(1, at) for each in (setting.items, setting.labels, setting.tasks))
+        return classified(learner, setting.images, items, labels, tasks, {"none": None})["none"]
 
     def result(self, s: int) -> dict:
         """In `probes`: positions in the stream, times (items seen), and base64 of packed bits, 1 for right."""

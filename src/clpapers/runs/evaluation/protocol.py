@@ -11,16 +11,18 @@ class Evaluator:
     steps: the steps with a test, ascending, each with a number that the test needs.
     before: whether a test comes before its step, when the learner knows of a task change but not yet of the batch.
     taken: the findings, test by test: numbers, arrays, and lists, tuples and dictionaries of these. When all tests are
-        settled, they are the evaluator's whole state; everything else follows from the cell and its streams.
-    waiting: what tests still need that were due and are yet to be settled.
+        settled, they are the evaluator's whole state. All else follows from the cell and its streams.
+    waiting: the data of tests that were due and are yet to be settled.
     """
 
     before = False
 
     def __init__(self, steps: Mapping[int, int]):
-        self.steps, self.taken, self.waiting = steps, [], []
+        self.steps = steps
+        self.taken: list = []
+        self.waiting: list = []
 
-    def due(self, t: int) -> bool:
+    def has_test(self, t: int) -> bool:
         """Whether step t has a test."""
         return t in self.steps
 

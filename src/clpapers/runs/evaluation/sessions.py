@@ -25,37 +25,37 @@ class Evaluation:
     Parameters
     ----------
     images: the test items.
-    taken: the findings so far, by the evaluators' names; filled as the run goes on.
+    findings: those so far, by the evaluators' names; filled as the run goes on.
     """
 
     def __init__(
-        self, cell: dict, scenarios: Sequence[Scenario], learner: Learner, images: Images, taken: dict[str, list]
+        self, cell: dict, scenarios: Sequence[Scenario], learner: Learner, images: Images, findings: dict[str, list]
     ):
-        wanted, self.learner = cell["evaluation"], learner
+        options, self.learner = cell["evaluation"], learner
         self.sessions: list[list[Evaluator]] = []
-        if "shots" in wanted:
+        if "shots" in options:
             tasks = TaskItems(cell, scenarios, images)
             accuracy = TaskAccuracy(tasks)
-            self.sessions.append([accuracy, LearningCurves(wanted["shots"], tasks)])
+            self.sessions.append([accuracy, LearningCurves(options["shots"], tasks)])
             if hasattr(learner, "uncertainty"):
                 self.sessions[-1].append(TaskUncertainty(tasks))
             memory = getattr(learner, "memory", None)
             if isinstance(memory, EpisodicMemory) and cell["oracle"]["name"] == "chunks":
                 self.sessions[-1].append(MemoryAccuracy(memory, accuracy.steps))
-        if "every" in wanted:
-            self.sessions.append([Events(wanted["every"], scenarios, images)])
-        self.sessions.append([Probes(wanted, learner.setting), FinalTest(cell, scenarios, images)])
+        if "every" in options:
+            self.sessions.append([Events(options["every"], scenarios, images)])
+        self.sessions.append([Probes(options, learner.setting), FinalTest(cell, scenarios, images)])
         self.evaluators = list(itertools.chain.from_iterable(self.sessions))
         for evaluator in self.evaluators:
-            evaluator.taken = taken.setdefault(type(evaluator).__name__, [])
+            evaluator.taken = findings.setdefault(type(evaluator).__name__, [])
         self.tested = {t for evaluator in self.evaluators for t in evaluator.steps}
 
     def misfit(self, step: int) -> str:
-        """What is wrong with the findings of tests up to a step; empty where there are as many as were due."""
+        """The first mistake in the findings of tests up to a step; empty where there are as many as were due."""
         for each in self.evaluators:
-            due = sum(each.due(t) for t in range(step))
+            due = sum(each.has_test(t) for t in range(step))
             if not isinstance(each.taken, list) or len(each.taken) != due:
-                return f"its findings of {type(each).__name__} are not those of {due} tests"
+                return f"its findings of {type(each).__name__} are not of {due} tests"
         return ""
 
     def take(self, t: int, clock: Clock, *, before: bool = False) -> None:
@@ -63,7 +63,7 @@ class Evaluation:
         if t not in self.tested:
             return
         for session in self.sessions:
-            due = [evaluator for evaluator in session if evaluator.before == before and evaluator.due(t)]
+            due = [evaluator for evaluator in session if evaluator.before == before and evaluator.has_test(t)]
             if due:
                 self.learner.prepare()
                 with clock.testing(), self.learner.evaluation():
@@ -71,7 +71,7 @@ class Evaluation:
                         evaluator.take(t, self.learner)
 
     def settle(self, clock: Clock) -> None:
-        """Take the tests that wait; then the findings are those of all tests that were due."""
+        """Take the tests that wait; then all tests that were due have findings."""
         waiting = [each for each in self.evaluators if each.waiting]
         if waiting:
             with clock.testing(), self.learner.evaluation():

@@ -12,19 +12,21 @@ from clpapers.runs.learner import Learner
 from clpapers.runs.scenario import Scenario, ScenarioError, chunk_tasks
 
 
-def padded(each: Sequence[np.ndarray]) -> np.ndarray:
+def padded(arrays: Sequence[np.ndarray]) -> np.ndarray:
     """Arrays of the seeds as rows, each repeated up to the longest."""
-    return np.stack([np.resize(mine, max(map(len, each))) for mine in each])
+    return np.stack([np.resize(array, max(map(len, arrays))) for array in arrays])
 
 
 class TaskItems:
     """The test items of T tasks, the chunks of the stream, for S seeds. In a stream of cycles tasks recur.
 
-    A task's test items are those of its classes, through its pixel permutation where it has one.
+    A task is tested on the test items of its classes, through its pixel permutation where it has one.
 
-    images: the test items. chunk: int64 [steps], the chunk of each step. task: int64 [chunks], the task of each chunk.
-    task_classes: bool [S, T, K], the classes of each task. Of each task, items: int64 [S, m], on the images' device;
-    labels: int64 [S, m]; valid: bool [S, m], False where a row is padded.
+    images: the test items.
+    chunk: int64 [steps], the chunk of each step. task: int64 [chunks], the task of each chunk.
+    task_classes: bool [S, T, K], the classes of each task.
+    items, labels, valid: by task. items: int64 [S, m], on the images' device; labels: int64 [S, m]; valid: bool [S, m],
+        False where a row is padded.
 
     Raises ScenarioError for a task without a test item.
     """
@@ -91,10 +93,10 @@ class TaskItems:
     def _right(self, j: int, answers: np.ndarray) -> np.ndarray:
         return self.per_class(j, (answers == self.labels[j]) & self.valid[j])
 
-    def per_class(self, j: int, counted: np.ndarray) -> np.ndarray:
-        """The number of items of each class among the `counted` [S, m] items of task j: int64 [S, K]."""
+    def per_class(self, j: int, mask: np.ndarray) -> np.ndarray:
+        """The number of items of each class among the items in `mask` [S, m] of task j: int64 [S, K]."""
         outputs = self.task_classes.shape[2]
-        return np.stack([np.bincount(y[c], minlength=outputs) for y, c in zip(self.labels[j], counted)])
+        return np.stack([np.bincount(y[c], minlength=outputs) for y, c in zip(self.labels[j], mask)])
 
     def classes(self, s: int) -> list[np.ndarray]:
         """The outputs of each task, of seed number s."""
@@ -109,7 +111,7 @@ class TaskAccuracy(Evaluator):
         super().__init__({int(t): k for k, t in enumerate(ends)})  # a chunk's last step → the chunk
         self.tasks = tasks
 
-    def test(self, t: int, learner: Learner) -> list[dict[str, np.ndarray]]:
+    def test(self, t: int, learner: Learner) -> list:
         """`TaskItems.right` of each task; of tasks whose answers stay, as the test before found it."""
         stay = self.steps[t] if learner.answers_stay else 0
         due = range(stay, self.tasks.count)
@@ -118,7 +120,7 @@ class TaskAccuracy(Evaluator):
     def result(self, s: int) -> dict:
         """In `tasks`: the data set's classes of each task, their items, and the numbers right.
 
-        `correct[k][j]` and `open[k][j]` are those of task j after chunk k.
+        `correct[k][j]` and `open[k][j]` are the numbers of task j after chunk k.
         """
         tasks, classes = self.tasks, self.tasks.classes(s)
         found = {
@@ -166,7 +168,8 @@ class LearningCurves(Evaluator):
 
     def result(self, s: int) -> dict:
         """In `tasks`, under `shots`: for each chunk, test by test, the items right of its task, by class."""
-        classes, curves = self.tasks.classes(s), [[] for _ in self.tasks.task]
+        classes = self.tasks.classes(s)
+        curves: list[list] = [[] for _ in self.tasks.task]
         for k, right in zip(self.steps.values(), self.taken):
             curves[k].append(right[s][classes[self.tasks.task[k]]].tolist())
         return {"tasks": {"shots": curves}}

@@ -22,7 +22,7 @@ def find(name: str, file: str | None = None) -> type[Learner]:
 
 
 def _of_file(file: Path) -> ModuleType:
-    """The module of a file, imported once; it stands among those of this package, where a checkpoint finds it."""
+    """The module of a file, imported once; it stands among this package's modules, where a checkpoint finds it."""
     name = f"{__name__}.{file.stem}"
     if name not in sys.modules:
         sys.modules[name] = module = ModuleType(name)  # before it runs: classes look there for their declaration

@@ -21,8 +21,8 @@ DECLARATION = {
 class AGEM(Constrained):
     """A-GEM. Chaudhry et al. 2019 (`agem`), eqs. 10 and 11, algorithm 2.
 
-    memory: per task, read once the task is completed.  constraint: the loss on a replay batch of all such tasks, drawn
-    without replacement at each step, or on the whole memory while that is smaller.
+    memory: per task, read once the task is completed.  constraint: the loss on a replay batch of all such tasks. It is
+    drawn without replacement at each step; while the memory is smaller, all of it is used.
 
     Parameters
     ----------

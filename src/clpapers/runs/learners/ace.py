@@ -34,6 +34,7 @@ class ACE(Replay):
         logits, replayed = self.logits(x, None if replay is None else replay.x)
         loss = stream_loss = cross_entropy(self.present_only(logits, y), y)
         if replay is not None:
+            assert replayed is not None
             loss = stream_loss + cross_entropy(replayed, replay.y, replay.weight)
         self.step(loss)
         self.memory.write(t)

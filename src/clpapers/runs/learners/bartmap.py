@@ -108,7 +108,8 @@ class BARTMAP(Learner):
         T = self.choice(A)
         order = T.argsort(descending=True, stable=True)
         order = order[T[order] > UNCOMMITTED * self.alpha * self.M]
-        e, rho = torch.zeros_like(A), self.vigilance
+        e = torch.zeros_like(A)
+        rho: float | torch.Tensor = self.vigilance
         while len(order):
             nodes = order[:BLOCK]
             x = torch.minimum(A, self.w[nodes])

@@ -1,5 +1,7 @@
 """Continual neural Dirichlet process mixture."""
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 
@@ -47,8 +49,8 @@ class CNDPM(Learner):
     are never learnt.
     Needs no tasks, and no net of the cell. Images are scaled to [0, 1] (`unit`).
 
-    Unlike in the code, an item either counts for the experts or is novel, never both; all experts are compared under
-    the same draws of the latent; and at evaluation all images share them, so that answers are independent.
+    Unlike in the code, an item either counts for the experts or is novel, never both. All experts are compared under
+    the same draws of the latent, which all images share at evaluation, so that answers are independent.
 
     Parameters
     ----------
@@ -96,7 +98,7 @@ class CNDPM(Learner):
         self.sleep_steps = {"vae": sleep_vae_steps, "classifier": sleep_classifier_steps}
         self.rates = {"vae": vae_learning_rate, "classifier": classifier_learning_rate}
         self.decay, self.weight_decay, self.clip = decay, weight_decay, clip
-        self.widths = {
+        self.widths: dict[str, Any] = {  # arguments of `Expert`
             "latent": latent,
             "vae": (vae_width, vae_extension),
             "classifier": (classifier_width, classifier_extension),
@@ -106,7 +108,7 @@ class CNDPM(Learner):
         self.rng = self.source("expert noise")
         self.evaluation_noise = self.noise(self.source("evaluation noise"))
         self.experts = [self.expert(0).requires_grad_(False)]
-        self.optimizers = [None]
+        self.optimizers: list[torch.optim.Adam | None] = [None]
         self.counts = torch.zeros(0, device=self.device, dtype=self.dtype)  # [K], of experts 1 … K
         self.stm = torch.zeros(0, device=self.device, dtype=torch.int64)  # stream positions
         self.grown = [[0, 0]]  # items seen, number of experts
@@ -171,7 +173,9 @@ class CNDPM(Learner):
         used = shares.any(dim=0).nonzero()[:, 0].tolist()
         self.counts += shares.sum(dim=0)
         for k in used:  # no expert's likelihood reaches another's parameters
-            self.descend(self.optimizers[k + 1], -(shares[:, k] * likelihoods[k]).sum())
+            optimizer = self.optimizers[k + 1]
+            assert optimizer is not None  # as every expert but number 0 has one
+            self.descend(optimizer, -(shares[:, k] * likelihoods[k]).sum())
 
     def descend(self, optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
         """One step of an expert, its gradient clipped."""

@@ -15,14 +15,14 @@ DECLARATION = {
 
 
 class ER(Replay):
-    """ER. Isele & Cosgun 2018; Chaudhry et al. 2019, as in the code of GMED, or in those of MIR and ACE.
+    """ER. Isele & Cosgun 2018; Chaudhry et al. 2019, as in the code of GMED, or of MIR and ACE.
 
     memory: reservoir, written after the step.  replay: uniform, as soon as the memory holds an item.
 
     Parameters
     ----------
     forward: `separate` (MIR, ACE) passes stream and replay batch through the net one after the other and sums their
-        mean losses; `joint` (GMED) sums them too, but passes both as one batch, with batch statistics over both;
+        mean losses. `joint` (GMED) sums them too, but passes both as one batch, with batch statistics over both.
         `concatenated` (A-GEM) passes them as one batch and takes the mean over all items, which halves the step.
     """
 
@@ -38,6 +38,7 @@ class ER(Replay):
         logits, replayed = self.logits(x, None if replay is None else replay.x)
         loss = stream_loss = cross_entropy(logits, y)
         if replay is not None:
+            assert replayed is not None
             replay_loss = cross_entropy(replayed, replay.y, replay.weight)
             loss = self.combined(stream_loss, replay_loss, x.shape[1], replay.x.shape[1])
         self.step(loss)

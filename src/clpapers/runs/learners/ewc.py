@@ -5,8 +5,9 @@ import torch
 
 from clpapers.randomness import generator
 from clpapers.runs.fisher import squared_gradients, squared_mean_gradient
-from clpapers.runs.importance import RunningFisher, min_max, pull, values, zeros
+from clpapers.runs.importance import RunningFisher, Tensors, min_max, pull, values, zeros
 from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.optimizers import gradients
 
 DECLARATION = {
     "options": {
@@ -46,37 +47,39 @@ DECLARATION = {
 class EWC(Learner):
     """EWC. Kirkpatrick et al. 2017, eq. 3, with one running centre (Schwarz et al. 2018): L + (λ/2)·Σ F·(θ - θ*)².
 
-    At a task change F ← γ·F + F_new and θ* ← θ. `rules` estimates F_new on the last batch of the ended segment; the
-    code of Chaudhry et al. 2019 (`agem`) accumulates squared gradients during the steps; `desiderata`, where a task's
+    At a task change F ← γ·F + F_new and θ* ← θ. `rules` estimates F_new on the last batch of the ended segment. The
+    code of Chaudhry et al. 2019 (`agem`) accumulates squared gradients during the steps. `desiderata`, where a task's
     data remain until it ends, takes some of its items (with γ = 1 and ½ this is Huszár's EWC, 2018).
 
     Parameters
     ----------
     strength: λ.
     gamma: γ, the factor of the old F; 0 in `agem`.
-    fisher: F_new. `last_batch`, the mean, over the items of the ended segment's last batch, of the squared gradient of
-        log p(ŷ|x), ŷ being the predicted class; `last_batch_mean`, the square of these gradients' mean; {samples}, the
-        first over so many items of the ended segment, with ŷ sampled from p (`desiderata`); or {interval, decay}, the
-        options of a `RunningFisher`.
+    fisher: F_new. `last_batch`: the squared gradient of log p(ŷ|x), ŷ being the predicted class, averaged over the
+        items of the ended segment's last batch. `last_batch_mean`: the square of these gradients' mean. {samples}: as
+        `last_batch`, over so many items of the ended segment, with ŷ sampled from p (`desiderata`). {interval, decay}:
+        the options of a `RunningFisher`.
     normalise: whether the penalty uses each seed's F scaled to [0, 1], as in `agem`.
     half: whether the penalty is λ/2 times the sum, as printed, or λ times, as in `agem`.
     """
 
     moves = ("begun",)
+    importance: Tensors
 
     def __init__(
         self, setting: Setting, *, strength: float, gamma: float, fisher: str | dict, normalise: bool, half: bool
     ):
         super().__init__(setting)
         self.strength, self.gamma, self.normalise = strength if half else 2 * strength, gamma, normalise
-        self.samples = self.running = None
+        self.samples: int | None = None
+        self.running: RunningFisher | None = None
         self.of_mean = fisher == "last_batch_mean"
-        if "samples" in fisher:
+        if isinstance(fisher, dict) and "samples" in fisher:
             self.samples = fisher["samples"]
             self.rngs = [generator(seed, "fisher") for seed in setting.seeds]
         elif isinstance(fisher, dict):
             self.running = RunningFisher(self.parameters, **fisher)
-        self.fisher: list[torch.Tensor] | None = None  # F
+        self.fisher: Tensors | None = None  # F
         self.last: torch.Tensor | None = None
         self.begun = 0  # the task's first step
 
@@ -88,6 +91,7 @@ class EWC(Learner):
             self.running.clear()
         else:
             estimate = squared_mean_gradient if self.of_mean else squared_gradients
+            assert self.last is not None  # a batch comes before a task change
             new = estimate(self.net, self.last, self.mask(t - 1))
         self.fisher = torch._foreach_add(new, self.fisher or zeros(self.parameters), alpha=self.gamma)
         self.importance = min_max(self.fisher, len(self.setting.seeds)) if self.normalise else self.fisher
@@ -96,26 +100,27 @@ class EWC(Learner):
     def sampled(self, steps: range) -> list[torch.Tensor]:
         """F_new from `samples` distinct items of some steps; from all where there are fewer."""
         seen = slice(self.setting.step(steps[0]).start, self.setting.step(steps[-1]).stop)
-        items, uniform = [], []
-        for mine, rng in zip(self.setting.items[:, seen].cpu().numpy(), self.rngs):
-            each = np.unique(mine)
-            items.append(rng.choice(each, min(self.samples, len(each)), replace=False))
-            uniform.append(rng.random(len(items[-1])))
-        items, uniform = (torch.from_numpy(np.stack(part)).to(self.setting.items.device) for part in (items, uniform))
+        assert self.samples is not None
+        drawn, numbers = [], []
+        for own, rng in zip(self.setting.items[:, seen].cpu().numpy(), self.rngs):
+            each = np.unique(own)
+            drawn.append(rng.choice(each, min(self.samples, len(each)), replace=False))
+            numbers.append(rng.random(len(drawn[-1])))
+        items, uniform = (torch.from_numpy(np.stack(part)).to(self.setting.items.device) for part in (drawn, numbers))
         return squared_gradients(self.net, self.setting.images(items), self.mask(steps[-1]), uniform)
 
     def kind(self, t: int) -> bool:
-        return self.running is not None and self.running.due(t - self.begun)
+        return self.running is not None and self.running.updates_before(t - self.begun)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
-        if self.running and self.running.due(t - self.begun):
+        if self.running and self.running.updates_before(t - self.begun):
             self.running.update()
             self.running.clear()
         logits = self.net(x)
         loss = self.loss(t, logits, y)
         self.optimizer.gradient(loss)
         if self.running:
-            self.running.add([p.grad for p in self.parameters])
+            self.running.add(gradients(self.parameters))
         if self.fisher:
             pull(self.parameters, self.importance, self.centre, self.strength)
         self.optimizer.step()

@@ -1,5 +1,7 @@
 """GDumb, extended to streams without an end."""
 
+import torch
+
 from clpapers.runs.learner import Observed, Replay, Setting
 from clpapers.runs.losses import cross_entropy
 from clpapers.runs.memories import Draws
@@ -27,9 +29,10 @@ class GDumb(Replay):
         super().__init__(setting)
         self.draws = Draws(self.memory, memory_batch, after_write=True)
 
-    def observe(self, t: int, x: None, y: None) -> Observed:
+    def observe(self, t: int, x: torch.Tensor | None, y: torch.Tensor | None) -> Observed:
         self.memory.write(t)
         batch = self.draws(t)
+        assert batch is not None  # the memory holds the first item
         loss = cross_entropy(self.net(batch.x), batch.y, batch.weight)
         self.step(loss)
         return Observed(loss)

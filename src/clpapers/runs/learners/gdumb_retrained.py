@@ -35,7 +35,7 @@ class GDumbRetrained(Replay):
         self.memory_batch, self.epochs = memory_batch, epochs
         self.rng = generator(setting.seeds[0], "retraining")
 
-    def observe(self, t: int, x: None, y: None) -> Observed:
+    def observe(self, t: int, x: torch.Tensor | None, y: torch.Tensor | None) -> Observed:
         self.memory.write(t)
         return Observed()
 
@@ -43,7 +43,7 @@ class GDumbRetrained(Replay):
         """Train a fresh net on the memory."""
         self.net = self.setting.build([int(self.rng.integers(2**63))]).train()
         optimizer = self.optimize(self.net.parameters())
-        count = self.memory.held(0)
+        count = self.memory.count(0)
         for _ in range(self.epochs):
             order = torch.from_numpy(self.rng.permutation(count)).to(self.memory.item.device)
             for slots in order.split(self.memory_batch):

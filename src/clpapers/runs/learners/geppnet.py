@@ -119,8 +119,8 @@ class GeppNet(Learner):
         """Stored items, [S, D], and their classes [S]."""
         if not (self.replay and self.items):
             return
-        drawn = np.stack([rng.integers(self.items, size=self.replay) for rng in self.rngs])
-        drawn = torch.from_numpy(drawn).to(self.setting.items.device)
+        positions = np.stack([rng.integers(self.items, size=self.replay) for rng in self.rngs])
+        drawn = torch.from_numpy(positions).to(self.setting.items.device)
         x, y = (of_stream.gather(1, drawn) for of_stream in (self.setting.items, self.setting.labels))
         yield from zip(self.setting.images(x).flatten(2).unbind(1), y.unbind(1))
 

@@ -47,7 +47,7 @@ class GMED(Replay):
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         replay = self.replay(t)
-        seen = self.look(x, y, alone=replay is None)
+        seen = self.stream_gradient(x, y, alone=replay is None)
         if replay is not None:
             edited = dataclasses.replace(replay, x=self.edit(replay))
             with edited.writing():

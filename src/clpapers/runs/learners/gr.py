@@ -48,7 +48,8 @@ class GR(Learner):
         self.vae = VAE(setting, latent, reconstruction)
         self.vae_optimizer = Adam(self.vae.parameters(), generator_learning_rate)
         self.rngs = [generator(seed, "generative replay") for seed in setting.seeds]
-        self.new_share, self.old = new_share, None
+        self.new_share = new_share
+        self.old: list[Stack] | None = None  # the solver and the decoder before the task
         tasks = setting.tasks
         self.seen = torch.zeros((len(tasks), setting.task_count), dtype=torch.bool, device=tasks.device)
 
@@ -91,13 +92,14 @@ class GR(Learner):
     @torch.no_grad()
     def replay(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Generated images of x's shape [S, B, …], with the frozen solver's labels [S, B]."""
+        assert self.old is not None  # as from the first task change on
         solver, decoder = self.old
         x_r = self.vae.decode(decoder, self.noise(x.shape[1])).view(x.shape)
         return x_r, masked(solver(x_r), self.replayable).argmax(dim=2)
 
 
 class VAE:
-    """Variational auto-encoders (Kingma & Welling 2014), one a seed, with layers as large as those of the cell's net.
+    """Variational auto-encoders (Kingma & Welling 2014), one a seed, with layers as large as the cell's net has.
 
     Loss: mean reconstruction error of a pixel + KL/(number of pixels), as in van de Ven & Tolias 2019.
     """

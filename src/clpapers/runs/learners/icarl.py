@@ -3,6 +3,7 @@
 import contextlib
 import copy
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from clpapers.randomness import generator
 from clpapers.runs.images import joined
 from clpapers.runs.learner import Learner, Observed, Setting
 from clpapers.runs.losses import cross_entropy
+from clpapers.runs.nets.stacked import Stack
 from clpapers.streams.oracles import task_changes
 
 DECLARATION = {
@@ -66,12 +68,22 @@ DECLARATION = {
 BLOCK = 1000  # images that pass the net together outside of training
 
 
+class Objective(Protocol):
+    """A loss that ties the net to its answers at the last task change."""
+
+    def task_change(self, t: int) -> None: ...
+
+    def __call__(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The loss [1] to descend, the loss of the stream batch alone, and its logits."""
+
+
 class ICaRL(Learner):
     """iCaRL. Rebuffi et al. 2017, algorithms 1-5: online in `rules` (3.3, A.5), from GEM's authors' code in `agem`.
 
     A step descends a loss that ties the net to its answers at the last task change. When exemplars are due, herding
-    chooses m = ⌊budget / classes seen⌋ (at least one) for each class that came since the last choice, among its old
-    exemplars and the new items, or among the new items alone; the other classes keep their first m. Prediction: the
+    chooses m = ⌊budget / classes seen⌋ (at least one) for each class that came since the last choice. It chooses among
+    the class's old exemplars and the new items, or among the new items alone. The other classes keep their first m.
+    Prediction: the
     class with the nearest mean of exemplars; the first competing class where none has exemplars.
 
     Parameters
@@ -80,11 +92,12 @@ class ICaRL(Learner):
         `{name: cross_entropy, exemplars}` (`CrossEntropy`; a sensitivity row of `rules`).
     space: the space of herding and of means. `features`: normalised, below the head; means are normalised too
         (`rules`). `logits`: of all classes, but herding uses only those that compete (`agem`).
-    exemplars: due after each `batch` (`rules`), the same from the items of the `batch_alone` (a sensitivity row of
-        `rules`, 3.3), or at the end of each `task` (`agem`).
+    exemplars: due after each `batch` (`rules`); the same, from the items of the `batch_alone` (a sensitivity row of
+        `rules`, 3.3); or at the end of each `task` (`agem`).
     """
 
     moves = ("begun",)
+    objective: Objective
 
     def __init__(self, setting: Setting, *, loss: dict, space: str, exemplars: str):
         super().__init__(setting)
@@ -134,13 +147,13 @@ class ICaRL(Learner):
 
     def herded(self, t: int, pools: list[torch.Tensor], m: int) -> Iterator[torch.Tensor]:
         """The best m of each pool at step t, best first."""
-        points = self.still(self.embed, torch.cat(pools))
+        embedded = self.still(self.embed, torch.cat(pools))
         if self.space == "logits":
-            points = points[:, self.competing(t)]
-        points = points.cpu().numpy()
+            embedded = embedded[:, self.competing(t)]
+        points = embedded.cpu().numpy()
         for pool in pools:
-            mine, points = points[: len(pool)], points[len(pool) :]
-            yield pool[torch.from_numpy(herd(mine, m)).to(pool.device)]
+            own, points = points[: len(pool)], points[len(pool) :]
+            yield pool[torch.from_numpy(herd(own, m)).to(pool.device)]
 
     @staticmethod
     def pool(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
@@ -150,8 +163,8 @@ class ICaRL(Learner):
 
     def labels_of_exemplars(self) -> torch.Tensor:
         """The class of each exemplar, in the memory's order."""
-        counts = [len(items) for items in self.exemplars.values()]
-        classes, counts = (torch.tensor(each, device=self.setting.items.device) for each in ([*self.exemplars], counts))
+        sizes = [len(items) for items in self.exemplars.values()]
+        classes, counts = (torch.tensor(each, device=self.setting.items.device) for each in ([*self.exemplars], sizes))
         return classes.repeat_interleave(counts)
 
     def competing(self, t: int) -> torch.Tensor:
@@ -177,7 +190,7 @@ class ICaRL(Learner):
             if self.exemplars:
                 points = self.still(self.embed, torch.cat(list(self.exemplars.values())))
                 each = points.split([len(items) for items in self.exemplars.values()])
-                means = torch.stack([mine.mean(dim=0) for mine in each])
+                means = torch.stack([own.mean(dim=0) for own in each])
                 self.means = means if self.space == "logits" else F.normalize(means, dim=1)
             yield
 
@@ -202,8 +215,8 @@ class ICaRL(Learner):
 class Binary:
     """Binary cross-entropy on the batch and all exemplars.
 
-    The target of a class that was known at the last task change, and is not in the batch, is σ(z̃/T), z̃ the logit of
-    the net at that time; of any other class one or zero. Most exemplars stay from step to step, and so do their z̃.
+    A class that was known at the last task change, and is not in the batch, has the target σ(z̃/T), z̃ being the net's
+    logit at that time. Any other class has one or zero. Most exemplars stay from step to step, and so do their z̃.
 
     temperature: T.
     """
@@ -214,7 +227,7 @@ class Binary:
         self.learner, self.temperature = learner, temperature
         self.items = learner.setting.items[0, :0]  # the exemplars of the last step, ascending
         self.logits = torch.empty(0, learner.classes, dtype=learner.setting.images.dtype, device=self.items.device)  # z̃
-        self.old = None  # the net at the last task change, and the classes that it knew
+        self.old: Stack | None = None  # the net at the last task change, and the classes that it knew
         self.known = torch.zeros(learner.classes, dtype=torch.bool, device=learner.setting.items.device)
 
     def task_change(self, t: int) -> None:
@@ -225,7 +238,6 @@ class Binary:
         self.known[list(self.learner.exemplars)] = True
 
     def __call__(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The loss [1] to descend, that of the stream batch alone, and its logits."""
         learner, b, all_x, all_y, stored = self.learner, x.shape[1], x, y, self.items[:0]
         if learner.exemplars:
             stored = torch.cat(list(learner.exemplars.values()))
@@ -260,6 +272,7 @@ class Binary:
         logits = self.logits.new_empty(len(items), self.logits.shape[1])
         logits[there] = self.logits[place[there]]
         if not there.all():
+            assert self.old is not None  # which `targets` has asked for
             logits[~there] = self.old(self.learner.setting.images(items[~there][None]))[0]
         self.items, self.logits = items[order], logits[order]
         return logits
@@ -291,7 +304,6 @@ class Softmax:
         self.then = {c: (items, self.learner.still(self.learner.net, items)) for c, items in exemplars.items()}
 
     def __call__(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The loss [1] to descend, that of the stream batch alone, and its logits."""
         logits = self.learner.net(x)
         stream_loss = self.learner.loss(t, logits, y)
         loss = stream_loss
@@ -325,7 +337,6 @@ class CrossEntropy:
         self.changed = True
 
     def __call__(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The loss [1] to descend, that of the stream batch alone, and its logits."""
         learner, b = self.learner, x.shape[1]
         if not (self.changed and learner.exemplars):
             logits = learner.net(x)
@@ -341,11 +352,11 @@ class CrossEntropy:
         return share * loss + (1 - share) * of_exemplars, loss, logits[:, :b]
 
 
-LOSSES = {"binary": Binary, "softmax": Softmax, "cross_entropy": CrossEntropy}
+LOSSES: dict[str, Callable[..., Objective]] = {"binary": Binary, "softmax": Softmax, "cross_entropy": CrossEntropy}
 
 
 def herd(features: np.ndarray, m: int) -> np.ndarray:
-    """Algorithm 4: positions of m of the features [N, d], each of which brings the mean nearest to that of all."""
+    """Algorithm 4: positions of m of the features [N, d]; each brings their mean nearest to the mean of all."""
     inner = features @ features.T
     towards, squares = inner.mean(axis=1), inner.diagonal() / 2
     chosen, sum_ = np.empty(min(m, len(features)), dtype=np.int64), np.zeros(len(features), features.dtype)

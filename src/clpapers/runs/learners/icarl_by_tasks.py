@@ -45,7 +45,7 @@ class ICaRLByTasks(ICaRL):
 
     "Stores examples for each task and uses them to classify new data". It is iCaRL where no class is of two tasks. The
     budget is divided among all classes of all tasks seen; the nearest mean of any task predicts its class. So a domain
-    that is over keeps its exemplars, where iCaRL herds a class anew from each batch.
+    that is over keeps its exemplars, where iCaRL herds a class again from each batch.
 
     exemplars: the kind of an item, task · K + class → item indices, best first.
 

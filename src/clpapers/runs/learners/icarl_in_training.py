@@ -17,7 +17,7 @@ DECLARATION = {
 class ICaRLInTraining(ICaRL):
     """iCaRL of `agem`, Table 4, in three more respects as GEM's authors' code (`model/icarl.py`) has it.
 
-    At the end of a task the net stays in training mode: it passes the images of one class at a time, so that batch
+    At the end of a task the net stays in training mode. It passes the images of one class at a time, so that batch
     statistics are that class's, and running statistics follow them. Each choice of an exemplar sums the logits of those
     chosen before, as their own batch. The answers for distillation are stored then, class by class. Classes of earlier
     tasks keep all their exemplars: only a new class has m = ⌊budget / classes seen⌋, so that more than the budget is
@@ -27,6 +27,8 @@ class ICaRLInTraining(ICaRL):
     ----------
     strength: λ, as of iCaRL's `Softmax`.
     """
+
+    objective: "Stored"
 
     def __init__(self, setting: Setting, *, strength: float):
         super().__init__(setting, loss={"name": "softmax", "strength": strength}, space="logits", exemplars="task")
@@ -38,7 +40,7 @@ class ICaRLInTraining(ICaRL):
         self.objective.store(t)
 
     def shorten(self, m: int) -> None:
-        """Nothing: old classes keep what they have."""
+        """Nothing: old classes keep all their exemplars."""
 
     def herded(self, t: int, pools: list[torch.Tensor], m: int) -> Iterator[torch.Tensor]:
         competing = self.competing(t)
@@ -60,6 +62,8 @@ class ICaRLInTraining(ICaRL):
 
 class Stored(Softmax):
     """iCaRL's `Softmax`, whose answers are stored at the end of a task, by `store`."""
+
+    learner: ICaRLInTraining
 
     def task_change(self, t: int) -> None:
         """Nothing."""

@@ -21,8 +21,8 @@ DECLARATION = {
 class MAS(Learner):
     """MAS. Aljundi et al. 2018, eqs. 2-4, in the code of Chaudhry et al. 2019 (`agem`): L + λ·Σ Ω·(θ - θ*)².
 
-    At a task change θ* ← θ, and Ω becomes the sensitivity of the net's answers to each parameter: the ended task's
-    items pass again, in evaluation mode; Ω is Σ |∂/∂θ Σ logit²|, over the classes that compete, / number of items.
+    At a task change θ* ← θ, and Ω becomes the sensitivity of the net's answers to each parameter. The ended task's
+    items pass again, in evaluation mode. Ω is Σ |∂/∂θ Σ logit²|, over the classes that compete, / number of items.
 
     Parameters
     ----------

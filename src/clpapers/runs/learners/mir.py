@@ -43,14 +43,14 @@ class MIR(Replay):
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
         candidates = self.candidates(t)
-        seen = self.look(x, y, alone=candidates is None)
+        seen = self.stream_gradient(x, y, alone=candidates is None)
         if candidates is not None:
-            seen = self.add_replay(seen, x, y, self.chosen(candidates))
+            seen = self.add_replay(seen, x, y, self.most_interfered_batch(candidates))
         self.optimizer.step()
         self.memory.write(t)
         return seen
 
-    def chosen(self, candidates: Draw) -> Draw:
+    def most_interfered_batch(self, candidates: Draw) -> Draw:
         """The replay batch: the most interfered of the candidates."""
         positions = self.most_interfered(candidates)
         slots = candidates.slots.gather(1, positions)

@@ -13,7 +13,7 @@ DECLARATION = {"options": {}, "keeps": "all tasks at once", "uses_batch": False,
 class MultiTask(Learner):
     """MULTI-TASK. `agem`, section 6: one pass over the data of all tasks, shuffled.
 
-    Not lifelong learning, but its upper bound. Steps are those of the stream, with other items. All classes compete in
+    Not lifelong learning, but its upper bound. Steps are as of the stream, with other items. All classes compete in
     training, as in the authors' code.
     """
 
@@ -24,7 +24,7 @@ class MultiTask(Learner):
         order = torch.from_numpy(shuffled).to(setting.items.device)
         self.items, self.labels = setting.items.gather(1, order), setting.labels.gather(1, order)
 
-    def observe(self, t: int, x: None, y: None) -> Observed:
+    def observe(self, t: int, x: torch.Tensor | None, y: torch.Tensor | None) -> Observed:
         logits = self.net(self.setting.images(self.setting.columns(self.items, t)))
         loss = cross_entropy(logits, self.setting.columns(self.labels, t))
         self.step(loss)

@@ -39,7 +39,7 @@ class Offline(Learner):
         self.seen = 0  # items seen
         self.learnt: int | None = None  # items behind the net; None before the first
 
-    def observe(self, t: int, x: None, y: None) -> Observed:
+    def observe(self, t: int, x: torch.Tensor | None, y: torch.Tensor | None) -> Observed:
         self.seen = self.setting.step(t).stop
         return Observed()
 

@@ -33,6 +33,7 @@ class ProgNN(Learner):
 
     passing = ("known",)
     moves = ("net",)  # whose earlier columns freeze
+    net: Tower  # type: ignore[assignment]  # which takes the earlier columns' inputs too
 
     def __init__(self, setting: Setting):
         super().__init__(setting)
@@ -42,7 +43,9 @@ class ProgNN(Learner):
         columns = []
         for task in range(setting.task_count):
             spec = {"name": "progressive", "net": setting.spec, "earlier": task}
-            columns.append(setting.net(f"init {task}" if task else "init", net=spec).net)
+            column = setting.net(f"init {task}" if task else "init", net=spec).net
+            assert isinstance(column, Column)
+            columns.append(column)
         self.net = Tower(columns).train()
         # Frozen columns do not mix images, so several batches pass them together, unless maps would fill the memory.
         self.ahead = AHEAD if setting.spec["name"] == "mlp" else 1
@@ -82,11 +85,11 @@ class ProgNN(Learner):
         return logits.gather(3, chosen)[..., 0]
 
     def snapshot(self, task: int) -> Column | None:
-        return copy.deepcopy(self.net.columns[task]) if task == self.net.top else None
+        return copy.deepcopy(self.net.column(task)) if task == self.net.top else None
 
     def scores_of(self, snapshots: Sequence[Column], x: torch.Tensor) -> torch.Tensor:
         return self.net.answers_of(snapshots, x)
 
     def report(self, s: int) -> dict:
-        counts = [column.count() // len(self.setting.seeds) for column in self.net.columns]
+        counts = [self.net.column(c).count() // len(self.setting.seeds) for c in range(len(self.net.columns))]
         return {"columns": len(counts), "parameters": sum(counts)}

@@ -18,15 +18,15 @@ class Random(Learner):
     likely.
     """
 
-    def observe(self, t: int, x: None, y: None) -> Observed:
+    def observe(self, t: int, x: torch.Tensor | None, y: torch.Tensor | None) -> Observed:
         return Observed()
 
     @contextlib.contextmanager
     def evaluation(self) -> Iterator[None]:
-        # made anew, since the number of draws in an evaluation depends on the seed's stack mates
+        # Each evaluation has generators of its own: the number of its draws depends on the seed's stack mates.
         self.rngs = [generator(seed, "guess") for seed in self.setting.seeds]
         yield
 
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
-        drawn = [torch.from_numpy(rng.random((x.shape[1], self.classes))) for rng in self.rngs]
-        return torch.stack(drawn).to(x.device)
+        scores = [torch.from_numpy(rng.random((x.shape[1], self.classes))) for rng in self.rngs]
+        return torch.stack(scores).to(x.device)

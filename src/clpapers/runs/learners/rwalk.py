@@ -2,8 +2,9 @@
 
 import torch
 
-from clpapers.runs.importance import RunningFisher, min_max, pull, step_along, values, zeros
+from clpapers.runs.importance import RunningFisher, Tensors, min_max, pull, step_along, values, zeros
 from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.optimizers import gradients
 
 DECLARATION = {
     "options": {
@@ -25,7 +26,7 @@ class RWalk(Learner):
 
     Each step ω += -g·Δθ, g the gradient of the task's cross-entropy. Before each update of F, a `RunningFisher`,
     S += relu(ω/(F·(θ - θ')² + ξ)), θ' the parameters at the last update, and ω ← 0. At a task change
-    s ← s + (s + S)/2 (after the first task s = S), S ← 0, θ* ← θ' ← θ; F̂ and ŝ are a seed's F and s scaled to [0, 1].
+    s ← s + (s + S)/2 (after the first task s = S), S ← 0, θ* ← θ' ← θ. F̂ and ŝ are a seed's F and s scaled to [0, 1].
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ class RWalk(Learner):
         self.fisher = RunningFisher(self.parameters, interval, decay)
         self.path, self.gain = zeros(self.parameters), zeros(self.parameters)  # ω, S
         self.before = values(self.parameters)  # θ'
-        self.score: list[torch.Tensor] | None = None  # s
+        self.score: Tensors | None = None  # s
         self.begun = 0  # the task's first step
 
     def task_change(self, t: int) -> None:
@@ -77,15 +78,15 @@ class RWalk(Learner):
         torch._foreach_copy_(self.before, here)
 
     def kind(self, t: int) -> bool:
-        return self.fisher.due(t - self.begun)
+        return self.fisher.updates_before(t - self.begun)
 
     def observe(self, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
-        if self.fisher.due(t - self.begun):
+        if self.fisher.updates_before(t - self.begun):
             self.update()
         logits = self.net(x)
         loss = self.loss(t, logits, y)
         self.optimizer.gradient(loss)
-        gradient = [p.grad for p in self.parameters]
+        gradient = gradients(self.parameters)
         self.fisher.add(gradient)
         if self.score:
             gradient = [g.clone() for g in gradient]  # the penalty is added in place

@@ -4,6 +4,7 @@ import torch
 
 from clpapers.runs.importance import pull, step_along, values, zeros
 from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.optimizers import gradients
 
 DECLARATION = {
     "options": {
@@ -55,7 +56,7 @@ class SI(Learner):
         logits = self.net(x)
         loss = self.loss(t, logits, y)
         self.optimizer.gradient(loss)
-        gradient = [p.grad for p in self.parameters]
+        gradient = gradients(self.parameters)
         if self.consolidated:
             if not self.whole:
                 gradient = [g.clone() for g in gradient]  # the penalty is added in place

@@ -1,5 +1,7 @@
 """Variational continual learning."""
 
+from typing import Any
+
 import torch
 
 from clpapers.runs.early_gradients import early_gradients
@@ -28,7 +30,7 @@ class VCL(Variational):
     """VCL. Nguyen et al. 2018, eq. 4, in their code: cross-entropy + KL(q‖previous q)/N, from the previous q on.
 
     The first task starts from its maximum-likelihood solution, with the prior N(0, 1). Where training is masked, the
-    head of each new task has that prior too, and starts from the net's initial weights with the initial variance; the
+    head of each new task has that prior too, and starts from the net's initial weights with the initial variance. The
     heads of other tasks do not change.
 
     Parameters
@@ -40,9 +42,9 @@ class VCL(Variational):
     Measures `gradients`, {batches, size, repetitions}: `early_gradients`, just before the second task is learnt.
     """
 
-    moves = ("steps",)
+    moves: tuple[str, ...] = ("steps",)
 
-    def __init__(self, setting: Setting, *, prior_weight: float, **options):
+    def __init__(self, setting: Setting, *, prior_weight: float, **options: Any):
         super().__init__(setting, **options)
         first, second = (setting.items[0, setting.step(t)].unique() for t in (0, min(1, len(setting.ends) - 1)))
         if len(setting.ends) > 1 and torch.equal(first, second):
@@ -73,7 +75,7 @@ class VCL(Variational):
         q = self.posterior.now
         if mask is None:
             return q
-        learnt = self.posterior.of(mask)
+        learnt = self.posterior.behind(mask)
         return Gaussian(*(torch.where(learnt, new, old) for new, old in zip(q, self.prior)))
 
     def report(self, s: int) -> dict:

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -53,7 +54,9 @@ class VCLCoreset(VCL):
     passing = (*Variational.passing, "copies", "heads")
     moves = (*VCL.moves, "prepared")
 
-    def __init__(self, setting: Setting, *, coreset: int, coreset_epochs: int, selection: str, prior: str, **options):
+    def __init__(
+        self, setting: Setting, *, coreset: int, coreset_epochs: int, selection: str, prior: str, **options: Any
+    ):
         super().__init__(setting, **options)
         self.coreset, self.coreset_epochs, self.previous = coreset, coreset_epochs, prior == "previous"
         self.centred = selection == "k_center"
@@ -76,15 +79,15 @@ class VCLCoreset(VCL):
 
     def learnt_of(self, t: int, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         items = self.setting.items[:, self.setting.step(t)]
-        held = self.held(items)
-        if not held.any():
+        stored = self.in_coreset(items)
+        if not stored.any():
             chosen = self.choose(t, x)
             self.items[t], self.labels[t] = items.gather(1, chosen), y.gather(1, chosen)
-            held = self.held(items)
-        rest = (~held).nonzero()[:, 1].view(len(x), -1)
+            stored = self.in_coreset(items)
+        rest = (~stored).nonzero()[:, 1].view(len(x), -1)
         return x[torch.arange(len(x), device=x.device)[:, None], rest], y.gather(1, rest)
 
-    def held(self, items: torch.Tensor) -> torch.Tensor:
+    def in_coreset(self, items: torch.Tensor) -> torch.Tensor:
         """Whether items [S, n] are in a coreset, bool [S, n]."""
         if not self.items:
             return torch.zeros_like(items, dtype=torch.bool)
@@ -138,10 +141,12 @@ class VCLCoreset(VCL):
     def scores(self, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
         if not self.heads:
             return super().scores(x, tasks)
-        answers = 0
+        answers: torch.Tensor | int = 0
         for task in tasks.unique().tolist():
-            own = self.probabilities(self.heads.get(task, self.drawn), x).mean(dim=1)
-            answers = answers + own * (tasks == task)[..., None]
+            nets = self.heads.get(task, self.drawn)
+            assert nets is not None  # during a test
+            answers = answers + self.probabilities(nets, x).mean(dim=1) * (tasks == task)[..., None]
+        assert isinstance(answers, torch.Tensor)
         return answers
 
     def memory_use(self, s: int) -> dict:

@@ -1,6 +1,7 @@
 """VCL whose posterior is narrow again as each task begins."""
 
 import math
+from typing import Any
 
 import torch
 
@@ -40,7 +41,7 @@ class VCLNarrowed(VCL):
     Measures `gradients` as VCL does, from the small variances on.
     """
 
-    def __init__(self, setting: Setting, *, task_variance: float, **options):
+    def __init__(self, setting: Setting, *, task_variance: float, **options: Any):
         super().__init__(setting, **options)
         self.log_variance = math.log(task_variance)
 
@@ -53,5 +54,5 @@ class VCLNarrowed(VCL):
     def narrow(self, mask: torch.Tensor | None) -> None:
         """Give the parameters behind the classes `mask` [S, C], all where it is None, the variance of a beginning."""
         here = self.posterior.log_variance
-        counted = torch.ones_like(here, dtype=torch.bool) if mask is None else self.posterior.of(mask)
+        counted = torch.ones_like(here, dtype=torch.bool) if mask is None else self.posterior.behind(mask)
         here.masked_fill_(counted, self.log_variance)

@@ -1,6 +1,6 @@
 """Variational generative replay."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -63,9 +63,9 @@ class VGR(Variational):
     """VGR. Farquhar & Gal 2018b, as in `desiderata` (sections 5 and A.4, B.2 to B.4).
 
     The prior is always N(0, 1): earlier tasks are replayed as generated images, from one GAN a class, trained after its
-    task. A task is learnt from the last posterior on N items, its own and those generated for all other tasks: first
-    the means by maximum likelihood, then all by cross-entropy + KL(q‖N(0, 1))/N; for each item the classes of its own
-    task compete. A recurring task needs no new GANs, and its own images are not generated.
+    task. A task is learnt from the last posterior on N items, its own and the images generated for all other tasks:
+    first the means by maximum likelihood, then all by cross-entropy + KL(q‖N(0, 1))/N. For each item the classes of its
+    own task compete. A recurring task needs no new GANs, and its own images are not generated.
 
     Tasks that differ in pixel permutations alone share their GANs: these learn unpermuted images, and generated images
     get each task's permutation. For `gan_mlp`, which ignores the places of pixels, this is equivalent.
@@ -74,7 +74,7 @@ class VGR(Variational):
     ----------
     epochs, batch, initial_variance, samples, prediction_samples: as of `Variational`.
     batch_per_task: whether the batch is multiplied by the number of tasks.
-    generated: images of each class of each other task, drawn anew whenever a task is learnt.
+    generated: images of each class of each other task, drawn again whenever a task is learnt.
     fit_mean: whether the means are fitted by maximum likelihood before `every_task`, as each is a first task with prior
         N(0, 1), or before the `first_task` only, as in VCL.
     gan: as of `GANs`, and `epochs`: an epoch has as many batches as the mean class of the task fills.
@@ -85,7 +85,9 @@ class VGR(Variational):
     passing = (*Variational.passing, "notes")
     moves = ("steps",)
 
-    def __init__(self, setting: Setting, *, batch_per_task: bool, generated: int, fit_mean: str, gan: dict, **options):
+    def __init__(
+        self, setting: Setting, *, batch_per_task: bool, generated: int, fit_mean: str, gan: dict, **options: Any
+    ):
         super().__init__(setting, **options)
         if setting.images.transforms is not None and gan["name"] != "gan_mlp":
             raise ScenarioError(
@@ -108,8 +110,9 @@ class VGR(Variational):
         loss = self.loss(t, logits, y)
         task = self.begin(t, y)
         others = [other for other in self.tasks if not self.same(other, task)]
-        if self.heads is not None:
-            self.heads[self.rows, task.classes] = self.mask(t)[:, None]
+        mask = self.mask(t)
+        if self.heads is not None and mask is not None:
+            self.heads[self.rows, task.classes] = mask[:, None]
         drawn = [self.replay(t, number, other) for number, other in enumerate(others)]
         all_x, all_y = (torch.cat(parts, dim=1) for parts in zip((x, y), *drawn))
         batch = self.batch * (len(others) + 1) if self.batch_per_task else self.batch
@@ -134,23 +137,25 @@ class VGR(Variational):
         """Whether two tasks have the same classes, seen through the same permutations."""
         if not torch.equal(one.classes, other.classes):
             return False
-        if one.domain is None:
+        transforms = self.setting.images.transforms
+        if transforms is None:
             return True
-        permutations = (self.setting.images.transforms[self.rows[:, 0], task.domain] for task in (one, other))
+        permutations = (transforms[self.rows[:, 0], task.domain] for task in (one, other))
         return torch.equal(*permutations)
 
     def replay(self, t: int, number: int, task: Task) -> tuple[torch.Tensor, torch.Tensor]:
         """Images [S, c · generated, C, H, W] of a task, drawn for step t, and their classes."""
+        assert task.gans is not None  # a learnt task has them
         x = task.gans.draw(self.generated, f"step {t} task {number}")
         x, y = x.view(len(task.classes), -1, *x.shape[2:]), task.classes.repeat_interleave(self.generated, dim=1)
         return x if task.domain is None else self.setting.images.seen(x, task.domain[:, None].expand_as(y)), y
 
-    def learn(self, x: torch.Tensor, y: torch.Tensor, batch: int, traced: torch.Tensor) -> None:
+    def learn(self, x: torch.Tensor, y: torch.Tensor, batch: int | str, traced: torch.Tensor) -> None:
         """Train the posterior on images x [S, N, …] from a fresh state of the optimiser."""
         q, prior = self.posterior, standard(self.posterior)
         optimizer, counted = self.optimize([q.mean, q.log_variance]), None
         if self.heads is not None:
-            counted = q.of(self.heads.any(dim=1))
+            counted = q.behind(self.heads.any(dim=1))
         self.begun.append(len(self.notes))
         for _ in range(self.epochs):
             self.note(traced)
@@ -166,7 +171,7 @@ class VGR(Variational):
         Runs share none for a last task where nothing draws from them; these stay untrained.
         """
         for other in self.tasks:
-            if torch.equal(other.classes, task.classes):
+            if other.gans is not None and torch.equal(other.classes, task.classes):
                 return other.gans
         setting, images = self.setting, self.setting.images.unpermuted()
         items = setting.items[:, setting.step(t)] % len(images.pixels)

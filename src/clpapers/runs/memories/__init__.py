@@ -152,8 +152,8 @@ class Memory:
         self.images, self.items, self.labels, self.ends, self.seeds = images, items, labels, ends, seeds
         self.capacity, s, device = capacity, len(items), items.device
         plan = importlib.import_module(f"{__name__}.{policy}").plan
-        known = labels.cpu().numpy()
-        self.plans = np.stack([plan(y, capacity, generator(seed, "memory")) for y, seed in zip(known, seeds)])
+        streams = labels.cpu().numpy()
+        self.plans = np.stack([plan(y, capacity, generator(seed, "memory")) for y, seed in zip(streams, seeds)])
         filled = np.maximum.accumulate(self.plans, axis=1) + 1  # slots fill in order
         self.counts = np.concatenate([np.zeros((s, 1), dtype=np.int64), filled[:, ends - 1]], axis=1)
         writes = np.stack([_last_writes(slots, ends, capacity) for slots in self.plans])
@@ -188,6 +188,7 @@ class Memory:
 
     def replace(self, slots: torch.Tensor, pixels: torch.Tensor) -> None:
         """Overwrite the images of distinct slots [S, k] by `pixels` [S, k, C, H, W]."""
+        assert self.pixels is not None  # with `keep_pixels`
         self.pixels[self._rows, slots] = pixels
 
     def read(self, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -195,7 +196,7 @@ class Memory:
         x = self.images(self.item.gather(1, slots)) if self.pixels is None else self.pixels[self._rows, slots]
         return x, self.label.gather(1, slots)
 
-    def held(self, seed: int) -> int:
+    def count(self, seed: int) -> int:
         """The number of items stored so far in the memory of the stack's seed number `seed`."""
         return int(self.counts[seed, self.steps])
 
@@ -240,7 +241,7 @@ class Draws:
         self._weight = {
             int(t): torch.from_numpy(weight[:, t]).to(device, memory.images.dtype) for t in np.flatnonzero(short)
         }
-        self._empty = ~valid.any(axis=(0, 2))
+        self._empty = np.asarray(~valid.any(axis=(0, 2)))
         memory.whole &= ~short
 
     def __call__(self, t: int) -> Draw | None:

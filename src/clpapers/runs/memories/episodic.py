@@ -24,15 +24,16 @@ WRITES = {"uniform": uniform, "ring": ring}
 
 
 class EpisodicMemory:
-    """The memories of each completed task of S streams, planned beforehand from labels and random draws.
+    """The memories of each completed task of S streams, planned in advance from labels and random draws.
 
     Parameters
     ----------
     per_class: items of a class in the memory of a task, 1 or more; a class with fewer items keeps all.
     write: how they are chosen, a key of `WRITES`.
 
-    items, labels: int64 [S, tasks, m]. valid: bool [S, tasks, m], false for repetitions where classes have too few
-    items; m does not depend on stack mates. counts: int64 [S, tasks], items of each task.
+    items, labels: int64 [S, tasks, m]; m does not depend on stack mates.
+    valid: bool [S, tasks, m], false for repetitions where classes have too few items.
+    counts: int64 [S, tasks], items of each task.
 
     Raises ValueError for tasks that do not follow one another, and for less than one item for each class.
     """
@@ -47,18 +48,20 @@ class EpisodicMemory:
         classes = int(setting.task_classes.sum(dim=2).max())
         self.size = min(per_class * classes, int(np.bincount(tasks[0]).max()))
         kept = [
-            self._kept(x, y, np.searchsorted(task, np.arange(setting.task_count + 1)), per_class, WRITES[write], seed)
+            self._positions(
+                x, y, np.searchsorted(task, np.arange(setting.task_count + 1)), per_class, WRITES[write], seed
+            )
             for x, y, task, seed in zip(setting.items.cpu().numpy(), labels, tasks, setting.seeds)
         ]
-        self.counts = np.array([[len(each) for each in mine] for mine in kept])
-        slots = np.array([[np.resize(each, self.size) for each in mine] for mine in kept])  # repeats in turn
+        self.counts = np.array([[len(each) for each in of_seed] for of_seed in kept])
+        slots = np.array([[np.resize(each, self.size) for each in of_seed] for of_seed in kept])  # repeats in turn
         positions = torch.from_numpy(slots).to(device).flatten(1)
         shape = (len(kept), setting.task_count, self.size)
         self.items, self.labels = (each.gather(1, positions).view(shape) for each in (setting.items, setting.labels))
         self.valid = torch.from_numpy(np.arange(self.size) < self.counts[..., None]).to(device)
 
     @staticmethod
-    def _kept(
+    def _positions(
         items: np.ndarray, labels: np.ndarray, edges: np.ndarray, per_class: int, write: Callable, seed: int
     ) -> list[np.ndarray]:
         """The stream positions kept of each task j, class by class, among edges[j] … edges[j+1]-1.

@@ -8,7 +8,7 @@ from clpapers.runs.memories import Members
 def plan(labels: np.ndarray, capacity: int, rng: np.random.Generator) -> np.ndarray:
     """The slot of each stream item, -1 where it is not kept.
 
-    The quota is ⌊capacity/classes stored⌋. An item is kept if its class is new or holds less than the quota; in a
+    The quota is ⌊capacity/classes stored⌋. An item is kept if its class is new or holds less than the quota. In a
     filled memory it evicts a random item of the largest class (tied classes count as one).
     """
     members = Members()

@@ -16,7 +16,7 @@ from clpapers.runs.nets.heads import JointEmbedding
 from clpapers.runs.nets.inits import INITS
 
 
-def build(spec: dict, shape: tuple[int, int, int], classes: int, **given) -> nn.Module:
+def build(spec: dict, shape: tuple[int, int, int], classes: int, **given: object) -> nn.Module:
     """The module that a cell's `net` names, for images of `shape` (C, H, W) and `classes` outputs.
 
     given: the arguments in `ASKS`: `attributes`, float32 [classes, A], of each output's class; `pretrained`, initial

@@ -11,10 +11,12 @@ Features = list[torch.Tensor]  # one for each level, [B, …]
 
 
 class Lateral(nn.Module):
-    """A net of levels; each takes the features of the level below, the net's own and those of all predecessors.
+    """A net of levels; each takes the features of the level below, the net's own and all predecessors'.
 
-    width, inherited: the net's own width and that of all predecessors; a level's number of maps is a multiple.
+    width, inherited: the net's own width and all predecessors'; a level's number of maps is a multiple.
     """
+
+    levels: nn.ModuleList
 
     def __init__(self, width: int, inherited: int):
         super().__init__()

@@ -60,7 +60,9 @@ def _begin(layer: nn.Module) -> None:
     """Draw weights with deviation 0.02, convolutions' truncated at two deviations; biases are zero."""
     if isinstance(layer, nn.Conv2d):
         nn.init.trunc_normal_(layer.weight, std=0.02, a=-0.04, b=0.04)
-        layer.bias.zero_()
     elif isinstance(layer, nn.ConvTranspose2d | nn.Linear):
         layer.weight.normal_(std=0.02)
-        layer.bias.zero_()
+    else:
+        return
+    assert layer.bias is not None  # in each layer of these nets
+    layer.bias.zero_()

@@ -19,31 +19,32 @@ def folded(net: nn.Module) -> Iterator[None]:
     and running statistics must not change inside.
     """
     pairs = [
-        (within, conv, norm)
+        (within._modules, first, conv, second, norm)
         for within in net.modules()
         if isinstance(within, nn.Sequential)
-        for conv, norm in itertools.pairwise(within._modules)
-        if isinstance(within._modules[conv], nn.Conv2d | StackedConv2d)
-        and isinstance(within._modules[norm], nn.BatchNorm2d | StackedBatchNorm)
-        and not within._modules[norm].training
+        for (first, conv), (second, norm) in itertools.pairwise(within._modules.items())
+        if isinstance(conv, nn.Conv2d | StackedConv2d)
+        and isinstance(norm, nn.BatchNorm2d | StackedBatchNorm)
+        and not norm.training
     ]
-    apart = [(within._modules[conv], within._modules[norm]) for within, conv, norm in pairs]
-    for (within, conv, norm), each in zip(pairs, apart):
-        within._modules[conv], within._modules[norm] = _one(*each), nn.Identity()
+    for modules, first, conv, second, norm in pairs:
+        modules[first], modules[second] = _one(conv, norm), nn.Identity()
     try:
         yield
     finally:
-        for (within, conv, norm), each in zip(pairs, apart):
-            within._modules[conv], within._modules[norm] = each
+        for modules, first, conv, second, norm in pairs:
+            modules[first], modules[second] = conv, norm
 
 
 @torch.no_grad()
-def _one(conv: nn.Module, norm: nn.Module) -> nn.Module:
+def _one(conv: nn.Conv2d | StackedConv2d, norm: nn.BatchNorm2d | StackedBatchNorm) -> nn.Module:
     """One convolution equal to `conv` followed by `norm`."""
+    assert norm.running_mean is not None  # no net of ours has a batch norm without running statistics
+    assert norm.running_var is not None
     scale = norm.weight * (norm.running_var + norm.eps).rsqrt()
     bias = norm.bias - norm.running_mean * scale
     both = copy.copy(conv)
     both._parameters = {}
-    both.weight = conv.weight * scale[..., None, None, None]
-    both.bias = bias if conv.bias is None else bias + conv.bias * scale
+    weight = conv.weight * scale[..., None, None, None]
+    vars(both).update(weight=weight, bias=bias if conv.bias is None else bias + conv.bias * scale)
     return both

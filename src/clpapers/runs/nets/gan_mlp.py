@@ -22,7 +22,8 @@ def generator(shape: tuple[int, int, int], *, latent: int, width: int) -> nn.Mod
 
 def discriminator(shape: tuple[int, int, int], *, width: int) -> nn.Module:
     """Images in [-1, 1] to a logit: layers of width × (4, 2, 1), each with leaky ReLU and dropout."""
-    layers, n_in = [nn.Flatten()], math.prod(shape)
+    layers: list[nn.Module] = [nn.Flatten()]
+    n_in = math.prod(shape)
     for n in (4, 2, 1):
         layers += [nn.Linear(n_in, n * width), nn.LeakyReLU(0.2), nn.Dropout(DROPOUT)]
         n_in = n * width

@@ -25,6 +25,8 @@ class JointEmbedding(nn.Module):
     Multiplying features by W first is less work for a batch than embedding the classes.
     """
 
+    attributes: torch.Tensor
+
     def __init__(self, n_in: int, attributes: torch.Tensor):
         super().__init__()
         self.in_features, self.out_features = n_in, len(attributes)
@@ -45,6 +47,6 @@ def make(name: str, n_in: int, n_out: int, attributes: torch.Tensor | None = Non
     if name != "joint_embedding":
         return {"linear": nn.Linear, "cosine": CosineLinear}[name](n_in, n_out)
     if attributes is None or len(attributes) != n_out:
-        known = "none" if attributes is None else len(attributes)
-        raise ValueError(f"head joint_embedding: it needs attributes of {n_out} classes, there are {known}")
+        given = "none" if attributes is None else len(attributes)
+        raise ValueError(f"head joint_embedding: it needs attributes of {n_out} classes, there are {given}")
     return JointEmbedding(n_in, attributes)

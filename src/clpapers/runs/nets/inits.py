@@ -37,6 +37,7 @@ def uniform_side_zero(layer: nn.Module) -> None:
     """
     uniform_side(layer)
     if isinstance(layer, nn.BatchNorm2d):
+        assert layer.running_var is not None  # no net of ours has a batch norm without
         layer.running_var.zero_()
 
 
@@ -69,9 +70,10 @@ def begin_as_keras(net: nn.Sequential) -> nn.Sequential:
 
     The other layers have uniform weights as in Glorot & Bengio (2010), Keras's default.
     """
-    layers = [layer for layer in net if hasattr(layer, "weight")]
+    layers = [layer for layer in net if isinstance(layer, nn.Linear | nn.Conv2d)]
     for layer in layers:
         nn.init.xavier_uniform_(layer.weight)
+        assert layer.bias is not None  # in each layer of these nets
         layer.bias.zero_()
     layers[0].weight.normal_(std=0.02)
     return net

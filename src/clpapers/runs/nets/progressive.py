@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import nn
@@ -51,8 +52,12 @@ class Joint(nn.Module):
 
     def __init__(self, maps: Sequence[nn.Linear | nn.Conv2d]):
         super().__init__()
-        weight = torch.cat([part for each in maps for part in (each.weight.flatten(1), each.bias[:, None])], dim=1)
-        self.map = nn.Linear(*reversed(weight.shape), bias=False)
+        parts = []
+        for each in maps:
+            assert each.bias is not None  # as `lateral` makes them
+            parts += [each.weight.flatten(1), each.bias[:, None]]
+        weight = torch.cat(parts, dim=1)
+        self.map = nn.Linear(weight.shape[1], weight.shape[0], bias=False)
         self.map.weight = nn.Parameter(weight.detach())
 
     def forward(self, joined: torch.Tensor) -> torch.Tensor:
@@ -62,13 +67,14 @@ class Joint(nn.Module):
         return channelwise(mapped.unflatten(1, joined.shape[1:-1]).movedim(-1, 2))
 
 
-def lateral(n_in: int, n_out: int, stride: int | None = None) -> nn.Linear | nn.Conv2d:
+def lateral(n_in: int, n_out: int, stride: int | tuple[int, int] | None = None) -> nn.Linear | nn.Conv2d:
     """A map from an earlier column, linear or, with a stride, a 1×1 convolution.
 
     Weights are normal with deviation 0.1, truncated at 0.2; biases are 0.1.
     """
     layer = nn.Linear(n_in, n_out) if stride is None else nn.Conv2d(n_in, n_out, 1, stride)
     nn.init.trunc_normal_(layer.weight, std=0.1, a=-0.2, b=0.2)
+    assert layer.bias is not None
     nn.init.constant_(layer.bias, 0.1)
     return layer
 
@@ -76,18 +82,20 @@ def lateral(n_in: int, n_out: int, stride: int | None = None) -> nn.Linear | nn.
 class Level(nn.Module):
     """The activation of a column's own layers plus its laterals from other columns' inputs.
 
-    width: input channels of one seed. laterals: None in the first column, or where `own` includes them. stride: in
-    pixels of the input, of laterals that are convolutions.
+    width: input channels of one seed. layers: the column's own. laterals: None in the first column, or where `layers`
+    includes them. stride: in pixels of the input, of laterals that are convolutions.
     """
 
-    def __init__(self, width: int, own: nn.Module, laterals: nn.Module | None, activation: nn.Module, stride: int = 1):
+    def __init__(
+        self, width: int, layers: nn.Module, laterals: nn.Module | None, activation: nn.Module, stride: int = 1
+    ):
         super().__init__()
-        self.width, self.own, self.laterals, self.activation = width, own, laterals, activation
+        self.width, self.own, self.laterals, self.activation = width, layers, laterals, activation
         self.stride = stride
 
-    def forward(self, h: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+    def forward(self, h: torch.Tensor, before: torch.Tensor | None) -> torch.Tensor:
         own = self.own(h)
-        return self.activation(own if self.laterals is None else own + self.laterals(others))
+        return self.activation(own if self.laterals is None else own + self.laterals(before))
 
 
 class Column(nn.Module):
@@ -97,29 +105,31 @@ class Column(nn.Module):
         super().__init__()
         self.levels = nn.ModuleList(levels)
 
-    def climb(self, x: torch.Tensor, before: Heights) -> Heights:
+    def climb(self, x: torch.Tensor, before: Heights) -> list[torch.Tensor]:
         """The inputs of all levels above images x [B, C, H, W]; `before` are all predecessors', joined."""
         heights = [x]
-        for level, others in zip(self.levels, [x, *before[:-1]]):
-            heights.append(level(heights[-1], others))
+        for level, inputs in zip(self.levels, [x, *before[:-1]]):
+            heights.append(level(heights[-1], inputs))
         return heights[1:]
 
-    def head(self, heights: Heights, before: Heights) -> torch.Tensor:
+    def head(self, heights: list[torch.Tensor], before: Heights) -> torch.Tensor:
         """Logits [B, K]."""
         return self.levels[-1](heights[-1], before[-1])
 
-    def join(self, heights: Heights, before: Heights, number: int, columns: int) -> None:
+    def join(self, heights: list[torch.Tensor], before: Heights, number: int, columns: int) -> None:
         """Write this column's inputs, every stride-th pixel, into the joined inputs `before` for later laterals.
 
         The column is the `number`-th, from 0 up; `before` has room for the inputs of `columns` columns.
         """
         for i, (level, h) in enumerate(zip(list(self.levels)[1:], heights)):
+            assert isinstance(level, Level)
             seen = h[..., :: level.stride, :: level.stride] if level.stride > 1 else h
             seen = seen.unflatten(1, (-1, level.width)).movedim(2, -1).transpose(0, 1)
             rows = level.width + 1  # the last row is ones, for the biases
-            if before[i] is None:
-                before[i] = seen.new_ones(*seen.shape[:-1], columns * rows)
-            before[i][..., number * rows : (number + 1) * rows - 1] = seen
+            joined = before[i]
+            if joined is None:
+                before[i] = joined = seen.new_ones(*seen.shape[:-1], columns * rows)
+            joined[..., number * rows : (number + 1) * rows - 1] = seen
 
     def count(self) -> int:
         """The number of parameters, counting all maps of each sum."""
@@ -136,6 +146,12 @@ class Tower(nn.Module):
         self.columns = nn.ModuleList(columns)
         self.begin(0)
 
+    def column(self, number: int) -> Column:
+        """The column of this number."""
+        column = self.columns[number]
+        assert isinstance(column, Column)
+        return column
+
     def begin(self, top: int) -> None:
         """Make column `top` the learning one."""
         self.top = top
@@ -151,7 +167,7 @@ class Tower(nn.Module):
 
     def forward(self, x: torch.Tensor, before: Heights) -> torch.Tensor:
         """The learning column's logits [S, B, K] of images x [S, B, C, H, W]."""
-        column = self.columns[self.top]
+        column = self.column(self.top)
         return seedwise(column.head(column.climb(channelwise(x), before), before), len(x))
 
     @torch.no_grad()
@@ -161,19 +177,21 @@ class Tower(nn.Module):
         Each is [S, B, …, rows], as `Joint` takes it; None where there are none.
         """
         x, before = channelwise(x), self._nothing()
-        for c, column in enumerate(list(self.columns)[: self.top]):
+        for c in range(self.top):
+            column = self.column(c)
             column.join(column.climb(x, before), before, c, self.top)
         return before
 
-    def answers(self, x: torch.Tensor, wanted: Sequence[int]) -> torch.Tensor:
-        """The logits [S, B, K, wanted] of some columns, in ascending order, of images x [S, B, C, H, W]."""
+    def answers(self, x: torch.Tensor, numbers: Sequence[int]) -> torch.Tensor:
+        """The logits [S, B, K, n] of n columns, numbered in ascending order, of images x [S, B, C, H, W]."""
         packed, before, logits = channelwise(x), self._nothing(), []
-        for c, column in enumerate(list(self.columns)[: wanted[-1] + 1]):
+        for c in range(numbers[-1] + 1):
+            column = self.column(c)
             heights = column.climb(packed, before)
-            if c in wanted:
+            if c in numbers:
                 logits.append(seedwise(column.head(heights, before), len(x)))
-            if c < wanted[-1]:
-                column.join(heights, before, c, wanted[-1])
+            if c < numbers[-1]:
+                column.join(heights, before, c, numbers[-1])
         return torch.stack(logits, dim=3)
 
     def answers_of(self, columns: Sequence[Column], x: torch.Tensor) -> torch.Tensor:
@@ -185,10 +203,10 @@ class Tower(nn.Module):
         return torch.stack([seedwise(each.head(each.climb(packed, before), before), len(x)) for each in columns])
 
     def _nothing(self) -> Heights:
-        return [None] * (len(self.columns[0].levels) - 1)
+        return [None] * (len(self.column(0).levels) - 1)
 
 
-def build(shape: tuple[int, int, int], classes: int, *, net: dict, earlier: int, **given) -> Column:
+def build(shape: tuple[int, int, int], classes: int, *, net: dict, earlier: int, **given: object) -> Column:
     """A column after `earlier` others, initialised as the `net` that a cell names; laterals are drawn after it.
 
     given: further arguments, as of `nets.build`. Raises ValueError for a net without a progressive form.
@@ -199,22 +217,23 @@ def build(shape: tuple[int, int, int], classes: int, *, net: dict, earlier: int,
     return Column(levels[net["name"]](nets.build(net, shape, classes, **given), earlier))
 
 
-def _mlp(net: nn.Sequential, earlier: int) -> list[Level]:
+# Nets are of type `Any` here, as their parts are found by name.
+
+
+def _mlp(net: Any, earlier: int) -> list[Level]:
     layers = [layer for layer in net if isinstance(layer, nn.Linear)]
     levels = []
     for layer in layers:
-        n_in, n_out = layer.in_features, layer.out_features
-        laterals = [lateral(n_in, n_out) for _ in range(earlier)]
+        own: nn.Module = layer
+        laterals = [lateral(layer.in_features, layer.out_features) for _ in range(earlier)]
         if layer is layers[0]:  # all maps take the same pixels
             own, laterals = nn.Sequential(nn.Flatten(), Repeated([layer, *laterals])), []
-        else:
-            own = layer
         activation = nn.Identity() if layer is layers[-1] else nn.ReLU()
-        levels.append(Level(n_in, own, Joint(laterals) if laterals else None, activation))
+        levels.append(Level(layer.in_features, own, Joint(laterals) if laterals else None, activation))
     return levels
 
 
-def _resnet(net: nn.Sequential, earlier: int) -> list[Level]:
+def _resnet(net: Any, earlier: int) -> list[Level]:
     n_in, n_out = net.stem[0].in_channels, net.stem[0].out_channels
     pixels = [lateral(n_in, n_out, net.stem[0].stride) for _ in range(earlier)]
     levels = [Level(n_in, net.stem[:2], Repeated(pixels) if pixels else None, net.stem[2:])]

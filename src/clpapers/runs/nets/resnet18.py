@@ -34,7 +34,8 @@ def build(
     head: one of `heads`. attributes: [classes, A], for the head `joint_embedding`.
     shortcut_norm: whether batch norm follows the shortcuts' convolutions.
     pool: whether 3×3 max-pooling with stride 2 follows the stem.
-    weights: `none`, or the name of pre-trained weights for all layers but the head. pretrained: these, for `place`.
+    weights: `none`, or the name of pre-trained weights for all layers but the head.
+    pretrained: these weights, for `set_weights`.
     """
     blocks = stages(width, shortcut_norm)
     stem = [nn.Conv2d(shape[0], width, 7, 2, padding=3, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
@@ -48,25 +49,26 @@ def build(
         )
     )
     if weights != "none":
-        place(net, pretrained)
+        assert pretrained is not None  # as the cell names them
+        set_weights(net, pretrained)
     return net
 
 
 @torch.no_grad()
-def place(net: nn.Module, pretrained: Mapping[str, np.ndarray]) -> None:
+def set_weights(net: nn.Module, pretrained: Mapping[str, np.ndarray]) -> None:
     """Set parameters and running statistics of all layers but the head, by torchvision's names.
 
     Raises ValueError for the weights of another net.
     """
-    there = {n: v for n, v in net.state_dict().items() if not n.startswith("head.") and v.is_floating_point()}
-    mine = {name: tuple(value.shape) for name, value in there.items()}
-    given = {_here(name): value for name, value in pretrained.items()}
+    own = {n: v for n, v in net.state_dict().items() if not n.startswith("head.") and v.is_floating_point()}
+    shapes = {name: tuple(value.shape) for name, value in own.items()}
+    given = {_own_name(name): value for name, value in pretrained.items()}
     wrong = sorted(
-        name for name in mine.keys() | given.keys() if mine.get(name) != getattr(given.get(name), "shape", 0)
+        name for name in shapes.keys() | given.keys() if shapes.get(name) != getattr(given.get(name), "shape", 0)
     )
     if wrong:
-        raise ValueError(f"the pre-trained weights are those of another net: see {wrong[0]}")
-    for name, value in there.items():
+        raise ValueError(f"the pre-trained weights are of another net: see {wrong[0]}")
+    for name, value in own.items():
         value.copy_(torch.from_numpy(given[name]))
 
 
@@ -82,7 +84,7 @@ LAYERS = {
 }
 
 
-def _here(name: str) -> str:
+def _own_name(name: str) -> str:
     """This net's name for torchvision's: `layer2.0.conv1.weight` → `stage2.0.residual.0.weight`."""
     for theirs, ours in LAYERS.items():
         name = re.sub(theirs, ours, name)

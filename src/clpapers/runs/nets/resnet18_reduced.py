@@ -39,7 +39,8 @@ class BasicBlock(nn.Module):
 
 def stages(width: int, shortcut_norm: bool = True) -> OrderedDict[str, nn.Module]:
     """Four stages of two blocks, of width × (1, 2, 4, 8) maps; all but the first halve the maps' sides."""
-    blocks, n_in = OrderedDict(), width
+    blocks: OrderedDict[str, nn.Module] = OrderedDict()
+    n_in = width
     for i, stride in enumerate((1, 2, 2, 2)):
         n_out = width * 2**i
         first = BasicBlock(n_in, n_out, stride, shortcut_norm)

@@ -11,7 +11,7 @@ from clpapers.runs.nets.resnet18_reduced import BasicBlock
 def build(shape: tuple[int, int, int], classes: int, *, width: int, image: list[int]) -> nn.Module:
     """A linear layer to maps as small as the ResNet's last, four stages of two blocks, a 3×3 convolution.
 
-    Stages have width × (8, 4, 2, 1) maps; each but the last ends in upsampling (nearest) to the size of the ResNet's
+    Stages have width × (8, 4, 2, 1) maps. Each but the last ends in upsampling (nearest) to the size of the ResNet's
     maps at that stage: 4, 8, 16, 32 pixels a side for 32×32 images. It follows the ResNetVae in the code of Lee et
     al. 2020, whose decoder upsamples by transposed convolutions and has one more stage.
 

@@ -20,7 +20,7 @@ from clpapers.runs.nets.heads import CosineLinear, JointEmbedding
 from clpapers.runs.nets.upsampling import UpsampledConv2d, upsampled_convolution
 
 # oneDNN's strided 1×1 convolution on a CPU writes past its buffers where maps are channels-last in memory and have
-# fewer channels than a vector register (uxlfoundation/oneDNN issue 6035; it corrupts the heap, or just the gradient).
+# fewer channels than a vector register. It corrupts the heap, or just the gradient (uxlfoundation/oneDNN issue 6035).
 VECTOR = 16
 
 
@@ -37,6 +37,9 @@ def channelwise(x: torch.Tensor) -> torch.Tensor:
 class Stacked(nn.Module):
     """S layers as one; its `weight` and `bias` hold the parameters of all, or None where the layers have none."""
 
+    weight: nn.Parameter
+    bias: nn.Parameter | None
+
     def __init__(self, layers: Sequence[nn.Module]):
         super().__init__()
         for name in ("weight", "bias"):
@@ -47,8 +50,8 @@ class Stacked(nn.Module):
 class _Affine(torch.autograd.Function):
     """x·Wᵀ + b, whose gradient of W lies in memory as W does.
 
-    PyTorch's own is that of Wᵀ, which the optimiser, or the sum over a step's passes, then copies: a third of a step
-    of MLPs. The bits are the same.
+    PyTorch's own gradient is Wᵀ's. The optimiser, or the sum over a step's passes, then copies it, which takes a third
+    of a step of MLPs. The bits are the same.
     """
 
     @staticmethod
@@ -97,6 +100,9 @@ class StackedJointEmbedding(Stacked):
     [B, S·in] → [B, S·out].
     """
 
+    bias: nn.Parameter
+    attributes: torch.Tensor
+
     def __init__(self, layers: Sequence[JointEmbedding]):
         super().__init__(layers)
         self.register_buffer("attributes", torch.stack([layer.attributes for layer in layers]))
@@ -109,8 +115,8 @@ class StackedJointEmbedding(Stacked):
 class StackedConv2d(Stacked):
     """S convolutions as one with S groups: weight [S, out, in, k, k]; [B, S·in, H, W] → [B, S·out, H', W'].
 
-    Where oneDNN's strided convolution is unsafe, the pixels that the stride skips are dropped beforehand; then even a
-    single layer is replaced.
+    Where oneDNN's strided convolution is unsafe, the pixels that the stride skips are dropped first; then even a single
+    layer is replaced.
     """
 
     def __init__(self, layers: Sequence[nn.Conv2d]):
@@ -124,14 +130,15 @@ class StackedConv2d(Stacked):
     @staticmethod
     def breaks(layer: nn.Module) -> bool:
         """Whether a layer is a convolution that oneDNN computes unsafely."""
-        pointwise = isinstance(layer, nn.Conv2d) and layer.kernel_size == (1, 1)
-        return pointwise and layer.stride != (1, 1) and layer.in_channels < VECTOR
+        if not isinstance(layer, nn.Conv2d) or layer.kernel_size != (1, 1):
+            return False
+        return layer.stride != (1, 1) and layer.in_channels < VECTOR
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         bias = None if self.bias is None else self.bias.flatten()
         stride = self.stride
         if self.mended:
-            x, stride = x[..., :: stride[0], :: stride[1]], 1
+            x, stride = x[..., :: stride[0], :: stride[1]], (1, 1)
         groups = self.weight.shape[0]
         return F.conv2d(x, self.weight.flatten(0, 1), bias, stride, self.padding, self.dilation, groups)
 
@@ -146,7 +153,9 @@ class StackedConvTranspose2d(Stacked):
         super().__init__(layers)
         if layers[0].groups != 1 or layers[0].dilation != (1, 1):
             raise ValueError(f"no stacked form for {layers[0]}")
-        self.stride, self.padding, self.output_padding = layers[0].stride, layers[0].padding, layers[0].output_padding
+        padding = layers[0].padding
+        assert not isinstance(padding, str)  # which transposed convolutions do not take
+        self.stride, self.padding, self.output_padding = layers[0].stride, padding, layers[0].output_padding
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         bias = None if self.bias is None else self.bias.flatten()
@@ -157,6 +166,8 @@ class StackedConvTranspose2d(Stacked):
 class StackedUpsampledConv2d(Stacked):
     """S upsampled convolutions with S groups: weight [S, out, in, 5, 5]; [B, S·in, H, W] → [B, S·out, 2H, 2W]."""
 
+    bias: nn.Parameter
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return upsampled_convolution(x, self.weight.flatten(0, 1), self.bias.flatten(), self.weight.shape[0])
 
@@ -166,11 +177,13 @@ class StackedDropout(nn.Module):
 
     def __init__(self, layers: Sequence[nn.Dropout]):
         super().__init__()
-        self.p, self.rngs = layers[0].p, None
+        self.p = layers[0].p
+        self.rngs: Sequence[torch.Generator] | None = None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if not self.training:
             return x
+        assert self.rngs is not None  # `Stack.drop_by` has come before
         shape = (x.shape[0], x.shape[1] // len(self.rngs), *x.shape[2:])
         drawn = torch.cat([torch.rand(shape, generator=rng, device=x.device) for rng in self.rngs], dim=1)
         return torch.where(drawn < self.p, 0, x / (1 - self.p))
@@ -183,18 +196,24 @@ class StackedBatchNorm(Stacked):
     `track_running_stats` is off.
     """
 
+    bias: nn.Parameter
+    running_mean: torch.Tensor
+    running_var: torch.Tensor
+
     def __init__(self, layers: Sequence[nn.BatchNorm1d | nn.BatchNorm2d]):
         super().__init__(layers)
-        self.register_buffer("running_mean", torch.stack([layer.running_mean for layer in layers]))
-        self.register_buffer("running_var", torch.stack([layer.running_var for layer in layers]))
-        self.momentum, self.eps, self.track_running_stats = layers[0].momentum, layers[0].eps, True
+        for name in ("running_mean", "running_var"):
+            self.register_buffer(name, torch.stack([getattr(layer, name) for layer in layers]))
+        momentum = layers[0].momentum
+        assert momentum is not None  # no net of ours averages over all of training
+        self.momentum, self.eps, self.track_running_stats = momentum, layers[0].eps, True
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        running = (self.running_mean.view(-1), self.running_var.view(-1))
-        if self.training and not self.track_running_stats:
-            running = (None, None)
+        untracked = self.training and not self.track_running_stats
+        mean = None if untracked else self.running_mean.view(-1)
+        variance = None if untracked else self.running_var.view(-1)
         weight, bias = self.weight.flatten(), self.bias.flatten()
-        return F.batch_norm(x, *running, weight, bias, self.training, self.momentum, self.eps)
+        return F.batch_norm(x, mean, variance, weight, bias, self.training, self.momentum, self.eps)
 
 
 STACKED = {
@@ -236,6 +255,7 @@ class Stack(nn.Module):
 
     def features(self, x: torch.Tensor) -> torch.Tensor:
         """The input of the head, the net's last layer: [S, B, d]."""
+        assert isinstance(self.net, nn.Sequential)
         return self._through(self.net[:-1], x)
 
     @staticmethod

@@ -34,4 +34,5 @@ class UpsampledConv2d(nn.Conv2d):
         super().__init__(n_in, n_out, 5, padding=2)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        assert self.bias is not None
         return upsampled_convolution(x, self.weight, self.bias)
