@@ -58,3 +58,12 @@ def test_trained_numbers_are_read_from_the_files_of_a_build(tmp_path):
     )
     assert read_trained([file]) == {("ER", "CIFAR-10", "accuracy"): pytest.approx(number(51, 3, 2, 50), nan_ok=True)}
     assert forecast(read_trained([file])["ER", "CIFAR-10", "accuracy"], 2).grade == OPEN
+
+
+@pytest.mark.parametrize(
+    "text", ["", "row\n1\n", HEAD.replace("sd", "s") + "\na,b,c,trained,open\n", "\x00"]
+)
+def test_a_file_of_another_form_has_none(text, tmp_path):
+    file = tmp_path / "table1.reported.csv"
+    file.write_text(text)
+    assert read_trained([file, tmp_path / "none.csv"]) == {}

@@ -65,8 +65,7 @@ def built(tmp_path_factory):
     project.write("config/reported/mini.csv", REPORTED + MORE_REPORTED)
     about = f"authors: A. Author\nyear: 2020\nlink: {LINK}\n"
     project.edit("config/papers/mini.yaml", "title: A paper", f"{about}title: A paper")
-    claims = project.folder / "config/claims.yaml"
-    claims.write_text(claims.read_text(encoding="utf-8") + CLAIMS, encoding="utf-8")
+    project.write("config/claims.yaml", CLAIMS)
     done = project.snakemake("results/mini/report/index.html", "--cores", "2")
     assert done.returncode == 0, done.stdout
     return project

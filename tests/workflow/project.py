@@ -122,12 +122,12 @@ class Project:
         project.write("config/scales/mini.yaml", SCALE)
         project.write("config/papers/mini.yaml", PAPER)
         project.write("config/reported/mini.csv", REPORTED)
-        for file in () if papers else (folder / "config/papers").glob("*.yaml"):
-            if file.stem != "mini":
-                file.unlink()
         if not papers:
-            whole = folder / "config/scales/paper.yaml"
-            whole.write_text(whole.read_text(encoding="utf-8").partition("papers:")[0], encoding="utf-8")
+            for file in (folder / "config/papers").glob("[!m]*.yaml"):
+                file.unlink()
+            whole = (folder / "config/scales/paper.yaml").read_text(encoding="utf-8")
+            project.write("config/scales/paper.yaml", whole.partition("papers:")[0])
+            project.write("config/claims.yaml", "{}\n")
         return project
 
     def copy(self, folder: Path) -> Project:

@@ -26,6 +26,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.reported import read_csv
 from clpapers.evidence.claim import CURVE, Claim
+from clpapers.evidence.forecast import Key, gain, read_trained
 from clpapers.graph import jobs
 from clpapers.metrics.factors import flat
 from clpapers.provenance import ProvenanceError, read_record
@@ -33,7 +34,8 @@ from clpapers.provenance import ProvenanceError, read_record
 NUMBER, CLAIM, SHOWN, OWN = "number", "claim", "shown", "own"
 WORTH_SHOWN = 0.02  # a cell that a target shows without a printed number
 MORE_SEEDS = (2, 3, 5, 10, 20)  # runs a cell; the k-th narrows a comparison
-WORTH_MORE = 0.1  # as a share of the first seed's worth, divided by k
+WORTH_MORE = 0.1  # as a share of the first seed's worth, divided by k, where no build has compared yet
+WORTH_DECIDED = 0.01  # the same, of a number that is decided
 GROWTH = 0.5  # a step takes at most this share of the time of all steps before it
 
 Run = tuple[str, int]  # a cell's hash, a seed
@@ -86,7 +88,8 @@ def questions(plan: Plan, targets: Collection[Target], claims: Mapping[str, Iter
         name = f"{target.paper}/{target.name}"
         if target.reported:
             numbers = printed.setdefault(target.paper, list(read_csv(target.reported).values()))
-            questions += _numbers(target, [number for number in numbers if number["target"] == target.name])
+            of_target = [number for number in numbers if number["target"] == target.name]
+            questions += _numbers(target, of_target, _compared(target))
         for _, cell in target.cells:
             questions.append(Question(target.paper, name, SHOWN, WORTH_SHOWN, (_need(cell.hash, 1, target.seeds),)))
     names = {f"{target.paper}/{target.name}" for target in targets}
@@ -122,8 +125,13 @@ def _need(cell: str, count: int, seeds: Iterable[int]) -> Need:
     return Need(cell, min(count, len(seeds)), seeds)
 
 
-def _numbers(target: Target, numbers: list[dict[str, str]]) -> Iterator[Question]:
-    """The numbers that a paper prints in a target, except times, which other hardware took."""
+def _numbers(
+    target: Target, numbers: list[dict[str, str]], compared: Mapping[Key, Mapping[str, float]]
+) -> Iterator[Question]:
+    """The numbers that a paper prints in a target, except times, which other hardware took.
+
+    compared: those that the last build compared, as from `read_trained`.
+    """
     for number in numbers:
         printed = number["spread_kind"] != "formula" and (number["value"] or number.get("authors"))
         if not printed or number["metric"] in gans.TIMED:
@@ -136,11 +144,25 @@ def _numbers(target: Target, numbers: list[dict[str, str]]) -> Iterator[Question
             continue
         cells = [cell.hash for cell in _cells_of(target, number)]
         first = _runs_to_compare(number)
+        yet = compared.get((number["row"], number["column"], number["metric"]))
+        gained = 0.0
         for count in (first, *(more for more in MORE_SEEDS if cells and more > first)):
-            if count <= len(target.seeds):
-                needs = tuple(_need(cell, count, target.seeds) for cell in cells)
-                worth = 1.0 if count == first else WORTH_MORE / count
-                yield Question(target.paper, name, NUMBER if count == first else SHOWN, worth, needs)
+            if count > len(target.seeds):
+                break
+            worth = 1.0 if count == first else WORTH_MORE / count
+            decides = count == first
+            if yet is not None and count > yet["n_seeds"]:
+                expected = max(gained, gain(yet, count))
+                decides = gained < expected == 1.0
+                worth, gained = max(expected - gained, WORTH_DECIDED / count), expected
+            needs = tuple(_need(cell, count, target.seeds) for cell in cells)
+            yield Question(target.paper, name, NUMBER if decides else SHOWN, worth, needs)
+
+
+def _compared(target: Target) -> dict[Key, dict[str, float]]:
+    """The numbers of a target that the last build compared with a training; none before one."""
+    files = (path for path in target.outputs if path.name.endswith(".reported.csv"))
+    return read_trained(path for path in files if path.is_file())
 
 
 def _runs_to_compare(number: Mapping[str, str]) -> int:

@@ -5,6 +5,7 @@ Numbers are lines of `*.reported.csv`, as `comparison.compare` makes them. Impor
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
 from collections.abc import Iterable, Mapping
@@ -19,15 +20,19 @@ FIELDS = ("reproduced", "sd", "n_seeds", "basis", "basis_se", "basis_n", "distan
 
 
 def read_trained(files: Iterable[Path]) -> dict[Key, dict[str, float]]:
-    """The numbers of such files that a training is compared with: by row, column and metric, the values of `FIELDS`."""
-    numbers = {}
+    """The numbers of such files that a training is compared with: by row, column and metric, the values of `FIELDS`.
+
+    A file of another form has none; the audit reports it.
+    """
+    numbers: dict[Key, dict[str, float]] = {}
     for file in files:
-        with file.open(encoding="utf-8", newline="") as opened:
-            for line in csv.DictReader(opened):
-                if line["kind"] == TRAINED:
-                    values = {field: float(line[field] or "nan") for field in FIELDS}
-                    values["open"] = float(line["verdict"] == OPEN)
-                    numbers[line["row"], line["column"], line["metric"]] = values
+        with contextlib.suppress(OSError, KeyError, ValueError, csv.Error):
+            with file.open(encoding="utf-8", newline="") as opened:
+                lines = [line for line in csv.DictReader(opened) if line["kind"] == TRAINED]
+            for line in lines:
+                values = {field: float(line[field] or "nan") for field in FIELDS}
+                values["open"] = float(line["verdict"] == OPEN)
+                numbers[line["row"], line["column"], line["metric"]] = values
     return numbers
 
 
