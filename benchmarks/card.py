@@ -4,9 +4,8 @@
     python benchmarks/card.py wait --seconds 200 --out OUT            # crates and logs so far; parts may have arrived
     python benchmarks/card.py begin BUNDLE --rehearse --out OUT       # the same on a CPU, each part cut short
 
-Each part has a limit of its own, and a part that fails does not stop the next. `card_runs.txt` beside this file lists
-cells and seeds in the order in which they decide most; `clpapers pack $(cat benchmarks/card_runs.txt) --out BUNDLE`
-packs those that are still missing.
+Each part has a limit of its own, and a part that fails does not stop the next. `clpapers pack agem desiderata rules stf
+--hours 40 --out BUNDLE` packs the missing runs that decide most.
 """
 
 import argparse
