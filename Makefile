@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PROOF := results/paper/verified.csv
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: all env test quick check targets reproduction rulegraph lock clean
+.PHONY: all env test quick check targets reproduction rulegraph rooms lock clean
 .DELETE_ON_ERROR:
 
 all: env $(PROOF)
@@ -42,6 +42,10 @@ reproduction: $(VENV)/.installed
 # docs/rulegraph.svg, the picture of the rules.
 rulegraph: $(VENV)/.installed
 	snakemake all --rulegraph dot --config hours=all | sed 's/fontname=sans/fontname=Helvetica/' | graphviz-pure -Tsvg -o docs/rulegraph.svg
+
+# docs/rooms.svg, the picture of the rooms of src/clpapers.
+rooms: $(VENV)/.installed
+	python docs/rooms.py | graphviz-pure -Tsvg -o docs/rooms.svg
 
 # Everything comes from the lock file; the project itself is installed in place, so edits take effect.
 $(VENV)/.installed: requirements.lock pyproject.toml
