@@ -201,7 +201,7 @@ def upcoming(options: argparse.Namespace) -> None:
         shown = dict.fromkeys(q.name.partition(":")[0] for q in step.decides)  # by further seeds
         told = f" → {'; '.join(names[:NAMED])}{more}" if names else f" → more of {', '.join(shown)}"
         print(f"{duration(step.seconds):>7}  {duration(so_far):>7}  {step.paper:10}  {runs}{told}")
-    print("\n".join(["", *preparation.told(plan, found, data)]))
+    print("\n".join(["", *preparation.announcement(found, data)]))
     decides = f"decides {found.decided or 'nothing'} more"
     if plan.methods:  # of which nothing is printed
         decides = f"{sum(len(step.runs) for step in found.steps)} runs of methods from outside"
@@ -314,7 +314,7 @@ def pack(options: argparse.Namespace) -> None:
         plan, Path(settings["data_folder"]), Path(settings["downloads"]), settings.get("fetch") or ()
     )
     needed = list(dict.fromkeys(name for key, _ in due for name in plan.data_of(plan.cells[key])))
-    data.look(needed)
+    data.note_absent(needed)
     data.get(needed)
     for name, remedy in sorted(data.absent.items()):
         print(f"{name}: not at hand, left out: {remedy}")
@@ -384,11 +384,11 @@ def new(options: argparse.Namespace) -> None:
 
 def doctor(options: argparse.Namespace) -> int:
     """Print the findings on whether a build would go through here; 1 where it would not."""
-    from clpapers.builds.doctor import page
+    from clpapers.builds.doctor import report
 
     settings = _settings(options)
-    where = Path(settings["data_folder"]), Path(settings["downloads"])
-    text, fit = page(_configured(options), *where, settings.get("fetch") or ())
+    folders = Path(settings["data_folder"]), Path(settings["downloads"])
+    text, fit = report(_configured(options), *folders, settings.get("fetch") or ())
     print(text)
     return 0 if fit else 1
 

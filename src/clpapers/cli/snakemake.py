@@ -44,7 +44,7 @@ def with_cores(arguments: list[str]) -> list[str]:
 
 def completed(arguments: list[str]) -> list[str]:
     """The arguments `with_cores`; a dry run kept short and a build to its line, unless they say how much is told."""
-    from clpapers.builds.preparation import TELLING
+    from clpapers.builds.preparation import DESCRIBING
     from clpapers.builds.progress import NAME
 
     whole = with_cores(arguments)
@@ -52,7 +52,7 @@ def completed(arguments: list[str]) -> list[str]:
         return whole
     if DRY & set(whole):
         return [*whole, "--quiet", "rules"]
-    prints = "audit" in whole or any(TELLING.match(argument) for argument in whole)  # by itself
+    prints = "audit" in whole or any(DESCRIBING.match(argument) for argument in whole)  # by itself
     return whole if prints or not whole else [*whole, "--logger", NAME]
 
 
