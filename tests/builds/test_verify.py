@@ -28,7 +28,7 @@ from clpapers.builds.verify import (
 )
 from clpapers.config.plan import Plan
 from clpapers.report.publish import publish
-from clpapers.report.summary import page
+from clpapers.report.summary import summary_of
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_of_each_crate_one_or_two_cells_are_trained_and_told_on_the_last_page(pu
     assert "training 2 published runs again, predicted " in said.err
     with out.open(newline="") as file:
         assert [(line["run"], line["verdict"]) for line in csv.DictReader(file)] == [*verdicts(said.out).items()]
-    assert "published runs trained again here, from the images on: 2 same bits" in page(
+    assert "published runs trained again here, from the images on: 2 same bits" in summary_of(
         Plan("mini", ["mini"]), ["mini"]
     )
 

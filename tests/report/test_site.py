@@ -339,7 +339,7 @@ def test_rows_without_a_run_are_set_apart_and_an_address_is_given_once():
     cells = "".join(f"<tr><th>{name}</th>{''.join(f'<td>{c}</td>' for c in more)}</tr>" for name, *more in rows)
     tree = ElementTree.fromstring(f'<table class="sortable"><tbody>{cells}</tbody></table>')
     table = site.HtmlTable("T", "C", tree, [])
-    table.set_apart_unrun()
+    table.remove_unrun()
     table.anchor("table1", set())
     assert table.unrun == ["MIR"]
     assert [row.get("id") for row in tree.iter("tr")] == ["table1.ER", "table1.ER_", "table1.GR"]

@@ -151,17 +151,17 @@ def _configured(options: argparse.Namespace) -> Plan:
 
 
 def summary(options: argparse.Namespace) -> None:
-    """Print one page on what was built."""
+    """Print one page on the built targets."""
     from clpapers.archive.imported import imported
     from clpapers.builds import preparation
-    from clpapers.report.summary import page
+    from clpapers.report.summary import summary_of
 
     settings, plan, decided = _settings(options), _configured(options), ""
-    had = {"hours": 1.0, "published": bool(imported(plan.scale))}  # a build from nothing has imported none
-    with contextlib.suppress(ConfigError, provenance.ProvenanceError):  # what is built is told all the same
+    one_hour = {"hours": 1.0, "published": bool(imported(plan.scale))}  # a build without published runs has none
+    with contextlib.suppress(ConfigError, provenance.ProvenanceError):  # the built targets are reported anyway
         every = Plan(plan.scale, all_papers(), cuda=plan.cuda)
-        decided = preparation.prepare(every, settings | had, ["-n"])[1].decided
-    print(page(plan, list(plan.titles), decided))
+        decided = preparation.prepare(every, settings | one_hour, ["-n"])[1].decided
+    print(summary_of(plan, list(plan.titles), decided))
 
 
 def upcoming(options: argparse.Namespace) -> None:
