@@ -292,8 +292,9 @@ def _measure(plan: Plan, cells: Mapping[str, Cell], absent: Set[str]) -> None:
     """Rehearse the cells of methods and papers from outside whose kind was not measured.
 
     Unmeasured, each would count as long as the slowest method: a budget would have few of its runs, and the remaining
-    time would be wrong. cells: by hash. absent: data sets and weights that cannot be had; cells that need them are not
-    measured.
+    time would be wrong.
+
+    cells: by hash. absent: data sets and weights that cannot be had; cells that need them are not measured.
     """
     table, own = costs.rehearsed(plan.scale), priority.relevant(plan, targets_of(plan, outside.files("papers")))
     unmeasured = [

@@ -75,7 +75,7 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
         crates.parent.mkdir(parents=True)
         crates.symlink_to(root / crates)
         made = _Reproduction(run)
-        files = {FOLDER / f"{paper}.md": made.page(paper) for paper in made.plan.titles}
+        files = {FOLDER / f"{paper}.md": made.paper_page(paper) for paper in made.plan.titles}
         files |= {file: filled(file, before[file], {"differs": made.differs(p)}) for p, file in findings.items()}
         files[README] = filled(README, before[README], {"example": made.example(), "status": made.status()})
         files[VERDICTS] = filled(VERDICTS, before[VERDICTS], {"rules": made.rules()})
@@ -196,7 +196,7 @@ class _Reproduction:
 
     # pages
 
-    def page(self, paper: str) -> str:
+    def paper_page(self, paper: str) -> str:
         """docs/reproduction/<paper>.md."""
         crate = published(SCALE, paper)
         lines = [f"# `{paper}`: what its published runs reproduce", "", f"{self.plan.titles[paper]}.", ""]
