@@ -44,13 +44,14 @@ onstart:
 
 onsuccess:
     progress.end(workflow.logger_manager.get_log_handlers())
-    asked, _ = preparation.asked(sys.argv[1:])
-    if preparation.whole(asked):
-        shell(f"clpapers summary --scale {SCALE} {' '.join(SETTINGS['papers'])} || true")  # what is built is built
+    if preparation.builds_papers(REQUESTED):
+        shell(
+            f"clpapers summary --scale {SCALE} {' '.join(SETTINGS['papers'])} || true"
+        )  # the build is complete anyway
     else:
-        print(preparation.page(asked))
+        print(preparation.conclusion(REQUESTED))
 
 
 onerror:
     progress.end(workflow.logger_manager.get_log_handlers())
-    sys.stderr.write(untold(log))
+    sys.stderr.write(silent_failures(log))

@@ -25,22 +25,23 @@ try:
     SETTINGS = check_settings(config, take=workflow.is_main_process)  # jobs work with what their build has taken in
     SCALE = SETTINGS["scale"]
     CUDA = resolve_device(SETTINGS["device"]) == "cuda"
-    TOLD = None if workflow.is_main_process else os.environ.get(choice.VARIABLE)
-    CHOICE = choice.read(Path(TOLD)) if TOLD else None
+    CHOICE_FILE = None if workflow.is_main_process else os.environ.get(choice.VARIABLE)
+    CHOICE = choice.read(Path(CHOICE_FILE)) if CHOICE_FILE else None
     OWN = own.take_in(SCALE, SETTINGS.get("methods", ())) if workflow.is_main_process else ()
     PLAN = Plan(SCALE, all_papers(), cuda=CUDA, choice=CHOICE, methods=OWN)
     CLAIMING = claiming(SETTINGS["papers"])  # configured papers with claims
-    if workflow.is_main_process and preparation.at(SCALE, preparation.asked(sys.argv[1:])[0]):
-        preparation.vouch(Path("results", SCALE))
-    if workflow.is_main_process:  # once: jobs need not check anew what all of them begin with, nor choose
+    REQUESTED, DESCRIBES = preparation.requested_targets(sys.argv[1:])
+    if workflow.is_main_process:  # once: jobs neither check again what they share, nor choose
+        if preparation.concerns(SCALE, REQUESTED):
+            preparation.restore_times(Path("results", SCALE))
         jobs.claims_of(PLAN)
         os.environ.pop(choice.VARIABLE, None)
         if OWN or preparation.budgeted(PLAN, SETTINGS.get("hours")):
-            NEWS, BUDGET, DATA = preparation.prepare(PLAN, SETTINGS, sys.argv[1:])
-            if preparation.at(SCALE, preparation.asked(sys.argv[1:])[0]):
-                NEWS += preparation.told(PLAN, BUDGET, DATA)
-            sys.stderr.writelines(f"clpapers: {line}\n" for line in NEWS)
-            if not preparation.asked(sys.argv[1:])[1] and not preparation.agreed(BUDGET, SETTINGS.get("hours")):
+            NOTES, BUDGET, DATA = preparation.prepare(PLAN, SETTINGS, sys.argv[1:])
+            if preparation.concerns(SCALE, REQUESTED):
+                NOTES += preparation.announcement(BUDGET, DATA)
+            sys.stderr.writelines(f"clpapers: {line}\n" for line in NOTES)
+            if not DESCRIBES and not preparation.confirmed(BUDGET, SETTINGS.get("hours")):
                 sys.exit("clpapers: nothing was trained")
             progress.PREDICTED.update(BUDGET.pending)
             os.environ[choice.VARIABLE] = str(BUDGET.choice.write(SCALE))
@@ -53,9 +54,9 @@ DERIVED = [name for name, facts in PLAN.datasets.items() if "features" in facts]
 def drop_dead_locks():
     """Remove the locks of Snakemakes that were killed, which would refuse the same command given again.
 
-    Every living Snakemake shares a lock of the kernel's, which dies with its process. Who gets that one alone is
-    the only one alive, so that what lies in Snakemake's own folder of locks is a dead one's. Returns the open file
-    that holds the share.
+    Every running Snakemake shares a kernel lock, which ends with its process. Whoever gets that lock alone is the only
+    one running: all files in Snakemake's own folder of locks are then a killed one's. Returns the open file that holds
+    the share.
     """
     Path(".snakemake/locks").mkdir(parents=True, exist_ok=True)
     alive = open(".snakemake/alive", "a")
@@ -78,7 +79,7 @@ if workflow.is_main_process:
 
 
 def results_folder():
-    """The folder that results are written below, as far as it is there."""
+    """The deepest existing folder that results are written below."""
     return next(path for path in (Path("results", SCALE), Path("results"), Path(".")) if path.is_dir())
 
 
@@ -90,13 +91,13 @@ def refuse_unwritable():
         )
 
 
-def untold(logs):
-    """What stopped jobs that had no way to say so: a line each, from Snakemake's logs and the state of the disk."""
+def silent_failures(logs):
+    """The reasons why jobs ended without a message: a line each, from Snakemake's logs and the state of the disk."""
     lines = []
     if shutil.disk_usage(results_folder()).free < 1 << 20:
         lines.append(f"{results_folder()}: the disk is full; free some space and give the same command again")
-    said = [Path(log).read_text(errors="replace") for log in logs if Path(log).is_file()]
-    if any(re.search("exit status 137|SIGKILL", text) for text in said):
+    texts = [Path(log).read_text(errors="replace") for log in logs if Path(log).is_file()]
+    if any(re.search("exit status 137|SIGKILL", text) for text in texts):
         lines.append(
             "a job was killed (SIGKILL), as the kernel does when memory runs out (dmesg tells); run fewer jobs at once"
             " (--cores 1) or on a machine with more memory, and give the same command again"
@@ -106,9 +107,9 @@ def untold(logs):
 
 @functools.cache
 def plan(scale):
-    """The plan of a scale, over all papers: any target can be asked for, whatever is configured.
+    """The plan of a scale, over all papers: any target can be requested, whatever is configured.
 
-    Of another scale than the configured one it has all runs, whatever they take.
+    For another scale than the configured one it has all runs, at any cost.
     """
     try:
         return PLAN if scale == SCALE else Plan(scale, all_papers(), cuda=CUDA)
@@ -117,7 +118,7 @@ def plan(scale):
 
 
 def job(path):
-    """The job that makes a file; for a file that none makes, one line and the end."""
+    """The job that makes a file; exit with one line where no job makes it."""
     try:
         return jobs.job_of(plan(Path(path).parts[1]), Path(path), SETTINGS["papers"])
     except ConfigError as error:
@@ -130,7 +131,7 @@ def job_of(rule, wildcards):
 
 
 def of_wildcards(function):
-    """A function that says which arguments it takes: Snakemake asks that of every job, and finding it out takes time."""
+    """A function that states its arguments: Snakemake looks them up for every job, and inspecting takes time."""
     function.__signature__ = inspect.signature(function)
     return function
 
@@ -142,12 +143,12 @@ def inputs_of(rule):
 
 # Params that are functions of more than wildcards would be no reason for Snakemake to run a rule again.
 def code_of(rule):
-    """A param of every rule, the digest of the code that makes its output, so that an edit there makes it anew."""
+    """A param of every rule: the digest of the code that makes its output, so that an edit of it makes it again."""
     return of_wildcards(lambda w: job_of(rule, w).code)
 
 
 def settings_of(rule):
-    """A param where a rule's path does not say it all, the digest of what else config/ says of its output."""
+    """A param where a rule's path does not determine its output: the digest of the other settings in config/."""
     return of_wildcards(lambda w: job_of(rule, w).settings)
 
 
@@ -158,7 +159,7 @@ def decoded_mb(plan, dataset):
 
 
 def outputs(plan):
-    """All files that a plan's targets, those of the configured papers, come out as."""
+    """All files of the plan's targets, for the configured papers."""
     return [path for target in pages.targets_of(plan, SETTINGS["papers"]) for path in target.outputs]
 
 

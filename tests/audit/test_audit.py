@@ -79,7 +79,7 @@ def test_nothing_is_found_in_what_was_left_alone(here, capsys):
 
 
 def test_it_starts_without_libraries_of_tables_figures_and_nets():
-    asked = "import sys, clpapers.report.audit; print({'pandas', 'matplotlib', 'torch'} & sys.modules.keys())"
+    asked = "import sys, clpapers.audit.audit; print({'pandas', 'matplotlib', 'torch'} & sys.modules.keys())"
     assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True).stdout == "set()\n"
 
 
@@ -208,7 +208,7 @@ def test_a_seal_that_was_taken_off_or_is_none(here, pattern, seal):
     record.write_text(json.dumps(content))
     assert {(each.severity, each.file) for each in found()} == {(FAILURE, str(record))}
     with pytest.raises(provenance.ProvenanceError, match="its seal is not the digest of its content"):
-        provenance.believed({"path": str(record)})
+        provenance.verified_record({"path": str(record)})
 
 
 def test_a_table_edited_with_its_record_whose_seal_is_null(here):

@@ -212,7 +212,7 @@ def test_runs_of_papers_that_are_not_asked_for_may_be_there(paper_scale):
     assert other.hash in found.choice.runs
     assert other.hash not in priority.relevant(plan, [target])
     runs = sum(len(found.choice.seeds(key)) for key in {cell.hash for _, cell in target.cells})
-    (line,) = preparation.told(plan, found, preparation.Data(plan, *[Path("data")] * 2, (), fetching=False))
+    (line,) = preparation.announcement(found, preparation.Data(plan, *[Path("data")] * 2, (), fetching=False))
     assert f"2 runs are there; training {runs:,} more" in line
 
 
@@ -243,7 +243,7 @@ def test_what_a_target_lacks_is_priced_as_its_own_command_predicts(paper_scale, 
 
 
 def test_a_run_by_name_whose_data_cannot_be_had_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(preparation.Data, "_remembered", lambda self: {})
+    monkeypatch.setattr(preparation.Data, "_recent_failures", lambda self: {})
     monkeypatch.setattr(preparation.Data, "_fetch", lambda self, name: "nowhere to be had")
     monkeypatch.setattr(preparation.Data, "path", lambda self, name: tmp_path / name)
     monkeypatch.setattr(preparation, "write_text", lambda path, text: None)
@@ -353,13 +353,13 @@ def test_what_could_not_be_had_is_asked_for_again_where_data_are_kept_elsewhere(
     """As its remedy names the folder of its day; and weights that were put there by hand are tried without waiting."""
     plan, *_ = paper_scale
     names = ("emnist", "resnet50_imagenet")
-    monkeypatch.setattr(preparation.Data, "_fetch", lambda self, name: f"put it into {self.mine(name)}/")
+    monkeypatch.setattr(preparation.Data, "_fetch", lambda self, name: f"put it into {self.own_folder(name)}/")
     monkeypatch.setattr(preparation.Data, "path", lambda self, name: tmp_path / name)
     monkeypatch.chdir(tmp_path)
 
     def looked(folder):
         data = preparation.Data(plan, Path(folder), Path("downloads"))
-        data.look(names)
+        data.note_absent(names)
         return data
 
     assert looked("data").get(names)
@@ -373,7 +373,7 @@ def test_what_could_not_be_had_is_asked_for_again_where_data_are_kept_elsewhere(
     ("words", "tells"), [(["--report", "a.html"], True), (["--report-after-run"], False), (["--cores=1"], False)]
 )
 def test_snakemake_s_report_describes_what_is_there_and_fetches_nothing(words, tells):
-    assert preparation.asked(["all", *words]) == (["all"], tells)
+    assert preparation.requested_targets(["all", *words]) == (["all"], tells)
 
 
 @pytest.mark.parametrize("words", [["report"], ["audit"], ["report", "all"], []])
@@ -450,7 +450,7 @@ def test_runs_asked_for_by_name_are_told_with_what_they_take(paper_scale):
     seconds = table.seconds(plan, er)
     assert found.pending == {file: pytest.approx(n * seconds) for file, n in zip(files, (1, 1, 2))}
     assert found.choice.runs[er.hash] == {imported: [0, 2], Path(files[1]): [1], Path(files[2]): [3]}
-    (line,) = preparation.told(plan, found, preparation.Data(plan, *[Path("data")] * 2, (), fetching=False))
+    (line,) = preparation.announcement(found, preparation.Data(plan, *[Path("data")] * 2, (), fetching=False))
     assert line == f"2 runs are there; training 4 more, predicted {costs.duration(4 * seconds)} of one core"
 
 
@@ -471,7 +471,7 @@ def test_a_person_is_asked_before_dear_runs_without_hours(
     stdin = SimpleNamespace(isatty=lambda: terminal, readline=lambda: answer)
     monkeypatch.setattr("sys.stdin", stdin)
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
-    assert preparation.agreed(SimpleNamespace(pending={"run": seconds}), hours) is trains
+    assert preparation.confirmed(SimpleNamespace(pending={"run": seconds}), hours) is trains
     said = capsys.readouterr().err
     assert ("--config hours=" in said and "60 min" in said) is (answer is not None)
 
@@ -479,15 +479,15 @@ def test_a_person_is_asked_before_dear_runs_without_hours(
 def test_what_was_asked_for_by_name_is_shown_at_the_end():
     stem = "results/paper/targets/stf/table1"
     words = [f"{stem}.csv", f"{stem}.reported.csv", "results/paper/runs/a/b/er-0123456789/seed0.json"]
-    assert not preparation.whole(words)
-    *files, hint = preparation.page(words).splitlines()
+    assert not preparation.builds_papers(words)
+    *files, hint = preparation.conclusion(words).splitlines()
     assert files == [f"built: {stem}.{{csv,reported.csv}}", f"built: {words[2]}"]
     assert hint.endswith(": clpapers summary --scale paper")
-    assert preparation.at("paper", words)
-    assert not preparation.at("smoke", words)
-    assert preparation.at("smoke", [*words, "all"])
-    assert preparation.whole([*words, "all"])
-    assert preparation.whole([])
+    assert preparation.concerns("paper", words)
+    assert not preparation.concerns("smoke", words)
+    assert preparation.concerns("smoke", [*words, "all"])
+    assert preparation.builds_papers([*words, "all"])
+    assert preparation.builds_papers([])
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def fake_torch(*gpus):
 
 
 def examine(plan, fetch=()):
-    return doctor.page(plan, Path("data"), Path("downloads"), fetch)
+    return doctor.report(plan, Path("data"), Path("downloads"), fetch)
 
 
 def line(text, start):

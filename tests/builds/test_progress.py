@@ -25,17 +25,17 @@ def test_work_is_weighed_by_what_jobs_are_predicted_to_take():
     """Two jobs of SHORT and one that takes 96 s more: 102 core-seconds in all, of which 2 and then all are done."""
     line = Progress(3, {RUN: 96.0}, cores=2, now=0)
     assert line.total == 3 * SHORT + 96 == 102
-    assert line.left(0) == 51  # on two cores
+    assert line.remaining(0) == 51  # on two cores
     line.start(1, "table", "results/paper/targets/stf/table1.csv", 0)
     line.finish(1)
     line.start(2, "train", RUN, 10)
     assert line.share(10) == pytest.approx(2 / 102)
     assert line.share(59) == pytest.approx(51 / 102)
-    assert line.left(59) == pytest.approx(59)  # half of it took so long
+    assert line.remaining(59) == pytest.approx(59)  # half of it took so long
     assert line.share(10_000) == pytest.approx(100 / 102)  # a run takes longer than predicted, and is not done
     line.finish(2)
     line.finish(3)
-    assert (line.share(10_000), line.left(10_000), line.finished) == (1, 0, 3)
+    assert (line.share(10_000), line.remaining(10_000), line.finished) == (1, 0, 3)
 
 
 def test_the_line_names_trainings_first_and_when_all_is_done(monkeypatch):
@@ -46,9 +46,9 @@ def test_the_line_names_trainings_first_and_when_all_is_done(monkeypatch):
     line.start(1, "train", RUN, 0)
     line.start(2, "table", "results/paper/targets/stf/table1.md", 1)
     told = "  0 %  0 of 1,200 jobs  about 2.7 h left, until 02:40  train cifar10 er seed0, table stf/table1"
-    assert line.line(1) == told
+    assert line.text(1) == told
     line.fail(1)
-    assert line.line(1).endswith("  table stf/table1")
+    assert line.text(1).endswith("  table stf/table1")
 
 
 @pytest.mark.parametrize(

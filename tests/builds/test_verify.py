@@ -18,17 +18,17 @@ from clpapers.builds.verify import (
     CLOSE,
     DIFFERS,
     SAME,
-    UNTOLD,
+    UNDECIDED,
     UNTRIED,
-    _beside_seeds,
-    _compared,
-    _drawn,
-    _otherwise,
+    _compare,
+    _compare_with_seeds,
+    _other_conditions,
+    _sample,
     _Scratch,
 )
 from clpapers.config.plan import Plan
 from clpapers.report.publish import publish
-from clpapers.report.summary import page
+from clpapers.report.summary import summary_of
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_of_each_crate_one_or_two_cells_are_trained_and_told_on_the_last_page(pu
     assert "training 2 published runs again, predicted " in said.err
     with out.open(newline="") as file:
         assert [(line["run"], line["verdict"]) for line in csv.DictReader(file)] == [*verdicts(said.out).items()]
-    assert "published runs trained again here, from the images on: 2 same bits" in page(
+    assert "published runs trained again here, from the images on: 2 same bits" in summary_of(
         Plan("mini", ["mini"]), ["mini"]
     )
 
@@ -114,7 +114,7 @@ def test_one_that_differs_and_was_made_elsewhere_is_held_against_other_seeds(sma
     (line,) = (line for line in said.splitlines() if line.startswith(str(path)))
     assert "by 0.0500 in accuracy; " in line
     assert "; there: processor another\\x1b (predicted" in line
-    assert verdicts(said)[str(path)] in (AS_SEEDS, UNTOLD)
+    assert verdicts(said)[str(path)] in (AS_SEEDS, UNDECIDED)
     assert status == 0
 
 
@@ -132,12 +132,12 @@ def test_the_bound_of_two_seeds_by_hand():
     """Seeds of 50, 60 and 70 %: s = 0.1, t of 2 degrees of freedom at 0.995 = 9.925, so two may be 1.40 apart."""
     seeds = with_right(50, 60, 70)
     one, other = (json.dumps(result_of(*with_right(right))).encode() for right in (50, 90))
-    assert _beside_seeds(one, other, seeds) == (AS_SEEDS, "two of 3 seeds may be 1.4036 apart")
+    assert _compare_with_seeds(one, other, seeds) == (AS_SEEDS, "two of 3 seeds may be 1.4036 apart")
     close = with_right(50, 51, 50, 51, 50, 51, 50, 51, 50, 51)  # s = 0.00527, t of 9 at 0.995 = 3.250: 0.0242
-    assert _beside_seeds(one, other, close) == (DIFFERS, "two of 10 seeds may be 0.0242 apart")
+    assert _compare_with_seeds(one, other, close) == (DIFFERS, "two of 10 seeds may be 0.0242 apart")
     near = json.dumps(result_of(*with_right(52))).encode()
-    assert _beside_seeds(one, near, close)[0] == AS_SEEDS
-    assert _beside_seeds(one, other, seeds[:1])[0] == UNTOLD
+    assert _compare_with_seeds(one, near, close)[0] == AS_SEEDS
+    assert _compare_with_seeds(one, other, seeds[:1])[0] == UNDECIDED
 
 
 def test_the_same_machine_and_code_are_no_excuse():
@@ -145,9 +145,9 @@ def test_the_same_machine_and_code_are_no_excuse():
         "code": "a", "git": {"commit": "c"}, "hardware": {"processor": "x", "device": "cpu"}, "packages": {"torch": "2"}
     }  # fmt: skip
     job = SimpleNamespace(of_this_code=lambda record: record["code"] == "a")
-    assert _otherwise(job, record, dict(record)) == []
-    assert _otherwise(job, record, record | {"code": "b"}) == ["other code, of commit c"]
-    assert _otherwise(job, record, record | {"packages": {}, "hardware": {}}) == [
+    assert _other_conditions(job, record, dict(record)) == []
+    assert _other_conditions(job, record, record | {"code": "b"}) == ["other code, of commit c"]
+    assert _other_conditions(job, record, record | {"packages": {}, "hardware": {}}) == [
         "processor None",
         "device None",
         "torch None",
@@ -206,14 +206,14 @@ def test_seeds_are_stacked_as_their_record_has_it(small_project, monkeypatch):
 
 def test_the_order_is_of_the_draw(published):
     plan, crates = Plan("mini", ["mini"]), [str(path) for path in runs()]
-    orders = [tuple(_drawn(plan, crates, draw)) for draw in range(20)]
+    orders = [tuple(_sample(plan, crates, draw)) for draw in range(20)]
     assert all(sorted(order) == sorted(crates) for order in orders)
     assert len(set(orders)) > 3
-    assert orders == [tuple(_drawn(plan, crates, draw)) for draw in range(20)]
+    assert orders == [tuple(_sample(plan, crates, draw)) for draw in range(20)]
 
 
 def test_the_sample_is_within_the_hours(published, capsys):
-    drawn = _drawn(Plan("mini", ["mini"]), [str(path) for path in runs()], 3)
+    drawn = _sample(Plan("mini", ["mini"]), [str(path) for path in runs()], 3)
     assert verify("--hours", str(max(drawn.values()) * 2.5 / 3600), "--draw", "3") == 0
     assert list(verdicts(capsys.readouterr().out)) == list(drawn)[:2]
 
@@ -224,14 +224,14 @@ def test_features_that_are_yet_to_be_made_count_once(tmp_path, monkeypatch):
     (tmp_path / "scratch").mkdir()
     monkeypatch.chdir(tmp_path)
     here = _Scratch(plan, {}, Path("scratch").absolute())
-    assert here.before(Path("results/paper/runs/mnist/random/nn1-0123456789/seed0.json")) == 0
-    assert here.before(run) == costs.features(plan, "cifar100_resnet50") > 600
+    assert here.seconds_of_features(Path("results/paper/runs/mnist/random/nn1-0123456789/seed0.json")) == 0
+    assert here.seconds_of_features(run) == costs.features(plan, "cifar100_resnet50") > 600
     (here.folder / features).write_bytes(b"made")
-    assert here.before(run) == 0
+    assert here.seconds_of_features(run) == 0
 
 
 def test_another_takes_the_turn_of_one_whose_data_cannot_be_had(published, monkeypatch, capsys):
-    drawn = _drawn(Plan("mini", ["mini"]), [str(path) for path in runs()], 0)
+    drawn = _sample(Plan("mini", ["mini"]), [str(path) for path in runs()], 0)
     first, second, third, *_ = drawn
     make = _Scratch.make
 
@@ -264,6 +264,6 @@ def test_without_a_crate_it_says_so(small_project, capsys):
 def test_the_order_of_keys_is_no_difference():
     one, other = (json.dumps(dict(order(result_of().items()))).encode() for order in (list, reversed))
     assert one != other
-    assert _compared(one, other, 0.0) == (SAME, "")
+    assert _compare(one, other, 0.0) == (SAME, "")
     lost = result_of({"seed": 0, "out_of_memory": True})
-    assert _compared(one, json.dumps(lost).encode(), 0.5)[0] == DIFFERS  # no accuracies to hold against each other
+    assert _compare(one, json.dumps(lost).encode(), 0.5)[0] == DIFFERS  # no accuracies to hold against each other

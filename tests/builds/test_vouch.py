@@ -31,9 +31,9 @@ def newer(path):
 def test_runs_become_as_new_as_their_streams(times_lost):
     runs = sorted(TOP.glob("runs/*/*/*/seed*.json"))
     assert any(map(newer, runs))
-    assert preparation.vouch(TOP) >= len(runs)
+    assert preparation.restore_times(TOP) >= len(runs)
     assert not any(map(newer, runs))
-    assert preparation.vouch(TOP) == 0
+    assert preparation.restore_times(TOP) == 0
 
 
 @pytest.mark.parametrize("kind", ["result", "stream", "record"])
@@ -43,5 +43,5 @@ def test_nothing_vouches_for_what_was_edited(times_lost, kind):
     before = edited.stat().st_mtime
     edited.write_bytes(edited.read_bytes().replace(b'"commit": ', b'"comment": ', 1) + b" ")
     os.utime(edited, (before, before))
-    preparation.vouch(TOP)
+    preparation.restore_times(TOP)
     assert newer(run)

@@ -14,7 +14,7 @@ SPEC = {
     "order": {"name": "random"},
     "precision": "float32",
 }
-TOLD = {
+ERRAND = {
     "command": "train",
     "out": "results/mini/runs/mnist/random/er-0123456789/seeds3-4.json",
     "seeds": [3, 4],
@@ -32,17 +32,17 @@ TOLD = {
 
 
 def test_its_files_and_seeds_are_those_that_were_packed():
-    errand = errands.Errand(TOLD, {"cuda": None})
+    errand = errands.Errand(ERRAND, {"cuda": None})
     cell, seeds, chosen, shared = errand.job.subject
     assert (cell.spec, list(seeds)) == (SPEC, [3, 4])
     assert chosen == [Path("results/mini/selection/agem/mnist-er.json")]
-    assert [shared.file(seed) for seed in seeds] == list(map(Path, TOLD["gans"]))
+    assert [shared.file(seed) for seed in seeds] == list(map(Path, ERRAND["gans"]))
     assert len(errand.plan.datasets["mnist"]["classes"]) == 10
 
 
 def test_a_job_whose_inputs_are_not_there_says_so_in_one_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    fault = errands.run(TOLD, {"cuda": None})
+    fault = errands.run(ERRAND, {"cuda": None})
     assert "results/mini/datasets/mnist.npz" in fault
     assert "\n" not in fault
 

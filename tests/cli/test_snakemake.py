@@ -15,7 +15,7 @@ from snakemake.scheduling.job_scheduler import JobScheduler
 from clpapers.cli import snakemake
 from clpapers.cli.snakemake import (
     completed,
-    entered,
+    enter_project,
     evaluate_at_ends,
     prepare,
     reach_programs,
@@ -288,7 +288,7 @@ def elsewhere(folder, tmp_path):
 )
 def test_a_build_in_another_folder_is_one_there(elsewhere, option):
     arguments = ["stf/figure2", "-n", "-s", "project/Snakefile", *option]
-    entered(arguments)
+    enter_project(arguments)
     assert Path.cwd() == elsewhere
     assert arguments == ["stf/figure2", "-n", "--snakefile", str(elsewhere / "Snakefile")]
 
@@ -300,9 +300,9 @@ def test_our_rules_away_from_their_project_are_one_line(elsewhere):
         ["-s", "project/Snakefile", "-d", "."],
     ):
         with pytest.raises(SystemExit, match=r"^clpapers: config/config\.yaml: not here; go to the project's folder"):
-            entered(arguments)
+            enter_project(arguments)
     Path("other").touch()
-    entered(["-s", "other"])  # another workflow
+    enter_project(["-s", "other"])  # another workflow
     assert Path.cwd() == elsewhere.parent
 
 
@@ -310,4 +310,4 @@ def test_braces_in_the_name_of_a_folder_are_one_line(elsewhere):
     elsewhere.rename("a{b}")
     os.chdir("a{b}")
     with pytest.raises(SystemExit, match=r"a\{b\}: Snakemake reads braces as a pattern; give the folder another name$"):
-        entered(["all"])
+        enter_project(["all"])

@@ -179,7 +179,7 @@ def test_it_is_measured_once_where_hours_are_counted(folder, monkeypatch):
 
 def test_what_is_there_and_was_not_asked_for_has_no_price(folder):
     found = priority.Budget(choice.Choice({"0123456789": {Path("seed0.json"): [0]}}), [], {}, {"0123456789": {0}}, [])
-    (line,) = preparation.told(plan(), found, SimpleNamespace(absent={}))
+    (line,) = preparation.announcement(found, SimpleNamespace(absent={}))
     assert line.startswith("1 runs are there; training 0 more")
 
 

@@ -402,5 +402,5 @@ def test_what_a_rendering_says_and_is_made_of(monkeypatch):
     monkeypatch.setattr(pd, "read_csv", lambda path: pd.DataFrame({"seed": [0]}))
     monkeypatch.setattr(curves, "render", lambda target, frame, notes: printed.append(notes.desiderata))
     task = SimpleNamespace(plan=PLAN, job=jobs.job_of(PLAN, made.outputs[0]), reduced=lambda target: [])
-    commands._drawn(task)
+    commands._render(task)
     assert printed == [desiderata.sentence(made, PLAN.datasets)]

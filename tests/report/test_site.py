@@ -320,7 +320,7 @@ def test_a_numbers_page_has_its_runs_one_by_one_and_the_commands(show, folder):
 def test_a_numbers_page_has_its_distance_and_its_streams_before_any_checksum(show):
     section = show("mini/table1.html").find_element(By.ID, "ER-MNIST")
     first, distance = section.text, section.find_element(By.CSS_SELECTOR, ":scope > p").text
-    assert "reported 80.1 ± 0.5: distance " in distance
+    assert "reported 80.1 ± 0.5: difference " in distance
     assert "Streams: mnist/stf-0.05-n30, seeds 0, 1" in first
     text = section.get_attribute("textContent")
     assert 0 < text.index("Streams:") < text.index("SHA-256")
@@ -338,7 +338,7 @@ def test_rows_without_a_run_are_set_apart_and_an_address_is_given_once():
     cells = "".join(f"<tr><th>{name}</th>{''.join(f'<td>{c}</td>' for c in more)}</tr>" for name, *more in rows)
     tree = ElementTree.fromstring(f'<table class="sortable"><tbody>{cells}</tbody></table>')
     table = site.HtmlTable("T", "C", tree, [])
-    table.set_apart_unrun()
+    table.remove_unrun()
     table.anchor("table1", set())
     assert table.unrun == ["MIR"]
     assert [row.get("id") for row in tree.iter("tr")] == ["table1.ER", "table1.ER_", "table1.GR"]

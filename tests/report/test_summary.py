@@ -7,7 +7,7 @@ import pytest
 
 from clpapers.config.plan import Plan
 from clpapers.config.settings import own_papers
-from clpapers.report.summary import page
+from clpapers.report.summary import summary_of
 
 ROOT = Path(__file__).parents[2]
 TOLD = {"row": "ER", "column": "CIFAR-10", "metric": "final_accuracy", "reported": "38.4", "decimals": "1"}
@@ -55,19 +55,19 @@ def test_every_paper_has_a_number_that_it_prints(plan, monkeypatch):
 def test_a_number_stands_beside_its_printed_one(plan, line, said):
     other = TOLD | {"row": "MIR", "verdict": "same", "reproduced": "1", "n_seeds": "1"}
     built(plan.targets["stf/table1"], other, TOLD | line)
-    assert f"  stf/table1 ER, CIFAR-10, Fin. Acc.: {said}" in page(plan, ["stf"]).splitlines()
+    assert f"  stf/table1 ER, CIFAR-10, Fin. Acc.: {said}" in summary_of(plan, ["stf"]).splitlines()
 
 
 def test_a_damaged_file_ends_no_build(plan):
     target = plan.targets["stf/table1"]
     built(target, TOLD | {"verdict": "same", "reproduced": "x", "n_seeds": "3"})
-    assert "stf/table1 ER" not in page(plan, ["stf"])
+    assert "stf/table1 ER" not in summary_of(plan, ["stf"])
     target.stem.with_name("table1.reported.csv").write_text("row,column,metric\nER,CIFAR-10,final_accuracy\n")
-    assert "stf/table1 ER" not in page(plan, ["stf"])
+    assert "stf/table1 ER" not in summary_of(plan, ["stf"])
 
 
 def test_of_many_targets_that_are_not_built_five_are_named(plan):
-    told = page(plan, ["stf", "agem"]).splitlines()[-1]
+    told = summary_of(plan, ["stf", "agem"]).splitlines()[-1]
     assert told.startswith("not built: agem/") or told.startswith("not built: stf/")
     assert told.count("/") == 5
     assert told.endswith(" more")

@@ -125,8 +125,9 @@ class Project:
         if not papers:
             for file in (folder / "config/papers").glob("[!m]*.yaml"):
                 file.unlink()
-            whole = (folder / "config/scales/paper.yaml").read_text(encoding="utf-8")
-            project.write("config/scales/paper.yaml", whole.partition("papers:")[0])
+            for scale in ("paper", "smoke"):
+                whole = (folder / f"config/scales/{scale}.yaml").read_text(encoding="utf-8")
+                project.write(f"config/scales/{scale}.yaml", whole.partition("papers:")[0])
             project.write("config/claims.yaml", "{}\n")
         return project
 

@@ -98,8 +98,8 @@ def check(path: Path) -> tuple[list[Finding], str]:
     """Check a crate, zip or folder, against itself; returns its faults and the SHA-256 of its manifest.
 
     Every file must match the manifest and the metadata, every result its record. Every input that a record names must
-    be in the crate with the bytes that were read, or be a data set with their checksum, or have its record in
-    `imported/records` with their checksum. The crate may hold nothing else.
+    be in the crate with the bytes that were read. Instead it may be a data set with their checksum, or have its record
+    in `imported/records` with their checksum. The crate may hold nothing else.
     A zip is read in place: nothing is unpacked. Raises `CrateError` where it is no crate at all.
     """
     with opened(path) as (members, faults):

@@ -41,13 +41,15 @@ def tree(
     Returns
     -------
 
-    - `path`, `sha256` (None if missing), `state`:
-      `as recorded`;
-      `NOT AS RECORDED`, if the bytes differ from its record;
-      `CHANGED since it was read`, if a later job has made it again since its descendant read it;
-      `MISSING`;
-      `by checksum`, if the file is absent and only the record that an imported run was trained with exists;
-      or `no record`, as for a file of the configuration
+    - `path`, `sha256` (None if missing) and `state`, one of
+
+        - `as recorded`
+        - `NOT AS RECORDED`, if the bytes differ from its record
+        - `CHANGED since it was read`, if a later job has made it again since its descendant read it
+        - `MISSING`
+        - `by checksum`, if the file is absent and only the record that an imported run was trained with exists
+        - `no record`, as for a file of the configuration
+
     - for an imported run, `source`: the crate (`name`, `imported`, `manifest`)
     - with a record, its `stage`, `command`, `code`, `commit`, `dirty`, `started`, `wall_seconds`, `cpu_seconds`,
       `peak_memory_bytes`, `device`, `machine`, `data`, and `inputs`, a list of such dictionaries

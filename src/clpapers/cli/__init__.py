@@ -1,9 +1,9 @@
 """The command line: `clpapers <stage> --out FILE` makes one file of the pipeline, exactly as its rule does.
 
 The path names the file to make; `config/` says how. A job of a build hands its command to the build's server
-(server.py), if there is one, which has imported everything. The options of the commands stand in commands.py. The
-commands of rules/<stage>.smk stand in <stage>.py and are part of their jobs' code; the commands in people.py make no
-file of the pipeline.
+(server.py), if there is one, which has imported everything. commands.py has the options of the commands. <stage>.py has
+the commands of rules/<stage>.smk, which are part of their jobs' code. The commands in people.py make no file of the
+pipeline.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SERVER = "CLPAPERS_SERVER"  # in the environment: the address of a build's serve
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 on success, 1 where an audit fails, 2 where config or data do, with one line on stderr.
 
-    arguments: those of the command line if None, as in a job. Nothing slow is imported before a server has refused.
+    arguments: if None, the command line's, as in a job. Nothing slow is imported before a server has refused.
     """
     if arguments is None and os.environ.get(SERVER, "0") != "0":
         from clpapers.cli.front import served

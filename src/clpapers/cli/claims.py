@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from clpapers.cli.task import Task
 
+if TYPE_CHECKING:
+    from clpapers.config.model import Target
+    from clpapers.evidence.claim import Claim
 
-def claims(task: Task) -> None:
+
+def claims(task: Task[tuple[list[Claim], list[Target]]]) -> None:
     """results/<scale>/targets/<paper>/claims.{csv,md,tex,html}, from the paper's claims and their targets."""
     import pandas as pd
 
@@ -17,16 +23,16 @@ def claims(task: Task) -> None:
     of_paper, targets = task.job.subject
     paper = task.out.parent.name
     with task.recording(claims={claim.name: claim.spec for claim in of_paper}):
-        used = {f"{paper}/{target.name}": target for target in targets}
-        notes = {name: notes_on(task.plan, target, task.reduced(target)) for name, target in used.items()}
-        frames = {name: pd.read_csv(target.metrics) for name, target in used.items()}
+        by_name = {f"{paper}/{target.name}": target for target in targets}
+        notes = {name: notes_on(task.plan, target, task.reduced(target)) for name, target in by_name.items()}
+        frames = {name: pd.read_csv(target.metrics) for name, target in by_name.items()}
         verdicts = [decide(claim, frames, notes) for claim in of_paper]
-        specs = {name: target.spec for name, target in used.items()}
+        specs = {name: target.spec for name, target in by_name.items()}
         title = task.plan.titles[paper]
         write_table(render(title, of_paper, verdicts, specs, notes), task.out.with_suffix(""))
 
 
-def scorecard(task: Task) -> None:
+def scorecard(task: Task[list[str]]) -> None:
     """results/<scale>/targets/scorecard.{csv,md,tex,html}, from the papers whose claims it counts."""
     import pandas as pd
 

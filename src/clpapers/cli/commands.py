@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def options_of(arguments: list[str] | None) -> argparse.Namespace:
-    """The command with its options; a command of a rule's `makes` a file of the pipeline."""
+    """The command with its options; `makes` says whether it makes a file of the pipeline."""
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command == "stream" and (given := [key for key in STREAMS if getattr(options, key) is not None]):
@@ -46,16 +46,18 @@ def _run(options: argparse.Namespace) -> int:
         if options.makes or options.command not in (ANYWHERE if home.root() == home.CARRIED else (*ANYWHERE, "next")):
             print(f"clpapers: {ROOTLESS}", file=sys.stderr)
             return 2
-        given = {key: value.expanduser().absolute() for key, value in vars(options).items() if isinstance(value, Path)}
+        absolute: dict[str, object] = {
+            key: value.expanduser().absolute() for key, value in vars(options).items() if isinstance(value, Path)
+        }
         if methods := getattr(options, "methods", None):
-            given["methods"] = [str(Path(each).expanduser().absolute()) for each in methods]
-        vars(options).update(given | {"beside": Path.cwd()})
-        return home.at_home(_done)(options)
-    return _done(options)
+            absolute["methods"] = [str(Path(each).expanduser().absolute()) for each in methods]
+        vars(options).update(absolute | {"started_in": Path.cwd()})
+        return home.at_home(_run_here)(options)
+    return _run_here(options)
 
 
-def _done(options: argparse.Namespace) -> int:
-    """Do a command in the project's folder."""
+def _run_here(options: argparse.Namespace) -> int:
+    """Run a command in the project's folder."""
     from clpapers.cli.refusal import Refusal
     from clpapers.cli.task import Task
     from clpapers.config.refusals import ConfigError
@@ -65,22 +67,23 @@ def _done(options: argparse.Namespace) -> int:
         if not options.makes:
             people = importlib.import_module("clpapers.cli.people")
             return getattr(people, getattr(options, "does", options.command))(options) or 0
-        task = Task(options)
+        task: Task = Task(options)
         getattr(importlib.import_module(f"clpapers.cli.{task.job.module}"), options.command)(task)
         return 0
     except (ConfigError, ProvenanceError, Refusal) as error:
-        lines = map(escaped, str(error).split("\n  "))  # of a data set, a line a source
+        lines = map(escaped, str(error).split("\n  "))  # a data set has a line for each source
         print("clpapers: " + "\n  ".join(lines), file=sys.stderr)
         return 2
     except BrokenPipeError:
         raise
     except OSError as error:  # a full disk, a missing file, a folder without permission
-        place = error.filename or getattr(options, "out", None) or options.command
-        fault = f"{error.strerror or error}; {REMEDIES.get(error.errno, 'mend that')} and give the same command again"
-        print(f"clpapers: {escaped(place)}: {fault}", file=sys.stderr)
+        subject = error.filename or getattr(options, "out", None) or options.command
+        remedy = REMEDIES.get(error.errno or 0, "mend that")
+        fault = f"{error.strerror or error}; {remedy} and give the same command again"
+        print(f"clpapers: {escaped(subject)}: {fault}", file=sys.stderr)
         return 2
     except (MemoryError, RuntimeError) as error:
-        of_torch = "can't allocate memory" in str(error)  # which has no type for that
+        of_torch = "can't allocate memory" in str(error)  # torch has no exception of its own for that
         if isinstance(error, RecursionError):
             print(f"clpapers: {options.command}: what it reads nests, or descends, too deep", file=sys.stderr)
             return 2
@@ -90,8 +93,8 @@ def _done(options: argparse.Namespace) -> int:
         return 2
 
 
-STREAMS = ("paper", "dataset", "seeds", "order", "scale")  # of `stream`, where it writes to a folder of one's own
-ANYWHERE = ("new", "try", "stream")  # commands that need no project at hand; `next` needs its runs, a checkout
+STREAMS = ("paper", "dataset", "seeds", "order", "scale")  # options of `stream` where it writes to a user's folder
+ANYWHERE = ("new", "try", "stream")  # commands that run in any folder; `next` too from a checkout, as it needs its runs
 ROOTLESS = "config/config.yaml: not here; go to the project's folder, where the Snakefile is, and try again"
 REMEDIES = {
     errno.ENOSPC: "free some space",
@@ -120,20 +123,20 @@ MAKING = (  # commands that make a file below results/<scale>/
     ("method", "methods/LABEL-DIGEST.py", "copy the file of a method from outside"),
     ("selection", "selection/P/D-LEARNER.json", "choose hyper-parameters from a grid"),
     ("index", "runs/index.csv", "list the cells, their factors and the targets they serve"),
-    ("metrics", "metrics/P/T.csv", "measure what a target shows"),
+    ("metrics", "metrics/P/T.csv", "compute a target's metrics"),
     ("table", "targets/P/T.csv", "render a table"),
     ("figure", "targets/P/T.pdf", "render a figure"),
-    ("reported", "targets/P/T.reported.csv", "set reproduced beside reported"),
+    ("reported", "targets/P/T.reported.csv", "compare reproduced with reported numbers"),
     ("paired", "targets/P/T.paired.csv", "compare methods on the same streams"),
-    ("claims", "targets/P/claims.csv", "test a paper's claims on what was measured"),
+    ("claims", "targets/P/claims.csv", "test a paper's claims on the measurements"),
     ("scorecard", "targets/scorecard.csv", "count the claims that hold"),
     ("report", "report/index.html", "make the report, a folder of static pages"),
 )
 
 
 SHARED: dict[str, dict] = {  # arguments of several commands
-    "--scale": {"help": "of which scale; that of config.yaml by default"},
-    "papers": {"nargs": "*", "metavar": "PAPER", "help": "which papers; those of config.yaml if left out"},
+    "--scale": {"help": "the scale; config.yaml's by default"},
+    "papers": {"nargs": "*", "metavar": "PAPER", "help": "the papers; config.yaml's by default"},
 }
 
 
@@ -142,17 +145,18 @@ def _parser() -> argparse.ArgumentParser:
     stages = ", ".join(name for name, *_ in MAKING)
     parser = argparse.ArgumentParser(
         prog="clpapers",
-        description="tell of what was made, check it and pack it up; make streams of one's own",
-        epilog=f"and, each for one file of the pipeline, exactly as its rule makes it: {stages}",
+        description="describe, check and pack the results of builds; make your own streams",
+        epilog=f"further commands each make one file of the pipeline, exactly as its rule does: {stages}",
     )
     parser.add_argument("--version", action="version", version=f"clpapers {_version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
 
     def command(name: str, text: str, *shared: str, out: str | None = None) -> argparse.ArgumentParser:
-        shown = {} if out else {"help": text}  # a stage's stands in no list
-        sub = commands.add_parser(name, description=text, **shown)
-        if out:
+        if out:  # without `help`, the list of commands leaves it out
+            sub = commands.add_parser(name, description=text)
             sub.add_argument("--out", required=True, type=Path, metavar=f"results/S/{out}", help="the file to make")
+        else:
+            sub = commands.add_parser(name, description=text, help=text)
         for option in shared:
             sub.add_argument(option, **SHARED[option])
         sub.set_defaults(makes=out is not None)
@@ -161,120 +165,118 @@ def _parser() -> argparse.ArgumentParser:
     made = {name: command(name, text, out=out) for name, out, text in MAKING}
     for name, folder in (("dataset", "<dataset>"), ("weights", "weights")):
         made[name].add_argument("--data-folder", type=Path, default="data", help=f"your copies, <folder>/{folder}/…")
-        made[name].add_argument("--downloads", type=Path, default="downloads", help="where fetched files are kept")
+        made[name].add_argument("--downloads", type=Path, default="downloads", help="the folder for fetched files")
     for name in ("features", "gans", "train", "selection", "index", "metrics", "report"):
-        said = "1: on a GPU, 0: on the CPU; where it was trained, if this trains nothing"
-        made[name].add_argument("--gpus", type=int, choices=(0, 1), default=0, help=said)
+        text = "1: train on a GPU, 0: on the CPU; a command that trains nothing needs the device of its runs"
+        made[name].add_argument("--gpus", type=int, choices=(0, 1), default=0, help=text)
     for name in ("features", "gans", "train"):
         made[name].add_argument("--gpu-mem-mb", type=int, default=0, metavar="MB", help="of its memory; 0: all of it")
-    said = "whether seeds of MLPs are one stack on a CPU; by default as is faster on this machine"
-    made["train"].add_argument("--stacking", type=int, choices=(0, 1), help=said)
+    text = "whether seeds of MLPs are one stack on a CPU; by default the faster choice on this machine"
+    made["train"].add_argument("--stacking", type=int, choices=(0, 1), help=text)
     for name in ("scorecard", "report"):
-        said = "on which papers; a report, on those of config.yaml by default"
-        made[name].add_argument("--papers", nargs="+", required=name == "scorecard", metavar="P", help=said)
+        text = "the papers; for a report config.yaml's by default"
+        made[name].add_argument("--papers", nargs="+", required=name == "scorecard", metavar="P", help=text)
     made["method"].add_argument("--file", required=True, type=Path, help="the file")
-    sub = command("stream", "permute a data set into streams of some seeds, or into the one of a path of the pipeline")
+    sub = command("stream", "permute a data set into streams of some seeds, or into one stream of the pipeline")
     sub.set_defaults(makes=True)
-    said = "where they go, DIR/<dataset>/<order>/seed<k>.npz; or the one file of the pipeline"
-    sub.add_argument("--out", required=True, type=Path, metavar="DIR|results/S/streams/D/ORDER/seedK.npz", help=said)
-    sub.add_argument("--paper", help="in whose order, with --dataset and --seeds")
-    sub.add_argument("--dataset", metavar="D", help="over which of the paper's data sets")
-    sub.add_argument("--seeds", metavar="FIRST-LAST", help="a stream each")
-    said = "laid over the paper's order, such as '{name: split, tasks: 5}'"
-    sub.add_argument("--order", metavar="YAML", help=said)
-    sub.add_argument("--scale", help="of which settings; by default the paper's own, paper")
-    sub = command("lineage", "tell the ancestry of a paper, a target or a file, or of one number of a table", "--scale")
+    text = "the folder for DIR/<dataset>/<order>/seed<k>.npz; or one file of the pipeline"
+    sub.add_argument("--out", required=True, type=Path, metavar="DIR|results/S/streams/D/ORDER/seedK.npz", help=text)
+    sub.add_argument("--paper", help="the paper whose order to use, with --dataset and --seeds")
+    sub.add_argument("--dataset", metavar="D", help="one of the paper's data sets")
+    sub.add_argument("--seeds", metavar="FIRST-LAST", help="the seeds, a stream each")
+    text = "changes of the paper's order, such as '{name: split, tasks: 5}'"
+    sub.add_argument("--order", metavar="YAML", help=text)
+    sub.add_argument("--scale", help="the scale; by default the papers' own, paper")
+    sub = command("lineage", "show the ancestry of a paper, a target, a file or one number of a table", "--scale")
     sub.add_argument("name", metavar="PAPER[/TARGET]|FILE")
-    sub.add_argument("--cell", metavar="ROW,COLUMN", help='of one number, as the CSV names it; quote a comma: "a, b",c')
+    sub.add_argument("--cell", metavar="ROW,COLUMN", help='one number, as the CSV names it; quote a comma: "a, b",c')
     form = sub.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="as JSON")
     form.add_argument("--svg", type=Path, metavar="OUT.svg", help="as a picture")
-    sub = command("cell", "tell where each value of a cell comes from: the file, the line and the layer", "--scale")
-    sub.add_argument("hash", help="as results/<scale>/runs/index.csv and the paths of runs have it")
-    sub = command("audit", "hash every file anew: what was edited, is stale, foreign or without a record", "--scale")
-    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="these and what is behind them; default: all")
+    sub = command("cell", "show the origin of each value of a cell: the file, the line and the layer", "--scale")
+    sub.add_argument("hash", help="its hash in results/<scale>/runs/index.csv and in the paths of runs")
+    sub = command(
+        "audit", "hash every file again; list edited, stale and foreign files, and missing records", "--scale"
+    )
+    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="only these and their ancestors; default: all")
     sub.add_argument("--strict", action="store_true", help="fail on warnings too")
     sub.add_argument("--json", action="store_true", help="as JSON")
-    command("summary", "one page: what was built, where to look", "--scale", "papers")
-    command("targets", "every target: its command, its runs, its cost", "--scale", "papers")
-    said = "every target: which of Farquhar and Gal's desiderata its runs meet"
-    command("desiderata", said, "--scale", "papers")
-    said = "what a build would train next within a budget, and what each step decides"
-    sub = command("next", said, "--scale")
-    few = "papers, as `all` builds them, or targets; the papers of config.yaml if left out"
-    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help=few)
-    sub.add_argument("--hours", type=core_hours, metavar="H", help="core-hours, or all; 1 if left out, all of targets")
+    command("summary", "summarise the built targets on one page", "--scale", "papers")
+    command("targets", "list every target with its command, its runs and its cost", "--scale", "papers")
+    command("desiderata", "list the desiderata of Farquhar and Gal that each target's runs meet", "--scale", "papers")
+    sub = command("next", "list the runs that a build would train next, and the questions that they decide", "--scale")
+    text = "papers, as `all` builds them, or targets; config.yaml's papers by default"
+    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help=text)
+    text = "core-hours, or all; by default 1 for papers and all for targets"
+    sub.add_argument("--hours", type=core_hours, metavar="H", help=text)
     sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="methods from outside, whose runs it would train")
     sub.set_defaults(does="upcoming")  # `next` is Python's
-    sub = command("rehearse", "measure what each kind of cell costs, by a small part of its run", "--scale")
-    sub.add_argument("--papers", nargs="+", metavar="P", help="of which papers; those of config.yaml by default")
-    said = "cells of these alone, or a cell's hash; all if left out"
-    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help=said)
-    sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="methods from outside, and no others")
+    sub = command("rehearse", "measure the cost of each kind of cell, by a small part of its run", "--scale")
+    sub.add_argument("--papers", nargs="+", metavar="P", help="the papers; config.yaml's by default")
+    text = "only cells of these, or a cell's hash; all by default"
+    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help=text)
+    sub.add_argument("--methods", nargs="+", metavar="FILE.py", help="only these methods from outside")
     sub.add_argument("--seconds", type=float, default=1.0, help="of steps in a rehearsal, roughly")
     sub.add_argument("--out", type=Path, metavar="FILE.csv", help="the table; results/S/costs.csv by default")
     sub = command(
-        "export", "pack what was built, and all it came from, into a research object; or check one", "--scale"
+        "export", "pack built targets with all their ancestors into a research object; or check one", "--scale"
     )
     where = sub.add_mutually_exclusive_group(required=True)
     where.add_argument("--out", type=Path, metavar="FILE.zip|FOLDER", help="the crate to write")
-    where.add_argument("--check", type=Path, metavar="FILE.zip|FOLDER", help="a crate to audit, wherever it is")
-    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET]", help="what to pack; all that is built if left out")
+    where.add_argument("--check", type=Path, metavar="FILE.zip|FOLDER", help="a crate to audit, in any folder")
     sub.add_argument(
-        "--agent", default=None, metavar="NAME", help="who ran it; the authors in CITATION.cff if left out"
+        "names", nargs="*", metavar="PAPER[/TARGET]", help="the targets to pack; all built ones by default"
     )
-    sub = command("try", "try a method's file on a small problem: what a build would hold it to")
+    sub.add_argument("--agent", metavar="NAME", help="the person who ran it; the authors in CITATION.cff by default")
+    sub = command("try", "try a method's file on a small problem, as a build does before it takes the file")
     sub.add_argument("file", type=Path, metavar="FILE.py")
-    sub.add_argument("--contracts", action="store_true", help="and nothing else: its steps are not timed")
+    sub.add_argument("--contracts", action="store_true", help="only check its contracts, without timing its steps")
     sub.set_defaults(does="try_out")  # `try` is Python's
     sub = command("publish", "pack the finished runs of each paper into its crate, results/published/PAPER.zip")
-    sub.add_argument("names", nargs="*", metavar="PAPER", help="which papers; all if left out")
+    sub.add_argument("names", nargs="*", metavar="PAPER", help="the papers; all by default")
     sub.add_argument("--scale", default="paper")
-    said = "methods from outside whose runs to publish too, and their files with them"
-    sub.add_argument("--methods", nargs="+", default=[], metavar="FILE.py", help=said)
-    sub.add_argument("--replace", action="store_true", help="runs of today's code take the place of differing ones")
-    command("reproduction", "write docs/reproduction and README's tables from what is published")
-    sub = command("import", "take in the runs of research objects: published ones, or those of other machines")
-    sub.add_argument("crates", nargs="+", type=Path, metavar="FILE.zip|FOLDER", help="of `publish` or `export`")
-    sub.set_defaults(does="take_in")  # `import` is Python's
+    text = "methods from outside to publish too: their runs and their files"
+    sub.add_argument("--methods", nargs="+", default=[], metavar="FILE.py", help=text)
+    sub.add_argument("--replace", action="store_true", help="replace differing runs by runs of today's code")
+    command("reproduction", "write docs/reproduction and README's tables from the published runs")
+    sub = command("import", "import the runs of research objects, published ones or other machines'")
+    sub.add_argument("crates", nargs="+", type=Path, metavar="FILE.zip|FOLDER", help="written by `publish` or `export`")
+    sub.set_defaults(does="import_runs")  # `import` is Python's
     sub = command("pack", "pack code, streams and data of runs into a bundle that trains on a node without a network")
-    said = "papers, targets or cells, in the order to train, and their seeds, all by default; else config.yaml's papers"
-    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET][:SEEDS]|HASH[:SEEDS]", help=said)
+    text = "papers, targets or cells in the order to train, with seeds (default: all); config.yaml's papers by default"
+    sub.add_argument("names", nargs="*", metavar="PAPER[/TARGET][:SEEDS]|HASH[:SEEDS]", help=text)
     sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="a new folder; python DIR/run.py trains it")
-    said = "core-hours to choose runs of papers and targets by, or all; those of a build if left out"
-    sub.add_argument("--hours", type=core_hours, metavar="H", help=said)
-    sub.add_argument("--part-mb", type=float, default=55.0, metavar="MB", help="of a part, at most")
-    said = "seeds a job, neighbours of one cell; by default ten of an MLP, else one"
-    sub.add_argument("--stack", type=int, metavar="N", help=said)
-    sub.add_argument("--scale", help="of which scale; that of config.yaml by default")
-    sub.add_argument("--data-folder", metavar="DIR", help="your copies; that of config.yaml by default")
+    text = "the core-hours that choose runs of papers and targets, or all; a build's by default"
+    sub.add_argument("--hours", type=core_hours, metavar="H", help=text)
+    sub.add_argument("--part-mb", type=float, default=55.0, metavar="MB", help="the largest size of a part")
+    text = "seeds a job, neighbours of one cell; by default ten for an MLP, otherwise one"
+    sub.add_argument("--stack", type=int, metavar="N", help=text)
+    sub.add_argument("--scale", help="the scale; config.yaml's by default")
+    sub.add_argument("--data-folder", metavar="DIR", help="your copies; config.yaml's folder by default")
     sub = command("verify", "train a random sample of published runs again, here, and compare")
-    sub.add_argument(
-        "crates", nargs="*", type=Path, metavar="FILE.zip", help="of which crates; the project's own if left out"
-    )
+    text = "the crates with the runs; the project's own by default"
+    sub.add_argument("crates", nargs="*", type=Path, metavar="FILE.zip", help=text)
     sub.add_argument("--hours", type=float, default=1.0, metavar="H", help="core-hours to spend, by prediction")
-    sub.add_argument("--draw", type=int, default=0, metavar="N", help="the seed of the sample; another, other runs")
-    sub.add_argument("--within", type=float, default=0.01, metavar="A", help="accuracies no further apart are the same")
-    said = "the cheapest run of each crate and one more, as many at once as there are cores"
-    sub.add_argument("--of-each", action="store_true", help=said)
-    sub.add_argument("--out", type=Path, metavar="FILE.csv", help="write the outcomes there too")
-    sub.add_argument("--scale", default="paper")
-    sub = command("new", "write a commented file to start from, which runs as it is")
+    sub.add_argument("--draw", type=int, default=0, metavar="N", help="the seed of the sample")
     sub.add_argument(
-        "kind", choices=("method", "dataset", "paper"), help="of a method, a data set or a paper of one's own"
+        "--within", type=float, default=0.01, metavar="A", help="the largest difference of same accuracies"
     )
-    sub.add_argument("name", metavar="NAME", help="the file's and its own: small letters, digits and _")
-    sub.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help="where it goes; here if left out")
-    sub = command("doctor", "say what stands in the way of a build, and the remedy", "--scale")
-    sub = command(
-        "bench", "measure this machine: learners, what changes were worth, stacking, overheads, streams, dry runs"
-    )
+    text = "train the cheapest run of each crate and one more, one on each core at a time"
+    sub.add_argument("--of-each", action="store_true", help=text)
+    sub.add_argument("--out", type=Path, metavar="FILE.csv", help="a file for the outcomes")
+    sub.add_argument("--scale", default="paper")
+    sub = command("new", "write a commented file to start from, which runs unchanged")
+    sub.add_argument("kind", choices=("method", "dataset", "paper"), help="the kind of file")
+    sub.add_argument("name", metavar="NAME", help="the name of the file and in it: small letters, digits and _")
+    sub.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help="its folder; this one by default")
+    sub = command("doctor", "check whether a build would succeed, with a remedy for each fault", "--scale")
+    sub = command("bench", "measure this machine: learners, speed-ups, stacking, overheads, streams, dry runs")
     sub.add_argument("--quick", action="store_true", help="fewer repetitions")
     return parser
 
 
 def core_hours(text: str) -> float:
-    """A number of core-hours; for `all` the largest that settings may have, so that there is a sequence to tell."""
+    """A number of core-hours; for `all` the largest that settings may have, so that there is a sequence of steps."""
     try:
         return 1e6 if text == "all" else float(text)
     except ValueError:
@@ -284,5 +286,5 @@ def core_hours(text: str) -> float:
 def _version() -> str:
     try:
         return importlib.metadata.version("clpapers")
-    except importlib.metadata.PackageNotFoundError:  # taken from its folder, not installed
+    except importlib.metadata.PackageNotFoundError:  # imported from its folder, not installed
         return "of this folder"

@@ -8,7 +8,7 @@ from clpapers.cli.refusal import Refusal
 from clpapers.cli.task import Task
 
 
-def dataset(task: Task) -> None:
+def dataset(task: Task[tuple[str, dict]]) -> None:
     """results/<scale>/datasets/<dataset>.npz, from its name and its entry in config/datasets.yaml."""
     from clpapers.datasets.build import build
 
@@ -32,15 +32,15 @@ def permitted(settings: dict, spec: dict) -> dict:
     return spec | {"sources": [source for source in spec["sources"] if source["kind"] == kind]}
 
 
-def weights(task: Task) -> None:
+def weights(task: Task[tuple[str, dict]]) -> None:
     """results/<scale>/weights/<weights>.npz, from their name and their entry in config/weights.yaml."""
     from clpapers.datasets.weights import build
 
     _fetch(task, build, standin=task.plan.settings["sources"] != "real")
 
 
-def _fetch(task: Task, build: Callable[..., dict], **more: object) -> None:
-    """Have the subject built from those of its sources that the scale allows."""
+def _fetch(task: Task[tuple[str, dict]], build: Callable[..., dict], **more: object) -> None:
+    """Build the subject from the sources that the scale allows."""
     from clpapers.datasets.build import DatasetError
 
     name, spec = task.job.subject
@@ -55,8 +55,8 @@ def _fetch(task: Task, build: Callable[..., dict], **more: object) -> None:
         record["data"] = {name: facts}
 
 
-def features(task: Task) -> None:
-    """results/<scale>/datasets/<dataset>.npz, of another's images; from its name and its entry."""
+def features(task: Task[tuple[str, dict]]) -> None:
+    """results/<scale>/datasets/<dataset>.npz, of another data set's images; from its name and its entry."""
     import torch
 
     from clpapers.datasets.features import build
@@ -64,6 +64,7 @@ def features(task: Task) -> None:
     (_, spec), (device, share) = task.job.subject, task.device()
     with task.recording(features=spec["features"], hardware=task.hardware(device)):
         try:
-            build(spec, *task.job.inputs, device, task.out)
+            images, weights = task.job.inputs
+            build(spec, images, weights, device, task.out)
         except torch.OutOfMemoryError:
-            raise task.too_little(share) from None
+            raise task.out_of_memory(share) from None

@@ -13,10 +13,10 @@ HEAD = 8  # bytes, the length of what follows
 TAKEN = b"+"
 
 
-def told() -> bytes:
+def request() -> bytes:
     """The command and all that it inherits but its open files, as `server.Request` reads it.
 
-    Texts, each ended by a zero: program, package, umask, folder, how many arguments, those, and the environment.
+    Texts, each ended by a zero: program, package, umask, folder, the number of arguments, these, and the environment.
     """
     umask = os.umask(0)
     os.umask(umask)
@@ -34,7 +34,7 @@ def served(address: str) -> int | None:
     link.settimeout(PATIENCE)
     try:
         link.connect(address)
-        message = told()
+        message = request()
         files = socket.SCM_RIGHTS
         sent = link.sendmsg(
             [len(message).to_bytes(HEAD, "big") + message], [(socket.SOL_SOCKET, files, array.array("i", [0, 1, 2]))]
@@ -45,7 +45,7 @@ def served(address: str) -> int | None:
     except OSError:  # no server, one that is ending, a closed stdin
         return None
 
-    def passed_on(number: int, _: object) -> None:
+    def pass_on(number: int, _: object) -> None:
         try:
             link.send(bytes([number]))
         except OSError:
@@ -53,13 +53,13 @@ def served(address: str) -> int | None:
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, passed_on)
+            signal.signal(number, pass_on)
     link.settimeout(None)
     try:
-        said = link.recv(4)
+        answer = link.recv(4)
     except OSError:
-        said = b""
-    status = int.from_bytes(said, "big", signed=True) if said else -signal.SIGKILL
+        answer = b""
+    status = int.from_bytes(answer, "big", signed=True) if answer else -signal.SIGKILL
     return status if status >= 0 else _end_by(-status)
 
 

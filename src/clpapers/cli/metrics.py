@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clpapers import provenance
 from clpapers.cli.refusal import Refusal
@@ -12,9 +13,14 @@ from clpapers.cli.task import Task
 from clpapers.metrics.factors import flat
 from clpapers.runs.form import UNFIT
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def _nothing(task: Task):
-    """The metrics of a target of which nothing was measured yet: its columns, without a line."""
+    from clpapers.config.model import Target
+
+
+def _without_lines(task: Task[Target]) -> pd.DataFrame:
+    """The metrics of a target without measurements: its columns, without a line."""
     import pandas as pd
 
     target = task.plan.targets[f"{task.job.subject.paper}/{task.job.subject.name}"]
@@ -23,7 +29,7 @@ def _nothing(task: Task):
     return pd.DataFrame(columns=list(dict.fromkeys(columns)))
 
 
-def _unmeasured(task: Task, measure: Callable[[dict, Iterable], object]) -> Path | None:
+def _unmeasured(task: Task[Target], measure: Callable[[dict, Iterable], object]) -> Path | None:
     """The first of the imported runs that cannot be measured alone either."""
     from clpapers.metrics.inputs import read
 
@@ -36,7 +42,7 @@ def _unmeasured(task: Task, measure: Callable[[dict, Iterable], object]) -> Path
     return None
 
 
-def metrics(task: Task) -> None:
+def metrics(task: Task[Target]) -> None:
     """results/<scale>/metrics/<paper>/<target>.csv, from the target."""
     from clpapers.metrics.inputs import read
 
@@ -44,14 +50,14 @@ def metrics(task: Task) -> None:
     measure = importlib.import_module(f"clpapers.metrics.{target.spec['measure']}").measure
     with task.recording(target=target.spec, seeds=list(target.seeds)):
         try:
-            read_in = task.job.inputs
-            frame = measure(target.measured, read(task.plan, target, read_in)) if read_in else None
+            inputs = task.job.inputs
+            frame = measure(target.measured, read(task.plan, target, inputs)) if inputs else None
         except UNFIT as error:
             if culprit := _unmeasured(task, measure):
-                raise Refusal(f"{culprit}: cannot be measured ({error!r}); {task.imported_anew}") from None
+                raise Refusal(f"{culprit}: cannot be measured ({error!r}); {task.remedy_for_imported}") from None
             if not isinstance(error, ValueError):
                 raise
             raise Refusal(f"{task.out}: {error}") from None
-        if frame is None or frame.empty:  # or what was run reports nothing of this
-            frame = _nothing(task)
+        if frame is None or frame.empty:  # as some runs have no such measurements
+            frame = _without_lines(task)
         provenance.write_text(task.out, frame.to_csv(index=False, lineterminator="\n"))

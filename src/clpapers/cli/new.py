@@ -1,4 +1,4 @@
-"""`clpapers new`: commented files to start from, that run as they are."""
+"""`clpapers new`: commented files to start from, which run unchanged."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ SAMPLE = ("left", "right")  # its classes: the brighter half
 
 
 def write(kind: str, name: str, folder: Path) -> list[Path]:
-    """Write the file `name` of a kind, paper or dataset, into a folder; returns what was written.
+    """Write the file `name` of a kind, such as paper or dataset, into a folder; returns the written files.
 
-    A data set is of the images in the folder `name` beside it, in folders `train/<class>` and `test/<class>`; where
-    there is none, a sample is written. Raises `Refusal` for a malformed name, for one of the project's own, and rather
-    than overwrite anything.
+    A data set has the images of the folder `name` beside it, in folders `train/<class>` and `test/<class>`. Where that
+    folder does not exist, a sample is written. Raises `Refusal` for a malformed name, for a name of the project's own,
+    and instead of overwriting anything.
     """
     if not NAME.fullmatch(name):
         raise Refusal(f"new: {name!r}: a name has small letters, digits and _, and begins with a letter")
-    known = CONFIG / "datasets.yaml"
-    if name in (own_papers() if kind == "paper" else read_yaml(known) if known.is_file() else ()):
+    datasets = CONFIG / "datasets.yaml"
+    if name in (own_papers() if kind == "paper" else read_yaml(datasets) if datasets.is_file() else ()):
         raise Refusal(f"new: {name!r}: the project has a {kind} of this name; take another")
     template = next(TEMPLATES.glob(f"{kind}.*"))
     file = folder / f"{name}{template.suffix}"
@@ -44,10 +44,10 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
         if not images.exists():
             _sample(images)
             written.append(images)
-        told = _described(images) | {"FOLDER beside": f"{name} beside", "NAME_OF_A_PAPER": "PAPER"}
-        for word, value in told.items():
-            text = text.replace(word, value)
-    if yaml.safe_load(name) != name:  # such as `no`: of its keys and values, not of comments
+        values = _properties(images) | {"FOLDER beside": f"{name} beside", "NAME_OF_A_PAPER": "PAPER"}
+        for key, value in values.items():
+            text = text.replace(key, value)
+    if yaml.safe_load(name) != name:  # such as `no`: quote it in keys and values, not in comments
         text = re.sub(r"^( *(?:(?:title|paper): )?)NAME", rf"\1{json.dumps('NAME')}", text, flags=re.MULTILINE)
         text = text.replace("folder: FOLDER", f"folder: {json.dumps(name)}")
     text = text.replace("FOLDER", name)
@@ -55,25 +55,25 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
     return written
 
 
-def _described(folder: Path) -> dict[str, str]:
-    """The properties of a folder of images, by the template's keys; sides are the first image's, channels of all."""
+def _properties(folder: Path) -> dict[str, str]:
+    """The properties of a folder of images, by the template's keys: the first image's sides, the most channels."""
     from PIL import Image
 
     from clpapers.datasets import files
     from clpapers.datasets.formats import _image, image_folders
 
     try:
-        found = image_folders.images(replace(files.folder(folder), remedy="mend it and try again"))
+        splits = image_folders.images(replace(files.folder(folder), remedy="mend it and try again"))
     except files.SourceError as error:
         raise Refusal(str(error)) from None
-    if not found["train"] or sorted(found["train"]) != sorted(found["test"]):
-        told = {split: ", ".join(classes) or "none" for split, classes in found.items()}
+    if not splits["train"] or sorted(splits["train"]) != sorted(splits["test"]):
+        names_of = {split: ", ".join(classes) or "none" for split, classes in splits.items()}
         raise Refusal(
-            f"{folder}: train/ has images of {told['train']}, test/ of {told['test']}; give both the same folders, "
-            "or move it away for a sample"
+            f"{folder}: train/ has images of {names_of['train']}, test/ of {names_of['test']}; "
+            "give both the same folders, or move it away for a sample"
         )
     sides, channels = [], []
-    for path in (folder / name for classes in found.values() for names in classes.values() for name in names):
+    for path in (folder / name for classes in splits.values() for names in classes.values() for name in names):
         try:
             with Image.open(path, formats=_image.OWN) as image:
                 sides.append(_image.sides(image))
@@ -82,24 +82,24 @@ def _described(folder: Path) -> dict[str, str]:
             fault = f"no image that can be read ({type(error).__name__})"
             raise Refusal(f"{path}: {fault}; mend it or take it away") from None
     shape = [*sides[0], max(channels)]
-    sizes = {split.upper(): str(sum(map(len, classes.values()))) for split, classes in found.items()}
-    return {"SHAPE": str(shape), "CLASSES": json.dumps(sorted(found["train"]), ensure_ascii=False)} | sizes
+    sizes = {split.upper(): str(sum(map(len, classes.values()))) for split, classes in splits.items()}
+    return {"SHAPE": str(shape), "CLASSES": json.dumps(sorted(splits["train"]), ensure_ascii=False)} | sizes
 
 
 def _sample(folder: Path) -> None:
-    """A few grey images of two classes, with noise, in a folder that appears whole."""
+    """Write a few grey images of two classes, with noise, into a folder that appears complete."""
     import numpy as np
     from PIL import Image
 
     from clpapers.randomness import generator
 
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as work:
-        for split, each in EACH.items():
+        for split, count in EACH.items():
             rng = generator(0, f"sample {split}")
-            for place, name in enumerate(SAMPLE):
+            for half, name in enumerate(SAMPLE):
                 (Path(work, "images", split, name)).mkdir(parents=True)
-                for i in range(each):
+                for i in range(count):
                     pixels = rng.integers(0, 120, (SIDE, SIDE), dtype=np.uint8)
-                    pixels[:, place * SIDE // 2 : (place + 1) * SIDE // 2] += 120
+                    pixels[:, half * SIDE // 2 : (half + 1) * SIDE // 2] += 120
                     Image.fromarray(pixels).save(Path(work, "images", split, name, f"{i}.png"))
         Path(work, "images").rename(folder)

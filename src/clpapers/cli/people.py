@@ -26,29 +26,30 @@ from clpapers.config.targets import read_paper
 from clpapers.graph import jobs
 from clpapers.runs.cards import resolve_device
 
-NAMED = 3  # questions that `clpapers next` names of a step
+NAMED = 3  # questions of a step that `clpapers next` names
 
 
 def lineage(options: argparse.Namespace) -> None:
-    """Print or draw the ancestry of a file, of a target or of all that is built of a paper."""
+    """Print or draw the ancestry of a file, of a target or of all built targets of a paper."""
     from clpapers.audit import lineage
 
     files = [Path(options.name)]
     if not files[0].is_file():
         files = _built(options)
     if options.cell is None:
-        seen = functools.cache(provenance.sha256)
-        nodes = [lineage.tree(file, seen) for file in files]
+        digest = functools.cache(provenance.sha256)
+        nodes = [lineage.tree(file, digest) for file in files]
     else:
         names = next(csv.reader([options.cell]), []) if options.cell.isprintable() else []
-        told = provenance.read_record(files[0]).get("choice")  # of the runs, and methods from outside, that it shows
-        plan = plan_of(files[0], chosen=Path(told) if told else None)
+        choice_file = provenance.read_record(files[0]).get("choice")  # of its runs and methods from outside
+        plan = plan_of(files[0], choice_file=Path(choice_file) if choice_file else None)
         job = jobs.job_of(plan, files[0])
         if len(names) != 2 or job.command != "table" or files[0] not in job.outputs or len(files) > 1:
             raise Refusal(
                 f"{options.name}: --cell {options.cell!r}: give a table, and ROW,COLUMN as its CSV names them"
             )
-        nodes = [lineage.of_cell(plan, job.subject, *names)]
+        row, column = names
+        nodes = [lineage.of_cell(plan, job.subject, row, column)]
     if options.svg:
         if len(nodes) > 1:
             raise Refusal(f"{options.name}: --svg {options.svg}: give one target of it, such as {files[0]}")
@@ -72,7 +73,7 @@ def _built(options: argparse.Namespace) -> list[Path]:
 
 
 def stream(options: argparse.Namespace) -> None:
-    """Write the streams of some seeds, over a data set of a paper's, in its order there or in another, to a folder."""
+    """Write the streams of some seeds to a folder: over a paper's data set, in the paper's order or another."""
     import tempfile
 
     from clpapers import home
@@ -84,43 +85,49 @@ def stream(options: argparse.Namespace) -> None:
 
     settings, facts = _settings(options), Facts(options.scale)
     one_of("--paper", options.paper, all_papers())
-    asked = {"dataset": options.dataset, "order": read_text(options.order, "--order"), "seed": 0}
-    name, order, _ = read_paper(facts, options.paper).grid.stream(options.command, asked)
+    requested = {"dataset": options.dataset, "order": read_text(options.order, "--order"), "seed": 0}
+    name, order, _ = read_paper(facts, options.paper).grid.stream(options.command, requested)
     seeds = seed_range(options.seeds, "--seeds")
     spec, file = facts.datasets.get(name), dataset_path(options.scale, name)
-    place = options.out / name / slug(order)
-    place.mkdir(parents=True, exist_ok=True)
+    folder = options.out / name / slug(order)
+    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=options.out, prefix=".") as temporary:
-        if facts.class_sizes(name) and (not file.is_file() or not spec or spec["sha256"]["train"]):
-            source = ()
-        elif file.is_file():
-            provenance.verified_record({"path": str(file), "sha256": provenance.sha256(file)})
-            source = ((file, data_of(name, file)),)
-        elif "features" in spec:
-            raise Refusal(f"{file}: features are made by the pipeline; snakemake {file} --cores")
-        else:
-            file = Path(temporary, f"{name}.npz")
-            mine = getattr(options, "beside", Path.cwd())
-            where = {key: home.folder_for_downloads(mine, settings[key]) for key in ("data_folder", "downloads")}
-            where["data_folder"] = outside.data_folder(spec, where["data_folder"])
-            allowed = facts.settings
-            try:
-                told = build(name, permitted(allowed, spec), **where, **substitutes(allowed, name), out=file)
-            except DatasetError as error:
-                raise Refusal(str(error)) from None
-            source = ((file, (name, ITEM_ORDER, told["sha256"]["train"])),)
+        source: tuple[Path, tuple] | None = None
+        if not facts.class_sizes(name) or (file.is_file() and spec and not spec["sha256"]["train"]):
+            assert spec is not None  # the sizes of a toy's classes are known
+            if file.is_file():
+                provenance.verified_record({"path": str(file), "sha256": provenance.sha256(file)})
+                source = file, data_of(name, file)
+            elif "features" in spec:
+                raise Refusal(f"{file}: features are made by the pipeline; snakemake {file} --cores")
+            else:
+                file = Path(temporary, f"{name}.npz")
+                before = getattr(options, "started_in", Path.cwd())
+                data_folder = home.folder_for_downloads(before, settings["data_folder"])
+                try:
+                    built = build(
+                        name,
+                        permitted(facts.settings, spec),
+                        data_folder=outside.data_folder(spec, data_folder),
+                        downloads=home.folder_for_downloads(before, settings["downloads"]),
+                        out=file,
+                        **substitutes(facts.settings, name),
+                    )
+                except DatasetError as error:
+                    raise Refusal(str(error)) from None
+                source = file, (name, ITEM_ORDER, built["sha256"]["train"])
         for seed in seeds:
-            write(facts, name, order, seed, place / f"seed{seed}.npz", *source)
-    _, of, checksum = load(place / f"seed{seeds[0]}.npz").data
-    print(f"{place}: {len(seeds)} streams, {name} {of}, checksum {checksum or 'none, a toy'}")
+            write(facts, name, order, seed, folder / f"seed{seed}.npz", source)
+    _, items, checksum = load(folder / f"seed{seeds[0]}.npz").data
+    print(f"{folder}: {len(seeds)} streams, {name} {items}, checksum {checksum or 'none, a toy'}")
 
 
 def cell(options: argparse.Namespace) -> None:
     """Print every value of a cell with its file and line, and with its layer or the reason of a derived value."""
     from clpapers.config.origins import origins
 
-    found = origins(_settings(options)["scale"], options.hash)
-    rows = [(key, value if isinstance(value, str) else json.dumps(value), *rest) for key, value, *rest in found]
+    values = origins(_settings(options)["scale"], options.hash)
+    rows = [(key, value if isinstance(value, str) else json.dumps(value), *rest) for key, value, *rest in values]
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     print("\n".join("  ".join([*map(str.ljust, row, widths), row[3]]) for row in rows))
 
@@ -130,42 +137,42 @@ def audit(options: argparse.Namespace) -> int:
     from clpapers.audit import audit
 
     scale = options.scale or check_settings(read_yaml(CONFIG / "config.yaml"))["scale"]
-    found, checked = audit.audit(audit.fitting(scale), options.names, strict=options.strict)
-    if not checked and not found:
+    findings, checked = audit.audit(audit.fitting(scale), options.names, strict=options.strict)
+    if not checked and not findings:
         raise Refusal(f"results/{scale}: nothing is built; snakemake all --cores --config scale={scale}")
-    print((audit.as_json if options.json else audit.text)(found, checked))
-    return int(any(severity == audit.FAILURE for severity, *_ in found))
+    print((audit.as_json if options.json else audit.text)(findings, checked))
+    return int(any(severity == audit.FAILURE for severity, *_ in findings))
 
 
 def _settings(options: argparse.Namespace, *more: str) -> dict:
-    """The settings of config.yaml, overridden by the scale, the papers and the options in `more` that are given."""
-    asked = {key: getattr(options, key, None) for key in ("scale", "papers", *more)}
-    given = {key: value for key, value in asked.items() if value is not None and value != []}
+    """The settings of config.yaml, overridden by the given options `scale`, `papers` and `more`."""
+    values = {key: getattr(options, key, None) for key in ("scale", "papers", *more)}
+    given = {key: value for key, value in values.items() if value is not None and value != []}
     return check_settings(given, at=options.command)
 
 
 def _configured(options: argparse.Namespace) -> Plan:
-    """The plan of config.yaml, or of the scale and the papers that are asked for."""
+    """The plan of config.yaml, or of the requested scale and papers."""
     settings = _settings(options)
     return Plan(settings["scale"], settings["papers"], cuda=resolve_device(settings["device"]) == "cuda")
 
 
 def summary(options: argparse.Namespace) -> None:
-    """Print one page on what was built."""
+    """Print one page on the built targets."""
     from clpapers.archive.imported import imported
     from clpapers.builds import preparation
-    from clpapers.report.summary import page
+    from clpapers.report.summary import summary_of
 
     settings, plan, decided = _settings(options), _configured(options), ""
-    had = {"hours": 1.0, "published": bool(imported(plan.scale))}  # a build from nothing has imported none
-    with contextlib.suppress(ConfigError, provenance.ProvenanceError):  # what is built is told all the same
+    one_hour = {"hours": 1.0, "published": bool(imported(plan.scale))}  # a build without published runs has none
+    with contextlib.suppress(ConfigError, provenance.ProvenanceError):  # the built targets are reported anyway
         every = Plan(plan.scale, all_papers(), cuda=plan.cuda)
-        decided = preparation.prepare(every, settings | had, ["-n"])[1].decided
-    print(page(plan, list(plan.titles), decided))
+        decided = preparation.prepare(every, settings | one_hour, ["-n"])[1].decided
+    print(summary_of(plan, list(plan.titles), decided))
 
 
 def upcoming(options: argparse.Namespace) -> None:
-    """Print what a build within so many core-hours would train, in its order, and what each step decides."""
+    """Print the runs that a build would train within some core-hours, in its order, and what each step decides."""
     from collections import Counter
 
     from clpapers.budget import priority
@@ -181,16 +188,16 @@ def upcoming(options: argparse.Namespace) -> None:
     settings = _settings(options, "hours", "methods")
     cuda, scale = resolve_device(settings["device"]) == "cuda", settings["scale"]
     plan = Plan(scale, all_papers(), cuda=cuda, methods=own.take_in(scale, settings.get("methods", ())))
-    words = [str(path) for target in (plan.chosen(targets) if targets else ()) for path in target.outputs]
-    _, found, data = preparation.prepare(plan, settings, ["-n", *words, *(["all"] if options.papers else [])])
+    files = [str(path) for target in (plan.chosen(targets) if targets else ()) for path in target.outputs]
+    _, budget, data = preparation.prepare(plan, settings, ["-n", *files, *(["all"] if options.papers else [])])
     print(
         f"{'takes':>7}  {'so far':>7}  {'paper':10}  runs → what they decide"
-        if found.steps
+        if budget.steps
         else "no step fits, or none is left"
     )
-    so_far = 0.0
-    for step in found.steps:
-        so_far += step.seconds
+    total = 0.0
+    for step in budget.steps:
+        total += step.seconds
         cells = Counter(cell for cell, _ in step.runs)
         runs = ", ".join(
             f"{each.spec['dataset']}/{each.slug}/{each.folder.name}{f' ×{n}' if n > 1 else ''}"
@@ -199,13 +206,13 @@ def upcoming(options: argparse.Namespace) -> None:
         names = [q.name.replace(f"{q.paper}: ", "claim ") for q in step.decides if q.kind != priority.SHOWN]
         more = f", and {len(names) - NAMED} more" if len(names) > NAMED else ""
         shown = dict.fromkeys(q.name.partition(":")[0] for q in step.decides)  # by further seeds
-        told = f" → {'; '.join(names[:NAMED])}{more}" if names else f" → more of {', '.join(shown)}"
-        print(f"{duration(step.seconds):>7}  {duration(so_far):>7}  {step.paper:10}  {runs}{told}")
-    print("\n".join(["", *preparation.told(plan, found, data)]))
-    decides = f"decides {found.decided or 'nothing'} more"
-    if plan.methods:  # of which nothing is printed
-        decides = f"{sum(len(step.runs) for step in found.steps)} runs of methods from outside"
-    print(f"{decides}, predicted {duration(3600 * found.hours)} of one core")
+        decided = f" → {'; '.join(names[:NAMED])}{more}" if names else f" → more of {', '.join(shown)}"
+        print(f"{duration(step.seconds):>7}  {duration(total):>7}  {step.paper:10}  {runs}{decided}")
+    print("\n".join(["", *preparation.announcement(budget, data)]))
+    result = f"decides {budget.decided or 'nothing'} more"
+    if plan.methods:  # no paper prints numbers of them
+        result = f"{sum(len(step.runs) for step in budget.steps)} runs of methods from outside"
+    print(f"{result}, predicted {duration(3600 * budget.hours)} of one core")
 
 
 def targets(options: argparse.Namespace) -> None:
@@ -216,7 +223,7 @@ def targets(options: argparse.Namespace) -> None:
 
 
 def rehearse(options: argparse.Namespace) -> None:
-    """Measure the costs of the kinds of cells of targets; with methods from outside, of theirs alone."""
+    """Measure the costs of the kinds of cells of targets; with methods from outside, only of these."""
     from clpapers.budget import priority, rehearsals
     from clpapers.graph import own
 
@@ -227,13 +234,13 @@ def rehearse(options: argparse.Namespace) -> None:
         plan = Plan(plan.scale, all_papers(), methods=own.take_in(plan.scale, options.methods or ()))
     hashes = [name for name in options.names if name in plan.cells]
     names = [name for name in options.names if name not in plan.cells]
-    wanted = plan.chosen(names) if names or not hashes else []
-    pairs = [pair for target in wanted for pair in target.cells]
-    searches = {search for target in wanted for _, search in target.selections}
-    searches |= {search for _, cell in pairs for search in priority.selections_of(plan, cell)}
-    pairs = [pair for pair in pairs if "selection" not in pair[1].spec]  # which is as its search's points are
-    pairs += [pair for search in sorted(searches, key=lambda each: each.name) for pair in search.points]
-    cells = [plan.cells[key] for key in hashes] + [c for _, c in pairs if c.method or not options.methods]
+    chosen = plan.chosen(names) if names or not hashes else []
+    of_targets = [cell for target in chosen for _, cell in target.cells]
+    searches = {search for target in chosen for _, search in target.selections}
+    searches |= {search for cell in of_targets for search in priority.selections_of(plan, cell)}
+    of_targets = [cell for cell in of_targets if "selection" not in cell.spec]  # its search's points are of its kind
+    of_targets += [cell for search in sorted(searches, key=lambda each: each.name) for _, cell in search.points]
+    cells = [plan.cells[key] for key in hashes] + [c for c in of_targets if c.method or not options.methods]
     out = options.out or Path("results") / plan.scale / "costs.csv"
     rehearsals.rehearse(plan, list({cell.hash: cell for cell in cells}.values()), out, options.seconds)
     print(out)
@@ -247,14 +254,14 @@ def desiderata(options: argparse.Namespace) -> None:
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write a research object, or audit one: 1 where something in it is wrong."""
+    """Write a research object, or audit one; 1 where it has faults."""
     from clpapers.archive import crate
 
     if options.check:
-        wrong, fingerprint = crate.check(options.check)
-        print("\n".join([f"{file}: {reason}" for file, reason in wrong] or [f"{options.check}: as recorded"]))
+        faults, fingerprint = crate.check(options.check)
+        print("\n".join([f"{file}: {reason}" for file, reason in faults] or [f"{options.check}: as recorded"]))
         print(f"manifest SHA-256 {fingerprint}")
-        return int(bool(wrong))
+        return int(bool(faults))
     plan = _configured(options)
     if options.names:
         plan = Plan(plan.scale, all_papers(), cuda=plan.cuda)
@@ -266,7 +273,7 @@ def export(options: argparse.Namespace) -> int:
 
 
 def try_out(options: argparse.Namespace) -> None:
-    """Try a method's file: where it has a place, one line a contract that it keeps, and what it takes."""
+    """Try a method's file: print its tables, a line for each contract that it keeps, and its cost."""
     from clpapers.budget.rehearsals import price
     from clpapers.graph import own
     from clpapers.runs import trial
@@ -275,17 +282,17 @@ def try_out(options: argparse.Namespace) -> None:
     own.check(file)
     print(f"{file}: {own.placement(file, scale)}", flush=True)
     try:
-        for held in trial.contracts(file):
-            print(held, flush=True)
+        for contract in trial.contracts(file):
+            print(contract, flush=True)
         plan = Plan(scale, all_papers(), methods=[str(file)])
-        for told in () if options.contracts else trial.within(file, lambda: price(plan, file.stem)):
-            print(f"{file}: {told}", flush=True)
+        for cost in () if options.contracts else trial.within(file, lambda: price(plan, file.stem)):
+            print(f"{file}: {cost}", flush=True)
     except trial.Broken as error:
         raise Refusal(str(error)) from None
 
 
 def pack(options: argparse.Namespace) -> None:
-    """Write a bundle: the runs of papers and targets as `next` orders them, and of cells as they are named."""
+    """Write a bundle: the runs of papers and targets in the order of `next`, and the runs of named cells."""
     from clpapers.archive.imported import import_published, imported
     from clpapers.budget import costs, priority
     from clpapers.builds import preparation
@@ -296,33 +303,34 @@ def pack(options: argparse.Namespace) -> None:
     plan = Plan(settings["scale"], all_papers())
     if settings.get("published", True):
         import_published(plan.scale)
-    there = priority.files_of_seeds(plan, priority.finished(plan), imported(plan.scale))
-    held = {(cell, seed) for cell, files in there.items() for seeds in files.values() for seed in seeds}
-    runs: dict[tuple[str, int], None] = {}
+    present = priority.files_of_seeds(plan, priority.finished(plan), imported(plan.scale))
+    finished = {(cell, seed) for cell, files in present.items() for seeds in files.values() for seed in seeds}
+    requested: dict[tuple[str, int], None] = {}
     for name, _, seeds in (each.partition(":") for each in options.names or settings["papers"]):
-        kept = seed_range(seeds, f"pack: {name}") if seeds else range(MOST)
-        cells, found = [name] if name in plan.cells else [], []
+        chosen_seeds = seed_range(seeds, f"pack: {name}") if seeds else range(MOST)
+        cells, runs = [name] if name in plan.cells else [], []
         if not cells:
             targets = plan.chosen([name])
-            words = [str(path) for target in targets for path in target.outputs]
-            found = [run for step in preparation.prepare(plan, settings, ["-n", *words])[1].steps for run in step.runs]
+            files = [str(path) for target in targets for path in target.outputs]
+            _, budget, _ = preparation.prepare(plan, settings, ["-n", *files])
+            runs = [run for step in budget.steps for run in step.runs]
             cells = list(priority.relevant(plan, targets)) if every else []
-        found += [(cell, seed) for cell in cells for seed in plan.wanted(plan.cells[cell])]
-        runs |= dict.fromkeys(run for run in found if run[1] in kept)
-    due = [run for run in runs if run not in held]
+        runs += [(cell, seed) for cell in cells for seed in plan.wanted(plan.cells[cell])]
+        requested |= dict.fromkeys(run for run in runs if run[1] in chosen_seeds)
+    pending = [run for run in requested if run not in finished]
     data = preparation.Data(
         plan, Path(settings["data_folder"]), Path(settings["downloads"]), settings.get("fetch") or ()
     )
-    needed = list(dict.fromkeys(name for key, _ in due for name in plan.data_of(plan.cells[key])))
-    data.look(needed)
-    data.get(needed)
+    required = list(dict.fromkeys(name for key, _ in pending for name in plan.data_of(plan.cells[key])))
+    data.note_absent(required)
+    data.get(required)
     for name, remedy in sorted(data.absent.items()):
         print(f"{name}: not at hand, left out: {remedy}")
-    due = [run for run in due if data.absent.keys().isdisjoint(plan.data_of(plan.cells[run[0]]))]
-    seconds = costs.predict(plan, costs.rehearsed(plan.scale), {key for key, _ in due})
-    making = ["--config", *(f"{key}={settings[key]}" for key in ("scale", "data_folder", "downloads"))]
+    pending = [run for run in pending if data.absent.keys().isdisjoint(plan.data_of(plan.cells[run[0]]))]
+    seconds = costs.predict(plan, costs.rehearsed(plan.scale), {key for key, _ in pending})
+    of_inputs = ["--config", *(f"{key}={settings[key]}" for key in ("scale", "data_folder", "downloads"))]
     size, stack = options.part_mb, options.stack
-    print(pack(plan, due, options.out, seconds=seconds, megabytes=size, stack=stack, options=making))
+    print(pack(plan, pending, options.out, seconds=seconds, megabytes=size, stack=stack, options=of_inputs))
 
 
 def publish(options: argparse.Namespace) -> None:
@@ -348,8 +356,8 @@ def reproduction(options: argparse.Namespace) -> None:
         raise Refusal(str(error)) from None
 
 
-def take_in(options: argparse.Namespace) -> None:
-    """`clpapers import`: take in the runs of crates."""
+def import_runs(options: argparse.Namespace) -> None:
+    """Import the runs of crates."""
     from clpapers.archive.imported import import_crate
 
     for path in options.crates:
@@ -357,18 +365,18 @@ def take_in(options: argparse.Namespace) -> None:
 
 
 def verify(options: argparse.Namespace) -> int:
-    """Train a sample of runs again: 1 where one comes out otherwise."""
+    """Train a sample of runs again; 1 where one differs."""
     from clpapers.builds.verify import DIFFERS, Outcome, verify
 
     sample = options.hours, options.draw, options.within
-    found = []
+    outcomes = []
     for outcome in verify(_settings(options), options.crates, *sample, of_each=options.of_each):
         print(outcome, flush=True)
-        found.append(outcome)
+        outcomes.append(outcome)
     if options.out:
         with provenance.write_atomically(options.out) as temporary, temporary.open("w", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows([Outcome._fields, *found])
-    return int(any(outcome.verdict == DIFFERS for outcome in found))
+            csv.writer(file, lineterminator="\n").writerows([Outcome._fields, *outcomes])
+    return int(any(outcome.verdict == DIFFERS for outcome in outcomes))
 
 
 def new(options: argparse.Namespace) -> None:
@@ -383,18 +391,18 @@ def new(options: argparse.Namespace) -> None:
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Print the findings on whether a build would go through here; 1 where it would not."""
-    from clpapers.builds.doctor import page
+    """Print the findings on whether a build would succeed here; 1 where it would not."""
+    from clpapers.builds.doctor import report
 
     settings = _settings(options)
-    where = Path(settings["data_folder"]), Path(settings["downloads"])
-    text, fit = page(_configured(options), *where, settings.get("fetch") or ())
+    folders = Path(settings["data_folder"]), Path(settings["downloads"])
+    text, fit = report(_configured(options), *folders, settings.get("fetch") or ())
     print(text)
     return 0 if fit else 1
 
 
 def bench(options: argparse.Namespace) -> None:
-    """Run the scripts of benchmarks/ in turn, each in a process of its own."""
+    """Run the scripts of benchmarks/ in turn, each in its own process."""
     for part in ("learners", "passes", "changes", "stacking", "jobs", "start", "streams", "dry_run", "avalanche"):
         script = Path("benchmarks", f"bench_{part}.py")
         if not script.is_file():

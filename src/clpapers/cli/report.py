@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from clpapers.cli.refusal import Refusal
 from clpapers.cli.task import Task
 
+if TYPE_CHECKING:
+    from clpapers.config.model import Target
+    from clpapers.targets.notes import Notes
 
-def report(task: Task) -> None:
+
+def report(task: Task[list[str]]) -> None:
     """results/<scale>/report/index.html and the other pages beside it, from its papers."""
     from clpapers.evidence.desiderata import sentence
     from clpapers.report import site
     from clpapers.targets.notes import notes_on
 
-    def notes(target):
+    def notes(target: Target) -> Notes:
         return notes_on(task.plan, target, task.reduced(target), sentence(target, task.plan.datasets))
 
     for path in task.job.inputs:

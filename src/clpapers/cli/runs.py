@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clpapers import provenance
@@ -11,13 +12,15 @@ from clpapers.cli.refusal import Refusal
 
 if TYPE_CHECKING:
     from clpapers.cli.task import Task
+    from clpapers.config.gans import Gans
+    from clpapers.config.model import Cell, Selection
 
 
-def train(task: Task) -> None:
+def train(task: Task[tuple[Cell, range, list[Path], Gans | None]]) -> None:
     """results/<scale>/runs/<dataset>/<order>/<learner>-<hash>/seed<k>.json or seeds<a>-<b>.json
 
-    From the cell, the seeds, the file of the selection that sets some of the cell's values, if any, and the GANs that
-    its learner shares with other runs, if any. Their training counts as the run's.
+    From the cell and the seeds, the files of the selection that sets some of the cell's values, if any, and the GANs
+    that its learner shares with other runs, if any. The training of GANs counts as the run's.
     """
     import torch
 
@@ -27,7 +30,7 @@ def train(task: Task) -> None:
     from clpapers.runs.scenario import ScenarioError
     from clpapers.streams.stream import data_of, load
 
-    cell, seeds, chosen, shared = task.job.subject
+    cell, seeds, selections, shared = task.job.subject
     spec = cell.spec
     device, share = task.device()
     with task.recording(
@@ -35,33 +38,33 @@ def train(task: Task) -> None:
     ) as record:
         train_split, test_split = (arrays.load(cell.dataset, split) for split in ("train", "test"))
         classes = len(task.plan.datasets[spec["dataset"]]["classes"])
-        known = arrays.attributes(cell.dataset)
+        attributes = arrays.attributes(cell.dataset)
         start = arrays.by_name(cell.weights) if cell.weights else None
-        data = loop.Data(train_split.x, train_split.y, test_split.x, test_split.y, classes, known, start)
+        data = loop.Data(train_split.x, train_split.y, test_split.x, test_split.y, classes, attributes, start)
         *_, checksum = data_of(spec["dataset"], cell.dataset)
         try:
             loaded = {seed: load(cell.stream(seed), len(data.train_y), checksum) for seed in seeds}
         except ValueError as error:
             raise Refusal(str(error)) from None
-        for file in chosen:
-            found = json.loads(file.read_text(encoding="utf-8"))
-            if found.get("search") != spec["selection"]:
+        for file in selections:
+            chosen = json.loads(file.read_text(encoding="utf-8"))
+            if chosen.get("search") != spec["selection"]:
                 raise Refusal(
                     f"{file}: is of another search than config/ describes; delete it and let Snakemake make it"
                 )
-            spec = record["cell"] = fill(spec, found["selected"])
+            spec = record["cell"] = fill(spec, chosen["selected"])
         if shared:
             data.gans = {seed: shared_gans.load(shared.file(seed)) for seed in seeds}
         checkpoint = Checkpoint(task.out, identity(record, "cell"))
-        if not task.options.gpus:  # what did not fit now may: that depends on what else was running
+        if not task.options.gpus:  # a stack that did not fit may fit now: that depends on other processes
             fitted = {s: done for s, done in checkpoint.finished.items() if done is not None or len(s) > 1}
             checkpoint.finished = fitted
         record |= checkpoint.seconds | {"resumed": checkpoint.resumed, "earlier": checkpoint.earlier}
         stacked = True
         if len(seeds) > 1 and loop.undecided(spec, device):
             process.prepare(device, spec["precision"])
-            told = task.options.stacking
-            stacked = task.measured("stacking", stacking.gain) > 1 if told is None else bool(told)
+            option = task.options.stacking
+            stacked = task.measured("stacking", stacking.gain) > 1 if option is None else bool(option)
             record["stacking"] = stacked
         try:
             results = loop.train(spec, data, loaded, device, checkpoint=checkpoint, stacking=stacked)
@@ -72,26 +75,27 @@ def train(task: Task) -> None:
                 raise MemoryError
             if share and not share.is_whole:
                 checkpoint.remove()  # which would say so again
-                raise task.too_little(share)
+                raise task.out_of_memory(share)
         text = json.dumps({"cell": spec, "seeds": results}, separators=(",", ":"))
         provenance.write_text(task.out, text + "\n")
-        for seed, spent in record["training_seconds"].items() if shared else ():
-            of_gans = provenance.read_record(shared.file(int(seed)))["training_seconds"][str(seed)]
-            record["training_seconds"][seed] = spent + of_gans
+        if shared:
+            for seed, spent in record["training_seconds"].items():
+                of_gans = provenance.read_record(shared.file(int(seed)))["training_seconds"][str(seed)]
+                record["training_seconds"][seed] = spent + of_gans
         record["peak_device_bytes"] = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
     checkpoint.remove()
 
 
-def fill(spec: dict, chosen: dict) -> dict:
-    """A cell's description with the `chosen` values, by dotted key, of those parts and options that it has."""
-    for key, value in chosen.items():
+def fill(spec: dict, selected: dict) -> dict:
+    """A cell's description with the selected values, by dotted key, for the parts and options that it has."""
+    for key, value in selected.items():
         part, option = key.split(".")
         if option in spec[part]:
             spec = spec | {part: spec[part] | {option: value}}
     return spec
 
 
-def selection(task: Task) -> None:
+def selection(task: Task[Selection]) -> None:
     """results/<scale>/selection/<paper>/<dataset>-<learner>.json, from the search."""
     from clpapers.metrics.selection import choose
 
@@ -100,13 +104,13 @@ def selection(task: Task) -> None:
         runs = {}
         for _, cell in search.points:
             files = task.plan.results(cell, search.seeds)
-            held = [(run, seeds) for path, seeds in files.items() for run in json.loads(path.read_text())["seeds"]]
-            runs[cell.hash] = [run for run, seeds in held if run["seed"] in seeds]
+            entries = [(run, seeds) for path, seeds in files.items() for run in json.loads(path.read_text())["seeds"]]
+            runs[cell.hash] = [run for run, seeds in entries if run["seed"] in seeds]
         chosen = choose(search.spec, search.published, [values for values, _ in search.points], runs)
         provenance.write_text(task.out, json.dumps(chosen, indent=1, ensure_ascii=False) + "\n")
 
 
-def net(task: Task) -> None:
+def net(task: Task[tuple[str, dict, int]]) -> None:
     """results/<scale>/runs/nets/<paper>/<dataset>.json or <dataset>-<learner>.json; from data set, net and outputs."""
     from clpapers.runs.nets import describe
 

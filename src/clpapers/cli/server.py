@@ -1,10 +1,11 @@
-"""The server of a build's jobs: has imported what they import and read what they read, and forks a child a job.
+"""The server of a build's jobs: it has their modules and files in memory, and forks a child for each job.
 
-The Snakefile starts one for a build on local cores, on Linux; it ends with its Snakemake, its last jobs done. A command
-of the build (front.py) hands over its arguments, environment, folder, umask and open files; the child sets these and
-runs the same `main`. The server refuses a job, which then runs as it would without one, where code, packages or config/
-changed since the server began, or where the job's process differs from the server's, as it began, in more than the
-command. The server learns from jobs which modules they import.
+The Snakefile starts one for a build on local cores, on Linux; it ends with its Snakemake, after the last jobs. A
+command of the build (front.py) hands over its arguments, environment, folder, umask and open files. The child sets
+these and runs the same `main`. The server learns from jobs which modules they import.
+
+The server refuses a job where code, packages or config/ changed since the server began. It also refuses a job whose
+process differs from the server's first state in more than the command. A refused job runs as it would without a server.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from clpapers.provenance import PACKAGE
 REFUSED = b"-"
 SLOWEST = 5.0  # seconds in which a job hands over its command
 LARGEST = 1 << 24  # bytes of it
-OWN = {  # of a job's environment: what may differ from the server's, for no import looks at it
+OWN = {  # variables of a job's environment that may differ from the server's, as no import reads them
     SERVER,
     choice.VARIABLE,
     *("TMPDIR", "TMP", "TEMP", "TEMPDIR"),
@@ -70,11 +71,11 @@ DIE_WITH_PARENT = 1  # of prctl
 
 
 def start() -> subprocess.Popen | None:
-    """Start a server and tell this process's children of it, by `CLPAPERS_SERVER`; None where there is to be none.
+    """Start a server and announce it to this process's children, by `CLPAPERS_SERVER`; None where none may run.
 
-    The server ends when this process has. Its address is a socket in a private folder, which both remove at their end.
+    The server ends after this process. Its address is a socket in a private folder, which both remove at their end.
     """
-    limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY  # of which imports take some
+    limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY  # imports would take some memory
     if os.environ.get(SERVER) == "0" or limited or not hasattr(os, "pidfd_open"):
         return None
     os.environ.pop(SERVER, None)  # of a build of which this one is a job
@@ -85,7 +86,7 @@ def start() -> subprocess.Popen | None:
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(address)
             listening.listen(socket.SOMAXCONN)
-            ours, alive = socket.socketpair()  # ours ends with this process, for it is in no child
+            ours, alive = socket.socketpair()  # ours closes with this process, as no child inherits it
             with alive:
                 inherited = listening.fileno(), alive.fileno()
                 server = subprocess.Popen(
@@ -96,19 +97,19 @@ def start() -> subprocess.Popen | None:
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                 )
-    except OSError:  # no room in the folder of temporary files, or its name is too long for a socket
+    except OSError:  # no space in the folder of temporary files, or its name is too long for a socket
         return None
     ours.detach()  # open until this process ends
     os.environ[SERVER] = address
     return server
 
 
-# --- what a job hands over -----------------------------------------------------------------------------------
+# --- a job's request -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Request:
-    """A command with all that it inherits, as `front.told` gives it; files: its stdin, stdout and stderr."""
+    """A command with all that it inherits, as `front.request` writes it; files: its stdin, stdout and stderr."""
 
     program: str
     package: str
@@ -120,7 +121,7 @@ class Request:
 
     @classmethod
     def read(cls, link: socket.socket, files: list[int]) -> Request:
-        """The request that comes over a link; adds its open files to `files`, whatever happens.
+        """Read a request from a link; adds its open files to `files` in any case.
 
         Raises `OSError` or `ValueError` for a malformed one.
         """
@@ -141,7 +142,7 @@ class Request:
         return cls(program, package, int(umask), folder, arguments, environment, files)
 
 
-def kept(environment: dict[str, str]) -> dict[str, str]:
+def shared(environment: dict[str, str]) -> dict[str, str]:
     """The part of an environment that a job must share with the server."""
     return {name: value for name, value in environment.items() if name not in OWN}
 
@@ -163,15 +164,15 @@ def state() -> str:
 
     Raises `OSError` where something cannot be read.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     packages = (Path(sysconfig.get_path(name)) for name in ("purelib", "platlib"))
     for path in (*sorted(PACKAGE.rglob("*.py")), *packages):
-        dated = path.stat()
-        found.update(f"{path}\0{dated.st_mtime_ns} {dated.st_size} {dated.st_ino}\0".encode())
+        facts = path.stat()
+        digest.update(f"{path}\0{facts.st_mtime_ns} {facts.st_size} {facts.st_ino}\0".encode())
     for path in sorted(path for folder in (CONFIG, SCHEMAS) for path in folder.rglob("*") if path.is_file()):
         content = path.read_bytes()
-        found.update(f"{path}\0{len(content)}\0".encode() + content)
-    return found.hexdigest()
+        digest.update(f"{path}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
 
 
 # --- the server ----------------------------------------------------------------------------------------------
@@ -179,79 +180,79 @@ def state() -> str:
 
 @dataclass
 class Child:
-    """A job at work: its process, the front that waits for it, and the file in which it tells what it imported."""
+    """A running job: its process, the link to the front that waits for it, and the file with its imports."""
 
     number: int
     command: str
     link: socket.socket
-    learnt: int
+    imports: int
 
 
 class Server:
-    """Forks a child for each command that comes over the socket `listening`, until `alive` says that none will.
+    """Forks a child for each command that comes over the socket `listening`, until `alive` closes.
 
-    began: the `state` before this process did.
+    began: the `state` before this process began.
     """
 
     def __init__(self, listening: socket.socket, alive: socket.socket, began: str):
         self.listening, self.alive, self.began = listening, alive, began
         self.interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for Snakemake and its jobs
-        task.HELD = {}
-        self.environment, self.folder = kept(dict(os.environ)), os.getcwd()
-        self.imports: dict[str, list[str]] = {}  # by command: what its last job had to import
+        task.CACHE = {}
+        self.environment, self.folder = shared(dict(os.environ)), os.getcwd()
+        self.imports: dict[str, list[str]] = {}  # by command, the imports of its last job
         self.selector = selectors.DefaultSelector()
         self.selector.register(listening, selectors.EVENT_READ, self.accept)
         self.selector.register(alive, selectors.EVENT_READ, self.end)
 
     def run(self) -> None:
-        """Until Snakemake has ended, and then the last job."""
+        """Serve until Snakemake has ended, and then the last job."""
         while self.selector.get_map():
             for key, _ in self.selector.select():
-                if self.selector.get_map().get(key.fd) is key:  # which none before it has ended
+                if self.selector.get_map().get(key.fd) is key:  # no earlier callback has ended it
                     key.data()
 
     def end(self) -> None:
-        """Take no more jobs, nor leave the private folder to a Snakemake that was killed."""
+        """Accept no more jobs, and remove the private folder, as a killed Snakemake cannot."""
         shutil.rmtree(os.path.dirname(self.listening.getsockname()), ignore_errors=True)
         for each in (self.listening, self.alive):
             self.selector.unregister(each)
             each.close()
 
     def accept(self) -> None:
-        """Take one job, or refuse it: then it runs in the process that asks."""
+        """Take one job, or refuse it: then it runs in the requesting process."""
         files: list[int] = []
-        with contextlib.ExitStack() as undone, contextlib.suppress(Exception):  # no request, or nobody waits any more
-            link = undone.enter_context(self.listening.accept()[0])
+        with contextlib.ExitStack() as closing, contextlib.suppress(Exception):  # no request, or nobody waits any more
+            link = closing.enter_context(self.listening.accept()[0])
             try:
                 request = Request.read(link, files)
-                options = self.taken(link, request)
+                options = self.options_of(link, request)
                 if options is None:
                     link.sendall(REFUSED)
                 else:
                     self.warm(options, request)
                     self.fork(link, request)
-                    undone.pop_all()
+                    closing.pop_all()
             finally:
                 close(files)
 
-    def taken(self, link: socket.socket, request: Request) -> argparse.Namespace | None:
-        """The options of the command, if a child of this process does just what the process that asks would do.
+    def options_of(self, link: socket.socket, request: Request) -> argparse.Namespace | None:
+        """The options of the command, if a child of this process would do the same as the requesting process.
 
-        Not where its options are wrong, nor on a GPU, whose driver survives no fork.
+        None also where its options are wrong, and on a GPU, whose driver survives no fork.
         """
         process, *_ = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        alike = (
+        same = (
             request.program == sys.executable
             and request.package == os.path.dirname(__file__)
             and request.folder == self.folder
-            and kept(request.environment) == self.environment
+            and shared(request.environment) == self.environment
             and surroundings(process) == surroundings(os.getpid())
             and len(os.listdir("/proc/self/task")) == 1  # other threads' locks would stay locked in a child
             and state() == self.began
         )
         with contextlib.suppress(SystemExit):
             options = commands.options_of(request.arguments)
-            if alike and options.makes and not (hasattr(options, "gpu_mem_mb") and options.gpus):
+            if same and options.makes and not (hasattr(options, "gpu_mem_mb") and options.gpus):
                 return options
         return None
 
@@ -267,31 +268,31 @@ class Server:
         if choice.VARIABLE in request.environment:
             os.environ[choice.VARIABLE] = request.environment[choice.VARIABLE]
         with contextlib.suppress(Exception, SystemExit):
-            job = task.Task(options).job
-            job.code, job.settings  # noqa: B018
+            made: task.Task = task.Task(options)
+            made.job.code, made.job.settings  # noqa: B018
         gc.collect()
         gc.freeze()  # so that a child's collections leave the pages shared
 
     def fork(self, link: socket.socket, request: Request) -> None:
-        """Start a job, and look out for its end."""
-        if left(link):
+        """Start a job, and wait for its end in the selector."""
+        if closed(link):
             raise OSError("its process runs the command itself")
-        learnt, server = os.memfd_create("imports"), os.getpid()
+        imports, server = os.memfd_create("imports"), os.getpid()
         try:
             number = os.fork()
         except OSError:
-            os.close(learnt)
+            os.close(imports)
             raise
         if not number:
-            self.be(server, link, request, learnt)
-        with contextlib.suppress(OSError):  # it has just been killed, which `pass_on` will be told of
+            self.run_job(server, link, request, imports)
+        with contextlib.suppress(OSError):  # it has just been killed, and `pass_on` will notice
             link.sendall(TAKEN)
-        child, watch = Child(number, request.arguments[0], link, learnt), os.pidfd_open(number)
+        child, watch = Child(number, request.arguments[0], link, imports), os.pidfd_open(number)
         self.selector.register(link, selectors.EVENT_READ, functools.partial(self.pass_on, child))
-        self.selector.register(watch, selectors.EVENT_READ, functools.partial(self.tell, child, watch))
+        self.selector.register(watch, selectors.EVENT_READ, functools.partial(self.finish, child, watch))
 
     def pass_on(self, child: Child) -> None:
-        """Give a job the signals that its front got; kill it if that is no more."""
+        """Send a job the signals that its front got; kill it if the front has ended."""
         try:
             numbers = child.link.recv(64)
         except OSError:
@@ -301,8 +302,8 @@ class Server:
         if not numbers:
             self.selector.unregister(child.link)
 
-    def tell(self, child: Child, watch: int) -> None:
-        """Tell the front how its job ended, and learn what it imported."""
+    def finish(self, child: Child, watch: int) -> None:
+        """Send the front its job's exit status, and learn the job's imports."""
         self.selector.unregister(watch)
         if child.link in self.selector.get_map():
             self.selector.unregister(child.link)
@@ -310,32 +311,32 @@ class Server:
         with contextlib.suppress(OSError):
             child.link.sendall(status.to_bytes(4, "big", signed=True))
         child.link.close()
-        with open(child.learnt, "rb") as file:
+        with open(child.imports, "rb") as file:
             file.seek(0)
             self.imports[child.command] = file.read().decode().split()
         os.close(watch)
 
     # the child
 
-    def be(self, server: int, link: socket.socket, request: Request, learnt: int) -> NoReturn:
-        """Do a job in this process, a child of the server's, and end it."""
+    def run_job(self, server: int, link: socket.socket, request: Request, imports: int) -> NoReturn:
+        """Do a job in this process, a child of the server's, and end the process."""
         status = 70
         try:
             before = set(sys.modules)
-            self.become(server, link, request)
-            status = done(request.arguments)
-            tell_imports(before, learnt)
+            self.set_up(server, link, request)
+            status = run_command(request.arguments)
+            write_imports(before, imports)
         except BaseException:
             sys.excepthook(*sys.exc_info())
         finally:
             os._exit(status)
 
-    def become(self, server: int, link: socket.socket, request: Request) -> None:
-        """Set up this process as one of its own would have begun."""
+    def set_up(self, server: int, link: socket.socket, request: Request) -> None:
+        """Set up this process like a new process of the command."""
         ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
         if os.getppid() != server:  # it ended before that
             os.kill(os.getpid(), signal.SIGKILL)
-        for key in list(self.selector.get_map().values()):  # other jobs', whose fronts see by them that the server ends
+        for key in list(self.selector.get_map().values()):  # links of other jobs, which must close with the server
             if isinstance(key.fileobj, socket.socket):
                 key.fileobj.close()
             else:
@@ -355,19 +356,19 @@ class Server:
         random.seed()
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed()
-        atexit._clear()  # what imports left for the end of the server
+        atexit._clear()  # functions that imports registered for the end of the server
 
 
 def opened(number: int, before: io.TextIOWrapper) -> io.TextIOWrapper:
-    """A standard stream as the interpreter begins with it, of the encoding of the one `before`."""
+    """A standard stream like the interpreter's at its start, with the encoding of the stream `before`."""
     raw = open(number, "wb" if number else "rb", closefd=False)  # noqa: SIM115
     by_line = number == 2 or os.isatty(number)
     through = before.write_through
     return io.TextIOWrapper(raw, before.encoding, before.errors, line_buffering=by_line, write_through=through)
 
 
-def done(arguments: list[str]) -> int:
-    """Run a command to the end of its process; the exit status, as the interpreter has it."""
+def run_command(arguments: list[str]) -> int:
+    """Run a command to the end of its process; returns the exit status that the interpreter would have."""
     status: int | str | None
     try:
         status = commands.main(arguments)
@@ -391,20 +392,20 @@ def done(arguments: list[str]) -> int:
     return 1 if isinstance(status, str) else (status or 0) & 0xFF
 
 
-def tell_imports(before: set[str], file: int) -> None:
-    """Write the names of modules that were imported since, in order: those that the same names would import again."""
-    new = [name for name, module in list(sys.modules.items()) if name not in before and named(module) == name]
-    with open(file, "w", encoding="utf-8") as told:
-        told.write("\n".join(new))
+def write_imports(before: set[str], file: int) -> None:
+    """Write the names of modules that were imported since, in order, if the same names would import them again."""
+    new = [name for name, module in list(sys.modules.items()) if name not in before and import_name(module) == name]
+    with open(file, "w", encoding="utf-8") as imports:
+        imports.write("\n".join(new))
 
 
-def named(module: object) -> str | None:
+def import_name(module: object) -> str | None:
     """The name that a module was imported by."""
     return getattr(getattr(module, "__spec__", None), "name", None)
 
 
-def left(link: socket.socket) -> bool:
-    """Whether the other end of a link, which says nothing before a job is taken, is closed."""
+def closed(link: socket.socket) -> bool:
+    """Whether the other end of a link, which sends nothing before its job is taken, is closed."""
     ready, *_ = select.select([link], [], [], 0)
     return bool(ready)
 
@@ -416,7 +417,7 @@ def close(files: list[int]) -> None:
 
 
 def main() -> None:
-    """Serve on the sockets that are inherited by the numbers given, with what stood before this process began."""
+    """Serve on the inherited sockets; the command line has their numbers and the `state` before this process."""
     listening, alive = (socket.socket(fileno=int(number)) for number in sys.argv[1:3])
     Server(listening, alive, sys.argv[3]).run()
 

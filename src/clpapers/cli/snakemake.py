@@ -1,12 +1,15 @@
-"""The command `snakemake` of this environment: Snakemake's own, with a few things done before it starts.
+"""The command `snakemake` of this environment: Snakemake's own, with some preparations before it starts.
 
-A bare `--cores` means all of them: Snakemake's help promises that, the parser of Snakemake 9 refuses it, and `snakemake
-all --cores` is what people type. A target's or a paper's name stands for its files: `stf/table1`, `stf`; what nothing
-makes is refused. A dry run counts jobs by rule, unless more is asked for, and says how long they take: job by job,
-`all` has a line of 12,000 characters. A build shows one line of progress (`builds.progress`). Its scheduler looks
-through the waiting jobs when one ends. And the folders that Snakemake writes to, with a traceback where it cannot, are
-tried: that of the project is told of in one line, that of a home which cannot be written is replaced by one of the
-project's. Jobs find this environment's `clpapers`, whether or not it is activated.
+- A bare `--cores` means all cores. Snakemake's help promises that and people type it, but the parser of Snakemake 9
+  refuses it.
+- A target's or a paper's name stands for its files: `stf/table1`, `stf`. Names without a job are refused.
+- A dry run counts jobs by rule, unless options request more, and predicts their time: job by job, `all` has a line of
+  12,000 characters.
+- A build shows one line of progress (`builds.progress`).
+- The scheduler checks the waiting jobs when one ends.
+- Snakemake ends with a traceback where it cannot write to its folders, so these are tried first. For the project's
+  folder one line says so; a home that cannot be written is replaced by a folder of the project.
+- Jobs find this environment's `clpapers`, even if it is not activated.
 """
 
 from __future__ import annotations
@@ -43,25 +46,25 @@ def with_cores(arguments: list[str]) -> list[str]:
 
 
 def completed(arguments: list[str]) -> list[str]:
-    """The arguments `with_cores`; a dry run kept short and a build to its line, unless they say how much is told."""
-    from clpapers.builds.preparation import TELLING
+    """The arguments `with_cores`, and with a short dry run or a line of progress, unless they set the output."""
+    from clpapers.builds.preparation import DESCRIBING
     from clpapers.builds.progress import NAME
 
-    whole = with_cores(arguments)
-    if any(re.fullmatch(WORDY, argument) for argument in whole):
-        return whole
-    if DRY & set(whole):
-        return [*whole, "--quiet", "rules"]
-    prints = "audit" in whole or any(TELLING.match(argument) for argument in whole)  # by itself
-    return whole if prints or not whole else [*whole, "--logger", NAME]
+    arguments = with_cores(arguments)
+    if any(re.fullmatch(WORDY, argument) for argument in arguments):
+        return arguments
+    if DRY & set(arguments):
+        return [*arguments, "--quiet", "rules"]
+    prints = "audit" in arguments or any(DESCRIBING.match(argument) for argument in arguments)  # by itself
+    return arguments if prints or not arguments else [*arguments, "--logger", NAME]
 
 
 def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]]:
-    """The arguments, each name of a paper or target replaced by its files; the plan; the targets that are asked for.
+    """The arguments, each name of a paper or target replaced by its files; the plan; the requested targets.
 
-    The scale and, of `all`, the papers are those of config.yaml or of `--config`. Files and rules other than `all` ask
-    for no target, nor does what a budget tells the hours of. Without names, and where nothing is asked that needs one,
-    there is no plan. Raises `ConfigError` for names and settings that are wrong.
+    config.yaml or `--config` gives the scale and, for `all`, the papers. Files and rules other than `all` request no
+    target; nor does a build with a budget, which announces its hours itself. The plan is None where nothing needs it.
+    Raises `ConfigError` for wrong names and settings.
     """
     from clpapers.builds.preparation import budgeted
     from clpapers.config.facts import Facts
@@ -71,42 +74,41 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
     from clpapers.config.settings import all_papers, check_settings
     from clpapers.graph.pages import targets_of
 
-    given = [re.fullmatch(rf"({'|'.join(schema('config')['properties'])})=(.*)", each, re.DOTALL) for each in arguments]
-    told = {match[1]: read_text(f"{match[1]}: {match[2]}", "--config") for match in given if match}
+    setting = re.compile(rf"({'|'.join(schema('config')['properties'])})=(.*)", re.DOTALL)
+    given = {m[1]: read_text(f"{m[1]}: {m[2]}", "--config") for m in map(setting.fullmatch, arguments) if m}
     settings = check_settings(
-        {key: value for each in told.values() for key, value in each.items()}
+        {key: value for each in given.values() for key, value in each.items()}
     )  # takes in files from outside
     papers = "|".join(all_papers())
-    after = ["", *arguments]  # `--quiet rules` is no paper
     names = {
         i
-        for i, (before, argument) in enumerate(zip(after, arguments))
+        for i, (before, argument) in enumerate(zip(["", *arguments], arguments))  # `--quiet rules` is no paper
         if re.fullmatch(rf"({papers})(/\w+)?", argument) and before not in QUIET and not Path(argument).is_file()
     }
     if not names and not DRY & set(arguments):
         return arguments, None, []
-    tells = budgeted(Facts(settings["scale"]), settings.get("hours"))  # a budget tells its hours
-    if not names and tells:
+    has_budget = budgeted(Facts(settings["scale"]), settings.get("hours"))
+    if not names and has_budget:
         return arguments, None, []
     plan = Plan(settings["scale"], all_papers())
-    found: list[str] = []
-    wanted: list[Target] = []
+    replaced: list[str] = []
+    requested: list[Target] = []
     for i, argument in enumerate(arguments):
         if i not in names:
-            found.append(argument)
+            replaced.append(argument)
             continue
         targets = [each for each in plan.chosen([argument]) if "/" in argument or not each.spec.get("extra")]
-        found += [str(path) for target in targets for path in target.outputs]
-        wanted += targets
+        replaced += [str(path) for target in targets for path in target.outputs]
+        requested += targets
     if "all" in arguments or all(argument.startswith("-") or "=" in argument for argument in arguments):
-        wanted += targets_of(plan, settings["papers"])
-    return found, plan, [] if tells else wanted
+        requested += targets_of(plan, settings["papers"])
+    return replaced, plan, [] if has_budget else requested
 
 
-def refuse_unknown(arguments: list[str], meant: list[str]) -> None:
-    """Raise `ConfigError` for a target that nothing makes, before Snakemake reads the rules and data are fetched.
+def refuse_unknown(arguments: list[str], replaced: list[str]) -> None:
+    """Raise `ConfigError` for a target without a job, before Snakemake reads the rules and data are fetched.
 
-    meant: the arguments as from `resolved`; what is new in them is known. Runs and GANs are left to the rules, as
+    replaced: the arguments as from `resolved`; the new ones among them have jobs. The rules check runs and GANs, as
     methods from outside may add some.
     """
     from snakemake.cli import get_argument_parser
@@ -117,23 +119,23 @@ def refuse_unknown(arguments: list[str], meant: list[str]) -> None:
     from clpapers.config.settings import all_papers
     from clpapers.graph import jobs
 
-    given, _ = get_argument_parser().parse_known_args(with_cores(meant))
+    options, _ = get_argument_parser().parse_known_args(with_cores(replaced))
     text = "".join(path.read_text(encoding="utf-8") for path in (Path("Snakefile"), *Path("rules").glob("*.smk")))
     rules = re.findall(r"^rule (\w+):", text, re.MULTILINE)
     plan = functools.cache(lambda scale: Plan(scale, all_papers()))
-    for word in (word for word in given.targets if word in arguments and word not in rules):
-        path = Path(word)
+    for name in (name for name in options.targets if name in arguments and name not in rules):
+        path = Path(name)
         if path.exists() or path.parts[2:3] in (("runs",), ("gans",)):
             continue
         if path.parts[:1] == (str(RESULTS),) and len(path.parts) > 2:
             jobs.job_of(plan(path.parts[1]), path)
         else:
-            known = [*rules, *plan("paper").titles, *plan("paper").targets]
-            raise ConfigError(f"{word}: no paper, target, rule or file; there are: {names(known, word)}")
+            available = [*rules, *plan("paper").titles, *plan("paper").targets]
+            raise ConfigError(f"{name}: no paper, target, rule or file; there are: {names(available, name)}")
 
 
-def fault_of(folder: Path) -> str:
-    """Why no file can be made in a folder, which is made if it is not there; empty where one can."""
+def why_unwritable(folder: Path) -> str:
+    """Why no file can be written to a folder, which is made if absent; empty where one can."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder) as file:
@@ -143,8 +145,8 @@ def fault_of(folder: Path) -> str:
     return ""
 
 
-def taken(arguments: list[str], short: str, long: str) -> str | None:
-    """Take an option of Snakemake's out of the arguments; returns its value, None without one."""
+def pop_option(arguments: list[str], short: str, long: str) -> str | None:
+    """Remove an option of Snakemake's from the arguments; returns its value, None without one."""
     for i, argument in enumerate(arguments):
         if argument in (f"-{short}", f"--{long}") and i + 1 < len(arguments):
             value = arguments[i + 1]
@@ -156,31 +158,31 @@ def taken(arguments: list[str], short: str, long: str) -> str | None:
     return None
 
 
-def entered(arguments: list[str]) -> None:
-    """Go to the project's folder, where `--directory` names one; end with one line where this is another folder.
+def enter_project(arguments: list[str]) -> None:
+    """Go to the project's folder, if `--directory` names it; exit with one line where the folder is no project.
 
-    Folders whose names Snakemake reads as patterns end so too.
+    A folder whose name Snakemake reads as a pattern is refused too.
     """
     others = list(arguments)
-    file, folder = taken(others, "s", "snakefile"), taken(others, "d", "directory")
-    place = Path(folder or ".").expanduser()
-    ours = Path(file).parent if file else place
-    if not (ours / "rules" / "common.smk").is_file():
+    file, directory = pop_option(others, "s", "snakefile"), pop_option(others, "d", "directory")
+    folder = Path(directory or ".").expanduser()
+    of_workflow = Path(file).parent if file else folder
+    if not (of_workflow / "rules" / "common.smk").is_file():
         return  # another workflow
-    if not (place / "config" / "config.yaml").is_file():
+    if not (folder / "config" / "config.yaml").is_file():
         from clpapers.cli.commands import ROOTLESS
 
         sys.exit(f"clpapers: {ROOTLESS}")
-    if set("{}") & set(str(place.absolute())):
-        sys.exit(f"clpapers: {place.absolute()}: Snakemake reads braces as a pattern; give the folder another name")
-    if folder:
+    if set("{}") & set(str(folder.absolute())):
+        sys.exit(f"clpapers: {folder.absolute()}: Snakemake reads braces as a pattern; give the folder another name")
+    if directory:
         arguments[:] = [*others, *(["--snakefile", str(Path(file).absolute())] if file else [])]
-        os.chdir(place)
+        os.chdir(folder)
 
 
 def prepare() -> None:
     """Try the folders; ends the process with one line where Snakemake could not begin."""
-    fault = fault_of(OWN)
+    fault = why_unwritable(OWN)
     if fault:
         sys.exit(
             f"clpapers: {OWN}: Snakemake cannot write there ({fault}); make the project's folder writable, or free "
@@ -188,7 +190,7 @@ def prepare() -> None:
         )
     home = os.path.expanduser("~/.cache")
     caches = Path(os.environ.get("XDG_CACHE_HOME") or home)
-    if not caches.is_absolute() or fault_of(caches / "snakemake"):  # as where nobody knows a home
+    if not caches.is_absolute() or why_unwritable(caches / "snakemake"):  # not absolute: the user has no home
         os.environ["XDG_CACHE_HOME"] = str(OWN.absolute() / "cache")
 
 
@@ -200,9 +202,9 @@ def reach_programs() -> None:
 
 
 def evaluate_at_ends() -> None:
-    """Have Snakemake look through waiting jobs when one ends; by the clock only where its rate limit held some.
+    """Let Snakemake check waiting jobs when one ends, and by the clock only where its rate limit held some.
 
-    As it comes, each look starts a timer that ends in another one: after n jobs it looks n times a second.
+    In Snakemake itself, each check starts a timer that ends in another check: after n jobs it checks n times a second.
     """
     from snakemake.scheduling.job_scheduler import JobScheduler
 
@@ -219,8 +221,8 @@ def evaluate_at_ends() -> None:
 def main() -> None:
     """Run Snakemake."""
     arguments, plan = sys.argv[1:], None
-    wanted: list[Target] = []
-    entered(arguments)
+    requested: list[Target] = []
+    enter_project(arguments)
     sys.argv[1:] = arguments
     if Path("Snakefile").is_file() and not {"--help", "-h", "--version", "-v"} & set(arguments):
         from clpapers.config.refusals import ConfigError
@@ -228,12 +230,12 @@ def main() -> None:
         prepare()
         reach_programs()
         try:
-            arguments, plan, wanted = resolved(arguments)
+            arguments, plan, requested = resolved(arguments)
             refuse_unknown(sys.argv[1:], arguments)
         except ConfigError as error:
             sys.exit(f"clpapers: {error}")
-        sys.argv[1:] = arguments  # for the Snakefile, which asks what is to be built (clpapers.builds.preparation)
-    gc.set_threshold(100_000, 50, 100)  # a graph of jobs lives to the end: to search it often took a tenth of the plan
+        sys.argv[1:] = arguments  # for the Snakefile, which reads the targets from there (clpapers.builds.preparation)
+    gc.set_threshold(100_000, 50, 100)  # a graph of jobs lives to the end; collecting it often took a tenth of the time
     from snakemake.cli import main as run
     from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
@@ -246,10 +248,10 @@ def main() -> None:
     try:
         run(completed(arguments))
     except SystemExit as end:
-        if plan and wanted and not end.code and DRY & set(arguments):
+        if plan and requested and not end.code and DRY & set(arguments):
             from clpapers.budget.costs import pending
 
-            print(pending(plan, wanted))
+            print(pending(plan, requested))
         raise
 
 

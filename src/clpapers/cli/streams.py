@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messag
     from clpapers.config.plan import Plan
 
 
-def stream(task: Task) -> None:
+def stream(task: Task[tuple[str, dict, int]]) -> None:
     """results/<scale>/streams/<dataset>/<order>/seed<k>.npz, from data set, order and seed."""
     from clpapers.streams.stream import data_of
 
@@ -29,8 +29,8 @@ def write(
 ) -> None:
     """Write a seed's stream over the training split of a data set or of a toy.
 
-    source: the data set's file, and what the indices point into (`streams.stream.Stream`); none where the sizes of
-    classes are known (`Facts.class_sizes`).
+    source: the data set's file, and the description of the indexed data (`streams.stream.Stream`). None where the sizes
+    of classes are known (`Facts.class_sizes`).
     """
     import dataclasses
     import math
@@ -54,7 +54,7 @@ def write(
         raise Refusal(f"{out}: {error}") from None
 
 
-def entropy(task: Task) -> None:
+def entropy(task: Task[int]) -> None:
     """results/<scale>/streams/entropy/<paper>-<target>.npz: `ratios` float64 [simulations]; from their number."""
     import numpy as np
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
 
 from clpapers import provenance
 from clpapers.catalogue import metrics
 from clpapers.cli.refusal import Refusal
 from clpapers.cli.task import Task
 
+if TYPE_CHECKING:
+    from clpapers.config.model import Target
 
-def table(task: Task) -> None:
+
+def table(task: Task[Target]) -> None:
     """results/<scale>/targets/<paper>/<target>.{csv,md,tex,html}, from the target."""
     from clpapers.evidence.comparison import attach, compare, read_reported
     from clpapers.targets.formats import write_table
@@ -18,27 +22,27 @@ def table(task: Task) -> None:
 
     target = task.job.subject
     with task.recording(target=target.spec):
-        drawn, frame, notes = _drawn(task, *_printed(task))
-        drawn = with_places(drawn, target.spec, frame)
-        if target.reported:  # the paper prints numbers, which stand beside its own
+        rendered, frame, notes = _render(task, *_printed(task))
+        rendered = with_places(rendered, target.spec, frame)
+        if target.reported:
             printed = read_reported(target.reported, target.paper, target.name)
-            drawn = attach(drawn, target.spec, frame, compare(target.spec, frame, printed, notes), notes)
-        write_table(drawn, target.stem)
+            rendered = attach(rendered, target.spec, frame, compare(target.spec, frame, printed, notes), notes)
+        write_table(rendered, target.stem)
 
 
-def figure(task: Task) -> None:
+def figure(task: Task[Target]) -> None:
     """results/<scale>/targets/<paper>/<target>.{pdf,svg,png,caption.md,caption.tex}, from the target."""
     from clpapers.targets.figure import write_caption, write_figure
 
     with task.recording(target=task.job.subject.spec):
         target = task.job.subject
-        drawn, _, notes = _drawn(task)
-        write_figure(drawn, target.stem)
-        write_caption(drawn, target.spec, notes, target.stem)
+        rendered, _, notes = _render(task)
+        write_figure(rendered, target.stem)
+        write_caption(rendered, target.spec, notes, target.stem)
 
 
-def _drawn(task: Task, *printed: object) -> tuple:
-    """What the target's renderer makes, of which measurements and with which notes."""
+def _render(task: Task[Target], *printed: object) -> tuple:
+    """The target as its renderer makes it, its measurements, and its notes."""
     import pandas as pd
 
     from clpapers.evidence.desiderata import sentence
@@ -48,17 +52,17 @@ def _drawn(task: Task, *printed: object) -> tuple:
     target = task.job.subject
     notes = notes_on(task.plan, target, task.reduced(target), sentence(target, task.plan.datasets))
     frame = pd.read_csv(target.metrics)
-    draw = importlib.import_module(f"clpapers.targets.{target.spec['render']}").render
+    render = importlib.import_module(f"clpapers.targets.{target.spec['render']}").render
     if frame.empty and target.spec["render"] != "results_table":  # which has a dash for each of its cells
-        draw = waiting
+        render = waiting
     try:
-        return draw(target.spec, frame, notes, *printed), frame, notes
+        return render(target.spec, frame, notes, *printed), frame, notes
     except ValueError as error:
         raise Refusal(f"{task.out}: {error}") from None
 
 
-def _printed(task: Task) -> list:
-    """What a renderer that sets the paper's own lines into its table needs besides."""
+def _printed(task: Task[Target]) -> list:
+    """The further argument of a renderer that sets the paper's own lines into its table."""
     from clpapers.evidence.comparison import transcribed
 
     target = task.job.subject
@@ -72,7 +76,7 @@ def _printed(task: Task) -> list:
     return [transcribed(target.reported, target.paper, target.name)]
 
 
-def reported(task: Task) -> None:
+def reported(task: Task[Target]) -> None:
     """results/<scale>/targets/<paper>/<target>.reported.csv, from the target."""
     import pandas as pd
 
@@ -81,6 +85,7 @@ def reported(task: Task) -> None:
     from clpapers.targets.notes import notes_on
 
     target = task.job.subject
+    assert target.reported is not None  # otherwise it has no such file
     with task.recording(target=target.spec):
         printed = read_reported(target.reported, target.paper, target.name)
         notes = notes_on(task.plan, target, task.reduced(target))
@@ -88,7 +93,7 @@ def reported(task: Task) -> None:
         provenance.write_text(task.out, to_csv(compared))
 
 
-def paired(task: Task) -> None:
+def paired(task: Task[Target]) -> None:
     """results/<scale>/targets/<paper>/<target>.paired.csv, from the target."""
     import pandas as pd
 

@@ -1,7 +1,7 @@
 """A command's own job: its path resolved, its record, its device.
 
-This module is in no code digest (`provenance.code_digest`), and so neither is what it imports: how a job is found,
-refused and recorded decides none of its content. What a command imports besides is part of its jobs' code.
+Neither this module nor its imports are in any code digest (`provenance.code_digest`): how a job is found, refused and
+recorded decides none of its content. All other imports of a command are part of its jobs' code.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Generic
 
 from clpapers import provenance
 from clpapers.archive.imported import RUN, folder_of
@@ -22,45 +23,51 @@ from clpapers.config.paths import RESULTS
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers, check_settings
 from clpapers.graph import jobs
+from clpapers.graph.jobs import Job, Subject
 from clpapers.runs import machine
 from clpapers.runs.form import results
 
-HELD: dict[tuple, Plan] | None = None  # plans, in the server of a build, which knows that config/ is as it was
+if TYPE_CHECKING:
+    import torch
+
+    from clpapers.runs.cards import Share
+
+CACHE: dict[tuple, Plan] | None = None  # of plans, in the server of a build, which checks that config/ is unchanged
 
 
-def plan_of(path: Path, *, cuda: bool = False, chosen: Path | None = None) -> Plan:
-    """The plan of the scale a path lies in, over all papers there are, as the Snakefile makes it.
+def plan_of(path: Path, *, cuda: bool = False, choice_file: Path | None = None) -> Plan:
+    """The plan of the scale a path lies in, over all papers, as the Snakefile makes it.
 
-    chosen: the file of the runs that the build uses; it uses all if None.
+    choice_file: the file of the runs that the build uses; it uses all if None.
     """
     if len(path.parts) < 3 or path.parts[0] != "results":
         raise Refusal(f"{path}: not a path of the pipeline; it begins with results/<scale>/<stage>/")
-    key = path.parts[1], cuda, chosen
-    if HELD is None or key not in HELD:
-        made = Plan(path.parts[1], all_papers(), cuda=cuda, choice=choice.read(chosen) if chosen else None)
-        if HELD is None:
-            return made
-        HELD[key] = made
-    return HELD[key]
+    key = path.parts[1], cuda, choice_file
+    if CACHE is None or key not in CACHE:
+        plan = Plan(path.parts[1], all_papers(), cuda=cuda, choice=choice.read(choice_file) if choice_file else None)
+        if CACHE is None:
+            return plan
+        CACHE[key] = plan
+    return CACHE[key]
 
 
-class Task:
+class Task(Generic[Subject]):
     """The job that makes `options.out`.
 
-    plan: `plan_of` this path. job: as `jobs.job_of` gives it.
+    plan: `plan_of` this path. job: as `jobs.job_of` returns it.
 
     Raises `Refusal` or `ConfigError` for a path that the command does not make.
     """
 
     def __init__(self, options: argparse.Namespace):
         self.options, self.out = options, options.out
-        told = os.environ.get(choice.VARIABLE)
-        self.chosen = Path(told) if told and Path(told).parts[1:2] == self.out.parts[1:2] else None
-        self.plan = plan_of(self.out, cuda=bool(getattr(options, "gpus", 0)), chosen=self.chosen)
+        file = os.environ.get(choice.VARIABLE)
+        self.choice_file = Path(file) if file and Path(file).parts[1:2] == self.out.parts[1:2] else None
+        self.plan = plan_of(self.out, cuda=bool(getattr(options, "gpus", 0)), choice_file=self.choice_file)
         papers = getattr(options, "papers", None)
         if options.command == "report" and not papers:
             papers = check_settings(read_yaml(CONFIG / "config.yaml"), take=False)["papers"]
-        self.job = jobs.job_of(self.plan, self.out, papers)
+        self.job: Job[Subject] = jobs.job_of(self.plan, self.out, papers)
         if self.job.command != options.command:
             raise Refusal(f"{self.out}: clpapers {self.job.command} makes it, not {options.command}")
 
@@ -68,37 +75,37 @@ class Task:
     def recording(self, **facts: object) -> Iterator[dict]:
         """The record of the job, with further facts. Raises `Refusal` for an imported run that no training wrote."""
         job = self.job
-        if self.chosen and job.depends_on_choice:
-            facts["choice"] = str(self.chosen)
-        if rested := outside.rested_on(self.out, self.plan.datasets):
-            facts["outside"] = rested
-        told = {"settings": job.settings, **facts}
-        with provenance.recording(job.stage, job.outputs, job.inputs, job.code, **told) as record:
+        if self.choice_file and job.depends_on_choice:
+            facts["choice"] = str(self.choice_file)
+        if files := outside.rested_on(self.out, self.plan.datasets):
+            facts["outside"] = files
+        facts = {"settings": job.settings, **facts}
+        with provenance.recording(job.stage, job.outputs, job.inputs, job.code, **facts) as record:
             for path in (path for path in job.inputs if provenance.is_imported(path) and RUN.fullmatch(str(path))):
                 try:
                     results(path.read_bytes())
                 except ValueError as error:
-                    raise Refusal(f"{path}: {error}; {self.imported_anew}") from None
+                    raise Refusal(f"{path}: {error}; {self.remedy_for_imported}") from None
             yield record
 
     @property
-    def imported_anew(self) -> str:
-        """The remedy for an imported run that is none."""
+    def remedy_for_imported(self) -> str:
+        """The remedy for a damaged imported run."""
         return f"delete {folder_of(self.plan.scale)} and import other crates"
 
     def data_folder(self, spec: dict) -> Path:
-        """The folder in which that of a data set's own files stands."""
+        """The parent of the user's own folder of a data set."""
         return outside.data_folder(spec, self.options.data_folder)
 
     def reduced(self, target: Target) -> list[str]:
         """The target's departures from the paper's scale, a line each."""
         return jobs.reduced(self.plan, target)
 
-    def measured(self, what: str, measure: Callable[[], float]) -> float:
+    def measured(self, quantity: str, measure: Callable[[], float]) -> float:
         """A measurement of this machine, taken once."""
-        return machine.measured(RESULTS / self.plan.scale, what, measure)
+        return machine.measured(RESULTS / self.plan.scale, quantity, measure)
 
-    def device(self):
+    def device(self) -> tuple[torch.device, Share | None]:
         """The device to compute on, and this process's share of a GPU's memory, if it is known."""
         import torch
 
@@ -113,17 +120,17 @@ class Task:
         if not torch.cuda.is_available():
             raise Refusal("--gpus 1: PyTorch sees no GPU here; set device: cpu in config/config.yaml")
         if share and share.fraction < 1:
-            torch.cuda.set_per_process_memory_fraction(share.fraction)  # so that it is this job that runs out of it
+            torch.cuda.set_per_process_memory_fraction(share.fraction)  # so that no other job runs out of memory
         return torch.device("cuda"), share
 
-    def hardware(self, device) -> dict:
+    def hardware(self, device: torch.device) -> dict:
         """The facts on the device, for the record."""
         import torch
 
         return {"device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"}
 
-    def too_little(self, share) -> Refusal:
-        """That a GPU's memory ran out, and the remedy."""
+    def out_of_memory(self, share: Share | None) -> Refusal:
+        """The refusal of a job whose GPU's memory ran out, with the remedy."""
         if share is None or share.memory == share.card.memory:
             free = "" if share is None else f" ({share.card.free} of {share.card.memory} MB were free)"
             return Refusal(f"{self.out}: the GPU's memory ran out{free}; end what else uses it, or take another")

@@ -34,12 +34,14 @@ Value = TypeVar("Value")
 class Job(Generic[Subject]):
     """One job. Many are planned and few examined, so that inputs and settings are computed on demand.
 
-    command: its name at the command line.
-    module: cli/<module>.py, whose function `command` is the code that makes the outputs.
-    outputs: files. subject: the command's own argument, as its docstring says.
-    find: returns the files that it reads. decide: returns all else in the configuration that decides the outputs.
-    modules: further code that makes them, imported by a name in `subject`. For a method from outside: its path, `….py`.
-    depends_on_choice: whether it also depends on the runs, or methods from outside, that the build uses.
+    - command: its name at the command line.
+    - module: cli/<module>.py, whose function `command` is the code that makes the outputs.
+    - outputs: files.
+    - subject: the command's own argument, as its docstring says.
+    - find: returns the files that it reads.
+    - decide: returns all else in the configuration that decides the outputs.
+    - modules: further code that makes them, imported by a name in `subject`. For a method from outside: its path.
+    - depends_on_choice: whether it also depends on the runs, or methods from outside, that the build uses.
     """
 
     command: str

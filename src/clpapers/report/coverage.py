@@ -1,4 +1,4 @@
-"""Counts the printed numbers that were compared and the claims that were decided; all counts shown are made here."""
+"""Counts the compared printed numbers and the decided claims, for all pages and tables that show such counts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DECIDED = (SUPPORTED, CONTRADICTED)
 
 @dataclasses.dataclass(frozen=True)
 class Numbers:
-    """Printed numbers by kind and verdict. once: each comparison once where targets share runs. weak: on one run."""
+    """Printed numbers by kind and verdict. once: shared comparisons count once. weak: numbers on one run, by kind."""
 
     every: Counter[tuple[str, str]]
     once: Counter[tuple[str, str]]
@@ -45,15 +45,15 @@ class Numbers:
     @property
     def verdicts(self) -> Counter[str]:
         """How many have each verdict, of any kind."""
-        found: Counter[str] = Counter()
+        verdicts: Counter[str] = Counter()
         for (_, verdict), number in self.every.items():
-            found[verdict] += number
-        return found
+            verdicts[verdict] += number
+        return verdicts
 
     def compared(self, *kinds: str, once: bool = False) -> int:
         """Numbers with a grade, of some kinds or of all."""
-        counted = self.once if once else self.every
-        return sum(counted[kind, grade] for kind in kinds or KINDS for grade in GRADES)
+        counts = self.once if once else self.every
+        return sum(counts[kind, grade] for kind in kinds or KINDS for grade in GRADES)
 
     def grades(self, *kinds: str) -> dict[str, int]:
         """How many have each grade, each comparison once."""
@@ -62,11 +62,13 @@ class Numbers:
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-    """Of a paper, or of several: verdicts on printed numbers and on claims, and what its runs took.
+    """The verdicts on the printed numbers and claims of a paper, or of several, and the cost of the runs.
 
-    printed: how many numbers there are. sentences: what the claims test, by `targets.sentences`. hours:
-    core-hours of training, of the runs that its targets are made of. imported: how many of the `runs` were. latest: the
-    day on which the last of them began; empty without any.
+    - printed: how many numbers the paper prints.
+    - sentences: the sentences that claims test, by `evidence.sentences`.
+    - runs: the runs that its targets are made of; imported: how many of them were imported.
+    - hours: their core-hours of training.
+    - latest: the day on which the last of them began; empty without any.
     """
 
     paper: str
@@ -85,51 +87,59 @@ class Coverage:
         return sum(self.claims[verdict] for verdict in DECIDED)
 
     @property
-    def said(self) -> int:
-        """Claims."""
+    def all_claims(self) -> int:
+        """How many claims there are."""
         return sum(self.claims.values()) - self.claims[CALIBRATED]
 
 
-def count(lines: Iterable[Mapping[str, object]]) -> Numbers:
-    """The verdicts of some lines of `*.reported.csv`, of targets of one paper, in their order."""
+def count(numbers: Iterable[Mapping[str, object]]) -> Numbers:
+    """The counts of some lines of `*.reported.csv`, of targets of one paper, in their order."""
     every: Counter[tuple[str, str]] = Counter()
     weak: Counter[str] = Counter()
     once: dict[tuple, tuple[str, str]] = {}
-    for i, line in enumerate(lines):
-        found = str(line["kind"]), str(line["verdict"])
-        every[found] += 1
-        if line["cause"] == WEAK and found[1] in GRADES:
-            weak[found[0]] += 1
-        once.setdefault(tuple(line[key] for key in ONCE) if line["runs"] else (i,), found)
+    for i, number in enumerate(numbers):
+        kind, verdict = str(number["kind"]), str(number["verdict"])
+        every[kind, verdict] += 1
+        if number["cause"] == WEAK and verdict in GRADES:
+            weak[kind] += 1
+        once.setdefault(tuple(number[key] for key in ONCE) if number["runs"] else (i,), (kind, verdict))
     return Numbers(every, Counter(once.values()), weak)
 
 
 def coverage(plan: Plan, papers: Collection[str], unread: list[str] | None = None) -> list[Coverage]:
-    """The coverage of each paper, and last, if there are several, of `all`; what cannot be read goes to `unread`."""
+    """The coverage of each paper, and last, if there are several, of `all`; notes unreadable files in `unread`."""
     unread = [] if unread is None else unread
-    found, every = [], {}
+    covered: list[Coverage] = []
+    all_runs: dict[str, tuple[int, float, str]] = {}
     for paper in papers:
         targets = [target for target in targets_of(plan, [paper]) if target.metrics.is_file()]
         files = [t.stem.with_name(f"{t.name}.reported.csv") for t in targets if t.reported]
-        numbers = count(line for file in files for line in _lines(file, ("kind", "verdict", "cause", *ONCE), unread))
-        said = list(_lines(claims_file(plan, paper, "csv"), ("verdict", "statement", "calibrated"), unread))
-        claims = Counter(line["verdict"] for line in said)
-        claims[CALIBRATED] = sum(bool(line["calibrated"]) and line["verdict"] in DECIDED for line in said)
+        numbers = count(line for file in files for line in _read(file, ("kind", "verdict", "cause", *ONCE), unread))
+        claims = list(_read(claims_file(plan, paper, "csv"), ("verdict", "statement", "calibrated"), unread))
+        verdicts = Counter(claim["verdict"] for claim in claims)
+        verdicts[CALIBRATED] = sum(bool(claim["calibrated"]) and claim["verdict"] in DECIDED for claim in claims)
         runs = {path: took for target in targets for path, took in _runs(target, unread)}
-        every |= runs
-        found.append(Coverage(paper, printed(plan, paper), numbers, claims, by_sentence(said), *_spent(runs)))
-    if len(found) > 1:
-        numbers = sum((each.numbers for each in found[1:]), found[0].numbers)
-        counts = [sum((getattr(each, kind) for each in found), Counter()) for kind in ("claims", "sentences")]
-        found.append(Coverage("all", sum(each.printed for each in found), numbers, *counts, *_spent(every)))
-    return found
+        all_runs |= runs
+        covered.append(Coverage(paper, printed(plan, paper), numbers, verdicts, by_sentence(claims), *_spent(runs)))
+    if len(covered) > 1:
+        covered.append(
+            Coverage(
+                "all",
+                sum(each.printed for each in covered),
+                sum((each.numbers for each in covered[1:]), covered[0].numbers),
+                sum((each.claims for each in covered), Counter[str]()),
+                sum((each.sentences for each in covered), Counter[str]()),
+                *_spent(all_runs),
+            )
+        )
+    return covered
 
 
 def printed(plan: Plan, paper: str, name: str = "") -> int:
-    """How many numbers a paper prints, or its authors give, in the targets that are shown, or in the one of a name."""
-    targets = [target for target in targets_of(plan, [paper]) if target.reported and name in ("", target.name)]
-    names = {target.name for target in targets}
-    files = dict.fromkeys(target.reported for target in targets)
+    """How many numbers a paper prints, or its authors give, in the report's targets or in the target `name`."""
+    targets = [target for target in targets_of(plan, [paper]) if name in ("", target.name)]
+    files = {target.reported: target for target in targets if target.reported}
+    names = {target.name for target in targets if target.reported}
     lines = (line for file in files for line in read_csv(file).values() if line["target"] in names)
     return sum(bool(line["value"] or line.get("authors")) and line["spread_kind"] != "formula" for line in lines)
 
@@ -141,7 +151,7 @@ def _spent(runs: dict[str, tuple[int, float, str]]) -> tuple[int, int, float, st
     return seeds, imported, sum(hours for _, hours, _ in runs.values()), day
 
 
-def _lines(file: Path, keys: tuple[str, ...], unread: list[str]) -> Iterator[dict[str, str]]:
+def _read(file: Path, keys: tuple[str, ...], unread: list[str]) -> Iterator[dict[str, str]]:
     if not file.is_file():
         return
     try:
@@ -176,8 +186,7 @@ def table(covered: Iterable[Coverage]) -> list[list[str]]:
         numbers = each.numbers
         trained = numbers.grades(TRAINED).values()
         counts = [each.printed, numbers.compared(), sum(trained), *trained]
-        whole = [*counts, each.runs, each.imported]
-        rows.append([each.paper, *map("{:,}".format, whole), f"{each.hours:,.1f}"])
+        rows.append([each.paper, *map("{:,}".format, [*counts, each.runs, each.imported]), f"{each.hours:,.1f}"])
     return rows
 
 
@@ -196,7 +205,7 @@ def of_claims(covered: Iterable[Coverage]) -> list[list[str]]:
     verdicts = (*DECIDED, UNDECIDED, BY_CONSTRUCTION, NOT_COMPARABLE)
     rows = [["paper", "claims", *verdicts, "decided, calibrated", "sentences", *SENTENCES]]
     for each in covered:
-        claims = [each.said, *(each.claims[verdict] for verdict in verdicts)]
+        claims = [each.all_claims, *(each.claims[verdict] for verdict in verdicts)]
         sentences = [sum(each.sentences.values()), *(each.sentences[name] for name in SENTENCES)]
         rows.append([each.paper, *map(str, [*claims, each.claims[CALIBRATED], *sentences])])
     return rows

@@ -1,8 +1,8 @@
 """Publish the finished runs of a scale: one research object a paper, which grows with each run trained.
 
-A paper's crate holds the results and records of all runs of its cells, and the records of the streams, data sets and
-selections that they used; any clone makes these files themselves anew. Runs of a method from outside go in where they
-are asked for, with the file of the method. The layout is that of `clpapers import`. A cell that several papers use is
+A paper's crate holds the results and records of all runs of its cells. It also holds the records of the streams, data
+sets and selections that they used; any clone makes these files themselves again. Runs of a method from outside are
+included on request, with the file of the method. `clpapers import` reads this layout. A cell that several papers use is
 in the crate of each, so that every crate is complete.
 """
 
@@ -28,7 +28,7 @@ from clpapers.provenance import read_record, record_apart, record_path
 from clpapers.runs.form import results
 
 PROFILE = next(iter(PROFILES))  # Process Run Crate: no workflow runs in such a crate
-BESIDE = ("CITATION.cff", "LICENSE")
+PROJECT_FILES = ("CITATION.cff", "LICENSE")
 Contents = dict[str, bytes]  # by path
 Seeds = dict[str, dict[int, str]]  # a run's folder → seed → the file that holds it
 
@@ -36,8 +36,8 @@ Seeds = dict[str, dict[int, str]]  # a run's folder → seed → the file that h
 def publish(plan: Plan, papers: list[str], *, replace: bool = False) -> list[str]:
     """Add the finished runs of papers to their crates (`published`).
 
-    plan: of all papers. replace: whether runs of today's code replace published runs of the same seeds that have other
-    results; by default the published runs stay, and a line says so.
+    plan: of all papers. replace: whether runs of today's code replace published runs of the same seeds with other
+    results. By default the published runs stay, and a line says so.
 
     Only runs that pass the audit, trained by a committed state of the code, are added. Returns lines to print. Raises
     `CrateError` where the working tree has edits or is under no git, and for an existing crate that is damaged.
@@ -48,29 +48,29 @@ def publish(plan: Plan, papers: list[str], *, replace: bool = False) -> list[str
         if state["commit"] is None:
             fault = f"has no commit ({provenance.why_no_commit() or 'there is none yet'})"
         raise CrateError(f"{Path.cwd().name}: the working tree {fault}; commit, and give the same command again")
-    for part in BESIDE:
+    for part in PROJECT_FILES:
         if not Path(part).is_file():
             raise CrateError(f"{part}: no such file; run `clpapers publish` in the project's folder")
     lines = []
     for paper in papers:
         cells = _cells(plan, paper)
         out = published(plan.scale, paper)
-        held = _held(out)
-        seeds = _seeds(held)
+        contents = _contents(out)
+        seeds = _seeds(contents)
         before = sum(map(len, seeds.values()))
         local = {path: cell for cell in cells.values() for path in sorted(cell.folder.glob("seed*.json"))}
-        fit, told = _fit(plan, [path for path in local if not path.name.endswith(".record.json")])
-        brought = [path for key, files in imported(plan.scale).items() if key in cells for path in files]
-        edited = {path for path in brought if read_record(path)["git"]["dirty"]}
-        told += [f"{path}: left out: trained by a working tree with edits" for path in sorted(edited)]
-        fit += [path for path in brought if path not in edited]
+        fit, notes = _fit(plan, [path for path in local if not path.name.endswith(".record.json")])
+        imported_runs = [path for key, files in imported(plan.scale).items() if key in cells for path in files]
+        edited = {path for path in imported_runs if read_record(path)["git"]["dirty"]}
+        notes += [f"{path}: left out: trained by a working tree with edits" for path in sorted(edited)]
+        fit += [path for path in imported_runs if path not in edited]
         for path in fit:
-            told += _add(held, seeds, path, out, replace=replace)
-        lines += told
-        if not held:
+            notes += _add(contents, seeds, path, out, replace=replace)
+        lines += notes
+        if not contents:
             lines.append(f"{out}: nothing to publish; no run of {paper} is finished at scale {plan.scale}")
             continue
-        lines.append(_written(plan, paper, held, out, seeds, before))
+        lines.append(_write(plan, paper, contents, out, seeds, before))
     return lines
 
 
@@ -80,22 +80,23 @@ def _cells(plan: Plan, paper: str) -> dict[str, Cell]:
     return {cell.hash: cell for cell in [*users, *(cell for search in searches for _, cell in search.points)]}
 
 
-def _held(out: Path) -> Contents:
+def _contents(out: Path) -> Contents:
     """The runs and records in an existing crate; `CrateError` where it has changed since it was published."""
     if not out.is_file():
         return {}
-    wrong, _ = check(out)
-    if wrong:
-        file, reason = wrong[0]
+    faults, _ = check(out)
+    if faults:
+        file, reason = faults[0]
         raise CrateError(f"{out}: {file}: {reason}; take it from git again, then publish")
     with opened(out) as (members, _):
-        held = {name: _read(members[name]) for name in members if name not in (MANIFEST, METADATA, *BESIDE)}
-    for name in filter(RUN.fullmatch, held):
+        names = [name for name in members if name not in (MANIFEST, METADATA, *PROJECT_FILES)]
+        contents = {name: _read(members[name]) for name in names}
+    for name in filter(RUN.fullmatch, contents):
         try:
-            results(held[name])
+            results(contents[name])
         except ValueError as error:
             raise CrateError(f"{out}: {name}: {error}; take it from git again, then publish") from None
-    return held
+    return contents
 
 
 def _read(member: Callable) -> bytes:
@@ -105,11 +106,11 @@ def _read(member: Callable) -> bytes:
 
 def _seeds(contents: Contents) -> Seeds:
     """The seeds in a crate's contents."""
-    found: Seeds = {}
+    seeds: Seeds = {}
     for name in sorted(contents):
         if RUN.fullmatch(name):
-            found.setdefault(str(Path(name).parent), {}).update(dict.fromkeys(block_seeds(Path(name).stem), name))
-    return found
+            seeds.setdefault(str(Path(name).parent), {}).update(dict.fromkeys(block_seeds(Path(name).stem), name))
+    return seeds
 
 
 def _fit(plan: Plan, paths: list[Path]) -> tuple[list[Path], list[str]]:
@@ -124,101 +125,109 @@ def _fit(plan: Plan, paths: list[Path]) -> tuple[list[Path], list[str]]:
         else:
             fit.append(path)
     first = {reason: path for path, reason in reversed(reasons.items())}
-    counted = Counter(reasons.values())
+    counts = Counter(reasons.values())
     return fit, [
-        f"{path}{f' and {counted[reason] - 1} more' if counted[reason] > 1 else ''}: left out: {reason}"
+        f"{path}{f' and {counts[reason] - 1} more' if counts[reason] > 1 else ''}: left out: {reason}"
         for reason, path in first.items()
     ]
 
 
-def _add(held: Contents, seeds: Seeds, path: Path, out: Path, *, replace: bool) -> list[str]:
-    """Add a run's file, its record and its inputs' records to `held`, if it has a seed that is not there; notes."""
+def _add(contents: Contents, seeds: Seeds, path: Path, out: Path, *, replace: bool) -> list[str]:
+    """Add a run's file, its record and its inputs' records to a crate's contents, if it has a new seed; notes."""
     scale = path.parts[1]
     name = str(folder_of(scale) / Path(*path.parts[3:]))
     content, record = path.read_bytes(), record_path(path)
     if provenance.is_imported(path) and source_of(path, hashlib.sha256(content).hexdigest()) is None:
         return [f"{path}: left out: not as it was imported; delete {folder_of(scale)} and import its crates anew"]
-    there = seeds.setdefault(str(Path(name).parent), {})
+    published_seeds = seeds.setdefault(str(Path(name).parent), {})
     _, new = results(content)
-    same = {seed: results(held[there[seed]])[1][seed] == entry for seed, entry in new.items() if seed in there}
+    same = {
+        seed: results(contents[published_seeds[seed]])[1][seed] == entry
+        for seed, entry in new.items()
+        if seed in published_seeds
+    }
     notes = []
     if not all(same.values()):
-        told = ", ".join(str(seed) for seed, equal in same.items() if not equal)
-        kept = "this one takes its place" if replace else "the published one stays (--replace takes this one)"
-        notes = [f"{path}: seed {told} differs from {out.name}'s; {kept}"]
+        numbers = ", ".join(str(seed) for seed, equal in same.items() if not equal)
+        outcome = "this one takes its place" if replace else "the published one stays (--replace takes this one)"
+        notes = [f"{path}: seed {numbers} differs from {out.name}'s; {outcome}"]
         if not replace or provenance.is_imported(path):
             return notes
-        for each in {there[seed] for seed in same}:
-            del held[each], held[str(record_path(each))]
-        for seed in [seed for seed, file in there.items() if file not in held]:
-            del there[seed]
-    elif same.keys() == new.keys() or name in held:
+        for file in {published_seeds[seed] for seed in same}:
+            del contents[file], contents[str(record_path(file))]
+        for seed in [seed for seed, file in published_seeds.items() if file not in contents]:
+            del published_seeds[seed]
+    elif same.keys() == new.keys() or name in contents:
         return []
-    there |= dict.fromkeys(new, name)
-    held |= {name: content, str(record_path(name)): record.read_bytes()}
-    held |= _behind(scale, path)
+    published_seeds |= dict.fromkeys(new, name)
+    contents |= {name: content, str(record_path(name)): record.read_bytes()}
+    contents |= _records_of_ancestors(scale, path)
     return notes
 
 
-def _behind(scale: str, path: Path) -> Contents:
-    """The records of a run's inputs and of theirs, each under its path in `imported/records`."""
+def _records_of_ancestors(scale: str, path: Path) -> Contents:
+    """The records of all files that a run descends from, each under its path in `imported/records`."""
     if provenance.is_imported(path):
-        return {str(place): place.read_bytes() for place in records_apart(scale, read_record(path))}
-    found: Contents = {}
+        return {str(file): file.read_bytes() for file in records_apart(scale, read_record(path))}
+    contents: Contents = {}
     queue = [read_record(path)]
     while queue:
         for item in queue.pop()["inputs"]:
-            beside = record_path(item["path"])
+            own_record = record_path(item["path"])
             if item["path"].endswith(".py"):  # the file of a method from outside, which no clone has
-                found |= {str(each): each.read_bytes() for each in (Path(item["path"]), beside)}
-            text = (beside if beside.is_file() else record_apart(scale, str(item.get("record")))).read_bytes()
-            place = str(record_apart(scale, hashlib.sha256(text).hexdigest()))
-            if place not in found:
-                found[place] = text
+                contents |= {str(file): file.read_bytes() for file in (Path(item["path"]), own_record)}
+            published_record = record_apart(scale, str(item.get("record")))
+            text = (own_record if own_record.is_file() else published_record).read_bytes()
+            name = str(record_apart(scale, hashlib.sha256(text).hexdigest()))
+            if name not in contents:
+                contents[name] = text
                 queue.append(json.loads(text))
-    return found
+    return contents
 
 
-def _written(plan: Plan, paper: str, held: Contents, out: Path, seeds: Seeds, before: int) -> str:
+def _write(plan: Plan, paper: str, runs: Contents, out: Path, seeds: Seeds, before: int) -> str:
     """Write a paper's crate; returns a line that counts its runs."""
-    contents: dict[str, Path | bytes] = {name: Path(name) for name in BESIDE}
-    contents |= dict(sorted(_reached(plan.scale, held).items()))
+    contents: dict[str, Path | bytes] = {name: Path(name) for name in PROJECT_FILES}
+    contents |= dict(sorted(_reachable(plan.scale, runs).items()))
     crate = crate_of(contents)
-    _tell(crate, plan, paper, held)
+    _describe_runs(crate, plan, paper, runs)
     fingerprint = pack(crate, contents, out, "publish what is not damaged")
-    runs, size = sum(map(len, seeds.values())), f"{out.stat().st_size / 1e6:.2f} MB"
-    counted = f"{runs} runs of {sum(map(bool, seeds.values()))} cells, {runs - before} of them new"
-    return f"{out}: {counted}, {size}, manifest SHA-256 {fingerprint}"
+    count, size = sum(map(len, seeds.values())), f"{out.stat().st_size / 1e6:.2f} MB"
+    counts = f"{count} runs of {sum(map(bool, seeds.values()))} cells, {count - before} of them new"
+    return f"{out}: {counts}, {size}, manifest SHA-256 {fingerprint}"
 
 
-def _reached(scale: str, held: Contents) -> Contents:
-    """The contents `held`, without records in `imported/records` that no run descends from any more.
+def _reachable(scale: str, contents: Contents) -> Contents:
+    """The contents, without records in `imported/records` that no run descends from any more.
 
-    Where the record that a run read is not there, as its data set was made anew since, one of the same bytes stands in.
+    The record that a run read may be absent, because its data set was made again since. Then a record of the same bytes
+    replaces it.
     """
-    kept = {name for name in held if not name.startswith(str(record_apart(scale, "x").parent))}
-    outputs = {name: json.loads(held[name])["outputs"] for name in sorted(held.keys() - kept)}
-    alike = {(item["path"], item["sha256"]): name for name, items in outputs.items() for item in items}
-    queue = [name for name in kept if name.endswith(".record.json")]
+    reachable = {name for name in contents if not name.startswith(str(record_apart(scale, "x").parent))}
+    outputs = {name: json.loads(contents[name])["outputs"] for name in sorted(contents.keys() - reachable)}
+    by_bytes = {(item["path"], item["sha256"]): name for name, items in outputs.items() for item in items}
+    queue = [name for name in reachable if name.endswith(".record.json")]
     while queue:
-        for item in json.loads(held[queue.pop()])["inputs"]:
-            named = str(record_apart(scale, str(item.get("record"))))
-            told = {named if named in held else alike.get((item["path"], item["sha256"]))} & held.keys() - kept
-            kept |= told
-            queue += told
-    return {name: held[name] for name in kept}
+        for item in json.loads(contents[queue.pop()])["inputs"]:
+            name = str(record_apart(scale, str(item.get("record"))))
+            if name not in contents:
+                name = by_bytes.get((item["path"], item["sha256"]), "")
+            if name in contents and name not in reachable:
+                reachable.add(name)
+                queue.append(name)
+    return {name: contents[name] for name in reachable}
 
 
-def _tell(crate: ROCrate, plan: Plan, paper: str, held: Contents) -> None:
+def _describe_runs(crate: ROCrate, plan: Plan, paper: str, runs: Contents) -> None:
     """Describe the runs: an action for each, by the code of its commit."""
-    records = {str(record_path(name)): json.loads(held[str(record_path(name))]) for name in held if RUN.fullmatch(name)}
+    records = {str(record_path(name)): json.loads(runs[str(record_path(name))]) for name in runs if RUN.fullmatch(name)}
     for commit in sorted({record["git"]["commit"] for record in records.values()}):
         tool = {"@type": "SoftwareApplication", "name": "clpapers train", "softwareVersion": f"commit {commit}"}
         crate.add_jsonld({"@id": f"#tool/{commit}", **tool})
     actions = []
-    for place, record in sorted(records.items()):
-        told = action(crate, place, record, record["git"]["commit"]) | {"agent": {"@id": "#authors"}}
-        actions.append(crate.add_jsonld(told).id)
+    for path, record in sorted(records.items()):
+        entity = action(crate, path, record, record["git"]["commit"]) | {"agent": {"@id": "#authors"}}
+        actions.append(crate.add_jsonld(entity).id)
     add_profiles(crate, {PROFILE: PROFILES[PROFILE]})
     root = crate.root_dataset
     root["mentions"] = links(actions)

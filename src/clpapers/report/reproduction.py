@@ -1,8 +1,8 @@
-"""Writes the reproduction by the published runs: a page a paper in docs/reproduction, what differs in docs/findings,
+"""Writes the reproduction by the published runs: a page a paper in docs/reproduction, differences in docs/findings,
 README's tables, the rules' counts in docs/verdicts.md, figures.
 
-All of it is made from results/published and config/ alone, in a folder of its own, whatever else is built here: the
-same crates and the same code give the same bytes on every machine. Seconds that are measured come from records.
+It is made from results/published and config/ alone, in a temporary folder, so other built files do not matter. The same
+crates and the same code give the same bytes on every machine. Measured seconds come from records.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,7 +56,7 @@ BLOCK = "<!-- {name}: `make reproduction` writes this -->\n\n{text}\n<!-- {name}
 EXAMPLE = ("stf/table1", "CIFAR-10")  # README's first screen shows these streams
 SHOWN = "desiderata/figure2"  # and this figure
 SECONDS = [0.01, 20_000]  # a run, the ends of the figure of costs
-NEAR = 0.25  # of what a run took, a prediction that is so far off is near
+NEAR = 0.25  # the largest relative error of a near prediction
 
 
 def write(run: Callable[[list[str]], int]) -> list[Path]:
@@ -71,34 +71,34 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
     with tempfile.TemporaryDirectory(prefix="clpapers-reproduction-") as scratch, contextlib.chdir(scratch):
         for part in ("config", "workflow"):
             Path(part).symlink_to(root / part)
-        place = published(SCALE).parent
-        place.parent.mkdir(parents=True)
-        place.symlink_to(root / place)
+        crates = published(SCALE).parent
+        crates.parent.mkdir(parents=True)
+        crates.symlink_to(root / crates)
         made = _Reproduction(run)
-        files = {FOLDER / f"{paper}.md": made.page(paper) for paper in made.plan.titles}
+        files = {FOLDER / f"{paper}.md": made.paper_page(paper) for paper in made.plan.titles}
         files |= {file: filled(file, before[file], {"differs": made.differs(p)}) for p, file in findings.items()}
         files[README] = filled(README, before[README], {"example": made.example(), "status": made.status()})
         files[VERDICTS] = filled(VERDICTS, before[VERDICTS], {"rules": made.rules()})
-        costly, text = made.costs()
+        costs_figure, text = made.costs()
         files[COSTS] = filled(COSTS, before[COSTS], {"runs": text})
-        drawn = {FIGURE: made.figure().read_bytes(), COSTS_FIGURE: costly.read_bytes()}
+        figures = {FIGURE: made.figure().read_bytes(), COSTS_FIGURE: costs_figure.read_bytes()}
         forests = {Path(FOREST.format(paper=paper)): made.forest(paper) for paper in made.plan.titles}
-        drawn |= {path: file.read_bytes() for path, file in forests.items() if file is not None}
+        figures |= {path: file.read_bytes() for path, file in forests.items() if file is not None}
         if (figure := made.shown_figure()) is not None:
-            drawn[SHOWN_FIGURE] = figure.read_bytes()
+            figures[SHOWN_FIGURE] = figure.read_bytes()
         measured = RESULTS / SCALE
         for file in sorted((*measured.glob("metrics/*/*.csv"), *measured.glob("targets/*/*.reported.csv"))):
             files[PUBLISHED / "metrics" / file.parent.name / file.name] = file.read_text(encoding="utf-8")
     for path, text in files.items():
         write_text(path, text)
-    for path, image in drawn.items():
+    for path, image in figures.items():
         with write_atomically(path) as temporary:
             temporary.write_bytes(image)
-    return [*files, *drawn]
+    return [*files, *figures]
 
 
 def filled(file: Path, text: str, blocks: dict[str, str]) -> str:
-    """The text of a file with its marked blocks replaced; `ValueError` where it has not one of each."""
+    """The text of a file with its marked blocks replaced; `ValueError` unless it has each block once."""
     for name, content in blocks.items():
         begin, end = BLOCK.format(name=name, text="\0").split("\0")
         parts = re.split(f"{re.escape(begin)}|{re.escape(end)}", text)
@@ -109,7 +109,7 @@ def filled(file: Path, text: str, blocks: dict[str, str]) -> str:
 
 
 def fingerprint(paper: str) -> str:
-    """The SHA-256 of the manifest of a paper's crate, which names all that is in it; empty where there is no crate."""
+    """The SHA-256 of the manifest of a paper's crate, which names its whole content; empty where there is no crate."""
     if not published(SCALE, paper).is_file():
         return ""
     with opened(published(SCALE, paper)) as (members, _), members[MANIFEST]() as stream:
@@ -117,15 +117,15 @@ def fingerprint(paper: str) -> str:
 
 
 class _Reproduction:
-    """The reproduction by the crates, computed in the working folder, which has nothing else."""
+    """The reproduction by the crates, computed in the working folder, which has no other results."""
 
     def __init__(self, run: Callable[[list[str]], int]) -> None:
         self.run = run
         import_published(SCALE)
         whole = Plan(SCALE, own_papers())
-        self.there = priority.files_of_seeds(whole, imported(SCALE))
-        nothing = dict.fromkeys([*whole.datasets, *whole.weights], "not asked for")
-        chosen = Choice(self.there, {}, nothing)
+        self.runs = priority.files_of_seeds(whole, imported(SCALE))
+        absent = dict.fromkeys([*whole.datasets, *whole.weights], "not asked for")
+        chosen = Choice(self.runs, {}, absent)
         self.plan = whole.using(chosen)
         self.crates = {paper: fingerprint(paper) for paper in whole.titles}
         before = os.environ.get(choice.VARIABLE)
@@ -147,7 +147,7 @@ class _Reproduction:
             self._make(claims_file(self.plan, paper, "csv"))
 
     def _make(self, path: Path) -> None:
-        """Make a file, and before it those that it is made of, by their jobs' commands."""
+        """Make a file, and its inputs before it, by their jobs' commands."""
         if path.exists():
             return
         job = jobs.job_of(self.plan, path)
@@ -157,30 +157,30 @@ class _Reproduction:
             raise RuntimeError(f"{path}: could not be made; see above")
 
     def targets(self, paper: str) -> list[Target]:
-        """The targets of a paper of which a run was published, and those with printed numbers that need none."""
+        """The targets of a paper with a published run, and targets with printed numbers that need no run."""
         targets = targets_of(self.plan, [paper])
         return [each for each in targets if self.plan.present(each).cells or (each.reported and _without_runs(each))]
 
     @functools.cached_property
     def covered(self) -> dict[str, Coverage]:
         """The coverage of each paper's printed numbers and claims, and of all."""
-        found = {each.paper: each for each in coverage(self.plan, list(self.plan.titles))}
+        covered = {each.paper: each for each in coverage(self.plan, list(self.plan.titles))}
         for paper, claims in jobs.claims_of(self.plan).items():
-            absent = len(claims) - found[paper].said  # those of a paper of which nothing is published
-            found[paper].claims[NOT_COMPARABLE] += absent
-            found["all"].claims[NOT_COMPARABLE] += absent
-        return found
+            absent = len(claims) - covered[paper].all_claims  # all claims of a paper without published runs
+            covered[paper].claims[NOT_COMPARABLE] += absent
+            covered["all"].claims[NOT_COMPARABLE] += absent
+        return covered
 
     @functools.cache  # noqa: B019
     def compared(self, name: str) -> pd.DataFrame:
-        """The printed numbers of a target that have a verdict, with their texts in `told`."""
+        """The printed numbers of a target that have a verdict, with their `texts`."""
         target = self.plan.targets[name]
         if not (self.crates[target.paper] and target.reported and target in self.targets(target.paper)):
-            return pd.DataFrame(columns=["told"])
+            return pd.DataFrame(columns=["texts"])
         frame = results.compare(name, SCALE)
         frame = frame[frame["verdict"].isin(GRADES)]
         names = [named(target.spec, metric) for metric in frame["metric"]]
-        return frame.assign(told=[printed(line) for line in frame.to_dict("records")], place=target.name, named=names)
+        return frame.assign(texts=[printed(line) for line in frame.to_dict("records")], place=target.name, named=names)
 
     def numbers(self, name: str) -> Numbers:
         """The counts of the numbers that are compared in a target."""
@@ -196,25 +196,23 @@ class _Reproduction:
 
     # pages
 
-    def page(self, paper: str) -> str:
+    def paper_page(self, paper: str) -> str:
         """docs/reproduction/<paper>.md."""
         crate = published(SCALE, paper)
         lines = [f"# `{paper}`: what its published runs reproduce", "", f"{self.plan.titles[paper]}.", ""]
-        said = f"What follows from it, and what was tried, is in [findings](../findings/{paper}.md)."
+        findings = f"What follows from it, and what was tried, is in [findings](../findings/{paper}.md)."
         if not self.crates[paper]:
-            lines += [f"No run of it is published yet: there is no `{crate}`. {said}", "", WRITTEN]
+            lines += [f"No run of it is published yet: there is no `{crate}`. {findings}", "", WRITTEN]
             return "\n".join(lines) + "\n"
         if len(self.all_compared([paper])):
             image = os.path.relpath(FOREST.format(paper=paper), FOLDER)
             lines += [f"![Differences, reproduced minus reported, with 95 % intervals, by table]({image})", ""]
-        lines += [f"From `{crate}`, manifest SHA-256 `{self.crates[paper]}`. {said}", "", WRITTEN, ""]
-        heads, row = table([self.covered[paper]])
-        hidden = ("paper", "imported")
-        kept = [i for i, head in enumerate(heads) if head not in hidden]
-        lines += [*_table([heads[i] for i in kept], [[row[i] for i in kept]]), ""]
+        lines += [f"From `{crate}`, manifest SHA-256 `{self.crates[paper]}`. {findings}", "", WRITTEN, ""]
+        heads, *rows = _without(("paper", "imported"), table([self.covered[paper]]))
+        lines += [*_table(heads, rows), ""]
         if len(self.all_compared([paper])):
             heads, *rows = by_kind(self.covered[paper].numbers)
-            lines += [*_table(heads, rows), "", SAID_OF_GRADES, ""]
+            lines += [*_table(heads, rows), "", NOTE_ON_GRADES, ""]
         heads, row = of_claims([self.covered[paper]])
         lines += [*_table(heads[1:], [row[1:]]), ""]
         lines += [*self._trained(paper), "", "## Targets", ""]
@@ -223,11 +221,10 @@ class _Reproduction:
             name = f"{paper}/{target.name}"
             numbers = self.numbers(name)
             cells = {cell.hash: cell for _, cell in target.cells}.values()
-            there = sum(len(seeds) for cell in cells for seeds in self.plan.results(cell, target.seeds).values())
-            wanted = len(cells) * len(target.seeds)
-            of = numbers_printed(self.plan, paper, target.name)
-            total = f"{numbers.compared()} of {of}" if of else "none printed"
-            runs = "needs none" if _without_runs(target) else f"{there} of {wanted}"
+            finished = sum(len(seeds) for cell in cells for seeds in self.plan.results(cell, target.seeds).values())
+            printed_count = numbers_printed(self.plan, paper, target.name)
+            total = f"{numbers.compared()} of {printed_count}" if printed_count else "none printed"
+            runs = "needs none" if _without_runs(target) else f"{finished} of {len(cells) * len(target.seeds)}"
             grades = numbers.grades().values()
             rows.append([f"`{name}`", runs, total, str(sum(grades)), *map(str, grades)])
         lines += _table(["target", "runs", "numbers compared", "each once", *GRADES], rows)
@@ -263,14 +260,14 @@ class _Reproduction:
         texts = [text for text in texts if text != "authors" or lines["authors"].notna().any()]
         rows = []
         for line in lines.to_dict("records"):
-            told = line["told"] | {"verdict": _bold(line)}
-            place = [named(spec, line[key]) if key == "metric" else line[key] for key in keys]
-            rows.append([*place, *(told[text] for text in texts)])
+            cells = line["texts"] | {"verdict": _verdict(line)}
+            names = [named(spec, line[key]) if key == "metric" else line[key] for key in keys]
+            rows.append([*names, *(cells[text] for text in texts)])
         yield from _table([*keys, *texts], rows)
-        found = pooled(spec, pd.read_csv(target.metrics), lines)
-        if told := [pooled_texts(spec, line) for line in found.to_dict("records")]:
+        together = pooled(spec, pd.read_csv(target.metrics), lines).to_dict("records")
+        if pooled_rows := [pooled_texts(spec, line) for line in together]:
             yield from ("", "Pooled over these numbers, each comparison once:", "")
-            yield from _table(told[0], [line.values() for line in told])
+            yield from _table(pooled_rows[0], [row.values() for row in pooled_rows])
 
     def _decided(self, paper: str) -> pd.DataFrame:
         """The claims of a paper that the published runs decide."""
@@ -291,22 +288,23 @@ class _Reproduction:
             "Those that the published runs decide, and those that hold by construction.",
             "",
         )
-        rows = [[each["statement"], tested(each), _effect(each), _said(each)] for each in frame.to_dict("records")]
+        claims = frame.to_dict("records")
+        rows = [[claim["statement"], tested(claim), _effect(claim), _claim_verdict(claim)] for claim in claims]
         yield from _table(["the paper says", "tested as", "effect", "verdict"], rows)
 
     # docs/findings
 
     def differs(self, paper: str) -> str:
-        """The numbers of a paper that differ, columns that differ alike in one line, and the claims contradicted."""
-        alike: dict[tuple[str, ...], list[str]] = {}
+        """The numbers of a paper that differ, and its contradicted claims; columns with equal texts share a line."""
+        columns_of: dict[tuple[str, ...], list[str]] = {}
         for target in self.targets(paper):
             name = f"{paper}/{target.name}"
             frame = self.compared(name)
             for line in (each for each in frame.to_dict("records") if each["verdict"] == DIFFERS):
                 metric = named(target.spec, line["metric"])
-                key = f"`{name}`", line["row"], metric, line["told"]["difference"], line["told"]["runs"]
-                alike.setdefault(key, []).append(line["column"])
-        rows = [[target, row, ", ".join(columns), *rest] for (target, row, *rest), columns in alike.items()]
+                key = f"`{name}`", line["row"], metric, line["texts"]["difference"], line["texts"]["runs"]
+                columns_of.setdefault(key, []).append(line["column"])
+        rows = [[target, row, ", ".join(columns), *rest] for (target, row, *rest), columns in columns_of.items()]
         heads = ["target", "row", "columns", "metric", "difference", "runs"]
         none = f"No number {'that was compared differs' if self.covered[paper].numbers.compared() else 'is compared'}."
         lines = _table(heads, rows) if rows else [none]
@@ -320,18 +318,15 @@ class _Reproduction:
 
     def status(self) -> str:
         """README's tables: by paper, and by the kind of number."""
-        heads, *rows = table(self.covered.values())
-        kept = [i for i, head in enumerate(heads) if head not in ("runs", "imported")]
+        heads, *rows = _without(("runs", "imported"), table(self.covered.values()))
         for row in rows:
             if row[0] in self.plan.titles:
                 row[0] = f"[`{row[0]}`]({FOLDER / row[0]}.md): {self.plan.titles[row[0]]}"
-        papers = _table([heads[i] for i in kept], [[row[i] for i in kept] for row in rows])
+        papers = _table(heads, rows)
         claims = of_claims(self.covered.values())
         heads, *rows = by_kind(self.covered["all"].numbers)
-        return (
-            "\n".join([*papers, "", *_table(heads, rows), "", SAID_OF_GRADES, "", *_table(claims[0], claims[1:])])
-            + "\n"
-        )
+        lines = [*papers, "", *_table(heads, rows), "", NOTE_ON_GRADES, "", *_table(claims[0], claims[1:])]
+        return "\n".join(lines) + "\n"
 
     def rules(self) -> str:
         """The table of rules in docs/verdicts.md, with how many numbers each judges."""
@@ -340,36 +335,36 @@ class _Reproduction:
         return "\n".join(_table(["rule", "when, and which interval", "numbers"], rows)) + "\n"
 
     def example(self) -> str:
-        """README's table: a column of a target, as far as it is compared."""
+        """README's table: the compared numbers in a column of a target."""
         name, column = EXAMPLE
         target, lines = self.plan.targets[name], self.compared(name)
         lines = lines[lines["column"] == column] if len(lines) else lines
         if lines.empty:
             return "Nothing of it is published yet.\n"
-        said = f"{target.spec['title']} of [{target.paper}]({FOLDER / target.paper}.md), column {column}:"
+        title = f"{target.spec['title']} of [{target.paper}]({FOLDER / target.paper}.md), column {column}:"
         texts = ("reported", "reproduced", "runs", "difference")
         rows = [
-            [each["row"], named(target.spec, each["metric"]), *(each["told"][text] for text in texts), _bold(each)]
+            [each["row"], named(target.spec, each["metric"]), *(each["texts"][text] for text in texts), _verdict(each)]
             for each in lines.to_dict("records")
         ]
         heads = [named(target.spec, row_and_column(target.spec)[0]), "metric", *texts, "verdict"]
-        return "\n".join([said, "", *_table(heads, rows)]) + "\n"
+        return "\n".join([title, "", *_table(heads, rows)]) + "\n"
 
     def figure(self) -> Path:
         """Trained numbers in percent, reproduced against reported, by grade; an SVG in this folder."""
         from clpapers.evidence.differences import scatter
 
-        return _drawn(scatter(self.all_compared(self.plan.titles)), FIGURE)
+        return _write_figure(scatter(self.all_compared(self.plan.titles)), FIGURE)
 
     def forest(self, paper: str) -> Path | None:
         """The differences of a paper, an SVG in this folder; None if nothing is compared."""
         from clpapers.evidence.differences import forest
 
         lines = self.all_compared([paper])
-        return _drawn(forest(lines), Path(FOREST.format(paper=paper))) if len(lines) else None
+        return _write_figure(forest(lines), Path(FOREST.format(paper=paper))) if len(lines) else None
 
     def shown_figure(self) -> Path | None:
-        """The figure of README's first screen, of the runs that are published; None if there are none of it."""
+        """The figure of README's first screen, of its published runs; None if there are none."""
         target = self.plan.targets[SHOWN]
         if not self.plan.present(target).cells:
             return None
@@ -380,24 +375,24 @@ class _Reproduction:
     # costs
 
     def costs(self) -> tuple[Path, str]:
-        """What rehearsals predict of the published runs against what these took: an SVG in this folder, and its text.
+        """The predicted against the measured costs of the published runs: an SVG in this folder, and its text.
 
-        Of a cell seconds a seed, at the speed of the machine of config/costs.csv.
+        Both are seconds a seed of a cell. Rehearsals predict, at the speed of the machine of config/costs.csv.
         """
         from clpapers.evidence.differences import square
 
         rows = costs.read()
         table = costs.Table(rows, calibration=float(np.median([row.calibration for row in rows])))
-        cells = [self.plan.cells[key] for key in self.there]
+        cells = [self.plan.cells[key] for key in self.runs]
         took = costs.finished(self.plan, cells)
-        said = {cell.hash: table.seconds(self.plan, cell) for cell in cells if cell.hash in took}
-        seeds = {key: sum(map(len, files.values())) for key, files in self.there.items()}
+        predicted = {cell.hash: table.seconds(self.plan, cell) for cell in cells if cell.hash in took}
+        seeds = {key: sum(map(len, files.values())) for key, files in self.runs.items()}
         paper_of = {cell.hash: target.paper for target in self.plan.targets.values() for _, cell in target.cells}
         lines = pd.DataFrame(
             [
-                (paper_of[key], said[key], took[key], seeds[key])
+                (paper_of[key], predicted[key], took[key], seeds[key])
                 for key in sorted(took)
-                if said[key] and key in paper_of
+                if predicted[key] and key in paper_of
             ],
             columns=["paper", "predicted", "took", "seeds"],
         )
@@ -405,31 +400,32 @@ class _Reproduction:
         with square(SECONDS, xlabel="took, s", ylabel="predicted, s") as (figure, axes):
             axes.set(xscale="log", yscale="log")
             for (paper, each), colour in zip(lines.groupby("paper"), TEN):
-                style = {"s": 8, "color": colour, "alpha": 0.6, "clip_on": False}
-                axes.scatter(each["took"], each["predicted"], **style, label=f"{paper} ({len(each)})")
+                label = f"{paper} ({len(each)})"
+                axes.scatter(each["took"], each["predicted"], s=8, color=colour, alpha=0.6, clip_on=False, label=label)
         by_paper = []
         for paper, each in [*lines.groupby("paper"), ("all", lines)]:
             hours = [(each[key] * each["seeds"]).sum() / 3600 for key in ("predicted", "took")]
-            counted = [len(each), each["seeds"].sum(), each["near"].sum()]
-            by_paper.append([paper, *map("{:,}".format, counted), *map("{:.2f}".format, hours)])
+            counts = [len(each), each["seeds"].sum(), each["near"].sum()]
+            by_paper.append([paper, *map("{:,}".format, counts), *map("{:.2f}".format, hours)])
         heads = ["paper", "cells", "runs", f"cells within {NEAR:.0%}", "predicted, core-hours", "took"]
         image = f"![Predicted against measured seconds a run, a dot a cell]({COSTS_FIGURE.relative_to(COSTS.parent)})"
-        return _drawn(figure, COSTS_FIGURE), "\n".join([*_table(heads, by_paper), "", image]) + "\n"
+        return _write_figure(figure, COSTS_FIGURE), "\n".join([*_table(heads, by_paper), "", image]) + "\n"
 
 
-def _drawn(figure: Figure, file: Path) -> Path:
+def _write_figure(figure: Figure, file: Path) -> Path:
     """Write a figure into this folder under a file's name."""
     import matplotlib as mpl
 
     from clpapers.targets.figure import write_figure
     from clpapers.targets.style import STYLE
 
-    with mpl.rc_context(STYLE):
+    style: dict = STYLE
+    with mpl.rc_context(style):
         return write_figure(figure, file.stem, (file.suffix,))[0]
 
 
 WRITTEN = "`make reproduction` writes this page."
-SAID_OF_GRADES = (
+NOTE_ON_GRADES = (
     "‘Same’ and ‘near’: the runs exclude any difference beyond the first and the second margin; ‘open’: they exclude "
     f"neither zero nor such a difference; ‘differs’: they exclude zero. Margins: {MARGINS}."
 )
@@ -439,22 +435,27 @@ def _without_runs(target: Target) -> bool:
     return not target.cells and not target.selections
 
 
-def _bold(line: dict) -> str:
-    """The verdict of a compared number, one that differs in bold."""
-    verdict = line["told"]["verdict"]
-    return f"**{verdict}**" if line["verdict"] == DIFFERS else verdict
+def _verdict(number: dict) -> str:
+    """The verdict of a compared number, in bold if it differs."""
+    verdict = number["texts"]["verdict"]
+    return f"**{verdict}**" if number["verdict"] == DIFFERS else verdict
 
 
-def _said(claim: dict) -> str:
+def _claim_verdict(claim: dict) -> str:
     """A claim's verdict, and whether a choice was read off it."""
     return claim["verdict"] + ", calibrated" * bool(claim["calibrated"])
 
 
 def _effect(claim: dict) -> str:
     """A claim's effect with its interval and unit; of several parts the one that `reason` names."""
-    numbers = (claim[key] if claim[key] != "" else "nan" for key in ("effect", "ci_low", "ci_high"))
-    told = effect(*map(float, numbers), claim["unit"])
-    return "; ".join(filter(None, [told, claim["reason"]]))
+    value, low, high = (float(claim[key] if claim[key] != "" else "nan") for key in ("effect", "ci_low", "ci_high"))
+    return "; ".join(filter(None, [effect(value, low, high, claim["unit"]), claim["reason"]]))
+
+
+def _without(headings: Collection[str], rows: list[list[str]]) -> list[list[str]]:
+    """A table, headings first, without some columns."""
+    columns = [i for i, heading in enumerate(rows[0]) if heading not in headings]
+    return [[row[i] for i in columns] for row in rows]
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:

@@ -1,6 +1,6 @@
 """Writes the report: a folder of static pages on the built targets of some papers and the lineage of each number.
 
-It needs no network and no server, so that it can be zipped and mailed. Without JavaScript, its tables do not sort.
+The report needs no network and no server: it can be zipped and mailed. Without JavaScript, its tables do not sort.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ MEANINGS = {
     BY_CONSTRUCTION: "it holds, but no run could have decided otherwise",
     UNDECIDED: "its interval allows both, or Holm's correction for several tests leaves it open",
 }
+Anchors = dict[tuple[str, str], str]  # row and column → the address of their lineage
 NUMBER = re.compile(r"[−+-]?\d[^A-Za-z]*$|∞|OoM")
 REASONS = 3  # counted in the words on folded lines
 ANCESTORS = ("targets", "metrics", "selection", "features", "weights", "datasets")  # stages that many numbers share
@@ -76,11 +77,11 @@ ANCESTORS = ("targets", "metrics", "selection", "features", "weights", "datasets
 
 
 @dataclass
-class Shown:
+class TargetPage:
     """One target as a paper's page shows it.
 
-    caption: a figure's. lines: reported beside reproduced numbers. pooled: what they say together, as texts. parts: the
-    sections of its lineage page.
+    caption: of a figure. lines: reported and reproduced numbers. pooled: the statistics over all of them, as texts.
+    parts: the sections of its lineage page.
     """
 
     target: Target
@@ -97,18 +98,18 @@ class Shown:
 
     @property
     def waits(self) -> bool:
-        """Whether no run of it is there yet."""
+        """Whether none of its runs is finished yet."""
         return 0 < self.notes.unrun.runs == self.notes.unrun.wanted
 
     @property
     def price(self) -> str:
-        """What its missing runs take: `; the missing runs take 18 h of one core`."""
+        """The cost of its missing runs: `; the missing runs take 18 h of one core`."""
         hours = self.notes.unrun.hours
         return f"; the missing runs take {price(hours)} of one core" if hours > 0 else ""
 
     @property
     def numbers(self) -> Numbers:
-        """What its lines are counted as."""
+        """The counts of its lines."""
         return count(self.lines)
 
     @property
@@ -118,7 +119,7 @@ class Shown:
 
     @property
     def tables_of_lines(self) -> list[tuple[str, list[dict]]]:
-        """The lines with a verdict under "", and under words that count them those without, which are folded away."""
+        """The lines with a verdict, under ""; and the lines without, folded away under a title that counts them."""
         decided = [line for line in self.lines if line["verdict"] != NOT_COMPARABLE]
         return [each for each in (("", decided), _folded(self.lines, "cause")) if each[1]]
 
@@ -127,9 +128,9 @@ class Shown:
         """The headings of the table of lines, without a column if the target has none."""
         spec = self.target.spec
         single = not any(line["column"] for line in self.lines)
-        beside = [named(spec, "row")] if single else [named(spec, factor) for factor in row_and_column(spec)]
+        first = [named(spec, "row")] if single else [named(spec, factor) for factor in row_and_column(spec)]
         printed = ["Reported", "Authors"] if self.by_authors else ["Reported"]
-        return [*beside, "Metric", *printed, "Reproduced", named(spec, "Runs"), "Difference", "Verdict"]
+        return [*first, "Metric", *printed, "Reproduced", named(spec, "Runs"), "Difference", "Verdict"]
 
     @property
     def files(self) -> list[Path]:
@@ -144,7 +145,8 @@ class Shown:
 def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target], Notes]) -> None:
     """Write the report's files into `folder`.
 
-    plan: of all papers. papers: those to report on, whose targets and claims must be built. notes: gives a target's.
+    plan: of all papers. papers: the papers to report on; their targets and claims must be built. notes: returns a
+    target's notes.
 
     Raises `ProvenanceError` for a file without a record.
     """
@@ -174,12 +176,13 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
     }
     shutil.rmtree(folder, ignore_errors=True)  # removes pages of a report on other targets
 
-    def page(file: Path, template: str, root: str, **content) -> None:
+    def write_page(file: Path, template: str, root: str, **content: object) -> None:
         provenance.write_text(file, environment.get_template(template).render(root=root, **content))
 
     digest = functools.cache(provenance.sha256)
     by_paper = {
-        paper: [_shown(plan, target, notes(target), digest) for target in targets_of(plan, [paper])] for paper in papers
+        paper: [_target_page(plan, target, notes(target), digest) for target in targets_of(plan, [paper])]
+        for paper in papers
     }
     with_claims, covered = claiming(papers), {each.paper: each for each in coverage(plan, papers)}
     compared = {paper: _compared(targets) for paper, targets in by_paper.items()}
@@ -189,19 +192,19 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
         for each in targets:
             for path in each.files:
                 provenance.write_text(copy_path(path, folder), path.read_text(encoding="utf-8"))
-            page(folder / paper / f"{each.target.name}.html", "lineage.html", "../", each=each)
+            write_page(folder / paper / f"{each.target.name}.html", "lineage.html", "../", each=each)
         if paper in with_claims:
             file = claims_file(plan, paper, "csv")
             provenance.write_text(copy_path(file, folder), file.read_text(encoding="utf-8"))
         claims, tables = _claims(plan, paper) if paper in with_claims else ([], [])
         decided = [claim for claim in claims if claim["verdict"] != NOT_COMPARABLE]
         parts = [each for each in (("", decided), _folded(claims, "reason")) if each[1]]
-        content = {"paper": paper, "targets": targets, "claims": parts, "tables_of_claims": tables}
-        page(folder / paper / "index.html", "paper.html", "../", covered=covered[paper], **content)
+        content: dict = {"paper": paper, "targets": targets, "claims": parts, "tables_of_claims": tables}
+        write_page(folder / paper / "index.html", "paper.html", "../", covered=covered[paper], **content)
         write_figure(forest(compared[paper]), picture_path(paper, folder).with_suffix(""), (".svg",))
     write_figure(scatter(pd.concat(compared.values())), picture_path("", folder).with_suffix(""), (".svg",))
     data = {name: facts for targets in by_paper.values() for each in targets for name, facts in each.data.items()}
-    page(
+    write_page(
         folder / "index.html",
         "index.html",
         "",
@@ -213,8 +216,8 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
     )
 
 
-def _compared(targets: list[Shown]) -> pd.DataFrame:
-    """The numbers of a paper that are compared, as `differences` draws them."""
+def _compared(targets: list[TargetPage]) -> pd.DataFrame:
+    """The compared numbers of a paper, as `differences` draws them."""
     lines = [
         line | {"place": each.target.name, "named": named(each.target.spec, line["metric"])}
         for each in targets
@@ -224,32 +227,33 @@ def _compared(targets: list[Shown]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=[*lines[0]] if lines else [*COLUMNS])
 
 
-def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str]) -> Shown:
+def _target_page(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str]) -> TargetPage:
     table = target.spec["kind"] == "table"
     file = target.stem.with_name(f"{target.name}.{'csv' if table else 'svg'}")
     parts = list(_parts(plan, target, file, digest))
     measured = pd.read_csv(target.metrics)
     for part in parts:
         part.metrics, part.seeds = _by_seed(target, measured, part)
-    anchors = {}
+    anchors: Anchors = {}
     for part in parts:
-        address, names = f"{target.name}.html#{quote(part.anchor)}", (part.row, part.column)
-        anchors[names] = anchors[tuple(named(target.spec, name) for name in names)] = address
+        address = f"{target.name}.html#{quote(part.anchor)}"
+        anchors[part.row, part.column] = address
+        anchors[named(target.spec, part.row), named(target.spec, part.column)] = address
     described: set[str] = set()
     for cell in (cell for part in parts for cell in part.cells):
         cell["again"] = cell["cell"] in described
         described.add(cell["cell"])
-    taken: set[str] = set()
-    lines = _lines(target, anchors, taken)
+    slugs: set[str] = set()
+    lines = _compared_lines(target, anchors, slugs)
     for part in parts:
         part.lines = [line for line in lines if line["link"].endswith(f"#{quote(part.anchor)}")]
-    return Shown(
+    return TargetPage(
         target=target,
         notes=notes,
         caption=None if table else read_caption(target.stem.with_name(f"{target.name}.caption.md")),
         node=lineage.tree(file, digest, lambda path: not as_published(path).startswith(f"results/{plan.scale}/runs/")),
         data=provenance.read_record(file)["data"],
-        tables=list(_tables(target, anchors, lines, taken)) if table else [],
+        tables=list(_tables(target, anchors, lines, slugs)) if table else [],
         lines=lines,
         pooled=[pooled_texts(target.spec, each) for each in _pooled(target, measured, lines)],
         parts=parts,
@@ -258,17 +262,20 @@ def _shown(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str
     )
 
 
-def _folded(lines: list[dict], why: str) -> tuple[str, list[dict]]:
-    """The lines that are not comparable, below words that count them by their reason, at `why`."""
-    folded = [line for line in lines if line["verdict"] == NOT_COMPARABLE]
-    reasons = Counter(re.split("[;:]", re.sub(r"^\d+ parts: [^;]*; ", "", line[why]))[0] for line in folded)
-    told = [f"{count} {reason or 'without a number'}" for reason, count in reasons.most_common(REASONS)]
-    told += ["…"] if len(reasons) > REASONS else []
-    return f"{len(folded)} not comparable: {', '.join(told)}", folded
+def _folded(verdicts: list[dict], key: str) -> tuple[str, list[dict]]:
+    """The verdicts `not comparable`, and before them a title that counts them by their reason, at `key`."""
+    folded = [verdict for verdict in verdicts if verdict["verdict"] == NOT_COMPARABLE]
+    reasons = Counter(re.split("[;:]", re.sub(r"^\d+ parts: [^;]*; ", "", verdict[key]))[0] for verdict in folded)
+    counts = [f"{count} {reason or 'without a number'}" for reason, count in reasons.most_common(REASONS)]
+    counts += ["…"] if len(reasons) > REASONS else []
+    return f"{len(folded)} not comparable: {', '.join(counts)}", folded
 
 
 def _cost(file: Path) -> dict:
-    """The costs of all jobs behind a file: `seconds`, `memory`, `device_memory` (peak bytes), `devices`, `runs`."""
+    """The costs of all jobs that a file descends from.
+
+    Returns `seconds`, `memory`, `device_memory` (peak bytes), `devices`, `runs`.
+    """
     records = ancestry(file).values()
     runs = [record for record in records if record["stage"] == "runs" and "device" in record["hardware"]]
     return {
@@ -283,37 +290,37 @@ def _cost(file: Path) -> dict:
 # --- a target's tables ---------------------------------------------------------------------------------------
 
 
-def _lines(target: Target, anchors: dict, taken: set[str]) -> list[dict]:
-    """The lines of a target's `.reported.csv`, with texts (`comparison.printed`), places and addresses of lineages."""
+def _compared_lines(target: Target, anchors: Anchors, slugs: set[str]) -> list[dict]:
+    """The lines of a target's `.reported.csv`, with texts (`comparison.printed`), slugs and addresses of lineages."""
     if not target.reported:
         return []
     file = target.stem.with_name(f"{target.name}.reported.csv")
     lines = pd.read_csv(file, keep_default_na=False, na_values=[""], dtype={"runs": str})
     texts = ["column", "cause", "reason", "calibrated", "dataset", "source", "rule", "runs", "spread_kind"]
     texts += ["reported_note", "reproduced_note"]
-    texts = lines.columns.difference(lines.select_dtypes("number").columns).union(texts)
-    lines[texts] = lines[texts].astype(object).fillna("").astype(str)
+    no_numbers = lines.columns.difference(lines.select_dtypes("number").columns).union(texts)
+    lines[no_numbers] = lines[no_numbers].astype(object).fillna("").astype(str)
     return [
         line
         | {
             "texts": printed(line),
             "link": _address(target, anchors, line["row"], line["column"]),
-            "place": slug(taken, target.name, line["row"], line["column"], line["metric"]),
+            "place": slug(slugs, target.name, line["row"], line["column"], line["metric"]),
         }
         for line in lines.to_dict("records")
     ]
 
 
-def _pooled(target: Target, measured: pd.DataFrame, lines: list[dict]) -> list[dict]:
-    return pooled(target.spec, measured, pd.DataFrame(lines)).to_dict("records") if lines else []
+def _pooled(target: Target, measured: pd.DataFrame, numbers: list[dict]) -> list[dict]:
+    return pooled(target.spec, measured, pd.DataFrame(numbers)).to_dict("records") if numbers else []
 
 
-def _address(target: Target, anchors: dict, row: str, column: str) -> str:
-    """The address of a number's lineage, or else of its target's, relative to the paper's page."""
+def _address(target: Target, anchors: Anchors, row: str, column: str) -> str:
+    """The address of a number's lineage, or of its target's lineage, relative to the paper's page."""
     return anchors.get((row, column)) or anchors.get((row, "")) or f"{target.name}.html"
 
 
-def _tables(target: Target, anchors: dict, lines: list[dict], taken: set[str]) -> Iterator[HtmlTable]:
+def _tables(target: Target, anchors: Anchors, numbers: list[dict], slugs: set[str]) -> Iterator[HtmlTable]:
     """The tables of a target's HTML, with numbers linked to their lineage and reported numbers below them.
 
     The tables of the comparison are left out, since the page makes its own from the CSV.
@@ -321,15 +328,16 @@ def _tables(target: Target, anchors: dict, lines: list[dict], taken: set[str]) -
     tables = _read_tables(target.stem.with_name(f"{target.name}.html"))
     for table in takewhile(lambda table: not table.title.endswith(COMPARED), tables):
         headings, body = _headings(table.tree), table.tree.findall("tbody/tr")
-        compared = {(line["row"], line["column"], named(target.spec, line["metric"])): line for line in lines}
+        compared = {(each["row"], each["column"], named(target.spec, each["metric"])): each for each in numbers}
         for row in body:
             down = _text(row[0])
             for cell, (across, metric) in zip(row[1:], headings[1:]):
                 if NUMBER.match(_text(cell)):
-                    _linked(cell, _address(target, anchors, down, across))
-                    _beside(cell, compared.get((down, across, metric)))
-        table.set_apart_unrun()
-        table.anchor(target.name, taken)
+                    _link(cell, _address(target, anchors, down, across))
+                    if number := compared.get((down, across, metric)):
+                        _add_verdict(cell, number)
+        table.remove_unrun()
+        table.anchor(target.name, slugs)
         yield table
 
 
@@ -347,9 +355,9 @@ class HtmlTable:
     def markup(self) -> Markup:
         return Markup(ElementTree.tostring(self.tree, encoding="unicode", method="html"))
 
-    def set_apart_unrun(self) -> None:
-        """Take the rows without a run out, if others have one; `unrun` has their names."""
-        body = self.tree.find("tbody")
+    def remove_unrun(self) -> None:
+        """Remove the rows without a run, if others have one; `unrun` has their names."""
+        body = _child(self.tree, "tbody")
         texts = {row: [_text(cell) for cell in row[1:]] for row in body}
         rows = [row for row, cells in texts.items() if NOT_RUN in cells and not any(map(NUMBER.match, cells))]
         if len(rows) < len(body) and self.tree.get("class") == "sortable":
@@ -357,12 +365,12 @@ class HtmlTable:
                 self.unrun.append(_text(row[0]))
                 body.remove(row)
 
-    def anchor(self, target: str, taken: set[str]) -> None:
-        """Give each row with a name an address that is not `taken`, to which the name leads."""
+    def anchor(self, target: str, slugs: set[str]) -> None:
+        """Give each row with a name a new slug as its address; the name links to it."""
         for row in self.tree.findall("tbody/tr"):
             if name := _text(row[0]):
-                row.set("id", place := slug(taken, target, name))
-                _linked(row[0], f"#{place}")
+                row.set("id", address := slug(slugs, target, name))
+                _link(row[0], f"#{address}")
                 row[0][0].set("class", "anchor")
 
 
@@ -371,24 +379,30 @@ def _read_tables(file: Path) -> list[HtmlTable]:
     tables = []
     body = file.read_text(encoding="utf-8").partition("<body>")[2].partition("</body>")[0]  # well-formed XML
     for division in ElementTree.fromstring(f"<body>{body}</body>"):
-        table = division.find("table")
-        caption = table.find("caption")
+        table = _child(division, "table")
+        caption = _child(table, "caption")
         table.remove(caption)
         if all(_text(row[0]) for row in table.findall("tbody/tr")):
             table.set("class", "sortable")
-        strong = caption.find("strong")
+        strong = _child(caption, "strong")
         notes = [_text(note) for note in division.findall("p")]
         tables.append(HtmlTable(_text(strong).removesuffix("."), (strong.tail or "").strip(), table, notes))
     return tables
 
 
-def slug(taken: set[str], *names: str) -> str:
-    """An address within a page, `table1.A-GEM.CIFAR`, that no other there has taken."""
-    place = ".".join(re.sub(r"[^\w-]+", "_", name) for name in names if name)
-    while place in taken:
-        place += "_"
-    taken.add(place)
-    return place
+def slug(slugs: set[str], *names: str) -> str:
+    """An address within a page, `table1.A-GEM.CIFAR`, that is not among its slugs yet; adds it."""
+    address = ".".join(re.sub(r"[^\w-]+", "_", name) for name in names if name)
+    while address in slugs:
+        address += "_"
+    slugs.add(address)
+    return address
+
+
+def _child(element: ElementTree.Element, tag: str) -> ElementTree.Element:
+    child = element.find(tag)
+    assert child is not None  # `formats.to_html` writes it
+    return child
 
 
 def _text(element: ElementTree.Element) -> str:
@@ -411,7 +425,7 @@ def _headings(table: ElementTree.Element) -> list[tuple[str, str]]:
     return [(above.rstrip(STANDIN + REDUCED), below) for above, below in zip(*texts)]
 
 
-def _linked(cell: ElementTree.Element, address: str) -> None:
+def _link(cell: ElementTree.Element, address: str) -> None:
     link = ElementTree.Element("a", href=address)
     link.text, cell.text = cell.text, None
     link.extend(list(cell))
@@ -420,22 +434,20 @@ def _linked(cell: ElementTree.Element, address: str) -> None:
     cell.append(link)
 
 
-def _beside(cell: ElementTree.Element, line: dict | None) -> None:
-    """Put the reported number, if any, and the verdict's sign below a number."""
-    if line is None:
-        return
-    cell.set("data-verdict", line["verdict"])
+def _add_verdict(cell: ElementTree.Element, number: dict) -> None:
+    """Put the reported number and the verdict's sign below a number."""
+    cell.set("data-verdict", number["verdict"])
     below = ElementTree.SubElement(cell, "small")
-    below.text = f"reported {line['texts']['reported']} "
-    sign = ElementTree.SubElement(below, "span", {"role": "img", "aria-label": line["verdict"]})
-    sign.text = SIGNS[line["verdict"]]
+    below.text = f"reported {number['texts']['reported']} "
+    sign = ElementTree.SubElement(below, "span", {"role": "img", "aria-label": number["verdict"]})
+    sign.text = SIGNS[number["verdict"]]
 
 
 # --- a paper's claims ----------------------------------------------------------------------------------------
 
 
 def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
-    """The lines of a paper's `claims.csv`, each with its effect as text; the table of claims, and that of its parts."""
+    """The lines of a paper's `claims.csv`, each with its effect as text; the tables of claims and of their parts."""
     claims = pd.read_csv(claims_file(plan, paper, "csv"), keep_default_na=False, na_values=[""])
     texts = [
         "claim",
@@ -452,8 +464,8 @@ def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
     ]
     claims[texts] = claims[texts].astype(object).fillna("").astype(str)
     claims["targets"] = [[name.rpartition("/")[2] for name in names.split()] for names in claims["target"]]
-    there = {target.name for target in targets_of(plan, [paper])}
-    claims["link"] = [next((f"{name}.html" for name in names if name in there), "") for names in claims["targets"]]
+    own = {target.name for target in targets_of(plan, [paper])}
+    claims["link"] = [next((f"{name}.html" for name in names if name in own), "") for names in claims["targets"]]
     links = dict(zip(claims["claim"], claims["link"]))
     table, *parts = _read_tables(claims_file(plan, paper, "html"))
     column = [below for _, below in _headings(table.tree)].index("Effect")
@@ -462,7 +474,7 @@ def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
         column = [below for _, below in _headings(part.tree)].index("Effect")
         for row in part.tree.findall("tbody/tr"):
             if links[_text(row[0])] and NUMBER.match(_text(row[column]).partition(" ")[0]):
-                _linked(row[column], links[_text(row[0])])
+                _link(row[column], links[_text(row[0])])
     return [claim | {"shown": effect} for claim, effect in zip(claims.to_dict("records"), effects)], [table, *parts]
 
 
@@ -473,9 +485,11 @@ def _claims(plan: Plan, paper: str) -> tuple[list[dict], list[HtmlTable]]:
 class Part:
     """The ancestors of one number, or of all that share row and column.
 
-    value: the CSV's lines. lines: of the comparison. metrics: those with values of single runs, and `seeds`, a row of
-    texts a seed. cells: its cells, each with the `files` of its runs and the `command` that trains them again. files:
-    those of other stages.
+    - value: the CSV's lines.
+    - lines: the lines of the comparison.
+    - metrics: the metrics with values of single runs; seeds: these values, a row of texts a seed.
+    - cells: its cells, each with the `files` of its runs and the `command` that trains them again.
+    - files: the files of other stages.
     """
 
     row: str
@@ -500,10 +514,10 @@ class Part:
     def streams(self) -> list[str]:
         """The streams that its runs learnt, a text for each order: `mnist/split-5, seeds 0–9`."""
         read = (Path(item["path"]) for cell in self.cells for run in cell["files"] for item in run.get("inputs", ()))
-        found: dict[Path, set[int]] = {}
+        seeds_of: dict[Path, set[int]] = {}
         for path in (path for path in read if path.parts[2:3] == ("streams",)):
-            found.setdefault(Path(*path.parts[3:-1]), set()).update(block_seeds(path.stem))
-        return [f"{order}, seeds {_run_of(sorted(seeds))}" for order, seeds in sorted(found.items())]
+            seeds_of.setdefault(Path(*path.parts[3:-1]), set()).update(block_seeds(path.stem))
+        return [f"{order}, seeds {_seed_range(sorted(seeds))}" for order, seeds in sorted(seeds_of.items())]
 
 
 def _parts(plan: Plan, target: Target, file: Path, digest: Callable[[str], str]) -> Iterator[Part]:
@@ -511,34 +525,35 @@ def _parts(plan: Plan, target: Target, file: Path, digest: Callable[[str], str])
     if target.spec["kind"] == "table":
         for row, column in lineage.rows_and_columns(target):
             node = lineage.of_cell(plan, target, row, column, digest)
-            yield _part(Part(row, column, node["value"], narrowed=node["narrowed"]), node, node["cells"])
+            yield _with_files(Part(row, column, node["value"], narrowed=node["narrowed"]), node, node["cells"])
         return
-    drawn: dict[tuple[str, str], list] = {}
-    down, across = row_and_column(target.spec)
+    parts: dict[tuple[str, str], list] = {}
     for factors, cell in target.cells:
         levels = flat(factors)
-        key = tuple(named(target.spec, levels[factor]) if factor in levels else "" for factor in (down, across))
-        drawn.setdefault(key, []).append((factors, cell))
-    for (row, column), cells in drawn.items():
+        row, column = (
+            named(target.spec, levels[factor]) if factor in levels else "" for factor in row_and_column(target.spec)
+        )
+        parts.setdefault((row, column), []).append((factors, cell))
+    for (row, column), cells in parts.items():
         others = {cell.folder for _, cell in target.cells} - {cell.folder for _, cell in cells}
         node = lineage.tree(file, digest, lambda path: Path(as_published(path)).parent not in others)  # noqa: B023, used at once
-        yield _part(Part(row, column, []), node, [lineage.cell_facts(*pair) for pair in cells])
-    if not drawn:
-        yield _part(Part("", "", []), lineage.tree(file, digest), [])
+        yield _with_files(Part(row, column, []), node, [lineage.cell_facts(*pair) for pair in cells])
+    if not parts:
+        yield _with_files(Part("", "", []), lineage.tree(file, digest), [])
 
 
 def _by_seed(target: Target, measured: pd.DataFrame, part: Part) -> tuple[list[str], list[list[str]]]:
-    """The names of the scalars of a part's runs, and of each seed their values: `["0", "38.25", "–"]`."""
+    """The names of the scalars of a part's runs, and for each seed their values: `["0", "38.25", "–"]`."""
     if not {"seed", "metric", "value"} <= set(measured):
         return [], []
-    here = measured[measured["metric"].isin(target.spec.get("metrics", []))]
-    here = here[here["time"].isna()] if "time" in here else here
+    scalars = measured[measured["metric"].isin(target.spec.get("metrics", []))]
+    scalars = scalars[scalars["time"].isna()] if "time" in scalars else scalars
     for factor, name in zip(row_and_column(target.spec), (part.row, part.column)):
-        if name and factor in here:
-            here = here[[name in (str(level), named(target.spec, level)) for level in here[factor]]]
-    if here.empty or here.duplicated(["seed", "metric"]).any():  # several cells: not one value a seed
+        if name and factor in scalars:
+            scalars = scalars[[name in (str(level), named(target.spec, level)) for level in scalars[factor]]]
+    if scalars.empty or scalars.duplicated(["seed", "metric"]).any():  # several cells: not one value a seed
         return [], []
-    table = here.pivot(index="seed", columns="metric", values="value")
+    table = scalars.pivot(index="seed", columns="metric", values="value")
     metrics = [metric for metric in target.spec["metrics"] if metric in table]
     rows = [[str(seed), *(f"{value:.6g}" for value in values)] for seed, values in table[metrics].iterrows()]
     return [named(target.spec, metric) for metric in metrics], [
@@ -546,8 +561,8 @@ def _by_seed(target: Target, measured: pd.DataFrame, part: Part) -> tuple[list[s
     ]
 
 
-def _part(part: Part, node: dict, cells: list[dict]) -> Part:
-    """`part` with the files of a tree: those of runs under their cells, or else all that numbers do not share."""
+def _with_files(part: Part, node: dict, cells: list[dict]) -> Part:
+    """`part` with the files of a tree: files of runs under their cells or, without cells, all unshared files."""
     files = list(_walk(node))
     for cell in cells:
         of_cell = [each for each in files if Path(each["path"]).parent.name.endswith(f"-{cell['cell']}")]
@@ -568,13 +583,13 @@ def _walk(node: dict) -> Iterator[dict]:
             yield from _walk(each)
 
 
-def _flattened(settings: dict, at: str = "") -> Iterator[tuple[str, str]]:
+def _flattened(settings: dict, prefix: str = "") -> Iterator[tuple[str, str]]:
     for key, value in settings.items():
         if isinstance(value, dict) and value:
-            yield from _flattened(value, f"{at}{key}.")
+            yield from _flattened(value, f"{prefix}{key}.")
         else:
             text = ", ".join(map(str, value)) if isinstance(value, list | dict) else str(value)
-            yield f"{at}{key}".removesuffix(".name"), text or "none"
+            yield f"{prefix}{key}".removesuffix(".name"), text or "none"
 
 
 # --- texts ---------------------------------------------------------------------------------------------------
@@ -588,10 +603,10 @@ def rounded(mean: str, spread: str = "") -> str:
     return plus_minus(float(mean), float(spread), decimals)
 
 
-def _run_of(seeds: list[int]) -> str:
+def _seed_range(seeds: list[int]) -> str:
     """`0–9`, or `0, 2, 5` where some between are left out."""
-    whole = len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1
-    return f"{seeds[0]}–{seeds[-1]}" if whole else ", ".join(map(str, seeds))
+    without_gaps = len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1
+    return f"{seeds[0]}–{seeds[-1]}" if without_gaps else ", ".join(map(str, seeds))
 
 
 def size(count: float) -> str:

@@ -1,4 +1,4 @@
-"""The page printed at the end of a build: how much is compared and decided, on which data, and where to look."""
+"""The summary at the end of a build: how much is compared and decided, on which data, and which files to open."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from clpapers.report.coverage import by_kind, coverage, of_claims, table
 UNBUILT = 5  # targets that are named
 
 
-def page(plan: Plan, papers: Collection[str], more: str = "") -> str:
-    """The summary of what is built of some papers, and of files that could not be read.
+def summary_of(plan: Plan, papers: Collection[str], more: str = "") -> str:
+    """The summary of the built files of some papers, and of files that could not be read.
 
-    more: what one more core-hour would decide.
+    more: the numbers and claims that one more core-hour would decide.
     """
     unread: list[str] = []
     targets = targets_of(plan, papers)
@@ -62,7 +62,7 @@ def _aligned(rows: list[list[str]]) -> list[str]:
 
 
 def _trained_again(file: Path) -> Iterator[str]:
-    """How published runs that were trained again came out (`clpapers verify --out`), if any were."""
+    """The verdicts on published runs that were trained again (`clpapers verify --out`), if any were."""
     if not file.is_file():
         return
     with file.open(encoding="utf-8", newline="") as opened:
@@ -73,28 +73,28 @@ def _trained_again(file: Path) -> Iterator[str]:
 
 
 def _headlines(targets: Iterable[Target]) -> Iterator[str]:
-    """The printed number of each target that has a `headline`, beside what was reproduced of it."""
+    """The printed and the reproduced number of each target that has a `headline`."""
     for target in targets:
-        if not (told := target.spec.get("headline")) or not target.reported:
+        if not (headline := target.spec.get("headline")) or not target.reported:
             continue
         try:
             with target.stem.with_name(f"{target.name}.reported.csv").open(encoding="utf-8", newline="") as file:
-                line = next(each for each in csv.DictReader(file) if told.items() <= each.items())
-            printed, here = f"{float(line['reported']):.{int(line['decimals'])}f}", "not run"
+                line = next(each for each in csv.DictReader(file) if headline.items() <= each.items())
+            decimals = int(line["decimals"])
+            reported, reproduced = f"{float(line['reported']):.{decimals}f}", "not run"
             if line["reproduced"]:
-                here = (
-                    f"{float(line['reproduced']):.{int(line['decimals'])}f}, runs: {line['n_seeds']}, {line['verdict']}"
-                )
+                reproduced = f"{float(line['reproduced']):.{decimals}f}, runs: {line['n_seeds']}, {line['verdict']}"
         except (OSError, ValueError, KeyError, TypeError, csv.Error, StopIteration):
-            continue  # the coverage tells of a file that cannot be read
-        name = f"{target.paper}/{target.name} {told['row']}, {told['column']}, {named(target.spec, told['metric'])}"
-        yield f"{name}: {printed}; {here}"
+            continue  # the coverage reports a file that cannot be read
+        metric = named(target.spec, headline["metric"])
+        name = f"{target.paper}/{target.name} {headline['row']}, {headline['column']}, {metric}"
+        yield f"{name}: {reported}; {reproduced}"
 
 
 def _by_origin(data: dict[str, dict]) -> dict[str, list[str]]:
-    """The data sets by how real they are."""
-    found: dict[str, list[str]] = {}
+    """The data sets by origin: real, partial or synthetic."""
+    names: dict[str, list[str]] = {}
     for name, facts in sorted(data.items()):
         kind = "STAND-INS, synthetic: numbers on them are not the papers'" if facts["standin"] else "real data"
-        found.setdefault("PART of the real data" if facts["partial"] else kind, []).append(name)
-    return found
+        names.setdefault("PART of the real data" if facts["partial"] else kind, []).append(name)
+    return names
