@@ -30,7 +30,7 @@ ROOMS = [  # from the ground up
 ]
 CONFIG = [
     "refusals",
-    "kept",
+    "cache",
     "files",
     "outside",
     "schemas",

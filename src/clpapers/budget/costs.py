@@ -23,9 +23,9 @@ import numpy as np
 from clpapers.archive.imported import imported
 from clpapers.catalogue import methods
 from clpapers.config import gans
+from clpapers.config.cache import Cache
 from clpapers.config.files import CONFIG
 from clpapers.config.gans import Gans
-from clpapers.config.kept import Kept
 from clpapers.config.model import Cell, Target
 from clpapers.config.paths import RESULTS, dataset_path, stream_path
 from clpapers.config.plan import Plan
@@ -210,7 +210,7 @@ def _known_counts(*given: object) -> Counts:
     return Counts(*_COUNTS.get(text, lambda: dataclasses.astuple(_counts(*given))))
 
 
-_COUNTS = Kept("counts")
+_COUNTS = Cache("counts")
 
 
 @functools.cache

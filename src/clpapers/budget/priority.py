@@ -305,7 +305,7 @@ def used(plan: Plan, *sources: Mapping[str, Mapping[Path, Iterable[int]]]) -> di
     """Of each wanted seed one file that holds it, from the first source that has any."""
     found: dict[str, dict[Path, list[int]]] = {}
     for key, cell in plan.cells.items():
-        left = set(plan.wanted(cell))
+        left = set(plan.seeds_of(cell))
         for source in sources:
             for path, seeds in source.get(key, {}).items():
                 if given := sorted(left & set(seeds)):
@@ -403,7 +403,7 @@ def choose(
             have.setdefault(cell.hash, set()).update(seeds)
     if math.isinf(hours):
         for cell in (cell for cell in cells.values() if not _lacking(plan, cell, absent)):
-            have.setdefault(cell.hash, set()).update(plan.wanted(cell))
+            have.setdefault(cell.hash, set()).update(plan.seeds_of(cell))
     elif hours > 0:
         steps = within(sequence(asked, have, possible, shared), hours)
         for key, seed in (run for step in steps for run in step.runs):
@@ -417,7 +417,7 @@ def choose(
     unrun = {
         key: None if measured[key] is None else round(seconds[key] * left / 3600, 4)
         for key, cell in cells.items()
-        if (left := len(set(plan.wanted(cell)) - have.get(key, set())))
+        if (left := len(set(plan.seeds_of(cell)) - have.get(key, set())))
     }
 
     def price(target: Target) -> float:

@@ -42,7 +42,7 @@ class Errand:
             files = dict(zip(told["seeds"], map(Path, told["gans"])))
             shared = SimpleNamespace(file=files.__getitem__) if files else None
             chosen = list(map(Path, told["chosen"]))
-            subject = Cell.of(scale, spec), range(told["seeds"][0], told["seeds"][-1] + 1), chosen, shared
+            subject = Cell.make(scale, spec), range(told["seeds"][0], told["seeds"][-1] + 1), chosen, shared
         self.job = SimpleNamespace(subject=subject, inputs=inputs)
         self.scale = scale
 

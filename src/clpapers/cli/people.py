@@ -64,7 +64,7 @@ def _built(options: argparse.Namespace) -> list[Path]:
     scale, name = _settings(options)["scale"], options.name
     if not re.fullmatch(r"\w+(/\w+)?", name):
         raise Refusal(f"{name}: no such file; build it with snakemake")
-    files = [target.outputs[0] for target in Plan(scale, all_papers()).chosen([name])]
+    files = [target.outputs[0] for target in Plan(scale, all_papers()).named_targets([name])]
     built = [file for file in files if file.is_file()]
     if not built:
         raise Refusal(f"{name}: nothing of it is built at the scale {scale}; snakemake {files[0]} --cores")
@@ -141,7 +141,7 @@ def _settings(options: argparse.Namespace, *more: str) -> dict:
     """The settings of config.yaml, overridden by the scale, the papers and the options in `more` that are given."""
     asked = {key: getattr(options, key, None) for key in ("scale", "papers", *more)}
     given = {key: value for key, value in asked.items() if value is not None and value != []}
-    return check_settings(given, at=options.command)
+    return check_settings(given, where=options.command)
 
 
 def _configured(options: argparse.Namespace) -> Plan:
@@ -181,7 +181,7 @@ def upcoming(options: argparse.Namespace) -> None:
     settings = _settings(options, "hours", "methods")
     cuda, scale = resolve_device(settings["device"]) == "cuda", settings["scale"]
     plan = Plan(scale, all_papers(), cuda=cuda, methods=own.take(scale, settings.get("methods", ())))
-    words = [str(path) for target in (plan.chosen(targets) if targets else ()) for path in target.outputs]
+    words = [str(path) for target in (plan.named_targets(targets) if targets else ()) for path in target.outputs]
     _, found, data = preparation.prepare(plan, settings, ["-n", *words, *(["all"] if options.papers else [])])
     print(
         f"{'takes':>7}  {'so far':>7}  {'paper':10}  runs → what they decide"
@@ -227,7 +227,7 @@ def rehearse(options: argparse.Namespace) -> None:
         plan = Plan(plan.scale, all_papers(), methods=own.take(plan.scale, options.methods or ()))
     hashes = [name for name in options.names if name in plan.cells]
     names = [name for name in options.names if name not in plan.cells]
-    wanted = plan.chosen(names) if names or not hashes else []
+    wanted = plan.named_targets(names) if names or not hashes else []
     pairs = [pair for target in wanted for pair in target.cells]
     searches = {search for target in wanted for _, search in target.selections}
     searches |= {search for _, cell in pairs for search in priority.selections_of(plan, cell)}
@@ -303,11 +303,11 @@ def pack(options: argparse.Namespace) -> None:
         kept = seed_range(seeds, f"pack: {name}") if seeds else range(MOST)
         cells, found = [name] if name in plan.cells else [], []
         if not cells:
-            targets = plan.chosen([name])
+            targets = plan.named_targets([name])
             words = [str(path) for target in targets for path in target.outputs]
             found = [run for step in preparation.prepare(plan, settings, ["-n", *words])[1].steps for run in step.runs]
             cells = list(priority.relevant(plan, targets)) if every else []
-        found += [(cell, seed) for cell in cells for seed in plan.wanted(plan.cells[cell])]
+        found += [(cell, seed) for cell in cells for seed in plan.seeds_of(plan.cells[cell])]
         runs |= dict.fromkeys(run for run in found if run[1] in kept)
     due = [run for run in runs if run not in held]
     data = preparation.Data(

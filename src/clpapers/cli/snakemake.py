@@ -95,7 +95,7 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
         if i not in names:
             found.append(argument)
             continue
-        targets = [each for each in plan.chosen([argument]) if "/" in argument or not each.spec.get("extra")]
+        targets = [each for each in plan.named_targets([argument]) if "/" in argument or not each.spec.get("extra")]
         found += [str(path) for target in targets for path in target.outputs]
         wanted += targets
     if "all" in arguments or all(argument.startswith("-") or "=" in argument for argument in arguments):
