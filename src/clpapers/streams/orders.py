@@ -206,8 +206,8 @@ def _split_overlapping(labels, classes, seed, first, last, tasks, per_task):
         )
     ranks = _ranks(labels, classes, generator(seed, "split_overlapping parts"))
     kept = np.flatnonzero(times[labels])
-    mine = labels[kept]
-    output = outputs[(np.cumsum(times) - times)[mine] + ranks[kept] % times[mine]]
+    kept_labels = labels[kept]
+    output = outputs[(np.cumsum(times) - times)[kept_labels] + ranks[kept] % times[kept_labels]]
     indices, *rest = _in_chunks(name, output // per_task, tasks, classes, seed)
     return kept[indices], *rest
 
