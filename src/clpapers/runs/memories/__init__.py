@@ -21,7 +21,7 @@ from clpapers.runs.images import Images
 class Members:
     """The slots of each class, for planning a class-balancing policy."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._slots: dict[int, list[int]] = {}
         self.total = 0
 
