@@ -22,11 +22,11 @@ from tabulate import tabulate
 from torch import nn
 
 from clpapers.budget import costs
+from clpapers.cache import Cache
 from clpapers.catalogue import methods
 from clpapers.config import checks, gans, identity, schemas
 from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers
-from clpapers.kept import Kept
 from clpapers.runs import learner, nets, process
 from clpapers.runs.nets import progressive, stacked
 from clpapers.runs.nets.folding import folded
@@ -241,12 +241,12 @@ def planning(rounds: int) -> tuple:
         Plan("paper", all_papers())
 
     def before() -> None:
-        def validate(*given, known=None):
+        def validate(*given, name=None):
             schemas.validate(*given)
 
         with (
             mock.patch.object(checks, "validate", validate),
-            mock.patch.object(Kept, "get", lambda _, text, work: work()),
+            mock.patch.object(Cache, "get", lambda _, text, work: work()),
         ):
             plan()
 

@@ -8,7 +8,7 @@ from clpapers.provenance import PACKAGE, imported
 
 ROOMS = [  # from the ground up
     "randomness",
-    "kept",
+    "cache",
     "provenance",
     "home",
     "catalogue",

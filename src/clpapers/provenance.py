@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-from clpapers.kept import Kept
+from clpapers.cache import Cache
 
 PACKAGE = Path(__file__).parent
 UNCOUNTED = (Path(__file__), PACKAGE / "cli" / "task.py")  # excluded from code digests
@@ -106,7 +106,7 @@ def sha256(path: Path | str) -> str:
 # --- code ----------------------------------------------------------------------------------------------------
 
 
-_PARSED = Kept("code")
+_PARSED = Cache("code")
 
 
 @functools.cache

@@ -101,7 +101,7 @@ def runs(name: str | None = None, scale: str = "paper") -> pd.DataFrame:
     """
     plan, rows = fitting(scale), []
     users: dict[str, list[str]] = {}
-    for target in plan.chosen([name] if name else []):
+    for target in plan.named_targets([name] if name else []):
         for key in dict.fromkeys(cell.hash for _, cell in target.cells):
             users.setdefault(key, []).append(f"{target.paper}/{target.name}")
     trained = {key: {p: s for p, s in plan.results(plan.cells[key]).items() if p.is_file()} for key in users}
@@ -163,7 +163,7 @@ def _target(name: str, scale: str) -> Target:
     """A target by its name; `ConfigError` for a paper's name or an unknown one."""
     paper = name.partition("/")[0]
     plan = Plan(scale, [paper] if paper in all_papers() else all_papers())
-    (target, *more) = plan.chosen([name])
+    (target, *more) = plan.named_targets([name])
     if more:
         raise ConfigError(f"{name}: a paper; name one of its targets: {', '.join(plan.targets)}")
     return target

@@ -197,7 +197,7 @@ def test_all_hours_choose_all_that_can_be_had(paper_scale):
     cells = priority.relevant(plan, targets_of(plan, ["stf"]))
     assert len(cells) > 20
     assert {key: found.choice.seeds(key) for key in cells} == {
-        key: set(plan.wanted(cell)) for key, cell in cells.items()
+        key: set(plan.seeds_of(cell)) for key, cell in cells.items()
     }
     assert found.choice.runs.keys() == cells.keys()
 

@@ -85,7 +85,7 @@ def test_the_sizes_of_classes_make_the_splits():
     edit(DATASETS, "class_sizes: {train: 500, test: 100}", "class_sizes: {train: 501, test: 100}")
     with pytest.raises(ConfigError) as refusal:
         plan()
-    line = "cifar100.class_sizes.train: 100 classes of 50100 items; give those of 100 classes, 50000 together"
+    line = "cifar100.class_sizes.train: 100 classes of 50100 items; give sizes of 100 classes, 50000 together"
     assert str(refusal.value) == f"{DATASETS}: {line}"
 
 

@@ -56,8 +56,8 @@ def test_every_value_is_part_of_the_hash(old, new):
 
 def test_a_hash_is_of_all_but_the_seed_and_the_scale():
     spec = next(iter(plan().cells.values())).spec
-    assert Cell.of("a", spec).hash == Cell.of("b", dict(reversed(spec.items()))).hash
-    assert Cell.of("a", spec | {"precision": "float64"}).hash != Cell.of("a", spec).hash
+    assert Cell.make("a", spec).hash == Cell.make("b", dict(reversed(spec.items()))).hash
+    assert Cell.make("a", spec | {"precision": "float64"}).hash != Cell.make("a", spec).hash
 
 
 def test_a_learners_own_net_is_described_beside_the_data_sets():

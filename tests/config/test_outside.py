@@ -9,7 +9,7 @@ from tiny_paper import PAPER, TEXT, settings
 from clpapers.config import outside
 from clpapers.config.facts import Facts
 from clpapers.config.plan import Plan
-from clpapers.config.refusals import ConfigError, shown
+from clpapers.config.refusals import ConfigError, short_repr
 from clpapers.config.settings import all_papers, own_papers
 from clpapers.config.targets import paper_file
 from clpapers.datasets.sources import FORMATS
@@ -186,7 +186,7 @@ def test_names_that_will_not_do(away, given, line):
     with pytest.raises(ConfigError) as refusal:
         taken(away, **given)
     (first, *_), *_ = given.values()
-    told = line.format(away=away, given=shown(first))  # long paths are cut
+    told = line.format(away=away, given=short_repr(first))  # long paths are cut
     assert str(refusal.value).startswith(f"config/config.yaml or --config: {told}")
     assert copies() == set()
 

@@ -276,7 +276,7 @@ def read(text, factors):
 
 def target(cells, **spec):
     names = {"names": {"mnist": "MNIST"}, "measure": "learning", "metrics": ["final_accuracy"]}
-    made = [(factors, Cell.of("paper", each)) for factors, each in cells]
+    made = [(factors, Cell.make("paper", each)) for factors, each in cells]
     return Target("paper", "p", "t", names | spec, range(2), tuple(made))
 
 
@@ -309,7 +309,7 @@ def test_what_is_declared_replaces_what_is_derived():
 
 
 def test_a_search_declares_what_its_runs_meet():
-    points = tuple(({"budget.learning_rate": r}, Cell.of("paper", cell(RANGE))) for r in (1, 2))
+    points = tuple(({"budget.learning_rate": r}, Cell.make("paper", cell(RANGE))) for r in (1, 2))
     search = Selection("paper", "p", "mnist", "single", "average_accuracy", range(1), False, points, {})
     made = Target("paper", "p", "t", {"measure": "selection"}, range(2), selections=((FACTORS, search),))
     assert desiderata.declare(made, {"mnist": FACTS})["C"] == desiderata.KNOWN

@@ -60,9 +60,7 @@ def test_trained_numbers_are_read_from_the_files_of_a_build(tmp_path):
     assert forecast(read_trained([file])["ER", "CIFAR-10", "accuracy"], 2).grade == OPEN
 
 
-@pytest.mark.parametrize(
-    "text", ["", "row\n1\n", HEAD.replace("sd", "s") + "\na,b,c,trained,open\n", "\x00"]
-)
+@pytest.mark.parametrize("text", ["", "row\n1\n", HEAD.replace("sd", "s") + "\na,b,c,trained,open\n", "\x00"])
 def test_a_file_of_another_form_has_none(text, tmp_path):
     file = tmp_path / "table1.reported.csv"
     file.write_text(text)

@@ -52,7 +52,7 @@ def test_it_is_torchvisions_from_its_weights_on(theirs):
                 torch.testing.assert_close(said, expected, rtol=1e-4, atol=1e-4)
         for name, value in arrays(theirs).items():
             if "running" in name:
-                here = ours.net.get_buffer(nets.resnet18._here(name))
+                here = ours.net.get_buffer(nets.resnet18._own_name(name))
                 torch.testing.assert_close(here, torch.from_numpy(value).expand_as(here), rtol=1e-4, atol=1e-5)
         ours.zero_grad()
         theirs.zero_grad()
@@ -61,7 +61,7 @@ def test_it_is_torchvisions_from_its_weights_on(theirs):
         F.cross_entropy(ours.eval()(x).flatten(0, 1), y.repeat(len(seeds)), reduction="sum").div(4).backward()
         for name, parameter in theirs.named_parameters():
             if not name.startswith("fc."):
-                mine = ours.net.get_parameter(nets.resnet18._here(name)).grad
+                mine = ours.net.get_parameter(nets.resnet18._own_name(name)).grad
                 torch.testing.assert_close(mine, parameter.grad.expand_as(mine), rtol=1e-3, atol=1e-5)
         theirs.load_state_dict(state)
 
@@ -93,7 +93,7 @@ def test_weights_of_another_net_are_refused(theirs, change):
         given["layer2.0.downsample.0.weight"] = np.zeros((128, 32, 1, 1), np.float32)
     else:
         given["layer2.1.downsample.0.weight"] = np.zeros((128, 128, 1, 1), np.float32)
-    with pytest.raises(ValueError, match=r"those of another net: see stage2\.[01]\.shortcut\.0\.weight"):
+    with pytest.raises(ValueError, match=r"of another net: see stage2\.[01]\.shortcut\.0\.weight"):
         nets.build(SPEC, (3, 32, 32), 10, pretrained=given)
 
 

@@ -146,7 +146,7 @@ def test_only_competing_classes_get_gradients(alone):
     mask, y = mask[which], y[which]
     noise = normal(len(y), 2, q.mean.shape[1])
     logits = q.logits(q.draw(noise), normal(len(y), 3, *SHAPE))
-    backward(likelihood_loss(logits, y, mask) + kl(q, p, q.behind(mask)))
+    backward(likelihood_loss(logits, y, mask) + kl(q, p, q.parameters_of(mask)))
     for gradient in (q.mean.grad, q.log_variance.grad):
         weight, bias = gradient[:, -16:-4].view(-1, 4, 3), gradient[:, -4:]
         assert torch.equal(weight.abs().amin(dim=2) > 0, mask)

@@ -66,7 +66,7 @@ def export(plan: Plan, names: list[str], out: Path, agent: str | None = None) ->
     Returns the SHA-256 of the manifest, which identifies the crate, and the names of targets that are not built.
     Raises `CrateError`, and leaves nothing, where a named target is not built or a file is not as recorded.
     """
-    targets = plan.chosen(names)
+    targets = plan.named_targets(names)
     built = [target for target in targets if all(path.is_file() for path in target.outputs)]
     absent = {f"{target.paper}/{target.name}": target for target in targets if target not in built}
     for name, target in absent.items():

@@ -80,7 +80,7 @@ def audit(plan: Plan, names: Collection[str] = (), *, strict: bool = False) -> t
     The findings, in the order of the files' paths, and the number of files that were hashed. Raises `ConfigError` for
     an unknown name.
     """
-    targets, check = plan.chosen(names), _Check(plan)
+    targets, check = plan.named_targets(names), _Check(plan)
     expected = jobs.ancestors(plan, targets, check.recorded_plan)
     if not names:
         index = record_path(RESULTS / plan.scale / "runs" / "index.csv")

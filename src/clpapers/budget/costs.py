@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from clpapers.archive.imported import imported
+from clpapers.cache import Cache
 from clpapers.catalogue import methods
 from clpapers.config import gans
 from clpapers.config.files import CONFIG
@@ -29,7 +30,6 @@ from clpapers.config.model import Cell, Target
 from clpapers.config.paths import RESULTS, dataset_path, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.reported import read_csv
-from clpapers.kept import Kept
 from clpapers.provenance import ProvenanceError, ancestry, code_digest, read_record
 from clpapers.runs import machine
 from clpapers.streams import orders
@@ -221,7 +221,7 @@ def _cached_counts(*arguments: object) -> Counts:
     return Counts(*_COUNTS.get(text, lambda: dataclasses.astuple(_counts(*arguments))))
 
 
-_COUNTS = Kept("counts")
+_COUNTS = Cache("counts")
 
 
 @functools.cache

@@ -331,7 +331,7 @@ def files_of_seeds(
     """One file for each wanted seed, from the first source that has any."""
     runs: dict[str, dict[Path, list[int]]] = {}
     for key, cell in plan.cells.items():
-        remaining = set(plan.wanted(cell))
+        remaining = set(plan.seeds_of(cell))
         for source in sources:
             for path, seeds in source.get(key, {}).items():
                 if chosen := sorted(remaining & set(seeds)):
@@ -430,7 +430,7 @@ def choose(
             chosen.setdefault(cell.hash, set()).update(seeds)
     if math.isinf(hours):
         for cell in (cell for cell in cells.values() if not _lacking(plan, cell, absent)):
-            chosen.setdefault(cell.hash, set()).update(plan.wanted(cell))
+            chosen.setdefault(cell.hash, set()).update(plan.seeds_of(cell))
     elif hours > 0:
         steps = within(sequence(to_decide, chosen, possible, prerequisites), hours)
         for key, seed in (run for step in steps for run in step.runs):
@@ -444,7 +444,7 @@ def choose(
     unrun = {
         key: None if measured[key] is None else round(seconds[key] * count / 3600, 4)
         for key, cell in cells.items()
-        if (count := len(set(plan.wanted(cell)) - chosen.get(key, set())))
+        if (count := len(set(plan.seeds_of(cell)) - chosen.get(key, set())))
     }
 
     def price(target: Target) -> float:

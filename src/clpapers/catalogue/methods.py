@@ -41,7 +41,7 @@ class Method:
     always_changing: the method without options that it equals where the task changes with every batch.
     measures: optional keys of a cell's `evaluation` that it can measure.
     answers_by_task: whether it answers an item with parts that belong to the item's task alone.
-    answers_stay: whether its answers to a task's items stay what they are when the task has been learnt.
+    answers_stay: whether its answers to a task's items stay the same once the task has been learnt.
     keeps: the old data that it keeps learning from, in a few words.
     guesses: whether it trains nothing.
     repeats: dotted options to which the time of a step, or of preparing a test, is proportional.

@@ -46,7 +46,7 @@ class Errand:
             files = dict(zip(seeds, map(Path, errand["gans"])))
             shared = SimpleNamespace(file=files.__getitem__) if files else None
             selections = list(map(Path, errand["chosen"]))
-            subject = Cell.of(scale, spec), range(seeds[0], seeds[-1] + 1), selections, shared
+            subject = Cell.make(scale, spec), range(seeds[0], seeds[-1] + 1), selections, shared
         self.job = SimpleNamespace(subject=subject, inputs=inputs)
         self.scale = scale
 

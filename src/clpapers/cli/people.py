@@ -65,7 +65,7 @@ def _built(options: argparse.Namespace) -> list[Path]:
     scale, name = _settings(options)["scale"], options.name
     if not re.fullmatch(r"\w+(/\w+)?", name):
         raise Refusal(f"{name}: no such file; build it with snakemake")
-    files = [target.outputs[0] for target in Plan(scale, all_papers()).chosen([name])]
+    files = [target.outputs[0] for target in Plan(scale, all_papers()).named_targets([name])]
     built = [file for file in files if file.is_file()]
     if not built:
         raise Refusal(f"{name}: nothing of it is built at the scale {scale}; snakemake {files[0]} --cores")
@@ -148,7 +148,7 @@ def _settings(options: argparse.Namespace, *more: str) -> dict:
     """The settings of config.yaml, overridden by the given options `scale`, `papers` and `more`."""
     values = {key: getattr(options, key, None) for key in ("scale", "papers", *more)}
     given = {key: value for key, value in values.items() if value is not None and value != []}
-    return check_settings(given, at=options.command)
+    return check_settings(given, where=options.command)
 
 
 def _configured(options: argparse.Namespace) -> Plan:
@@ -188,7 +188,7 @@ def upcoming(options: argparse.Namespace) -> None:
     settings = _settings(options, "hours", "methods")
     cuda, scale = resolve_device(settings["device"]) == "cuda", settings["scale"]
     plan = Plan(scale, all_papers(), cuda=cuda, methods=own.take_in(scale, settings.get("methods", ())))
-    files = [str(path) for target in (plan.chosen(targets) if targets else ()) for path in target.outputs]
+    files = [str(path) for target in (plan.named_targets(targets) if targets else ()) for path in target.outputs]
     _, budget, data = preparation.prepare(plan, settings, ["-n", *files, *(["all"] if options.papers else [])])
     print(
         f"{'takes':>7}  {'so far':>7}  {'paper':10}  runs → what they decide"
@@ -234,7 +234,7 @@ def rehearse(options: argparse.Namespace) -> None:
         plan = Plan(plan.scale, all_papers(), methods=own.take_in(plan.scale, options.methods or ()))
     hashes = [name for name in options.names if name in plan.cells]
     names = [name for name in options.names if name not in plan.cells]
-    chosen = plan.chosen(names) if names or not hashes else []
+    chosen = plan.named_targets(names) if names or not hashes else []
     of_targets = [cell for target in chosen for _, cell in target.cells]
     searches = {search for target in chosen for _, search in target.selections}
     searches |= {search for cell in of_targets for search in priority.selections_of(plan, cell)}
@@ -310,12 +310,12 @@ def pack(options: argparse.Namespace) -> None:
         chosen_seeds = seed_range(seeds, f"pack: {name}") if seeds else range(MOST)
         cells, runs = [name] if name in plan.cells else [], []
         if not cells:
-            targets = plan.chosen([name])
+            targets = plan.named_targets([name])
             files = [str(path) for target in targets for path in target.outputs]
             _, budget, _ = preparation.prepare(plan, settings, ["-n", *files])
             runs = [run for step in budget.steps for run in step.runs]
             cells = list(priority.relevant(plan, targets)) if every else []
-        runs += [(cell, seed) for cell in cells for seed in plan.wanted(plan.cells[cell])]
+        runs += [(cell, seed) for cell in cells for seed in plan.seeds_of(plan.cells[cell])]
         requested |= dict.fromkeys(run for run in runs if run[1] in chosen_seeds)
     pending = [run for run in requested if run not in finished]
     data = preparation.Data(

@@ -97,7 +97,7 @@ def resolved(arguments: list[str]) -> tuple[list[str], Plan | None, list[Target]
         if i not in names:
             replaced.append(argument)
             continue
-        targets = [each for each in plan.chosen([argument]) if "/" in argument or not each.spec.get("extra")]
+        targets = [each for each in plan.named_targets([argument]) if "/" in argument or not each.spec.get("extra")]
         replaced += [str(path) for target in targets for path in target.outputs]
         requested += targets
     if "all" in arguments or all(argument.startswith("-") or "=" in argument for argument in arguments):

@@ -35,19 +35,19 @@ def _with(facts: Facts, key: str) -> str:
 # --- blocks ----------------------------------------------------------------------------------------------------
 
 
-def complete(at: str, part: str, block: dict) -> None:
+def complete(where: str, part: str, block: dict) -> None:
     """Refuse an order, oracle or net that lacks one of its options, or has an option of another."""
     options, name = schema("paper")["$defs"][f"{part}_options"]["const"], block.get("name")
-    one_of(f"{at}: {part}.name", name, options)
+    one_of(f"{where}: {part}.name", name, options)
     for option in options[name]:
         if option not in block and option not in OPTIONAL:
-            raise ConfigError(f"{at}: {part} {name} needs a value for '{option}'")
+            raise ConfigError(f"{where}: {part} {name} needs a value for '{option}'")
     for option in block:
         if option not in options[name] and option != "name":
-            raise ConfigError(f"{at}: {part} {name} takes no '{option}'; it takes {', '.join(options[name])}")
+            raise ConfigError(f"{where}: {part} {name} takes no '{option}'; it takes {', '.join(options[name])}")
 
 
-def order(at: str, facts: Facts, written: dict, dataset: str) -> dict:
+def order(where: str, facts: Facts, written: dict, dataset: str) -> dict:
     """The canonical form of an order; refuses one that is incomplete or does not fit the data set."""
     order = dict(written)
     factor = order.pop("mu_sigma_factor", None)
@@ -55,65 +55,66 @@ def order(at: str, facts: Facts, written: dict, dataset: str) -> dict:
         order["mu_sigma"] *= factor
         if order["mu_sigma"] >= 0.5:
             raise ConfigError(
-                f"{at}: order.mu_sigma_factor {factor} gives mu_sigma {order['mu_sigma']:.4g}; it must be less than 0.5"
+                f"{where}: order.mu_sigma_factor {factor} gives mu_sigma {order['mu_sigma']:.4g}; it must be less than "
+                "0.5"
             )
-    complete(at, "order", order)
+    complete(where, "order", order)
     if order["name"] == "instances" and "instances" not in facts.datasets.get(dataset, {}):
-        raise ConfigError(f"{at}: order instances: {dataset} has no instances; take {_with(facts, 'instances')}")
+        raise ConfigError(f"{where}: order instances: {dataset} has no instances; take {_with(facts, 'instances')}")
     try:
         order = canonical(order)
         chunks_of_classes(order, facts.classes(dataset), seed=0)
         if order["name"] == "split_overlapping":
             overlapping_classes(order, facts.classes(dataset), seed=0)
     except ValueError as error:
-        raise ConfigError(f"{at}: {error}") from None
+        raise ConfigError(f"{where}: {error}") from None
     items = facts.most_items(dataset)
     if order["length"] is not None and order["length"] > items:
-        raise ConfigError(f"{at}: order.length: {order['length']} is more than the {items} items")
+        raise ConfigError(f"{where}: order.length: {order['length']} is more than the {items} items")
     return order
 
 
-def oracle(at: str, facts: Facts, oracle: dict, dataset: str) -> None:
+def oracle(where: str, facts: Facts, oracle: dict, dataset: str) -> None:
     """Refuse an oracle that is incomplete or does not fit the data set's classes."""
-    complete(at, "oracle", oracle)
+    complete(where, "oracle", oracle)
     classes = facts.classes(dataset)
     if oracle["name"] == "split" and oracle["tasks"] > classes:
-        raise ConfigError(f"{at}: oracle.tasks: {oracle['tasks']} is more than the {classes} classes")
+        raise ConfigError(f"{where}: oracle.tasks: {oracle['tasks']} is more than the {classes} classes")
     if oracle["name"] == "dominant_tasks":
         try:
             shared_out(oracle["shares"], classes)
         except ValueError as error:
-            raise ConfigError(f"{at}: oracle: {error}") from None
+            raise ConfigError(f"{where}: oracle: {error}") from None
 
 
-def net(at: str, facts: Facts, net: dict, dataset: str) -> None:
+def net(where: str, facts: Facts, net: dict, dataset: str) -> None:
     """Refuse a net that is incomplete, or that does not fit the data set or its pre-trained weights."""
-    complete(at, "net", net)
-    known, weights = facts.datasets[dataset], pretrained(net)
-    if "features" in known and net["name"] not in ("mlp", "exstream_mlp"):
-        raise ConfigError(f"{at}: net.name {net['name']}: {dataset} has features; take mlp or exstream_mlp")
-    if net.get("head") == "joint_embedding" and "attributes" not in known:
-        there = _with(facts, "attributes")
-        raise ConfigError(f"{at}: net.head joint_embedding: it needs attributes, which only {there} has")
+    complete(where, "net", net)
+    entry, weights = facts.datasets[dataset], pretrained(net)
+    if "features" in entry and net["name"] not in ("mlp", "exstream_mlp"):
+        raise ConfigError(f"{where}: net.name {net['name']}: {dataset} has features; take mlp or exstream_mlp")
+    if net.get("head") == "joint_embedding" and "attributes" not in entry:
+        has = _with(facts, "attributes")
+        raise ConfigError(f"{where}: net.head joint_embedding: it needs attributes, which only {has} has")
     if weights is None:
         return
     if "init" in net:
-        raise ConfigError(f"{at}: net.init: {net['init']!r} does not go with weights {net['weights']}")
-    one_of(f"{at}: net.weights", weights, facts.weights)
-    for key, found in (("width", net["width"]), ("channels", known["shape"][2])):
+        raise ConfigError(f"{where}: net.init: {net['init']!r} does not go with weights {net['weights']}")
+    one_of(f"{where}: net.weights", weights, facts.weights)
+    for key, found in (("width", net["width"]), ("channels", entry["shape"][2])):
         if found != facts.weights[weights][key]:
             wanted = f"{key} {facts.weights[weights][key]}, not {found}"
-            raise ConfigError(f"{at}: net.weights {net['weights']} needs {wanted}; or write weights: none")
+            raise ConfigError(f"{where}: net.weights {net['weights']} needs {wanted}; or write weights: none")
 
 
-def learner(file: Path, at: tuple, facts: Facts, label: str, options: dict, learners: dict) -> None:
-    """Refuse options that the method does not take, at the place `at` in `file`; `learners` are the paper's."""
-    one_of(f"{file}: {dotted(at)}", label, learners)
+def learner(file: Path, path: tuple, facts: Facts, label: str, options: dict, learners: dict) -> None:
+    """Refuse options that the method does not take, at a `path` of keys in `file`; `learners` are the paper's."""
+    one_of(f"{file}: {dotted(path)}", label, learners)
     name = options.get("method", learners[label].get("method", label))
-    one_of(f"{file}: {dotted(at)}.method", name, facts.methods)
+    one_of(f"{file}: {dotted(path)}.method", name, facts.methods)
     properties = facts.methods[name].options | {"method": {}, "cell": {}}
     rules = {"type": "object", "additionalProperties": False, "properties": properties}
-    validate(options, rules, file, at, known=f"learner {name}")
+    validate(options, rules, file, path, name=f"learner {name}")
 
 
 def takes(method: Method, key: str) -> bool:
@@ -126,51 +127,51 @@ def takes(method: Method, key: str) -> bool:
     return True
 
 
-def piece(at: str, block: dict) -> None:
+def piece(where: str, block: dict) -> None:
     """Refuse a piece of a cell that the schema does not allow."""
-    validate(block, {"$defs": schema("paper")["$defs"], "$ref": "#/$defs/cell"}, at, known="cell")
+    validate(block, {"$defs": schema("paper")["$defs"], "$ref": "#/$defs/cell"}, where, name="cell")
 
 
 # --- cells -----------------------------------------------------------------------------------------------------
 
 
-def parts(at: str, facts: Facts, method: Method, spec: dict) -> None:
+def parts(where: str, facts: Facts, method: Method, spec: dict) -> None:
     """Refuse a cell that lacks a part, or a value of its learner, budget or evaluation."""
     for option in method.options:
         if option not in spec["learner"]:
-            raise ConfigError(f"{at}: learner {method.name} needs a value for '{option}'")
-    required(at, spec, schema("paper")["$defs"]["cell"]["properties"])
+            raise ConfigError(f"{where}: learner {method.name} needs a value for '{option}'")
+    required(where, spec, schema("paper")["$defs"]["cell"]["properties"])
     for part, options in schema("paper")["$defs"]["cell"]["properties"].items():
         if options.get("$ref") in ("#/$defs/budget", "#/$defs/evaluation"):
             for option in schema("paper")["$defs"][part]["properties"]:
                 tests = ("batch", "every", "oracles", "shots", *facts.measured) if part == "evaluation" else ()
                 if option not in spec[part] and option not in (*OPTIONAL, *tests):
-                    raise ConfigError(f"{at}: {part} needs a value for '{option}'")
+                    raise ConfigError(f"{where}: {part} needs a value for '{option}'")
 
 
-def cell(at: str, facts: Facts, method: Method, spec: dict) -> None:
+def cell(where: str, facts: Facts, method: Method, spec: dict) -> None:
     """Refuse a cell, with its order in canonical form, whose parts do not fit each other or the data set."""
     dataset, order, multiple = spec["dataset"], spec["order"], method.image_sides
-    net(at, facts, spec["net"], dataset)
-    _scaling(at, facts, spec)
-    _steps(at, spec["budget"])
-    _needs(at, method, spec, [key for key in method.needs if not key.startswith("oracle.")])
+    net(where, facts, spec["net"], dataset)
+    _scaling(where, facts, spec)
+    _steps(where, spec["budget"])
+    _needs(where, method, spec, [key for key in method.needs if not key.startswith("oracle.")])
     for key in spec["evaluation"]:
         if key in facts.measured and key not in method.measures:
             raise ConfigError(
-                f"{at}: evaluation.{key}: learner {method.name} does not measure it; write it in the cell of a learner "
-                f"that does, such as {facts.measured[key]}"
+                f"{where}: evaluation.{key}: learner {method.name} does not measure it; write it in the cell of a "
+                f"learner that does, such as {facts.measured[key]}"
             )
     if spec["budget"]["batch"] == 1 < fewest(spec["net"], facts.datasets[dataset]["shape"]) and _trains(method):
         without = " or net.batch_norm false" if "batch_norm" in spec["net"] else ""
         raise ConfigError(
-            f"{at}: budget.batch: 1: batch norm of net {spec['net']['name']} has no variance of one item; take 2 or "
+            f"{where}: budget.batch: 1: batch norm of net {spec['net']['name']} has no variance of one item; take 2 or "
             f"more,{without or ' or larger images'}"
         )
     height, width, _ = facts.datasets[dataset]["shape"]
     if height % multiple or width % multiple:
         raise ConfigError(
-            f"{at}: learner {method.name} needs sides that are multiples of {multiple} pixels, not {height}×{width}"
+            f"{where}: learner {method.name} needs sides that are multiples of {multiple} pixels, not {height}×{width}"
         )
     if method.memory_of_classes:
         slots = len(classes_of(order, facts.classes(dataset)))
@@ -178,11 +179,11 @@ def cell(at: str, facts: Facts, method: Method, spec: dict) -> None:
             slots = order["tasks"] * order.get("per_task", facts.classes(dataset))
         if spec["budget"]["memory"] < slots:
             raise ConfigError(
-                f"{at}: budget.memory: {spec['budget']['memory']} is fewer than one item for each class of each "
+                f"{where}: budget.memory: {spec['budget']['memory']} is fewer than one item for each class of each "
                 f"task; take {slots} or more"
             )
     if "cycles" in order and method.tasks_once:
-        raise ConfigError(f"{at}: order.cycles: learner {method.name} needs tasks that come once; leave it out")
+        raise ConfigError(f"{where}: order.cycles: learner {method.name} needs tasks that come once; leave it out")
 
 
 def _trains(method: Method) -> bool:
@@ -190,121 +191,123 @@ def _trains(method: Method) -> bool:
     return method.uses_batch and not method.own_nets
 
 
-def _needs(at: str, method: Method, spec: dict, keys: Iterable[str]) -> None:
-    """Refuse a cell that has not what a method's declaration says, at these of its dotted keys, that it needs."""
+def _needs(where: str, method: Method, spec: dict, keys: Iterable[str]) -> None:
+    """Refuse a cell without a value that a method's declaration needs at one of these dotted keys."""
     for key in keys:
         part, _, option = key.partition(".")
         found, allowed = spec[part].get(option) if option else spec[part], method.needs[key]
         if found not in allowed:
-            raise ConfigError(f"{at}: learner {method.name} needs {key} {' or '.join(map(str, allowed))}, not {found}")
+            raise ConfigError(
+                f"{where}: learner {method.name} needs {key} {' or '.join(map(str, allowed))}, not {found}"
+            )
 
 
-def told(at: str, method: Method, spec: dict, oracle: dict) -> None:
-    """Refuse a complete oracle, or a restriction, that the learner or the order cannot have."""
+def knowledge(where: str, method: Method, spec: dict, oracle: dict) -> None:
+    """Refuse a complete oracle, or a restriction, that does not fit the learner or the order."""
     learner, name = spec["learner"], spec["restriction"]["name"]
     if RESTRICTIONS[name].test == "data" and spec["order"]["name"] not in CLASS_CHUNKS:
-        raise ConfigError(f"{at}: restriction {name} needs an order of {' or '.join(CLASS_CHUNKS)}")
+        raise ConfigError(f"{where}: restriction {name} needs an order of {' or '.join(CLASS_CHUNKS)}")
     if oracle["name"] == "entropy" and "changes" in method.uses:
-        raise ConfigError(f"{at}: learner {method.name} needs an oracle that names tasks, not entropy")
-    _needs(at, method, {"oracle": oracle}, [key for key in method.needs if key.startswith("oracle.")])
+        raise ConfigError(f"{where}: learner {method.name} needs an oracle that names tasks, not entropy")
+    _needs(where, method, {"oracle": oracle}, [key for key in method.needs if key.startswith("oracle.")])
     for option in method.by_tasks:
         tasks = spec["order"].get("tasks", 1) if oracle["name"] == "chunks" else oracle.get("tasks", 1)
         tasks = str(len(oracle["shares"]) if "shares" in oracle else tasks)
         if tasks not in learner[option]:
-            raise ConfigError(f"{at}: learner.{option}: {tasks} tasks are not among {', '.join(learner[option])}")
+            raise ConfigError(f"{where}: learner.{option}: {tasks} tasks are not among {', '.join(learner[option])}")
 
 
-def _scaling(at: str, facts: Facts, spec: dict) -> None:
-    scaling, known = spec["scaling"], facts.datasets[spec["dataset"]]
-    if "features" in known and scaling != "none":
-        raise ConfigError(f"{at}: scaling {scaling}: {spec['dataset']} has features; take none")
-    if scaling == "imagenet" and known["shape"][2] != 3:
-        raise ConfigError(f"{at}: scaling imagenet: it needs 3 channels, {spec['dataset']} has {known['shape'][2]}")
+def _scaling(where: str, facts: Facts, spec: dict) -> None:
+    scaling, entry = spec["scaling"], facts.datasets[spec["dataset"]]
+    if "features" in entry and scaling != "none":
+        raise ConfigError(f"{where}: scaling {scaling}: {spec['dataset']} has features; take none")
+    if scaling == "imagenet" and entry["shape"][2] != 3:
+        raise ConfigError(f"{where}: scaling imagenet: it needs 3 channels, {spec['dataset']} has {entry['shape'][2]}")
     if scaling in ("centred", "standardised", "imagenet") and spec["order"]["name"] == "permuted_pixels":
-        raise ConfigError(f"{at}: scaling {scaling}: not with permuted_pixels; take unit or symmetric")
+        raise ConfigError(f"{where}: scaling {scaling}: not with permuted_pixels; take unit or symmetric")
 
 
-def _steps(at: str, budget: dict) -> None:
+def _steps(where: str, budget: dict) -> None:
     for key in ("momentum", "clip"):
         if key in budget and budget["optimizer"] != "sgd":
-            raise ConfigError(f"{at}: budget.{key}: {budget['optimizer']} takes none; leave it out, or take sgd")
+            raise ConfigError(f"{where}: budget.{key}: {budget['optimizer']} takes none; leave it out, or take sgd")
 
 
 # --- targets ---------------------------------------------------------------------------------------------------
 
 
-def target(at: str, spec: dict, datasets: Mapping) -> None:
+def target(where: str, spec: dict, datasets: Mapping) -> None:
     """Refuse a target that lacks a key, or a name in it that is not known; `datasets` are the paper's."""
-    required(at, spec, ("title", "caption", "section", "kind", "measure", "render"))
-    for key, there in (("measure", catalogue.measures()), ("render", catalogue.renderers())):
-        one_of(f"{at}.{key}", spec[key], there)
+    required(where, spec, ("title", "caption", "section", "kind", "measure", "render"))
+    for key, declared in (("measure", catalogue.measures()), ("render", catalogue.renderers())):
+        one_of(f"{where}.{key}", spec[key], declared)
     if catalogue.renderers()[spec["render"]].draws != spec["kind"]:
-        raise ConfigError(f"{at}.kind: render {spec['render']} draws no {spec['kind']}")
+        raise ConfigError(f"{where}.kind: render {spec['render']} draws no {spec['kind']}")
     grid = spec.get("grid", {})
     learners = grid.get("learner", [])
     named = [(f"ratios[{i}]", learner) for i, pair in enumerate(spec.get("ratios", [])) for learner in pair]
     named += [("ideal", spec["ideal"])] if spec.get("ideal") is not None else []
     for key, learner in named:
         if learner not in learners:
-            raise ConfigError(f"{at}.{key}: {learner!r} is not in the grid")
+            raise ConfigError(f"{where}.{key}: {learner!r} is not in the grid")
     for key in ("rows", "columns"):
         if spec.get(key, "dataset") not in ("row", "dataset", *grid):
-            there = ", ".join(grid) or "none"
-            raise ConfigError(f"{at}.{key}: {spec[key]!r} is not a factor of the grid: {there}")
+            factors = ", ".join(grid) or "none"
+            raise ConfigError(f"{where}.{key}: {spec[key]!r} is not a factor of the grid: {factors}")
     for key, text in [("title", spec["title"]), ("caption", spec["caption"]), *spec.get("names", {}).items()]:
         try:
             latex(str(text))
         except ConfigError as error:
-            place = key if key in ("title", "caption") else f"names.{key}"
-            raise ConfigError(f"{at}.{place}: {error}") from None
+            named_key = key if key in ("title", "caption") else f"names.{key}"
+            raise ConfigError(f"{where}.{named_key}: {error}") from None
     for dataset in spec.get("per_class", []):
-        one_of(f"{at}.per_class", dataset, datasets)
+        one_of(f"{where}.per_class", dataset, datasets)
     if "desiderata" in spec and not grid.get("dataset"):
-        raise ConfigError(f"{at}.desiderata: the target has no runs to declare them for; leave it out")
+        raise ConfigError(f"{where}.desiderata: the target has no runs to declare them for; leave it out")
 
 
-def grid(at: str, facts: Facts, spec: dict, content: dict) -> None:
+def grid(where: str, facts: Facts, spec: dict, content: dict) -> None:
     """Refuse a target's grid with names that `content`, the paper's, lacks, or with exceptions for values it lacks."""
     grid = spec["grid"]
     for key in ("dataset", "learner"):
         if key not in grid:
-            raise ConfigError(f"{at}.grid: '{key}' is missing; a cell needs a dataset and a learner")
+            raise ConfigError(f"{where}.grid: '{key}' is missing; a cell needs a dataset and a learner")
         for i, value in enumerate(grid[key]):
-            one_of(f"{at}.grid.{key}[{i}]", value, content.get(f"{key}s", {}))
+            one_of(f"{where}.grid.{key}[{i}]", value, content.get(f"{key}s", {}))
     methods = [facts.methods[content["learners"][label].get("method", label)] for label in grid["learner"]]
     for key in grid:
         if key.startswith("learner.") and not any(takes(each, key) for each in methods):
-            raise ConfigError(f"{at}.grid.{key}: none of {', '.join(grid['learner'])} takes it")
+            raise ConfigError(f"{where}.grid.{key}: none of {', '.join(grid['learner'])} takes it")
     for key, values in grid.items():
         for i, value in enumerate(values):
             if key not in ("dataset", "learner") and not key.startswith("learner."):
-                piece(f"{at}.grid.{key}[{i}]", nested(key, value))
+                piece(f"{where}.grid.{key}[{i}]", nested(key, value))
     for i, left_out in enumerate(spec.get("without", [])):
         for key, values in left_out.items():
             for value in values:
                 if value not in grid.get(key, []):
-                    raise ConfigError(f"{at}.without[{i}].{key}: {value!r} is not in the grid")
+                    raise ConfigError(f"{where}.without[{i}].{key}: {value!r} is not in the grid")
     for metric, learners in spec.get("undefined", {}).items():
-        one_of(f"{at}.undefined", metric, spec.get("metrics", []))
+        one_of(f"{where}.undefined", metric, spec.get("metrics", []))
         for learner in learners:
-            one_of(f"{at}.undefined.{metric}", learner, grid["learner"])
+            one_of(f"{where}.undefined.{metric}", learner, grid["learner"])
 
 
-def defined(at: str, metrics: Iterable[str], spec: dict, classes: int) -> None:
+def defined(where: str, metrics: Iterable[str], spec: dict, classes: int) -> None:
     """Refuse a cell of fewer tasks than one of the metrics is defined on, or without the tests of its tasks."""
     order = spec["order"]
     tasks = classes if order["name"] in ("dominant", "dominant_ordered") else order.get("tasks", 1)
     for metric in (catalogue.metrics()[name] for name in metrics):
         if metric.tasks and spec["evaluation"].get("shots") is None:
-            raise ConfigError(f"{at}: metric {metric.name} needs a number for evaluation.shots, such as 0")
+            raise ConfigError(f"{where}: metric {metric.name} needs a number for evaluation.shots, such as 0")
         if tasks < metric.tasks and order["name"] != "instances":
             raise ConfigError(
-                f"{at}: metric {metric.name} is defined on {metric.tasks} tasks or more, and order {order['name']} has "
-                f"{tasks}; take more tasks, or leave it out"
+                f"{where}: metric {metric.name} is defined on {metric.tasks} tasks or more, and order {order['name']} "
+                f"has {tasks}; take more tasks, or leave it out"
             )
 
 
-def measured(at: str, measure: catalogue.Measure, spec: dict, usual: dict) -> None:
+def measured(where: str, measure: catalogue.Measure, spec: dict, usual: dict) -> None:
     """Refuse a cell without a number that its measure needs, or, for costs, with another net than the `usual` one."""
     for key in measure.cells:
         part, option = key.split(".")
@@ -315,10 +318,10 @@ def measured(at: str, measure: catalogue.Measure, spec: dict, usual: dict) -> No
             wanted = f"a number for {key}" + (f", not {found}" if found else "")
         else:
             continue
-        raise ConfigError(f"{at}: measure {measure.name} needs {wanted}")
+        raise ConfigError(f"{where}: measure {measure.name} needs {wanted}")
     for key in ("name", "width", "hidden") if "net" in measure.beside else ():
         if spec["net"].get(key) != usual.get(key):
             raise ConfigError(
-                f"{at}: costs are explained by the net of {spec['dataset']}; a learner with "
+                f"{where}: costs are explained by the net of {spec['dataset']}; a learner with "
                 f"net.{key} {spec['net'][key]} has another"
             )

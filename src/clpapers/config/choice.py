@@ -26,7 +26,8 @@ class Choice:
     unrun: a cell's hash → the core-hours of its seeds that are not chosen; None where nobody measured.
     absent: a data set or weights that cannot be had → the remedy.
     methods: the methods from outside that the build has, as copies of their files.
-    prices: a target that it asks for, `<paper>/<name>` → the core-hours of what the target's own command trains next.
+    prices: a target that it asks for, `<paper>/<name>` → the core-hours of the runs that the target's own command
+        trains next.
     """
 
     runs: Mapping[str, Mapping[Path, list[int]]] = dataclasses.field(default_factory=dict)

@@ -21,14 +21,14 @@ FEATURES = 2048  # the features of an image by a ResNet-50
 class Facts:
     """`settings`, `datasets`, `weights` and `methods` at a scale, by their names in their files.
 
-    own: the methods from outside, by label, from copies of their files (`own.take_in`).
+    own: the methods from outside, by label, from copies of their files, `method_files` (`own.take_in`).
     measured: a measurement that only some methods take → one of them. A data set from outside has under `declared`
     the copy of the file that declares it.
 
     Raises `ConfigError` for any fault in these files.
     """
 
-    def __init__(self, scale: str, own: Collection[str] = ()):
+    def __init__(self, scale: str, method_files: Collection[str] = ()):
         self.scale, self.file = scale, CONFIG / "scales" / f"{scale}.yaml"
         self.settings = read_yaml(self.file)
         validate(self.settings, schema("scale"), self.file)
@@ -40,7 +40,7 @@ class Facts:
         for name, file in outside.files("datasets").items():
             self._add(file, outside.copy_of("datasets", name))
         try:
-            self.own = {each.name: each for each in (methods.copied(Path(file)) for file in own)}
+            self.own = {each.name: each for each in (methods.copied(Path(file)) for file in method_files)}
             self.methods = methods.methods() | self.own
         except methods.DeclarationError as error:
             raise ConfigError(str(error)) from None
@@ -50,10 +50,10 @@ class Facts:
             one_of(f"{self.file}: stand_ins", dataset, fetched)
         for name, facts in self.datasets.items():
             if name not in fetched:
-                at = f"{facts.get('declared', CONFIG / 'datasets.yaml')}: {name}"
-                self.datasets[name] = self._derived(at, facts, fetched)
+                where = f"{facts.get('declared', CONFIG / 'datasets.yaml')}: {name}"
+                self.datasets[name] = self._derived(where, facts, fetched)
             elif "class_sizes" in facts:
-                _count(f"{facts.get('declared', CONFIG / 'datasets.yaml')}: {name}", facts)
+                _check_sizes(f"{facts.get('declared', CONFIG / 'datasets.yaml')}: {name}", facts)
 
     @staticmethod
     def _read(file: Path, rules: str = "") -> dict:
@@ -65,18 +65,20 @@ class Facts:
         """Add the data sets that a file from outside declares; refuse names that there are."""
         for name, facts in self._read(file, "datasets").items():
             if name in self.datasets or TOY.match(name):
-                there = self.datasets.get(name, {}).get("declared", CONFIG / "datasets.yaml")
-                raise ConfigError(f"{file}: {name}: {there} has a data set of this name; take another")
+                other = self.datasets.get(name, {}).get("declared", CONFIG / "datasets.yaml")
+                raise ConfigError(f"{file}: {name}: {other} has a data set of this name; take another")
             self.datasets[name] = facts | {"declared": str(copy)}
 
-    def _derived(self, at: str, facts: dict, fetched: dict[str, dict]) -> dict:
-        """The complete entry of a data set of features at a scale, from its own and that of the images."""
+    def _derived(self, where: str, facts: dict, fetched: dict[str, dict]) -> dict:
+        """The complete entry of a data set of features at a scale, from its own entry and the images'."""
         features = facts["features"] | self.settings.get("features", {})
-        one_of(f"{at}.features.of", features["of"], fetched)
-        one_of(f"{at}.features.weights", features["weights"], self.weights)
+        one_of(f"{where}.features.of", features["of"], fetched)
+        one_of(f"{where}.features.weights", features["weights"], self.weights)
         of, wanted = fetched[features["of"]], self.weights[features["weights"]]["channels"]
         if of["shape"][2] != wanted:
-            raise ConfigError(f"{at}.features.of: {features['of']} has {of['shape'][2]} channels; take one of {wanted}")
+            raise ConfigError(
+                f"{where}.features.of: {features['of']} has {of['shape'][2]} channels; take one of {wanted}"
+            )
         carried = {key: of[key] for key in ("classes", "instances", "train", "test") if key in of}
         if "categories" in facts:
             carried["classes"] = list(facts["categories"])
@@ -85,11 +87,13 @@ class Facts:
             for each in (*of["classes"], *members):
                 if (each in of["classes"], members.count(each)) != (True, 1):
                     raise ConfigError(
-                        f"{at}.categories: '{each}' must be a class of {features['of']} that stands in one category"
+                        f"{where}.categories: '{each}' must be a class of {features['of']} that stands in one category"
                     )
         if "train_per_instance" in features:
             if "instances" not in carried:
-                raise ConfigError(f"{at}.features.train_per_instance: {features['of']} has no instances; leave it out")
+                raise ConfigError(
+                    f"{where}.features.train_per_instance: {features['of']} has no instances; leave it out"
+                )
             kept = features["train_per_instance"] * carried["instances"] * len(carried["classes"])
             carried["train"] = min(carried["train"], kept)
         if "test_per_class" in features:
@@ -125,11 +129,11 @@ def sizes_of(facts: dict) -> dict[str, list[int]]:
     return {split: sizes if isinstance(sizes, list) else [sizes] * len(facts["classes"]) for split, sizes in of}
 
 
-def _count(at: str, facts: dict) -> None:
+def _check_sizes(where: str, facts: dict) -> None:
     """Refuse sizes of classes that do not make the splits."""
     for split, sizes in sizes_of(facts).items():
         if (len(sizes), sum(sizes)) != (len(facts["classes"]), facts[split]):
             raise ConfigError(
-                f"{at}.class_sizes.{split}: {len(sizes)} classes of {sum(sizes)} items; give those of "
+                f"{where}.class_sizes.{split}: {len(sizes)} classes of {sum(sizes)} items; give sizes of "
                 f"{len(facts['classes'])} classes, {facts[split]} together"
             )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import yaml
 
-from clpapers.config.refusals import ConfigError, shown
-from clpapers.kept import Kept
+from clpapers.cache import Cache
+from clpapers.config.refusals import ConfigError, short_repr
 
 CONFIG = Path("config")
 DEEPEST, LARGEST = 30, 50_000  # levels of a YAML file; its values, each alias counted with its content
@@ -20,8 +20,8 @@ HIGHEST = 1e30  # of numbers in YAML files
 class _Loader(yaml.CSafeLoader):
     """YAML with the types of JSON: mappings by text, lists, text, numbers, true, false and null. A date is text.
 
-    Unlike the plain loader, it refuses a key given twice (the plain loader drops the first), a key that is not
-    printable text, ±∞, NaN, and whole numbers too large for any count.
+    Unlike the plain loader, it refuses a key given twice; the plain loader drops the first. It also refuses a key that
+    is not printable text, ±∞, NaN, and whole numbers too large for any count.
     """
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
@@ -29,7 +29,7 @@ class _Loader(yaml.CSafeLoader):
             return super().construct_object(node, deep)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # such as `!!int x`
             kind = node.tag.rpartition(":")[2]
-            problem = f"{shown(node.value)} is not of type {kind}"
+            problem = f"{short_repr(node.value)} is not of type {kind}"
             raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from None
 
 
@@ -40,9 +40,9 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict:
         if last is not None and re.fullmatch(r"\d+", key.value) and other.value == "":
             problem = f"{last.value},{key.value} is a number and a key; write a decimal point: {last.value}.{key.value}"
         elif key.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"):
-            problem = f"key {shown(key.value)} is not text; write it in quotes"
+            problem = f"key {short_repr(key.value)} is not text; write it in quotes"
         elif not key.value.isprintable():
-            problem = f"key {shown(key.value)} is not a line of text"
+            problem = f"key {short_repr(key.value)} is not a line of text"
         elif key.value in seen:
             problem = f"key '{key.value}' stands twice"
         if problem:
@@ -57,7 +57,7 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict:
 def _plain(node: yaml.ScalarNode, form: str) -> None:
     """Refuse a number that YAML 1.1 reads otherwise than people do: 017 as 15, 1:30 as 90, 0x1F, 1_000."""
     if not re.fullmatch(form, node.value):
-        problem = f"{shown(node.value)} is no plain decimal number; write it as one, or in quotes if it is text"
+        problem = f"{short_repr(node.value)} is no plain decimal number; write it as one, or in quotes if it is text"
         raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
 
 
@@ -66,18 +66,18 @@ def _number(loader: _Loader, node: yaml.ScalarNode) -> float:
         _plain(node, r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
     value = loader.construct_yaml_float(node)
     if math.isfinite(value) and abs(value) > HIGHEST:
-        problem = f"{shown(node.value)} is beyond ±{HIGHEST:g}, more than single precision can work with"
+        problem = f"{short_repr(node.value)} is beyond ±{HIGHEST:g}, more than single precision can work with"
         raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
     if not math.isfinite(value):
         raise yaml.constructor.ConstructorError(None, None, f"{node.value} is not a finite number", node.start_mark)
     return value
 
 
-def _whole(loader: _Loader, node: yaml.ScalarNode) -> int:
+def _whole_number(loader: _Loader, node: yaml.ScalarNode) -> int:
     _plain(node, r"[-+]?(0|[1-9]\d*)")
     value = loader.construct_yaml_int(node)
     if abs(value) >= 2**31:
-        problem = f"{shown(node.value)} is beyond ±2147483647"
+        problem = f"{short_repr(node.value)} is beyond ±2147483647"
         raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
     return value
 
@@ -87,7 +87,7 @@ _Loader.yaml_constructors = {
     for kind, constructor in {
         "null": yaml.CSafeLoader.construct_yaml_null,
         "bool": yaml.CSafeLoader.construct_yaml_bool,
-        "int": _whole,
+        "int": _whole_number,
         "float": _number,
         "str": yaml.CSafeLoader.construct_yaml_str,
         "timestamp": yaml.CSafeLoader.construct_yaml_str,
@@ -121,16 +121,16 @@ def read_yaml(path: Path) -> dict:
     try:
         return read_text(path.read_text(encoding="utf-8-sig"), path)
     except FileNotFoundError:
-        there = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
-        raise ConfigError(f"{path}: no such file; there are: {there}") from None
+        names = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
+        raise ConfigError(f"{path}: no such file; there are: {names}") from None
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def read_text(text: str, at: Path | str) -> dict:
-    """Read YAML as a dictionary; raises `ConfigError` that names its place, `at`, and the line."""
+def read_text(text: str, where: Path | str) -> dict:
+    """Read YAML as a dictionary; raises `ConfigError` that names the source, `where`, and the line."""
 
     def load() -> object:
         _check_size(text)
@@ -141,13 +141,13 @@ def read_text(text: str, at: Path | str) -> dict:
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or str(error)
         line = f" line {error.problem_mark.line + 1}" if getattr(error, "problem_mark", None) else ""
-        raise ConfigError(f"{at}:{line} {problem}") from None
+        raise ConfigError(f"{where}:{line} {problem}") from None
     if not isinstance(content, dict):
-        raise ConfigError(f"{at}: holds no keys; expected a mapping")
+        raise ConfigError(f"{where}: holds no keys; expected a mapping")
     return content
 
 
-_LOADED = Kept("yaml")
+_LOADED = Cache("yaml")
 
 
 def all_scales() -> list[str]:
@@ -155,18 +155,18 @@ def all_scales() -> list[str]:
     return sorted(path.stem for path in (CONFIG / "scales").glob("*.yaml"))
 
 
-def lines(path: Path) -> dict[tuple[str | int, ...], int]:
+def line_numbers(path: Path) -> dict[tuple[str | int, ...], int]:
     """The line of every key and of every entry of a list in a YAML file that `read_yaml` takes, by its path."""
     loader, found = _Loader(path.read_text(encoding="utf-8-sig")), {}
 
-    def walk(node: yaml.Node, at: tuple) -> None:
+    def walk(node: yaml.Node, path: tuple) -> None:
         if isinstance(node, yaml.MappingNode):
             loader.flatten_mapping(node)
         inside = node.value if isinstance(node, yaml.MappingNode) else enumerate(node.value)
         for key, value in inside if isinstance(node, yaml.CollectionNode) else ():
-            place = (*at, key if isinstance(key, int) else key.value)
-            found[place] = (value if isinstance(key, int) else key).start_mark.line + 1
-            walk(value, place)
+            inner = (*path, key if isinstance(key, int) else key.value)
+            found[inner] = (value if isinstance(key, int) else key).start_mark.line + 1
+            walk(value, inner)
 
     walk(loader.get_single_node(), ())
     return found

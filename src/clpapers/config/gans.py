@@ -19,7 +19,8 @@ class Gans:
     """The GANs of one recipe along the streams of one order, shared by all cells that differ in other things.
 
     spec: everything that decides them except the seed: data set, order, scaling, precision, and the option `gan`.
-    seeds: the seeds of all cells. cell: one of the cells.
+    cell: one of the cells.
+    seeds: the seeds of all cells.
     last: whether the GANs of the last task are trained too, from which no run draws: where a target shows the time.
     """
 

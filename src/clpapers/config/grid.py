@@ -19,8 +19,9 @@ from clpapers.streams.restrictions import RESTRICTIONS
 class Grid:
     """Makes the cells of one paper from its `content`, the paper's file with the scale's part laid over it.
 
-    file: named in refusals. selections: by name, the selections that the cells made so far wait for. misfits: of each
-    method from outside, the factors of cells of the last grid that it does not fit, and why.
+    file: named in refusals.
+    selections: by name, the selections that the cells made so far wait for.
+    misfits: by method from outside, the factors of cells of the last grid that it does not fit, and why.
     """
 
     def __init__(self, facts: Facts, paper: str, file: Path, content: dict):
@@ -28,16 +29,16 @@ class Grid:
         self.selections: dict[str, Selection] = {}
         self.misfits: dict[str, list[tuple[dict, str]]] = {}
         search = content.get("selection", {})
-        for key, known in (("datasets", "datasets"), ("per_class", "datasets"), ("grid", "learners")):
+        for key, block in (("datasets", "datasets"), ("per_class", "datasets"), ("grid", "learners")):
             for name in search.get(key, []):
-                one_of(f"{file}: selection.{key}", name, content.get(known, {}))
+                one_of(f"{file}: selection.{key}", name, content.get(block, {}))
 
-    def cells(self, at: str, spec: dict) -> Iterator[tuple[dict, Cell]]:
+    def cells(self, where: str, spec: dict) -> Iterator[tuple[dict, Cell]]:
         """The factors and the cell of each combination that the grid of the target `spec` has."""
         grid, self.misfits = spec.get("grid", {}), {label: [] for label in self.facts.own}
         if not grid:
             return
-        checks.grid(at, self.facts, spec, self.content)
+        checks.grid(where, self.facts, spec, self.content)
         made = set()
         for values in itertools.product(*grid.values()):
             factors = dict(zip(grid, values))
@@ -49,28 +50,28 @@ class Grid:
             if repr(factors) in made:  # a learner that takes fewer options than another of the grid
                 continue
             made.add(repr(factors))
-            where = f"{at}, cell {' '.join(f'{k}={v}' for k, v in factors.items())}"
+            of_cell = f"{where}, cell {' '.join(f'{k}={v}' for k, v in factors.items())}"
             try:
-                cell = self.of_grid(where, spec, factors)
+                cell = self.of_grid(of_cell, spec, factors)
             except ConfigError as error:
                 if label not in self.misfits:
                     raise
-                self.misfits[label].append((factors, str(error).removeprefix(f"{where}: ")))
+                self.misfits[label].append((factors, str(error).removeprefix(f"{of_cell}: ")))
                 continue
             yield factors, cell
 
-    def of_grid(self, at: str, spec: dict, factors: dict) -> Cell:
-        """The cell of a combination of levels of a target's grid; what is selected, to be filled in."""
+    def of_grid(self, where: str, spec: dict, factors: dict) -> Cell:
+        """The cell of a combination of levels of a target's grid; its selected values are still to be filled in."""
         search, dataset, label = self.content.get("selection", {}), factors["dataset"], factors["learner"]
-        place = ("targets", spec["name"], "grid", "learner")
-        cell = self.cell(at, dataset, label, self.of_target(spec, factors), place)
+        path = ("targets", spec["name"], "grid", "learner")
+        cell = self.cell(where, dataset, label, self.of_target(spec, factors), path)
         selects = search.get("use") == "cross_validated" or label in self.facts.own  # of which nothing is published
         if not selects or label not in search.get("grid", {}):
             return cell
         for key in search["grid"][label]:
             part, option = key.split(".")
             if key in factors or option in spec.get("cell", {}).get(part, {}):
-                raise ConfigError(f"{at}: {key} is selected; leave it out here or out of selection.grid")
+                raise ConfigError(f"{where}: {key} is selected; leave it out here or out of selection.grid")
         return self.selection(dataset, label).to_fill(cell)
 
     def of_target(self, spec: dict, factors: dict) -> list[Layer]:
@@ -89,17 +90,17 @@ class Grid:
         """The method of a learner of the paper."""
         return self.facts.methods[self.content["learners"][label].get("method", label)]
 
-    def cell(self, at: str, dataset: str, label: str, over: Sequence[Layer] = (), place: tuple = ()) -> Cell:
-        """One complete cell: `over` laid over the values of data set and learner; refusals name `place` for options."""
+    def cell(self, where: str, dataset: str, label: str, over: Sequence[Layer] = (), path: tuple = ()) -> Cell:
+        """One complete cell: `over` laid over the values of data set and learner; refusals name `path` for options."""
         spec, method = self.written(dataset, label, over), self.method(label)
         changed = {option: spec["learner"][option] for option in flattened(within(over, "learner"))}
         if changed:
-            checks.learner(self.file, place, self.facts, label, changed, self.content["learners"])
-        checks.parts(at, self.facts, method, spec)
-        spec = self.complete(at, spec)
+            checks.learner(self.file, path, self.facts, label, changed, self.content["learners"])
+        checks.parts(where, self.facts, method, spec)
+        spec = self.complete(where, spec)
         method = method.with_options(spec["learner"])
-        checks.cell(at, self.facts, method, spec)
-        return Cell.of(self.facts.scale, *self.seen(at, method, spec)[:2])
+        checks.cell(where, self.facts, method, spec)
+        return Cell.make(self.facts.scale, *self.seen(where, method, spec)[:2])
 
     def written(self, dataset: str, label: str, over: Sequence[Layer]) -> dict:
         """A cell's values as they are in the files."""
@@ -112,51 +113,52 @@ class Grid:
         named = {"name": method.name} | ({"file": method.file} if method.file else {})
         return spec | {"dataset": dataset, "learner": named | given}
 
-    def complete(self, at: str, spec: dict) -> dict:
+    def complete(self, where: str, spec: dict) -> dict:
         """A cell with its order in canonical form, and with the recipe of its features."""
-        order = checks.order(at, self.facts, spec["order"], spec["dataset"])
-        known = self.facts.datasets[spec["dataset"]]
-        return spec | {"order": order} | ({"features": known["features"]} if "features" in known else {})
+        order = checks.order(where, self.facts, spec["order"], spec["dataset"])
+        entry = self.facts.datasets[spec["dataset"]]
+        return spec | {"order": order} | ({"features": entry["features"]} if "features" in entry else {})
 
-    def seen(self, at: str, method: Method, spec: dict) -> identity.Seen:
+    def seen(self, where: str, method: Method, spec: dict) -> identity.Seen:
         """A complete cell as its learner sees it; `method` has the learner's options."""
 
-        def resolve(name: object, aligned: bool) -> dict:
-            return self.oracle(at, name, spec["dataset"], aligned=aligned)
+        def resolve(name: str | dict, aligned: bool) -> dict:
+            return self.oracle(where, name, spec["dataset"], aligned=aligned)
 
         oracle = resolve(spec["oracle"], RESTRICTIONS[spec["restriction"]["name"]].aligned)
-        checks.told(at, method, spec, oracle)
+        checks.knowledge(where, method, spec, oracle)
         sizes = (self.facts.class_sizes(spec["dataset"]) or {}).get("train", [])
-        return identity.seen(at, method, spec, oracle, resolve, even=len(set(sizes)) == 1)
+        return identity.seen(where, method, spec, oracle, resolve, even=len(set(sizes)) == 1)
 
-    def oracle(self, at: str, oracle: str | dict, dataset: str, *, aligned: bool = True) -> dict:
+    def oracle(self, where: str, oracle: str | dict, dataset: str, *, aligned: bool = True) -> dict:
         """A complete oracle, from the name that the paper's file gives it or from its description."""
         if isinstance(oracle, str):
-            there = self.content.get("oracles", {})
-            one_of(f"{at}: oracle", oracle, there)
-            oracle = there[oracle]
-        checks.oracle(at, self.facts, oracle, dataset)
+            oracles = self.content.get("oracles", {})
+            one_of(f"{where}: oracle", oracle, oracles)
+            oracle = oracles[oracle]
+        assert isinstance(oracle, dict)  # as the schema has it
+        checks.oracle(where, self.facts, oracle, dataset)
         return oracle | ({"aligned": aligned} if oracle["name"] == "split" else {})
 
     def selection(self, dataset: str, label: str) -> Selection:
         """The selection of a learner on a data set: a cell for each point of its grid."""
-        search, at = self.content.get("selection", {}), f"{self.file}: selection"
-        required(at, search, ("metric", "seeds", "datasets", "grid"))
-        for key, wanted in (("datasets", dataset), ("grid", label)):
-            if wanted not in search[key]:
-                raise ConfigError(f"{at}.{key}: '{wanted}' is missing; a target asks for it")
-        grid, points, at = search["grid"][label], [], f"{at}.grid.{label}"
-        published, usual = {}, self.cell(at, dataset, label).spec
+        search, where = self.content.get("selection", {}), f"{self.file}: selection"
+        required(where, search, ("metric", "seeds", "datasets", "grid"))
+        for key, name in (("datasets", dataset), ("grid", label)):
+            if name not in search[key]:
+                raise ConfigError(f"{where}.{key}: '{name}' is missing; a target asks for it")
+        grid, points, where = search["grid"][label], [], f"{where}.grid.{label}"
+        published, usual = {}, self.cell(where, dataset, label).spec
         for key in grid:
             part, _, option = key.partition(".")
             if option not in usual.get(part, {}) or option == "name":
-                raise ConfigError(f"{at}: '{key}' is no value of the learner's cell, such as budget.memory")
+                raise ConfigError(f"{where}: '{key}' is no value of the learner's cell, such as budget.memory")
             published[key] = None if label in self.facts.own else usual[part][option]
-        for values in itertools.product(*grid.values()):
-            values = dict(zip(grid, values))
+        for point in itertools.product(*grid.values()):
+            values = dict(zip(grid, point))
             layers = self.of_point(dataset, label, values)
-            checks.piece(at, {key: block for key, block in flattened(layers).items() if key != "learner"})
-            points.append((values, self.cell(at, dataset, label, layers, ("selection", "grid", label))))
+            checks.piece(where, {key: block for key, block in flattened(layers).items() if key != "learner"})
+            points.append((values, self.cell(where, dataset, label, layers, ("selection", "grid", label))))
         for _, cell in points:
             checks.defined(f"{self.file}: selection", [search["metric"]], cell.spec, self.facts.classes(dataset))
         seeds = seed_range(search["seeds"], f"{self.file}: selection.seeds")
@@ -166,16 +168,16 @@ class Grid:
 
     # nets and streams that targets show
 
-    def net(self, at: str, name: str) -> dict:
+    def net(self, where: str, name: str) -> dict:
         """The net of a data set or, for `<data set>-<learner>`, of that learner there."""
         dataset, dash, label = name.partition("-")
-        one_of(at, dataset, self.content.get("datasets", {}))
+        one_of(where, dataset, self.content.get("datasets", {}))
         own = []
         if dash:
-            one_of(at, label, self.content.get("learners", {}))
+            one_of(where, label, self.content.get("learners", {}))
             own = within(of_learner(self.content, dataset, label), "cell")
         net = flattened([*of_dataset(self.content, dataset), *own]).get("net", {})
-        checks.net(at, self.facts, net, dataset)
+        checks.net(where, self.facts, net, dataset)
         return net
 
     def outputs(self, dataset: str) -> int:
@@ -185,12 +187,12 @@ class Grid:
             return order["tasks"] * order["per_task"]
         return self.facts.classes(dataset)
 
-    def stream(self, at: str, stream: dict) -> tuple[str, dict, int]:
+    def stream(self, where: str, stream: dict) -> tuple[str, dict, int]:
         """Data set, order and seed of a stream that a target shows."""
         dataset, order = stream["dataset"], {"order": stream.get("order", {})}
         if TOY.match(dataset):
             base = {"order": {"length": None}}
         else:
-            one_of(f"{at}.dataset", dataset, self.content.get("datasets", {}))
+            one_of(f"{where}.dataset", dataset, self.content.get("datasets", {}))
             base = {"order": flattened(of_dataset(self.content, dataset)).get("order", {})}
-        return dataset, checks.order(at, self.facts, merge(base, order)["order"], dataset), stream["seed"]
+        return dataset, checks.order(where, self.facts, merge(base, order)["order"], dataset), stream["seed"]

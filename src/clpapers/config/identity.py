@@ -11,8 +11,8 @@ from clpapers.streams.restrictions import RESTRICTIONS
 
 # Orders in which a batch holds items of (nearly) every class.
 MIXING = ("random", "offline", "dominant", "dominant_ordered")
-# Of two tasks as likely, two batches so large in a row lack the same one with probability 2^-63. A smaller batch, such
-# as the last of a chunk, differs from the mixed one before it, whatever it holds.
+# If two tasks are equally likely, two batches so large in a row lack the same one with probability 2^-63. A smaller
+# batch, such as the last of a chunk, differs from the mixed one before it, whatever it holds.
 MIXED = 32
 
 
@@ -31,7 +31,9 @@ def always_changing(spec: dict, oracle: dict, *, even: bool) -> bool:
     """Whether the task changes with every batch of a cell, so that learners which see changes alone see one oracle.
 
     It does where the order mixes the classes, where tasks are drawn at random, and where each chunk of classes is cut
-    into several tasks. even: whether the data set is known to have as many items of each class.
+    into several tasks.
+
+    even: whether the data set is known to have as many items of each class.
     """
     order = spec["order"]
     if order["name"] in MIXING:
@@ -44,7 +46,7 @@ def always_changing(spec: dict, oracle: dict, *, even: bool) -> bool:
     return oracle["name"] == "random_tasks"
 
 
-def seen(at: str, method: Method, spec: dict, oracle: dict, resolve: Callable[..., dict], *, even: bool) -> Seen:
+def seen(where: str, method: Method, spec: dict, oracle: dict, resolve: Callable[..., dict], *, even: bool) -> Seen:
     """A cell's complete description `spec`, without the parts that its learner ignores.
 
     The restriction at test only decides how a run is read, so it is kept beside the description. A learner that ignores
@@ -64,18 +66,21 @@ def seen(at: str, method: Method, spec: dict, oracle: dict, resolve: Callable[..
         why["restriction"] = f"all classes compete: {cause}"
     elif train == "oracle" and rule != "tasks":
         train = rule
-    given = oracle
+    effective = oracle
     if train != "oracle" and "tasks" not in uses:
         if one_task or "changes" not in uses:
-            given, why["oracle"] = {"name": "none"}, "one task" if one_task else f"{method.name} does not look at it"
+            effective, why["oracle"] = (
+                {"name": "none"},
+                "one task" if one_task else f"{method.name} does not look at it",
+            )
             if method.without_changes:
                 learner, why["learner"] = {"name": method.without_changes}, f"{method.name} while no task changes"
         elif always_changing(spec, oracle, even=even):
-            given, why["oracle"] = {"name": "mixed"}, "the task changes with every batch"
+            effective, why["oracle"] = {"name": "mixed"}, "the task changes with every batch"
             if method.always_changing:
-                learner, given = {"name": method.always_changing}, {"name": "none"}
+                learner, effective = {"name": method.always_changing}, {"name": "none"}
                 why["learner"] = f"{method.name} where the task changes with every batch"
-    if given != oracle or oracle["name"] == "none":
+    if effective != oracle or oracle["name"] == "none":
         for name in spec["evaluation"].get("oracles", []):
             for suffix, aligned in (("", True), ("-unaligned", False)):
                 found = resolve(name, aligned)
@@ -84,9 +89,11 @@ def seen(at: str, method: Method, spec: dict, oracle: dict, resolve: Callable[..
         if test_restriction != "none":
             named = next((name for name, found in evaluated.items() if found == oracle), None)
             if named is None and method.file:
-                raise ConfigError(f'{at}: the test is restricted; learner {method.name} needs "uses": ["competing"]')
+                raise ConfigError(f'{where}: the test is restricted; learner {method.name} needs "uses": ["competing"]')
             if named is None:
-                raise ConfigError(f"{at}: evaluation.oracles: {spec['oracle']!r} is missing, which restricts the test")
+                raise ConfigError(
+                    f"{where}: evaluation.oracles: {spec['oracle']!r} is missing, which restricts the test"
+                )
             test_restriction = f"{named}/{test_restriction}"
-    changed = {"learner": learner, "oracle": given, "restriction": {"train": train}}
+    changed = {"learner": learner, "oracle": effective, "restriction": {"train": train}}
     return Seen(spec | changed | {"evaluation": spec["evaluation"] | {"oracles": evaluated}}, test_restriction, why)

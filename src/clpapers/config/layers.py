@@ -10,12 +10,12 @@ from clpapers.config.schemas import schema
 
 
 class Layer(NamedTuple):
-    """Some of a cell's values: the `block` at a place `at` in a paper's content.
+    """Some of a cell's values: the `block` at a `path` in a paper's content.
 
-    named: how many of the block's outer keys the place itself names, as `budget.memory` does in a grid.
+    named: how many of the block's outer keys the path itself names, as `budget.memory` does in a grid.
     """
 
-    at: tuple[str | int, ...]
+    path: tuple[str | int, ...]
     block: dict
     named: int = 0
 
@@ -40,10 +40,10 @@ def merge(base: dict, over: dict) -> dict:
     return merged
 
 
-def levels(at: tuple, values: dict, there: dict[str, list]) -> list[Layer]:
-    """The layers of `values`, by dotted key such as `budget.memory`; `there` lists each key's values in the grid."""
+def levels(path: tuple, values: dict, grid: dict[str, list]) -> list[Layer]:
+    """The layers of `values`, by dotted key such as `budget.memory`; `grid` lists each key's values."""
     return [
-        Layer((*at, key, there[key].index(value)), nested(key, value), key.count(".") + 1)
+        Layer((*path, key, grid[key].index(value)), nested(key, value), key.count(".") + 1)
         for key, value in values.items()
         if key not in ("dataset", "learner")
     ]
@@ -51,9 +51,11 @@ def levels(at: tuple, values: dict, there: dict[str, list]) -> list[Layer]:
 
 def nested(key: str, value: object) -> dict:
     """`budget.memory`, 5 → {"budget": {"memory": 5}}."""
-    for part in reversed(key.split(".")):
-        value = {part: value}
-    return value
+    *outer, last = key.split(".")
+    block = {last: value}
+    for part in reversed(outer):
+        block = {part: block}
+    return block
 
 
 def flattened(layers: Iterable[Layer]) -> dict:
@@ -69,15 +71,17 @@ def of_dataset(content: dict, dataset: str) -> list[Layer]:
 
 def of_learner(content: dict, dataset: str, learner: str) -> list[Layer]:
     """The layers for a learner there: its options, `method`, and under `cell` the values of a cell that it changes."""
-    there = content["datasets"][dataset].get("learners", {}).get(learner, {})
+    changes = content["datasets"][dataset].get("learners", {}).get(learner, {})
     return [
         Layer(("learners", learner), content["learners"][learner]),
-        Layer(("datasets", dataset, "learners", learner), there),
+        Layer(("datasets", dataset, "learners", learner), changes),
     ]
 
 
 def within(layers: Iterable[Layer], key: str) -> list[Layer]:
     """The blocks that layers have under `key`."""
     return [
-        Layer(at if named else (*at, key), block[key], max(named - 1, 0)) for at, block, named in layers if key in block
+        Layer(path if named else (*path, key), block[key], max(named - 1, 0))
+        for path, block, named in layers
+        if key in block
     ]

@@ -35,7 +35,7 @@ class Cell:
     test_restriction: str = "none"
 
     @classmethod
-    def of(cls, scale: str, spec: dict, test_restriction: str = "none") -> Cell:
+    def make(cls, scale: str, spec: dict, test_restriction: str = "none") -> Cell:
         """Make a cell from its complete description, whose `digest` begins with the cell's hash."""
         return cls(scale, spec, digest(spec)[:10], test_restriction)
 
@@ -75,7 +75,7 @@ def pretrained(net: dict) -> str | None:
 
 @dataclasses.dataclass(frozen=True)
 class Selection:
-    """The choice of a learner's hyper-parameters, on tasks and seeds of which nothing is reported.
+    """The choice of a learner's hyper-parameters, on tasks and seeds that are not reported.
 
     learner: the label that the paper's file gives it.
     points: for each point of the grid, its values by dotted key and the cell that is trained with them.
@@ -120,7 +120,7 @@ class Selection:
             part, option = key.split(".")
             if option in spec[part]:
                 spec = spec | {part: spec[part] | {option: SELECTED}}
-        return Cell.of(self.scale, spec | {"selection": self.spec}, cell.test_restriction)
+        return Cell.make(self.scale, spec | {"selection": self.spec}, cell.test_restriction)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,7 +175,7 @@ class Target:
     def digest(self) -> str:
         """The digest of all settings that decide the rendered files; as a rule's param, it rebuilds them on an edit."""
         facts = [repr(catalogue.metrics()[metric]) for metric in catalogue.metrics_of(self.spec)]
-        return digest([self.spec, facts, self._made_of])
+        return digest([self.spec, facts, self._parts])
 
     @property
     def measured(self) -> dict:
@@ -185,11 +185,11 @@ class Target:
 
     @property
     def measured_digest(self) -> str:
-        """The digest of all settings that decide its metrics: a caption's edit measures nothing anew."""
-        return digest([self.measured, self._made_of])
+        """The digest of all settings that decide its metrics: a caption's edit measures nothing again."""
+        return digest([self.measured, self._parts])
 
     @property
-    def _made_of(self) -> list:
+    def _parts(self) -> list:
         cells = [(factors, cell.hash, cell.test_restriction) for factors, cell in self.cells]
         chosen = [(factors, selection.spec, selection.published) for factors, selection in self.selections]
         return [list(self.seeds), cells, self.streams, self.nets, chosen]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clpapers.config.facts import Facts
-from clpapers.config.files import CONFIG, lines
+from clpapers.config.files import CONFIG, line_numbers
 from clpapers.config.grid import Grid
 from clpapers.config.layers import Layer, of_dataset, of_learner, within
 from clpapers.config.model import SELECTED, Cell
@@ -25,16 +25,16 @@ class Origin(NamedTuple):
     layer: str
 
 
-def origins(scale: str, wanted: str) -> list[Origin]:
-    """Every value of the cell of a scale whose hash is `wanted`; raises `ConfigError` where there is none."""
+def origins(scale: str, cell_hash: str) -> list[Origin]:
+    """Every value of the cell of a scale whose hash is `cell_hash`; raises `ConfigError` where there is none."""
     facts = Facts(scale)
     for name in all_papers():
         paper = read_paper(facts, name)
         for cell, dataset, label, over in _cells(paper):
-            if cell.hash == wanted:
+            if cell.hash == cell_hash:
                 return list(_Trace(paper.grid, dataset, label, over, {}).origins(cell))
     listed = f"results/{scale}/runs/index.csv lists them; for another scale, add --scale"
-    raise ConfigError(f"{wanted}: no cell at scale {scale} has this hash; {listed}")
+    raise ConfigError(f"{cell_hash}: no cell at scale {scale} has this hash; {listed}")
 
 
 def _cells(paper: Paper) -> Iterator[tuple[Cell, str, str, list[Layer]]]:
@@ -50,8 +50,9 @@ def _cells(paper: Paper) -> Iterator[tuple[Cell, str, str, list[Layer]]]:
 class _Trace:
     """Finds the lines of a paper's and a scale's file that set the values of one cell."""
 
-    def __init__(self, grid: Grid, dataset: str, label: str, over: Sequence[Layer], lines: dict[Path, dict]):
-        self.grid, self.dataset, self.label, self.over, self.lines = grid, dataset, label, over, lines
+    def __init__(self, grid: Grid, dataset: str, label: str, over: Sequence[Layer], read: dict[Path, dict]):
+        self.grid, self.dataset, self.label, self.over = grid, dataset, label, over
+        self.lines = read  # by file, the line of each path; filled as files are read
         self.own = of_learner(grid.content, dataset, label)
         self.written = grid.written(dataset, label, over)
 
@@ -61,61 +62,60 @@ class _Trace:
         why = self.grid.seen("", method, self.grid.complete("", self.written)).why
         for path, value in _leaves(cell.spec):
             place, layer = self._layer(path)
-            said = _at(self.written, path)
+            stated = _value_at(self.written, path)
             if value == SELECTED:
                 chosen = self.grid.selections[cell.spec["selection"]["name"]]
                 place, layer = "derived", f"read from {chosen.file}"
             elif path[0] == "selection":
                 place, layer = "derived", "the search that chooses the selected values"
-            elif path[0] in why and value != said:
+            elif path[0] in why and value != stated:
                 place, layer = "derived", why[path[0]]
             elif path[-1] == "aligned":
                 place, layer = "derived", "whether its partition of the classes is the data's own"
             elif path == ("evaluation", "oracles"):
                 place, layer = "derived", "its test needs no other oracle"
-            elif path == ("order", "mu_sigma") and value != said:
+            elif path == ("order", "mu_sigma") and value != stated:
                 factor = ("order", "mu_sigma_factor")
-                layer += f": {said}, times {_at(self.written, factor)} of {' '.join(self._layer(factor))}"
+                layer += f": {stated}, times {_value_at(self.written, factor)} of {' '.join(self._layer(factor))}"
             yield Origin(".".join(path), value, place or "derived", layer)
 
     def _layer(self, path: tuple[str, ...]) -> tuple[str, str]:
         """The file and line that set a value, and the layer; empty where no line does."""
         if path[0] == "features":
             declared = Path(self.grid.facts.datasets[self.dataset].get("declared", CONFIG / "datasets.yaml"))
-            return self._place([(self.grid.facts.file, path), (declared, (self.dataset, *path))])
+            return self._first_line([(self.grid.facts.file, path), (declared, (self.dataset, *path))])
         if path == ("dataset",):
-            at = self.over[0].at
-            place = (*at[:2], "grid", "dataset") if at[0] == "targets" else at
-            return self._line(place)
+            over = self.over[0].path
+            return self._line_of((*over[:2], "grid", "dataset") if over[0] == "targets" else over)
         if path == ("learner", "name"):
-            method = self._line(("learners", self.label, "method"))
-            return method if method[0] else self._place([(self.grid.file, ("learners", self.label))])
+            method = self._line_of(("learners", self.label, "method"))
+            return method if method[0] else self._first_line([(self.grid.file, ("learners", self.label))])
         if path[0] == "oracle" and isinstance(self.written["oracle"], str):
-            return self._line(("oracles", self.written["oracle"], *path[1:]))
+            return self._line_of(("oracles", self.written["oracle"], *path[1:]))
         if path[:2] == ("evaluation", "oracles") and len(path) > 2:
-            return self._line(("oracles", path[2].removesuffix("-unaligned"), *path[3:]))
+            return self._line_of(("oracles", path[2].removesuffix("-unaligned"), *path[3:]))
         layers = [*of_dataset(self.grid.content, self.dataset), *within(self.own, "cell"), *self.over]
         if path[0] == "learner":
             layers, path = [*self.own, *within(self.over, "learner")], path[1:]
         for layer in reversed(layers):
-            block = _at(layer.block, path[:-1])
+            block = _value_at(layer.block, path[:-1])
             if isinstance(block, dict) and path[-1] in block:
-                return self._line((*layer.at, *path[layer.named :]))
+                return self._line_of((*layer.path, *path[layer.named :]))
         return "", ""
 
-    def _line(self, at: tuple) -> tuple[str, str]:
-        """The file and line that set the value `at` a place: the scale's part of the paper, or else its file."""
-        of_scale = (self.grid.facts.file, ("papers", self.grid.paper, *at))
-        own = ("scales", self.grid.facts.scale, *at)
-        return self._place([of_scale, (self.grid.file, own), (self.grid.file, at)])
+    def _line_of(self, path: tuple) -> tuple[str, str]:
+        """The file and line that set the value at a path: the scale's part of the paper, or else its file."""
+        of_scale = (self.grid.facts.file, ("papers", self.grid.paper, *path))
+        own = ("scales", self.grid.facts.scale, *path)
+        return self._first_line([of_scale, (self.grid.file, own), (self.grid.file, path)])
 
-    def _place(self, places: Sequence[tuple[Path, tuple]]) -> tuple[str, str]:
-        for file, at in places:
+    def _first_line(self, candidates: Sequence[tuple[Path, tuple]]) -> tuple[str, str]:
+        for file, path in candidates:
             if file not in self.lines:
-                self.lines[file] = lines(file)
-            line = self.lines[file].get(at)
+                self.lines[file] = line_numbers(file)
+            line = self.lines[file].get(path)
             if line:
-                return f"{file}:{line}", dotted(at[:-1]) if len(at) > 1 else at[0]
+                return f"{file}:{line}", dotted(path[:-1]) if len(path) > 1 else path[0]
         return "", ""
 
 
@@ -127,7 +127,7 @@ def _leaves(block: dict, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
             yield (*path, key), value
 
 
-def _at(block: object, path: Sequence[str]) -> object:
+def _value_at(block: object, path: Sequence[str]) -> object:
     """The value at a path in nested mappings; None where there is none."""
     for key in path:
         block = block.get(key) if isinstance(block, dict) else None

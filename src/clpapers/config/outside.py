@@ -2,8 +2,8 @@
 
 The settings `papers` and `datasets` name them (`config.settings`). A file that passes all checks is copied below
 config/outside/, and everything reads the copy, as it reads the rest of config/: every job wherever it runs, the audit,
-crates. So an edit of the original counts from the next build on and never halfway through one, and what was built can
-be told of, checked and packed later. A copy that is deleted is forgotten.
+crates. So an edit of the original counts from the next build on and never halfway through one. A build's results can
+be described, checked and packed later. A copy that is deleted is forgotten.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def original(copy: Path) -> Path | None:
 
 
 def remedy(paper: str) -> str:
-    """What to do about a paper that was taken in and does not pass, as at a scale that it was not tried at."""
+    """The remedy for a paper that was taken in and does not pass, as at a scale that it was not tried at."""
     copy = copy_of("papers", paper)
     if copy in _tried or not copy.is_file():
         return ""
@@ -88,7 +88,7 @@ def data_folder(spec: Mapping, usual: Path | str) -> Path:
 def rested_on(path: Path, datasets: Mapping[str, Mapping]) -> list[dict]:
     """The files from outside that say how `path`, results/<scale>/<stage>/…, is made: `path` and `sha256` of each.
 
-    datasets: those of the plan. What it is made of has files of its own, as its records tell.
+    datasets: the plan's. The inputs of `path` have files of their own, as its records tell.
     """
     stage, names = path.parts[2], path.parts[3:]
     if stage in ("metrics", "targets", "selection"):

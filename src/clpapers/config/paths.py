@@ -23,7 +23,7 @@ def weights_path(scale: str, weights: str) -> Path:
 
 
 def method_path(scale: str, label: str, digest: str) -> Path:
-    """Where the copy of the file of a method from outside stands, by the digest of what it means (`own.check`)."""
+    """The path of the copy of a method's file from outside, by the digest of its meaning (`own.check`)."""
     return RESULTS / scale / "methods" / f"{label}-{digest}.py"
 
 
@@ -33,16 +33,16 @@ def stream_path(scale: str, dataset: str, order: dict | str, seed: int) -> Path:
     return RESULTS / scale / "streams" / dataset / folder / f"seed{seed}.npz"
 
 
-def seed_range(text: str, at: str) -> range:
-    """`"0-19"`, standing at `at`, → range(0, 20); raises `ConfigError` for another text, none or too many."""
+def seed_range(text: str, where: str) -> range:
+    """`"0-19"`, found `where`, → range(0, 20); raises `ConfigError` for another text, none or too many."""
     if not re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}", text, re.ASCII):
-        raise ConfigError(f"{at}: '{text}': write first-last, such as 0-19")
+        raise ConfigError(f"{where}: '{text}': write first-last, such as 0-19")
     first, last = map(int, text.split("-"))
     seeds = range(first, last + 1)
     if not len(seeds):
-        raise ConfigError(f"{at}: '{text}' holds no seed; write first-last, first not above last")
+        raise ConfigError(f"{where}: '{text}' holds no seed; write first-last, first not above last")
     if len(seeds) > MOST:
-        raise ConfigError(f"{at}: '{text}' holds {len(seeds)} seeds; take at most {MOST}")
+        raise ConfigError(f"{where}: '{text}' holds {len(seeds)} seeds; take at most {MOST}")
     return seeds
 
 

@@ -27,8 +27,8 @@ class Plan:
     scale: a file in config/scales/.
     papers: files in config/papers/.
     cuda: whether runs go to a GPU, which decides how many seeds a job trains where the scale says `auto`.
-    choice: the runs that a build uses; all that targets want if None.
-    methods: methods from outside, as copies of their files (`own.take_in`); of a choice, those that it has.
+    choice: the runs that a build uses; all runs of the targets if None.
+    methods: methods from outside, as copies of their files (`own.take_in`). With a choice, its methods count.
 
     Raises `ConfigError` for anything wrong in any of the files, before any work starts.
     """
@@ -67,15 +67,17 @@ class Plan:
         self._keep_apart()
         self.cells: dict[str, Cell] = {}
         self.orders: dict[tuple[str, str], dict] = {}  # (dataset, slug) → order
-        self._wanted: dict[str, set[int]] = {}
+        self._seeds: dict[str, set[int]] = {}
         for target in self.targets.values():
             for dataset, order, _ in target.streams:
                 self.orders[dataset, slug(order)] = order
-        for user in (*self.targets.values(), *self.selections.values()):
-            for _, cell in user.cells if isinstance(user, Target) else user.points:
+        users = [(target.cells, target.seeds) for target in self.targets.values()]
+        users += [(search.points, search.seeds) for search in self.selections.values()]
+        for cells, seeds in users:
+            for _, cell in cells:
                 self.cells[cell.hash] = cell
                 self.orders[cell.spec["dataset"], cell.slug] = cell.spec["order"]
-                self._wanted.setdefault(cell.hash, set()).update(user.seeds)
+                self._seeds.setdefault(cell.hash, set()).update(seeds)
 
     def _keep_apart(self) -> None:
         """Refuse to select on seeds that are reported."""
@@ -88,20 +90,20 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """Of the cells, their seeds and the targets they serve."""
+        """The digest of the cells, their seeds and the targets they serve."""
         used = {name: sorted(c.hash for _, c in target.cells) for name, target in self.targets.items()}
-        return digest([{key: sorted(seeds) for key, seeds in self._wanted.items()}, used])
+        return digest([{key: sorted(seeds) for key, seeds in self._seeds.items()}, used])
 
-    def chosen(self, wanted: Collection[str]) -> list[Target]:
+    def named_targets(self, named: Collection[str]) -> list[Target]:
         """The targets of papers and targets by name, `stf` and `stf/table1`; all of the plan's where none are."""
-        known = [*self.titles, *self.targets]
-        for name in wanted:
-            if name not in known:
-                raise ConfigError(f"{name}: no paper or target; there are: {names(known, name)}")
-        return [t for name, t in self.targets.items() if not wanted or {name, t.paper} & set(wanted)]
+        allowed = [*self.titles, *self.targets]
+        for name in named:
+            if name not in allowed:
+                raise ConfigError(f"{name}: no paper or target; there are: {names(allowed, name)}")
+        return [t for name, t in self.targets.items() if not named or {name, t.paper} & set(named)]
 
     def net_file(self, paper: str, dataset: str) -> Path:
-        """Where the description of the net that `paper` learns `dataset` with stands."""
+        """The path of the description of the net that `paper` learns `dataset` with."""
         return RESULTS / self.scale / "runs" / "nets" / paper / f"{dataset}.json"
 
     def using(self, choice: Choice | None) -> Plan:
@@ -112,13 +114,13 @@ class Plan:
         other.choice = choice
         return other
 
-    def wanted(self, cell: Cell) -> list[int]:
+    def seeds_of(self, cell: Cell) -> list[int]:
         """The seeds of a cell, all targets and selections taken together, ascending."""
-        return sorted(self._wanted[cell.hash])
+        return sorted(self._seeds[cell.hash])
 
     def blocks(self, cell: Cell) -> list[range]:
-        """The wanted seeds of a cell in the fixed blocks that jobs train."""
-        seeds = self.wanted(cell)
+        """The seeds of a cell in the fixed blocks that jobs train."""
+        seeds = self.seeds_of(cell)
         size = self.settings["seeds_per_job"]
         if size == "auto":
             size = 20 if self.cuda else 5 if cell.spec["net"]["name"] == "mlp" else 1
@@ -126,15 +128,15 @@ class Plan:
         return [range(max(s, seeds[0]), min(s + size, seeds[-1] + 1)) for s in starts]
 
     def results(self, cell: Cell, seeds: Collection[int] | None = None) -> dict[Path, list[int]]:
-        """The result files of a cell that hold any of the given seeds (all wanted ones if None): which each gives."""
+        """The result files of a cell that hold any of the given seeds (all of its seeds if None): which each gives."""
         if self.choice is None:
             files = {cell.folder / f"{block_name(block)}.json": list(block) for block in self.blocks(cell)}
         else:
-            files = self.choice.runs.get(cell.hash, {})
+            files = dict(self.choice.runs.get(cell.hash, {}))
         if seeds is None:
-            return dict(files)
-        held = {path: [seed for seed in given if seed in seeds] for path, given in files.items()}
-        return {path: given for path, given in held.items() if given}
+            return files
+        found = {path: [seed for seed in of_file if seed in seeds] for path, of_file in files.items()}
+        return {path: of_file for path, of_file in found.items() if of_file}
 
     def complete(self, search: Selection) -> bool:
         """Whether every run that a selection is made of is among those used."""
@@ -143,10 +145,10 @@ class Plan:
         return all(set(search.seeds) <= self.choice.seeds(cell.hash) for _, cell in search.points)
 
     def present(self, target: Target) -> Target:
-        """A target with those of its cells, selections and streams alone that the build has."""
+        """A target without the cells, selections and streams that the build lacks."""
         if self.choice is None:
             return target
-        cells = tuple((factors, cell) for factors, cell in target.cells if self._shown(target, factors, cell))
+        cells = tuple((factors, cell) for factors, cell in target.cells if self._chosen_seeds(target, factors, cell))
         selections = tuple((factors, search) for factors, search in target.selections if self.complete(search))
         kept = [i for i, stream in enumerate(target.streams) if not self._absent(stream[0])]
         streams, spec = tuple(target.streams[i] for i in kept), target.spec
@@ -155,36 +157,38 @@ class Plan:
         return dataclasses.replace(target, cells=cells, selections=selections, streams=streams, spec=spec)
 
     def unrun(self, target: Target) -> Unrun:
-        """What the build leaves out of a target."""
+        """The runs that the build leaves out of a target."""
         if self.choice is None:
             return Unrun()
-        users = [(factors, cell, target.seeds, self._shown(target, factors, cell)) for factors, cell in target.cells]
+        users = [
+            (factors, cell, target.seeds, self._chosen_seeds(target, factors, cell)) for factors, cell in target.cells
+        ]
         for factors, search in target.selections:
             users += [(factors, cell, search.seeds, self.choice.seeds(cell.hash)) for _, cell in search.points]
-        cells, missing, lacking, absent = [], 0, 0, {}
-        for factors, cell, seeds, shown in users:
-            if not shown & set(seeds):
+        cells, missing, lacking, absent = [], 0, 0, dict[str, str]()
+        for factors, cell, seeds, chosen in users:
+            if not chosen & set(seeds):
                 cells.append(factors)
             waits = {name: self.choice.absent[name] for name in self.data_of(cell) if name in self.choice.absent}
-            absent, left = absent | waits, len(set(seeds) - shown)
-            missing, lacking = missing + left, lacking + (left if waits else 0)
+            absent, left_out = absent | waits, len(set(seeds) - chosen)
+            missing, lacking = missing + left_out, lacking + (left_out if waits else 0)
         for dataset in (stream[0] for stream in target.streams):
             absent |= {name: self.choice.absent[name] for name in [self._absent(dataset)] if name}
         hours = self.choice.prices.get(f"{target.paper}/{target.name}", 0.0)
         return Unrun(tuple(cells), missing, sum(len(seeds) for _, _, seeds, _ in users), lacking, hours, absent)
 
-    def _shown(self, target: Target, factors: dict, cell: Cell) -> set[int]:
-        """The chosen seeds of a target's cell; if the target has an ideal, those whose ideal's run was chosen too."""
+    def _chosen_seeds(self, target: Target, factors: dict, cell: Cell) -> set[int]:
+        """The chosen seeds of a target's cell; with an ideal, only seeds whose ideal's run was chosen too."""
         assert self.choice is not None
         seeds = self.choice.seeds(cell.hash) & set(target.seeds)
         if ideal := target.spec.get("ideal"):
-            wanted = factors | {"learner": ideal}
-            divisors = (each for other, each in target.cells if other == wanted)
+            of_ideal = factors | {"learner": ideal}
+            divisors = (each for other, each in target.cells if other == of_ideal)
             seeds = seeds.intersection(*(self.choice.seeds(each.hash) for each in divisors))
         return seeds
 
     def _absent(self, dataset: str) -> str | None:
-        """The data set, or what it is made of, if streams need it and it cannot be had."""
+        """The data set, or its images or weights, if streams need it and it cannot be had."""
         if self.choice is None or not self.drawn_from(dataset):
             return None
         return next((name for name in self.made_from(dataset) if name in self.choice.absent), None)

@@ -29,28 +29,28 @@ _SHOW = reprlib.Repr()
 _SHOW.maxstring = _SHOW.maxother = 60
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """A value as Python writes it, cut where it is long."""
     return _SHOW.repr(value)
 
 
-def names(known: Iterable, wanted: object) -> str:
-    """The allowed names: all of them, or from a long list the ones closest to the name `wanted`."""
-    known = [str(name) for name in known]
-    if len(", ".join(known)) <= 240:
-        return ", ".join(known)
-    close = difflib.get_close_matches(str(wanted)[:60], known, n=6, cutoff=0)
-    return f"{', '.join(close)}, … ({len(known)} in all)"
+def names(allowed: Iterable, name: object) -> str:
+    """The allowed names: all of them, or from a long list the ones closest to `name`."""
+    allowed = [str(each) for each in allowed]
+    if len(", ".join(allowed)) <= 240:
+        return ", ".join(allowed)
+    close = difflib.get_close_matches(str(name)[:60], allowed, n=6, cutoff=0)
+    return f"{', '.join(close)}, … ({len(allowed)} in all)"
 
 
-def required(at: str, block: Collection, keys: Iterable[str]) -> None:
-    """Refuse a block, standing at `at`, that lacks one of the keys."""
+def required(where: str, block: Collection, keys: Iterable[str]) -> None:
+    """Refuse a block, found `where`, that lacks one of the keys."""
     for name in keys:
         if name not in block:
-            raise ConfigError(f"{at}: '{name}' is missing")
+            raise ConfigError(f"{where}: '{name}' is missing")
 
 
-def one_of(at: str, value: object, there: Collection) -> None:
-    """Refuse a `value`, standing at `at`, that is not among those `there`."""
-    if value not in list(there):
-        raise ConfigError(f"{at}: {shown(value)} is not one of {', '.join(map(str, there)) or 'none'}")
+def one_of(where: str, value: object, allowed: Collection) -> None:
+    """Refuse a `value`, found `where`, that is not among the `allowed` ones."""
+    if value not in list(allowed):
+        raise ConfigError(f"{where}: {short_repr(value)} is not one of {', '.join(map(str, allowed)) or 'none'}")

@@ -20,7 +20,8 @@ def read_csv(
     Raises `ConfigError` that names file, line and column.
     """
     lines: dict[str, dict[str, str]] = {}
-    of_line, seen = schema(rules)["additionalProperties"], {}
+    of_line = schema(rules)["additionalProperties"]
+    first_lines: dict[tuple[str, ...], str] = {}
     columns = of_line["required"]
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -33,7 +34,7 @@ def read_csv(
                 where = f"line {reader.line_num}"
                 if None in line or None in line.values():
                     raise ConfigError(f"{path}: {where} does not have {len(columns)} columns; quote what holds a comma")
-                first = seen.setdefault(tuple(line[key] for key in unique), where)
+                first = first_lines.setdefault(tuple(line[key] for key in unique), where)
                 if first != where:
                     same = f"{', '.join(unique[:-1])} and {unique[-1]}"
                     raise ConfigError(f"{path}: {where} is of the same {same} as {first}")

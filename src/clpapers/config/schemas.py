@@ -11,9 +11,9 @@ from pathlib import Path
 import jsonschema
 import yaml
 
+from clpapers.cache import Cache
 from clpapers.catalogue import metrics as catalogue
-from clpapers.config.refusals import ConfigError, dotted, names, shown
-from clpapers.kept import Kept
+from clpapers.config.refusals import ConfigError, dotted, names, short_repr
 
 SCHEMAS = Path("workflow/schemas")
 
@@ -37,20 +37,20 @@ _Validator = jsonschema.validators.extend(
 
 
 def _complaint(error: jsonschema.ValidationError) -> str:
-    """One line for one schema violation: key, value, what is allowed."""
+    """One line for one schema violation: key, value, the allowed values."""
     place, value, rule = dotted(error.absolute_path), error.instance, error.validator
-    text, asked = shown(value), error.validator_value
+    text, expected = short_repr(value), error.validator_value
     if rule == "additionalProperties":
-        known = sorted(error.schema.get("properties", {}))
-        unknown = sorted(set(value) - set(known))[0]
-        return f"{place}: unknown key '{unknown}'; allowed: {names(known, unknown)}"
+        allowed = sorted(error.schema.get("properties", {}))
+        unknown = sorted(set(value) - set(allowed))[0]
+        return f"{place}: unknown key '{unknown}'; allowed: {names(allowed, unknown)}"
     if rule == "enum":
-        return f"{place}: {text} is not one of {names(asked, value)}"
+        return f"{place}: {text} is not one of {names(expected, value)}"
     if rule == "required":
-        missing = [name for name in asked if name not in value]
+        missing = [name for name in expected if name not in value]
         return f"{place}: '{missing[0]}' is missing"
     if rule == "type":
-        kinds = " or ".join(asked) if isinstance(asked, list) else asked
+        kinds = " or ".join(expected) if isinstance(expected, list) else expected
         hint = "; YAML reads 1e-3 as text, write 1.0e-3" if re.fullmatch(r"[-+]?[\d.]+[eE][-+]?\d+", str(value)) else ""
         if re.fullmatch(r"[-+]?\d+,\d+", str(value)):
             hint = f"; write a decimal point: {str(value).replace(',', '.')}"
@@ -58,9 +58,9 @@ def _complaint(error: jsonschema.ValidationError) -> str:
     if rule == "uniqueItems":
         return f"{place}: {text} holds an entry twice"
     if rule == "not":
-        return f"{place}: {text} is {asked['description']}"
-    if rule == "pattern" and re.fullmatch(r"\^\w+\$", asked):  # a word beside numbers
-        return f"{place}: {text} must be {error.schema.get('description', f'a number, or {asked[1:-1]}')}"
+        return f"{place}: {text} is {expected['description']}"
+    if rule == "pattern" and re.fullmatch(r"\^\w+\$", expected):  # a word beside numbers
+        return f"{place}: {text} must be {error.schema.get('description', f'a number, or {expected[1:-1]}')}"
     bounds = {
         "const": "must be",
         "minimum": "must be at least",
@@ -73,48 +73,49 @@ def _complaint(error: jsonschema.ValidationError) -> str:
         "minLength": "needs at least this many characters:",
         "minProperties": "needs at least this many keys:",
     }
-    return f"{place}: {text} {bounds[rule]} {asked}" if rule in bounds else f"{place}: {error.message}"
+    return f"{place}: {text} {bounds[rule]} {expected}" if rule in bounds else f"{place}: {error.message}"
 
 
-def validate(content: object, rules: dict, file: str | Path, at: tuple = (), *, known: str | None = None) -> None:
+def validate(content: object, rules: dict, file: str | Path, path: tuple = (), *, name: str | None = None) -> None:
     """Raise `ConfigError` for the most telling violation of the schema `rules` in `content`, found in `file`.
 
-    known: a name for rules that never change. Content that passed the same rules once is not checked again, by this
-    process or by later ones in the project: grids repeat the same pieces, and jobs begin with the same files.
+    path: of the content in the file. name: of rules that never change. Content that passed them once is not checked
+    again, by this process or by later ones in the project. Grids repeat the same pieces, and jobs begin with the same
+    files.
     """
     text = repr(content)  # which tells 1 from 1.0 and from True
-    seen = None if known is None else (known, text)
+    seen = None if name is None else (name, text)
     if seen in _SEEN:
         return
 
     def check() -> bool:
         error = jsonschema.exceptions.best_match(_Validator(rules).iter_errors(content))
         if error is not None:
-            error.path.extendleft(reversed(at))
+            error.path.extendleft(reversed(path))
             raise ConfigError(f"{file}: {_complaint(error)}")
         return True
 
-    _PASSED.get(f"{_digest(known, rules)} {text}", check)
+    _PASSED.get(f"{_digest(name, rules)} {text}", check)
     if seen:
         _SEEN.add(seen)
 
 
-def faults(value: object, rules: dict) -> list[str]:
-    """What is most wrong with a single value by a schema: a text that names no place, or none."""
+def violations(value: object, rules: dict) -> list[str]:
+    """The most telling violation of a schema by a single value, as a text that names no place; or none."""
     error = jsonschema.exceptions.best_match(_Validator(rules).iter_errors(value))
     return [] if error is None else [_complaint(error).removeprefix("(top): ")]
 
 
-_PASSED = Kept("passed")
+_PASSED = Cache("passed")
 _SEEN: set[tuple[str, str]] = set()
 _DIGESTS: dict[str, str] = {}  # of rules that have a name
 
 
-def _digest(known: str | None, rules: dict) -> str:
-    """Of rules, and of what checks them."""
-    if known not in _DIGESTS:
+def _digest(name: str | None, rules: dict) -> str:
+    """The digest of rules and of the validator's version."""
+    if name not in _DIGESTS:
         digest = hashlib.sha256(f"{importlib.metadata.version('jsonschema')} {rules!r}".encode()).hexdigest()
-        if known is None:
+        if name is None:
             return digest
-        _DIGESTS[known] = digest
-    return _DIGESTS[known]
+        _DIGESTS[name] = digest
+    return _DIGESTS[name]

@@ -10,7 +10,7 @@ from pathlib import Path
 from clpapers.config import outside
 from clpapers.config.facts import Facts
 from clpapers.config.files import CONFIG, all_scales, read_yaml
-from clpapers.config.refusals import ConfigError, one_of, shown
+from clpapers.config.refusals import ConfigError, one_of, short_repr
 from clpapers.config.schemas import schema, validate
 from clpapers.config.targets import read_paper
 
@@ -29,17 +29,17 @@ def all_papers() -> list[str]:
     return list(dict.fromkeys([*own_papers(), *outside.files("papers")]))
 
 
-def check_settings(settings: dict, *, take: bool = True, at: str = "") -> dict:
+def check_settings(settings: dict, *, take: bool = True, where: str = "") -> dict:
     """Lay `settings`, from the command line, over config/config.yaml and validate the result; returns it.
 
     Files of papers and of data sets that they name are taken in (`config.outside`), unless `take` is false, as in jobs,
-    which work with the files that their build has taken in. The papers that are returned are names. A refusal of what
-    stands in `settings` begins with `at`, if it is given.
+    which work with the files that their build has taken in. The papers that are returned are names. A refusal of a
+    value in `settings` begins with `where`, if it is given.
 
     Snakemake does not read the file itself, since its reader would run Python in it (`__use_yte__`).
     """
-    file, rules = f"{CONFIG}/config.yaml" if at else f"{CONFIG}/config.yaml or --config", schema("config")
-    blamed = dict.fromkeys(settings, at or file)
+    file, rules = f"{CONFIG}/config.yaml" if where else f"{CONFIG}/config.yaml or --config", schema("config")
+    blamed = dict.fromkeys(settings, where or file)
     settings = read_yaml(CONFIG / "config.yaml") | settings
     if settings.get("published") in ("true", "false"):  # `--config published=false`; Snakemake knows only False
         settings = settings | {"published": settings["published"] == "true"}
@@ -48,14 +48,16 @@ def check_settings(settings: dict, *, take: bool = True, at: str = "") -> dict:
     for key in ("papers", "datasets", "methods"):
         if isinstance(settings.get(key), str):  # `--config papers=stf`
             settings = settings | {key: [settings[key]]}
-    validate({key: settings[key] for key in blamed}, rules | {"required": []}, at or file)
+    validate({key: settings[key] for key in blamed}, rules | {"required": []}, where or file)
     validate(settings, rules, file)
     if settings.get("hours") != settings.get("hours"):  # NaN, which no schema can refuse
         hours = f"{blamed.get('hours', file)}: hours"
         raise ConfigError(f"{hours}: nan is no number of core-hours; give one from 0 up, or all")
     one_of(f"{blamed.get('scale', file)}: scale", settings["scale"], all_scales())
     if take and settings["data_folder"] != "data" and not os.path.isdir(settings["data_folder"]):
-        raise ConfigError(f"{file}: data_folder: {shown(settings['data_folder'])}: no such folder; make or mount it")
+        raise ConfigError(
+            f"{file}: data_folder: {short_repr(settings['data_folder'])}: no such folder; make or mount it"
+        )
     named = {paper: Path(paper).stem for paper in settings["papers"] if paper.endswith(".yaml")}
     if take and (named or settings.get("datasets")):
         take_in(f"{blamed.get('papers', file)}: ", named, settings.get("datasets", ()), settings["scale"])
@@ -65,28 +67,32 @@ def check_settings(settings: dict, *, take: bool = True, at: str = "") -> dict:
     return settings
 
 
-def take_in(at: str, papers: Iterable[str], datasets: Iterable[str], scale: str) -> None:
+def take_in(where: str, papers: Iterable[str], datasets: Iterable[str], scale: str) -> None:
     """Copy files from outside below config/outside/, once all papers from outside pass with them at the scale.
 
-    at: what refusals begin with. Raises `ConfigError`, which names the file, and takes in none where one is wrong.
+    where: the beginning of refusals. Raises `ConfigError`, which names the file, and takes in none where one is wrong.
     """
     originals: dict[Path, Path] = {}
     for kind, paths in (("datasets", datasets), ("papers", papers)):
         for given in paths:
             path, copy = Path(given).expanduser().absolute(), outside.copy_of(kind, Path(given).stem)
             if not given.endswith(".yaml") or not NAME.fullmatch(path.stem):
-                raise ConfigError(f"{at}{kind}: {shown(given)}: name it like my_{kind[:-1]}.yaml, in small letters")
+                raise ConfigError(
+                    f"{where}{kind}: {short_repr(given)}: name it like my_{kind[:-1]}.yaml, in small letters"
+                )
             if kind == "papers" and path.stem in own_papers():
-                raise ConfigError(f"{at}{kind}: {given}: {path.stem} is a paper of the project; give it another name")
+                raise ConfigError(
+                    f"{where}{kind}: {given}: {path.stem} is a paper of the project; give it another name"
+                )
             if originals.setdefault(copy, path) != path:
-                raise ConfigError(f"{at}{kind}: {given}: {originals[copy]} has this name too; give it another")
+                raise ConfigError(f"{where}{kind}: {given}: {originals[copy]} has this name too; give it another")
             if kind == "papers" and (printed := path.with_suffix(".csv")).is_file():
                 originals[outside.copy_of("reported", path.stem)] = printed
     texts: dict[Path, str | None] = {copy: _text(path) for copy, path in originals.items()}
     for paper in [copy.stem for copy in texts if copy.parent.name == "papers"]:
         if (left := outside.copy_of("reported", paper)) not in texts and left.is_file():
             texts[left] = None
-    kept = all(text is not None and _text(copy, there=False) == text for copy, text in texts.items())
+    kept = all(text is not None and _text(copy, required=False) == text for copy, text in texts.items())
     if kept and all(outside.original(copy) == path for copy, path in originals.items()):
         return
     with outside.trying({copy: originals.get(copy) for copy in texts}):
@@ -98,14 +104,14 @@ def take_in(at: str, papers: Iterable[str], datasets: Iterable[str], scale: str)
     outside.keep(originals, texts)
 
 
-def _text(path: Path, *, there: bool = True) -> str | None:
-    """What a file holds; raises `ConfigError` where it cannot be read, or is None where it need not be `there`."""
+def _text(path: Path, *, required: bool = True) -> str | None:
+    """A file's content, or None where it is missing and not `required`; `ConfigError` where it cannot be read."""
     try:
         if path.stat().st_size > LARGEST:
             raise ConfigError(f"{path}: over {LARGEST} bytes; take the YAML of a paper or of a data set")
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        if not there:
+        if not required:
             return None
         raise ConfigError(f"{path}: no such file; `clpapers new` writes one to start from") from None
     except OSError as error:

@@ -12,9 +12,9 @@ from clpapers.config.facts import Facts
 from clpapers.config.files import CONFIG, all_scales, read_yaml
 from clpapers.config.grid import Grid
 from clpapers.config.layers import merge
-from clpapers.config.model import Target
+from clpapers.config.model import Selection, Target
 from clpapers.config.paths import seed_range
-from clpapers.config.refusals import ConfigError, dotted, names, one_of, shown
+from clpapers.config.refusals import ConfigError, dotted, names, one_of, short_repr
 from clpapers.config.reported import read_csv
 from clpapers.config.schemas import schema, validate
 
@@ -23,8 +23,8 @@ from clpapers.config.schemas import schema, validate
 class Paper:
     """A paper at a scale.
 
-    about: those of its `authors`, `year` and `link` that its file names. nets, outputs: by data set, or
-    `<data set>-<learner>`, its net and that net's number of outputs.
+    about: its `authors`, `year` and `link`, as far as its file names them.
+    nets, outputs: by data set, or `<data set>-<learner>`, its net and that net's number of outputs.
     """
 
     grid: Grid
@@ -55,16 +55,16 @@ def read_paper(facts: Facts, paper: str) -> Paper:
     if overlay is None:
         overlay, laid, of_scale = scales.get(facts.scale, {}), file, ("scales", facts.scale)
     validate(overlay, schema("paper"), laid, of_scale)
-    for source, at, part in ((file, "paper", written), (laid, dotted((*of_scale, "paper")), overlay)):
+    for source, key, part in ((file, "paper", written), (laid, dotted((*of_scale, "paper")), overlay)):
         if part.get("paper", paper) != paper:
-            raise ConfigError(f"{source}: {at}: {shown(part['paper'])} is not the file's name, {paper}")
+            raise ConfigError(f"{source}: {key}: {short_repr(part['paper'])} is not the file's name, {paper}")
     for key in ("datasets", "learners", "targets"):
         for name in overlay.get(key, {}):
             one_of(f"{laid}: {dotted((*of_scale, key))}", name, written.get(key, {}))
     for name in written.get("datasets", {}):
         one_of(f"{file}: datasets", name, facts.datasets)
-    for source, at, part in ((file, (), written), (laid, of_scale, overlay)):
-        blocks = {at: part} | {(*at, "datasets", name): block for name, block in part.get("datasets", {}).items()}
+    for source, path, part in ((file, (), written), (laid, of_scale, overlay)):
+        blocks = {path: part} | {(*path, "datasets", name): block for name, block in part.get("datasets", {}).items()}
         for place, block in blocks.items():
             for label, options in block.get("learners", {}).items():
                 checks.learner(source, (*place, "learners", label), facts, label, options, written.get("learners", {}))
@@ -76,8 +76,8 @@ def read_paper(facts: Facts, paper: str) -> Paper:
             _resolved(Grid(facts, paper, file, written), numbered)
         except ConfigError:
             raise error from None
-        fault = str(error).removeprefix(f"{file}: ")  # right without the scale's part, so the scale is at fault
-        raise ConfigError(f"{laid}: {dotted(of_scale)}: {fault}") from None
+        mistake = str(error).removeprefix(f"{file}: ")  # the scale's, as the file is right without its part
+        raise ConfigError(f"{laid}: {dotted(of_scale)}: {mistake}") from None
 
 
 def _with_own(facts: Facts, file: Path, content: dict) -> dict:
@@ -86,10 +86,10 @@ def _with_own(facts: Facts, file: Path, content: dict) -> dict:
     Refuses labels that the paper gives a meaning.
     """
     for label in facts.own:
-        shown = [name for name, spec in content.get("targets", {}).items() if label in spec.get("names", {})]
-        if shown or label in content.get("learners", {}):
-            at = f"targets.{shown[0]}.names" if shown else "learners"
-            raise ConfigError(f"methods: {file} has the name '{label}' in {at}; rename the method's file")
+        naming = [name for name, spec in content.get("targets", {}).items() if label in spec.get("names", {})]
+        if naming or label in content.get("learners", {}):
+            where = f"targets.{naming[0]}.names" if naming else "learners"
+            raise ConfigError(f"methods: {file} has the name '{label}' in {where}; rename the method's file")
     learners = {
         label: {option: rules["default"] for option, rules in method.options.items()} | content.get("own", {})
         for label, method in facts.own.items()
@@ -100,10 +100,10 @@ def _with_own(facts: Facts, file: Path, content: dict) -> dict:
     return content | ({"selection": search | {"grid": search.get("grid", {}) | grids}} if search and grids else {})
 
 
-def _own(facts: Facts, spec: dict) -> list[str]:
+def _methods_to_show(facts: Facts, spec: dict) -> list[str]:
     """The methods from outside that a target is to show: all, if it is the paper's own and compares learners.
 
-    In a table of what was selected stand those that have a grid to select from.
+    A table of selections shows the methods that have a grid to select from.
     """
     if len(spec.get("grid", {}).get("learner", ())) < 2 or spec.get("extra"):
         return []
@@ -112,16 +112,16 @@ def _own(facts: Facts, spec: dict) -> list[str]:
 
 
 def _fitted(grid: Grid, label: str, fits: set[str]) -> dict:
-    """What a target says of a method from outside: its file, and by reason the cells that it does not fit.
+    """A target's entry of a method from outside: its file, and by reason the cells that it does not fit.
 
-    fits: the data sets on which it fits some cell. Cells on another are told by the data set alone.
+    fits: the data sets on which it fits some cell. The entry names a cell on another data set by the data set alone.
     """
     reasons: dict[str, list[dict]] = {}
     for factors, why in grid.misfits[label]:
         telling = [key for key in factors if key != "learner"] if factors["dataset"] in fits else ["dataset"]
-        told = {key: factors[key] for key in telling}
-        if told not in reasons.setdefault(why, []):
-            reasons[why].append(told)
+        described = {key: factors[key] for key in telling}
+        if described not in reasons.setdefault(why, []):
+            reasons[why].append(described)
     return {"file": grid.facts.own[label].file, "misfits": reasons}
 
 
@@ -130,10 +130,10 @@ def _numbered(paper: str, written: dict) -> dict[str, Path]:
     transcription = outside.files("reported").get(paper, CONFIG / "reported" / f"{paper}.csv")
     printed = read_csv(transcription) if transcription.is_file() else {}
     for place, line in printed.items():
-        for key, known in (("paper", [paper]), ("target", written.get("targets", {}))):
-            if line[key] not in known:
-                there = names(known, line[key])
-                raise ConfigError(f"{transcription}: {place}.{key}: {shown(line[key])} is not one of {there}")
+        for key, allowed in (("paper", [paper]), ("target", written.get("targets", {}))):
+            if line[key] not in allowed:
+                close = names(allowed, line[key])
+                raise ConfigError(f"{transcription}: {place}.{key}: {short_repr(line[key])} is not one of {close}")
     return {line["target"]: transcription for line in printed.values()}
 
 
@@ -150,16 +150,17 @@ def _resolved(grid: Grid, numbered: dict[str, Path]) -> Paper:
 
 def _target(grid: Grid, paper: Paper, spec: dict, reported: Path | None) -> Target:
     """Resolve a target of the paper, and add its nets to the paper's."""
-    content, at = grid.content, f"{grid.file}: targets.{spec['name']}"
-    own = _own(grid.facts, spec)
+    content, where = grid.content, f"{grid.file}: targets.{spec['name']}"
+    own = _methods_to_show(grid.facts, spec)
     if own:
         learners = [*spec["grid"]["learner"], *own]
         shown_as = {label: f"{label} {OWN}" for label in own}
         spec = spec | {"names": spec.get("names", {}) | shown_as, "grid": spec["grid"] | {"learner": learners}}
-    checks.target(at, spec, content.get("datasets", {}))
+    checks.target(where, spec, content.get("datasets", {}))
     seeds = spec.get("seeds", content.get("seeds", grid.facts.settings["seeds"]))
-    seeds = seed_range(seeds, f"{at}.seeds" if "seeds" in spec else f"{grid.file}: seeds")
-    cells, selections = tuple(grid.cells(at, spec)), ()
+    seeds = seed_range(seeds, f"{where}.seeds" if "seeds" in spec else f"{grid.file}: seeds")
+    cells = tuple(grid.cells(where, spec))
+    selections: tuple[tuple[dict, Selection], ...] = ()
     measure, renderer = catalogue.measures()[spec["measure"]], catalogue.renderers()[spec["render"]]
     if own:
         fit = {label: {each["dataset"] for each, _ in cells if each["learner"] == label} for label in own}
@@ -171,28 +172,32 @@ def _target(grid: Grid, paper: Paper, spec: dict, reported: Path | None) -> Targ
         cells = ()
     metrics = [name for name in catalogue.metrics_of(spec) if name in catalogue.metrics()]
     for factors, cell in cells:
-        checks.measured(at, measure, cell.spec, paper.nets[cell.spec["dataset"]])
-        there = [name for name in metrics if factors["learner"] not in spec.get("undefined", {}).get(name, ())]
-        checks.defined(at, there, cell.spec, grid.facts.classes(cell.spec["dataset"]))
+        checks.measured(where, measure, cell.spec, paper.nets[cell.spec["dataset"]])
+        defined = [name for name in metrics if factors["learner"] not in spec.get("undefined", {}).get(name, ())]
+        checks.defined(where, defined, cell.spec, grid.facts.classes(cell.spec["dataset"]))
     shown_streams = spec.get("streams", [])
-    streams = tuple(grid.stream(f"{at}.streams[{i}]", stream) for i, stream in enumerate(shown_streams))
-    told = [
-        stream | {"oracle": grid.oracle(f"{at}.streams[{i}]", stream["oracle"], stream["dataset"])}
+    streams = tuple(grid.stream(f"{where}.streams[{i}]", stream) for i, stream in enumerate(shown_streams))
+    with_oracles = [
+        stream | {"oracle": grid.oracle(f"{where}.streams[{i}]", stream["oracle"], stream["dataset"])}
         for i, stream in enumerate(shown_streams)
         if "oracle" in stream
     ]
-    nets = {name: grid.net(f"{at}.nets[{i}]", name) for i, name in enumerate(spec.get("nets", []))}
+    nets = {name: grid.net(f"{where}.nets[{i}]", name) for i, name in enumerate(spec.get("nets", []))}
     for i, (name, net) in enumerate(nets.items()):
         paper.nets[name], paper.outputs[name] = net, grid.outputs(name.partition("-")[0])
         if renderer.head not in (None, net.get("head")):
             raise ConfigError(
-                f"{at}.nets[{i}]: {name!r} has no head {renderer.head}; write <data set>-<learner> for a learner "
+                f"{where}.nets[{i}]: {name!r} has no head {renderer.head}; write <data set>-<learner> for a learner "
                 "whose net has one"
             )
     declared = {
         dataset: merge(content["datasets"][dataset].get("desiderata", {}), spec.get("desiderata", {}))
         for dataset in spec.get("grid", {}).get("dataset", [])
     }
-    spec = spec | ({"streams": told} if told else {}) | ({"desiderata": declared} if any(declared.values()) else {})
-    made_of = cells, streams, tuple(nets.values()), selections
-    return Target(grid.facts.scale, grid.paper, spec["name"], spec, seeds, *made_of, reported)
+    spec = (
+        spec
+        | ({"streams": with_oracles} if with_oracles else {})
+        | ({"desiderata": declared} if any(declared.values()) else {})
+    )
+    parts = cells, streams, tuple(nets.values()), selections
+    return Target(grid.facts.scale, grid.paper, spec["name"], spec, seeds, *parts, reported)

@@ -83,10 +83,10 @@ def build(
     except OSError as error:
         path = error.filename or out
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            fault = "the disk is full; free some space"
+            problem = "the disk is full; free some space"
         else:
-            fault = f"{error.strerror or error}; mend that"
-        raise DatasetError(f"{path}: {fault} and run the same command again") from error
+            problem = f"{error.strerror or error}; mend that"
+        raise DatasetError(f"{path}: {problem} and run the same command again") from error
     raise DatasetError(_no_source(name, spec, user_folder, tried))
 
 

@@ -31,26 +31,26 @@ def download(
 
     The file's checksum must begin with `digest`. A file that is there but wrong is fetched again. A download stays in
     a temporary folder, removed on any failure, until it is proven. It may have `most` bytes, and take as long as a
-    slow line takes for the size that the answer states. Raises SourceError, with every URL's fault, where none
+    slow line takes for the size that the answer states. Raises SourceError, with every URL's failure, where none
     serves; OSError where the disk does not take the file.
     """
-    kept, faults = folder / filename, []
-    if kept.exists() and pooch.file_hash(kept, algorithm).startswith(digest):
-        return kept
+    target, failures = folder / filename, []
+    if target.exists() and pooch.file_hash(target, algorithm).startswith(digest):
+        return target
     for url in urls:
         try:
             with workplace(folder) as work:
                 fetched = work / filename
                 _fetch(url, fetched, most)
                 if pooch.file_hash(fetched, algorithm).startswith(digest):
-                    return fetched.replace(kept)
+                    return fetched.replace(target)
             official = f"{algorithm.upper().replace('SHA', 'SHA-')} {digest}"
-            faults.append(f"{url} serves other bytes than the official file ({official}); they were not kept")
+            failures.append(f"{url} serves other bytes than the official file ({official}); they were not kept")
         except SourceError as error:
-            faults.append(str(error))
+            failures.append(str(error))
         except requests.exceptions.RequestException as error:  # an OSError too, which callers would take for the disk's
-            faults.append(f"{url} {_reason(error)}")
-    raise SourceError("; ".join(faults))
+            failures.append(f"{url} {_reason(error)}")
+    raise SourceError("; ".join(failures))
 
 
 @contextlib.contextmanager
@@ -72,8 +72,8 @@ def _fetch(url: str, output: Path, most: int) -> None:
     began, plain = time.monotonic(), {"Accept-Encoding": "identity"}
     with requests.get(url, headers=plain, stream=True, timeout=TIMEOUT) as answer, output.open("wb") as file:
         answer.raise_for_status()
-        told = answer.headers.get("Content-Length", "")
-        size = int(told) if told.isdecimal() and len(told) < 20 else None
+        stated = answer.headers.get("Content-Length", "")
+        size = int(stated) if stated.isdecimal() and len(stated) < 20 else None
         if size is not None and size > most:
             raise SourceError(f"{url} serves {size:,} bytes, more than the {most:,} that the file may have")
         until, taken = began + PATIENCE + (most if size is None else size) / SLOWEST, 0

@@ -153,6 +153,6 @@ def _is_official(path: Path, spec: dict) -> bool:
     with path.open("rb") as stream:
         found = hashlib.file_digest(stream, "md5").hexdigest()
     if found != md5:
-        fault = f"has MD5 {found}, not {md5} as the official file"
-        raise SourceError(f"{path}: {fault}; fetch it again")
+        problem = f"has MD5 {found}, not {md5} as the official file"
+        raise SourceError(f"{path}: {problem}; fetch it again")
     return True

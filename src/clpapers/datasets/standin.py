@@ -60,17 +60,20 @@ def make(name: str, spec: dict, train_per_class: int, test_per_class: int) -> Sp
         n = len(y)
         instance = frame = None
         if objects:
-            shown = min(objects, per_class) if which == "train" else 1
-            of_class = np.arange(per_class) * shown // per_class
+            shown_objects = min(objects, per_class) if which == "train" else 1
+            of_class = np.arange(per_class) * shown_objects // per_class
             first, frames = np.searchsorted(of_class, of_class), np.bincount(of_class)[of_class]
-            instance, frame = shown * y + np.tile(of_class, classes), np.tile(np.arange(per_class) - first, classes)
+            instance, frame = (
+                shown_objects * y + np.tile(of_class, classes),
+                np.tile(np.arange(per_class) - first, classes),
+            )
             turn = np.pi * frame / np.tile(frames, classes)
 
         def normal(*shape: int) -> np.ndarray:
             """Standard normal draws for each image, [n, *shape]; between frames of an instance they change little."""
             if not objects:
                 return rng.standard_normal((n, *shape))
-            start, side = rng.standard_normal((2, classes * shown, *shape))
+            start, side = rng.standard_normal((2, classes * shown_objects, *shape))
             angle = turn.reshape(n, *(1 for _ in shape))
             return np.cos(angle) * start[instance] + np.sin(angle) * side[instance]
 

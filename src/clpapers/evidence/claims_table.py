@@ -73,8 +73,8 @@ def choices(claim: Claim) -> str:
     spec = claim.spec
     numbers = {key: spec[key] for key in ("by", "margin", "than") if isinstance(spec.get(key), int | float)}
     given = re.findall(r"\d+(?:\.\d+)?|\.\d+", spec["statement"].replace(",", ""))
-    known = {*map(float, given), 0.0}
-    return ", ".join(f"{WORDS[key]} {value:g}" for key, value in numbers.items() if abs(value) not in known)
+    given_numbers = {*map(float, given), 0.0}
+    return ", ".join(f"{WORDS[key]} {value:g}" for key, value in numbers.items() if abs(value) not in given_numbers)
 
 
 def _relation(spec: Mapping) -> str:

@@ -122,10 +122,10 @@ def _panel(axes: Axes, group: pd.DataFrame) -> None:
         low, high = np.clip(value[["difference_low", "difference_high"]].astype(float), -reach, reach)
         axes.plot([low, high], [place, place], color=colour, linewidth=0.7, solid_capstyle="butt")
         inside = abs(value["difference"]) <= reach
-        at, sign = (value["difference"], marker) if inside else (np.sign(value["difference"]) * reach, "<>")
+        position, sign = (value["difference"], marker) if inside else (np.sign(value["difference"]) * reach, "<>")
         if not inside:
-            sign = sign[int(at > 0)]
-        axes.plot(at, place, color=colour, marker=sign, markersize=2.4, markeredgewidth=0, clip_on=False)
+            sign = sign[int(position > 0)]
+        axes.plot(position, place, color=colour, marker=sign, markersize=2.4, markeredgewidth=0, clip_on=False)
     axes.axvline(0, color="0.3", linewidth=0.5, zorder=1)
     axes.set(xlim=(-reach, reach), ylim=(-0.5, len(group) - 0.5))
     axes.set_yticks(places, _labels(group), size=SMALL)

@@ -20,7 +20,7 @@ from clpapers.catalogue.methods import DeclarationError, Method
 from clpapers.config.paths import method_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, names
-from clpapers.config.schemas import faults, schema
+from clpapers.config.schemas import schema, violations
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
 from clpapers.provenance import ProvenanceError, module_file, read_record, without_docstrings
@@ -154,7 +154,7 @@ def _faults_of_declaration(method: Method) -> Iterator[tuple[list, str]]:
         if "default" not in rules:
             yield path, 'without a "default"; give the value that its runs take'
         else:
-            yield from (([*path, "default"], fault) for fault in faults(rules["default"], rules))
+            yield from (([*path, "default"], fault) for fault in violations(rules["default"], rules))
     definitions = schema("paper")["$defs"]
     cell_rules: dict[str, dict] = {
         option: {} for option in definitions["cell"]["properties"] if option in ("scaling", "precision")
@@ -171,7 +171,7 @@ def _faults_of_declaration(method: Method) -> Iterator[tuple[list, str]]:
             yield ["grid", key], f"no {'option of it' if part == 'learner' else 'value of a budget'}"
         else:
             for i, value in enumerate(values):
-                yield from ((["grid", key, i], fault) for fault in faults(value, value_rules))
+                yield from ((["grid", key, i], fault) for fault in violations(value, value_rules))
     for i, option in enumerate(method.by_tasks):
         if option not in method.options:
             yield ["by_tasks", i], f"{option!r} is no option of it"

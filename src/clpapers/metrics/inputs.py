@@ -73,9 +73,9 @@ def _streams(plan: Plan, target: Target, files: list[Path]) -> Iterator[tuple]:
         match kind:
             case "tasks":
                 classes = len(stream.class_parameters)
-                shown = output_labels(order, y[stream.indices], stream.chunk, classes, seed)
+                outputs_of_items = output_labels(order, y[stream.indices], stream.chunk, classes, seed)
                 outputs = len(class_of_output(order, classes, seed))
-                return identify(spec["oracle"], order, stream, shown, y[:0], outputs, seed).train
+                return identify(spec["oracle"], order, stream, outputs_of_items, y[:0], outputs, seed).train
             case "test_labels":
                 return labels_of(name, "test")
             case "image_shape":

@@ -123,6 +123,6 @@ def areas_by_model(information: np.ndarray) -> np.ndarray:
 
 
 def _roc(seen: np.ndarray, unseen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    known = np.sort(seen)[::-1]
-    detected = np.heaviside(unseen - known[:, None], 0.5).mean(axis=1)
-    return np.arange(len(known) + 1) / len(known), np.append(detected, 1.0)
+    thresholds = np.sort(seen)[::-1]
+    detected = np.heaviside(unseen - thresholds[:, None], 0.5).mean(axis=1)
+    return np.arange(len(thresholds) + 1) / len(thresholds), np.append(detected, 1.0)

@@ -55,7 +55,7 @@ FOREST = "docs/figures/differences-{paper}.svg"
 BLOCK = "<!-- {name}: `make reproduction` writes this -->\n\n{text}\n<!-- {name} ends -->\n"
 EXAMPLE = ("stf/table1", "CIFAR-10")  # README's first screen shows these streams
 SHOWN = "desiderata/figure2"  # and this figure
-SECONDS = [0.01, 20_000]  # a run, the ends of the figure of costs
+SECONDS = (0.01, 20_000)  # a run, the ends of the figure of costs
 NEAR = 0.25  # the largest relative error of a near prediction
 
 

@@ -92,12 +92,12 @@ def take(megabytes: int) -> Share | None:
     """
     if not visible():
         return None
-    folder, told = _folder(), False
+    folder, waiting = _folder(), False
     with _turn(folder):
-        while (share := _free(cards := visible(), _used(folder), megabytes)) is None:
-            if not told:
+        while (share := _best_share(cards := visible(), _taken_megabytes(folder), megabytes)) is None:
+            if not waiting:
                 print(f"waiting for {megabytes or 'all'} MB of a GPU", file=sys.stderr, flush=True)
-            told = True
+            waiting = True
             time.sleep(POLL)
         handle, _ = tempfile.mkstemp(prefix=f"{share.card.uuid}.{share.memory}.", dir=folder)
         fcntl.flock(handle, fcntl.LOCK_EX)  # never closed: it ends with this process, however that ends
@@ -111,15 +111,15 @@ def start_mps() -> bool:
 
     Without it they take turns. It ends with this process. Where it runs already, or is not there, nothing is started.
     """
-    control, told = shutil.which("nvidia-cuda-mps-control"), "CUDA_MPS_PIPE_DIRECTORY"
-    if not control or told in os.environ:
-        return told in os.environ
+    control, variable = shutil.which("nvidia-cuda-mps-control"), "CUDA_MPS_PIPE_DIRECTORY"
+    if not control or variable in os.environ:
+        return variable in os.environ
     folder = tempfile.mkdtemp(prefix="clpapers-mps-")
-    environment = os.environ | {told: folder, "CUDA_MPS_LOG_DIRECTORY": folder}
+    environment = os.environ | {variable: folder, "CUDA_MPS_LOG_DIRECTORY": folder}
     if subprocess.run([control, "-d"], env=environment, capture_output=True).returncode:
         shutil.rmtree(folder, ignore_errors=True)
         return False
-    os.environ.update({told: folder, "CUDA_MPS_LOG_DIRECTORY": folder})
+    os.environ.update({variable: folder, "CUDA_MPS_LOG_DIRECTORY": folder})
     atexit.register(_end_mps, control, folder)
     return True
 
@@ -147,9 +147,9 @@ def _turn(folder: Path) -> Iterator[None]:
         yield
 
 
-def _used(folder: Path) -> dict[str, int]:
+def _taken_megabytes(folder: Path) -> dict[str, int]:
     """Megabytes of each card that living jobs have taken; the files of dead ones are removed."""
-    used: dict[str, int] = {}
+    megabytes_of: dict[str, int] = {}
     for path in folder.glob("GPU-*"):
         uuid, megabytes, _ = path.name.split(".")
         with path.open() as file:
@@ -157,14 +157,14 @@ def _used(folder: Path) -> dict[str, int]:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 path.unlink()
             except BlockingIOError:
-                used[uuid] = used.get(uuid, 0) + int(megabytes)
-    return used
+                megabytes_of[uuid] = megabytes_of.get(uuid, 0) + int(megabytes)
+    return megabytes_of
 
 
-def _free(cards: list[Card], used: dict[str, int], megabytes: int) -> Share | None:
+def _best_share(cards: list[Card], taken: dict[str, int], megabytes: int) -> Share | None:
     """A share of the card that has the most room, other programs reckoned with; None where jobs have taken too much."""
     shares = [Share(card, min(megabytes or card.memory, card.memory)) for card in cards]
-    room = {card.uuid: card.memory - used.get(card.uuid, 0) for card in cards}
+    room = {card.uuid: card.memory - taken.get(card.uuid, 0) for card in cards}
     fitting = [share for share in shares if share.memory <= room[share.card.uuid]]
     return max(fitting, key=lambda share: min(room[share.card.uuid], share.card.free), default=None)
 

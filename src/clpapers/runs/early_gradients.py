@@ -49,7 +49,7 @@ def early_gradients(
         x_all, y_all = _draw_items(x, y, batches * size, rngs, permuted=setting.images.transforms is not None)
         q = learner.posterior.copy()
         parameters = [q.mean, q.log_variance]
-        optimizer, counted = learner.optimize(parameters), None if mask is None else q.behind(mask)
+        optimizer, counted = learner.optimize(parameters), None if mask is None else q.parameters_of(mask)
         for i, (x_, y_) in enumerate(zip(x_all.split(size, dim=1), y_all.split(size, dim=1))):
             weights = q.draw(noise(q.mean, learner.samples))
             losses = {

@@ -162,7 +162,7 @@ def of_task(
     the task fills.
     """
     members = [(seed, str(c)) for seed, own in zip(seeds, classes.tolist()) for c in own]
-    own = [items[s, labels[s] == c] for s, mine in enumerate(classes.tolist()) for c in mine]
+    own = [items[s, labels[s] == c] for s, of_seed in enumerate(classes.tolist()) for c in of_seed]
     return GANs(options, images, members), own, max(items.shape[1] // (classes.shape[1] * options["batch"]), 1)
 
 

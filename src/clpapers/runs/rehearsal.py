@@ -236,8 +236,8 @@ class Steps:
             ordinary = spent[~special]
             means.append(ordinary[1:].mean() if FEW < len(ordinary) < self.sizes[k] else ordinary.mean())
             once.append(spent[special].sum())
-        at = np.arange(len(self.sizes))
-        return float(np.interp(at, measured, means) @ self.sizes + np.interp(at, measured, once).sum())
+        segments = np.arange(len(self.sizes))
+        return float(np.interp(segments, measured, means) @ self.sizes + np.interp(segments, measured, once).sum())
 
 
 class Rehearsed:

@@ -170,16 +170,16 @@ def _cell(file: Path, method: methods.Method, learner: dict) -> dict | None:
     }
     for key, values in method.needs.items():
         part, _, option = key.partition(".")
-        known = {"net": NETS, "order": ORDERS, "oracle": ORACLES}.get(part, {}) if option == "name" else {}
-        fit = [value for value in values if not known or value in known]
+        supported = {"net": NETS, "order": ORDERS, "oracle": ORACLES}.get(part, {}) if option == "name" else {}
+        fit = [value for value in values if not supported or value in supported]
         if not fit:
             return None
         if option:
             spec[part] = spec[part] | {option: fit[0]}
         else:
             spec[part] = fit[0]
-    for part, known in (("net", NETS), ("order", ORDERS), ("oracle", ORACLES)):
-        spec[part] = known[spec[part]["name"]] | spec[part]
+    for part, supported in (("net", NETS), ("order", ORDERS), ("oracle", ORACLES)):
+        spec[part] = supported[spec[part]["name"]] | spec[part]
     if spec["order"]["name"] not in ("split", "permuted_pixels") and spec["oracle"]["name"] == "chunks":
         spec["oracle"] = {"name": "none"}
     return spec

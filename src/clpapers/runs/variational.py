@@ -79,8 +79,8 @@ class Posterior:
         weights = self.mean[:, None]
         return torch.cat([self.logits(weights, part).squeeze(1) for part in x.split(BLOCK, dim=1)], dim=1)
 
-    def behind(self, mask: torch.Tensor) -> torch.Tensor:
-        """The parameters behind the classes `mask` [S, C]: all but the other outputs' own, bool [S, P]."""
+    def parameters_of(self, mask: torch.Tensor) -> torch.Tensor:
+        """The parameters that classes `mask` [S, C] have: all but the other outputs' own, bool [S, P]."""
         weight, bias = self.sizes[-2:]
         trunk = mask.new_ones(len(mask), sum(self.sizes) - weight - bias)
         return torch.cat([trunk, mask.repeat_interleave(weight // bias, dim=1), mask], dim=1)
@@ -217,7 +217,7 @@ class Variational(Learner):
 
         Neither term includes outputs that do not compete (`mask` [S, C]).
         """
-        optimizer, counted = self.optimize([q.mean, q.log_variance]), None if mask is None else q.behind(mask)
+        optimizer, counted = self.optimize([q.mean, q.log_variance]), None if mask is None else q.parameters_of(mask)
         for x_, y_ in randomness.batches(x, y, self.batch, epochs):
             weights = q.draw(randomness.noise(q.mean, self.samples))
             penalty = prior_weight / x.shape[1] * kl(q, prior, counted)

@@ -34,7 +34,7 @@ def entropies(mu: np.ndarray, sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return normal, beta
 
 
-def _entropies(mu, sigma):
+def _entropies(mu: np.ndarray, sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     edges = np.arange(BINS + 1) / BINS
     low, high = (0 - mu) / sigma, (1 - mu) / sigma
     total = ndtr(high) - ndtr(low)
@@ -52,7 +52,7 @@ def _entropies(mu, sigma):
     return np.sum(entr(normal), axis=1), np.sum(entr(_bins(tail, lower)), axis=1)
 
 
-def _bins(tail, lower):
+def _bins(tail: np.ndarray, lower: np.ndarray) -> np.ndarray:
     """Probabilities of the bins, [n, BINS], from the smaller tail at each edge: the tail below the edge where `lower`.
 
     Differences of a distribution function near 1 would lose the small probabilities of the upper bins.

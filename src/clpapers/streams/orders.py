@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -71,24 +72,24 @@ def _parts(order: dict) -> tuple[str, list, int | None, dict]:
     return name, values, length, optional
 
 
-def _count(where, value):
+def _count(where: str, value: Any) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{where}: {value!r} is not a whole number from 1 up")
     return int(value)
 
 
-def _count_or_none(where, value):
+def _count_or_none(where: str, value: Any) -> int | None:
     return None if value is None else _count(where, value)
 
 
-def _class(where, value):
+def _class(where: str, value: Any) -> int:
     if value == 0 and isinstance(value, Integral) and not isinstance(value, bool):
         return 0
     return _count(where, value)
 
 
-def _inside(top):
-    def check(where, value):
+def _inside(top: float) -> Callable[[str, Any], float]:
+    def check(where: str, value: Any) -> float:
         rounded = float(f"{value:.6g}") if isinstance(value, Real) else math.nan
         if not 0 < rounded < top:
             raise ValueError(f"{where}: {value!r} is not, at 6 significant digits, a number inside (0, {top})")
@@ -159,13 +160,15 @@ def make(
 
 
 # Each function takes labels [n], the number of classes, the seed and the order's own values. `instances` also takes the
-# instance and frame of each item, [n]. All return the first four arrays of a Stream over these n items.
+# instance and frame of each item, [n]. All return `Parts`, the first four arrays of a Stream over these n items.
+
+Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 NO_BOUNDARIES = np.empty(0, dtype=np.int64)
 NO_TRANSFORMS = np.empty((0, 0), dtype=np.int64)
 
 
-def _stf(labels, classes, seed, mu_sigma):
+def _stf(labels: np.ndarray, classes: int, seed: int, mu_sigma: float) -> Parts:
     """Simulated task-free: Algorithms 1 and 2 of `stf`."""
     parameters = stf.class_distributions(classes, mu_sigma, generator(seed, "stf classes"))
     times = stf.timestamps(labels, parameters, generator(seed, "stf timestamps"))
@@ -173,22 +176,24 @@ def _stf(labels, classes, seed, mu_sigma):
     return indices, stf.rounded(times), stf.rounded(parameters), NO_BOUNDARIES
 
 
-def _split(labels, classes, seed, tasks, name="split"):
+def _split(labels: np.ndarray, classes: int, seed: int, tasks: int, name: str = "split") -> Parts:
     """Disjoint tasks: classes dealt at random, sizes as equal as can be (larger first), each task iid."""
     chunk = _chunk({"name": name, "tasks": tasks}, labels, classes, seed)
     return _in_chunks(name, chunk, tasks, classes, seed)
 
 
-def _split_range(labels, classes, seed, first, last, tasks):
+def _split_range(labels: np.ndarray, classes: int, seed: int, first: int, last: int, tasks: int) -> Parts:
     """As split, with the classes `first` to `last` only: tasks for selection, and the others (`agem`, section 2)."""
     order = {"name": "split_range", "first": first, "last": last, "tasks": tasks}
     chunk = _chunk(order, labels, classes, seed)
     kept = np.flatnonzero(chunk >= 0)
-    indices, *rest = _in_chunks("split_range", chunk[kept], tasks, classes, seed)
-    return kept[indices], *rest
+    indices, times, parameters, boundaries = _in_chunks("split_range", chunk[kept], tasks, classes, seed)
+    return kept[indices], times, parameters, boundaries
 
 
-def _split_overlapping(labels, classes, seed, first, last, tasks, per_task):
+def _split_overlapping(
+    labels: np.ndarray, classes: int, seed: int, first: int, last: int, tasks: int, per_task: int
+) -> Parts:
     """Tasks that may share classes, but no item (`agem`, section 6).
 
     A class's items are dealt at random, as equally as possible, to its tasks; classes without a task are left out.
@@ -196,30 +201,30 @@ def _split_overlapping(labels, classes, seed, first, last, tasks, per_task):
     name = "split_overlapping"
     order = {"name": name, "first": first, "last": last, "tasks": tasks, "per_task": per_task}
     drawn = overlapping_classes(order, classes, seed).ravel()
-    outputs, times = np.argsort(drawn, kind="stable"), np.bincount(drawn, minlength=classes)  # class by class
+    outputs, counts = np.argsort(drawn, kind="stable"), np.bincount(drawn, minlength=classes)  # class by class
     items = np.bincount(labels, minlength=classes)
-    if (items < times).any():
-        short = int(np.argmax(items < times))
+    if (items < counts).any():
+        short = int(np.argmax(items < counts))
         raise ValueError(
-            f"order {name}: tasks: {times[short]} of them have class {short}, which has {items[short]} items; "
+            f"order {name}: tasks: {counts[short]} of them have class {short}, which has {items[short]} items; "
             "lengthen the stream or lower tasks"
         )
     ranks = _ranks(labels, classes, generator(seed, "split_overlapping parts"))
-    kept = np.flatnonzero(times[labels])
-    mine = labels[kept]
-    output = outputs[(np.cumsum(times) - times)[mine] + ranks[kept] % times[mine]]
-    indices, *rest = _in_chunks(name, output // per_task, tasks, classes, seed)
-    return kept[indices], *rest
+    kept = np.flatnonzero(counts[labels])
+    kept_labels = labels[kept]
+    output = outputs[(np.cumsum(counts) - counts)[kept_labels] + ranks[kept] % counts[kept_labels]]
+    indices, times, parameters, boundaries = _in_chunks(name, output // per_task, tasks, classes, seed)
+    return kept[indices], times, parameters, boundaries
 
 
-def _split_two(labels, classes, seed, tasks):
+def _split_two(labels: np.ndarray, classes: int, seed: int, tasks: int) -> Parts:
     """Split twice, on a random half of each class's items each time (larger half first): rule 4 of `rules`."""
     chunk = _chunk({"name": "split_two", "tasks": tasks}, labels, classes, seed)
     half = _ranks(labels, classes, generator(seed, "split_two halves")) % 2
     return _in_chunks("split_two", chunk + tasks * half, 2 * tasks, classes, seed)
 
 
-def _dominant(labels, classes, seed, share, name="dominant"):
+def _dominant(labels: np.ndarray, classes: int, seed: int, share: float, name: str = "dominant") -> Parts:
     """A chunk for each class, with `share` of its items and an equal part (±1) of the rest of every other class's.
 
     The remainder goes, one item each, to the chunks that follow the class's own.
@@ -232,7 +237,7 @@ def _dominant(labels, classes, seed, share, name="dominant"):
     return _in_chunks("dominant", chunk, classes, classes, seed)  # the same draws, however the classes come
 
 
-def _permuted_pixels(labels, classes, seed, tasks, once=False):
+def _permuted_pixels(labels: np.ndarray, classes: int, seed: int, tasks: int, once: bool = False) -> Parts:
     """Domains: all items, shuffled afresh, once for each task; each task has its own row of `_pixel_permutations`.
 
     With `once` one shuffle of all items is cut into tasks, as equal as can be (larger first).
@@ -247,14 +252,16 @@ def _permuted_pixels(labels, classes, seed, tasks, once=False):
     return indices, *_undrawn(indices.size, classes), np.cumsum([part.size for part in parts])[:-1]
 
 
-def _offline(labels, classes, seed, items):
+def _offline(labels: np.ndarray, classes: int, seed: int, items: int) -> Parts:
     """`items` items, epoch after epoch, each a fresh permutation and none marked by a boundary."""
     epochs = generator(seed, "offline items")
     indices = np.concatenate([epochs.permutation(labels.size) for _ in range(math.ceil(items / labels.size))])[:items]
     return indices, *_undrawn(items, classes), NO_BOUNDARIES
 
 
-def _instances(labels, classes, seed, burst, instance, frame):
+def _instances(
+    labels: np.ndarray, classes: int, seed: int, burst: int | None, instance: np.ndarray, frame: np.ndarray
+) -> Parts:
     """Bursts of an instance's successive frames; the bursts of all instances in random order (`streaming`, 2.1).
 
     Each instance's sequence is cut into bursts of `burst` frames, the last shorter; None makes it one burst.
@@ -266,20 +273,20 @@ def _instances(labels, classes, seed, burst, instance, frame):
     return np.concatenate(drawn), *_undrawn(labels.size, classes), np.cumsum([part.size for part in drawn])[:-1]
 
 
-def _random(labels, classes, seed):
+def _random(labels: np.ndarray, classes: int, seed: int) -> Parts:
     """Stationary: one uniformly drawn permutation."""
     indices = generator(seed, "random items").permutation(labels.size)
     return indices, *_undrawn(labels.size, classes), NO_BOUNDARIES
 
 
-def _chunk(order, labels, classes, seed):
+def _chunk(order: dict, labels: np.ndarray, classes: int, seed: int) -> np.ndarray:
     """The chunk of each item, [n], in an order whose chunks are groups of classes."""
     chunk = chunks_of_classes(order, classes, seed)
     assert chunk is not None
     return chunk[labels]
 
 
-def _in_chunks(name, chunk, chunks, classes, seed):
+def _in_chunks(name: str, chunk: np.ndarray, chunks: int, classes: int, seed: int) -> Parts:
     """Items by their `chunk` [n], shuffled inside each."""
     sizes = np.bincount(chunk, minlength=chunks)
     if not sizes.all():
@@ -292,7 +299,7 @@ def _in_chunks(name, chunk, chunks, classes, seed):
     return indices, *_undrawn(chunk.size, classes), starts
 
 
-def _repeated(indices, boundaries, epochs, cycles, classes, seed):
+def _repeated(indices: np.ndarray, boundaries: np.ndarray, epochs: int, cycles: int, classes: int, seed: int) -> Parts:
     """Repeat each chunk of a stream `epochs` times, and the whole `cycles` times; shuffle repetitions afresh."""
     rng, chunks = generator(seed, "epochs"), np.split(indices, boundaries)
     visits = itertools.product(range(cycles), chunks, range(epochs))
@@ -301,7 +308,7 @@ def _repeated(indices, boundaries, epochs, cycles, classes, seed):
     return repeated, *_undrawn(repeated.size, classes), ends[:-1]
 
 
-def _ranks(labels, classes, rng):
+def _ranks(labels: np.ndarray, classes: int, rng: np.random.Generator) -> np.ndarray:
     """Each item's rank, from 0 up, in a random order of its class's items: int64 [n]."""
     drawn = rng.permutation(labels.size)
     by_class = drawn[np.argsort(labels[drawn], kind="stable")]
@@ -311,7 +318,7 @@ def _ranks(labels, classes, rng):
     return ranks
 
 
-def _pixel_permutations(tasks, pixels, seed, random_state=None):
+def _pixel_permutations(tasks: int, pixels: int | None, seed: int, random_state: int | None = None) -> np.ndarray:
     """A permutation for each task, the first included: int64 [tasks, pixels]."""
     if pixels is None:
         raise ValueError("order permuted_pixels: pixels: how many an image has was not given")
@@ -321,7 +328,7 @@ def _pixel_permutations(tasks, pixels, seed, random_state=None):
     return np.stack([rng.permutation(pixels) for _ in range(tasks)])
 
 
-def _undrawn(items, classes):
+def _undrawn(items: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Timestamps position/n, and no class parameters."""
     times = np.arange(items, dtype=float)
     times /= items

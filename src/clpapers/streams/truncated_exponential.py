@@ -7,9 +7,10 @@ paper leaves λ = 0 out; here it is the limit, the uniform distribution.
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
-def _lower_mean(a):
+def _lower_mean(a: float) -> float:
     """Mean of E(−a, 1), a ≥ 0, which falls from 1/2 to 0: 1/a − 1/(e^a − 1)."""
     if a < 0.1:  # the two terms cancel; the series' first omitted term is a⁹/47900160
         return 1 / 2 - a / 12 + a**3 / 720 - a**5 / 30240 + a**7 / 1209600
@@ -35,14 +36,14 @@ def rate(mean: float, gamma: float = 0.5) -> float:
     return -a / gamma
 
 
-def quantile(u, rate: float, gamma: float = 0.5) -> np.ndarray:
+def quantile(u: ArrayLike, rate: float, gamma: float = 0.5) -> np.ndarray:
     """The value in [0, gamma] below which a share `u` in [0, 1] of E(rate, gamma) lies; eq. 11."""
-    u = np.asarray(u, dtype=float)
+    share = np.asarray(u, dtype=float)
     a = abs(rate) * gamma
     if a < 1e-16:  # uniform, to double precision
-        return gamma * u
+        return gamma * share
     with np.errstate(divide="ignore"):  # at the far end the logarithm of a rounded 0, cut off by the minimum
-        distance = np.minimum(-np.log1p(math.expm1(-a) * (u if rate < 0 else 1 - u)) / abs(rate), gamma)
+        distance = np.minimum(-np.log1p(math.expm1(-a) * (share if rate < 0 else 1 - share)) / abs(rate), gamma)
     return distance if rate < 0 else gamma - distance
 
 

@@ -61,8 +61,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
                 if learner in finite.index:
                     mean, half = finite.loc[learner, ["mean", "half_width"]] / unit
                     panel.bar(i, mean, 0.8, **styles[learner])
-                    mine = (fit["dataset"] == dataset) & (fit["metric"] == metric) & (fit["learner"] == learner)
-                    runs = fit.loc[mine, "value"].dropna().to_numpy() / unit
+                    own = (fit["dataset"] == dataset) & (fit["metric"] == metric) & (fit["learner"] == learner)
+                    runs = fit.loc[own, "value"].dropna().to_numpy() / unit
                     if few(finite.loc[[learner]]):
                         dots(panel, i + BESIDE * (np.arange(len(runs)) - (len(runs) - 1) / 2), runs, "black")
                         reached += runs.tolist()

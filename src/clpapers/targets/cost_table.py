@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -64,7 +65,9 @@ def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame
     learners = [named(target, level) for level in levels(target, data, "learner")]
     datasets = {named(target, level): level for level in levels(target, data, "dataset")}
 
-    def laid_out(title: str, caption: str, rows: list[str], columns: dict[tuple, tuple[str, str]], **options) -> Table:
+    def laid_out(
+        title: str, caption: str, rows: list[str], columns: dict[tuple, tuple[str, str]], **options: Any
+    ) -> Table:
         """A table with these rows, and under each heading the numbers of a (column, metric)."""
         body = {(named(target, "learner"), ""): rows}
         for heading, (column, metric) in columns.items():
@@ -72,8 +75,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes, printed: pd.DataFrame
             body[heading] = [
                 plus_minus(mean, np.nan, target["decimals"], note) for mean, note in zip(shown["mean"], shown["note"])
             ]
-        body = pd.DataFrame(body)
-        return Table(title, caption, body, bold_in(body), summary, **options)
+        frame = pd.DataFrame(body)
+        return Table(title, caption, frame, bold_in(frame), summary, **options)
 
     marked = {notes.mark(across, level): across for across, level in datasets.items()}
     title, units = notes.mark(target["title"]), {phase: named(target, phase) for phase in PHASES}

@@ -79,9 +79,9 @@ class Notes:
             spread = dots
         else:
             spread = f"below {BANDS_FROM} runs {dots}, from there on {intervals}" if self.partial else intervals
-        told = {"seeds": f"up to {self.seeds}" if self.partial else self.seeds, "scale": self.scale, "spread": spread}
+        facts = {"seeds": f"up to {self.seeds}" if self.partial else self.seeds, "scale": self.scale, "spread": spread}
         text = target["caption"]
-        for key, value in (told | {key: target[key] for key in FILLED if key in target}).items():
+        for key, value in (facts | {key: target[key] for key in FILLED if key in target}).items():
             text = text.replace(f"{{{key}}}", str(value))
         return text
 
@@ -165,8 +165,8 @@ def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str 
         command += f" --config 'methods=[{', '.join(facts['file'] for facts in own.values())}]'"
     learners = {factors["learner"]: cell for factors, cell in target.of_paper.cells if "learner" in factors}
     guesses = frozenset(label for label, cell in learners.items() if methods.method_of(cell.spec["learner"]).guesses)
-    told = desiderata, _imported(target), plan.unrun(target), command, guesses
-    return Notes(plan.scale, standins, reductions, len(target.seeds), *told)
+    imported, unrun = _imported(target), plan.unrun(target)
+    return Notes(plan.scale, standins, reductions, len(target.seeds), desiderata, imported, unrun, command, guesses)
 
 
 def _imported(target: Target) -> dict[str, int]:

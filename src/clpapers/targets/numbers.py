@@ -143,9 +143,9 @@ def clocks(target: dict, data: pd.DataFrame) -> list[str]:
     by_dataset = data[~elsewhere].dropna(subset="hardware").groupby("dataset", sort=False)["hardware"]
     where = {named(target, dataset): ", ".join(hardware.unique()) for dataset, hardware in by_dataset}
     alike = len(set(where.values())) == 1
-    told = [there if alike else f"{dataset}: {there}" for dataset, there in where.items()]
+    devices = [device if alike else f"{dataset}: {device}" for dataset, device in where.items()]
     footnotes = [
-        f"Times on: {'; '.join(told[:1] if alike else told)}. "
+        f"Times on: {'; '.join(devices[:1] if alike else devices)}. "
         "Seeds of one job share its clock: a job is one timing, in seconds a seed."
     ]
     if not others.empty:

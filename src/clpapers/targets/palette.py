@@ -96,7 +96,7 @@ def method_styles(labels: Iterable[object], factor: str = "learner") -> dict:
     taken = {pairs[method][0] for method in methods.values() if method in pairs}
     for method in dict.fromkeys(methods.values()):
         if method not in pairs:
-            pairs[method] = _free(method, taken)
+            pairs[method] = _own_style(method, taken)
             taken.add(pairs[method][0])
     found = {}
     for level, label in zip(levels, named):
@@ -116,8 +116,8 @@ def _method(label: str, labels: Sequence[str]) -> str:
     return label
 
 
-def _free(method: str, used: set[str]) -> tuple[str, str]:
-    """A colour and a marker for a method that has none; the colour is not among the `used` ones, unless all are."""
+def _own_style(method: str, avoided: set[str]) -> tuple[str, str]:
+    """A colour and a marker for a method that has none; the colour is not among the `avoided` ones, unless all are."""
     start = zlib.crc32(method.encode())
     colours = [TEN[(start + i) % len(TEN)] for i in range(len(TEN))]
-    return next((colour for colour in colours if colour not in used), colours[0]), MARKERS[start % len(MARKERS)]
+    return next((colour for colour in colours if colour not in avoided), colours[0]), MARKERS[start % len(MARKERS)]

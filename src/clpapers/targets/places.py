@@ -38,13 +38,13 @@ def attach(table: Table, target: dict, data: pd.DataFrame) -> Table:
             ranks = _ranks(data[(data[column] == across) & (data["metric"] == metric)], row, metric)
             found = compared[(compared["column"] == named(target, across)) & (compared["metric"] == metric)]
             for label in (each for each in own if each in ranks.index):
-                mine = named(target, label)
-                for pair in found[(found["first"] == mine) | (found["second"] == mine)].itertuples():
-                    sign = 1 if pair.first == mine else -1
+                own_name = named(target, label)
+                for pair in found[(found["first"] == own_name) | (found["second"] == own_name)].itertuples():
+                    sign = 1 if pair.first == own_name else -1
                     low, high = sorted((sign * pair.low, sign * pair.high))
                     lines.append(
                         {
-                            named(target, row): mine,
+                            named(target, row): own_name,
                             named(target, column): named(target, across),
                             "Metric": named(target, metric),
                             "Place": f"{ranks[label]:.0f} of {ranks.notna().sum()}",

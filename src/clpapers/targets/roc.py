@@ -52,16 +52,16 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
             for seed in runs:
                 panel.plot([0, *runs.index], [0, *runs[seed]], color=style.colour, **steps, **SEED)
             single = data[(data["metric"] == AREA) & (data["learner"] == learner)].sort_values("value")["value"]
-            told = f"AUC {plus_minus(mean, np.nan, 2)}"
+            area_text = f"AUC {plus_minus(mean, np.nan, 2)}"
             if n > 1:
-                told += f"\nruns {', '.join(plus_minus(area, np.nan, 2) for area in single)}"
+                area_text += f"\nruns {', '.join(plus_minus(area, np.nan, 2) for area in single)}"
         else:
             band = [[0, *edge] for edge in ends(CURVE, heights["mean"], heights["half_width"])]
             panel.fill_between([0, *heights["time"]], *band, step="post", color=style.colour, alpha=0.15, linewidth=0)
-            told = f"AUC {plus_minus(mean, half, 2)}"
+            area_text = f"AUC {plus_minus(mean, half, 2)}"
         panel.plot([0, *heights["time"]], [0, *heights["mean"]], color=style.colour, **steps)
         panel.plot([0, 1], [0, 1], **GUESS)
-        panel.text(0.95, 0.08, told, ha="right", size=7)
+        panel.text(0.95, 0.08, area_text, ha="right", size=7)
         panel.grid(linewidth=0.3, color="0.85")
     grid[0, 0].set_ylabel(named(target, "true positives"))
     return figure

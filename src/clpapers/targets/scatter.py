@@ -43,12 +43,12 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     figure, grid = panels(target, notes, data["dataset"], 1, len(datasets), 2.3, remarks=remarks)
     for panel, dataset in zip(grid[0], datasets):
         for learner, style in method_styles(learners).items():
-            mine = points[points.index.droplevel("cell") == (dataset, learner)]
-            half = mine["half_width", metric].where(mine["n", metric] >= BANDS_FROM)
+            own = points[points.index.droplevel("cell") == (dataset, learner)]
+            half = own["half_width", metric].where(own["n", metric] >= BANDS_FROM)
             panel.errorbar(
-                mine["mean", time],
-                mine["mean", metric],
-                yerr=whiskers(metric, mine["mean", metric], half),
+                own["mean", time],
+                own["mean", metric],
+                yerr=whiskers(metric, own["mean", metric], half),
                 color=style.colour,
                 marker=style.marker,
                 linestyle="",
@@ -57,7 +57,7 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
                 markeredgewidth=0,
                 label=named(target, learner),
             )
-            for (_, _, cell), point in mine.iterrows():
+            for (_, _, cell), point in own.iterrows():
                 if point["n", metric] < BANDS_FROM:
                     runs = fit.loc[(fit["cell"] == cell) & (fit["metric"] == metric), "value"]
                     dots(panel, np.full(len(runs), point["mean", time]), runs, style.colour)

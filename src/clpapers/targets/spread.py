@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,7 +12,7 @@ from numpy.typing import ArrayLike
 from clpapers.catalogue import metrics as catalogue
 from clpapers.targets.notes import BANDS_FROM
 
-DOTS = {"s": 5, "alpha": 0.6, "linewidths": 0, "zorder": 3}
+DOTS: dict[str, Any] = {"s": 5, "alpha": 0.6, "linewidths": 0, "zorder": 3}
 
 
 def few(summary: pd.DataFrame) -> bool:
@@ -18,7 +20,7 @@ def few(summary: pd.DataFrame) -> bool:
     return not summary["n"].max() >= BANDS_FROM
 
 
-def dots(panel: Axes, x: ArrayLike, y: ArrayLike, colour: str, **options) -> None:
+def dots(panel: Axes, x: ArrayLike, y: ArrayLike, colour: str, **options: Any) -> None:
     """A small dot for each run."""
     panel.scatter(x, y, color=colour, **(DOTS | options))
 

@@ -62,17 +62,17 @@ def _read(
     try:
         with Image.open(io.BytesIO(stored), formats=formats) as image:
             width, height = image.size
-            fault = _unread(image) if from_user else ""
-            if not fault and least <= width * height <= most:
+            problem = _unread(image) if from_user else ""
+            if not problem and least <= width * height <= most:
                 image.load()
                 return _flat(ImageOps.exif_transpose(image)) if from_user else image.convert("RGB")
     except _NotBytesError as error:
-        fault = str(error)
+        problem = str(error)
     except Exception as error:  # a damaged or hostile image can break its decoder in any way
         kind = f"{formats[0]} image" if len(formats) == 1 else "image that can be read"
         raise files.wrong(f"{name} is no whole {kind}") from error
-    if fault:
-        raise files.wrong(f"{name} {fault}")
+    if problem:
+        raise files.wrong(f"{name} {problem}")
     bounds = most if least == most else f"{least} to {most}"
     raise files.wrong(f"{name} is {width} × {height}, not {bounds} pixels")
 

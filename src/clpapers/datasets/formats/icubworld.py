@@ -25,8 +25,8 @@ def decode(files: Files, spec: dict) -> Splits:
     train, test = (_recordings(files, part, spec) for part in ("train", f"test/{spec['test_set']}"))
     for name, folders in zip(spec["classes"], train):
         if len(folders) != spec["instances"]:
-            fault = f"train/{name} has images in {len(folders)} folders, not {spec['instances']}"
-            raise SourceError(f"{files.where}: {fault}; give each object's frames a folder of their own")
+            problem = f"train/{name} has images in {len(folders)} folders, not {spec['instances']}"
+            raise SourceError(f"{files.where}: {problem}; give each object's frames a folder of their own")
     splits = {}
     for split, found in (("train", train), ("test", test)):
         examples = [(path, label) for label, folders in enumerate(found) for frames in folders for path in frames]
@@ -44,9 +44,9 @@ def _recordings(files: Files, part: str, spec: dict) -> list[list[list[str]]]:
             folder = match.string.rpartition("/")[0]
             found.setdefault(match[2], {}).setdefault(folder, []).append(match.string)
     if sorted(found) != spec["classes"]:
-        there, ours = (", ".join(names) or "none" for names in (sorted(found), spec["classes"]))
+        theirs, ours = (", ".join(names) or "none" for names in (sorted(found), spec["classes"]))
         raise SourceError(
-            f"{files.where}: {part} has the categories {there}, not {ours}; take iCubWorld 1.0, or, if this is it, "
+            f"{files.where}: {part} has the categories {theirs}, not {ours}; take iCubWorld 1.0, or, if this is it, "
             "correct `classes` in config/datasets.yaml"
         )
     return [[sorted(frames, key=_number) for _, frames in sorted(found[name].items())] for name in spec["classes"]]

@@ -27,9 +27,9 @@ class Events(Evaluator):
         self.items, self.labels, self.tasks = whole_test(scenarios, images.pixels.device)
         self.truth = self.labels.cpu().numpy()
         self.first = np.full((len(scenarios), scenarios[0].outputs), np.iinfo(int).max)  # first position of each class
-        for mine, c in zip(self.first, scenarios):
+        for row, c in zip(self.first, scenarios):
             present, position = np.unique(c.labels, return_index=True)
-            mine[present] = position
+            row[present] = position
 
     def test(self, t: int, learner: Learner) -> tuple[np.ndarray, np.ndarray, list[float], list[dict[str, int]]]:
         """Classes seen, bool [S, K], items right, int64 [S, K], and each seed's area (`auroc`) and bytes."""
@@ -37,7 +37,7 @@ class Events(Evaluator):
         right, confidence = classified(learner, self.images, *items, {"none": None}, confidence=True).values()
         seen = self.first < self.steps[t]
         known = np.take_along_axis(seen, self.truth, axis=1)
-        correct = np.stack([self._per_class(y[mine]) for y, mine in zip(self.truth, right)])
+        correct = np.stack([self._per_class(y[own]) for y, own in zip(self.truth, right)])
         areas = [auroc(sure[of], sure[~of]) for sure, of in zip(confidence, known)]
         return seen, correct, areas, [learner_bytes(learner, s) for s in range(len(seen))]
 
@@ -50,7 +50,7 @@ class Events(Evaluator):
         `unknown_auroc` measures how well the learner's confidence separates test items of classes seen from the others
         (`auroc`); null where either are missing. `learner_bytes` is the footprint.
         """
-        seen, correct, areas, held = ([each[s] for each in column] for column in zip(*self.taken))
+        seen, correct, areas, footprints = ([each[s] for each in column] for column in zip(*self.taken))
         return {
             "events": {
                 "time": list(self.steps.values()),
@@ -58,7 +58,7 @@ class Events(Evaluator):
                 "total": self._per_class(self.truth[s]).tolist(),
                 "seen": [each.tolist() for each in seen],
                 "unknown_auroc": [number(area) for area in areas],
-                "learner_bytes": held,
+                "learner_bytes": footprints,
             }
         }
 

@@ -28,8 +28,8 @@ class MemoryAccuracy(Evaluator):
         task = torch.arange(done, device=items.device).repeat_interleave(memory.size)
         masks = {"task": setting.task_classes[:, task]}
         right = classified(learner, setting.images, items, labels, task.expand_as(items), masks)["task"]
-        held = memory.valid[:, :done].cpu().numpy()
-        return (right.reshape(held.shape) & held).sum(axis=2)
+        valid = memory.valid[:, :done].cpu().numpy()
+        return (right.reshape(valid.shape) & valid).sum(axis=2)
 
     def result(self, s: int) -> dict:
         """In `tasks`, under `memory`: the items of each task, and the number right after each task."""

@@ -31,8 +31,8 @@ class Probes(Evaluator):
         setting, most = self.setting, int((self.positions < self.steps[t]).sum(axis=1).max())
         if not most:  # few probes, and none of the first items among them
             return np.zeros((len(setting.seeds), 0), bool)
-        at = torch.from_numpy(self.positions[:, :most]).to(setting.items.device)
-        items, labels, tasks = (each.gather(1, at) for each in (setting.items, setting.labels, setting.tasks))
+        positions = torch.from_numpy(self.positions[:, :most]).to(setting.items.device)
+        items, labels, tasks = (each.gather(1, positions) for each in (setting.items, setting.labels, setting.tasks))
         return classified(learner, setting.images, items, labels, tasks, {"none": None})["none"]
 
     def result(self, s: int) -> dict:

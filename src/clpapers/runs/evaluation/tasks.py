@@ -41,15 +41,15 @@ class TaskItems:
         self.task_classes = np.stack([each.task_classes for each in tasks])
         self.items, self.labels, self.valid, each = [], [], [], []
         for j in range(self.count):
-            mine = [np.flatnonzero(held[j, c.test_labels]) for c, held in zip(scenarios, self.task_classes)]
-            for c, found in zip(scenarios, mine):
+            own = [np.flatnonzero(has_class[j, c.test_labels]) for c, has_class in zip(scenarios, self.task_classes)]
+            for c, found in zip(scenarios, own):
                 if not len(found):
                     raise ScenarioError(f"evaluation.test: seed {c.seed} has no item for its task {j + 1}; raise it")
             domain = j if len(scenarios[0].transforms) else 0
-            each.append([c.test_items[found] + domain * len(images.pixels) for c, found in zip(scenarios, mine)])
+            each.append([c.test_items[found] + domain * len(images.pixels) for c, found in zip(scenarios, own)])
             self.items.append(self._placed(each[j]))
-            self.labels.append(padded([c.test_labels[found] for c, found in zip(scenarios, mine)]))
-            self.valid.append(np.arange(self.labels[j].shape[1]) < np.array([[len(found)] for found in mine]))
+            self.labels.append(padded([c.test_labels[found] for c, found in zip(scenarios, own)]))
+            self.valid.append(np.arange(self.labels[j].shape[1]) < np.array([[len(found)] for found in own]))
         once = [np.unique(np.concatenate(of_seed)) for of_seed in zip(*each)]
         shared = sum(map(len, once)) < sum(len(found) for task in each for found in task)
         self.once = self._placed(once) if shared else None  # each item of all tasks, where some are of several
@@ -65,16 +65,16 @@ class TaskItems:
         """
         items = self.items[j]
         masks = {"correct": self._competing(j, items), "open": None}
-        said = answered(learner, self.images, items, torch.full_like(items, j), masks)
-        return {view: self._right(j, answers) for view, answers in said.items()}
+        found = answered(learner, self.images, items, torch.full_like(items, j), masks)
+        return {view: self._right(j, answers) for view, answers in found.items()}
 
     def all_right(self, tasks: Sequence[int], learner: Learner) -> list[dict[str, np.ndarray]]:
         """`right` of some tasks. An item of several is passed once where its scores are the same in all."""
         if self.once is None or not learner.scores_alike:
             return [self.right(j, learner) for j in tasks]
         masks = {f"{j}": self._competing(j, self.once) for j in tasks} | {"open": None}
-        said = answered(learner, self.images, self.once, torch.zeros_like(self.once), masks)
-        views = [{"correct": said[f"{j}"], "open": said["open"]} for j in tasks]
+        found = answered(learner, self.images, self.once, torch.zeros_like(self.once), masks)
+        views = [{"correct": found[f"{j}"], "open": found["open"]} for j in tasks]
         return [
             {view: self._right(j, np.take_along_axis(answers, self.places[j], axis=1)) for view, answers in of.items()}
             for j, of in zip(tasks, views)
@@ -83,8 +83,8 @@ class TaskItems:
     def right_of(self, j: int, learner: Learner, snapshots: Sequence[object]) -> list[np.ndarray]:
         """`correct` of `right` for each of some snapshots (`Learner.snapshot`)."""
         items = self.items[j]
-        said = answered_by(snapshots, learner, self.images, items, self._competing(j, items))
-        return [self._right(j, answers) for answers in said]
+        found = answered_by(snapshots, learner, self.images, items, self._competing(j, items))
+        return [self._right(j, answers) for answers in found]
 
     def _competing(self, j: int, items: torch.Tensor) -> torch.Tensor:
         """The classes of task j, for each of some items: bool [S, m, K]."""
@@ -100,7 +100,7 @@ class TaskItems:
 
     def classes(self, s: int) -> list[np.ndarray]:
         """The outputs of each task, of seed number s."""
-        return [np.flatnonzero(held) for held in self.task_classes[s]]
+        return [np.flatnonzero(has_class) for has_class in self.task_classes[s]]
 
 
 class TaskAccuracy(Evaluator):
@@ -124,11 +124,11 @@ class TaskAccuracy(Evaluator):
         """
         tasks, classes = self.tasks, self.tasks.classes(s)
         found = {
-            "classes": [tasks.class_of_output[s][mine].tolist() for mine in classes],
-            "total": [tasks.per_class(j, tasks.valid[j])[s][mine].tolist() for j, mine in enumerate(classes)],
+            "classes": [tasks.class_of_output[s][own].tolist() for own in classes],
+            "total": [tasks.per_class(j, tasks.valid[j])[s][own].tolist() for j, own in enumerate(classes)],
         }
         for view in ("correct", "open"):
-            found[view] = [[right[view][s][mine].tolist() for right, mine in zip(row, classes)] for row in self.taken]
+            found[view] = [[right[view][s][own].tolist() for right, own in zip(row, classes)] for row in self.taken]
         return {"tasks": found}
 
 
@@ -182,9 +182,7 @@ class TaskUncertainty(TaskAccuracy):
         """For each task the mean over its items, float [S]."""
         tasks = self.tasks
         found = (uncertainties(learner, tasks.images, items) for items in tasks.items)
-        return [
-            np.array([each[mine].mean(dtype=float) for each, mine in zip(*pair)]) for pair in zip(found, tasks.valid)
-        ]
+        return [np.array([each[own].mean(dtype=float) for each, own in zip(*pair)]) for pair in zip(found, tasks.valid)]
 
     def result(self, s: int) -> dict:
         """In `tasks`: `mutual_information[k][j]`, of task j after chunk k, null where it is not finite."""

@@ -17,8 +17,8 @@ DECLARATION = {
 class AGEMAllClasses(AGEM):
     """A-GEM as its authors' code had it before 9 December 2018: a reading of `agem`, eq. 10.
 
-    Where classes are restricted at all, those of all completed tasks compete in the loss on the replay batch, and not
-    just an item's own task's. The stream's loss is A-GEM's.
+    Where classes are restricted at all, the classes of all completed tasks compete in the loss on the replay batch, and
+    not an item's own task's alone. The stream's loss is A-GEM's.
 
     Parameters
     ----------

@@ -110,8 +110,8 @@ class GeppNet(Learner):
         for item, label in zip(x.flatten(2).unbind(1), y.unbind(1)):
             self.give_birth(item)
             self.learn(item, label)
-            for stored, known in self.replayed():
-                self.learn(stored, known)
+            for stored, stored_label in self.replayed():
+                self.learn(stored, stored_label)
             self.items += 1
         return Observed()
 

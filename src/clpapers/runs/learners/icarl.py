@@ -267,13 +267,13 @@ class Binary:
     def answers(self, items: torch.Tensor) -> torch.Tensor:
         """The old net's logits [m, K] of exemplars [m]; it passes those alone that were none at the last step."""
         order = items.argsort()
-        place = torch.searchsorted(self.items, items).clamp_max(max(len(self.items) - 1, 0))
-        there = self.items[place] == items if len(self.items) else torch.zeros_like(items, dtype=torch.bool)
+        position = torch.searchsorted(self.items, items).clamp_max(max(len(self.items) - 1, 0))
+        stored = self.items[position] == items if len(self.items) else torch.zeros_like(items, dtype=torch.bool)
         logits = self.logits.new_empty(len(items), self.logits.shape[1])
-        logits[there] = self.logits[place[there]]
-        if not there.all():
+        logits[stored] = self.logits[position[stored]]
+        if not stored.all():
             assert self.old is not None  # which `targets` has asked for
-            logits[~there] = self.old(self.learner.setting.images(items[~there][None]))[0]
+            logits[~stored] = self.old(self.learner.setting.images(items[~stored][None]))[0]
         self.items, self.logits = items[order], logits[order]
         return logits
 

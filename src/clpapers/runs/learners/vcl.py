@@ -75,7 +75,7 @@ class VCL(Variational):
         q = self.posterior.now
         if mask is None:
             return q
-        learnt = self.posterior.behind(mask)
+        learnt = self.posterior.parameters_of(mask)
         return Gaussian(*(torch.where(learnt, new, old) for new, old in zip(q, self.prior)))
 
     def report(self, s: int) -> dict:

@@ -105,7 +105,7 @@ class VCLCoreset(VCL):
             drawn = np.stack([rng.choice(n, self.coreset, replace=False) for rng in rngs])
             return torch.from_numpy(drawn).to(x.device)
         starts = [int(rng.integers(n)) for rng in rngs]
-        return torch.stack([k_center(mine, self.coreset, start) for mine, start in zip(x.flatten(2), starts)])
+        return torch.stack([k_center(own, self.coreset, start) for own, start in zip(x.flatten(2), starts)])
 
     def next_prior(self, mask: torch.Tensor | None) -> Gaussian:
         return super().next_prior(mask) if self.previous else self.prior

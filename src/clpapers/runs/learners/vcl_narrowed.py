@@ -54,5 +54,5 @@ class VCLNarrowed(VCL):
     def narrow(self, mask: torch.Tensor | None) -> None:
         """Give the parameters behind the classes `mask` [S, C], all where it is None, the variance of a beginning."""
         here = self.posterior.log_variance
-        counted = torch.ones_like(here, dtype=torch.bool) if mask is None else self.posterior.behind(mask)
+        counted = torch.ones_like(here, dtype=torch.bool) if mask is None else self.posterior.parameters_of(mask)
         here.masked_fill_(counted, self.log_variance)

@@ -63,9 +63,9 @@ class VGR(Variational):
     """VGR. Farquhar & Gal 2018b, as in `desiderata` (sections 5 and A.4, B.2 to B.4).
 
     The prior is always N(0, 1): earlier tasks are replayed as generated images, from one GAN a class, trained after its
-    task. A task is learnt from the last posterior on N items, its own and the images generated for all other tasks:
-    first the means by maximum likelihood, then all by cross-entropy + KL(q‖N(0, 1))/N. For each item the classes of its
-    own task compete. A recurring task needs no new GANs, and its own images are not generated.
+    task. A task is learnt from the last posterior on N items, its own and the images generated for all other tasks.
+    First the means are fitted by maximum likelihood, then all by cross-entropy + KL(q‖N(0, 1))/N. For each item the
+    classes of its own task compete. A recurring task needs no new GANs, and its own images are not generated.
 
     Tasks that differ in pixel permutations alone share their GANs: these learn unpermuted images, and generated images
     get each task's permutation. For `gan_mlp`, which ignores the places of pixels, this is equivalent.
@@ -155,7 +155,7 @@ class VGR(Variational):
         q, prior = self.posterior, standard(self.posterior)
         optimizer, counted = self.optimize([q.mean, q.log_variance]), None
         if self.heads is not None:
-            counted = q.behind(self.heads.any(dim=1))
+            counted = q.parameters_of(self.heads.any(dim=1))
         self.begun.append(len(self.notes))
         for _ in range(self.epochs):
             self.note(traced)

@@ -21,7 +21,7 @@ from clpapers.runs.images import Images
 class Members:
     """The slots of each class, for planning a class-balancing policy."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._slots: dict[int, list[int]] = {}
         self.total = 0
 
@@ -80,18 +80,18 @@ def weighted_draws(
     The weighted replay of CBRS: drawn without replacement, as the slots with the largest log-weight plus Gumbel noise.
     The plan `slots` [n] of a stream with `labels` [n] gives the memory's labels.
     """
-    held = np.full(slots.max() + 1, -1)
+    label_in_slot = np.full(slots.max() + 1, -1)
     chosen = np.zeros((len(counts), size), dtype=np.int64)
     for t, count in enumerate(counts):
         if count >= size:
-            stored = held[:count]
+            stored = label_in_slot[:count]
             weight = -np.log(np.bincount(stored)[stored])
             chosen[t] = np.argpartition(weight + rng.gumbel(size=count), count - size)[count - size :]
         elif count:
             chosen[t] = np.arange(size) % count
         now = slice(ends[t - 1] if t else 0, ends[t])
         kept = slots[now] >= 0
-        held[slots[now][kept]] = labels[now][kept]
+        label_in_slot[slots[now][kept]] = labels[now][kept]
     return chosen
 
 

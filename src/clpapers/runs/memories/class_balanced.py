@@ -11,8 +11,9 @@ def plan(labels: np.ndarray, capacity: int, rng: np.random.Generator) -> np.ndar
     """The slot of each stream item, -1 where it is not kept.
 
     In a filled memory, an item of a class that was never the largest evicts a random item of the largest class. An item
-    of a class that once was the largest ("full") replaces a random item of its own class with probability m_c/n_c: the
-    class's stored over its seen items, the present one included. Tied largest classes count as one and all become full.
+    of a class that once was the largest ("full") replaces a random item of its own class with probability m_c/n_c.
+    These are the class's stored and seen items, the present one included. Tied largest classes count as one and all
+    become full.
     """
     members, full = Members(), set()
     seen: Counter[int] = Counter()

@@ -1,4 +1,4 @@
-"""What was worked out of a text once, and holds for the same text: kept for later processes, by digest.
+"""Values that follow from a text alone, kept for later processes, by the text's digest.
 
 It stands in .snakemake/clpapers/, where Snakemake has its folder; nothing is kept elsewhere. Every job begins with the
 same files, and every plan with the same pieces.
@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 
 FOLDER = Path(".snakemake")
 T = TypeVar("T")
-LARGEST = 1 << 24  # bytes of a file, before it is begun anew
+LARGEST = 1 << 24  # bytes of a file, before it is begun again
 
 
-class Kept:
+class Cache:
     """Values that JSON has, in a file of their own, a line each. A line that is none is passed over."""
 
     def __init__(self, name: str):
@@ -26,7 +26,7 @@ class Kept:
         self.values: dict[str, Any] | None = None
 
     def get(self, text: str, work: Callable[[], T]) -> T:
-        """What `work` makes of a text; it is not called where that is known. Changing it changes what is known."""
+        """The value that `work` makes of a text, once. A caller that changes it changes the cache."""
         if self.values is None:
             self.values = self._read()
         digest = hashlib.sha256(text.encode()).hexdigest()
