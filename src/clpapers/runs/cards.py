@@ -161,10 +161,10 @@ def _taken_megabytes(folder: Path) -> dict[str, int]:
     return megabytes_of
 
 
-def _best_share(cards: list[Card], taken: dict[str, int], megabytes: int) -> Share | None:
+def _best_share(cards: list[Card], by_card: dict[str, int], megabytes: int) -> Share | None:
     """A share of the card that has the most room, other programs reckoned with; None where jobs have taken too much."""
     shares = [Share(card, min(megabytes or card.memory, card.memory)) for card in cards]
-    room = {card.uuid: card.memory - taken.get(card.uuid, 0) for card in cards}
+    room = {card.uuid: card.memory - by_card.get(card.uuid, 0) for card in cards}
     fitting = [share for share in shares if share.memory <= room[share.card.uuid]]
     return max(fitting, key=lambda share: min(room[share.card.uuid], share.card.free), default=None)
 

@@ -43,8 +43,8 @@ def images(files: Files) -> dict[str, dict[str, list[str]]]:
     """The paths of all images by split and folder; hidden files and folders are passed over.
 
     A message on stderr counts the images outside of train/ and test/. Raises SourceError where anything inside would
-    be lost or counted twice. Such are a file that looks like an image and that Pillow does not read, an empty folder,
-    a link to nowhere, and a second train/.
+    be lost or counted twice: a file that looks like an image and is not read, an empty folder, a link to nowhere, a
+    second train/.
     """
     found: dict[str, dict[str, list[str]]] = {"train": {}, "test": {}}
     roots, named, outside = dict[str, str](), dict[tuple[str, str, str], str](), []
