@@ -22,7 +22,7 @@ CODE = [cell.source for cell in NOTEBOOK.cells if cell.cell_type == "code"]
 @pytest.fixture
 def built(tmp_path, monkeypatch):
     """A function that makes files of a project at the scale `smoke`, and what they are made of, in its folder."""
-    project = Project.create(tmp_path / "project")
+    project = Project.create(tmp_path / "project", papers=True)
     monkeypatch.chdir(project.folder)
     jobs._at_paper_scale.cache_clear()
     plan = Plan("smoke", ["stf"])
