@@ -311,7 +311,7 @@ class _Reproduction:
         frame = self._decided(paper)
         if claims := [each for each in frame.to_dict("records") if each["verdict"] == CONTRADICTED]:
             lines += ["", "Claims that the runs contradict:", ""]
-            lines += [f"- “{each['statement']}” {tested(each)}. Here: {_effect(each)}." for each in claims]
+            lines += [f"- “{each['statement']}”. Tested: {tested(each)}. Here: {_effect(each)}." for each in claims]
         return "\n".join(lines) + "\n"
 
     # README
@@ -426,8 +426,9 @@ def _write_figure(figure: Figure, file: Path) -> Path:
 
 WRITTEN = "`make reproduction` writes this page."
 NOTE_ON_GRADES = (
-    "‘Same’ and ‘near’: the runs exclude any difference beyond the first and the second margin; ‘open’: they exclude "
-    f"neither zero nor such a difference; ‘differs’: they exclude zero. Margins: {MARGINS}."
+    "‘Same’: the runs exclude any difference beyond the first margin. ‘Near’: they exclude any beyond the second. "
+    "‘Differs’: they exclude zero. ‘Open’: they exclude neither. "
+    f"Margins: {MARGINS}."
 )
 
 
