@@ -311,7 +311,7 @@ class _Reproduction:
         frame = self._decided(paper)
         if claims := [each for each in frame.to_dict("records") if each["verdict"] == CONTRADICTED]:
             lines += ["", "Claims that the runs contradict:", ""]
-            lines += [f"- “{each['statement']}”. Tested: {tested(each)}. Here: {_effect(each)}." for each in claims]
+            lines += [f"- “{each['statement'].rstrip('.')}”. Tested: {tested(each)}. Here: {_effect(each)}." for each in claims]
         return "\n".join(lines) + "\n"
 
     # README
