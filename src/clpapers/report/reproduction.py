@@ -311,7 +311,9 @@ class _Reproduction:
         frame = self._decided(paper)
         if claims := [each for each in frame.to_dict("records") if each["verdict"] == CONTRADICTED]:
             lines += ["", "Claims that the runs contradict:", ""]
-            lines += [f"- “{each['statement'].rstrip('.')}”. Tested: {tested(each)}. Here: {_effect(each)}." for each in claims]
+            for each in claims:
+                statement = each["statement"].rstrip(".")
+                lines.append(f"- “{statement}”. Tested: {tested(each)}. Here: {_effect(each)}.")
         return "\n".join(lines) + "\n"
 
     # README
