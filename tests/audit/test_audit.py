@@ -79,7 +79,7 @@ def test_nothing_is_found_in_what_was_left_alone(here, capsys):
 
 
 def test_it_starts_without_libraries_of_tables_figures_and_nets():
-    asked = "import sys, clpapers.report.audit; print({'pandas', 'matplotlib', 'torch'} & sys.modules.keys())"
+    asked = "import sys, clpapers.audit.audit; print({'pandas', 'matplotlib', 'torch'} & sys.modules.keys())"
     assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True).stdout == "set()\n"
 
 
