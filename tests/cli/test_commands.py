@@ -44,7 +44,7 @@ def said_by(capsys, *arguments):
 
 def test_the_help_lists_what_people_use_and_names_the_stages_below(capsys):
     _, text, _ = said_by(capsys, "--help")
-    listed, below = text.split("each make one file of the pipeline")
+    listed, below = text.split("further commands each make one file")
     assert {"lineage", "stream", "audit", "export"} <= {line.split()[0] for line in listed.splitlines() if line.strip()}
     for name, *_ in MAKING:
         assert f"\n    {name} " not in listed

@@ -198,11 +198,11 @@ def _sample(plan: Plan, runs: Collection[str], draw: int) -> dict[str, float]:
     return {name: cost[name] for name in order}
 
 
-def _compare(own: bytes, published: bytes, within: float) -> tuple[str, str]:
+def _compare(result: bytes, published: bytes, within: float) -> tuple[str, str]:
     """The verdict on a run trained here and the published one, and the difference between both."""
-    if hashlib.sha256(own).digest() == hashlib.sha256(published).digest():
+    if hashlib.sha256(result).digest() == hashlib.sha256(published).digest():
         return SAME, ""
-    (_, ours), (_, theirs) = results(own), results(published)
+    (_, ours), (_, theirs) = results(result), results(published)
     unlike = [seed for seed in sorted({*ours, *theirs}) if ours.get(seed) != theirs.get(seed)]
     if not unlike:
         return SAME, ""
@@ -215,16 +215,16 @@ def _gap(ours: Mapping[int, dict], theirs: Mapping[int, dict]) -> float:
     return max(accuracy_gap(ours.get(seed, {}), theirs.get(seed, {})) for seed in {*ours, *theirs})
 
 
-def _other_conditions(job: jobs.Job, own: Mapping, published: Mapping) -> list[str]:
+def _other_conditions(job: jobs.Job, record: Mapping, published: Mapping) -> list[str]:
     """The published conditions that change bits and differ here, by the records of both runs."""
     conditions = [] if job.of_this_code(published) else [f"other code, of commit {published['git'].get('commit')}"]
     for part, key in [("hardware", "processor"), ("hardware", "device"), ("packages", "torch")]:
-        if (value := (published.get(part) or {}).get(key)) != own[part][key]:
+        if (value := (published.get(part) or {}).get(key)) != record[part][key]:
             conditions.append(f"{key} {value}")
     return [escaped(condition) for condition in conditions]
 
 
-def _compare_with_seeds(own: bytes, published: bytes, seeds: Collection[dict]) -> tuple[str, str]:
+def _compare_with_seeds(result: bytes, published: bytes, seeds: Collection[dict]) -> tuple[str, str]:
     """The verdict on a run under other conditions, where equal bits are not expected, and the bound for two seeds.
 
     Other rounding turns a long training into another run, at most as far from the first as a run of another seed. With
@@ -235,7 +235,7 @@ def _compare_with_seeds(own: bytes, published: bytes, seeds: Collection[dict]) -
     """
     from scipy.stats import t
 
-    (_, ours), (_, theirs) = results(own), results(published)
+    (_, ours), (_, theirs) = results(result), results(published)
     tested = [by_view for each in seeds if (by_view := accuracies(each))]
     views = sorted(set.intersection(*map(set, tested))) if tested else []
     if len(tested) < 2 or not views or _gap(ours, theirs) == math.inf:
