@@ -11,7 +11,7 @@ from trained import CRATE, RUNS, clone, edit, fewer_right, imported_first, make,
 
 from clpapers import cli
 from clpapers.archive import imported
-from clpapers.archive.archive import MANIFEST, METADATA, CrateError, manifest_of
+from clpapers.archive.check import MANIFEST, METADATA, CrateError, manifest_of
 from clpapers.archive.crate import digest_of
 from clpapers.archive.imported import (
     accuracies,

@@ -28,7 +28,7 @@ from trained import imported_first, project_in
 
 from clpapers import cli, provenance
 from clpapers.archive import crate
-from clpapers.archive.archive import DISK_LABEL, CrateError
+from clpapers.archive.check import DISK_LABEL, CrateError
 from clpapers.archive.imported import RUN, folder_of, imported
 from clpapers.builds.verify import _runs
 from clpapers.config.paths import RESULTS

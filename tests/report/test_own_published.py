@@ -7,7 +7,7 @@ import pytest
 from trained import CRATE
 
 from clpapers import cli
-from clpapers.archive.archive import check
+from clpapers.archive.check import check
 from clpapers.audit.audit import findings
 from clpapers.cli.new import TEMPLATES
 from clpapers.config import choice

@@ -10,7 +10,7 @@ import pytest
 from trained import CRATE, RUNS, edit, fewer_right, git, runs, touch
 
 from clpapers import cli, provenance
-from clpapers.archive.archive import EPOCH, MANIFEST, METADATA, CrateError, check
+from clpapers.archive.check import EPOCH, MANIFEST, METADATA, CrateError, check
 from clpapers.config.plan import Plan
 from clpapers.provenance import record_path
 from clpapers.report.publish import publish

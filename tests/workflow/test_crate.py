@@ -19,9 +19,9 @@ from rocrate_validator.models import ValidationSettings
 from trained import CRATE
 
 from clpapers import cli
-from clpapers.archive import archive as archive_form
+from clpapers.archive import check as archive_form
 from clpapers.archive import crate
-from clpapers.archive.archive import MANIFEST, METADATA, check
+from clpapers.archive.check import MANIFEST, METADATA, check
 from clpapers.config.plan import Plan
 from clpapers.provenance import record_path, seal, sha256
 from clpapers.report.publish import publish

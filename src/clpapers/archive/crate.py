@@ -19,7 +19,7 @@ from urllib.parse import quote
 import yaml
 from rocrate.rocrate import ROCrate
 
-from clpapers.archive.archive import MANIFEST, METADATA, CrateError, appearing, by_checksum, check, manifest_of, write
+from clpapers.archive.check import MANIFEST, METADATA, CrateError, appearing, by_checksum, check, manifest_of, write
 from clpapers.archive.imported import records_apart
 from clpapers.config import outside
 from clpapers.config.files import read_yaml

@@ -163,7 +163,7 @@ def import_crate(path: Path) -> list[str]:
     Raises `CrateError`, before anything is written, for a crate that does not match its manifest and records, for runs
     under another cell's hash, and for runs on other data than config/ has.
     """
-    from clpapers.archive.archive import LARGEST_TEXTS, MANIFEST, CrateError, check, opened
+    from clpapers.archive.check import LARGEST_TEXTS, MANIFEST, CrateError, check, opened
 
     with opened(path) as (members, path_faults):
         remaining = LARGEST_TEXTS
@@ -212,7 +212,7 @@ def _to_import(members: Iterable[str], runs: Iterable[str]) -> Iterator[str]:
 def _take_in(
     path: Path, scale: str, fingerprint: str, listed: bytes, contents: dict[str, bytes], runs: dict
 ) -> list[str]:
-    from clpapers.archive.archive import CrateError
+    from clpapers.archive.check import CrateError
 
     facts = Facts(scale)
     by_digest = {hashlib.sha256(text).hexdigest(): text for name, text in contents.items() if name not in runs}

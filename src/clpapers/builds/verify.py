@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from clpapers.archive.archive import CrateError, check, opened
+from clpapers.archive.check import CrateError, check, opened
 from clpapers.archive.imported import FOLDER, RUN, accuracies, accuracy_gap, published
 from clpapers.budget import costs
 from clpapers.builds.preparation import Data, reason

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from pathlib import Path
 from urllib.parse import quote
 
-from clpapers.archive.archive import MANIFEST, METADATA, manifest_of, write
+from clpapers.archive.check import MANIFEST, METADATA, manifest_of, write
 from clpapers.provenance import read_record, record_apart, record_path, write_atomically
 
 CONTEXT, PROFILE = "https://w3id.org/ro/crate/1.1/context", "https://w3id.org/ro/crate/1.1"

@@ -17,7 +17,7 @@ from pathlib import Path
 from rocrate.rocrate import ROCrate
 
 from clpapers import provenance
-from clpapers.archive.archive import MANIFEST, METADATA, CrateError, check, opened
+from clpapers.archive.check import MANIFEST, METADATA, CrateError, check, opened
 from clpapers.archive.crate import PROFILES, action, add_profiles, crate_of, links, pack, times
 from clpapers.archive.imported import RUN, folder_of, imported, published, records_apart, source_of
 from clpapers.audit.audit import unfit

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from clpapers import results
-from clpapers.archive.archive import MANIFEST, opened
+from clpapers.archive.check import MANIFEST, opened
 from clpapers.archive.imported import PUBLISHED, import_published, imported, published
 from clpapers.budget import costs, priority
 from clpapers.catalogue.names import named, row_and_column
