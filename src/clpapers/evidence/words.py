@@ -1,4 +1,7 @@
-"""The words of verdicts, on printed numbers and on claims. Imports nothing."""
+"""The words of verdicts, on printed numbers and on claims. Imports nothing.
+
+The pages colour them by these words (report/templates/report.css).
+"""
 
 SAME, NEAR, OPEN, DIFFERS, NOT_COMPARABLE = "same", "near", "open", "differs", "not comparable"
 GRADES = (SAME, NEAR, OPEN, DIFFERS)
