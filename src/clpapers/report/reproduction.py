@@ -428,9 +428,10 @@ def _write_figure(figure: Figure, file: Path) -> Path:
 
 WRITTEN = "`make reproduction` writes this page."
 NOTE_ON_GRADES = (
-    "‘Same’: the runs exclude any difference beyond the first margin. ‘Near’: they exclude any beyond the second. "
-    "‘Differs’: they exclude zero. ‘Open’: they exclude neither. "
-    f"Margins: {MARGINS}."
+    "The first grade that fits holds. ‘Same’: the runs exclude any difference beyond the first margin. ‘Differs’: they "
+    "exclude zero. ‘Near’: they exclude any difference beyond the second margin. ‘Open’: none of these. "
+    f"Margins: {MARGINS}. ‘Each once’: a comparison that targets share counts once. A number is ‘calibrated’ if a "
+    "choice of ours was read off it; a ‘guess’ if nothing is trained; ‘exact’ if no run decides it."
 )
 
 
