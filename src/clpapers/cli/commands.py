@@ -83,6 +83,7 @@ def _run_here(options: argparse.Namespace) -> int:
         print(f"clpapers: {escaped(subject)}: {fault}", file=sys.stderr)
         return 2
     except (MemoryError, RuntimeError) as error:
+        RESERVE.clear()  # or else there may be no memory to say so
         of_torch = "can't allocate memory" in str(error)  # torch has no exception of its own for that
         if isinstance(error, RecursionError):
             print(f"clpapers: {options.command}: what it reads nests, or descends, too deep", file=sys.stderr)
@@ -93,6 +94,7 @@ def _run_here(options: argparse.Namespace) -> int:
         return 2
 
 
+RESERVE = [bytearray(1 << 20)]
 STREAMS = ("paper", "dataset", "seeds", "order", "scale")  # options of `stream` where it writes to a user's folder
 ANYWHERE = ("new", "try", "stream")  # commands that run in any folder; `next` too from a checkout, as it needs its runs
 ROOTLESS = "config/config.yaml: not here; go to the project's folder, where the Snakefile is, and try again"
