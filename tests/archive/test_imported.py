@@ -92,7 +92,7 @@ def test_all_runs_come_as_they_were_published(crate, other, small_project):
 def test_it_is_imported_once(crate, other, monkeypatch):
     import_crate(crate)
     before = contents()
-    monkeypatch.setattr("clpapers.archive.archive.check", None)  # which would read it all
+    monkeypatch.setattr("clpapers.archive.check.check", None)  # which would read it all
     assert import_crate(crate) == []
     assert contents() == before
 
