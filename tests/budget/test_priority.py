@@ -501,3 +501,19 @@ def test_what_was_asked_for_by_name_is_shown_at_the_end():
 )
 def test_why_a_command_failed_is_one_line(said, why):
     assert preparation.reason(subprocess.CompletedProcess([], -9, "", said)) == why
+
+
+def test_a_number_without_a_run_is_decided_by_its_first_and_an_open_one_by_a_forecast(paper_scale, monkeypatch):
+    plan, _, _ = paper_scale
+    target = plan.targets["stf/table1"]
+    key = ("ER", "CIFAR-10", "final_accuracy")
+    open_number = {
+        **{"reproduced": 38.0, "sd": 2.0, "n_seeds": 3, "basis": 38.4, "basis_se": 1.0, "basis_n": 20},
+        **{"distance": 9.0, "margin_same": 2.0, "margin_near": 5.0, "open": 1.0},
+    }
+    for compared, decided_at in (({}, 1), ({key: open_number}, 5)):
+        monkeypatch.setattr(priority, "_compared", lambda _, compared=compared: compared)
+        name = "stf/table1: ER CIFAR-10 final_accuracy"
+        found = [q for q in priority.questions(plan, [target], {}) if q.name == name and q.kind == NUMBER]
+        assert max(need.count for q in found for need in q.needs) == decided_at
+        assert found[-1].worth >= 0.5

@@ -53,9 +53,13 @@ def test_more_runs_are_worth_more_and_a_decided_number_is_worth_none():
 
 def test_trained_numbers_are_read_from_the_files_of_a_build(tmp_path):
     file = tmp_path / "table1.reported.csv"
-    file.write_text(
-        f"{HEAD}\nER,CIFAR-10,accuracy,trained,open,51,3,2,50,,0,20,2,5\nRand,CIFAR-10,accuracy,guess,same,1,1,2,1,,0,1,2,5\n"
-    )
+    lines = [
+        HEAD,
+        "ER,CIFAR-10,accuracy,trained,open,51,3,2,50,,0,20,2,5",
+        "Rand,CIFAR-10,accuracy,guess,same,1,1,2,1,,0,1,2,5",
+        "MIR,CIFAR-10,accuracy,trained,not comparable,,,0,50,,0,,2,5",
+    ]
+    file.write_text("\n".join(lines) + "\n")
     assert read_trained([file]) == {("ER", "CIFAR-10", "accuracy"): pytest.approx(number(51, 3, 2, 50), nan_ok=True)}
     assert forecast(read_trained([file])["ER", "CIFAR-10", "accuracy"], 2).grade == OPEN
 

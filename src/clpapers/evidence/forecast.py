@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from clpapers.evidence.grades import Judged, judge
-from clpapers.evidence.words import OPEN, TRAINED
+from clpapers.evidence.words import GRADES, OPEN, TRAINED
 from clpapers.metrics.intervals import Estimate, welch
 
 Key = tuple[str, str, str]  # row, column, metric
@@ -20,16 +20,16 @@ FIELDS = ("reproduced", "sd", "n_seeds", "basis", "basis_se", "basis_n", "distan
 
 
 def read_trained(files: Iterable[Path]) -> dict[Key, dict[str, float]]:
-    """The numbers of such files that a training is compared with: by row, column and metric, the values of `FIELDS`.
+    """The graded numbers of such files that a training decides: by row, column and metric, the values of `FIELDS`.
 
-    A file of another form has none; the audit reports it.
+    One without a run has no grade. A file of another form has none; the audit reports it.
     """
     numbers: dict[Key, dict[str, float]] = {}
     for file in files:
         with contextlib.suppress(OSError, KeyError, ValueError, csv.Error):
             with file.open(encoding="utf-8", newline="") as opened:
-                lines = [line for line in csv.DictReader(opened) if line["kind"] == TRAINED]
-            for line in lines:
+                lines = list(csv.DictReader(opened))
+            for line in (line for line in lines if line["kind"] == TRAINED and line["verdict"] in GRADES):
                 values = {field: float(line[field] or "nan") for field in FIELDS}
                 values["open"] = float(line["verdict"] == OPEN)
                 numbers[line["row"], line["column"], line["metric"]] = values

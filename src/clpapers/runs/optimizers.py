@@ -13,7 +13,11 @@ from clpapers.runs.losses import backward
 
 def gradients(parameters: Iterable[torch.Tensor]) -> list[torch.Tensor]:
     """The gradients of parameters, which all have one after a backward pass."""
-    return [p.grad for p in parameters if p.grad is not None]
+    found = []
+    for parameter in parameters:
+        assert parameter.grad is not None  # left out, it would move all behind it to other parameters
+        found.append(parameter.grad)
+    return found
 
 
 class SGD:
