@@ -39,30 +39,31 @@ def part(name: str, command: list, out: Path, seconds: float) -> None:
 
 
 def begin(options: argparse.Namespace) -> None:
-    """Tests, step times, then the bundle in a session of its own."""
+    """Run the parts as they are named: tests, step times; a bundle goes on in a session of its own, beside the rest."""
     ends = time.time() + 60 * options.minutes
-    workers = str(len(os.sched_getaffinity(0)) if not options.rehearse else 1)
-    shown = ["--collect-only", "-q"] if options.rehearse else ["-n", workers]
-    if "tests" in options.parts:
-        part("tests", ["-m", "pytest", "-p", "no:cacheprovider", "tests/runs/test_gpu.py", *shown], options.out, 75)
-    if "steps" in options.parts:
-        steps = ["benchmarks/card_steps.py", *options.sections, "--out", options.out, "--minutes", options.steps / 60]
-        part("steps", [*steps, *(["--rehearse"] if options.rehearse else [])], options.out, options.steps + 20)
-    if "bundle" in options.parts:
-        PLACE.mkdir(parents=True, exist_ok=True)
-        left = (ends - time.time()) / 60
-        command = [sys.executable, options.bundle / "run.py", "--minutes", f"{left:.2f}", "--out", PLACE / "out"]
-        with (PLACE / "run.log").open("a") as log:
-            process = subprocess.Popen(
-                [
-                    *map(str, command),
-                    *(["--abreast", str(options.abreast)] if options.abreast else []),
-                    *(["--without", *options.without] if options.without else []),
-                ],
-                stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
-        print(f"== the bundle is at work for {left:.1f} minutes, process {process.pid}", flush=True)
+    for name in options.parts:
+        if name == "tests":
+            shown = ["--collect-only", "-q"] if options.rehearse else ["-n", str(options.workers)]
+            part(name, ["-m", "pytest", "-p", "no:cacheprovider", "tests/runs/test_gpu.py", *shown], options.out, 75)
+        elif name == "steps":
+            steps = ["benchmarks/card_steps.py", *options.sections, "--out", options.out, "--minutes", options.steps / 60]
+            part(name, [*steps, *(["--rehearse"] if options.rehearse else [])], options.out, options.steps + 20)
+        else:
+            start(options, (ends - time.time()) / 60)
     wait(options)
+
+
+def start(options: argparse.Namespace, minutes: float) -> None:
+    """Start the bundle, in a session of its own."""
+    PLACE.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, options.bundle / "run.py", "--minutes", f"{minutes:.2f}", "--out", PLACE / "out"]
+    command += ["--abreast", options.abreast] if options.abreast else []
+    command += ["--without", *options.without] if options.without else []
+    with (PLACE / "run.log").open("a") as log:
+        process = subprocess.Popen(
+            [*map(str, command)], stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )  # fmt: skip
+    print(f"== the bundle is at work for {minutes:.1f} minutes, process {process.pid}", flush=True)
 
 
 def wait(options: argparse.Namespace) -> None:
@@ -90,7 +91,8 @@ def main() -> None:
     first.add_argument("bundle", type=Path)
     first.add_argument("--minutes", type=float, default=12.0, help="from now until the bundle's runs end")
     first.add_argument("--steps", type=float, default=130.0, help="seconds for step times")
-    first.add_argument("--parts", nargs="+", default=["tests", "steps", "bundle"])
+    first.add_argument("--parts", nargs="+", default=["tests", "steps", "bundle"], help="in this order")
+    first.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="processes of the tests")
     first.add_argument(
         "--sections", nargs="+", default=["bits", "steps", "launches", "stacks"], help="of card_steps.py"
     )

@@ -205,7 +205,8 @@ def bits() -> None:
             ends.append([value.clone() for value in course.learner.net.state_dict().values()])
         return all(one.equal(other) for one, other in zip(*ends))
 
-    for net, learner in (("R20", "er"), ("R20", "mir"), ("R20", "gmed"), ("R20", "ewc"), ("MLP", "a_gem")):
+    of_replay = [("R20", learner) for learner in ("er", "mir", "gmed")]
+    for net, learner in (*of_replay, *((net, each) for net in ("R20", "MLP") for each in sorted(OF_TASKS))):
         attempt(f"same bits, {net} {learner}", same, net, learner)
 
 
