@@ -9,6 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from clpapers.budget.cards import megabytes
 from clpapers.builds import preparation, progress
 from clpapers.graph import jobs, own, pages
 from clpapers.runs import cards
@@ -16,6 +17,7 @@ from clpapers.runs.cards import resolve_device
 from clpapers.graph.claims import claiming
 from clpapers.cli import server
 from clpapers.config import choice
+from clpapers.config.paths import block_seeds
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers, check_settings
@@ -76,6 +78,17 @@ if workflow.is_main_process:
     ALIVE = drop_dead_locks()
     if CUDA and "gpu_mem_mb" not in workflow.global_resources and (seen := cards.visible()):
         workflow.register_resource("gpu_mem_mb", sum(card.memory for card in seen))  # jobs beyond it would only wait
+
+
+def card_mb(wildcards, attempt):
+    """The memory of a card for a training: what its kind needs, where a retry may take more; otherwise 0, which is all."""
+    if not CUDA or not workflow.execution_settings.retries:
+        return 0
+    if attempt > 2:
+        return 192_000  # more than any card has
+    seeds = len(block_seeds(wildcards.block))
+    of_scale = plan(wildcards.scale)
+    return megabytes(of_scale, of_scale.cells[wildcards.run[-10:]], seeds) * 4 ** (attempt - 1)
 
 
 def results_folder():

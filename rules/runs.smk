@@ -12,7 +12,7 @@ rule train:
     threads: 1
     resources:
         gpu=1 if CUDA else 0,  # no param: what a CPU has trained a GPU need not train again
-        gpu_mem_mb=0,  # all of a card; profiles/gpu says how much instead
+        gpu_mem_mb=card_mb,
         mem_mb=lambda w, attempt: attempt * (4000 + 3 * decoded_mb(plan(w.scale), w.dataset)),
         runtime=lambda w, attempt: 720 * attempt,  # killed for time, it goes on from its checkpoint
     params:

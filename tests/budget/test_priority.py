@@ -158,7 +158,8 @@ def test_a_number_without_a_spread_asks_for_two_runs_and_a_time_for_none(paper_s
         ("agem/figure6: GEM, task 2 Permuted MNIST violations_by_task", {("gem", 1)}),
     ],
 )
-def test_a_number_along_a_factor_or_a_curve_asks_for_its_own_cell_alone(paper_scale, name, expected):
+def test_a_number_along_a_factor_or_a_curve_asks_for_its_own_cell_alone(paper_scale, name, expected, monkeypatch):
+    monkeypatch.setattr(priority, "_compared", lambda target: {})  # as before any build
     plan, _, _ = paper_scale
     (line,) = [
         q for q in priority.questions(plan, targets_of(plan, ["agem"]), {}) if q.name == name and q.kind == NUMBER
@@ -471,7 +472,7 @@ def test_a_person_is_asked_before_dear_runs_without_hours(
     stdin = SimpleNamespace(isatty=lambda: terminal, readline=lambda: answer)
     monkeypatch.setattr("sys.stdin", stdin)
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
-    assert preparation.confirmed(SimpleNamespace(pending={"run": seconds}), hours) is trains
+    assert preparation.confirmed(SimpleNamespace(processor="core", pending={"run": seconds}), hours) is trains
     said = capsys.readouterr().err
     assert ("--config hours=" in said and "60 min" in said) is (answer is not None)
 
@@ -517,3 +518,23 @@ def test_a_number_without_a_run_is_decided_by_its_first_and_an_open_one_by_a_for
         found = [q for q in priority.questions(plan, [target], {}) if q.name == name and q.kind == NUMBER]
         assert max(need.count for q in found for need in q.needs) == decided_at
         assert found[-1].worth >= 0.5
+
+
+def test_a_card_has_hours_of_its_own(monkeypatch):
+    """Budgets and steps count a card's seconds; what is left out still counts a core's."""
+    monkeypatch.setattr(priority.cards, "seconds", lambda plan, cell, core: core / 100)
+    plan = Plan("paper", ["rules"])
+    targets = [target for target in plan.targets.values() if target.cells][:2]
+
+    def chosen(cuda, hours):
+        plan.cuda = cuda
+        return priority.choose(plan, targets, {}, hours, present={}, absent={})
+
+    core, card = chosen(False, 1e6), chosen(True, 1e6)
+    assert (core.processor, card.processor) == ("core", "card")
+    assert card.hours == pytest.approx(core.hours / 100)
+    assert sum(card.pending.values()) == pytest.approx(sum(core.pending.values()) / 100)
+    for share in (0.1, 0.5):
+        same = (chosen(cuda, share * budget.hours).choice for cuda, budget in ((False, core), (True, card)))
+        one, other = ({key: each.seeds(key) for key in each.runs} for each in same)
+        assert one == other

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from clpapers.budget import costs
+from clpapers.budget import cards, costs
 from clpapers.catalogue.names import named, named_along, row_and_column
 from clpapers.config import gans
 from clpapers.config.choice import Choice
@@ -356,8 +356,8 @@ def planned(plan: Plan, cell: Cell, seeds: Collection[int]) -> dict[Path, list[i
 class Budget:
     """A choice, and its reasons.
 
-    pending: predicted core-seconds by file that is to be made: runs, and once each the features and GANs that they
-    share. present: the seeds that existed before, by cell.
+    pending: predicted seconds by file that is to be made: runs, and once each the features and GANs that they share.
+    present: the seeds that existed before, by cell. processor: whose seconds these are, and the steps': a core, a card.
     """
 
     choice: Choice
@@ -365,10 +365,11 @@ class Budget:
     pending: Mapping[str, float]
     present: Mapping[str, Collection[int]]
     questions: list[Question]
+    processor: str = "core"
 
     @property
     def hours(self) -> float:
-        """The core-hours that its steps are predicted to take."""
+        """The hours of a core, or of a card, that its steps are predicted to take."""
         return sum(step.seconds for step in self.steps) / 3600
 
     @property
@@ -391,7 +392,9 @@ def choose(
     named_runs: Mapping[str, Mapping[Path, Collection[int]]] = MappingProxyType({}),
     table: costs.Table | None = None,
 ) -> Budget:
-    """Choose the runs of a build: all present ones, and more of its `targets` within core-hours (∞: all).
+    """Choose the runs of a build: all present ones, and more of its `targets` within hours (∞: all).
+
+    The hours are a core's, or a card's where the plan's runs go to one; what runs cost that it leaves out, a core's.
 
     - present: as from `files_of_seeds`.
     - absent: data sets and weights that cannot be had, with their remedies.
@@ -403,9 +406,10 @@ def choose(
     table, cells = table or costs.rehearsed(plan.scale), relevant(plan, both, named_runs)
     measured = costs.predict(plan, table, cells)
     seconds = {key: measured[key] or table.guess(plan, cell) for key, cell in cells.items()}
+    took = {key: cards.seconds(plan, cell, seconds[key]) for key, cell in cells.items()} if plan.cuda else seconds
     chosen = {cell: {seed for seeds in files.values() for seed in seeds} for cell, files in present.items()}
     before = {key: set(seeds) for key, seeds in chosen.items()}
-    possible = {key: None if _lacking(plan, cell, absent) else seconds[key] for key, cell in cells.items()}
+    possible = {key: None if _lacking(plan, cell, absent) else took[key] for key, cell in cells.items()}
     to_decide = list(questions_of_own(plan, targets)) if plan.methods else questions(plan, targets, claims)
     steps: list[Step] = []
     prerequisites = _Prerequisites(plan, measured)
@@ -414,7 +418,7 @@ def choose(
 
     def make(key: str, files: Mapping[Path, Collection[int]]) -> None:
         for path, seeds in files.items():
-            pending[str(path)] = len(seeds) * seconds[key]
+            pending[str(path)] = len(seeds) * took[key]
             for seed in seeds:
                 pending.update(prerequisites((key, seed)))
 
@@ -456,7 +460,8 @@ def choose(
         return round((sum(seconds[key] for key, _ in rest) + sum(files.values())) / 3600, 4)
 
     prices = {f"{t.paper}/{t.name}": price(t) for t in both}
-    return Budget(Choice(runs, unrun, dict(absent), plan.methods, prices), steps, pending, before, to_decide)
+    choice = Choice(runs, unrun, dict(absent), plan.methods, prices)
+    return Budget(choice, steps, pending, before, to_decide, "card" if plan.cuda else "core")
 
 
 def relevant(plan: Plan, targets: Iterable[Target], named_runs: Collection[str] = ()) -> dict[str, Cell]:

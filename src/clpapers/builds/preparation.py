@@ -315,9 +315,9 @@ def announcement(budget: Budget, data: Data) -> list[str]:
     trained = sum(len(block_seeds(path.stem)) for path in map(Path, budget.pending) if path.parts[2] == "runs")
     line = f"{present:,} runs are there; training {trained:,} more"
     if budget.pending:
-        line += f", predicted {costs.duration(sum(budget.pending.values()))} of one core"
+        line += f", predicted {costs.duration(sum(budget.pending.values()))} of one {budget.processor}"
     if budget.questions and (rest := sum(hours or 0 for hours in budget.choice.unrun.values())):
-        line += f"; all others take {costs.duration(3600 * rest)}"
+        line += f"; all others take {costs.duration(3600 * rest)}" + " of one core" * (budget.processor != "core")
     absent = [f"{name}: not at hand, left out: {remedy}" for name, remedy in sorted(data.absent.items())]
     return [line, *absent]
 
@@ -328,5 +328,10 @@ def confirmed(budget: Budget, hours: float | str | None) -> bool:
     if hours is not None or price <= DEAR or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return True
     print("clpapers: within a budget instead: --config hours=8", file=sys.stderr)
-    print(f"clpapers: train for {costs.duration(price)} of one core? [y/N] ", end="", file=sys.stderr, flush=True)
+    print(
+        f"clpapers: train for {costs.duration(price)} of one {budget.processor}? [y/N] ",
+        end="",
+        file=sys.stderr,
+        flush=True,
+    )
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -212,7 +212,7 @@ def upcoming(options: argparse.Namespace) -> None:
     result = f"decides {budget.decided or 'nothing'} more"
     if plan.methods:  # no paper prints numbers of them
         result = f"{sum(len(step.runs) for step in budget.steps)} runs of methods from outside"
-    print(f"{result}, predicted {duration(3600 * budget.hours)} of one core")
+    print(f"{result}, predicted {duration(3600 * budget.hours)} of one {budget.processor}")
 
 
 def targets(options: argparse.Namespace) -> None:

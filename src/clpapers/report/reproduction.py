@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import json
 import os
 import re
 import tempfile
@@ -24,7 +25,7 @@ import pandas as pd
 from clpapers import results
 from clpapers.archive.check import MANIFEST, opened
 from clpapers.archive.imported import PUBLISHED, import_published, imported, published
-from clpapers.budget import costs, priority
+from clpapers.budget import cards, costs, priority
 from clpapers.catalogue.names import named, row_and_column
 from clpapers.config import choice
 from clpapers.config.choice import Choice
@@ -80,7 +81,7 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
         files[README] = filled(README, before[README], {"example": made.example(), "status": made.status()})
         files[VERDICTS] = filled(VERDICTS, before[VERDICTS], {"rules": made.rules()})
         costs_figure, text = made.costs()
-        files[COSTS] = filled(COSTS, before[COSTS], {"runs": text})
+        files[COSTS] = filled(COSTS, before[COSTS], {"runs": text, "cards": made.cards()})
         figures = {FIGURE: made.figure().read_bytes(), COSTS_FIGURE: costs_figure.read_bytes()}
         forests = {Path(FOREST.format(paper=paper)): made.forest(paper) for paper in made.plan.titles}
         figures |= {path: file.read_bytes() for path, file in forests.items() if file is not None}
@@ -89,6 +90,7 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
         measured = RESULTS / SCALE
         for file in sorted((*measured.glob("metrics/*/*.csv"), *measured.glob("targets/*/*.reported.csv"))):
             files[PUBLISHED / "metrics" / file.parent.name / file.name] = file.read_text(encoding="utf-8")
+        files[cards.FILE] = cards.text(made.of_cards)
     for path, text in files.items():
         write_text(path, text)
     for path, image in figures.items():
@@ -376,6 +378,27 @@ class _Reproduction:
 
     # costs
 
+    @functools.cached_property
+    def rehearsed(self) -> costs.Table:
+        """The project's rehearsed costs, at the speed of its own machine."""
+        rows = costs.read()
+        return costs.Table(rows, calibration=float(np.median([row.calibration for row in rows])))
+
+    @functools.cached_property
+    def of_cards(self) -> list[cards.Row]:
+        """The kinds of runs that were trained on a card."""
+        return cards.measure(self.plan, self.runs, self.rehearsed)
+
+    def cards(self) -> str:
+        """The lines of a table: what runs take of a card."""
+        heads = ["learner", "net", "items", "card", "runs", "core-seconds a card-second", "MB a seed"]
+        rows = []
+        for row in self.of_cards:
+            net = " ".join(map(str, json.loads(row.net).values()))
+            speed = "" if row.ratio is None else f"{1 / row.ratio:.0f}"
+            rows.append([row.learner, net, row.shape, row.card, str(row.runs), speed, f"{row.megabytes:,.0f}"])
+        return "\n".join(_table(heads, rows)) + "\n"
+
     def costs(self) -> tuple[Path, str]:
         """The predicted against the measured costs of the published runs: an SVG in this folder, and its text.
 
@@ -383,8 +406,7 @@ class _Reproduction:
         """
         from clpapers.evidence.differences import square
 
-        rows = costs.read()
-        table = costs.Table(rows, calibration=float(np.median([row.calibration for row in rows])))
+        table = self.rehearsed
         cells = [self.plan.cells[key] for key in self.runs]
         took = costs.finished(self.plan, cells)
         predicted = {cell.hash: table.seconds(self.plan, cell) for cell in cells if cell.hash in took}
