@@ -5,7 +5,7 @@
     python benchmarks/card.py begin BUNDLE --rehearse --out OUT       # the same on a CPU, each part cut short
 
 Each part has a limit of its own, and a part that fails does not stop the next. `clpapers pack agem desiderata rules stf
---hours 40 --out BUNDLE` packs the missing runs that decide most.
+--card --hours 0.2 --out BUNDLE` packs the missing runs that decide most.
 """
 
 import argparse

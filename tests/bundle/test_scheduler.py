@@ -48,3 +48,10 @@ def test_jobs_of_a_kind_take_what_jobs_of_it_took(schedule):
     assert made.expected(made.waiting[0]) == pytest.approx(10.0)
     assert made.expected(made.waiting[1]) == 1000.0
     assert "/a/" in made.next()["out"]
+
+
+@pytest.mark.parametrize(("card_seconds", "expected"), [(None, 40.0), (2.0, 6.0), (50.0, 40.0)])
+def test_on_a_card_a_first_job_of_a_kind_is_expected_to_take_its_part(schedule, card_seconds, expected):
+    made = schedule([job("a", 1000.0) | {"card_seconds": card_seconds}], left=100)
+    made.site, made.abreast = {"cuda": "13.0"}, 3
+    assert made.expected(made.waiting[0]) == expected

@@ -41,6 +41,7 @@ def pack(
     out: Path,
     *,
     seconds: Mapping[str, float | None],
+    of_card: Mapping[str, float],
     megabytes: float,
     stack: int | None,
     options: list[str],
@@ -52,6 +53,7 @@ def pack(
 
     - runs: in the order in which to train them.
     - seconds: the predicted seconds of a seed on a core here, by cell; None where nobody measured.
+    - of_card: those of a whole card, where anyone predicted them.
     - megabytes: the largest size of a part.
     - stack: seeds a job, neighbours of one cell; by net (`STACKS`) if None.
     - options: Snakemake's, for inputs that are yet to be made.
@@ -73,7 +75,7 @@ def pack(
         )
     _make(absent, options)
     origin = {"git": provenance.git_state(), "packed_on": provenance.hardware()}
-    errands = [_errand(plan, job, seconds) | origin for job in planned.values()]
+    errands = [_errand(plan, job, seconds, of_card) | origin for job in planned.values()]
     out.mkdir(parents=True, exist_ok=True)
     writer = _Writer(out, int(megabytes * 1e6))
     writer.add(JOBS, json.dumps(errands).encode())
@@ -118,7 +120,7 @@ def _neighbours(seeds: list[int]) -> Iterator[range]:
             start = i
 
 
-def _errand(plan: Plan, job: jobs.Job, seconds: Mapping[str, float | None]) -> dict:
+def _errand(plan: Plan, job: jobs.Job, seconds: Mapping[str, float | None], of_card: Mapping[str, float]) -> dict:
     """A job as `cli.errands` takes it."""
     errand: dict = {"chosen": [], "gans": [], "last": None}
     if job.command == "gans":
@@ -141,6 +143,7 @@ def _errand(plan: Plan, job: jobs.Job, seconds: Mapping[str, float | None]) -> d
         "code": job.code,
         "settings": job.settings,
         "seconds": None if seconds_each is None else seconds_each * len(seeds),
+        "card_seconds": of_card[key] * len(seeds) if key in of_card else None,
     }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import math
 import os
 import platform
 import subprocess
@@ -26,7 +27,7 @@ from clpapers.runs import cards
 
 LARGEST = 14e6  # bytes of a crate
 WRITING = 8.0  # seconds to keep for the last crates
-FASTER = 25.0  # the assumed speed of a shared card against a core, until a job of the kind has ended
+FASTER = 25.0  # the least speed of a job that shares a card against a core, assumed until one of its kind has ended
 EVERY = 40.0  # seconds between two crates
 STOPPED = "stopped at the end"  # the fault of a job that had begun
 DATA = Path("data")  # pieces of data sets, below it at their paths
@@ -165,7 +166,9 @@ class _Schedule:
         ratios = self.ratios.get(kind(job))
         if ratios:
             return seconds * max(ratios[-5:])
-        return seconds / (FASTER if self.site["cuda"] is not None else 1.0)
+        if self.site["cuda"] is None:
+            return seconds
+        return min(seconds / FASTER, (job.get("card_seconds") or math.inf) * self.abreast)
 
     def work(self, number: int) -> None:
         """Run one process at a time, and its jobs one after another."""

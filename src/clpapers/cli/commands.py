@@ -250,6 +250,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--out", required=True, type=Path, metavar="DIR", help="a new folder; python DIR/run.py trains it")
     text = "the core-hours that choose runs of papers and targets, or all; a build's by default"
     sub.add_argument("--hours", type=core_hours, metavar="H", help=text)
+    sub.add_argument("--card", action="store_true", help="the node has a GPU: its costs choose, and hours are a card's")
     sub.add_argument("--part-mb", type=float, default=55.0, metavar="MB", help="the largest size of a part")
     text = "seeds a job, neighbours of one cell; by default ten for an MLP, otherwise one"
     sub.add_argument("--stack", type=int, metavar="N", help=text)

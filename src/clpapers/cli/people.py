@@ -294,13 +294,13 @@ def try_out(options: argparse.Namespace) -> None:
 def pack(options: argparse.Namespace) -> None:
     """Write a bundle: the runs of papers and targets in the order of `next`, and the runs of named cells."""
     from clpapers.archive.imported import import_published, imported
-    from clpapers.budget import costs, priority
+    from clpapers.budget import cards, costs, priority
     from clpapers.builds import preparation
     from clpapers.bundle.pack import pack
 
     every = options.hours is None or options.hours >= 1e6
     settings = _settings(options, "hours", "data_folder") | ({"hours": 1e6} if every else {})
-    plan = Plan(settings["scale"], all_papers())
+    plan = Plan(settings["scale"], all_papers(), cuda=options.card)
     if settings.get("published", True):
         import_published(plan.scale)
     present = priority.files_of_seeds(plan, priority.finished(plan), imported(plan.scale))
@@ -330,7 +330,14 @@ def pack(options: argparse.Namespace) -> None:
     seconds = costs.predict(plan, costs.rehearsed(plan.scale), {key for key, _ in pending})
     of_inputs = ["--config", *(f"{key}={settings[key]}" for key in ("scale", "data_folder", "downloads"))]
     size, stack = options.part_mb, options.stack
-    print(pack(plan, pending, options.out, seconds=seconds, megabytes=size, stack=stack, options=of_inputs))
+    of_card = {
+        key: cards.seconds(plan, plan.cells[key], took) for key, took in seconds.items() if took and key in plan.cells
+    }
+    print(
+        pack(
+            plan, pending, options.out, seconds=seconds, of_card=of_card, megabytes=size, stack=stack, options=of_inputs
+        )
+    )
 
 
 def publish(options: argparse.Namespace) -> None:
