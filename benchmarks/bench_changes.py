@@ -230,6 +230,23 @@ def one_pass(rounds: int) -> tuple:
     return "ER on the reduced ResNet-18: 10 steps in one pass", *turns(before, new, rounds)
 
 
+def distilled(rounds: int) -> tuple:
+    """iCaRL on the reduced ResNet-18, whose old net answers for all exemplars at each step, or for new ones alone."""
+    options = {"loss": {"name": "binary", "temperature": 2.0}, "space": "features", "exemplars": "batch"}
+    items = 5 * BATCH * (2 * rounds + 4)
+    (old, forgetful), (new, keeping) = (passes("resnet18_reduced", "icarl", options, items) for _ in range(2))
+
+    def before() -> None:
+        for _ in range(2):
+            old.objective.items, old.objective.logits = old.objective.items[:0], old.objective.logits[:0]
+            forgetful()
+
+    taken = turns(before, lambda: [keeping() for _ in range(2)], rounds)
+    assert all(map(torch.equal, old.net.parameters(), new.net.parameters()))
+    count = sum(map(len, new.exemplars.values()))
+    return f"iCaRL on the reduced ResNet-18: 2 steps with {count} exemplars", *taken
+
+
 # --- the plan ------------------------------------------------------------------------------------------------
 
 
@@ -322,7 +339,7 @@ def main() -> None:
     torch.set_num_threads(1)
     rows = [memory(size, rounds) for size in (1, 5)]  # first, as its children begin as they are left by all before
     process.keep_memory()
-    rows += [*(stacks(size, rounds) for size in (5, 20)), one_pass(rounds)]
+    rows += [*(stacks(size, rounds) for size in (5, 20)), one_pass(rounds), distilled(rounds)]
     names = [*NETS][: 1 if quick else 2]
     rows += [
         *(made(name, rounds) for made in (prog_nn, learning_curve) for name in names),
