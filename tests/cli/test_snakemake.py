@@ -237,12 +237,26 @@ def test_a_dry_run_says_how_long(project, given, due, monkeypatch, capsys):
 @pytest.mark.parametrize(("free", "timers"), [(None, 1), (0, 1), (99, 0)])
 def test_waiting_jobs_are_looked_through_by_the_clock_only_where_the_rate_limit_holds_them(free, timers, monkeypatch):
     started = []
-    monkeypatch.setattr(JobScheduler, "_schedule_reevalutation", lambda self, delay: started.append(delay))
+    timer = SimpleNamespace(start=lambda: started.append(1))
+    monkeypatch.setattr("snakemake.scheduling.job_scheduler.threading.Timer", lambda *given: timer)
+    monkeypatch.setattr(JobScheduler, "_schedule_reevalutation", JobScheduler._schedule_reevalutation)  # as it was, after
     evaluate_at_ends()
     scheduler = JobScheduler.__new__(JobScheduler)
     scheduler.job_rate_limiter = None if free is None else SimpleNamespace(get_free_jobs=lambda: free)
     scheduler._schedule_reevalutation(1)
     assert started == [1] * timers
+
+
+def test_a_scheduler_with_another_timer_stays_as_it_is(monkeypatch):
+    def another(scheduler, delay):
+        scheduler.wait(delay)
+
+    monkeypatch.setattr(JobScheduler, "_schedule_reevalutation", another)
+    evaluate_at_ends()
+    assert JobScheduler._schedule_reevalutation is another
+    monkeypatch.delattr(JobScheduler, "_schedule_reevalutation")
+    evaluate_at_ends()
+    assert not hasattr(JobScheduler, "_schedule_reevalutation")
 
 
 def test_all_jobs_of_a_build_run_where_the_rate_limit_holds_some():

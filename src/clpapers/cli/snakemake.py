@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import inspect
 import os
 import re
 import shutil
@@ -34,6 +35,7 @@ DRY = {"-n", "--dry-run", "--dryrun"}
 QUIET = ("-q", "--quiet")
 WORDY = r"-q|--quiet.*|-p|--printshellcmds|--verbose|--logger.*|--debug-dag|--summary|--detailed-summary|--dag"
 WORDY += "|--rulegraph|--filegraph|-D"
+TIMER = "threading.Timer(delay,lambda:self._open_jobs.release(),).start()"  # the scheduler's, without white space
 
 
 def with_cores(arguments: list[str]) -> list[str]:
@@ -205,10 +207,13 @@ def evaluate_at_ends() -> None:
     """Let Snakemake check waiting jobs when one ends, and by the clock only where its rate limit held some.
 
     In Snakemake itself, each check starts a timer that ends in another check: after n jobs it checks n times a second.
+    A Snakemake whose timer is another one stays as it is (docs/decisions/design.md).
     """
     from snakemake.scheduling.job_scheduler import JobScheduler
 
-    by_the_clock = JobScheduler._schedule_reevalutation
+    by_the_clock = getattr(JobScheduler, "_schedule_reevalutation", None)
+    if by_the_clock is None or TIMER not in "".join(inspect.getsource(by_the_clock).split()):
+        return
 
     def where_held(scheduler: JobScheduler, delay: float) -> None:
         limit = scheduler.job_rate_limiter
