@@ -251,18 +251,18 @@ def test_next_says_what_a_build_would_train_and_what_that_decides(tmp_path, monk
     monkeypatch.chdir(tmp_path)
     assert main(["next", "--scale", "smoke", "--hours", "all", "stf"]) == 0
     _, *whole, _, _, decides = capsys.readouterr().out.splitlines()
-    assert decides.startswith("decides ")
+    assert decides.startswith("would decide ")
     assert main(["next", "--scale", "smoke", "--hours", "0.01", "stf"]) == 0
     heads, *steps, empty, told, decides = capsys.readouterr().out.splitlines()
     assert len(steps) < len(whole)
-    assert heads.split() == ["takes", "so", "far", "paper", "runs", "→", "what", "they", "decide"]
+    assert heads.split() == ["takes", "so", "far", "paper", "runs", "→", "what", "they", "would", "decide"]
     assert steps
     assert all(" stf " in step for step in steps)
     assert any("→ stf/table1: " in step for step in steps)
     assert all(" → " in step for step in steps)  # more seeds of what is compared, too
     assert empty == ""
     assert told.startswith("0 runs are there; training ")
-    assert decides.startswith("decides ")
+    assert decides.startswith("would decide ")
     assert main(["next", "--scale", "smoke", "stf/table1"]) == 0
     _, *steps, _, told, decides = capsys.readouterr().out.splitlines()
     assert all(" stf/table1" in step or " → claim " in step for step in steps)

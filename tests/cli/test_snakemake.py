@@ -239,7 +239,7 @@ def test_waiting_jobs_are_looked_through_by_the_clock_only_where_the_rate_limit_
     started = []
     timer = SimpleNamespace(start=lambda: started.append(1))
     monkeypatch.setattr("snakemake.scheduling.job_scheduler.threading.Timer", lambda *given: timer)
-    monkeypatch.setattr(JobScheduler, "_schedule_reevalutation", JobScheduler._schedule_reevalutation)  # as it was, after
+    monkeypatch.setattr(JobScheduler, "_schedule_reevalutation", JobScheduler._schedule_reevalutation)  # afterwards
     evaluate_at_ends()
     scheduler = JobScheduler.__new__(JobScheduler)
     scheduler.job_rate_limiter = None if free is None else SimpleNamespace(get_free_jobs=lambda: free)

@@ -191,7 +191,7 @@ def upcoming(options: argparse.Namespace) -> None:
     files = [str(path) for target in (plan.named_targets(targets) if targets else ()) for path in target.outputs]
     _, budget, data = preparation.prepare(plan, settings, ["-n", *files, *(["all"] if options.papers else [])])
     print(
-        f"{'takes':>7}  {'so far':>7}  {'paper':10}  runs → what they decide"
+        f"{'takes':>7}  {'so far':>7}  {'paper':10}  runs → what they would decide"
         if budget.steps
         else "no step fits, or none is left"
     )
@@ -209,7 +209,7 @@ def upcoming(options: argparse.Namespace) -> None:
         decided = f" → {'; '.join(names[:NAMED])}{more}" if names else f" → more of {', '.join(shown)}"
         print(f"{duration(step.seconds):>7}  {duration(total):>7}  {step.paper:10}  {runs}{decided}")
     print("\n".join(["", *preparation.announcement(budget, data)]))
-    result = f"decides {budget.decided or 'nothing'} more"
+    result = f"would decide {budget.decided or 'nothing'} more"
     if plan.methods:  # no paper prints numbers of them
         result = f"{sum(len(step.runs) for step in budget.steps)} runs of methods from outside"
     print(f"{result}, predicted {duration(3600 * budget.hours)} of one {budget.processor}")

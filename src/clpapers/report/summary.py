@@ -22,7 +22,7 @@ UNBUILT = 5  # targets that are named
 def summary_of(plan: Plan, papers: Collection[str], more: str = "") -> str:
     """The summary of the built files of some papers, and of files that could not be read.
 
-    more: the numbers and claims that one more core-hour would decide.
+    more: the numbers and claims that one more hour of a core, or a card, would decide.
     """
     unread: list[str] = []
     targets = targets_of(plan, papers)
@@ -45,7 +45,8 @@ def summary_of(plan: Plan, papers: Collection[str], more: str = "") -> str:
     lines += ["", f"rendered: {len(built)} of {len(targets)} tables and figures, below {top}/targets/<paper>/"]
     lines += _trained_again(top / "verified.csv")
     if more:
-        lines += [f"one core-hour more would decide {more}: snakemake all --cores --config hours=1"]
+        processor = "card" if plan.cuda else "core"
+        lines += [f"one {processor}-hour more would decide {more}: snakemake all --cores --config hours=1"]
     pages = top / "report" / "index.html"
     lines += [f"as pages: {pages}" if pages.is_file() else f"as pages: snakemake report --cores; then open {pages}"]
     lines += ["where a number came from: clpapers lineage FILE"]
