@@ -1,4 +1,4 @@
-"""What runs take of a card: rows of published runs, and what other runs then cost."""
+"""The costs of runs on a card: rows of published runs, and other runs' costs by them."""
 
 from pathlib import Path
 

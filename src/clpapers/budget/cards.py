@@ -1,4 +1,4 @@
-"""What runs take of a graphics card, its time and its memory, by published runs that were trained on one.
+"""The costs of runs on a graphics card, in time and memory, by published runs that were trained on one.
 
 results/published/cards.csv has a row for each learner, net and shape of items of such runs. No torch is imported.
 """
@@ -33,7 +33,7 @@ Key = tuple[str, str, str]  # learner, net, shape of an item, as in `costs.Kind`
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """What a kind of runs takes of a card.
+    """The costs of a kind of runs on a card.
 
     runs: how many were measured. ratio: seconds of a whole card for each second that `costs` predicts of a core. A run
     that shares a card counts its duration over the number of jobs abreast; None where fewer than `JOBS` tell it.

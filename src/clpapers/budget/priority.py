@@ -357,7 +357,8 @@ class Budget:
     """A choice, and its reasons.
 
     pending: predicted seconds by file that is to be made: runs, and once each the features and GANs that they share.
-    present: the seeds that existed before, by cell. processor: whose seconds these are, and the steps': a core, a card.
+    present: the seeds that existed before, by cell.
+    processor: `core` or `card`, whose seconds these and the steps' are.
     """
 
     choice: Choice
@@ -394,7 +395,7 @@ def choose(
 ) -> Budget:
     """Choose the runs of a build: all present ones, and more of its `targets` within hours (∞: all).
 
-    The hours are a core's, or a card's where the plan's runs go to one; what runs cost that it leaves out, a core's.
+    The hours are a core's, or a card's where the plan's runs go to one. Runs that it leaves out count a core's.
 
     - present: as from `files_of_seeds`.
     - absent: data sets and weights that cannot be had, with their remedies.

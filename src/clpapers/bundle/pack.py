@@ -53,7 +53,7 @@ def pack(
 
     - runs: in the order in which to train them.
     - seconds: the predicted seconds of a seed on a core here, by cell; None where nobody measured.
-    - of_card: those of a whole card, where anyone predicted them.
+    - of_card: the predicted seconds of a whole card, where there is a prediction.
     - megabytes: the largest size of a part.
     - stack: seeds a job, neighbours of one cell; by net (`STACKS`) if None.
     - options: Snakemake's, for inputs that are yet to be made.

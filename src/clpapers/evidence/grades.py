@@ -13,8 +13,8 @@ from clpapers.evidence.words import DIFFERS, NEAR, OPEN, SAME
 from clpapers.metrics.intervals import EQUIVALENCE, Estimate, Numbers
 
 MARGINS = (
-    "percentages: 2 and 5 points, at most a tenth and a fifth of the printed value; "
-    "F, LCA, AUC, Ω and correlations: 0.02 and 0.05; counts, steps, nats, MB and times: 5 and 10 %"
+    "2 and 5 points for percentages, at most a tenth and a fifth of the printed value. "
+    "For F, LCA, AUC, Ω and correlations they are 0.02 and 0.05; for counts, steps, nats, MB and times 5 and 10 %"
 )
 MEANINGS = {
     SAME: "the runs exclude any difference beyond the first margin",

@@ -29,7 +29,14 @@ def summary_of(plan: Plan, papers: Collection[str], more: str = "") -> str:
     built = [target for target in targets if all(path.is_file() for path in target.outputs)]
     covered = coverage(plan, papers, unread)
     lines = [f"clpapers, scale ‘{plan.scale}’: {plan.settings['description']}", ""]
-    lines += [*_aligned(table(covered)), "", *_aligned(by_kind(covered[-1].numbers)), "", f"margins: {MARGINS}", ""]
+    lines += [
+        *_aligned(table(covered)),
+        "",
+        *_aligned(by_kind(covered[-1].numbers)),
+        "",
+        f"the margins are {MARGINS}",
+        "",
+    ]
     lines += _aligned(of_claims(covered))
     if numbers := list(_headlines(built)):
         lines += ["", "a number of each paper, printed and reproduced:", *(f"  {each}" for each in numbers)]
