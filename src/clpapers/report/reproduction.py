@@ -452,8 +452,8 @@ WRITTEN = "`make reproduction` writes this page."
 NOTE_ON_GRADES = (
     "The first grade that fits holds. ‘Same’: the runs exclude any difference beyond the first margin. ‘Differs’: they "
     "exclude zero. ‘Near’: they exclude any difference beyond the second margin. ‘Open’: none of these. "
-    f"The margins are {MARGINS}. ‘Each once’: a comparison that targets share counts once. A number is ‘calibrated’ if "
-    "a choice of ours was read off it; a ‘guess’ if nothing is trained; ‘exact’ if no run decides it."
+    f"The margins are {MARGINS}. ‘Each once’: a comparison that targets share counts once. A number is ‘calibrated’ "
+    "if a choice of ours was read off it; a ‘guess’ if nothing is trained; ‘exact’ if no run decides it."
 )
 
 
