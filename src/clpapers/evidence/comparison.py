@@ -42,9 +42,9 @@ COMPARED = ", reported and reproduced"  # ends the title of the table of the com
 EXPLANATION = (
     "Reproduced minus reported, with its 95 % interval, and the distance that the runs exclude: the least m for which "
     f"the 90 % interval lies within ±m. {'; '.join(f'‘{grade}’: {meaning}' for grade, meaning in MEANINGS.items())}. "
-    f"The margins are {MARGINS}. ‘Resolved’: the same, though the interval leaves zero out. The interval is "
-    "Welch’s, or the reproduced mean’s where no spread is printed; it is widened by half a unit of the printed last digit, unless a "
-    "spread of no more digits is printed."
+    f"The margins are {MARGINS}. ‘Resolved’: the same, though the interval leaves zero out. "
+    "The interval is Welch’s, or the reproduced mean’s where no spread is printed. It is widened by half a unit of the "
+    "printed last digit, unless a spread of no more digits is printed."
 )
 DIVERGED = " ∞ (diverged) is the same as ∞ alone."
 SHORT = " OoM (out of memory) is the same as OoM; with a number it is not comparable, as memories differ in size."
