@@ -37,7 +37,6 @@ from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import batches
 
 FILE = CONFIG / "costs.csv"
-NOT_MEASURED = "not measured"
 # Seconds of a job besides its work where no server forks it, mostly Python's start (benchmarks/bench_jobs.py).
 JOBS = {"train": 2.2, "datasets": 0.7, "streams": 0.8, "metrics": 0.8, "targets": 3.0}
 FREE = ("init", "epsilon", "weights", "head")  # options of a net that cost no time
@@ -498,7 +497,8 @@ def table(plan: Plan, rehearsals: Table | None = None) -> str:
 
 def _total(costs: Mapping[Path, float | None]) -> str:
     seconds = [cost for cost in costs.values() if cost is not None]
-    return duration(sum(seconds)) if len(seconds) == len(costs) else NOT_MEASURED
+    unknown = len(costs) - len(seconds)
+    return duration(sum(seconds)) + (f", and {unknown} jobs that were not measured" if unknown else "")
 
 
 def duration(seconds: float) -> str:
