@@ -46,7 +46,14 @@ def begin(options: argparse.Namespace) -> None:
             shown = ["--collect-only", "-q"] if options.rehearse else ["-n", str(options.workers)]
             part(name, ["-m", "pytest", "-p", "no:cacheprovider", "tests/runs/test_gpu.py", *shown], options.out, 75)
         elif name == "steps":
-            steps = ["benchmarks/card_steps.py", *options.sections, "--out", options.out, "--minutes", options.steps / 60]
+            steps = [
+                "benchmarks/card_steps.py",
+                *options.sections,
+                "--out",
+                options.out,
+                "--minutes",
+                options.steps / 60,
+            ]
             part(name, [*steps, *(["--rehearse"] if options.rehearse else [])], options.out, options.steps + 20)
         else:
             start(options, (ends - time.time()) / 60)
