@@ -5,8 +5,6 @@ were published; no rule makes them. The folder's `records` holds the records of 
 `crates.json` holds each crate's name and day of import; `crates/<SHA-256>.txt` is its manifest, which its name proves.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import functools

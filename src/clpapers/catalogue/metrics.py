@@ -5,8 +5,6 @@ A module of `metrics/` with a function `measure` declares `MEASURE` and, if it m
 `Renderer`.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 from collections.abc import Mapping

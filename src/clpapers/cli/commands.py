@@ -1,7 +1,5 @@
 """The commands with their options, and how one is run. A module is imported by the command that needs it."""
 
-from __future__ import annotations
-
 import argparse
 import errno
 import functools

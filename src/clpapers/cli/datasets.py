@@ -1,7 +1,5 @@
 """The commands of rules/datasets.smk: data sets, weights, features."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from clpapers.cli.refusal import Refusal

@@ -1,7 +1,5 @@
 """The command that copies a method from outside; `clpapers.graph.own` calls it as a build begins, no rule does."""
 
-from __future__ import annotations
-
 from clpapers import provenance
 from clpapers.cli.task import Task
 

@@ -1,7 +1,5 @@
 """`clpapers new`: commented files to start from, which run unchanged."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """The commands for people: they describe, check and pack a build, and make no file of the pipeline."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import csv

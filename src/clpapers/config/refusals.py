@@ -1,7 +1,5 @@
 """Refuse bad configuration in one line that names the file, the key, the value and the remedy."""
 
-from __future__ import annotations
-
 import difflib
 import reprlib
 from collections.abc import Collection, Iterable

@@ -1,7 +1,5 @@
 """Build one data set: take it from the first source that serves it, prove it, write it in canonical order."""
 
-from __future__ import annotations
-
 import errno
 import sys
 from pathlib import Path

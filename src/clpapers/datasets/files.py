@@ -1,7 +1,5 @@
 """Read named files in a folder, a zip, a tar or a .deb into memory; nothing is unpacked to disk."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import gzip

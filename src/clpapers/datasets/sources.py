@@ -1,7 +1,5 @@
 """The kinds of sources in config/datasets.yaml: each function gets the files of one entry onto this machine."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The graph of jobs: outputs, inputs, code and settings of each. The rules, the commands and the audit ask it."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib
@@ -66,15 +64,8 @@ class Job(Generic[Subject]):
     @property
     def code(self) -> str:
         """The digest of the code that makes the outputs from the inputs."""
-        return self._digest()
-
-    def of_this_code(self, record: Mapping) -> bool:
-        """Whether a record is of the present code."""
-        return record["code"] == self.code or record["code"] == self._digest(type_params=True)
-
-    def _digest(self, **form: bool) -> str:
         named = (name if name.endswith(".py") else f"clpapers.{name}" for name in self.modules)
-        return code_digest(f"clpapers.cli.{self.module}:{self.command}", *named, **form)
+        return code_digest(f"clpapers.cli.{self.module}:{self.command}", *named)
 
     @functools.cached_property
     def settings(self) -> str:

@@ -1,7 +1,5 @@
 """Measures a learner's uncertainty on its current task during training, and how well it reveals task changes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

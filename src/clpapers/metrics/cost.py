@@ -1,7 +1,5 @@
 """Measures the costs of learning: seconds of training, and the learner's footprint in bytes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

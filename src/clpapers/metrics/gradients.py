@@ -1,7 +1,5 @@
 """Measures a variational learner at the start of a task: predictive entropy and the gradients of its loss's terms."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measures learning: one tidy row a cell, seed, metric and time, from the result files of runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import numpy as np

@@ -14,8 +14,6 @@ section of a run's result. Its counts per class:
 In a stream of cycles the T tasks recur: k counts C = cycles · T visits, and visit k is to task k mod T. Else C = T.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measures the loss on each incoming batch along a stream, and the correlation of these curves between streams."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measures learning item by item: accuracy beside an ideal learner's, memory, and detection of unseen classes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measures learning beside its costs: the metrics of `learning` and of `cost` in one frame."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pandas as pd

@@ -6,8 +6,6 @@ included on request, with the file of the method. `clpapers import` reads this l
 in the crate of each, so that every crate is complete.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

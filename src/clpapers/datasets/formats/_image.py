@@ -1,7 +1,5 @@
 """Decode image files to pixels; check their sizes before anything is allocated."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tiny ImageNet (Le & Yang 2015): JPEGs in a folder a class; the validation images are the test set."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
