@@ -43,7 +43,11 @@ def escaped(text: object) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
 
 
-class ProvenanceError(Exception):
+class Refusal(Exception):
+    """A fault of the call, the configuration or the data, for a person, with the remedy; a command ends with it."""
+
+
+class ProvenanceError(Refusal):
     """A record is missing or unreadable; the text is one line that names the file and the remedy."""
 
     def __init__(self, text: str):
@@ -90,8 +94,13 @@ def sweep(path: Path | str) -> None:
 
 def write_text(path: Path | str, text: str) -> None:
     """Write `text` (UTF-8) to `path` atomically."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path | str, content: bytes) -> None:
+    """Write `content` to `path` atomically."""
     with write_atomically(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(content)
 
 
 def sha256(path: Path | str) -> str:

@@ -11,6 +11,8 @@ import signal
 import sys
 from pathlib import Path
 
+from clpapers.cli import ALL_HOURS
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 on success, 1 where an audit fails, 2 where config or data do, with one line on stderr."""
@@ -56,10 +58,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _run_here(options: argparse.Namespace) -> int:
     """Run a command in the project's folder."""
-    from clpapers.cli.refusal import Refusal
     from clpapers.cli.task import Task
-    from clpapers.config.refusals import ConfigError
-    from clpapers.provenance import ProvenanceError, escaped
+    from clpapers.provenance import Refusal, escaped
 
     try:
         if not options.makes:
@@ -68,7 +68,7 @@ def _run_here(options: argparse.Namespace) -> int:
         task: Task = Task(options)
         getattr(importlib.import_module(f"clpapers.cli.{task.job.module}"), options.command)(task)
         return 0
-    except (ConfigError, ProvenanceError, Refusal) as error:
+    except Refusal as error:
         lines = map(escaped, str(error).split("\n  "))  # a data set has a line for each source
         print("clpapers: " + "\n  ".join(lines), file=sys.stderr)
         return 2
@@ -276,9 +276,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def core_hours(text: str) -> float:
-    """A number of core-hours; for `all` the largest that settings may have, so that there is a sequence of steps."""
+    """A number of core-hours, or `all`."""
     try:
-        return 1e6 if text == "all" else float(text)
+        return ALL_HOURS if text == "all" else float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} must be a number of core-hours, or all") from None
 

@@ -6,5 +6,5 @@ from clpapers.cli.task import Task
 
 def method(task: Task) -> None:
     """results/<scale>/methods/<label>-<digest>.py, from the file of the option `--file`."""
-    with task.recording(), provenance.write_atomically(task.out) as temporary:
-        temporary.write_bytes(task.options.file.read_bytes())
+    with task.recording():
+        provenance.write_bytes(task.out, task.options.file.read_bytes())

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from clpapers import provenance
-from clpapers.cli.refusal import Refusal
+from clpapers.cli import ALL_HOURS
 from clpapers.cli.task import plan_of
 from clpapers.config import outside
 from clpapers.config.facts import Facts
@@ -22,6 +22,7 @@ from clpapers.config.refusals import ConfigError, one_of
 from clpapers.config.settings import all_papers, check_settings, own_papers
 from clpapers.config.targets import read_paper
 from clpapers.graph import jobs
+from clpapers.provenance import Refusal
 from clpapers.runs.cards import resolve_device
 
 NAMED = 3  # questions of a step that `clpapers next` names
@@ -77,7 +78,7 @@ def stream(options: argparse.Namespace) -> None:
     from clpapers import home
     from clpapers.cli.datasets import permitted, substitutes
     from clpapers.cli.streams import write
-    from clpapers.datasets.build import DatasetError, build
+    from clpapers.datasets.build import build
     from clpapers.streams.orders import slug
     from clpapers.streams.stream import ITEM_ORDER, data_of, load
 
@@ -102,17 +103,14 @@ def stream(options: argparse.Namespace) -> None:
                 file = Path(temporary, f"{name}.npz")
                 before = getattr(options, "started_in", Path.cwd())
                 data_folder = home.folder_for_downloads(before, settings["data_folder"])
-                try:
-                    built = build(
-                        name,
-                        permitted(facts.settings, spec),
-                        data_folder=outside.data_folder(spec, data_folder),
-                        downloads=home.folder_for_downloads(before, settings["downloads"]),
-                        out=file,
-                        **substitutes(facts.settings, name),
-                    )
-                except DatasetError as error:
-                    raise Refusal(str(error)) from None
+                built = build(
+                    name,
+                    permitted(facts.settings, spec),
+                    data_folder=outside.data_folder(spec, data_folder),
+                    downloads=home.folder_for_downloads(before, settings["downloads"]),
+                    out=file,
+                    **substitutes(facts.settings, name),
+                )
                 source = file, (name, ITEM_ORDER, built["sha256"]["train"])
         for seed in seeds:
             write(facts, name, order, seed, folder / f"seed{seed}.npz", source)
@@ -176,13 +174,12 @@ def upcoming(options: argparse.Namespace) -> None:
     from clpapers.budget import priority
     from clpapers.budget.costs import duration
     from clpapers.builds import preparation
-    from clpapers.cli.commands import core_hours
     from clpapers.graph import own
 
     targets = [name for name in options.names if "/" in name]
     options.papers = [name for name in options.names if name not in targets]
     if options.hours is None:
-        options.hours = core_hours("all") if targets and not options.papers else 1.0
+        options.hours = ALL_HOURS if targets and not options.papers else 1.0
     settings = _settings(options, "hours", "methods")
     cuda, scale = resolve_device(settings["device"]) == "cuda", settings["scale"]
     plan = Plan(scale, all_papers(), cuda=cuda, methods=own.take_in(scale, settings.get("methods", ())))
@@ -279,14 +276,11 @@ def try_out(options: argparse.Namespace) -> None:
     file, scale = options.file, _settings(options)["scale"]
     own.check(file)
     print(f"{file}: {own.placement(file, scale)}", flush=True)
-    try:
-        for contract in trial.contracts(file):
-            print(contract, flush=True)
-        plan = Plan(scale, all_papers(), methods=[str(file)])
-        for cost in () if options.contracts else trial.within(file, lambda: price(plan, file.stem)):
-            print(f"{file}: {cost}", flush=True)
-    except trial.Broken as error:
-        raise Refusal(str(error)) from None
+    for contract in trial.contracts(file):
+        print(contract, flush=True)
+    plan = Plan(scale, all_papers(), methods=[str(file)])
+    for cost in () if options.contracts else trial.within(file, lambda: price(plan, file.stem)):
+        print(f"{file}: {cost}", flush=True)
 
 
 def pack(options: argparse.Namespace) -> None:
@@ -296,8 +290,8 @@ def pack(options: argparse.Namespace) -> None:
     from clpapers.builds import preparation
     from clpapers.bundle.pack import pack
 
-    every = options.hours is None or options.hours >= 1e6
-    settings = _settings(options, "hours", "data_folder") | ({"hours": 1e6} if every else {})
+    every = options.hours is None or options.hours >= ALL_HOURS
+    settings = _settings(options, "hours", "data_folder") | ({"hours": ALL_HOURS} if every else {})
     plan = Plan(settings["scale"], all_papers())
     if settings.get("published", True):
         import_published(plan.scale)

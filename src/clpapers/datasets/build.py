@@ -10,9 +10,10 @@ from clpapers.datasets import standin as synthetic
 from clpapers.datasets.arrays import Splits, canonical, checksum, save, table_checksum
 from clpapers.datasets.files import Absent, SourceError, guarded
 from clpapers.datasets.sources import FETCH, Served, official_files
+from clpapers.provenance import Refusal
 
 
-class DatasetError(Exception):
+class DatasetError(Refusal):
     """A data set cannot be built; the text names the file, the fault and the remedy."""
 
 

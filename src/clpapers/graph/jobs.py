@@ -64,8 +64,13 @@ class Job(Generic[Subject]):
     @property
     def code(self) -> str:
         """The digest of the code that makes the outputs from the inputs."""
+        return code_digest(*self.sources)
+
+    @property
+    def sources(self) -> list[str]:
+        """This code, as `code_digest` takes it."""
         named = (name if name.endswith(".py") else f"clpapers.{name}" for name in self.modules)
-        return code_digest(f"clpapers.cli.{self.module}:{self.command}", *named)
+        return [f"clpapers.cli.{self.module}:{self.command}", *named]
 
     @functools.cached_property
     def settings(self) -> str:

@@ -10,8 +10,8 @@ from clpapers.metrics.factors import flat
 
 MEASURE = {"needs": ["grid"]}
 METRICS = {
-    "mutual_information": {"bounds": (0, None), "shares": (0.05, 0.1), "unit": "nats", "over": "epochs"},
-    "jump": {"bounds": (0, None), "shares": (0.05, 0.1), "over": "epochs"},
+    "mutual_information": {"bounds": (0, None), "unit": "nats", "over": "epochs"},
+    "jump": {"bounds": (0, None), "over": "epochs"},
     "threshold_from": {},
     "threshold_below": {},
 }

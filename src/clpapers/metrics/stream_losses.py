@@ -14,7 +14,6 @@ MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"]}
 METRICS = {
     "stream_loss": {
         "bounds": (0, None),
-        "shares": (0.05, 0.1),
         "unit": "nats",
         "better": "smaller",
         "competing": "training",

@@ -14,15 +14,7 @@ MEASURE = {
     "cells": ["order.tasks"],
     "beside": ["record", "net"],
 }
-METRICS = {
-    "training_minutes": {
-        "bounds": (0, None),
-        "shares": (0.05, 0.1),
-        "unit": "min",
-        "better": "smaller",
-        "sample": "block",
-    }
-}
+METRICS = {"training_minutes": {"bounds": (0, None), "unit": "min", "better": "smaller", "sample": "block"}}
 
 
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) -> pd.DataFrame:

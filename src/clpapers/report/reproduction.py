@@ -39,7 +39,7 @@ from clpapers.evidence.pooled import pooled, pooled_texts
 from clpapers.evidence.words import BY_CONSTRUCTION, CONTRADICTED, DIFFERS, GRADES, NOT_COMPARABLE, SUPPORTED
 from clpapers.graph import jobs
 from clpapers.graph.pages import claims_file, targets_of
-from clpapers.provenance import read_record, write_atomically, write_text
+from clpapers.provenance import read_record, write_bytes, write_text
 from clpapers.report.coverage import Coverage, Numbers, by_kind, count, coverage, of_claims, table
 from clpapers.report.coverage import printed as numbers_printed
 from clpapers.targets.palette import TEN
@@ -92,8 +92,7 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
     for path, text in files.items():
         write_text(path, text)
     for path, image in figures.items():
-        with write_atomically(path) as temporary:
-            temporary.write_bytes(image)
+        write_bytes(path, image)
     return [*files, *figures]
 
 

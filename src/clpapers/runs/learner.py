@@ -113,9 +113,9 @@ class Learner:
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         declared = getattr(sys.modules.get(cls.__module__), "DECLARATION", None)
-        if declared is not None:  # the class's own, not its parent's
+        if declared is not None:  # the class's own, not its parent's unless it is `like` that
             for flag in ("stackable", "uses_batch", "own_nets", "answers_stay", "static"):
-                setattr(cls, flag, declared.get(flag, getattr(Learner, flag)))
+                setattr(cls, flag, declared.get(flag, getattr(cls if "like" in declared else Learner, flag)))
 
     def __init__(self, setting: Setting):
         self.setting, self.classes = setting, setting.classes
