@@ -8,7 +8,6 @@ pipeline.
 
 import os
 
-ALL_HOURS = 1e6  # core-hours: the most that settings may have, so that there is a sequence of steps
 SERVER = "CLPAPERS_SERVER"  # in the environment: the address of a build's server; `0` for a build without one
 
 

@@ -11,8 +11,6 @@ import signal
 import sys
 from pathlib import Path
 
-from clpapers.cli import ALL_HOURS
-
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0 on success, 1 where an audit fails, 2 where config or data do, with one line on stderr."""
@@ -275,10 +273,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def core_hours(text: str) -> float:
+def core_hours(text: str) -> float | str:
     """A number of core-hours, or `all`."""
     try:
-        return ALL_HOURS if text == "all" else float(text)
+        return text if text == "all" else float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} must be a number of core-hours, or all") from None
 

@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 from clpapers import provenance
-from clpapers.cli import ALL_HOURS
 from clpapers.cli.task import plan_of
 from clpapers.config import outside
 from clpapers.config.facts import Facts
@@ -25,6 +24,7 @@ from clpapers.graph import jobs
 from clpapers.provenance import Refusal
 from clpapers.runs.cards import resolve_device
 
+ALL_HOURS = 1e6  # core-hours: the most that settings may have, so that there is a sequence of steps
 NAMED = 3  # questions of a step that `clpapers next` names
 
 
@@ -179,7 +179,9 @@ def upcoming(options: argparse.Namespace) -> None:
     targets = [name for name in options.names if "/" in name]
     options.papers = [name for name in options.names if name not in targets]
     if options.hours is None:
-        options.hours = ALL_HOURS if targets and not options.papers else 1.0
+        options.hours = "all" if targets and not options.papers else 1.0
+    if options.hours == "all":
+        options.hours = ALL_HOURS
     settings = _settings(options, "hours", "methods")
     cuda, scale = resolve_device(settings["device"]) == "cuda", settings["scale"]
     plan = Plan(scale, all_papers(), cuda=cuda, methods=own.take_in(scale, settings.get("methods", ())))
@@ -230,11 +232,8 @@ def rehearse(options: argparse.Namespace) -> None:
     hashes = [name for name in options.names if name in plan.cells]
     names = [name for name in options.names if name not in plan.cells]
     chosen = plan.named_targets(names) if names or not hashes else []
-    of_targets = [cell for target in chosen for _, cell in target.cells]
-    searches = {search for target in chosen for _, search in target.selections}
-    searches |= {search for cell in of_targets for search in priority.selections_of(plan, cell)}
-    of_targets = [cell for cell in of_targets if "selection" not in cell.spec]  # its search's points are of its kind
-    of_targets += [cell for search in sorted(searches, key=lambda each: each.name) for _, cell in search.points]
+    relevant = priority.relevant(plan, chosen).values()
+    of_targets = [cell for cell in relevant if "selection" not in cell.spec]  # its search's points are of its kind
     cells = [plan.cells[key] for key in hashes] + [c for c in of_targets if c.method or not options.methods]
     out = options.out or Path("results") / plan.scale / "costs.csv"
     rehearsals.rehearse(plan, list({cell.hash: cell for cell in cells}.values()), out, options.seconds)
@@ -290,7 +289,7 @@ def pack(options: argparse.Namespace) -> None:
     from clpapers.builds import preparation
     from clpapers.bundle.pack import pack
 
-    every = options.hours is None or options.hours >= ALL_HOURS
+    every = options.hours in (None, "all") or options.hours >= ALL_HOURS
     settings = _settings(options, "hours", "data_folder") | ({"hours": ALL_HOURS} if every else {})
     plan = Plan(settings["scale"], all_papers())
     if settings.get("published", True):

@@ -2,15 +2,13 @@
 
 import dataclasses
 import functools
-import hashlib
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from clpapers.config import gans
-from clpapers.config.model import Target
+from clpapers.config.model import Target, digest
 from clpapers.config.paths import RESULTS, block_seeds, dataset_path, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.reductions import reductions
@@ -75,7 +73,7 @@ class Job(Generic[Subject]):
     @functools.cached_property
     def settings(self) -> str:
         """The digest of the value of `decide`; a param of the rule, unless the path decides all."""
-        return hashlib.sha256(json.dumps(self.decide(), sort_keys=True).encode()).hexdigest()[:16]
+        return digest(self.decide())
 
 
 def job_of(plan: Plan, path: Path, papers: Collection[str] | None = None) -> Job:

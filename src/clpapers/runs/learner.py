@@ -13,13 +13,13 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.captured import columns, row
 from clpapers.runs.images import Images, joined
 from clpapers.runs.losses import backward, cross_entropy, masked
 from clpapers.runs.memories import Draw, Memory
 from clpapers.runs.nets.folding import folded
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import OPTIMIZERS, SGD, gradients
+from clpapers.runs.steps import columns, row
 
 
 @dataclasses.dataclass
