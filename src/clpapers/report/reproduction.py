@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -127,15 +128,9 @@ class _Reproduction:
         chosen = Choice(self.runs, {}, absent)
         self.plan = whole.using(chosen)
         self.crates = {paper: fingerprint(paper) for paper in whole.titles}
-        before = os.environ.get(choice.VARIABLE)
-        os.environ[choice.VARIABLE] = str(chosen.write(SCALE))
-        try:
+        with mock.patch.dict(os.environ, {choice.VARIABLE: str(chosen.write(SCALE))}):
             for paper in (paper for paper in whole.titles if self.crates[paper]):
                 self._measure(paper)
-        finally:
-            os.environ.pop(choice.VARIABLE)
-            if before is not None:
-                os.environ[choice.VARIABLE] = before
 
     def _measure(self, paper: str) -> None:
         for target in self.targets(paper):

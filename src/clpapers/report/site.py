@@ -108,8 +108,7 @@ class TargetPage:
     @property
     def tables_of_lines(self) -> list[tuple[str, list[dict]]]:
         """The lines with a verdict, under ""; and the lines without, folded away under a title that counts them."""
-        decided = [line for line in self.lines if line["verdict"] != words.NOT_COMPARABLE]
-        return [each for each in (("", decided), _folded(self.lines, "cause")) if each[1]]
+        return _parted(self.lines, "cause")
 
     @property
     def headings(self) -> list[str]:
@@ -185,9 +184,8 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
             file = claims_file(plan, paper, "csv")
             provenance.write_text(copy_path(file, folder), file.read_text(encoding="utf-8"))
         claims, tables = _claims(plan, paper) if paper in with_claims else ([], [])
-        decided = [claim for claim in claims if claim["verdict"] != words.NOT_COMPARABLE]
-        parts = [each for each in (("", decided), _folded(claims, "reason")) if each[1]]
-        content: dict = {"paper": paper, "targets": targets, "claims": parts, "tables_of_claims": tables}
+        content: dict = {"paper": paper, "targets": targets, "tables_of_claims": tables}
+        content["claims"] = _parted(claims, "reason")
         write_page(folder / paper / "index.html", "paper.html", "../", covered=covered[paper], **content)
         write_figure(forest(compared[paper]), picture_path(paper, folder).with_suffix(""), (".svg",))
     write_figure(scatter(pd.concat(compared.values())), picture_path("", folder).with_suffix(""), (".svg",))
@@ -250,13 +248,15 @@ def _target_page(plan: Plan, target: Target, notes: Notes, digest: Callable[[str
     )
 
 
-def _folded(verdicts: list[dict], key: str) -> tuple[str, list[dict]]:
-    """The verdicts `not comparable`, and before them a title that counts them by their reason, at `key`."""
+def _parted(verdicts: list[dict], key: str) -> list[tuple[str, list[dict]]]:
+    """The decided ones under ""; those `not comparable` under a title that counts them by their reason, at `key`."""
+    decided = [verdict for verdict in verdicts if verdict["verdict"] != words.NOT_COMPARABLE]
     folded = [verdict for verdict in verdicts if verdict["verdict"] == words.NOT_COMPARABLE]
     reasons = Counter(re.split("[;:]", re.sub(r"^\d+ parts: [^;]*; ", "", verdict[key]))[0] for verdict in folded)
     counts = [f"{count} {reason or 'without a number'}" for reason, count in reasons.most_common(REASONS)]
     counts += ["…"] if len(reasons) > REASONS else []
-    return f"{len(folded)} not comparable: {', '.join(counts)}", folded
+    parts = ("", decided), (f"{len(folded)} not comparable: {', '.join(counts)}", folded)
+    return [each for each in parts if each[1]]
 
 
 def _cost(file: Path) -> dict:
