@@ -5,8 +5,6 @@ argument and `Observed` its answer (`clpapers.runs.learner`). `clpapers.results`
 `clpapers.streams` the streams; both work in any folder.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING
 

@@ -4,8 +4,6 @@ It stands in .snakemake/clpapers/, where Snakemake has its folder; nothing is ke
 same files, and every plan with the same pieces.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -4,8 +4,6 @@ An editable install knows its checkout. Any other install carries config/, the s
 `clpapers/project`; the crates of runs stay in the repository.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

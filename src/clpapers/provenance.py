@@ -1,7 +1,5 @@
 """Records: the JSON beside every output that says how it was made; atomic writes and digests of code."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import datetime
@@ -25,7 +23,6 @@ from clpapers.cache import Cache
 
 PACKAGE = Path(__file__).parent
 UNCOUNTED = (Path(__file__), PACKAGE / "cli" / "task.py")  # excluded from code digests
-DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 RANDOM = "????????"  # mkstemp's part of a name, as a pattern: `.table1.…` must not match `.table1.reported.…`
 LARGEST_RECORD = 1 << 26  # bytes
 RECORDED_PACKAGES = (
@@ -46,7 +43,11 @@ def escaped(text: object) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
 
 
-class ProvenanceError(Exception):
+class Refusal(Exception):
+    """A fault of the call, the configuration or the data, for a person, with the remedy; a command ends with it."""
+
+
+class ProvenanceError(Refusal):
     """A record is missing or unreadable; the text is one line that names the file and the remedy."""
 
     def __init__(self, text: str):
@@ -93,8 +94,13 @@ def sweep(path: Path | str) -> None:
 
 def write_text(path: Path | str, text: str) -> None:
     """Write `text` (UTF-8) to `path` atomically."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path | str, content: bytes) -> None:
+    """Write `content` to `path` atomically."""
     with write_atomically(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(content)
 
 
 def sha256(path: Path | str) -> str:
@@ -110,15 +116,14 @@ _PARSED = Cache("code")
 
 
 @functools.cache
-def _parsed(path: Path, function: str, type_params: bool = False) -> tuple[str, frozenset[str], frozenset[str]]:
+def _parsed(path: Path, function: str) -> tuple[str, frozenset[str], frozenset[str]]:
     """A module's digest (without docstrings and comments), the names of this package that it imports, and its texts.
 
     function: only this function and the definitions that it uses count; empty for the whole module.
-    type_params: as for `code_digest`.
     """
     text = path.read_text(encoding="utf-8-sig")
-    question = json.dumps([_own_digest(), function, type_params, text])
-    digest, names, texts = _PARSED.get(question, lambda: _parse(text, function, type_params))
+    question = json.dumps([_own_digest(), function, text])
+    digest, names, texts = _PARSED.get(question, lambda: _parse(text, function))
     return digest, frozenset(names), frozenset(texts)
 
 
@@ -127,7 +132,7 @@ def _own_digest() -> str:
     return sha256(__file__)
 
 
-def _parse(text: str, function: str, type_params: bool) -> list:
+def _parse(text: str, function: str) -> list:
     """As `_parsed`, of a module's text, and as JSON has it."""
     tree = ast.parse(text)
     tree.body = [each for each in tree.body if not _for_annotations(each)]
@@ -141,22 +146,21 @@ def _parse(text: str, function: str, type_params: bool) -> list:
             names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             texts.add(node.value)
-    digest = hashlib.sha256(_dumped(without_docstrings(tree), type_params).encode()).hexdigest()
+    digest = hashlib.sha256(_dumped(without_docstrings(tree)).encode()).hexdigest()
     return [digest, sorted(name for name in names if name.split(".")[0] == PACKAGE.name), sorted(texts)]
 
 
-def _dumped(node: object, type_params: bool) -> str:
+def _dumped(node: object) -> str:
     """The text that `ast.dump` of Python 3.11 gives. Later Pythons add fields and leave out empty ones."""
     if isinstance(node, list):
-        return f"[{', '.join(_dumped(each, type_params) for each in node)}]"
+        return f"[{', '.join(map(_dumped, node))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = {name: getattr(node, name) for name in node._fields if hasattr(node, name)}
-    if isinstance(node, DEFINITION) and not fields.get("type_params"):
-        fields = {name: value for name, value in fields.items() if name != "type_params"}
-        fields |= {"type_params": []} if type_params else {}
+    if not fields.get("type_params"):
+        fields.pop("type_params", None)
     fields = {name: value for name, value in fields.items() if (value, getattr(type(node), name, ...)) != (None, None)}
-    return f"{type(node).__name__}({', '.join(f'{k}={_dumped(v, type_params)}' for k, v in fields.items())})"
+    return f"{type(node).__name__}({', '.join(f'{k}={_dumped(v)}' for k, v in fields.items())})"
 
 
 def without_docstrings(tree: ast.Module) -> ast.Module:
@@ -207,11 +211,10 @@ def module_file(name: str) -> Path | None:
 
 
 @functools.cache
-def code_digest(*modules: str, type_params: bool = False) -> str:
+def code_digest(*modules: str) -> str:
     """Digest (16 hexadecimal digits) of the named modules and of all modules of this package that they import.
 
-    It is the same on every Python. type_params: as this project computed it under Python 3.12 before: the digest then
-    counted that functions and classes have no type parameters.
+    It is the same on every Python.
 
     `module:function` names a function with the definitions that it uses of its module, without the functions beside it;
     a path that ends in `.py` names the file of a method from outside.
@@ -219,7 +222,7 @@ def code_digest(*modules: str, type_params: bool = False) -> str:
     Comments and docstrings do not count, so that explaining the code never retrains anything. Nor do `UNCOUNTED`
     modules and their imports: finding, writing and recording files decides nothing of their content.
     """
-    parts = ((path, function, _parsed(path, function, type_params)[0]) for path, function in imported(*modules))
+    parts = ((path, function, _parsed(path, function)[0]) for path, function in imported(*modules))
     lines = sorted(f"{_in_package(path)} {function} {digest}" for path, function, digest in parts)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 

@@ -6,8 +6,6 @@ built, `metrics` and `compare` return the numbers of the published runs. Each fu
 name (`ConfigError`), and a file that is not built or not as its record says (`ProvenanceError`).
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

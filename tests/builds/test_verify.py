@@ -144,7 +144,7 @@ def test_the_same_machine_and_code_are_no_excuse():
     record = {
         "code": "a", "git": {"commit": "c"}, "hardware": {"processor": "x", "device": "cpu"}, "packages": {"torch": "2"}
     }  # fmt: skip
-    job = SimpleNamespace(of_this_code=lambda record: record["code"] == "a")
+    job = SimpleNamespace(code="a")
     assert _other_conditions(job, record, dict(record)) == []
     assert _other_conditions(job, record, record | {"code": "b"}) == ["other code, of commit c"]
     assert _other_conditions(job, record, record | {"packages": {}, "hardware": {}}) == [

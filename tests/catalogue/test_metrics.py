@@ -50,7 +50,7 @@ def test_every_key_that_a_measure_looks_up_is_given_to_it_and_so_is_in_the_diges
 @pytest.mark.parametrize("name", catalogue.renderers())
 def test_a_renderer_draws_what_it_declares(name):
     renderer, module = catalogue.renderers()[name], importlib.import_module(f"clpapers.targets.{name}")
-    assert module.render.__annotations__["return"] == renderer.draws.title()
+    assert module.render.__annotations__["return"].__name__ == renderer.draws.title()
     assert (renderer.draws == "table") == (getattr(module, "Table", None) is Table)
 
 

@@ -43,15 +43,6 @@ def test_a_run_reads_its_data_and_the_streams_of_its_seeds(plan, run):
     assert (job.command, job.stage, job.inputs) == ("train", "runs", [cell.dataset, *streams])
 
 
-def test_a_record_is_of_this_code_as_any_python_told_its_digest(plan, run, monkeypatch):
-    job = jobs.job_of(plan, run[0])
-    before = job._digest(type_params=True)
-    assert before != job.code
-    assert all(job.of_this_code({"code": code}) for code in (job.code, before))
-    monkeypatch.setattr(jobs, "code_digest", lambda *names, **form: "edited")
-    assert not any(job.of_this_code({"code": code}) for code in (before, "0" * 16))
-
-
 def test_streams_read_data_only_where_the_sizes_of_classes_are_not_known():
     """No stand-in and no part has the sizes of the whole."""
     paper, smoke = Plan("paper", ["agem"]), Plan("smoke", ["agem"])

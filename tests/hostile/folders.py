@@ -21,6 +21,7 @@ from PIL import Image, ImageOps
 from clpapers.datasets import files
 from clpapers.datasets.files import SourceError
 from clpapers.datasets.formats import image_folders
+from clpapers.provenance import escaped
 
 SIDE = 4
 CLASSES = ("cat", "a dog", "Straße", "猫", "caf\u00e9", "train", "0")
@@ -198,7 +199,7 @@ def reader(tree: Tree, place: Path) -> Callable[[], str]:
         except SourceError as error:
             said = str(error)
             named = [*tree.files, *tree.links, *tree.empty]
-            if not said.isprintable() or not any(files.escaped(path) in said for path in named):
+            if not said.isprintable() or not any(escaped(path) in said for path in named):
                 return f"WRONG: a refusal that is no line or names nothing: {said!r}"
             return "refused by name" if not tree.plain else f"WRONG: a refusal of what is sound: {said!r}"
         for split, (x, y, *_) in decoded.items():

@@ -5,8 +5,6 @@ name each file's inputs. Some files are left out, such as the stream of an impor
 `imported/records`. Each is named by its own SHA-256, which the run's record holds.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

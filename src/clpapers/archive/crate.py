@@ -5,8 +5,6 @@ weights are left out, since they have owners; the records name them by checksum.
 out too; their records stand in `imported/records`.
 """
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import importlib.metadata

@@ -5,15 +5,13 @@ were published; no rule makes them. The folder's `records` holds the records of 
 `crates.json` holds each crate's name and day of import; `crates/<SHA-256>.txt` is its manifest, which its name proves.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from clpapers.config.facts import Facts
@@ -28,7 +26,7 @@ from clpapers.provenance import (
     record_apart,
     record_path,
     sha256,
-    write_atomically,
+    write_bytes,
     write_text,
 )
 from clpapers.runs.form import UNFIT, results
@@ -198,15 +196,9 @@ def import_crate(path: Path) -> list[str]:
             file, reason = (faults or path_faults or [(MANIFEST, "changed while it was read")])[0]
             raise CrateError(f"{path}: {file}: {reason}; nothing is imported, fetch or make it anew")
 
-        contents = {name: content(name) for name in _to_import(members, runs)}
+        needed = (name for name in members if name.endswith(".record.json") or "/imported/records/" in name)
+        contents = {name: content(name) for name in dict.fromkeys([*runs, *needed])}
         return _take_in(path, scale, fingerprint, listed, contents, runs)
-
-
-def _to_import(members: Iterable[str], runs: Iterable[str]) -> Iterator[str]:
-    """The files of a crate to import: runs with their records, and all records that these may name."""
-    for name in members:
-        if name in runs or name.endswith(".record.json") or "/imported/records/" in name:
-            yield name
 
 
 def _take_in(
@@ -239,8 +231,8 @@ def _take_in(
         files |= {record_path(out): contents[str(record_path(name))], out: contents[name]}
         files |= dict(_ancestors(scale, record, by_digest))
     for file, text in files.items():
-        _write(file, text)
-    _write(folder_of(scale) / "crates" / f"{fingerprint}.txt", listed)
+        write_bytes(file, text)
+    write_bytes(folder_of(scale) / "crates" / f"{fingerprint}.txt", listed)
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
     all_crates = crates(scale) | {fingerprint: {"name": path.name, "imported": day}}
     write_text(folder_of(scale) / "crates.json", json.dumps(all_crates, indent=1) + "\n")
@@ -289,8 +281,3 @@ def _differences(crate: Path, out: Path, seeds: dict[int, dict]) -> Iterator[str
                 gap = max(accuracy_gap(present[seed], seeds[seed]) for seed in unlike)
                 numbers = ", ".join(map(str, unlike))
                 yield f"{path}: seed {numbers} differs from {crate.name}'s, by {gap:.4f} in accuracy; this one is kept"
-
-
-def _write(path: Path, content: bytes) -> None:
-    with write_atomically(path) as temporary:
-        temporary.write_bytes(content)

@@ -271,7 +271,7 @@ class _Check:
             self.fail(first, f"made of other files than config/ asks for; {remedy}")
         for item in record["inputs"]:
             self.input(first, record, item, remedy)
-        if not job.of_this_code(record):
+        if job.code != record["code"]:
             self.fail(first, f"made by other code ({record['code']}) than there is now ({job.code}); {remedy}")
         if record.get("settings", job.settings) != job.settings:
             # One more paper changes the index, and nothing is made of it.
@@ -344,7 +344,7 @@ class _Check:
         for item in record["inputs"]:
             self.published_input(path, record, item, remedy)
         commit = record["git"]["commit"] or "unknown"
-        if not job.of_this_code(record):
+        if job.code != record["code"]:
             self.warn(
                 path, f"trained at commit {commit[:10]}, by other code than there is now; clpapers verify compares"
             )

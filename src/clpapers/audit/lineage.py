@@ -1,7 +1,5 @@
 """The ancestry of a file, or of one number of a table, from records: as a tree, text and a picture."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence

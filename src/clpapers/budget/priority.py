@@ -6,8 +6,6 @@ one order for all budgets, and a budget takes a prefix of it: a larger budget tr
 is imported.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
@@ -318,7 +316,7 @@ def finished(plan: Plan) -> dict[str, dict[Path, list[int]]]:
             continue
         try:
             seeds = block_seeds(path.stem)
-            if jobs.job_of(plan, path).of_this_code(read_record(path)):
+            if jobs.job_of(plan, path).code == read_record(path)["code"]:
                 runs.setdefault(cell.hash, {})[path] = list(seeds)
         except (ConfigError, ProvenanceError):
             continue  # the audit reports it

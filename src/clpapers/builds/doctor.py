@@ -1,7 +1,5 @@
 """Checks whether a build would succeed on this machine, with a remedy for each fault; it changes nothing."""
 
-from __future__ import annotations
-
 import fcntl
 import importlib.metadata
 import math

@@ -3,8 +3,6 @@
 The Snakefile asks once, before its graph of jobs is made; the jobs read the choice (`config.choice`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import json

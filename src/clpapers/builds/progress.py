@@ -4,8 +4,6 @@ At a terminal the line is updated in place; elsewhere, for example in a file, a 
 Warnings and errors are shown in full, with the logs of failed jobs. `clpapers.cli.snakemake` chooses the plugin.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import threading

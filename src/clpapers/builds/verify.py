@@ -1,7 +1,5 @@
 """Verifies published runs: a random sample is trained again here, from the seeds on, and compared."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib
@@ -217,7 +215,7 @@ def _gap(ours: Mapping[int, dict], theirs: Mapping[int, dict]) -> float:
 
 def _other_conditions(job: jobs.Job, record: Mapping, published: Mapping) -> list[str]:
     """The published conditions that change bits and differ here, by the records of both runs."""
-    conditions = [] if job.of_this_code(published) else [f"other code, of commit {published['git'].get('commit')}"]
+    conditions = [] if job.code == published["code"] else [f"other code, of commit {published['git'].get('commit')}"]
     for part, key in [("hardware", "processor"), ("hardware", "device"), ("packages", "torch")]:
         if (value := (published.get(part) or {}).get(key)) != record[part][key]:
             conditions.append(f"{key} {value}")

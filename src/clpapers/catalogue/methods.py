@@ -27,6 +27,9 @@ class DeclarationError(Exception):
 class Method:
     """A method's declaration, which its learner's file gives as the literal `DECLARATION`.
 
+    In a file of this project the key `like` names another method, of which this one is a version: it has that one's
+    keys and options, and its own beside them or in their place.
+
     name: the file's.
     options: each option's JSON Schema, with `examples` for the tests, or with a `default` alone. A complete cell gives
         every option.
@@ -122,6 +125,24 @@ def copied(file: Path) -> Method:
 
 def read(file: Path) -> Method:
     """The method that a file declares. Raises `DeclarationError` with file, line, key, value and remedy in one line."""
+    tree, literals = _literals(file)
+    options = literals.get("options")
+    for schema in options.values() if isinstance(options, dict) else ():
+        if isinstance(schema, dict) and "default" in schema:
+            schema.setdefault("examples", [schema["default"]])
+    for rules in (_FORM, _SCHEMAS):
+        mistake = jsonschema.exceptions.best_match(rules.iter_errors(literals))
+        if mistake is not None:
+            path = "".join(f"[{part!r}]" for part in mistake.absolute_path)
+            takes = ", ".join(mistake.schema.get("properties", {}))
+            remedy = mistake.schema.get("description") or (f"it takes {takes}" if takes else "mend it")
+            line = line_of(tree, mistake.absolute_path)
+            raise DeclarationError(f"{file}:{line}: {NAME}{path}: {mistake.message}; {remedy}")
+    return Method(file.stem, **literals)
+
+
+def _literals(file: Path) -> tuple[ast.Module, dict]:
+    """A file's module down to its declaration, and this with the keys and options of the method that it is `like`."""
     try:
         text = file.read_text(encoding="utf-8-sig")
         ends = re.search(rf"^{NAME} = .*?^\}}$", text, re.DOTALL | re.MULTILINE)
@@ -152,19 +173,10 @@ def read(file: Path) -> Method:
                 raise DeclarationError(
                     f"{file}:{constant.lineno}: {NAME}: {constant.value!r} stands twice; leave one out"
                 )
-    options = literals.get("options")
-    for schema in options.values() if isinstance(options, dict) else ():
-        if isinstance(schema, dict) and "default" in schema:
-            schema.setdefault("examples", [schema["default"]])
-    for rules in (_FORM, _SCHEMAS):
-        mistake = jsonschema.exceptions.best_match(rules.iter_errors(literals))
-        if mistake is not None:
-            path = "".join(f"[{part!r}]" for part in mistake.absolute_path)
-            takes = ", ".join(mistake.schema.get("properties", {}))
-            remedy = mistake.schema.get("description") or (f"it takes {takes}" if takes else "mend it")
-            line = line_of(tree, mistake.absolute_path)
-            raise DeclarationError(f"{file}:{line}: {NAME}{path}: {mistake.message}; {remedy}")
-    return Method(file.stem, **literals)
+    if file.parent == LEARNERS and "like" in literals:
+        _, model = _literals(LEARNERS / f"{literals.pop('like')}.py")
+        literals = model | literals | {"options": model["options"] | literals.get("options", {})}
+    return tree, literals
 
 
 def _declared(tree: ast.Module) -> list[ast.expr]:

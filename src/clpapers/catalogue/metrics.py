@@ -5,8 +5,6 @@ A module of `metrics/` with a function `measure` declares `MEASURE` and, if it m
 `Renderer`.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 from collections.abc import Mapping
@@ -16,7 +14,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1]
 PERCENT = {"bounds": (0, 100), "margins": (2, 5), "shares": (0.1, 0.2)}  # of a metric in %, unless it says otherwise
 FRACTION = {"margins": (0.02, 0.05)}  # of one between 0 or -1 and 1 without a unit, unless it says otherwise
-COUNTED = (0.05, 0.1)  # margins of counts that are no metric, as shares of the printed value
+COUNTED = (0.05, 0.1)  # margins as shares of the printed value: of one from 0 up without margins, of counts
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Metric:
     bounds: the least and the largest possible value; None where there is no bound.
     margins: how far a reproduced value may be from a printed one to be the `same`, and to be `near`, in its unit.
     shares: the margins as shares of the printed value. The narrower ones hold; without either, only an equal value is
-        the same. `PERCENT` and `FRACTION` have both for most metrics.
+        the same. `PERCENT`, `FRACTION` and `COUNTED` have both for most metrics.
     sample: the source of one independent value: a `seed`; a `block` of seeds, which share one clock; or `none`, if the
         value is computed and not measured.
     needs: keys that a target with this metric must have.
@@ -127,6 +125,8 @@ def _usual(facts: Mapping) -> Mapping:
     """The keys that metrics of a kind share."""
     if facts.get("unit") == "%":
         return PERCENT
+    if facts.get("bounds") == (0, None) and "margins" not in facts:
+        return {"shares": COUNTED}
     return FRACTION if "unit" not in facts and facts.get("bounds") in ((0, 1), (-1, 1)) else {}
 
 

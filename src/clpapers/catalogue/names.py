@@ -1,7 +1,5 @@
 """The names that a paper prints for factors, levels and metrics. Imports nothing heavy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 CURVE = ("time", "task")  # columns of a curve: no factors of the grid, so that their levels are known once measured

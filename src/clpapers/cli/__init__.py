@@ -6,8 +6,6 @@ the commands of rules/<stage>.smk, which are part of their jobs' code. The comma
 pipeline.
 """
 
-from __future__ import annotations
-
 import os
 
 SERVER = "CLPAPERS_SERVER"  # in the environment: the address of a build's server; `0` for a build without one

@@ -1,7 +1,5 @@
 """The commands with their options, and how one is run. A module is imported by the command that needs it."""
 
-from __future__ import annotations
-
 import argparse
 import errno
 import functools
@@ -58,10 +56,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _run_here(options: argparse.Namespace) -> int:
     """Run a command in the project's folder."""
-    from clpapers.cli.refusal import Refusal
     from clpapers.cli.task import Task
-    from clpapers.config.refusals import ConfigError
-    from clpapers.provenance import ProvenanceError, escaped
+    from clpapers.provenance import Refusal, escaped
 
     try:
         if not options.makes:
@@ -70,7 +66,7 @@ def _run_here(options: argparse.Namespace) -> int:
         task: Task = Task(options)
         getattr(importlib.import_module(f"clpapers.cli.{task.job.module}"), options.command)(task)
         return 0
-    except (ConfigError, ProvenanceError, Refusal) as error:
+    except Refusal as error:
         lines = map(escaped, str(error).split("\n  "))  # a data set has a line for each source
         print("clpapers: " + "\n  ".join(lines), file=sys.stderr)
         return 2
@@ -278,10 +274,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def core_hours(text: str) -> float:
-    """A number of core-hours; for `all` the largest that settings may have, so that there is a sequence of steps."""
+def core_hours(text: str) -> float | str:
+    """A number of core-hours, or `all`."""
     try:
-        return 1e6 if text == "all" else float(text)
+        return text if text == "all" else float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} must be a number of core-hours, or all") from None
 

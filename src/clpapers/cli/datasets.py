@@ -1,10 +1,7 @@
 """The commands of rules/datasets.smk: data sets, weights, features."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
-from clpapers.cli.refusal import Refusal
 from clpapers.cli.task import Task
 
 
@@ -41,18 +38,11 @@ def weights(task: Task[tuple[str, dict]]) -> None:
 
 def _fetch(task: Task[tuple[str, dict]], build: Callable[..., dict], **more: object) -> None:
     """Build the subject from the sources that the scale allows."""
-    from clpapers.datasets.build import DatasetError
-
     name, spec = task.job.subject
     options, spec = task.options, permitted(task.plan.settings, spec)
     with task.recording(sources=task.plan.settings["sources"]) as record:
-        try:
-            facts = build(
-                name, spec, data_folder=task.data_folder(spec), downloads=options.downloads, out=options.out, **more
-            )
-        except DatasetError as error:
-            raise Refusal(str(error)) from None
-        record["data"] = {name: facts}
+        folders = {"data_folder": task.data_folder(spec), "downloads": options.downloads}
+        record["data"] = {name: build(name, spec, **folders, out=options.out, **more)}
 
 
 def features(task: Task[tuple[str, dict]]) -> None:

@@ -16,9 +16,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from clpapers import provenance
-from clpapers.cli.refusal import Refusal
 from clpapers.config.model import Cell
 from clpapers.config.paths import RESULTS
+from clpapers.provenance import Refusal
 from clpapers.runs import machine
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def run(errand: dict, site: dict) -> str:
     module = importlib.import_module(f"clpapers.cli.{'gans' if errand['command'] == 'gans' else 'runs'}")
     try:
         getattr(module, errand["command"])(Errand(errand, site))
-    except (Refusal, provenance.ProvenanceError, OSError, ValueError, MemoryError, RuntimeError) as error:
+    except (Refusal, OSError, ValueError, MemoryError, RuntimeError) as error:
         return provenance.escaped(f"{type(error).__name__}: {error}")[:500]
     return ""
 

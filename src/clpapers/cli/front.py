@@ -1,7 +1,5 @@
 """A job's side of the server of its build: hand the command over, pass signals on, end as the job ended."""
 
-from __future__ import annotations
-
 import array
 import os
 import signal

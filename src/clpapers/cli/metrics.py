@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clpapers import provenance
-from clpapers.cli.refusal import Refusal
 from clpapers.cli.task import Task
 from clpapers.metrics.factors import flat
+from clpapers.provenance import Refusal
 from clpapers.runs.form import UNFIT
 
 if TYPE_CHECKING:

@@ -1,7 +1,5 @@
 """`clpapers new`: commented files to start from, which run unchanged."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile
@@ -10,10 +8,9 @@ from pathlib import Path
 
 import yaml
 
-from clpapers.cli.refusal import Refusal
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.settings import NAME, own_papers
-from clpapers.provenance import PACKAGE, write_text
+from clpapers.provenance import PACKAGE, Refusal, write_text
 
 TEMPLATES = PACKAGE / "new"
 SIDE, EACH = 8, {"train": 20, "test": 5}  # of the sample: pixels, images a class
@@ -62,10 +59,7 @@ def _properties(folder: Path) -> dict[str, str]:
     from clpapers.datasets import files
     from clpapers.datasets.formats import _image, image_folders
 
-    try:
-        splits = image_folders.images(replace(files.folder(folder), remedy="mend it and try again"))
-    except files.SourceError as error:
-        raise Refusal(str(error)) from None
+    splits = image_folders.images(replace(files.folder(folder), remedy="mend it and try again"))
     if not splits["train"] or sorted(splits["train"]) != sorted(splits["test"]):
         names_of = {split: ", ".join(classes) or "none" for split, classes in splits.items()}
         raise Refusal(

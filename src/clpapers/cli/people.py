@@ -1,7 +1,5 @@
 """The commands for people: they describe, check and pack a build, and make no file of the pipeline."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import csv
@@ -13,7 +11,6 @@ import sys
 from pathlib import Path
 
 from clpapers import provenance
-from clpapers.cli.refusal import Refusal
 from clpapers.cli.task import plan_of
 from clpapers.config import outside
 from clpapers.config.facts import Facts
@@ -24,8 +21,10 @@ from clpapers.config.refusals import ConfigError, one_of
 from clpapers.config.settings import all_papers, check_settings, own_papers
 from clpapers.config.targets import read_paper
 from clpapers.graph import jobs
+from clpapers.provenance import Refusal
 from clpapers.runs.cards import resolve_device
 
+ALL_HOURS = 1e6  # core-hours: the most that settings may have, so that there is a sequence of steps
 NAMED = 3  # questions of a step that `clpapers next` names
 
 
@@ -79,7 +78,7 @@ def stream(options: argparse.Namespace) -> None:
     from clpapers import home
     from clpapers.cli.datasets import permitted, substitutes
     from clpapers.cli.streams import write
-    from clpapers.datasets.build import DatasetError, build
+    from clpapers.datasets.build import build
     from clpapers.streams.orders import slug
     from clpapers.streams.stream import ITEM_ORDER, data_of, load
 
@@ -104,17 +103,14 @@ def stream(options: argparse.Namespace) -> None:
                 file = Path(temporary, f"{name}.npz")
                 before = getattr(options, "started_in", Path.cwd())
                 data_folder = home.folder_for_downloads(before, settings["data_folder"])
-                try:
-                    built = build(
-                        name,
-                        permitted(facts.settings, spec),
-                        data_folder=outside.data_folder(spec, data_folder),
-                        downloads=home.folder_for_downloads(before, settings["downloads"]),
-                        out=file,
-                        **substitutes(facts.settings, name),
-                    )
-                except DatasetError as error:
-                    raise Refusal(str(error)) from None
+                built = build(
+                    name,
+                    permitted(facts.settings, spec),
+                    data_folder=outside.data_folder(spec, data_folder),
+                    downloads=home.folder_for_downloads(before, settings["downloads"]),
+                    out=file,
+                    **substitutes(facts.settings, name),
+                )
                 source = file, (name, ITEM_ORDER, built["sha256"]["train"])
         for seed in seeds:
             write(facts, name, order, seed, folder / f"seed{seed}.npz", source)
@@ -178,13 +174,14 @@ def upcoming(options: argparse.Namespace) -> None:
     from clpapers.budget import priority
     from clpapers.budget.costs import duration
     from clpapers.builds import preparation
-    from clpapers.cli.commands import core_hours
     from clpapers.graph import own
 
     targets = [name for name in options.names if "/" in name]
     options.papers = [name for name in options.names if name not in targets]
     if options.hours is None:
-        options.hours = core_hours("all") if targets and not options.papers else 1.0
+        options.hours = "all" if targets and not options.papers else 1.0
+    if options.hours == "all":
+        options.hours = ALL_HOURS
     settings = _settings(options, "hours", "methods")
     cuda, scale = resolve_device(settings["device"]) == "cuda", settings["scale"]
     plan = Plan(scale, all_papers(), cuda=cuda, methods=own.take_in(scale, settings.get("methods", ())))
@@ -235,11 +232,8 @@ def rehearse(options: argparse.Namespace) -> None:
     hashes = [name for name in options.names if name in plan.cells]
     names = [name for name in options.names if name not in plan.cells]
     chosen = plan.named_targets(names) if names or not hashes else []
-    of_targets = [cell for target in chosen for _, cell in target.cells]
-    searches = {search for target in chosen for _, search in target.selections}
-    searches |= {search for cell in of_targets for search in priority.selections_of(plan, cell)}
-    of_targets = [cell for cell in of_targets if "selection" not in cell.spec]  # its search's points are of its kind
-    of_targets += [cell for search in sorted(searches, key=lambda each: each.name) for _, cell in search.points]
+    relevant = priority.relevant(plan, chosen).values()
+    of_targets = [cell for cell in relevant if "selection" not in cell.spec]  # its search's points are of its kind
     cells = [plan.cells[key] for key in hashes] + [c for c in of_targets if c.method or not options.methods]
     out = options.out or Path("results") / plan.scale / "costs.csv"
     rehearsals.rehearse(plan, list({cell.hash: cell for cell in cells}.values()), out, options.seconds)
@@ -281,14 +275,11 @@ def try_out(options: argparse.Namespace) -> None:
     file, scale = options.file, _settings(options)["scale"]
     own.check(file)
     print(f"{file}: {own.placement(file, scale)}", flush=True)
-    try:
-        for contract in trial.contracts(file):
-            print(contract, flush=True)
-        plan = Plan(scale, all_papers(), methods=[str(file)])
-        for cost in () if options.contracts else trial.within(file, lambda: price(plan, file.stem)):
-            print(f"{file}: {cost}", flush=True)
-    except trial.Broken as error:
-        raise Refusal(str(error)) from None
+    for contract in trial.contracts(file):
+        print(contract, flush=True)
+    plan = Plan(scale, all_papers(), methods=[str(file)])
+    for cost in () if options.contracts else trial.within(file, lambda: price(plan, file.stem)):
+        print(f"{file}: {cost}", flush=True)
 
 
 def pack(options: argparse.Namespace) -> None:
@@ -298,8 +289,8 @@ def pack(options: argparse.Namespace) -> None:
     from clpapers.builds import preparation
     from clpapers.bundle.pack import pack
 
-    every = options.hours is None or options.hours >= 1e6
-    settings = _settings(options, "hours", "data_folder") | ({"hours": 1e6} if every else {})
+    every = options.hours in (None, "all") or options.hours >= ALL_HOURS
+    settings = _settings(options, "hours", "data_folder") | ({"hours": ALL_HOURS} if every else {})
     plan = Plan(settings["scale"], all_papers(), cuda=options.card)
     if settings.get("published", True):
         import_published(plan.scale)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clpapers.cli.refusal import Refusal
 from clpapers.cli.task import Task
+from clpapers.provenance import Refusal
 
 if TYPE_CHECKING:
     from clpapers.config.model import Target

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clpapers import provenance
-from clpapers.cli.refusal import Refusal
+from clpapers.provenance import Refusal
 
 if TYPE_CHECKING:
     from clpapers.cli.task import Task

@@ -2,7 +2,7 @@
 
 The Snakefile starts one for a build on local cores, on Linux; it ends with its Snakemake, after the last jobs. A
 command of the build (front.py) hands over its arguments, environment, folder, umask and open files. The child sets
-these and runs the same `main`. The server learns from jobs which modules they import.
+these and runs the same `main`. Before that, the server imports the modules of the job's code.
 
 The server refuses a job where code, packages or config/ changed since the server began. It also refuses a job whose
 process differs from the server's first state in more than the command. A refused job runs as it would without a server.
@@ -41,7 +41,7 @@ from clpapers.cli.front import HEAD, TAKEN
 from clpapers.config import choice
 from clpapers.config.files import CONFIG
 from clpapers.config.schemas import SCHEMAS
-from clpapers.provenance import PACKAGE
+from clpapers.provenance import PACKAGE, imported
 
 REFUSED = b"-"
 SLOWEST = 5.0  # seconds in which a job hands over its command
@@ -180,12 +180,10 @@ def state() -> str:
 
 @dataclass
 class Child:
-    """A running job: its process, the link to the front that waits for it, and the file with its imports."""
+    """A running job: its process, and the link to the front that waits for it."""
 
     number: int
-    command: str
     link: socket.socket
-    imports: int
 
 
 class Server:
@@ -199,7 +197,6 @@ class Server:
         self.interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for Snakemake and its jobs
         task.CACHE = {}
         self.environment, self.folder = shared(dict(os.environ)), os.getcwd()
-        self.imports: dict[str, list[str]] = {}  # by command, the imports of its last job
         self.selector = selectors.DefaultSelector()
         self.selector.register(listening, selectors.EVENT_READ, self.accept)
         self.selector.register(alive, selectors.EVENT_READ, self.end)
@@ -257,19 +254,20 @@ class Server:
         return None
 
     def warm(self, options: argparse.Namespace, request: Request) -> None:
-        """Import the modules of the command's last job, and read the code and configuration that this one will.
+        """Import the modules of the job's code, and read the configuration that it will.
 
         An error here recurs in the child, which can report it.
         """
-        for name in self.imports.pop(options.command, ()):
-            with contextlib.suppress(Exception):
-                importlib.import_module(name)
         os.environ.pop(choice.VARIABLE, None)
         if choice.VARIABLE in request.environment:
             os.environ[choice.VARIABLE] = request.environment[choice.VARIABLE]
         with contextlib.suppress(Exception, SystemExit):
             made: task.Task = task.Task(options)
             made.job.code, made.job.settings  # noqa: B018
+            for file, _ in sorted(imported(*made.job.sources)):
+                if file.is_relative_to(PACKAGE):
+                    parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
+                    importlib.import_module(".".join(parts).removesuffix(".__init__"))
         gc.collect()
         gc.freeze()  # so that a child's collections leave the pages shared
 
@@ -277,17 +275,12 @@ class Server:
         """Start a job, and wait for its end in the selector."""
         if closed(link):
             raise OSError("its process runs the command itself")
-        imports, server = os.memfd_create("imports"), os.getpid()
-        try:
-            number = os.fork()
-        except OSError:
-            os.close(imports)
-            raise
+        server, number = os.getpid(), os.fork()
         if not number:
-            self.run_job(server, link, request, imports)
+            self.run_job(server, link, request)
         with contextlib.suppress(OSError):  # it has just been killed, and `pass_on` will notice
             link.sendall(TAKEN)
-        child, watch = Child(number, request.arguments[0], link, imports), os.pidfd_open(number)
+        child, watch = Child(number, link), os.pidfd_open(number)
         self.selector.register(link, selectors.EVENT_READ, functools.partial(self.pass_on, child))
         self.selector.register(watch, selectors.EVENT_READ, functools.partial(self.finish, child, watch))
 
@@ -303,7 +296,7 @@ class Server:
             self.selector.unregister(child.link)
 
     def finish(self, child: Child, watch: int) -> None:
-        """Send the front its job's exit status, and learn the job's imports."""
+        """Send the front its job's exit status."""
         self.selector.unregister(watch)
         if child.link in self.selector.get_map():
             self.selector.unregister(child.link)
@@ -311,21 +304,16 @@ class Server:
         with contextlib.suppress(OSError):
             child.link.sendall(status.to_bytes(4, "big", signed=True))
         child.link.close()
-        with open(child.imports, "rb") as file:
-            file.seek(0)
-            self.imports[child.command] = file.read().decode().split()
         os.close(watch)
 
     # the child
 
-    def run_job(self, server: int, link: socket.socket, request: Request, imports: int) -> NoReturn:
+    def run_job(self, server: int, link: socket.socket, request: Request) -> NoReturn:
         """Do a job in this process, a child of the server's, and end the process."""
         status = 70
         try:
-            before = set(sys.modules)
             self.set_up(server, link, request)
             status = run_command(request.arguments)
-            write_imports(before, imports)
         except BaseException:
             sys.excepthook(*sys.exc_info())
         finally:
@@ -390,18 +378,6 @@ def run_command(arguments: list[str]) -> int:
     except OSError:
         return 120
     return 1 if isinstance(status, str) else (status or 0) & 0xFF
-
-
-def write_imports(before: set[str], file: int) -> None:
-    """Write the names of modules that were imported since, in order, if the same names would import them again."""
-    new = [name for name, module in list(sys.modules.items()) if name not in before and import_name(module) == name]
-    with open(file, "w", encoding="utf-8") as imports:
-        imports.write("\n".join(new))
-
-
-def import_name(module: object) -> str | None:
-    """The name that a module was imported by."""
-    return getattr(getattr(module, "__spec__", None), "name", None)
 
 
 def closed(link: socket.socket) -> bool:

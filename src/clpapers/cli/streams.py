@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clpapers import provenance
-from clpapers.cli.refusal import Refusal
 from clpapers.cli.task import Task
+from clpapers.provenance import Refusal
 
 if TYPE_CHECKING:  # not imported, so that an edit of the configuration's messages makes no stream stale
     from clpapers.config.facts import Facts

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from clpapers import provenance
 from clpapers.catalogue import metrics
-from clpapers.cli.refusal import Refusal
 from clpapers.cli.task import Task
+from clpapers.provenance import Refusal
 
 if TYPE_CHECKING:
     from clpapers.config.model import Target

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Generic
 
 from clpapers import provenance
 from clpapers.archive.imported import RUN, folder_of
-from clpapers.cli.refusal import Refusal
 from clpapers.config import choice, outside
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.model import Target
@@ -24,6 +23,7 @@ from clpapers.config.plan import Plan
 from clpapers.config.settings import all_papers, check_settings
 from clpapers.graph import jobs
 from clpapers.graph.jobs import Job, Subject
+from clpapers.provenance import Refusal
 from clpapers.runs import machine
 from clpapers.runs.form import results
 

@@ -1,7 +1,5 @@
 """Refuse incomplete blocks, and values that do not fit the data set, the net or the learner."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The choice of a build: which of a plan's runs it uses, as they are there or may be trained."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """The facts at a scale: its settings, and the known data sets, pre-trained weights and methods."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Collection

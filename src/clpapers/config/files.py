@@ -1,7 +1,5 @@
 """Read the YAML files of config/: JSON's types alone, no key twice, nothing too deep or too large."""
 
-from __future__ import annotations
-
 import copy
 import math
 import re

@@ -1,7 +1,5 @@
 """The GANs that runs share: which files hold them, and for which cells."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from pathlib import Path

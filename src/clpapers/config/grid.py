@@ -1,7 +1,5 @@
 """The cells of a paper: its content at a scale, resolved cell by cell, grid by grid and selection by selection."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The identity of a run, which is hashed: a cell's description without the parts that its learner ignores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

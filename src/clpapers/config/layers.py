@@ -1,7 +1,5 @@
 """Lay a cell's values over each other: defaults, then the data set's, the learner's, the target's and the factors'."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Trace each value of a cell to its file, line and layer, or to the reason for which it is derived."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple

@@ -6,8 +6,6 @@ crates. So an edit of the original counts from the next build on and never halfw
 be described, checked and packed later. A copy that is deleted is forgotten.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator, Mapping

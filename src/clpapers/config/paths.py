@@ -1,7 +1,5 @@
 """Paths below results/, and the seeds that a file's name or a setting gives."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How a target departs from the same target at the paper's scale."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from clpapers.catalogue.names import named

@@ -1,15 +1,15 @@
 """Refuse bad configuration in one line that names the file, the key, the value and the remedy."""
 
-from __future__ import annotations
-
 import difflib
 import reprlib
 from collections.abc import Collection, Iterable
 
+from clpapers.provenance import Refusal
+
 LONGEST = 400  # characters of a refusal
 
 
-class ConfigError(Exception):
+class ConfigError(Refusal):
     """Bad configuration; the text is one line: file, key, value, remedy.
 
     The line has printable characters alone, at most `LONGEST` of them, whatever the files hold.

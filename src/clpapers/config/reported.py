@@ -1,7 +1,5 @@
 """Read and check config/reported/*.csv, the transcriptions of the numbers that papers print."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

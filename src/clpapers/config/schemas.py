@@ -1,7 +1,5 @@
 """The JSON Schemas of the files in config/, and the refusal of a violation."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import importlib.metadata

@@ -1,7 +1,5 @@
 """Check the settings: config/config.yaml and the command line's, laid over it; take in the files that they name."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Read a paper's file, lay the scale's part over it, and resolve its targets."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Torchvision's URLs and MD5s of the official files, and a workaround for importing it beside any torch."""
 
-from __future__ import annotations
-
 import functools
 import sys
 from types import ModuleType

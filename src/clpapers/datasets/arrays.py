@@ -1,7 +1,5 @@
 """A data set as arrays: its canonical order, its content checksum, and the .npz file that holds it."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Build one data set: take it from the first source that serves it, prove it, write it in canonical order."""
 
-from __future__ import annotations
-
 import errno
 import sys
 from pathlib import Path
@@ -12,9 +10,10 @@ from clpapers.datasets import standin as synthetic
 from clpapers.datasets.arrays import Splits, canonical, checksum, save, table_checksum
 from clpapers.datasets.files import Absent, SourceError, guarded
 from clpapers.datasets.sources import FETCH, Served, official_files
+from clpapers.provenance import Refusal
 
 
-class DatasetError(Exception):
+class DatasetError(Refusal):
     """A data set cannot be built; the text names the file, the fault and the remedy."""
 
 

@@ -1,7 +1,5 @@
 """Download one file over HTTP; it gets its name only after its checksum is proven."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Build a data set of features: the outputs of a pre-trained ResNet-50 for the images of another data set."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from pathlib import Path

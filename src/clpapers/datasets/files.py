@@ -1,7 +1,5 @@
 """Read named files in a folder, a zip, a tar or a .deb into memory; nothing is unpacked to disk."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import gzip
@@ -16,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Generic, Protocol, Self, TypeVar
 
-from clpapers.provenance import escaped
+from clpapers.provenance import ProvenanceError
 
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar", ".deb")
 LARGEST = 1 << 31  # bytes that an archive (of a zip: a member) may unpack to: more than any here, less than a bomb
@@ -35,14 +33,11 @@ MEMORY = 1 << 31  # bytes that dpkg-deb may take
 T = TypeVar("T")
 
 
-class SourceError(Exception):
+class SourceError(ProvenanceError):
     """A source does not serve, or serves wrong bytes; the text names file, fault and remedy.
 
     It is one line of printable characters, whatever the names in the source hold.
     """
-
-    def __init__(self, text: str):
-        super().__init__(escaped(text))
 
 
 class Absent(SourceError):

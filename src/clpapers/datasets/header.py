@@ -1,7 +1,5 @@
 """Read the header of a data set's file; in a module of its own, so that its edits retrain nothing."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Convert a ResNet-50 that was trained in Keras and stored by TensorFlow.js to the arrays of torchvision's."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

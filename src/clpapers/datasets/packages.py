@@ -1,7 +1,5 @@
 """Fetch npm and Debian packages by name with their own clients; callers prove the content."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

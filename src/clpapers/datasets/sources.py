@@ -1,7 +1,5 @@
 """The kinds of sources in config/datasets.yaml: each function gets the files of one entry onto this machine."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,19 +23,8 @@ from clpapers.datasets.formats import (
     tiny_imagenet,
 )
 
-FORMATS = {
-    "awa2": awa2,
-    "cifar_python": cifar_python,
-    "cub200": cub200,
-    "emnist": emnist,
-    "icubworld": icubworld,
-    "idx": idx,
-    "image_folders": image_folders,
-    "image_rows": image_rows,
-    "mosaics": mosaics,
-    "npz": npz,
-    "tiny_imagenet": tiny_imagenet,
-}
+_MODULES = (awa2, cifar_python, cub200, emnist, icubworld, idx, image_folders, image_rows, mosaics, npz, tiny_imagenet)
+FORMATS = {module.__name__.rpartition(".")[2]: module for module in _MODULES}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Stand-ins: synthetic images with the shape and the classes of a real data set."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from clpapers.datasets.arrays import Split, Splits, unit_rows

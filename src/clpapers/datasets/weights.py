@@ -1,7 +1,5 @@
 """Pre-trained weights from the first source that serves them, proven by checksum, as plain arrays."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import sys

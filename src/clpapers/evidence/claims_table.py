@@ -1,7 +1,5 @@
 """Renders a paper's claims with their verdicts, and the scorecard of all papers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Compares reported and reproduced numbers, with a grade for each."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Draws what `comparison` judged: reproduced against reported numbers, and a paper's differences."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 Numbers are lines of `*.reported.csv`, as `comparison.compare` makes them. Imports nothing heavy but NumPy and SciPy.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import math

@@ -3,8 +3,6 @@
 Pure functions on arrays; `comparison` says which estimate and which margins a number has.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pools the comparisons of a target: a line a metric, with an interval by seed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Counts claims by sentence: several claims may test parts of one. Imports nothing heavy."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 

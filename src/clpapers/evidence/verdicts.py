@@ -1,7 +1,5 @@
 """Decides claims: estimates each part with its interval, and draws the verdict."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ A claim quotes a sentence and names the numbers that decide it. It consists of p
 all of them do. `evidence.verdicts` decides them.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping
 

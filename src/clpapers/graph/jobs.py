@@ -1,18 +1,14 @@
 """The graph of jobs: outputs, inputs, code and settings of each. The rules, the commands and the audit ask it."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
-import hashlib
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from clpapers.config import gans
-from clpapers.config.model import Target
+from clpapers.config.model import Target, digest
 from clpapers.config.paths import RESULTS, block_seeds, dataset_path, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.reductions import reductions
@@ -66,20 +62,18 @@ class Job(Generic[Subject]):
     @property
     def code(self) -> str:
         """The digest of the code that makes the outputs from the inputs."""
-        return self._digest()
+        return code_digest(*self.sources)
 
-    def of_this_code(self, record: Mapping) -> bool:
-        """Whether a record is of the present code."""
-        return record["code"] == self.code or record["code"] == self._digest(type_params=True)
-
-    def _digest(self, **form: bool) -> str:
+    @property
+    def sources(self) -> list[str]:
+        """This code, as `code_digest` takes it."""
         named = (name if name.endswith(".py") else f"clpapers.{name}" for name in self.modules)
-        return code_digest(f"clpapers.cli.{self.module}:{self.command}", *named, **form)
+        return [f"clpapers.cli.{self.module}:{self.command}", *named]
 
     @functools.cached_property
     def settings(self) -> str:
         """The digest of the value of `decide`; a param of the rule, unless the path decides all."""
-        return hashlib.sha256(json.dumps(self.decide(), sort_keys=True).encode()).hexdigest()[:16]
+        return digest(self.decide())
 
 
 def job_of(plan: Plan, path: Path, papers: Collection[str] | None = None) -> Job:

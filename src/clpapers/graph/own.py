@@ -4,8 +4,6 @@ A copy is results/<scale>/methods/<label>-<digest>.py, named by the digest of it
 cell determines its method, and an edit of the code makes another cell. No torch is imported.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib.util

@@ -1,7 +1,5 @@
 """The files that the report shows, and the files that it consists of. Imports nothing heavy."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Accuracies of one run: final, per class, online, and information retention along the stream."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Sequence
 

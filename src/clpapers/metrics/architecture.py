@@ -1,7 +1,5 @@
 """Measures nets: one row a layer, from the nets' descriptions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Measures a learner's uncertainty on its current task during training, and how well it reveals task changes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -12,8 +10,8 @@ from clpapers.metrics.factors import flat
 
 MEASURE = {"needs": ["grid"]}
 METRICS = {
-    "mutual_information": {"bounds": (0, None), "shares": (0.05, 0.1), "unit": "nats", "over": "epochs"},
-    "jump": {"bounds": (0, None), "shares": (0.05, 0.1), "over": "epochs"},
+    "mutual_information": {"bounds": (0, None), "unit": "nats", "over": "epochs"},
+    "jump": {"bounds": (0, None), "over": "epochs"},
     "threshold_from": {},
     "threshold_below": {},
 }

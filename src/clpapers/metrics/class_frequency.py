@@ -1,7 +1,5 @@
 """Class frequencies along a stream, and the prevalence of the most frequent class."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

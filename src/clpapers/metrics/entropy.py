@@ -1,7 +1,5 @@
 """Measures simulated entropy ratios: their mean in percent and its 95 % interval."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The factors of a cell or stream as the flat columns of a tidy frame."""
 
-from __future__ import annotations
-
 
 def flat(factors: dict) -> dict:
     """`factors` with each mapping reduced to its name: `{"name": "split", "tasks": 5}` becomes `split`."""

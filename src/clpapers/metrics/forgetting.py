@@ -1,7 +1,5 @@
 """Example forgetting (Toneva et al. 2019): how often a learnt example is lost again."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

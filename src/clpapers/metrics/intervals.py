@@ -1,7 +1,5 @@
 """Student-t intervals over seeds, paired comparisons, and differences of two summarised means."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -14,8 +14,6 @@ section of a run's result. Its counts per class:
 In a stream of cycles the T tasks recur: k counts C = cycles · T visits, and visit k is to task k mod T. Else C = T.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -79,13 +77,11 @@ def forgetting(a: np.ndarray) -> np.ndarray:
     return np.nanmax(a[:-1, before], axis=0) - a[-1, before]
 
 
-def learning_curve_areas(z: np.ndarray) -> np.ndarray:
-    """LCA_β (eq. 5), the mean of Z_0 … Z_β, for each β: float [B], from Z, the mean of `shot_accuracies` over tasks."""
-    return z.cumsum() / np.arange(1, len(z) + 1)
-
-
 def learning_curve_trapezoids(z: np.ndarray) -> np.ndarray:
-    """LCA_β as the authors' notebook has it, for each β: the trapezoid under Z_0 … Z_β, over β (0: Z_0): float [B]."""
+    """LCA_β as the authors' notebook has it, for each β: the trapezoid under Z_0 … Z_β, over β (0: Z_0): float [B].
+
+    z: float [B], the mean of `shot_accuracies` over tasks.
+    """
     areas = np.cumsum((z[1:] + z[:-1]) / 2)
     return np.concatenate([z[:1], areas / np.arange(1, len(z))])
 

@@ -1,7 +1,5 @@
 """Hyper-parameters chosen from a grid by their scores on tasks of their own (`agem`, algorithm 1)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measures streams: the relative frequency of their classes, or of the most frequent one, over time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np

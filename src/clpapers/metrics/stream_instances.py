@@ -1,7 +1,5 @@
 """Measures streams of instances: their runs of items of one class and instance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np

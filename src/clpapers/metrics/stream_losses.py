@@ -1,7 +1,5 @@
 """Measures the loss on each incoming batch along a stream, and the correlation of these curves between streams."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np
@@ -16,7 +14,6 @@ MEASURE = {"named_by": "metrics", "needs": ["grid", "metrics"]}
 METRICS = {
     "stream_loss": {
         "bounds": (0, None),
-        "shares": (0.05, 0.1),
         "unit": "nats",
         "better": "smaller",
         "competing": "training",

@@ -1,7 +1,5 @@
 """Measures data sets of tasks: number of tasks, size of an input, classes and images a task."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np

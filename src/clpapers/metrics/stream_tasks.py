@@ -1,7 +1,5 @@
 """Measures streams chunk by chunk: their classes, and the tasks that an oracle assigns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measures a toy stream item by item: class, timestamp, position and the Beta it was drawn from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np

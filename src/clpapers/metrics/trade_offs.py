@@ -1,7 +1,5 @@
 """Measures learning beside its costs: the metrics of `learning` and of `cost` in one frame."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pandas as pd
@@ -16,15 +14,7 @@ MEASURE = {
     "cells": ["order.tasks"],
     "beside": ["record", "net"],
 }
-METRICS = {
-    "training_minutes": {
-        "bounds": (0, None),
-        "shares": (0.05, 0.1),
-        "unit": "min",
-        "better": "smaller",
-        "sample": "block",
-    }
-}
+METRICS = {"training_minutes": {"bounds": (0, None), "unit": "min", "better": "smaller", "sample": "block"}}
 
 
 def measure(target: dict, inputs: Iterable[tuple[dict, str, dict, dict, dict]]) -> pd.DataFrame:

@@ -11,24 +11,12 @@ from pathlib import Path
 from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.config.reported import read_csv
+from clpapers.evidence import words
 from clpapers.evidence.sentences import SENTENCES, by_sentence
-from clpapers.evidence.words import (
-    BY_CONSTRUCTION,
-    CALIBRATED,
-    CONTRADICTED,
-    GRADES,
-    KINDS,
-    NOT_COMPARABLE,
-    ONCE,
-    SUPPORTED,
-    TRAINED,
-    UNDECIDED,
-    WEAK,
-)
 from clpapers.graph.pages import claims_file, targets_of
 from clpapers.provenance import ProvenanceError, escaped, read_record
 
-DECIDED = (SUPPORTED, CONTRADICTED)
+DECIDED = (words.SUPPORTED, words.CONTRADICTED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,11 +41,11 @@ class Numbers:
     def compared(self, *kinds: str, once: bool = False) -> int:
         """Numbers with a grade, of some kinds or of all."""
         counts = self.once if once else self.every
-        return sum(counts[kind, grade] for kind in kinds or KINDS for grade in GRADES)
+        return sum(counts[kind, grade] for kind in kinds or words.KINDS for grade in words.GRADES)
 
     def grades(self, *kinds: str) -> dict[str, int]:
         """How many have each grade, each comparison once."""
-        return {grade: sum(self.once[kind, grade] for kind in kinds or KINDS) for grade in GRADES}
+        return {grade: sum(self.once[kind, grade] for kind in kinds or words.KINDS) for grade in words.GRADES}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +77,7 @@ class Coverage:
     @property
     def all_claims(self) -> int:
         """How many claims there are."""
-        return sum(self.claims.values()) - self.claims[CALIBRATED]
+        return sum(self.claims.values()) - self.claims[words.CALIBRATED]
 
 
 def count(numbers: Iterable[Mapping[str, object]]) -> Numbers:
@@ -100,9 +88,9 @@ def count(numbers: Iterable[Mapping[str, object]]) -> Numbers:
     for i, number in enumerate(numbers):
         kind, verdict = str(number["kind"]), str(number["verdict"])
         every[kind, verdict] += 1
-        if number["cause"] == WEAK and verdict in GRADES:
+        if number["cause"] == words.WEAK and verdict in words.GRADES:
             weak[kind] += 1
-        once.setdefault(tuple(number[key] for key in ONCE) if number["runs"] else (i,), (kind, verdict))
+        once.setdefault(tuple(number[key] for key in words.ONCE) if number["runs"] else (i,), (kind, verdict))
     return Numbers(every, Counter(once.values()), weak)
 
 
@@ -114,10 +102,12 @@ def coverage(plan: Plan, papers: Collection[str], unread: list[str] | None = Non
     for paper in papers:
         targets = [target for target in targets_of(plan, [paper]) if target.metrics.is_file()]
         files = [t.stem.with_name(f"{t.name}.reported.csv") for t in targets if t.reported]
-        numbers = count(line for file in files for line in _read(file, ("kind", "verdict", "cause", *ONCE), unread))
+        numbers = count(
+            line for file in files for line in _read(file, ("kind", "verdict", "cause", *words.ONCE), unread)
+        )
         claims = list(_read(claims_file(plan, paper, "csv"), ("verdict", "statement", "calibrated"), unread))
         verdicts = Counter(claim["verdict"] for claim in claims)
-        verdicts[CALIBRATED] = sum(bool(claim["calibrated"]) and claim["verdict"] in DECIDED for claim in claims)
+        verdicts[words.CALIBRATED] = sum(bool(claim["calibrated"]) and claim["verdict"] in DECIDED for claim in claims)
         runs = {path: took for target in targets for path, took in _runs(target, unread)}
         all_runs |= runs
         covered.append(Coverage(paper, printed(plan, paper), numbers, verdicts, by_sentence(claims), *_spent(runs)))
@@ -180,11 +170,11 @@ def _runs(target: Target, unread: list[str]) -> Iterator[tuple[str, tuple[int, f
 
 def table(covered: Iterable[Coverage]) -> list[list[str]]:
     """The coverage as rows of texts, the first one of headings; grades are of trained numbers, each comparison once."""
-    heads = ["paper", "printed", "compared", "trained, each once", *GRADES]
+    heads = ["paper", "printed", "compared", "trained, each once", *words.GRADES]
     rows = [[*heads, "runs", "imported", "core-hours"]]
     for each in covered:
         numbers = each.numbers
-        trained = numbers.grades(TRAINED).values()
+        trained = numbers.grades(words.TRAINED).values()
         counts = [each.printed, numbers.compared(), sum(trained), *trained]
         rows.append([each.paper, *map("{:,}".format, [*counts, each.runs, each.imported]), f"{each.hours:,.1f}"])
     return rows
@@ -192,8 +182,8 @@ def table(covered: Iterable[Coverage]) -> list[list[str]]:
 
 def by_kind(numbers: Numbers) -> list[list[str]]:
     """The numbers compared, a row a kind, as texts; the first row has headings."""
-    rows = [["numbers", "compared", "on one run", "each once", *GRADES]]
-    for name, kinds in [*((kind, [kind]) for kind in KINDS), ("all", KINDS)]:
+    rows = [["numbers", "compared", "on one run", "each once", *words.GRADES]]
+    for name, kinds in [*((kind, [kind]) for kind in words.KINDS), ("all", words.KINDS)]:
         counts = [numbers.compared(*kinds), sum(numbers.weak[kind] for kind in kinds)]
         counts += [numbers.compared(*kinds, once=True), *numbers.grades(*kinds).values()]
         rows.append([name, *map("{:,}".format, counts)])
@@ -202,10 +192,10 @@ def by_kind(numbers: Numbers) -> list[list[str]]:
 
 def of_claims(covered: Iterable[Coverage]) -> list[list[str]]:
     """The claims and sentences as rows of texts, the first one of headings."""
-    verdicts = (*DECIDED, UNDECIDED, BY_CONSTRUCTION, NOT_COMPARABLE)
+    verdicts = (*DECIDED, words.UNDECIDED, words.BY_CONSTRUCTION, words.NOT_COMPARABLE)
     rows = [["paper", "claims", *verdicts, "decided, calibrated", "sentences", *SENTENCES]]
     for each in covered:
         claims = [each.all_claims, *(each.claims[verdict] for verdict in verdicts)]
         sentences = [sum(each.sentences.values()), *(each.sentences[name] for name in SENTENCES)]
-        rows.append([each.paper, *map(str, [*claims, each.claims[CALIBRATED], *sentences])])
+        rows.append([each.paper, *map(str, [*claims, each.claims[words.CALIBRATED], *sentences])])
     return rows

@@ -1,7 +1,5 @@
 """The table of the desiderata that each target meets."""
 
-from __future__ import annotations
-
 from clpapers.config.plan import Plan
 from clpapers.evidence.desiderata import DESIDERATA, declare
 

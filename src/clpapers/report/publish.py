@@ -6,8 +6,6 @@ included on request, with the file of the method. `clpapers import` reads this l
 in the crate of each, so that every crate is complete.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter
@@ -21,7 +19,7 @@ from clpapers.archive.check import MANIFEST, METADATA, CrateError, check, opened
 from clpapers.archive.crate import PROFILES, action, add_profiles, crate_of, links, pack, times
 from clpapers.archive.imported import RUN, folder_of, imported, published, records_apart, source_of
 from clpapers.audit.audit import unfit
-from clpapers.config.model import Cell
+from clpapers.budget.priority import relevant
 from clpapers.config.paths import block_seeds
 from clpapers.config.plan import Plan
 from clpapers.provenance import read_record, record_apart, record_path
@@ -53,7 +51,7 @@ def publish(plan: Plan, papers: list[str], *, replace: bool = False) -> list[str
             raise CrateError(f"{part}: no such file; run `clpapers publish` in the project's folder")
     lines = []
     for paper in papers:
-        cells = _cells(plan, paper)
+        cells = relevant(plan, [target for target in plan.targets.values() if target.paper == paper])
         out = published(plan.scale, paper)
         contents = _contents(out)
         seeds = _seeds(contents)
@@ -72,12 +70,6 @@ def publish(plan: Plan, papers: list[str], *, replace: bool = False) -> list[str
             continue
         lines.append(_write(plan, paper, contents, out, seeds, before))
     return lines
-
-
-def _cells(plan: Plan, paper: str) -> dict[str, Cell]:
-    users = [cell for target in plan.targets.values() if target.paper == paper for _, cell in target.cells]
-    searches = (search for search in plan.selections.values() if search.paper == paper)
-    return {cell.hash: cell for cell in [*users, *(cell for search in searches for _, cell in search.points)]}
 
 
 def _contents(out: Path) -> Contents:

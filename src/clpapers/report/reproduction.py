@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -40,7 +41,7 @@ from clpapers.evidence.pooled import pooled, pooled_texts
 from clpapers.evidence.words import BY_CONSTRUCTION, CONTRADICTED, DIFFERS, GRADES, NOT_COMPARABLE, SUPPORTED
 from clpapers.graph import jobs
 from clpapers.graph.pages import claims_file, targets_of
-from clpapers.provenance import read_record, write_atomically, write_text
+from clpapers.provenance import read_record, write_bytes, write_text
 from clpapers.report.coverage import Coverage, Numbers, by_kind, count, coverage, of_claims, table
 from clpapers.report.coverage import printed as numbers_printed
 from clpapers.targets.palette import TEN
@@ -94,8 +95,7 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
     for path, text in files.items():
         write_text(path, text)
     for path, image in figures.items():
-        with write_atomically(path) as temporary:
-            temporary.write_bytes(image)
+        write_bytes(path, image)
     return [*files, *figures]
 
 
@@ -130,15 +130,9 @@ class _Reproduction:
         chosen = Choice(self.runs, {}, absent)
         self.plan = whole.using(chosen)
         self.crates = {paper: fingerprint(paper) for paper in whole.titles}
-        before = os.environ.get(choice.VARIABLE)
-        os.environ[choice.VARIABLE] = str(chosen.write(SCALE))
-        try:
+        with mock.patch.dict(os.environ, {choice.VARIABLE: str(chosen.write(SCALE))}):
             for paper in (paper for paper in whole.titles if self.crates[paper]):
                 self._measure(paper)
-        finally:
-            os.environ.pop(choice.VARIABLE)
-            if before is not None:
-                os.environ[choice.VARIABLE] = before
 
     def _measure(self, paper: str) -> None:
         for target in self.targets(paper):

@@ -28,25 +28,13 @@ from clpapers.catalogue.names import named, row_and_column
 from clpapers.config.model import Target
 from clpapers.config.paths import block_seeds
 from clpapers.config.plan import Plan
+from clpapers.evidence import words
 from clpapers.evidence.comparison import COMPARED, printed
 from clpapers.evidence.desiderata import DESIDERATA, declare
 from clpapers.evidence.differences import COLUMNS, forest, scatter
 from clpapers.evidence.grades import MARGINS
 from clpapers.evidence.grades import MEANINGS as OF_GRADES
 from clpapers.evidence.pooled import pooled, pooled_texts
-from clpapers.evidence.words import (
-    BY_CONSTRUCTION,
-    CONTRADICTED,
-    DIFFERS,
-    GRADES,
-    NEAR,
-    NOT_COMPARABLE,
-    OPEN,
-    SAME,
-    SUPPORTED,
-    TRAINED,
-    UNDECIDED,
-)
 from clpapers.graph.claims import claiming
 from clpapers.graph.pages import ASSETS, COPIED, TEMPLATES, claims_file, copy_path, picture_path, targets_of
 from clpapers.metrics.factors import flat
@@ -57,15 +45,15 @@ from clpapers.targets.figure import write_figure
 from clpapers.targets.notes import NOT_RUN, REDUCED, STANDIN, Notes, price
 from clpapers.targets.table import plus_minus
 
-SIGNS = {SAME: "✓", NEAR: "≈", OPEN: "?", DIFFERS: "✗", NOT_COMPARABLE: "○"}
-SIGNS |= {SUPPORTED: "✓", CONTRADICTED: "✗", UNDECIDED: "?", BY_CONSTRUCTION: "="}
+SIGNS = {words.SAME: "✓", words.NEAR: "≈", words.OPEN: "?", words.DIFFERS: "✗", words.NOT_COMPARABLE: "○"}
+SIGNS |= {words.SUPPORTED: "✓", words.CONTRADICTED: "✗", words.UNDECIDED: "?", words.BY_CONSTRUCTION: "="}
 MEANINGS = {
     **OF_GRADES,
-    NOT_COMPARABLE: "other data, another scale or other hardware than the paper's, or no number",
-    SUPPORTED: "a claim's test on the reproduced runs comes out as the paper says",
-    CONTRADICTED: "it comes out the other way",
-    BY_CONSTRUCTION: "it holds, but no run could have decided otherwise",
-    UNDECIDED: "its interval allows both, or Holm's correction for several tests leaves it open",
+    words.NOT_COMPARABLE: "other data, another scale or other hardware than the paper's, or no number",
+    words.SUPPORTED: "a claim's test on the reproduced runs comes out as the paper says",
+    words.CONTRADICTED: "it comes out the other way",
+    words.BY_CONSTRUCTION: "it holds, but no run could have decided otherwise",
+    words.UNDECIDED: "its interval allows both, or Holm's correction for several tests leaves it open",
 }
 Anchors = dict[tuple[str, str], str]  # row and column → the address of their lineage
 NUMBER = re.compile(r"[−+-]?\d[^A-Za-z]*$|∞|OoM")
@@ -120,8 +108,7 @@ class TargetPage:
     @property
     def tables_of_lines(self) -> list[tuple[str, list[dict]]]:
         """The lines with a verdict, under ""; and the lines without, folded away under a title that counts them."""
-        decided = [line for line in self.lines if line["verdict"] != NOT_COMPARABLE]
-        return [each for each in (("", decided), _folded(self.lines, "cause")) if each[1]]
+        return _parted(self.lines, "cause")
 
     @property
     def headings(self) -> list[str]:
@@ -162,11 +149,11 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
         "plan": plan,
         "signs": SIGNS,
         "meanings": MEANINGS,
-        "grades": GRADES,
+        "grades": words.GRADES,
         "margins": MARGINS,
         "by_kind": by_kind,
         "of_claims": of_claims,
-        "trained": TRAINED,
+        "trained": words.TRAINED,
         "letters": DESIDERATA,
         "commit": provenance.git_state()["commit"] or "unknown",
         "named": named,
@@ -197,9 +184,8 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
             file = claims_file(plan, paper, "csv")
             provenance.write_text(copy_path(file, folder), file.read_text(encoding="utf-8"))
         claims, tables = _claims(plan, paper) if paper in with_claims else ([], [])
-        decided = [claim for claim in claims if claim["verdict"] != NOT_COMPARABLE]
-        parts = [each for each in (("", decided), _folded(claims, "reason")) if each[1]]
-        content: dict = {"paper": paper, "targets": targets, "claims": parts, "tables_of_claims": tables}
+        content: dict = {"paper": paper, "targets": targets, "tables_of_claims": tables}
+        content["claims"] = _parted(claims, "reason")
         write_page(folder / paper / "index.html", "paper.html", "../", covered=covered[paper], **content)
         write_figure(forest(compared[paper]), picture_path(paper, folder).with_suffix(""), (".svg",))
     write_figure(scatter(pd.concat(compared.values())), picture_path("", folder).with_suffix(""), (".svg",))
@@ -222,7 +208,7 @@ def _compared(targets: list[TargetPage]) -> pd.DataFrame:
         line | {"place": each.target.name, "named": named(each.target.spec, line["metric"])}
         for each in targets
         for line in each.lines
-        if line["verdict"] in GRADES
+        if line["verdict"] in words.GRADES
     ]
     return pd.DataFrame(lines, columns=[*lines[0]] if lines else [*COLUMNS])
 
@@ -262,13 +248,15 @@ def _target_page(plan: Plan, target: Target, notes: Notes, digest: Callable[[str
     )
 
 
-def _folded(verdicts: list[dict], key: str) -> tuple[str, list[dict]]:
-    """The verdicts `not comparable`, and before them a title that counts them by their reason, at `key`."""
-    folded = [verdict for verdict in verdicts if verdict["verdict"] == NOT_COMPARABLE]
+def _parted(verdicts: list[dict], key: str) -> list[tuple[str, list[dict]]]:
+    """The decided ones under ""; those `not comparable` under a title that counts them by their reason, at `key`."""
+    decided = [verdict for verdict in verdicts if verdict["verdict"] != words.NOT_COMPARABLE]
+    folded = [verdict for verdict in verdicts if verdict["verdict"] == words.NOT_COMPARABLE]
     reasons = Counter(re.split("[;:]", re.sub(r"^\d+ parts: [^;]*; ", "", verdict[key]))[0] for verdict in folded)
     counts = [f"{count} {reason or 'without a number'}" for reason, count in reasons.most_common(REASONS)]
     counts += ["…"] if len(reasons) > REASONS else []
-    return f"{len(folded)} not comparable: {', '.join(counts)}", folded
+    parts = ("", decided), (f"{len(folded)} not comparable: {', '.join(counts)}", folded)
+    return [each for each in parts if each[1]]
 
 
 def _cost(file: Path) -> dict:

@@ -1,7 +1,5 @@
 """The summary at the end of a build: how much is compared and decided, on which data, and which files to open."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator

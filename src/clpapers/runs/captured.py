@@ -7,62 +7,23 @@ kind are taken as any other, the next one is captured, and it and later ones are
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 import torch
 from tqdm import tqdm
 
+from clpapers.runs.learner import Learner, Observed
 from clpapers.runs.nets.stacked import StackedDropout
-
-if TYPE_CHECKING:  # it imports this module
-    from clpapers.runs.learner import Learner, Observed
+from clpapers.runs.steps import Step
 
 SWITCH = "CLPAPERS_GRAPHS"  # in the environment: `0` for steps without graphs
 WARM = 3  # steps of a kind before it is captured, in which libraries choose their kernels
-
-
-class Step(int):
-    """The number of a step that lies on the device too, in `at`, int64 [1], with its stream positions, int64 [B]."""
-
-    at: torch.Tensor
-    positions: torch.Tensor
-
-
-def row(table: torch.Tensor, t: int, dim: int = 0, first: int = 0) -> torch.Tensor:
-    """A table's row of step t along an axis; the table begins with the row of step `first`."""
-    if not isinstance(t, Step):
-        return table.select(dim, t - first)
-    return table.index_select(dim, t.at - first if first else t.at).squeeze(dim)
-
-
-def columns(table: torch.Tensor, t: int, ends: np.ndarray) -> torch.Tensor:
-    """The columns [S, B] that a stream's table [S, n] has at step t, of steps that end at positions `ends` [T]."""
-    if not isinstance(t, Step):
-        return table[:, int(ends[t - 1]) if t else 0 : int(ends[t])]
-    return table.index_select(1, t.positions)
-
-
-@contextlib.contextmanager
-def unordered() -> Iterator[None]:
-    """Inside, deterministic algorithms are off: for writes to distinct places, which any order leaves the same.
-
-    Else PyTorch sorts the places on a GPU, and waits for it.
-    """
-    if not torch.are_deterministic_algorithms_enabled():
-        yield
-        return
-    torch.use_deterministic_algorithms(False)
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(True)
 
 
 class Recorder(Protocol):

@@ -1,7 +1,5 @@
 """Chooses a job's GPU: jobs share a card as far as its memory goes, by locks that die with their holders."""
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import fcntl

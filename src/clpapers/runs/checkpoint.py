@@ -9,8 +9,6 @@ without calling them. The state that is read must fit the run that resumes it (`
 anything else, or does not fit, is removed and ends the process, so that the next process starts clean.
 """
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import functools

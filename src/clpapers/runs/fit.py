@@ -5,8 +5,6 @@ shape and the same options. These may differ: values of arrays and tensors, valu
 that lists and dictionaries gain, later attributes, and the attributes in a class's `moves`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
 from typing import Any

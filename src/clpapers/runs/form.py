@@ -4,8 +4,6 @@ Sections that metrics count or average are held against each other: lengths, bou
 report of itself (`learner`) is free, and metrics refuse it where they cannot read it.
 """
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json

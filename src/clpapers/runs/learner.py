@@ -13,13 +13,13 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.captured import columns, row
 from clpapers.runs.images import Images, joined
 from clpapers.runs.losses import backward, cross_entropy, masked
 from clpapers.runs.memories import Draw, Memory
 from clpapers.runs.nets.folding import folded
 from clpapers.runs.nets.stacked import Stack
 from clpapers.runs.optimizers import OPTIMIZERS, SGD, gradients
+from clpapers.runs.steps import columns, row
 
 
 @dataclasses.dataclass
@@ -113,9 +113,9 @@ class Learner:
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         declared = getattr(sys.modules.get(cls.__module__), "DECLARATION", None)
-        if declared is not None:  # the class's own, not its parent's
+        if declared is not None:  # the class's own, not its parent's unless it is `like` that
             for flag in ("stackable", "uses_batch", "own_nets", "answers_stay", "static"):
-                setattr(cls, flag, declared.get(flag, getattr(Learner, flag)))
+                setattr(cls, flag, declared.get(flag, getattr(cls if "like" in declared else Learner, flag)))
 
     def __init__(self, setting: Setting):
         self.setting, self.classes = setting, setting.classes

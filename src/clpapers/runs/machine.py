@@ -1,7 +1,5 @@
 """Measurements of a machine, kept in results/<scale>/machine.json: by processor, as nodes share results."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Callable

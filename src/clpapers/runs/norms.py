@@ -1,7 +1,5 @@
 """How many items a net's batch norm must have in a training batch: of one value a map there is no variance."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 # The longest side of images (H, W) whose maps have one pixel at a net's last batch norm.

@@ -3,8 +3,6 @@
 It tells a run's cost at a small part of that cost: CPU seconds of founding, of a step, of a test and of a test item.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import dataclasses

@@ -4,8 +4,6 @@ The file holds every class's generator for each task: an array a tensor, named `
 first axis, and `task/classes`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path

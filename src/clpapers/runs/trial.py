@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from clpapers.catalogue import methods
+from clpapers.provenance import Refusal
 from clpapers.runs import learners, loop, process
 from clpapers.runs.checkpoint import Checkpoint
 from clpapers.runs.learner import Learner, Observed
@@ -44,7 +45,7 @@ ORDERS: dict[str, dict] = {
 ORACLES: dict[str, dict] = {"chunks": {}, "none": {}, "split": {"tasks": 2, "aligned": True}}
 
 
-class Broken(Exception):
+class Broken(Refusal):
     """A method breaks a contract; one line: file, line, fault, remedy."""
 
 

@@ -1,7 +1,5 @@
 """Follow a stream file with any map-style PyTorch data set: items, batches, or an Avalanche benchmark."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from numbers import Integral
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Renders the layers of nets with output sizes and parameter counts."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from clpapers.catalogue.names import named

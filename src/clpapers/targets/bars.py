@@ -1,7 +1,5 @@
 """Draws methods across measures as bars: a row a data set, a panel a metric, runs or 95 % intervals on top."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import numpy as np
 import pandas as pd

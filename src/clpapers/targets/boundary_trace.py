@@ -1,7 +1,5 @@
 """Draws a learner's uncertainty during training with the starts of tasks, and below it a detector's jumps."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure

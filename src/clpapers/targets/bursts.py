@@ -1,7 +1,5 @@
 """Draws streams line by line: each item is a stripe in its class's colour and its instance's shade."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import matplotlib as mpl

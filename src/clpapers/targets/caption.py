@@ -1,7 +1,5 @@
 """The caption of a figure, in a file beside it: Markdown that the report and notebooks read, and a float for LaTeX."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from pathlib import Path

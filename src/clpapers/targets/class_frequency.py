@@ -1,7 +1,5 @@
 """Draws streams as stacked areas: the relative frequency of each class over time, one panel a stream."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import numpy as np
 import pandas as pd

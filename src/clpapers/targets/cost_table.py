@@ -1,7 +1,5 @@
 """Renders the costs of learning: times and formulas of memory; below, ratios of times and footprints."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import operator

@@ -1,7 +1,5 @@
 """Draws metrics over tasks, steps or a factor's values: one line a method, with a band, or dots for a few runs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib as mpl

@@ -1,7 +1,5 @@
 """Draws a net that ends in a joint embedding: the paths of images and task descriptors to their inner products."""
 
-from __future__ import annotations
-
 import re
 
 import matplotlib as mpl

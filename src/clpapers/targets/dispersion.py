@@ -1,7 +1,5 @@
 """Draws a metric against a factor's value: one panel a data set, one line a method, runs or 95 % intervals."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure

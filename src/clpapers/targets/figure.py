@@ -1,7 +1,5 @@
 """Writes figures as PDF, SVG and PNG, and their captions beside them: same input, same bytes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import matplotlib as mpl

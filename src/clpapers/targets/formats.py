@@ -1,7 +1,5 @@
 """Writes tables as CSV, Markdown, LaTeX and HTML: same input, same bytes."""
 
-from __future__ import annotations
-
 import html
 import itertools
 import re

@@ -1,7 +1,5 @@
 """Text in Markdown: no character of it is taken for markup."""
 
-from __future__ import annotations
-
 import re
 
 

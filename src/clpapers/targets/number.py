@@ -1,7 +1,5 @@
 """Renders a single simulated number as a one-row table."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from clpapers.catalogue.names import named

@@ -1,7 +1,5 @@
 """The numbers behind a table, under the names that the paper prints; they are written as CSV and compared."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

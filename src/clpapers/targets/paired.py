@@ -1,7 +1,5 @@
 """Compares methods on the same streams, pair by pair."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The colours of figures: one colour and marker a method in all figures of all papers, and palettes for all else."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

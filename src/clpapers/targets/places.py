@@ -1,7 +1,5 @@
 """The place of methods from outside in a results table: their rank, and their differences from each other method."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pandas as pd

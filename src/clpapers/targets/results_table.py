@@ -1,7 +1,5 @@
 """Renders a benchmark table: methods down, data sets or another factor across, mean ± 95 % half-width or SD."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Draws ROC curves of detecting unseen tasks by a threshold on uncertainty."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import numpy as np
 import pandas as pd

@@ -1,7 +1,5 @@
 """Draws accuracy against training time: one point a configuration, one look a method."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import numpy as np
 import pandas as pd

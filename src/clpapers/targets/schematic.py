@@ -1,7 +1,5 @@
 """Draws how prior-focused and likelihood-focused continual learning go from one task to the next."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Renders selections: a line a learner, the chosen values beside the paper's; the grid is the table's data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

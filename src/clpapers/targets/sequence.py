@@ -1,7 +1,5 @@
 """Draws the first chunks of a stream as stacked boxes: their classes, and below them the oracle's tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import matplotlib as mpl

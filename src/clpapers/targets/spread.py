@@ -1,7 +1,5 @@
 """How figures show the spread of runs: each of a few as a dot, an interval or a band of many."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Renders statistics of tasks: statistics down, data sets across."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from clpapers.catalogue.names import named

@@ -1,7 +1,5 @@
 """Draws one curve a stream over time: a column for each kind of stream, a row for each seed."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import numpy as np
 import pandas as pd

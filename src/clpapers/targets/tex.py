@@ -1,7 +1,5 @@
 """Text as LaTeX (its defaults, with booktabs): every character by a table, and none that is not in it."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

@@ -1,7 +1,5 @@
 """Draws the making of a stream: class densities, timestamps drawn from them, and the items in order."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import numpy as np
 import pandas as pd

@@ -1,7 +1,5 @@
 """Draws a learner's uncertainty on every task after each task as a heat map with its numbers."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import numpy as np
 import pandas as pd

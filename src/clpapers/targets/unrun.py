@@ -1,7 +1,5 @@
 """The runs that a build leaves out of a target. Imports nothing heavy."""
 
-from __future__ import annotations
-
 import dataclasses
 
 

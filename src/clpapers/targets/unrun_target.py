@@ -1,7 +1,5 @@
 """Renders a target without any run yet: the runs and data that it waits for stand below it."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """Decode image files to pixels; check their sizes before anything is allocated."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np
@@ -38,7 +36,7 @@ def resized(files: Files, split: str, examples: list[tuple[str, int]], spec: dic
     height, width, channels = spec["shape"]
     x = np.empty((len(examples), height, width, channels), np.uint8)
     for row, (path, _) in zip(x, examples, strict=True):
-        formats = OWN if from_user else [FORMATS[path.rpartition(".")[2].lower()]]
+        formats = OWN if from_user else [FORMATS.get(path.rpartition(".")[2].lower(), "")]
         stored = _read(files, path, formats, 1, LARGEST, from_user=from_user).convert("RGB")
         scaled = stored.resize((width, height), Image.Resampling.BILINEAR)
         row[:] = scaled if channels == 3 else np.asarray(scaled.convert("L"))[..., None]

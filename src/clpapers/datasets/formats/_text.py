@@ -1,7 +1,5 @@
 """Read lists and tables in plain text, and refuse a data set that lacks some of its files."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from clpapers.datasets.arrays import unit_rows

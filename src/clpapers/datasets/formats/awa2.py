@@ -1,7 +1,5 @@
 """Animals with Attributes 2 (Xian et al. 2018): photographs of animals, a folder a class, and their attributes."""
 
-from __future__ import annotations
-
 import math
 import re
 

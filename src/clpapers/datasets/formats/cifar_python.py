@@ -1,7 +1,5 @@
 """The official CIFAR-10 and CIFAR-100 archives: pickles, read without running any code that they name."""
 
-from __future__ import annotations
-
 import io
 import pickle
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Caltech-UCSD Birds-200-2011 (Wah et al. 2011): photographs of birds, a folder a species, and their attributes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from clpapers.datasets.arrays import Splits

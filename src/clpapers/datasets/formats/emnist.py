@@ -1,7 +1,5 @@
 """EMNIST's balanced split (Cohen et al. 2017): IDX files whose images are stored transposed."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from clpapers.datasets.arrays import Split, Splits

@@ -1,7 +1,5 @@
 """iCubWorld 1.0 (Fanello et al. 2013): crops of filmed objects; each category's folder has one for each object."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The IDX files of MNIST and Fashion-MNIST, plain or gzipped (format: yann.lecun.com/exdb/mnist)."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import math

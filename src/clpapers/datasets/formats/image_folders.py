@@ -1,7 +1,5 @@
 """Image files in a folder a class, `{train,test}/<class>/…`: of any size, in colour or grey; a layout for own data."""
 
-from __future__ import annotations
-
 import re
 import sys
 import unicodedata

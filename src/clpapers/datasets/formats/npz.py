@@ -4,8 +4,6 @@ Images are uint8 [N, H, W, C], or [N, H, W] where there is one channel; labels w
 their order. The pipeline's own data sets are laid out so too.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import zipfile

@@ -1,12 +1,8 @@
 """Tiny ImageNet (Le & Yang 2015): JPEGs in a folder a class; the validation images are the test set."""
 
-from __future__ import annotations
-
 import re
 
-import numpy as np
-
-from clpapers.datasets.arrays import Split, Splits
+from clpapers.datasets.arrays import Splits
 from clpapers.datasets.files import Files
 from clpapers.datasets.formats import _image
 
@@ -34,21 +30,8 @@ def decode(files: Files, spec: dict) -> Splits:
     strange = {wnid for _, wnid in train + test} - set(labels)
     if strange:
         raise files.wrong(f"{strange.pop()!r} is no class of wnids.txt")
+    examples = {"train": train, "test": test}
     return {
-        "train": _split("train", files, train, labels, spec),
-        "test": _split("test", files, test, labels, spec),
+        split: _image.resized(files, split, [(path, labels[wnid]) for path, wnid in chosen], spec)
+        for split, chosen in examples.items()
     }
-
-
-def _split(name: str, files: Files, images: list[tuple[str, str]], labels: dict, spec: dict) -> Split:
-    """`images` holds a path and a WordNet id each, `labels` the label of each id."""
-    height, width, channels = spec["shape"]
-    if len(images) > spec[name]:
-        raise files.wrong(f"has {len(images)} {name} images, over {spec[name]}")
-    x = np.empty((len(images), height, width, channels), np.uint8)
-    for row, (path, _) in zip(x, images, strict=True):
-        decoded = _image.pixels(files, path, "JPEG", height * width)  # some are stored in grey
-        if decoded.shape != row.shape:
-            raise files.wrong(f"{path} is not {height} × {width}")
-        row[:] = decoded
-    return Split(x, np.array([labels[wnid] for _, wnid in images], np.int64))

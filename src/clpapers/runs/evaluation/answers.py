@@ -28,25 +28,6 @@ def whole_test(scenarios: Sequence[Scenario], device: torch.device) -> tuple[tor
     return on_device[0], on_device[1], on_device[2]
 
 
-def classified(
-    learner: Learner,
-    images: Images,
-    items: torch.Tensor,
-    labels: torch.Tensor,
-    tasks: torch.Tensor,
-    masks: Mapping[str, torch.Tensor | None],
-    *,
-    confidence: bool = False,
-) -> dict[str, np.ndarray]:
-    """Whether each seed's items are classified correctly, inside `learner.evaluation()`.
-
-    items, labels, tasks: [S, N]. The others are as of `answered`. Returns bool [S, N] for each mask; with `confidence`
-    also the learner's, float [S, N].
-    """
-    found, expected = answered(learner, images, items, tasks, masks, confidence=confidence), labels.cpu().numpy()
-    return {name: each if name == "confidence" else each == expected for name, each in found.items()}
-
-
 @torch.no_grad()
 def answered(
     learner: Learner,
@@ -55,19 +36,22 @@ def answered(
     tasks: torch.Tensor,
     masks: Mapping[str, torch.Tensor | None],
     *,
+    labels: torch.Tensor | None = None,
     confidence: bool = False,
 ) -> dict[str, np.ndarray]:
     """The outputs that a learner answers each seed's items with, inside `learner.evaluation()`.
 
     items, tasks: [S, N]. masks: bool [S, N, K], the classes that compete for each item, or None for all.
-    Returns int64 [S, N] for each mask; with `confidence` also the learner's, float [S, N], with all classes competing.
+    Returns int64 [S, N] for each mask; with `labels` [S, N] bool instead, whether it is right. With `confidence` also
+    the learner's, float [S, N], with all classes competing.
     """
     found: dict[str, list[torch.Tensor]] = collections.defaultdict(list)
     for now in _batches(images, items.shape[1]):
         scores = learner.scores(images(items[:, now]), tasks[:, now])
         for name, mask in masks.items():
             allowed = scores if mask is None else scores.masked_fill(~mask[:, now], -torch.inf)
-            found[name].append(allowed.argmax(dim=2))
+            answers = allowed.argmax(dim=2)
+            found[name].append(answers if labels is None else answers == labels[:, now])
         if confidence:
             found["confidence"].append(learner.confidence(scores))
     return {name: torch.cat(parts, dim=1).cpu().numpy() for name, parts in found.items()}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from clpapers.runs.evaluation.answers import classified, number, whole_test
+from clpapers.runs.evaluation.answers import answered, number, whole_test
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.footprint import learner_bytes
 from clpapers.runs.images import Images
@@ -33,8 +33,10 @@ class Events(Evaluator):
 
     def test(self, t: int, learner: Learner) -> tuple[np.ndarray, np.ndarray, list[float], list[dict[str, int]]]:
         """Classes seen, bool [S, K], items right, int64 [S, K], and each seed's area (`auroc`) and bytes."""
-        items = (self.items, self.labels, self.tasks)
-        right, confidence = classified(learner, self.images, *items, {"none": None}, confidence=True).values()
+        found = answered(
+            learner, self.images, self.items, self.tasks, {"none": None}, labels=self.labels, confidence=True
+        )
+        right, confidence = found.values()
         seen = self.first < self.steps[t]
         known = np.take_along_axis(seen, self.truth, axis=1)
         correct = np.stack([self._per_class(y[own]) for y, own in zip(self.truth, right)])

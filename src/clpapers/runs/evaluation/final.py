@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.evaluation.answers import classified, whole_test
+from clpapers.runs.evaluation.answers import answered, whole_test
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
@@ -42,7 +42,7 @@ class FinalTest(Evaluator):
                 for view, mask in masks.items()
             }
         truth = labels.cpu().numpy()
-        right = classified(learner, self.images, items, labels, tasks, allowed)
+        right = answered(learner, self.images, items, tasks, allowed, labels=labels)
         return [
             {
                 view: {

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
-from clpapers.runs.evaluation.answers import classified
+from clpapers.runs.evaluation.answers import answered
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.learner import Learner
 from clpapers.runs.memories.episodic import EpisodicMemory
@@ -27,7 +27,7 @@ class MemoryAccuracy(Evaluator):
         items, labels = (each[:, :done].flatten(1) for each in (memory.items, memory.labels))
         task = torch.arange(done, device=items.device).repeat_interleave(memory.size)
         masks = {"task": setting.task_classes[:, task]}
-        right = classified(learner, setting.images, items, labels, task.expand_as(items), masks)["task"]
+        right = answered(learner, setting.images, items, task.expand_as(items), masks, labels=labels)["task"]
         valid = memory.valid[:, :done].cpu().numpy()
         return (right.reshape(valid.shape) & valid).sum(axis=2)
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.evaluation.answers import classified
+from clpapers.runs.evaluation.answers import answered
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.learner import Learner, Setting
 
@@ -33,7 +33,7 @@ class Probes(Evaluator):
             return np.zeros((len(setting.seeds), 0), bool)
         positions = torch.from_numpy(self.positions[:, :most]).to(setting.items.device)
         items, labels, tasks = (each.gather(1, positions) for each in (setting.items, setting.labels, setting.tasks))
-        return classified(learner, setting.images, items, labels, tasks, {"none": None})["none"]
+        return answered(learner, setting.images, items, tasks, {"none": None}, labels=labels)["none"]
 
     def result(self, s: int) -> dict:
         """In `probes`: positions in the stream, times (items seen), and base64 of packed bits, 1 for right."""

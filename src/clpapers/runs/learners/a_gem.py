@@ -4,10 +4,10 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.captured import row
 from clpapers.runs.constrained import Constrained
 from clpapers.runs.learner import Setting
 from clpapers.runs.memories import uniform_draws
+from clpapers.runs.steps import row
 
 DECLARATION = {
     "options": {"write": {"enum": ["uniform", "ring"], "examples": ["uniform"]}},

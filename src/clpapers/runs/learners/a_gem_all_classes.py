@@ -2,16 +2,10 @@
 
 import torch
 
-from clpapers.runs.captured import row
 from clpapers.runs.learners.a_gem import AGEM
+from clpapers.runs.steps import row
 
-DECLARATION = {
-    "options": {"write": {"enum": ["uniform", "ring"], "examples": ["uniform"]}},
-    "uses": ["changes", "tasks", "competing"],
-    "memory_of_classes": True,
-    "tasks_once": True,
-    "static": True,
-}
+DECLARATION = {"like": "a_gem"}
 
 
 class AGEMAllClasses(AGEM):

@@ -6,21 +6,7 @@ from clpapers.runs.learner import Observed
 from clpapers.runs.learners.multi_model import MultiModel
 from clpapers.runs.losses import backward, cross_entropy, masked
 
-DECLARATION = {
-    "options": {
-        "widths": {
-            "type": "object",
-            "propertyNames": {"pattern": "^[1-9][0-9]*$"},
-            "additionalProperties": {"type": "integer", "minimum": 1},
-            "examples": [{"1": 8, "2": 4}],
-        }
-    },
-    "uses": ["tasks", "competing"],
-    "by_tasks": ["widths"],
-    "answers_by_task": True,
-    "stackable": False,  # each seed sends another number of items to each model
-    "own_nets": True,
-}
+DECLARATION = {"like": "multi_model"}
 
 
 class MultiModelOneMean(MultiModel):

@@ -14,21 +14,14 @@ from clpapers.runs.scenario import ScenarioError
 from clpapers.runs.variational import Gaussian, Posterior, Randomness, Variational
 
 DECLARATION = {
+    "like": "vcl",
     "options": {
-        "epochs": {"type": "integer", "minimum": 1, "examples": [2]},
-        "batch": {"oneOf": [{"const": "full"}, {"type": "integer", "minimum": 1}], "examples": [8]},
-        "initial_variance": {"type": "number", "exclusiveMinimum": 0, "examples": [1e-06]},
-        "samples": {"type": "integer", "minimum": 1, "examples": [3]},
-        "prediction_samples": {"type": "integer", "minimum": 1, "examples": [5]},
-        "prior_weight": {"type": "number", "minimum": 0, "examples": [1]},
         "coreset": {"type": "integer", "minimum": 1, "examples": [4]},
         "coreset_epochs": {"type": "integer", "minimum": 1, "examples": [2]},
         "selection": {"enum": ["k_center", "random"], "examples": ["k_center", "random"]},
         "prior": {"enum": ["previous", "standard"], "examples": ["previous", "standard"]},
     },
-    "uses": ["competing"],
-    "needs": {"net.name": ["mlp"], "budget.batch": ["task"]},
-    "own_nets": True,
+    "measures": [],
     "repeats": ["epochs", "coreset_epochs"],
 }
 

@@ -9,20 +9,11 @@ from clpapers.runs.learner import Observed, Setting
 from clpapers.runs.learners.vcl import VCL
 
 DECLARATION = {
+    "like": "vcl",
     "options": {
-        "epochs": {"type": "integer", "minimum": 1, "examples": [2]},
-        "batch": {"oneOf": [{"const": "full"}, {"type": "integer", "minimum": 1}], "examples": [8, "full"]},
         "initial_variance": {"type": "number", "exclusiveMinimum": 0, "examples": [1e-03]},
         "task_variance": {"type": "number", "exclusiveMinimum": 0, "examples": [1e-06]},
-        "samples": {"type": "integer", "minimum": 1, "examples": [3]},
-        "prediction_samples": {"type": "integer", "minimum": 1, "examples": [5]},
-        "prior_weight": {"type": "number", "minimum": 0, "examples": [1]},
     },
-    "uses": ["competing"],
-    "needs": {"net.name": ["mlp"], "budget.batch": ["task"]},
-    "own_nets": True,
-    "measures": ["gradients"],
-    "repeats": ["epochs"],
 }
 
 

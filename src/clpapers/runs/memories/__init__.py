@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.captured import columns, row, unordered
 from clpapers.runs.images import Images
+from clpapers.runs.steps import columns, row, unordered
 
 
 class Members:
