@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from clpapers.budget.cards import megabytes
+from clpapers.budget.card_costs import megabytes
 from clpapers.builds import preparation, progress
 from clpapers.graph import jobs, own, pages
 from clpapers.runs import cards

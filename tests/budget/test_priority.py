@@ -522,7 +522,7 @@ def test_a_number_without_a_run_is_decided_by_its_first_and_an_open_one_by_a_for
 
 def test_a_card_has_hours_of_its_own(monkeypatch):
     """Budgets and steps count a card's seconds; what is left out still counts a core's."""
-    monkeypatch.setattr(priority.cards, "seconds", lambda plan, cell, core: core / 100)
+    monkeypatch.setattr(priority.card_costs, "seconds", lambda plan, cell, core: core / 100)
     plan = Plan("paper", ["rules"])
     targets = [target for target in plan.targets.values() if target.cells][:2]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from clpapers.budget import cards, costs
+from clpapers.budget import card_costs, costs
 from clpapers.catalogue.names import named, named_along, row_and_column
 from clpapers.config import gans
 from clpapers.config.choice import Choice
@@ -405,7 +405,7 @@ def choose(
     table, cells = table or costs.rehearsed(plan.scale), relevant(plan, both, named_runs)
     measured = costs.predict(plan, table, cells)
     seconds = {key: measured[key] or table.guess(plan, cell) for key, cell in cells.items()}
-    took = {key: cards.seconds(plan, cell, seconds[key]) for key, cell in cells.items()} if plan.cuda else seconds
+    took = {key: card_costs.seconds(plan, cell, seconds[key]) for key, cell in cells.items()} if plan.cuda else seconds
     chosen = {cell: {seed for seeds in files.values() for seed in seeds} for cell, files in present.items()}
     before = {key: set(seeds) for key, seeds in chosen.items()}
     possible = {key: None if _lacking(plan, cell, absent) else took[key] for key, cell in cells.items()}

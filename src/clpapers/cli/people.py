@@ -285,7 +285,7 @@ def try_out(options: argparse.Namespace) -> None:
 def pack(options: argparse.Namespace) -> None:
     """Write a bundle: the runs of papers and targets in the order of `next`, and the runs of named cells."""
     from clpapers.archive.imported import import_published, imported
-    from clpapers.budget import cards, costs, priority
+    from clpapers.budget import card_costs, costs, priority
     from clpapers.builds import preparation
     from clpapers.bundle.pack import pack
 
@@ -322,7 +322,9 @@ def pack(options: argparse.Namespace) -> None:
     of_inputs = ["--config", *(f"{key}={settings[key]}" for key in ("scale", "data_folder", "downloads"))]
     size, stack = options.part_mb, options.stack
     of_card = {
-        key: cards.seconds(plan, plan.cells[key], took) for key, took in seconds.items() if took and key in plan.cells
+        key: card_costs.seconds(plan, plan.cells[key], took)
+        for key, took in seconds.items()
+        if took and key in plan.cells
     }
     print(
         pack(

@@ -26,7 +26,7 @@ import pandas as pd
 from clpapers import results
 from clpapers.archive.check import MANIFEST, opened
 from clpapers.archive.imported import PUBLISHED, import_published, imported, published
-from clpapers.budget import cards, costs, priority
+from clpapers.budget import card_costs, costs, priority
 from clpapers.catalogue.names import named, row_and_column
 from clpapers.config import choice
 from clpapers.config.choice import Choice
@@ -91,7 +91,7 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
         measured = RESULTS / SCALE
         for file in sorted((*measured.glob("metrics/*/*.csv"), *measured.glob("targets/*/*.reported.csv"))):
             files[PUBLISHED / "metrics" / file.parent.name / file.name] = file.read_text(encoding="utf-8")
-        files[cards.FILE] = cards.text(made.of_cards)
+        files[card_costs.FILE] = card_costs.text(made.of_cards)
     for path, text in files.items():
         write_text(path, text)
     for path, image in figures.items():
@@ -379,9 +379,9 @@ class _Reproduction:
         return costs.Table(rows, calibration=float(np.median([row.calibration for row in rows])))
 
     @functools.cached_property
-    def of_cards(self) -> list[cards.Row]:
+    def of_cards(self) -> list[card_costs.Row]:
         """The kinds of runs that were trained on a card."""
-        return cards.measure(self.plan, self.runs, self.rehearsed)
+        return card_costs.measure(self.plan, self.runs, self.rehearsed)
 
     def cards(self) -> str:
         """The lines of a table: what runs take of a card."""

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from clpapers.budget import cards, costs
-from clpapers.budget.cards import Row
+from clpapers.budget import card_costs, costs
+from clpapers.budget.card_costs import Row
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
@@ -22,7 +22,7 @@ def plan():
 @pytest.fixture
 def rows(monkeypatch):
     """Lets `read` return the rows that a test gives."""
-    return lambda *given: monkeypatch.setattr(cards, "read", lambda: {row.key: row for row in given})
+    return lambda *given: monkeypatch.setattr(card_costs, "read", lambda: {row.key: row for row in given})
 
 
 def cells_of(plan, name, count=2):
@@ -44,26 +44,26 @@ def test_a_run_that_shares_a_card_counts_its_part(plan, monkeypatch):
         }
         for seed, (seconds, abreast) in enumerate([(60.0, 4), (20.0, 2), (9.0, None)])
     }
-    monkeypatch.setattr(cards, "read_record", records.__getitem__)
-    (found,) = cards.measure(plan, {cell.hash: records}, table)
-    assert (found.key, found.card, found.runs, found.megabytes) == (cards.key_of(plan, cell), "a card", 3, 3.0)
+    monkeypatch.setattr(card_costs, "read_record", records.__getitem__)
+    (found,) = card_costs.measure(plan, {cell.hash: records}, table)
+    assert (found.key, found.card, found.runs, found.megabytes) == (card_costs.key_of(plan, cell), "a card", 3, 3.0)
     assert found.ratio == pytest.approx((60 / 4 + 20 / 2) / (2 * table.seconds(plan, cell)))
-    (alone,) = cards.measure(plan, {cell.hash: list(records)[1:]}, table)
+    (alone,) = card_costs.measure(plan, {cell.hash: list(records)[1:]}, table)
     assert alone.ratio is None  # one job tells too little
 
 
 def test_runs_on_a_core_have_no_row(plan, monkeypatch):
-    monkeypatch.setattr(cards, "read_record", lambda _: {"hardware": {"device": "cpu"}, "seeds": [0]})
+    monkeypatch.setattr(card_costs, "read_record", lambda _: {"hardware": {"device": "cpu"}, "seeds": [0]})
     runs = {cells_of(plan, "single")[0].hash: [Path("seed0.json")]}
-    assert cards.measure(plan, runs, costs.Table(costs.read(), calibration=0.02)) == []
+    assert card_costs.measure(plan, runs, costs.Table(costs.read(), calibration=0.02)) == []
 
 
 def test_a_table_is_read_as_it_was_written(tmp_path):
     given = [row(("er", NET, "28x28x1"), 0.0125), row(("ewc", OTHER, "32x32x3"), None)]
     file = tmp_path / "cards.csv"
-    file.write_text(cards.text(given))
-    assert list(cards.read(file).values()) == given
-    assert cards.read(tmp_path / "none.csv") == {}
+    file.write_text(card_costs.text(given))
+    assert list(card_costs.read(file).values()) == given
+    assert card_costs.read(tmp_path / "none.csv") == {}
 
 
 @pytest.mark.parametrize(
@@ -71,37 +71,37 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
 )
 def test_a_wrong_line_is_named(tmp_path, wrong):
     file = tmp_path / "cards.csv"
-    file.write_text(cards.text([]) + wrong + "\n")
+    file.write_text(card_costs.text([]) + wrong + "\n")
     with pytest.raises(ConfigError, match=r"cards\.csv: line 2"):
-        cards.read(file)
+        card_costs.read(file)
 
 
 def test_the_most_similar_kinds_tell_the_seconds(plan, rows):
     (cell, *_) = cells_of(plan, "single")
-    learner, net, shape = cards.key_of(plan, cell)
+    learner, net, shape = card_costs.key_of(plan, cell)
     rows()
-    assert cards.seconds(plan, cell, 100.0) == 100.0  # nobody measured
+    assert card_costs.seconds(plan, cell, 100.0) == 100.0  # nobody measured
     rows(row(("a", OTHER, "1x1x1"), 0.5), row(("b", OTHER, "2x2x2"), 0.3))
-    assert cards.seconds(plan, cell, 100.0) == pytest.approx(40.0)  # the median of all
+    assert card_costs.seconds(plan, cell, 100.0) == pytest.approx(40.0)  # the median of all
     rows(row(("a", OTHER, "1x1x1"), 0.5), row(("b", net, shape), 0.1), row((learner, net, shape), None))
-    assert cards.seconds(plan, cell, 100.0) == pytest.approx(10.0)  # the same net and shape
+    assert card_costs.seconds(plan, cell, 100.0) == pytest.approx(10.0)  # the same net and shape
     rows(row((learner, net, shape), 0.02), row(("b", net, shape), 0.1))
-    assert cards.seconds(plan, cell, 100.0) == pytest.approx(2.0)
+    assert card_costs.seconds(plan, cell, 100.0) == pytest.approx(2.0)
 
 
 def test_memory_grows_with_the_seeds_that_train_at_once(plan, rows):
-    assert cards.WIDE == loop.WIDE
+    assert card_costs.WIDE == loop.WIDE
     (narrow, *_) = cells_of(plan, "single")
-    wide = next(cell for cell in plan.cells.values() if cell.spec["net"].get("width", 0) >= cards.WIDE)
-    rows(row(cards.key_of(plan, narrow), None, 400.0), row(cards.key_of(plan, wide), None, 2000.0))
-    assert cards.megabytes(plan, narrow, 1) == cards.CONTEXT + 500
-    assert cards.megabytes(plan, narrow, 10) == cards.CONTEXT + 5000
-    assert cards.megabytes(plan, wide, 1) == cards.megabytes(plan, wide, 10) == cards.CONTEXT + 2500
+    wide = next(cell for cell in plan.cells.values() if cell.spec["net"].get("width", 0) >= card_costs.WIDE)
+    rows(row(card_costs.key_of(plan, narrow), None, 400.0), row(card_costs.key_of(plan, wide), None, 2000.0))
+    assert card_costs.megabytes(plan, narrow, 1) == card_costs.CONTEXT + 500
+    assert card_costs.megabytes(plan, narrow, 10) == card_costs.CONTEXT + 5000
+    assert card_costs.megabytes(plan, wide, 1) == card_costs.megabytes(plan, wide, 10) == card_costs.CONTEXT + 2500
     rows()
-    assert cards.megabytes(plan, narrow, 10) == cards.UNKNOWN
+    assert card_costs.megabytes(plan, narrow, 10) == card_costs.UNKNOWN
 
 
 def test_the_published_rows_are_of_kinds_that_the_papers_have():
     plan = Plan("paper", all_papers())
-    kinds = {cards.key_of(plan, cell) for cell in plan.cells.values()}
-    assert cards.read.__wrapped__().keys() <= kinds
+    kinds = {card_costs.key_of(plan, cell) for cell in plan.cells.values()}
+    assert card_costs.read.__wrapped__().keys() <= kinds
