@@ -26,6 +26,7 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "report/test_tour.py",
     "builds/test_verify.py",
     "runs/evaluation/test_tasks.py",
+    "runs/test_captured.py",
     "runs/test_checkpoint.py",
     "runs/test_cn_dpm.py",
     "runs/test_loop.py",
@@ -41,6 +42,7 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "targets/test_figures.py",
     "targets/test_formats.py",
     "config/test_config_properties.py",
+    "config/test_own_plans.py",
     "archive/test_imported.py",
     "test_rules_acceptance.py",
 )
