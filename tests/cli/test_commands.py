@@ -245,6 +245,7 @@ def test_a_commands_own_options_are_blamed_for_what_is_wrong_with_them(project, 
     assert err[-1].startswith(line), err
 
 
+@pytest.mark.slow
 def test_next_says_what_a_build_would_train_and_what_that_decides(tmp_path, monkeypatch, capsys):
     for part in ("config", "workflow"):
         (tmp_path / part).symlink_to(ROOT / part)
