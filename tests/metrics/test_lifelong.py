@@ -11,13 +11,7 @@ from scipy import stats
 from clpapers.metrics import learning, lifelong
 from clpapers.metrics.intervals import paired
 
-A = np.array(
-    [
-        [0.9, 0.1, 0.2],
-        [0.6, 0.8, 0.5],
-        [0.7, 0.4, 1.0],
-    ]
-)
+A = np.array([[0.9, 0.1, 0.2], [0.6, 0.8, 0.5], [0.7, 0.4, 1.0]])
 SQUARE = arrays(float, st.integers(2, 6).map(lambda n: (n, n)), elements=st.floats(0, 1))
 # Two tasks of two classes and ten items; the second task has two steps only.
 RUN = {
@@ -160,13 +154,7 @@ def test_mean_and_worst_forgetting_are_told_apart():
 
 
 # After each of three tasks; above the diagonal are those not yet seen.
-INFORMATION = np.array(
-    [
-        [0.1, 0.5, 0.4],
-        [0.2, 0.3, 0.2],
-        [0.45, 0.1, 0],
-    ]
-)
+INFORMATION = np.array([[0.1, 0.5, 0.4], [0.2, 0.3, 0.2], [0.45, 0.1, 0]])
 
 
 def test_unseen_tasks_are_told_from_seen_ones_by_hand():

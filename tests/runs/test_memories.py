@@ -9,15 +9,7 @@ from scipy import stats
 from tiny import CPU
 
 from clpapers.runs.images import Images
-from clpapers.runs.memories import (
-    Draws,
-    Memory,
-    class_balanced,
-    greedy,
-    reservoir,
-    uniform_draws,
-    weighted_draws,
-)
+from clpapers.runs.memories import Draws, Memory, class_balanced, greedy, reservoir, uniform_draws, weighted_draws
 
 POLICIES = {"reservoir": reservoir.plan, "class_balanced": class_balanced.plan, "greedy": greedy.plan}
 
@@ -39,11 +31,7 @@ def labels_held(policy, labels, capacity, seed=0):
 
 @pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=40, deadline=None)
-@given(
-    labels=st.lists(st.integers(0, 4), min_size=1, max_size=80),
-    capacity=st.integers(1, 30),
-    seed=st.integers(0, 9),
-)
+@given(labels=st.lists(st.integers(0, 4), min_size=1, max_size=80), capacity=st.integers(1, 30), seed=st.integers(0, 9))
 def test_every_policy(policy, labels, capacity, seed):
     """Slots lie in range, are first taken in order, and everything is kept while there is room for its class."""
     slots = POLICIES[policy](np.array(labels), capacity, np.random.default_rng(seed))

@@ -104,8 +104,7 @@ def test_arrangement_of_labels_only_moves_the_timestamps():
     parameters = stf.class_distributions(4, CIFAR10, rng(1))
     ascending = np.argsort(labels, kind="stable")
     np.testing.assert_array_equal(
-        stf.timestamps(labels, parameters, rng(6))[ascending],
-        stf.timestamps(labels[ascending], parameters, rng(6)),
+        stf.timestamps(labels, parameters, rng(6))[ascending], stf.timestamps(labels[ascending], parameters, rng(6))
     )
 
 

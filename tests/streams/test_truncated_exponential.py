@@ -38,24 +38,7 @@ def cdf(x, rate: float, gamma: float = 0.5) -> np.ndarray:
     return np.exp(max(rate, 0.0) * (x - gamma)) * np.expm1(-abs(rate) * x) / math.expm1(-a)
 
 
-RATES = (
-    -2e6,
-    -1e3,
-    -41.57,
-    -1.0,
-    -0.21,
-    -0.19,
-    -1e-3,
-    -1e-9,
-    -1e-200,
-    0.0,
-    1e-12,
-    0.1,
-    3.0,
-    69.28,
-    800.0,
-    2e6,
-)
+RATES = (-2e6, -1e3, -41.57, -1.0, -0.21, -0.19, -1e-3, -1e-9, -1e-200, 0.0, 1e-12, 0.1, 3.0, 69.28, 800.0, 2e6)
 FIGURE_3 = [factor * math.sqrt(1 / 12) / tasks for tasks in (12, 5, 10, 20) for factor in (0.5, 1, 2, 4)]
 
 

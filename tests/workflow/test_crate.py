@@ -210,10 +210,7 @@ def complaints(monkeypatch):
 
     def said(folder, severity, profile="provenance-run-crate"):
         options = ValidationSettings(
-            rocrate_uri=str(folder),
-            profile_identifier=profile,
-            requirement_severity=severity,
-            no_cache=True,
+            rocrate_uri=str(folder), profile_identifier=profile, requirement_severity=severity, no_cache=True
         )
         return {issue.message for issue in services.validate(options).get_issues()}
 

@@ -70,12 +70,7 @@ def test_the_file_of_settings_is_read_by_us_alone(project, content, problem):
             "learner: [er, mirr]",
             "targets.table1.grid.learner[1]: 'mirr' is not one of er, ace",
         ),
-        (
-            "config/papers/mini.yaml",
-            "memory: 10",
-            "memory: -1",
-            "defaults.budget.memory: -1 must be at least 1",
-        ),
+        ("config/papers/mini.yaml", "memory: 10", "memory: -1", "defaults.budget.memory: -1 must be at least 1"),
         (
             "config/papers/mini.yaml",
             "memory: 10",
