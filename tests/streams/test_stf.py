@@ -108,13 +108,6 @@ def test_arrangement_of_labels_only_moves_the_timestamps():
     )
 
 
-def test_toy_data_set_of_figure_1():
-    labels = np.repeat([0, 1, 2], [13, 17, 10])
-    stream, times = permuted(labels, 0.1)
-    assert np.bincount(stream).tolist() == [13, 17, 10]
-    assert (np.diff(times) >= 0).all()
-
-
 def test_classes_without_items_are_passed_over():
     stream, _ = permuted(np.array([1, 1, 4]), 0.2)
     assert sorted(stream.tolist()) == [1, 1, 4]
