@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PROOF := results/paper/verified.csv
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Images of containers set it, and each of the processes of a build or of the tests would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: all env test quick check targets reproduction rulegraph rooms lock clean
 .DELETE_ON_ERROR:

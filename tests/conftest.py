@@ -1,5 +1,6 @@
 """What holds for all tests: none fails for being slow; slow ones and those of the workflow carry their marks."""
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -11,6 +12,9 @@ from hypothesis import settings
 from clpapers.graph import jobs
 
 pytest_plugins = ("built", "rendering")
+# Where it is set, as in images of containers, each process would compile anew all that it imports.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A background job of a shell ignores it, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.argv[1:] = sys.argv[1:] or ["tests"]  # records tell of the command; a worker of pytest-xdist has none
@@ -26,8 +30,10 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "report/test_tour.py",
     "builds/test_verify.py",
     "runs/evaluation/test_tasks.py",
+    "runs/test_captured.py",
     "runs/test_checkpoint.py",
     "runs/test_cn_dpm.py",
+    "runs/test_heads.py",
     "runs/test_loop.py",
     "runs/test_memory_exhausted.py",
     "runs/test_offline.py",
@@ -35,12 +41,16 @@ SLOW = (  # whole files, by pytest's --durations: three quarters of the time of 
     "runs/test_regularisers.py",
     "runs/test_resnet18.py",
     "runs/test_resnet_decoder.py",
+    "runs/test_shared_gans.py",
     "runs/test_vcl.py",
     "runs/test_vgr.py",
     "evidence/test_claims_table.py",
     "targets/test_figures.py",
     "targets/test_formats.py",
+    "budget/test_priority.py",
     "config/test_config_properties.py",
+    "config/test_origins.py",
+    "config/test_own_plans.py",
     "archive/test_imported.py",
     "test_rules_acceptance.py",
 )

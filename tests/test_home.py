@@ -54,6 +54,7 @@ def test_what_was_published_stands_in_for_what_is_not_built_at_its_own_scale_alo
         clpapers.results._built(Path("results/smoke/metrics/stf/table1.csv"), unbuilt)
 
 
+@pytest.mark.slow
 def test_streams_files_to_start_from_and_trials_work_there(away, capsys):
     assert cli.main(["stream", "--paper", "stf", *ORDER]) == 0
     (file,) = (away / "streams").rglob("seed0.npz")

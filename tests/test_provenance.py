@@ -230,13 +230,7 @@ def test_an_input_without_a_record_is_refused_since_it_might_be_a_stand_in(chain
         make("targets", chain, ["results/mnist-run.json"])
 
 
-def test_a_broken_record_is_named(chain):
-    Path("results/table.record.json").write_text('{"stage"')
-    with pytest.raises(ProvenanceError, match=r"^results/table\.record\.json: not a record .*; delete it and rebuild$"):
-        read_record(chain)
-
-
-@pytest.mark.parametrize("text", ["", "null", "[]", "\x00"])
+@pytest.mark.parametrize("text", ['{"stage"', "", "null", "[]", "\x00"])
 def test_what_is_no_record_is_none(chain, text):
     Path("results/table.record.json").write_text(text)
     with pytest.raises(ProvenanceError, match=r"^results/table\.record\.json: not a record .*; delete it and rebuild$"):
@@ -402,12 +396,6 @@ def test_a_digest_of_a_function_that_is_not_there_is_refused(digest):
 def test_how_records_are_written_counts_nowhere():
     assert code_digest("clpapers.provenance") == code_digest()
     assert code_digest("clpapers.provenance", "clpapers.streams.stf") == code_digest("clpapers.streams.stf")
-
-
-def test_of_the_package_itself():
-    learner = code_digest("clpapers.runs.learners.er")
-    assert learner != code_digest("clpapers.runs.learners.ace")
-    assert len(learner) == 16
 
 
 # --- git -----------------------------------------------------------------------------------------------------

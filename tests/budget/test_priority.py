@@ -53,7 +53,7 @@ def after(have, steps):
 
 
 @given(states(), st.floats(0, 3), st.floats(0, 3))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100)
 def test_a_larger_budget_trains_what_a_smaller_one_does_and_decides_no_less(state, hours, more):
     asked, have, seconds = state
     less, larger = (within(sequence(asked, have, seconds), each) for each in (hours, hours + more))
@@ -62,7 +62,7 @@ def test_a_larger_budget_trains_what_a_smaller_one_does_and_decides_no_less(stat
 
 
 @given(states(), st.floats(0, 3))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100)
 def test_a_choice_is_within_its_budget_the_same_each_time_and_never_of_what_is_there(state, hours):
     asked, have, seconds = state
     steps = within(sequence(asked, have, seconds), hours)
@@ -77,7 +77,7 @@ def test_a_choice_is_within_its_budget_the_same_each_time_and_never_of_what_is_t
 
 
 @given(states())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100)
 def test_in_the_end_every_question_that_can_be_answered_is(state):
     asked, have, seconds = state
     there = after(have, sequence(asked, have, seconds))

@@ -92,10 +92,7 @@ def test_a_reader_that_leaves_early_gets_no_traceback(command, monkeypatch):
     ("arguments", "line"),
     [
         (["lineage", "stf/tabel1"], "clpapers: stf/tabel1: no paper or target; there are: stf/table1"),
-        (
-            ["lineage", "stf/table1", "--scale", "smoke"],
-            "clpapers: stf/table1: nothing of it is built at ",
-        ),
+        (["lineage", "stf/table1", "--scale", "smoke"], "clpapers: stf/table1: nothing of it is built at "),
         (["lineage", "a/b.csv"], "clpapers: a/b.csv: no such file; "),
         (["rehearse", "stf/tabel1"], "clpapers: stf/tabel1: no paper or target; "),
     ],
@@ -197,17 +194,11 @@ def test_with_the_sizes_of_classes_no_images_are_needed(paper, dataset, order, p
         ("--paper stf --out m", "clpapers: error: stream: --paper: give --dataset, --seeds too"),
         ("--seeds 0-1 --out m", "clpapers: error: stream: --seeds: give --paper, --dataset too"),
         ("--paper sft --dataset cifar10 --seeds 0-1 --out m", "clpapers: --paper: 'sft' is not one of agem, "),
-        (
-            "--paper stf --dataset cifr --seeds 0-1 --out m",
-            "clpapers: stream.dataset: 'cifr' is not one of ",
-        ),
+        ("--paper stf --dataset cifr --seeds 0-1 --out m", "clpapers: stream.dataset: 'cifr' is not one of "),
         ("--paper stf --dataset cifar10 --seeds 3 --out m", "clpapers: --seeds: '3': write first-last, such as 0-19"),
         ("--paper stf --dataset cifar10 --seeds 3-1 --out m", "clpapers: --seeds: '3-1' holds no seed"),
         ("--paper stf --dataset cifar10 --seeds 0-1 --order [] --out m", "clpapers: --order: holds no keys"),
-        (
-            "--paper stf --dataset cifar10 --seeds 0-1 --order {name:\xa0split} --out m",
-            "clpapers: --order: line 1",
-        ),
+        ("--paper stf --dataset cifar10 --seeds 0-1 --order {name:\xa0split} --out m", "clpapers: --order: line 1"),
         (
             "--paper streaming --dataset cifar100_resnet50 --seeds 0-1 --out m",
             "clpapers: results/paper/datasets/cifar100_resnet50.npz: features are made by the pipeline; snakemake ",
@@ -245,6 +236,7 @@ def test_a_commands_own_options_are_blamed_for_what_is_wrong_with_them(project, 
     assert err[-1].startswith(line), err
 
 
+@pytest.mark.slow
 def test_next_says_what_a_build_would_train_and_what_that_decides(tmp_path, monkeypatch, capsys):
     for part in ("config", "workflow"):
         (tmp_path / part).symlink_to(ROOT / part)

@@ -208,14 +208,7 @@ def test_without_a_server_where_there_is_none(start, project, monkeypatch):
     assert told_by(job())["parent"] == os.getpid()
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"OMP_NUM_THREADS": "2"},
-        {"CUDA_VISIBLE_DEVICES": ""},
-        {"PYTHONHASHSEED": "1"},
-    ],
-)
+@pytest.mark.parametrize("other", [{"OMP_NUM_THREADS": "2"}, {"CUDA_VISIBLE_DEVICES": ""}, {"PYTHONHASHSEED": "1"}])
 def test_without_it_in_another_environment(serving, other):
     assert told_by(job(own=other))["parent"] == os.getpid()
     assert told_by(job())["parent"] == serving.pid

@@ -1,6 +1,7 @@
 """The command `snakemake`: a bare `--cores`, targets by name, short dry runs, folders that cannot be written to."""
 
 import errno
+import functools
 import os
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from clpapers.cli.snakemake import (
     refuse_unknown,
     resolved,
 )
+from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 
 ROOT = Path(__file__).parents[2]
@@ -114,9 +116,15 @@ def test_completed(given, meant):
     assert completed(given.split()) == meant.split()
 
 
+@functools.cache
+def planned(scale, papers):
+    return Plan(scale, papers)
+
+
 @pytest.fixture
-def project(tmp_path):
-    """A project's folder with the real configuration and nothing built."""
+def project(tmp_path, monkeypatch):
+    """A project's folder with the real configuration, planned once, and nothing built."""
+    monkeypatch.setattr("clpapers.config.plan.Plan", lambda scale, papers: planned(scale, tuple(papers)))
     for part in ("config", "workflow", "Snakefile", "rules"):
         (tmp_path / "project" / part).symlink_to(ROOT / part)
 
@@ -259,6 +267,7 @@ def test_a_scheduler_with_another_timer_stays_as_it_is(monkeypatch):
     assert not hasattr(JobScheduler, "_schedule_reevalutation")
 
 
+@pytest.mark.workflow
 def test_all_jobs_of_a_build_run_where_the_rate_limit_holds_some():
     Path("Snakefile").write_text(
         'rule all:\n    input: expand("{i}", i=range(8))\nrule one:\n    output: "{i}"\n    shell: "touch {output}"\n'
@@ -271,6 +280,7 @@ def test_all_jobs_of_a_build_run_where_the_rate_limit_holds_some():
     assert all(Path(str(i)).is_file() for i in range(8))
 
 
+@pytest.mark.workflow
 def test_a_reader_of_a_dry_run_that_leaves_early_gets_no_traceback():
     """As `| head -0` does: the pipe is closed before anything is written."""
     read, write = os.pipe()

@@ -38,9 +38,8 @@ def written(folder, uses=(), **parts):
     return file
 
 
-@pytest.mark.parametrize("uses", USES, ids="-".join)
-@given(parts=st.fixed_dictionaries({}, optional=PARTS))
-@settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(uses=st.sampled_from(USES), parts=st.fixed_dictionaries({}, optional=PARTS))
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_it_declares_every_paper_is_planned_with_it(tmp_path, uses, parts):
     told = own.placement(written(tmp_path, uses, **parts), "smoke")
     assert told.startswith("a row in ") or parts.get("needs") or parts.get("memory_of_classes"), (told, parts)

@@ -134,8 +134,7 @@ def test_the_stand_in_comes_last_and_only_where_allowed(small, run, tmp_path):
         run(spec)
     first, *others = str(caught.value).splitlines()
     assert re.match(
-        r"small: no source serves it; put cifar-10-python.tar.gz \(http://127.*, MD5 0+\) into .*/small/",
-        first,
+        r"small: no source serves it; put cifar-10-python.tar.gz \(http://127.*, MD5 0+\) into .*/small/", first
     )
     assert [line.split(":")[0].strip() for line in others] == ["folder", "torchvision", "npm", "standin"]
     assert not (tmp_path / "out/small.npz").exists()

@@ -272,8 +272,7 @@ def test_an_awa_folder_of_no_class_is_refused():
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(
-    "table",
-    [TABLE[:2], TABLE[:, :3], TABLE * [[1], [0], [1]], TABLE + np.inf, [["a"] * 4] * 3, [[1], [1, 2]]],
+    "table", [TABLE[:2], TABLE[:, :3], TABLE * [[1], [0], [1]], TABLE + np.inf, [["a"] * 4] * 3, [[1], [1, 2]]]
 )
 def test_a_table_of_another_kind_is_refused(case, table):
     content = CASES[case][2]()

@@ -116,28 +116,16 @@ def change(name, *path, value):
         (change("mnist", "sha256", "valid", value=None), r"mnist\.sha256: unknown key 'valid'"),
         (change("mnist", "sources", 2, "url", value="x"), r"mnist\.sources\[2\]: unknown key 'url'"),
         (change("mnist", "sources", 3, "seed", value=1), r"mnist\.sources\[3\]: unknown key 'seed'"),
-        (
-            change("mnist", "sources", 2, "kind", value="pip"),
-            r"mnist\.sources\[2\]\.kind: 'pip' is not one of folder",
-        ),
-        (
-            change("mnist", "sources", 2, "format", value="zip"),
-            r"mnist\.sources\[2\]\.format: 'zip' is not one of",
-        ),
-        (
-            change("mnist", "sources", 3, value={"kind": "standin"}),
-            r"mnist\.sources\[3\]: 'owner' is missing",
-        ),
+        (change("mnist", "sources", 2, "kind", value="pip"), r"mnist\.sources\[2\]\.kind: 'pip' is not one of folder"),
+        (change("mnist", "sources", 2, "format", value="zip"), r"mnist\.sources\[2\]\.format: 'zip' is not one of"),
+        (change("mnist", "sources", 3, value={"kind": "standin"}), r"mnist\.sources\[3\]: 'owner' is missing"),
         (change("mnist", "sources", value=[]), "mnist.sources"),
         (change("mnist", "train", value=-1), r"mnist\.train: -1 must be at least 1"),
         (change("mnist", "shape", value=[28, 28]), "mnist.shape"),
         (change("mnist", "shape", 2, value=4), r"mnist\.shape\[2\]: 4 is not one of 1, 3"),
         (change("mnist", "sha256", "train", value="abc"), r"mnist\.sha256\.train: 'abc' must have the form"),
         (change("tiny_imagenet", "partial", "seed", value=1), r"tiny_imagenet\.partial: unknown key 'seed'"),
-        (
-            change("tiny_imagenet", "sources", 1, "md5", value="1"),
-            r"tiny_imagenet\.sources\[1\]\.md5: '1' must",
-        ),
+        (change("tiny_imagenet", "sources", 1, "md5", value="1"), r"tiny_imagenet\.sources\[1\]\.md5: '1' must"),
     ],
 )
 def test_anything_else_is_refused_with_file_key_and_value(content, complaint):

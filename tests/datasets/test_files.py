@@ -11,11 +11,7 @@ import pytest
 from clpapers.datasets import files
 from clpapers.datasets.files import SourceError
 
-CONTENT = {
-    "top/a.bin": np.random.default_rng(0).bytes(5000),
-    "top/deep/b.txt": b"bee",
-    "top/deep/a.bin": b"other",
-}
+CONTENT = {"top/a.bin": np.random.default_rng(0).bytes(5000), "top/deep/b.txt": b"bee", "top/deep/a.bin": b"other"}
 
 
 def written(form, path, content):

@@ -187,10 +187,7 @@ def test_every_format_is_written_and_breaks_lines(table, tmp_path):
             "Fin. Acc. of ACE above ER (CIFAR-10; ACE less ER, ER less ACE)",
         ),
         ({"test": "increasing", "along": "dataset"}, "Fin. Acc. of ACE: increasing along dataset (CIFAR-10)"),
-        (
-            {"test": "above", "than": {"take": "mean"}},
-            "Fin. Acc. of ACE above mean Fin. Acc. (CIFAR-10)",
-        ),
+        ({"test": "above", "than": {"take": "mean"}}, "Fin. Acc. of ACE above mean Fin. Acc. (CIFAR-10)"),
         (
             {"test": "below", "than": {"target": "table3", "metric": "forgetting", "learner": "er"}, "take": "last"},
             "final Fin. Acc. of ACE below final F in table3 of ER (CIFAR-10)",

@@ -8,16 +8,7 @@ from hypothesis.extra.numpy import arrays
 from clpapers.metrics import forgetting
 
 # Five evaluations (down) of five examples (across).
-CORRECT = np.array(
-    [
-        [1, 0, 0, 1, 0],
-        [0, 0, 1, 1, 1],
-        [1, 0, 1, 1, 0],
-        [0, 0, 1, 1, 1],
-        [0, 0, 1, 1, 1],
-    ],
-    bool,
-)
+CORRECT = np.array([[1, 0, 0, 1, 0], [0, 0, 1, 1, 1], [1, 0, 1, 1, 0], [0, 0, 1, 1, 1], [0, 0, 1, 1, 1]], bool)
 
 
 def test_events_by_hand():

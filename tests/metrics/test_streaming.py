@@ -105,8 +105,7 @@ def test_a_run_is_paired_with_the_ideals_on_its_order_and_seed():
 
 
 @pytest.mark.parametrize(
-    "ideal",
-    [run("offline", BETTER, seed=1), run("offline", BETTER, RANDOM), run("bartmap", BETTER)],
+    "ideal", [run("offline", BETTER, seed=1), run("offline", BETTER, RANDOM), run("bartmap", BETTER)]
 )
 def test_a_run_without_an_ideal_s_has_no_omega(ideal):
     frame = measured(run("nn1"), ideal, metrics=["omega_all", "accuracy_by_time"])

@@ -25,6 +25,7 @@ def test_what_training_writes_is_read():
     assert read(whole) == (whole["cell"], {entry["seed"]: entry for entry in whole["seeds"]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crate", sorted((ROOT / "results/published").glob("*.zip")), ids=lambda path: path.stem)
 def test_so_is_all_that_is_published(crate):
     with zipfile.ZipFile(crate) as archive:

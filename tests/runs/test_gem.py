@@ -318,24 +318,6 @@ def test_a_run_equals_a_plain_module_s(seeds, net, order, train, learner):
 
 
 @ALL
-@pytest.mark.parametrize("order", [CLASSES, RANDOM], ids=["classes", "scarce"])
-@pytest.mark.parametrize("net", [MLP, CNN], ids=lambda net: net["name"])
-def test_a_seed_does_not_depend_on_its_mates(net, order, learner):
-    """Also where their memories differ in size."""
-    together = way(learner, net, order, seeds=[0, 1, 2])
-    together.walk()
-    sizes = {tuple(counts) for counts in together.learner.memory.counts.tolist()}
-    assert len(sizes) == (1 if order is CLASSES else 3)
-    for s in range(3):
-        alone = way(learner, net, order, seeds=[s])
-        alone.walk()
-        for mine, other in zip(together.learner.parameters, alone.learner.parameters):
-            torch.testing.assert_close(mine[s], other.view_as(mine[s]), rtol=1e-8, atol=1e-9)
-        assert together.learner.report(s) == alone.learner.report(0)
-        assert together.learner.memory_use(s) == alone.learner.memory_use(0)
-
-
-@ALL
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf, 1e160], ids=str)
 def test_a_seed_that_diverges_leaves_its_mates_alone(bad, learner):
     """The other two end where they would have, to the last bit; both its loss and its references are lost."""

@@ -337,39 +337,3 @@ def test_what_was_kept_does_not_follow_the_live_weights(learner):
     assert not way.changes[way.t - 1]
     assert all(torch.equal(a, b) for a, b in zip(kept, then))
     assert any((k != p.detach()).any() for k, p in zip(kept, way.learner.parameters))
-
-
-def parameters_after(learner, oracle, order):
-    spec = cell(learner, MLP, oracle=oracle, order=order)
-    way = Way(spec, DATA, [made(spec, DATA)])
-    return torch.cat([p.detach().flatten() for p in way.walk().parameters]), way.changes
-
-
-def test_changes_at_every_batch_leave_nothing_of_the_penalties():
-    """Both then pull towards where they stand, which is no pull at all."""
-    random = {"name": "random", "length": None}
-    single, _ = parameters_after(SINGLE, {"name": "mixed"}, random)
-    ewc, changes = parameters_after(EWC, {"name": "mixed"}, random)
-    si, _ = parameters_after(SI, {"name": "mixed"}, random)
-    assert changes.tolist() == [False] + [True] * (len(changes) - 1)
-    assert torch.equal(ewc, single)
-    assert torch.equal(si, single)
-
-
-@pytest.mark.parametrize("learner", [EWC, SI], ids=["ewc", "si"])
-def test_an_early_change_makes_a_difference(learner):
-    order = {"name": "split", "tasks": 4, "length": None}
-    single, _ = parameters_after(SINGLE, split(4), order)
-    held, changes = parameters_after(learner, split(4), order)
-    assert changes.sum() == 3
-    assert (held - single).abs().max() > 1e-3
-
-
-@pytest.mark.parametrize("learner", [EWC, SI], ids=["ewc", "si"])
-def test_without_a_change_it_is_single(learner):
-    """So config may put Single in its place."""
-    order = {"name": "split", "tasks": 2, "length": None}
-    single, _ = parameters_after(SINGLE, {"name": "none"}, order)
-    held, changes = parameters_after(learner, {"name": "none"}, order)
-    assert not changes.any()
-    assert torch.equal(held, single)

@@ -124,6 +124,7 @@ def test_table_2_architectures():
     assert stages == [[20, 64, 64], [40, 32, 32], [80, 16, 16], [160, 8, 8]]
 
 
+@pytest.mark.slow
 def test_narrow_nets_do_not_corrupt_memory():
     """Channels-last maps of few channels crash a strided 1×1 convolution, and would take this process along."""
     script = """

@@ -10,15 +10,7 @@ from torch.distributions import Normal, kl_divergence
 from clpapers.runs import nets
 from clpapers.runs.losses import backward
 from clpapers.runs.nets.stacked import stack
-from clpapers.runs.variational import (
-    Gaussian,
-    Posterior,
-    entropy,
-    kl,
-    likelihood_loss,
-    mutual_information,
-    standard,
-)
+from clpapers.runs.variational import Gaussian, Posterior, entropy, kl, likelihood_loss, mutual_information, standard
 
 SHAPE, CLASSES = (1, 2, 3), 4
 

@@ -204,27 +204,6 @@ def test_what_is_said_before_learning():
         torch.testing.assert_close(loss[0], F.cross_entropy(expected[0][:, allowed], local))
 
 
-def test_heads_of_other_tasks_stay_as_they_are():
-    """To the last bit, in mean and variance; and a head yet to come has the prior N(0, 1)."""
-    ours = way(train="oracle", seeds=(0, 1))
-    rows = torch.arange(2)[:, None]
-    for t in range(3):
-        before = ours.learner.posterior.now
-        ours.step()
-        now, prior = ours.learner.posterior.now, ours.learner.prior
-        others = [[c for c in range(6) if c not in ours.mask(t, s)] for s in range(2)]
-        to_come = [[c for c in range(6) if all(c not in ours.mask(u, s) for u in range(t + 1))] for s in range(2)]
-        for old, new, p in zip(before, now, prior):
-            (w_old, b_old), (w_new, b_new), (w_p, b_p) = (
-                (each[:, -36:-6].view(2, 6, 5), each[:, -6:]) for each in (old, new, p)
-            )
-            assert torch.equal(w_old[rows, others], w_new[rows, others])
-            assert torch.equal(b_old[rows, others], b_new[rows, others])
-            assert not w_p[rows, to_come].any()
-            assert not b_p[rows, to_come].any()
-            assert (old[:, :-36] != new[:, :-36]).float().mean() > 0.5  # but for weights of units that never fire
-
-
 def test_it_refuses_epochs_of_the_stream():
     with pytest.raises(ValueError, match=r"order\.epochs: VCL learns a task in one step"):
         way(order=THREE | {"epochs": 2})
@@ -362,30 +341,6 @@ def test_each_head_answers_after_its_own_coreset():
         q = learner.posterior if task == 2 else learner.trained_on([task])
         expected = learner.probabilities(learner.nets_of(q), x[:, i : i + 1]).mean(dim=1)
         torch.testing.assert_close(said[:, i : i + 1], expected.detach())
-
-
-def test_what_is_learnt_and_what_is_withheld(monkeypatch):
-    """Together they are the task, and share nothing; the maximum-likelihood solution has seen all of the first."""
-    ours = way(CORESET, seeds=(0, 1))
-    learnt, solved, cls = [], [], type(ours.learner)
-    fit, fit_mean = cls.fit, cls.fit_mean
-    monkeypatch.setattr(cls, "fit", lambda self, q, prior, x, *rest: (learnt.append(x), fit(self, q, prior, x, *rest)))
-    monkeypatch.setattr(cls, "fit_mean", lambda self, x, *rest: (solved.append(x), fit_mean(self, x, *rest)))
-    ours.walk()
-    assert len(learnt) == 3
-    (all_,) = solved
-    assert torch.equal(all_, ours.batch(0)[0])
-
-    def rows(x):
-        return {tuple(each) for each in x.flatten(1).tolist()}
-
-    for t, x in enumerate(learnt):
-        for s in range(2):
-            task = ours.batch(t)[0][s]
-            kept = task[places(ours, s)[t]]
-            assert not rows(x[s]) & rows(kept)
-            assert rows(x[s]) | rows(kept) == rows(task)
-            assert len(x[s]) + len(kept) == len(task)
 
 
 def test_memory():

@@ -162,24 +162,6 @@ def test_training_equals_the_plain_implementation(options, changed):
         assert len(learner.tasks) == 3
 
 
-@pytest.mark.parametrize("order", [ORDER, DOMAINS], ids=lambda order: order["name"])
-def test_a_seed_does_not_depend_on_its_stack_mates(order):
-    oracle = {"name": "chunks"}
-    together = way((), (3, 5, 8), trace=6, order=order, oracle=oracle).walk()
-    for s, seed in enumerate((3, 5, 8)):
-        alone = way((), (seed,), trace=6, order=order, oracle=oracle).walk()
-        for mine, other in zip(together.posterior.now, alone.posterior.now):
-            torch.testing.assert_close(mine[s], other[0], rtol=1e-6, atol=1e-8)
-        told, expected = (learner.report(i)["trace"] for learner, i in ((together, s), (alone, 0)))
-        assert told["mutual_information"] == pytest.approx(expected["mutual_information"], rel=1e-4)
-
-
-def test_twice_the_same_bits():
-    first, second = (way((), (0, 1), trace=6).walk() for _ in range(2))
-    assert all(torch.equal(a, b) for a, b in zip(first.posterior.now, second.posterior.now))
-    assert first.report(1) == second.report(1)
-
-
 # --- what is learnt ----------------------------------------------------------------------------------------
 
 

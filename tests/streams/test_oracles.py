@@ -194,26 +194,6 @@ def test_what_no_oracle_is_is_refused():
         oracles.task_of_class({"name": "dominant_tasks", "shares": [0.2, 0.3]}, SPLIT, 10, 0)
 
 
-@pytest.mark.parametrize(
-    ("batches", "changes"),
-    [
-        (["000", "000", "000"], "..."),  # one task never
-        (["000", "111", "111", "000"], ".!.!"),  # a switch, a run, a switch back
-        (["000", "001", "111"], ".!!"),  # mixed, then single: of the task that came with the mixture
-        (["000", "101", "000"], ".!!"),  # mixed between equal ones
-        (["012", "012", "012"], ".!!"),  # mixed follows mixed
-        (["01", "11", "11", "22"], ".!.!"),  # the first never, however mixed
-        (["0", "1", "1", "2"], ".!.!"),  # batches of one item
-        (["0011"], "."),
-        (["00", "2", "2222", "1"], ".!.!"),  # unequal lengths
-    ],
-)
-def test_the_trigger(batches, changes):
-    tasks = np.array([int(task) for batch in batches for task in batch])
-    ends = np.cumsum([len(batch) for batch in batches])
-    assert oracles.task_changes(tasks, ends).tolist() == [mark == "!" for mark in changes]
-
-
 @pytest.mark.parametrize("tasks", ["000000", "012012"])
 def test_the_trigger_at_every_batch(tasks):
     tasks = np.array([int(task) for task in tasks])
@@ -222,6 +202,7 @@ def test_the_trigger_at_every_batch(tasks):
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4), min_size=1, max_size=12))
 def test_the_trigger_is_its_definition(batches):
+    """At a switch, and at every batch of several tasks; never at the first."""
     held = [set(batch) for batch in batches]
     expected = [t > 0 and (len(now) > 1 or now != held[t - 1]) for t, now in enumerate(held)]
     ends = np.cumsum([len(batch) for batch in batches])

@@ -587,11 +587,7 @@ def test_offline_is_epoch_after_epoch(items, length):
             LABELS,
             "split_range: 8 to 10 are not among the 10",
         ),
-        (
-            OVERLAPPING | {"per_task": 7},
-            LABELS,
-            "split_overlapping: per_task: 7 is more than the 6 classes",
-        ),
+        (OVERLAPPING | {"per_task": 7}, LABELS, "split_overlapping: per_task: 7 is more than the 6 classes"),
         (OVERLAPPING | {"last": 10}, LABELS, "split_overlapping: 2 to 10 are not among the 10 classes"),
         (
             {"name": "split_overlapping", "first": 1, "last": 1, "tasks": 3, "per_task": 1},

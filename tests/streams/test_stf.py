@@ -104,16 +104,8 @@ def test_arrangement_of_labels_only_moves_the_timestamps():
     parameters = stf.class_distributions(4, CIFAR10, rng(1))
     ascending = np.argsort(labels, kind="stable")
     np.testing.assert_array_equal(
-        stf.timestamps(labels, parameters, rng(6))[ascending],
-        stf.timestamps(labels[ascending], parameters, rng(6)),
+        stf.timestamps(labels, parameters, rng(6))[ascending], stf.timestamps(labels[ascending], parameters, rng(6))
     )
-
-
-def test_toy_data_set_of_figure_1():
-    labels = np.repeat([0, 1, 2], [13, 17, 10])
-    stream, times = permuted(labels, 0.1)
-    assert np.bincount(stream).tolist() == [13, 17, 10]
-    assert (np.diff(times) >= 0).all()
 
 
 def test_classes_without_items_are_passed_over():

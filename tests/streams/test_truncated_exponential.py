@@ -8,7 +8,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.integrate import quad
 
 from clpapers.streams.truncated_exponential import _lower_mean, quantile, rate, sample
 
@@ -17,16 +16,6 @@ def mean(rate: float, gamma: float = 0.5) -> float:
     """The mean of E(rate, gamma); eq. 9."""
     share = _lower_mean(abs(rate) * gamma)
     return gamma * share if rate <= 0 else gamma - gamma * share
-
-
-def pdf(x, rate: float, gamma: float = 0.5) -> np.ndarray:
-    """The density of E(rate, gamma) at `x`, 0 outside [0, gamma]; eq. 8."""
-    x = np.asarray(x, dtype=float)
-    a = abs(rate) * gamma
-    peak = 1 / gamma if a < 1e-16 else abs(rate) / -math.expm1(-a)
-    inside = np.clip(x, 0, gamma)
-    density = peak * np.exp(-abs(rate) * (inside if rate < 0 else gamma - inside))
-    return np.where((x >= 0) & (x <= gamma), density, 0.0)
 
 
 def cdf(x, rate: float, gamma: float = 0.5) -> np.ndarray:
@@ -38,25 +27,7 @@ def cdf(x, rate: float, gamma: float = 0.5) -> np.ndarray:
     return np.exp(max(rate, 0.0) * (x - gamma)) * np.expm1(-abs(rate) * x) / math.expm1(-a)
 
 
-RATES = (
-    -2e6,
-    -1e3,
-    -41.57,
-    -1.0,
-    -0.21,
-    -0.19,
-    -1e-3,
-    -1e-9,
-    -1e-200,
-    0.0,
-    1e-12,
-    0.1,
-    3.0,
-    69.28,
-    800.0,
-    2e6,
-)
-FIGURE_3 = [factor * math.sqrt(1 / 12) / tasks for tasks in (12, 5, 10, 20) for factor in (0.5, 1, 2, 4)]
+RATES = (-2e6, -1e3, -41.57, -1.0, -0.21, -0.19, -1e-3, -1e-9, -1e-200, 0.0, 1e-12, 0.1, 3.0, 69.28, 800.0, 2e6)
 
 
 def exact(function, *arguments):
@@ -77,13 +48,10 @@ def test_mean_is_equation_9(lam, gamma):
     assert mean(lam, gamma) == pytest.approx(exact(exact_mean, lam, gamma), rel=1e-13)
 
 
-@pytest.mark.parametrize(("tasks", "expected"), [(12, -41.57), (5, -17.29), (10, -34.64), (20, -69.28)])
+@pytest.mark.parametrize(("tasks", "expected"), [(12, -41.57), (5, -17.29), (10, -34.64), (20, -69.28), (5 / 4, -0.92)])
 def test_rates_of_the_papers_data_sets(tasks, expected):
+    """The last is CIFAR-10's, times four."""
     assert rate(math.sqrt(1 / 12) / tasks) == pytest.approx(expected, abs=0.005)
-
-
-def test_rate_of_cifar10_times_four():
-    assert rate(4 * math.sqrt(1 / 12) / 5) == pytest.approx(-0.92, abs=0.005)
 
 
 @given(st.floats(1e-12, 1, exclude_max=True), st.floats(1e-3, 1e3))
@@ -91,12 +59,6 @@ def test_rate_inverts_mean(share, gamma):
     mu = share * gamma
     assume(0 < mu < gamma)
     assert mean(rate(mu, gamma), gamma) == pytest.approx(mu, rel=1e-13)
-
-
-@given(st.floats(-300, 300))
-def test_mean_inverts_rate(lam):
-    # Near the right end a mean holds γ − μ ≈ 1/λ only to its own rounding; near λ = 0, μ − γ/2 = λγ²/12.
-    assert rate(mean(lam)) == pytest.approx(lam, rel=1e-11, abs=1e-13)
 
 
 @given(st.floats(0.25, 0.5, exclude_max=True))
@@ -151,21 +113,11 @@ def test_quantile_at_the_ends(lam):
     np.testing.assert_allclose(quantile([0, 1], lam), [0, 0.5], rtol=1e-13, atol=1e-13)
 
 
-@pytest.mark.parametrize("lam", [-300.0, -17.29, -1e-3, 0.0, 1e-3, 5.0, 300.0])
-def test_pdf_integrates_to_the_cdf(lam):
-    for x in (0.1, 0.4, 0.5):
-        area, _ = quad(pdf, 0, x, args=(lam,), epsabs=1e-12)
-        assert area == pytest.approx(float(cdf(x, lam)), abs=1e-9)
-    assert cdf([-1, 0, 0.5, 1], lam).tolist() == pytest.approx([0, 0, 1, 1])
-    assert pdf([-0.1, 0.6], lam).tolist() == [0, 0]
-
-
 @pytest.mark.parametrize("lam", [-2e6, -17.29, -0.92, 0.0])
-def test_density_is_scipys(lam):
+def test_the_share_below_is_scipys(lam):
     scale = 1 / -lam if lam else 1e12  # scipy has falling densities only
     reference = stats.truncexpon(0.5 / scale, scale=scale)
     x = np.linspace(0, 1, 7) * min(0.5, 5 * scale)
-    np.testing.assert_allclose(pdf(x, lam), reference.pdf(x), rtol=1e-6)
     np.testing.assert_allclose(cdf(x, lam), reference.cdf(x), rtol=1e-6)
 
 
@@ -173,9 +125,3 @@ def test_density_is_scipys(lam):
 def test_samples_have_the_distribution(lam):
     x = sample(lam, 0.5, 20_000, np.random.default_rng(1))
     assert stats.kstest(x, cdf, args=(lam,)).pvalue > 1e-3
-
-
-@pytest.mark.parametrize("mu_sigma", FIGURE_3)
-def test_samples_have_the_mean_asked_for(mu_sigma):
-    x = sample(rate(mu_sigma), 0.5, 100_000, np.random.default_rng(2))
-    assert abs(x.mean() - mu_sigma) < 3.5 * x.std() / math.sqrt(x.size)

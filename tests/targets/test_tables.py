@@ -26,12 +26,7 @@ def test_results_table_has_the_papers_rows_columns_and_order(table_target, learn
 def test_results_table_numbers(table_target, learnt, reduced):
     data = results_table.render(table_target, learnt, reduced).data.set_index(["row", "column", "metric"])
     cell = data.loc[("ACE", "EMNIST", "final_accuracy")]
-    assert (cell["mean"], cell["n"], cell["dataset"], cell["standin"]) == (
-        90,
-        3,
-        "emnist",
-        "synthetic glyphs",
-    )
+    assert (cell["mean"], cell["n"], cell["dataset"], cell["standin"]) == (90, 3, "emnist", "synthetic glyphs")
     assert set(data.loc[data["dataset"] == "cifar10", "standin"]) == {""}
 
 

@@ -2,7 +2,6 @@
 
 import pandas as pd
 import pytest
-import yaml
 
 INDEX = "results/mini/runs/index.csv"
 
@@ -19,17 +18,7 @@ def refused(project, *arguments, line):
 
 @pytest.mark.parametrize(
     ("setting", "problem"),
-    [
-        ("scale=lptop", "scale: 'lptop' is not one of mini, paper, smoke"),
-        (
-            "sclae=x",
-            "(top): unknown key 'sclae'; allowed: data_folder, datasets, device, downloads, "
-            "fetch, hours, methods, papers, published, scale",
-        ),
-        ("device=tpu", "device: 'tpu' is not one of auto, cpu, cuda"),
-        ("papers=[sft]", "papers: 'sft' is not one of "),
-        ("data_folder=-x", "data_folder: '-x' must have the form"),
-    ],
+    [("scale=lptop", "scale: 'lptop' is not one of mini, paper, smoke"), ("sclae=x", "(top): unknown key 'sclae'; ")],
 )
 def test_a_wrong_setting_on_the_command_line(pristine, setting, problem):
     line = f"config/config.yaml or --config: {problem}"
@@ -39,14 +28,10 @@ def test_a_wrong_setting_on_the_command_line(pristine, setting, problem):
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"__use_yte__: true\n? __import__('os').mkdir('planted')\n", " or --config: "),
         (b"__use_yte__: true\n__definitions__:\n  - import os\n  - os.mkdir('planted')\n", " or --config: "),
         (b"scale: !!python/object/apply:os.mkdir ['planted']\n", ": line 1 "),
         (b"scale: \xe9\n", ": 'utf-8' codec can't decode"),
-        (b"scale: " + b"[" * 5000, ": line 1 nests deeper"),
         (b"", ": holds no keys"),
-        (b"- a\n", ": holds no keys"),
-        (b"scale: [\n", ": line 2 "),
         (b"scale: mini\nscale: mini\n", ": line 2 key 'scale' stands twice"),
         (None, ": no such file"),
     ],
@@ -64,42 +49,9 @@ def test_the_file_of_settings_is_read_by_us_alone(project, content, problem):
 @pytest.mark.parametrize(
     ("file", "old", "new", "problem"),
     [
-        (
-            "config/papers/mini.yaml",
-            "learner: [er, ace]",
-            "learner: [er, mirr]",
-            "targets.table1.grid.learner[1]: 'mirr' is not one of er, ace",
-        ),
-        (
-            "config/papers/mini.yaml",
-            "memory: 10",
-            "memory: -1",
-            "defaults.budget.memory: -1 must be at least 1",
-        ),
-        (
-            "config/papers/mini.yaml",
-            "memory: 10",
-            "memory: 10.0",
-            "defaults.budget.memory: 10.0 is not of type integer",
-        ),
-        (
-            "config/papers/mini.yaml",
-            "paper: mini",
-            "paper: !!python/name:os.system",
-            "line 1 could not determine a constructor for the tag 'tag:yaml.org,2002:python/name:os.system'",
-        ),
-        (
-            "config/reported/mini.csv",
-            "mini,table1",
-            "mini,tabel1",
-            "line 2.target: 'tabel1' is not one of table1, table2, figure1",
-        ),
-        (
-            "config/scales/mini.yaml",
-            "seeds: 0-1",
-            "seeds: 1-0",
-            "seeds: '1-0' holds no seed; write first-last, first not above last",
-        ),
+        ("config/papers/mini.yaml", "memory: 10", "memory: -1", "defaults.budget.memory: -1 must be at least 1"),
+        ("config/reported/mini.csv", "mini,table1", "mini,tabel1", "line 2.target: 'tabel1' is not one of table1, "),
+        ("config/scales/mini.yaml", "seeds: 0-1", "seeds: 1-0", "seeds: '1-0' holds no seed; write first-last, "),
     ],
 )
 def test_a_wrong_file(project, file, old, new, problem):
@@ -107,21 +59,9 @@ def test_a_wrong_file(project, file, old, new, problem):
     refused(project, "all", "--cores", "1", line=f"{file}: {problem}")
 
 
-@pytest.mark.parametrize(
-    ("path", "line"),
-    [
-        (
-            "results/mini/targets/mini/tabel1.csv",
-            "results/mini/targets/mini/tabel1.csv: no target 'mini/tabel1' in what config/ asks for; there are: "
-            "mini/table1, mini/table2, mini/figure1",
-        ),
-        (
-            "results/smoek/targets/mini/table1.csv",
-            "config/scales/smoek.yaml: no such file; there are: mini, paper, smoke",
-        ),
-    ],
-)
-def test_a_mistyped_target(pristine, path, line):
+def test_a_mistyped_target(pristine):
+    path = "results/mini/targets/mini/tabel1.csv"
+    line = f"{path}: no target 'mini/tabel1' in what config/ asks for; there are: mini/table1, "
     refused(pristine, path, "--cores", "1", line=line)
 
 
@@ -170,15 +110,7 @@ def test_too_few_test_items(project):
         ),
     ],
 )
-def test_the_command_line_misused(project, arguments, line):
-    # of the paper `mini` alone, so that the lines do not depend on other papers
-    for paper in (project.folder / "config/papers").glob("*.yaml"):
-        if paper.stem != "mini":
-            paper.unlink()
-    for scale in (project.folder / "config/scales").glob("*.yaml"):
-        content = yaml.safe_load(scale.read_text())
-        content.pop("papers", None)
-        scale.write_text(yaml.safe_dump(content))
-    done = project.clpapers(*arguments.split())
+def test_the_command_line_misused(pristine, arguments, line):
+    done = pristine.clpapers(*arguments.split())
     assert (done.returncode, done.stdout) == (2, f"clpapers: {line}\n")
-    assert not (project.folder / "results").exists()
+    assert not (pristine.folder / "results").exists()

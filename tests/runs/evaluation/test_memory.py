@@ -35,12 +35,6 @@ def test_only_where_the_memory_is_of_the_tasks_that_are_tested(data):
     assert "memory" in trained("a_gem", data, order=DOMAINS, train="none")[0]["tasks"]
 
 
-def test_a_seed_does_not_depend_on_its_stack_mates(data):
-    for result in trained("a_gem", data, seeds=(0, 1, 2)):
-        (alone,) = trained("a_gem", data, seeds=[result["seed"]])
-        assert alone["tasks"]["memory"] == result["tasks"]["memory"]
-
-
 class Certain(AGEM):
     """Sees no image, and is sure of class 3, or else of class 0."""
 
