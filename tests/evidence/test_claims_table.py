@@ -39,21 +39,9 @@ FRAME = pd.DataFrame(
     ]
 )
 COLUMNS = [
-    "claim",
-    "section",
-    "statement",
-    "test",
-    "note",
-    "choice",
-    "target",
-    "effect",
-    "ci_low",
-    "ci_high",
-    "unit",
-    "verdict",
-    "calibrated",
-    "reason",
-]
+    "claim", "section", "statement", "test", "note", "choice", "target", "effect", "ci_low", "ci_high", "unit",
+    "verdict", "calibrated", "reason",
+]  # fmt: skip
 
 
 def side(dataset, learner):
