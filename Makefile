@@ -20,11 +20,11 @@ $(PROOF): $(VENV)/.installed $(wildcard results/published/*.zip)
 	-clpapers verify --of-each --hours 0.05 --out $@
 
 test: $(VENV)/.installed
-	pytest -n auto
+	pytest -n auto --dist worksteal
 
 # Unit tests: without those that train for long or run Snakemake.
 quick: $(VENV)/.installed
-	pytest -n auto -m 'not slow and not workflow'
+	pytest -n auto --dist worksteal -m 'not slow and not workflow'
 
 check: $(VENV)/.installed
 	ruff check .

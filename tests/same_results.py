@@ -3,7 +3,7 @@
 The same files, byte for byte. Left out are records, logs, benchmarks, reports and what was measured of a machine, which
 tell of the making itself, and files made of measured seconds, which no two builds share. A cell whose settings changed
 has another hash: it is paired with the cell of the same data set, order and learner whose settings are closest, and its
-results are compared without the settings. With `--part` the other build may have more.
+results are compared without the settings. With `--part` the other build may have more, and may have scored more papers.
 """
 
 import json
@@ -88,6 +88,8 @@ def content(name: str, path: Path, renamed: dict[str, str]) -> bytes:
 def main(one: Path, other: Path, *, part: bool) -> int:
     """Print what differs, or how many results do not; 1 if any differs."""
     ours, theirs = results(one), results(other)
+    if part:  # a scorecard counts the claims of all papers of its build
+        ours = {name: path for name, path in ours.items() if not path.name.startswith("scorecard.")}
     timed = {name for name in ours if of_seconds(name, one)}
     renamed = moved(ours, theirs)
     if renamed:  # the index lists settings

@@ -7,49 +7,13 @@ from clpapers import provenance
 from clpapers.provenance import PACKAGE, imported
 
 ROOMS = [  # from the ground up
-    "randomness",
-    "cache",
-    "provenance",
-    "home",
-    "catalogue",
-    "datasets",
-    "streams",
-    "runs",
-    "metrics",
-    "targets",
-    "evidence",
-    "config",
-    "graph",
-    "archive",
-    "audit",
-    "budget",
-    "results",
-    "report",
-    "builds",
-    "bundle",
-    "cli",
-]
+    "randomness", "cache", "provenance", "home", "catalogue", "datasets", "streams", "runs", "metrics", "targets",
+    "evidence", "config", "graph", "archive", "audit", "budget", "results", "report", "builds", "bundle", "cli",
+]  # fmt: skip
 CONFIG = [
-    "refusals",
-    "files",
-    "outside",
-    "schemas",
-    "reported",
-    "paths",
-    "choice",
-    "model",
-    "reductions",
-    "layers",
-    "identity",
-    "facts",
-    "checks",
-    "grid",
-    "targets",
-    "settings",
-    "plan",
-    "gans",
-    "origins",
-]
+    "refusals", "files", "outside", "schemas", "reported", "paths", "choice", "model", "reductions", "layers",
+    "identity", "facts", "checks", "grid", "targets", "settings", "plan", "gans", "origins",
+]  # fmt: skip
 
 
 def module(file):

@@ -22,22 +22,13 @@ from clpapers.graph import jobs
 from clpapers.provenance import record_path
 
 MINI = Path("results/mini")
-RESULTS = (
-    "datasets/mnist.npz",
-    "streams/mnist/stf-0.05-n30/seed0.npz",
-    "streams/toy-13-17-10/split-3/seed0.npz",
-    "runs/mnist/stf-0.05-n30/ace-*/seed0.json",
-    "runs/nets/mini/cifar10.json",
-    "runs/index.csv",
-    "selection/mini/mnist-er.json",
-    "metrics/mini/table1.csv",
-    "metrics/mini/figure1.csv",
-    "targets/mini/table1.csv",
-    "targets/mini/table3.csv",
-    "targets/mini/table1.reported.csv",
-    "targets/mini/table1.paired.csv",
+RESULTS = [
+    "datasets/mnist.npz", "streams/mnist/stf-0.05-n30/seed0.npz", "streams/toy-13-17-10/split-3/seed0.npz",
+    "runs/mnist/stf-0.05-n30/ace-*/seed0.json", "runs/nets/mini/cifar10.json", "runs/index.csv",
+    "selection/mini/mnist-er.json", "metrics/mini/table1.csv", "metrics/mini/figure1.csv", "targets/mini/table1.csv",
+    "targets/mini/table3.csv", "targets/mini/table1.reported.csv", "targets/mini/table1.paired.csv",
     "targets/mini/figure1.pdf",
-)
+]  # fmt: skip
 PRESENTED = ("table1.md", "table1.tex", "table1.html", "figure1.svg", "figure1.png", "figure1.caption.md")
 
 

@@ -36,6 +36,9 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "project")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", "")
+    before = signal.getsignal(signal.SIGPIPE)
+    yield
+    signal.signal(signal.SIGPIPE, before)  # which the command takes for its process
 
 
 def failing(monkeypatch, below, number):

@@ -105,14 +105,10 @@ def change(name, *path, value):
     [
         (change("mnist", "colour", value=1), "mnist: unknown key 'colour'"),
         (change("cifar100_resnet50", "sources", value=[]), "cifar100_resnet50: unknown key 'sources'"),
-        (
-            change("cifar100_resnet50", "features", "size", value=16),
-            r"cifar100_resnet50\.features\.size: 16 must be at least 32",
-        ),
-        (
-            change("cifar100_resnet50", "features", "weights", value="resnet18_imagenet"),
-            r"cifar100_resnet50\.features\.weights: 'resnet18_imagenet' is not one of resnet50_imagenet",
-        ),
+        (change("cifar100_resnet50", "features", "size", value=16),
+         r"cifar100_resnet50\.features\.size: 16 must be at least 32"),
+        (change("cifar100_resnet50", "features", "weights", value="resnet18_imagenet"),
+         r"cifar100_resnet50\.features\.weights: 'resnet18_imagenet' is not one of resnet50_imagenet"),
         (change("mnist", "sha256", "valid", value=None), r"mnist\.sha256: unknown key 'valid'"),
         (change("mnist", "sources", 2, "url", value="x"), r"mnist\.sources\[2\]: unknown key 'url'"),
         (change("mnist", "sources", 3, "seed", value=1), r"mnist\.sources\[3\]: unknown key 'seed'"),
@@ -127,7 +123,7 @@ def change(name, *path, value):
         (change("tiny_imagenet", "partial", "seed", value=1), r"tiny_imagenet\.partial: unknown key 'seed'"),
         (change("tiny_imagenet", "sources", 1, "md5", value="1"), r"tiny_imagenet\.sources\[1\]\.md5: '1' must"),
     ],
-)
+)  # fmt: skip
 def test_anything_else_is_refused_with_file_key_and_value(content, complaint):
     with pytest.raises(ConfigError, match=f"^config/datasets.yaml: {complaint}"):
         check(content)

@@ -151,14 +151,10 @@ def clear(mode, alpha=0):
     [
         (stored(clear("RGBA")), r"has pixels that can be seen through \(mode RGBA\)"),
         (stored(clear("LA", 254)), r"has pixels that can be seen through \(mode LA\)"),
-        (
-            stored(Image.fromarray(COLOURS).quantize(4), transparency=2),
-            r"has pixels that can be seen through \(mode P\)",
-        ),
-        (
-            stored(Image.fromarray(COLOURS), transparency=(0, 0, 255)),
-            r"has pixels that can be seen through \(mode RGB\)",
-        ),
+        (stored(Image.fromarray(COLOURS).quantize(4), transparency=2),
+         r"has pixels that can be seen through \(mode P\)"),
+        (stored(Image.fromarray(COLOURS), transparency=(0, 0, 255)),
+         r"has pixels that can be seen through \(mode RGB\)"),
         (stored(Image.fromarray(RAMP / 255), "TIFF"), "has pixels of mode F, which do not say what is white"),
         (stored(Image.fromarray(RAMP.astype(np.int32)), "TIFF"), "has pixels of mode I, which do not say"),
         (stored(Image.fromarray(RAMP.astype(np.uint16)), "TIFF", tiffinfo={262: 0}), "has pixels of mode I;16, "),
@@ -166,7 +162,7 @@ def clear(mode, alpha=0):
         (stored(Image.fromarray(RAMP), "TIFF", save_all=True, append_images=[Image.fromarray(RAMP.T)]), "has 2 frames"),
         (stored(Image.fromarray(COLOURS))[:-30], "is no whole image that can be read"),
     ],
-)
+)  # fmt: skip
 def test_what_bytes_would_lose_is_refused_by_file_and_mode(content, fault):
     with pytest.raises(SourceError, match=f"here: train/cat/0.png {fault}") as refusal:
         image_folders.decode(held(tree(content)), entry())

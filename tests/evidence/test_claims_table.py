@@ -39,21 +39,9 @@ FRAME = pd.DataFrame(
     ]
 )
 COLUMNS = [
-    "claim",
-    "section",
-    "statement",
-    "test",
-    "note",
-    "choice",
-    "target",
-    "effect",
-    "ci_low",
-    "ci_high",
-    "unit",
-    "verdict",
-    "calibrated",
-    "reason",
-]
+    "claim", "section", "statement", "test", "note", "choice", "target", "effect", "ci_low", "ci_high", "unit",
+    "verdict", "calibrated", "reason",
+]  # fmt: skip
 
 
 def side(dataset, learner):
@@ -177,23 +165,17 @@ def test_every_format_is_written_and_breaks_lines(table, tmp_path):
     [
         ({"test": "below", "than": 5}, "Fin. Acc. of ACE below 5 (CIFAR-10)"),
         ({"test": "above", "by": -2}, "Fin. Acc. of ACE above, or less than 2 below, ER (CIFAR-10)"),
-        (
-            {"test": "below", "by": -2, "than": {"learner": "others"}},
-            "Fin. Acc. of ACE more than 2 below every other learner (CIFAR-10)",
-        ),
+        ({"test": "below", "by": -2, "than": {"learner": "others"}},
+         "Fin. Acc. of ACE more than 2 below every other learner (CIFAR-10)"),
         ({"test": "within", "ratio": True, "by": 10, "margin": 2}, "Fin. Acc. of ACE 5 to 20 times ER (CIFAR-10)"),
-        (
-            {"test": "above", "less": {"ace": "er", "er": "ace"}},
-            "Fin. Acc. of ACE above ER (CIFAR-10; ACE less ER, ER less ACE)",
-        ),
+        ({"test": "above", "less": {"ace": "er", "er": "ace"}},
+         "Fin. Acc. of ACE above ER (CIFAR-10; ACE less ER, ER less ACE)"),
         ({"test": "increasing", "along": "dataset"}, "Fin. Acc. of ACE: increasing along dataset (CIFAR-10)"),
         ({"test": "above", "than": {"take": "mean"}}, "Fin. Acc. of ACE above mean Fin. Acc. (CIFAR-10)"),
-        (
-            {"test": "below", "than": {"target": "table3", "metric": "forgetting", "learner": "er"}, "take": "last"},
-            "final Fin. Acc. of ACE below final F in table3 of ER (CIFAR-10)",
-        ),
+        ({"test": "below", "than": {"target": "table3", "metric": "forgetting", "learner": "er"}, "take": "last"},
+         "final Fin. Acc. of ACE below final F in table3 of ER (CIFAR-10)"),
     ],
-)
+)  # fmt: skip
 def test_tests_in_words(spec, text):
     assert claims_table.test_in_words(claim("ours", ["cifar10"], spec), SPECS) == text
 

@@ -246,14 +246,10 @@ def test_not_comparable(tmp_path, real, line, data, cause, reason):
     [
         ({"EMNIST": "glyphs"}, [], "stand-in data", "stand-in data: EMNIST: glyphs"),
         ({}, ["a", "b"], "reduced scale", "reduced scale: a; b"),
-        (
-            {"EMNIST": "glyphs"},
-            ["a"],
-            "stand-in data, reduced scale",
-            "stand-in data: EMNIST: glyphs; reduced scale: a",
-        ),
+        ({"EMNIST": "glyphs"}, ["a"], "stand-in data, reduced scale",
+         "stand-in data: EMNIST: glyphs; reduced scale: a"),
     ],
-)
+)  # fmt: skip
 def test_other_data_or_another_scale_is_never_comparable(tmp_path, standins, reductions, cause, reason):
     cell = judged(tmp_path, "80.1,,", measured(80.1, 1), Notes("small", standins, reductions))
     assert (cell["verdict"], cell["cause"], cell["reason"]) == (NOT_COMPARABLE, cause, reason)

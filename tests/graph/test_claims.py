@@ -131,18 +131,12 @@ def test_what_is_subtracted_is_a_side_of_its_own(of_file):
         ("stf:", "stff:", r"'stff' is not one of stf"),
         ("table1", "table9", r"stf\.ours\.of\.target: 'table9' is not one of table1, "),
         ("final_accuracy", "accuracy", r"stf\.ours\.of\.metric: 'accuracy' is not one of final_accuracy, average_"),
-        (
-            "learner: ace",
-            "learner: ice",
-            r"stf\.ours\.of\.learner: 'ice' is not one of er, mir, cbrs, gdumb, gmed, ace",
-        ),
+        ("learner: ace", "learner: ice",
+         r"stf\.ours\.of\.learner: 'ice' is not one of er, mir, cbrs, gdumb, gmed, ace"),
         ("learner: ace", "method: ace", r"stf\.ours\.of: 'method' is not one of dataset, learner, time, task, target"),
         ("[cifar10,", "[cifar11,", r"stf\.ours\.of\.dataset: 'cifar11' is not one of emnist, cifar10"),
-        (
-            "    where: {dataset: [cifar10, cifar100]}\n",
-            "",
-            r"stf\.ours\.of: dataset is left open; write one of emnist",
-        ),
+        ("    where: {dataset: [cifar10, cifar100]}\n", "",
+         r"stf\.ours\.of: dataset is left open; write one of emnist"),
         ("test: above", "test: over", r"stf\.ours\.test: 'over' is not one of above, below, within, increasing"),
         ("test: above", "test: within", r"stf\.ours: test within needs 'margin'"),
         ("test: above", "test: above\n    margin: 2", r"stf\.ours: test above takes no 'margin'"),
@@ -156,7 +150,7 @@ def test_what_is_subtracted_is_a_side_of_its_own(of_file):
         ("    of:", "    less: {ace: ice}\n    of:", r"stf\.ours\.less\.learner: 'ice' is not one of er, mir"),
         ("    of:", "    of: {learner: er}\n    of:", r"line \d+ key 'of' stands twice"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_refused_in_one_line(of_file, old, new, complaint):
     assert old in CLAIM
     with pytest.raises(ConfigError) as error:

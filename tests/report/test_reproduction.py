@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from clpapers import cli
+from clpapers.cli import task
 from clpapers.config.settings import own_papers
 from clpapers.report.reproduction import (
     COSTS,
@@ -111,6 +112,7 @@ def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     shutil.copy(ROOT / README, tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(task, "CACHE", {})  # of plans, as the configuration stays
     made = write(cli.main)
     assert {path for path in made if path.parts[0] != "results"} == {
         README,

@@ -104,15 +104,12 @@ def test_what_was_edited_is_refused_or_told():
         (lambda: results.metrics("mini/tabel1", "mini"), ConfigError, "mini/tabel1: no paper or target; there are: "),
         (lambda: results.reported("mini/table2", "mini"), ConfigError, "mini/table2: config/reported/mini.csv has no"),
         (lambda: results.compare("mini/table2", "mini"), ConfigError, "mini/table2: the paper prints no number"),
-        (
-            lambda: results.metrics(TABLE1),
-            ProvenanceError,
-            "results/paper/metrics/mini/table1.csv: not built; snakemake mini/table1 --cores --config scale=paper",
-        ),
+        (lambda: results.metrics(TABLE1), ProvenanceError,
+         "results/paper/metrics/mini/table1.csv: not built; snakemake mini/table1 --cores --config scale=paper"),
         (lambda: results.runs(TABLE1), ProvenanceError, "results/paper/runs: no finished run of mini/table1; snake"),
         (lambda: results.lineage(TABLE1), ProvenanceError, "results/paper/targets/mini/table1.csv: not built; "),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_there_is_refused_with_the_remedy(ask, error, said):
     with pytest.raises(error) as refusal:
         ask()

@@ -159,26 +159,14 @@ def shapes(net):
 @pytest.mark.parametrize(
     ("name", "width", "generator_layers", "discriminator_layers"),
     [
-        (
-            "gan_mlp",
-            256,
-            [(256, 100), (512, 256), (1024, 512), (784, 1024)],
-            [(1024, 784), (512, 1024), (256, 512), (1, 256)],
-        ),
-        (
-            "gan_conv",
-            64,
-            [(128 * 7 * 7, 100), (64, 128, 5, 5), (1, 64, 5, 5)],
-            [(64, 1, 5, 5), (128, 64, 5, 5), (1, 128 * 7 * 7)],
-        ),
-        (
-            "dcgan",
-            64,
-            [(1024, 100), (128 * 7 * 7, 1024), (128, 128, 5, 5), (128, 1, 5, 5)],
-            [(11, 1, 5, 5), (74, 11, 5, 5), (1024, 74 * 7 * 7), (1, 1024)],
-        ),
+        ("gan_mlp", 256, [(256, 100), (512, 256), (1024, 512), (784, 1024)],
+         [(1024, 784), (512, 1024), (256, 512), (1, 256)]),
+        ("gan_conv", 64, [(128 * 7 * 7, 100), (64, 128, 5, 5), (1, 64, 5, 5)],
+         [(64, 1, 5, 5), (128, 64, 5, 5), (1, 128 * 7 * 7)]),
+        ("dcgan", 64, [(1024, 100), (128 * 7 * 7, 1024), (128, 128, 5, 5), (128, 1, 5, 5)],
+         [(11, 1, 5, 5), (74, 11, 5, 5), (1024, 74 * 7 * 7), (1, 1024)]),
     ],
-)
+)  # fmt: skip
 def test_layers_for_mnist_are_those_of_paper_and_codes(name, width, generator_layers, discriminator_layers):
     module, shape = importlib.import_module(f"clpapers.runs.nets.{name}"), (1, 28, 28)
     generator_net = module.generator(shape, latent=100, width=width)

@@ -572,28 +572,16 @@ def test_offline_is_epoch_after_epoch(items, length):
         ({"name": "split", "tasks": 11}, LABELS, "tasks: 11 is more than the 10 classes"),
         ({"name": "split", "tasks": 5, "length": 2}, LABELS, "split: one of 5 chunks has no item among 2"),
         ({"name": "split_two", "tasks": 5}, np.arange(10), "split_two: one of 10 chunks has no item among 10"),
-        (
-            {"name": "split_range", "first": 4, "last": 8, "tasks": 6},
-            LABELS,
-            "split_range: tasks: 6 is more than the 5 classes",
-        ),
-        (
-            {"name": "split_range", "first": 8, "last": 4, "tasks": 1},
-            LABELS,
-            "split_range: 8 to 4 are not among the 10 classes",
-        ),
-        (
-            {"name": "split_range", "first": 8, "last": 10, "tasks": 1},
-            LABELS,
-            "split_range: 8 to 10 are not among the 10",
-        ),
+        ({"name": "split_range", "first": 4, "last": 8, "tasks": 6}, LABELS,
+         "split_range: tasks: 6 is more than the 5 classes"),
+        ({"name": "split_range", "first": 8, "last": 4, "tasks": 1}, LABELS,
+         "split_range: 8 to 4 are not among the 10 classes"),
+        ({"name": "split_range", "first": 8, "last": 10, "tasks": 1}, LABELS,
+         "split_range: 8 to 10 are not among the 10"),
         (OVERLAPPING | {"per_task": 7}, LABELS, "split_overlapping: per_task: 7 is more than the 6 classes"),
         (OVERLAPPING | {"last": 10}, LABELS, "split_overlapping: 2 to 10 are not among the 10 classes"),
-        (
-            {"name": "split_overlapping", "first": 1, "last": 1, "tasks": 3, "per_task": 1},
-            np.array([0, 0, 0, 1, 1, 2]),
-            "split_overlapping: tasks: 3 of them have class 1, which has 2 items; lengthen",
-        ),
+        ({"name": "split_overlapping", "first": 1, "last": 1, "tasks": 3, "per_task": 1}, np.array([0, 0, 0, 1, 1, 2]),
+         "split_overlapping: tasks: 3 of them have class 1, which has 2 items; lengthen"),
         ({"name": "split_two", "tasks": 11}, LABELS, "split_two: tasks: 11 is more than the 10 classes"),
         ({"name": "dominant", "share": 0.5, "length": 1}, LABELS, "dominant: one of 10 chunks has no item"),
         ({"name": "permuted_pixels", "tasks": 2}, LABELS, "permuted_pixels: pixels: .* not given"),
@@ -603,7 +591,7 @@ def test_offline_is_epoch_after_epoch(items, length):
         ({"name": "random"}, LABELS[:0], "labels: not"),
         ({"name": "random"}, LABELS.reshape(10, 100), "labels: not"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_made_is_refused(order, labels, complaint):
     with pytest.raises(ValueError, match=complaint):
         orders.make(order, labels, 0)

@@ -106,14 +106,10 @@ def changed(array, position, value):
         (lambda s: {"boundaries": changed(s.boundaries, 0, 0)}, "boundaries: not ascending"),
         (lambda s: {"boundaries": changed(s.boundaries, -1, 200)}, "boundaries: not ascending"),
         (lambda s: {"indices": np.tile(s.indices[:100], 2)[np.r_[0:99, 0, 100:200]]}, "occurs more than once"),
-        (
-            lambda s: {"indices": changed(s.indices, 0, s.indices[-1])},
-            "occurs more than once, in chunks that otherwise",
-        ),
-        (
-            lambda s: {"transforms": np.tile(np.arange(6), (3, 1))},
-            r"transforms: shape \(3, 6\), .* each task of 4 chunks",
-        ),
+        (lambda s: {"indices": changed(s.indices, 0, s.indices[-1])},
+         "occurs more than once, in chunks that otherwise"),
+        (lambda s: {"transforms": np.tile(np.arange(6), (3, 1))},
+         r"transforms: shape \(3, 6\), .* each task of 4 chunks"),
         (lambda s: {"transforms": np.empty((0, 6), dtype=np.int64)}, r"transforms: shape \(0, 6\)"),
         (lambda s: {"transforms": np.tile([0, 1, 1], (4, 1))}, r"transforms: shape \(4, 3\), not a permutation"),
         (lambda s: {"transforms": np.arange(6)}, r"transforms: shape \(6,\)"),
@@ -121,7 +117,7 @@ def changed(array, position, value):
         (lambda s: {"data": ("mnist", "by label")}, r"data: shape \(2,\) instead of \[3\]"),
         (lambda s: {"data": (0, 1, 2)}, "data: int64 instead of str"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_stream_is_refused(tmp_path, split, tamper, complaint):
     path = tmp_path / "seed2.npz"
     stream.save(replace(split, **tamper(split)), path)

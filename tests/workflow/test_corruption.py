@@ -30,39 +30,25 @@ def run_of(project):
     return str(run.relative_to(project.folder))
 
 
-@pytest.fixture(scope="module")
-def readers(finished):
-    """What can be damaged, by name, each with what reads it: stage and file."""
-    run = run_of(finished)
-    return {
-        "data set, read for a stream": (DATA, "stream", STREAM),
-        "data set, read for a run": (DATA, "train", run),
-        "stream": (STREAM, "train", run),
-        "result": (run, "metrics", METRICS),
-        "metrics, read for a table": (METRICS, "table", TABLE),
-        "metrics, read for a comparison": (METRICS, "reported", TABLE.replace("csv", "reported.csv")),
-        "metrics, read for pairs": (METRICS, "paired", TABLE.replace("csv", "paired.csv")),
-        "record of a data set": (DATA.replace("npz", "record.json"), "stream", STREAM),
-        "record of a result": (run.replace("json", "record.json"), "metrics", METRICS),
-    }
+RUN = "a run"  # whose path has a digest
+READERS = {  # what can be damaged, by name, each with what reads it: stage and file
+    "data set, read for a stream": (DATA, "stream", STREAM),
+    "data set, read for a run": (DATA, "train", RUN),
+    "stream": (STREAM, "train", RUN),
+    "result": (RUN, "metrics", METRICS),
+    "metrics, read for a table": (METRICS, "table", TABLE),
+    "metrics, read for a comparison": (METRICS, "reported", TABLE.replace("csv", "reported.csv")),
+    "metrics, read for pairs": (METRICS, "paired", TABLE.replace("csv", "paired.csv")),
+    "record of a data set": (DATA.replace("npz", "record.json"), "stream", STREAM),
+    "record of a result": (f"{RUN}'s record", "metrics", METRICS),
+}
 
 
-READ = [
-    "data set, read for a stream",
-    "data set, read for a run",
-    "stream",
-    "result",
-    "metrics, read for a table",
-    "metrics, read for a comparison",
-    "metrics, read for pairs",
-    "record of a data set",
-    "record of a result",
-]
-
-
-@pytest.mark.parametrize("what", READ)
-def test_what_is_damaged_is_not_read(what, readers, built, finished, commands):
-    broken, stage, out = readers[what]
+@pytest.mark.parametrize("what", READERS)
+def test_what_is_damaged_is_not_read(what, built, finished, commands):
+    run = run_of(built)
+    paths = {RUN: run, f"{RUN}'s record": run.replace("json", "record.json")}
+    broken, stage, out = (paths.get(each, each) for each in READERS[what])
     path, theirs = built.folder / broken, finished.results()
     sound = path.read_bytes()
     for how in DAMAGES:
