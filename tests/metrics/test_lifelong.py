@@ -244,6 +244,11 @@ def test_curves_by_hand(metric, times, values):
     curve = measured(metric).dropna(subset="time")
     assert list(curve["time"]) == list(times)
     assert list(curve["value"]) == pytest.approx(list(values))
+    rows = measured(metric, RUN | {"diverged": 3})
+    told, diverged = (rows[rows["metric"] == each] for each in ("diverged", metric))
+    assert list(told["value"]) == [3]
+    assert list(diverged["time"]) == list(times)
+    assert np.isinf(diverged["value"]).all()
 
 
 @pytest.mark.parametrize(("metric", "chances"), [("average_accuracy_by_task", [50]), ("forgetting_by_task", [])])
