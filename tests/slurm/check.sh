@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: check.sh [PAPER]. Builds the smoke scale, or one paper's, through a real Slurm and holds every result against those
-# that are built here already (snakemake all --cores --config scale=smoke). The array is of the paper `streaming`. On the way a training job is cancelled and must be tried again, and one
-# asks for the GPU. Needs root and Debian's slurm-wlm and munge, which it installs; stops and removes what it started.
+# that are built here already (snakemake all --cores --config scale=smoke). On the way runs of `streaming` train as an array, a
+# training job is cancelled and must be tried again, and one asks for the GPU. Needs root and Debian's slurm-wlm and munge, which it installs; stops and removes what it started.
 # Without them it says so and ends well.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -20,13 +20,13 @@ from clpapers.config.model import Cell
 from clpapers.config.plan import Plan
 from clpapers.config.reported import read_csv
 from clpapers.provenance import read_record
+from clpapers.runs.cards import CONTEXT
 
 FILE = PUBLISHED / "cards.csv"
 WIDE = 64  # maps of a net whose seeds train one after the other on a card (`runs.loop.WIDE`)
 JOBS = 2  # that tell a ratio: the first ones of a bundle have fewer beside them than the record says
 UNKNOWN = 12_000  # megabytes for a job of a kind without a row
 MORE = 1.25  # times the memory that was seen, as PyTorch's allocator needs some beside
-CONTEXT = 600  # megabytes that CUDA takes for a process (`runs.cards`)
 
 Key = tuple[str, str, str]  # learner, net, shape of an item, as in `costs.Kind`
 

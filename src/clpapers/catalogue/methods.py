@@ -27,8 +27,8 @@ class DeclarationError(Exception):
 class Method:
     """A method's declaration, which its learner's file gives as the literal `DECLARATION`.
 
-    In a file of this project the key `like` names another method, of which this one is a version: it has that one's
-    keys and options, and its own beside them or in their place.
+    In a file of this project the key `like` names another method. This one then has that one's keys and options. Its
+    own stand beside them or replace them.
 
     name: the file's.
     options: each option's JSON Schema, with `examples` for the tests, or with a `default` alone. A complete cell gives
