@@ -203,6 +203,14 @@ def test_an_image_of_another_format_than_its_name_says_is_refused():
         format.decode(held({**content, name: other}), spec)
 
 
+def test_an_image_of_another_size_is_refused_and_not_scaled():
+    format, spec, _, content = content_of("tiny_imagenet")
+    name = "tiny-imagenet-200/val/images/val_0.JPEG"
+    other = made.image(np.zeros((8, 9, 3), np.uint8), "JPEG")
+    with pytest.raises(SourceError, match=r"val_0\.JPEG is not 8 × 8"):
+        format.decode(held({**content, name: other}), spec)
+
+
 def test_grey_jpegs_get_three_channels():
     format, spec, _, content = content_of("tiny_imagenet")
     grey = made.image(np.full((8, 8), 77, np.uint8), "JPEG")

@@ -22,14 +22,22 @@ def pixels(files: Files, name: str, format: str, count: int) -> np.ndarray:
     return np.asarray(_read(files, name, [format], count, count))
 
 
-def resized(files: Files, split: str, examples: list[tuple[str, int]], spec: dict, *, from_user: bool = False) -> Split:
+def resized(
+    files: Files,
+    split: str,
+    examples: list[tuple[str, int]],
+    spec: dict,
+    *,
+    from_user: bool = False,
+    exact: bool = False,
+) -> Split:
     """Images of any size, a path and a label each, scaled bilinearly to the shape in `spec`, the aspect ignored.
 
     A path's suffix, one of FORMATS, names the image's format. Where the shape has one channel, colours become their
     grey. from_user: they are a user's own: of any format that Pillow reads, whatever the suffix, and turned upright
-    as they say.
+    as they say. exact: no image is scaled.
 
-    Raises SourceError for more images than `spec` gives to `split`.
+    Raises SourceError for more images than `spec` gives to `split`, and with `exact` for one of another size.
     """
     if len(examples) > spec[split]:
         raise files.wrong(f"has {len(examples):,} {split} images, over {spec[split]:,}")
@@ -38,6 +46,8 @@ def resized(files: Files, split: str, examples: list[tuple[str, int]], spec: dic
     for row, (path, _) in zip(x, examples, strict=True):
         formats = OWN if from_user else [FORMATS.get(path.rpartition(".")[2].lower(), "")]
         stored = _read(files, path, formats, 1, LARGEST, from_user=from_user).convert("RGB")
+        if exact and stored.size != (width, height):
+            raise files.wrong(f"{path} is not {height} × {width}")
         scaled = stored.resize((width, height), Image.Resampling.BILINEAR)
         row[:] = scaled if channels == 3 else np.asarray(scaled.convert("L"))[..., None]
     return Split(x, np.array([label for _, label in examples], np.int64))

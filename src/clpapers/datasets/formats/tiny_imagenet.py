@@ -32,6 +32,6 @@ def decode(files: Files, spec: dict) -> Splits:
         raise files.wrong(f"{strange.pop()!r} is no class of wnids.txt")
     examples = {"train": train, "test": test}
     return {
-        split: _image.resized(files, split, [(path, labels[wnid]) for path, wnid in chosen], spec)
+        split: _image.resized(files, split, [(path, labels[wnid]) for path, wnid in chosen], spec, exact=True)
         for split, chosen in examples.items()
     }
