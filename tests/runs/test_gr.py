@@ -124,9 +124,15 @@ def test_shares():
     assert expected == [1 / 3, 1.0]
 
 
-def plain_gr(way, s, new_share):
+def plain_gr(way, s, new_share, *, shared=False):
     """One seed: ordinary modules, weighted sums of mean losses; noise is drawn in the learner's order."""
-    net, encoder = way.ordinary(s=s), way.ordinary("init encoder", s, classes=2 * 3)
+    net = way.ordinary(s=s)
+    if shared:
+        linear = {"name": "mlp", "hidden": []}
+        head = way.ordinary("init encoder", s, net=linear, shape=(MLP["hidden"][-1], 1, 1), classes=2 * 3)
+        encoder = torch.nn.Sequential(*list(net)[:-1], *head)
+    else:
+        encoder = way.ordinary("init encoder", s, classes=2 * 3)
     mirror = MLP | {"hidden": MLP["hidden"][::-1]}
     decoder = way.ordinary("init decoder", s, net=mirror, shape=(3, 1, 1), classes=PIXELS)
     optimizer = way.optimizer(net)
@@ -136,9 +142,9 @@ def plain_gr(way, s, new_share):
     def noise(x):
         return torch.from_numpy(rng.standard_normal((len(x), 3)))
 
-    def negative_elbo(x):
+    def negative_elbo(x, drawn):
         mean, log_variance = encoder(x).chunk(2, dim=1)
-        said = decoder(mean + noise(x) * torch.exp(log_variance / 2))
+        said = decoder(mean + drawn * torch.exp(log_variance / 2))
         kl = ((log_variance.exp() + mean**2 - 1 - log_variance) / 2).sum(dim=1)
         return F.binary_cross_entropy(torch.sigmoid(said), x.flatten(1)) + kl.mean() / PIXELS
 
@@ -149,7 +155,7 @@ def plain_gr(way, s, new_share):
             replayable = sorted({c for each in seen for c in each})
         if not seen or seen[-1] != way.mask(t, s):
             seen.append(way.mask(t, s))
-        loss, elbo = cross_entropy(net(x), y, way.mask(t, s)), negative_elbo(x)
+        loss, drawn = cross_entropy(net(x), y, way.mask(t, s)), noise(x)
         if old:
             with torch.no_grad():
                 x_r = torch.sigmoid(old[1](noise(x))).view(x.shape)
@@ -157,11 +163,15 @@ def plain_gr(way, s, new_share):
             tasks = way.setting.tasks[s, : way.setting.step(t).stop].unique()
             share = 1 / 2 if new_share == "half" else 1 / len(tasks)
             loss = share * loss + (1 - share) * cross_entropy(net(x_r), y_r, replayable)
-            elbo = share * elbo + (1 - share) * negative_elbo(x_r)
-        for each, value in ((optimizer, loss), (vae_optimizer, elbo)):
-            each.zero_grad()
-            value.backward()
-            each.step()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        elbo = negative_elbo(x, drawn)
+        if old:
+            elbo = share * elbo + (1 - share) * negative_elbo(x_r, noise(x))
+        vae_optimizer.zero_grad()
+        elbo.backward()
+        vae_optimizer.step()
     return net, encoder, decoder
 
 
@@ -173,6 +183,19 @@ def test_training_equals_the_plain_implementation(new_share, train):
     assert way.changes.sum() == 2
     for s in range(2):
         for mine, other in zip((learner.net, learner.vae.encoder, learner.vae.decoder), plain_gr(way, s, new_share)):
+            assert_same_net(mine, other, s, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("train", ["none", "oracle"])
+def test_with_a_shared_encoder_too(train):
+    """Both losses move the layers below the heads, the classifier's first."""
+    way = on_its_way({"name": "gr_shared"}, seeds=(0, 1), train=train)
+    learner = way.walk()
+    assert way.changes.sum() == 2
+    for s in range(2):
+        net, encoder, decoder = plain_gr(way, s, "half", shared=True)
+        pairs = (learner.net, net), (learner.vae.encoder.head, encoder[-1]), (learner.vae.decoder, decoder)
+        for mine, other in pairs:
             assert_same_net(mine, other, s, rtol=1e-7, atol=1e-9)
 
 

@@ -5,6 +5,7 @@ import math
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from clpapers.randomness import generator
 from clpapers.runs.learner import Learner, Observed, Setting
@@ -45,13 +46,19 @@ class GR(Learner):
         self, setting: Setting, *, latent: int, reconstruction: str, generator_learning_rate: float, new_share: str
     ):
         super().__init__(setting)
-        self.vae = VAE(setting, latent, reconstruction)
+        self.vae = VAE(setting, latent, reconstruction, self.encoder(latent))
         self.vae_optimizer = Adam(self.vae.parameters(), generator_learning_rate)
         self.rngs = [generator(seed, "generative replay") for seed in setting.seeds]
         self.new_share = new_share
         self.old: list[Stack] | None = None  # the solver and the decoder before the task
         tasks = setting.tasks
         self.seen = torch.zeros((len(tasks), setting.task_count), dtype=torch.bool, device=tasks.device)
+
+    def encoder(self, latent: int) -> nn.Module:
+        """The encoder: images [S, B, C, H, W] → means and log variances [S, B, 2·latent]."""
+        spec = self.setting.spec
+        linear = {"head": "linear"} if "head" in spec else {}  # a latent is no class
+        return self.setting.net("init encoder", net=spec | linear, classes=2 * latent)
 
     def task_change(self, t: int) -> None:
         if self.old is None:
@@ -70,13 +77,15 @@ class GR(Learner):
         self.seen.scatter_(1, self.setting.tasks[:, self.setting.step(t)], True)
         logits = self.net(x)
         loss = new_loss = self.loss(t, logits, y)
-        elbo = self.vae.loss(x, self.noise(x.shape[1]))
+        noise = self.noise(x.shape[1])
         if self.old:
             x_r, y_r = self.replay(x)
             share = self.share()
             loss = share * new_loss + (1 - share) * cross_entropy(masked(self.net(x_r), self.replayable), y_r)
-            elbo = share * elbo + (1 - share) * self.vae.loss(x_r, self.noise(x.shape[1]))
         self.step(loss)
+        elbo = self.vae.loss(x, noise)
+        if self.old:
+            elbo = share * elbo + (1 - share) * self.vae.loss(x_r, self.noise(x.shape[1]))
         self.vae_optimizer.descend(elbo)
         return Observed(new_loss, logits)
 
@@ -99,15 +108,13 @@ class GR(Learner):
 
 
 class VAE:
-    """Variational auto-encoders (Kingma & Welling 2014), one a seed, with layers as large as the cell's net has.
+    """Variational auto-encoders (Kingma & Welling 2014), one a seed, whose decoder's layers are as large as the net's.
 
     Loss: mean reconstruction error of a pixel + KL/(number of pixels), as in van de Ven & Tolias 2019.
     """
 
-    def __init__(self, setting: Setting, latent: int, reconstruction: str):
-        self.latent, self.reconstruction = latent, reconstruction
-        linear = {"head": "linear"} if "head" in setting.spec else {}  # a latent is no class
-        self.encoder = setting.net("init encoder", net=setting.spec | linear, classes=2 * latent)
+    def __init__(self, setting: Setting, latent: int, reconstruction: str, encoder: nn.Module):
+        self.latent, self.reconstruction, self.encoder = latent, reconstruction, encoder
         mirror, pixels = mirrored(setting.spec, setting.images.shape), math.prod(setting.images.shape)
         self.decoder = setting.net("init decoder", net=mirror, shape=(latent, 1, 1), classes=pixels)
 
