@@ -11,6 +11,7 @@ import pytest
 from clpapers import cli
 from clpapers.cli import task
 from clpapers.config.settings import own_papers
+from clpapers.report.findings import MARK
 from clpapers.report.reproduction import (
     COSTS,
     COSTS_FIGURE,
@@ -60,10 +61,10 @@ def test_the_readme_and_the_pages_give_the_same_counts(project):
 
 
 def test_each_number_that_differs_stands_in_the_findings(project):
-    """By its row and its difference, below the page's first heading."""
+    """By its row and its difference, below one of the page's marks."""
     for paper in own_papers():
         page, findings = ((folder / f"{paper}.md").read_text(encoding="utf-8") for folder in (FOLDER, FINDINGS))
-        told = {tuple(row) for row in _rows(findings.partition("<!-- differs ends -->")[0])}
+        told = {tuple(row) for mark in MARK.finditer(findings) for row in _rows(mark[0])}
         for row in (row for row in _rows(page) if row[-1].startswith("**differs")):
             difference, runs = row[-2], row[-3]
             assert [line for line in told if line[1] == row[0] and line[-2:] == (difference, runs)] != [], (paper, row)

@@ -44,6 +44,8 @@ from clpapers.graph.pages import claims_file, targets_of
 from clpapers.provenance import read_record, write_bytes, write_text
 from clpapers.report.coverage import Coverage, Numbers, by_kind, count, coverage, of_claims, table
 from clpapers.report.coverage import printed as numbers_printed
+from clpapers.report.findings import fill
+from clpapers.targets.markdown import markdown_table
 from clpapers.targets.palette import TEN
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
         crates.symlink_to(root / crates)
         made = _Reproduction(run)
         files = {FOLDER / f"{paper}.md": made.paper_page(paper) for paper in made.plan.titles}
-        files |= {file: filled(file, before[file], {"differs": made.differs(p)}) for p, file in findings.items()}
+        files |= {file: made.findings(paper, file, before[file]) for paper, file in findings.items()}
         files[README] = filled(README, before[README], {"example": made.example(), "status": made.status()})
         files[VERDICTS] = filled(VERDICTS, before[VERDICTS], {"rules": made.rules()})
         costs_figure, text = made.costs()
@@ -205,12 +207,12 @@ class _Reproduction:
             lines += [f"![Differences, reproduced minus reported, with 95 % intervals, by table]({image})", ""]
         lines += [f"From `{crate}`, manifest SHA-256 `{self.crates[paper]}`. {findings}", "", WRITTEN, ""]
         heads, *rows = _without(("paper", "imported"), table([self.covered[paper]]))
-        lines += [*_table(heads, rows), ""]
+        lines += [*markdown_table(heads, rows), ""]
         if len(self.all_compared([paper])):
             heads, *rows = by_kind(self.covered[paper].numbers)
-            lines += [*_table(heads, rows), "", NOTE_ON_GRADES, ""]
+            lines += [*markdown_table(heads, rows), "", NOTE_ON_GRADES, ""]
         heads, row = of_claims([self.covered[paper]])
-        lines += [*_table(heads[1:], [row[1:]]), ""]
+        lines += [*markdown_table(heads[1:], [row[1:]]), ""]
         lines += [*self._trained(paper), "", "## Targets", ""]
         rows = []
         for target in self.targets(paper):
@@ -223,7 +225,7 @@ class _Reproduction:
             runs = "needs none" if _without_runs(target) else f"{finished} of {len(cells) * len(target.seeds)}"
             grades = numbers.grades().values()
             rows.append([f"`{name}`", runs, total, str(sum(grades)), *map(str, grades)])
-        lines += _table(["target", "runs", "numbers compared", "each once", *GRADES], rows)
+        lines += markdown_table(["target", "runs", "numbers compared", "each once", *GRADES], rows)
         for target in self.targets(paper):
             lines += self._section(target)
         return "\n".join([*lines, *self._claims(paper)]) + "\n"
@@ -241,7 +243,7 @@ class _Reproduction:
             runs[key] += len(record["seeds"])
             hours[key] += record["cpu_seconds"] / 3600
         rows = [[f"`{key[0]}`", *key[1:], f"{runs[key]:,}", f"{hours[key]:,.2f}"] for key in sorted(runs)]
-        return _table(["commit", "machine", "device", "torch", "runs", "core-hours"], rows)
+        return markdown_table(["commit", "machine", "device", "torch", "runs", "core-hours"], rows)
 
     def _section(self, target: Target) -> Iterator[str]:
         """The compared numbers of a target."""
@@ -259,11 +261,11 @@ class _Reproduction:
             cells = line["texts"] | {"verdict": _verdict(line)}
             names = [named(spec, line[key]) if key == "metric" else line[key] for key in keys]
             rows.append([*names, *(cells[text] for text in texts)])
-        yield from _table([*keys, *texts], rows)
+        yield from markdown_table([*keys, *texts], rows)
         together = pooled(spec, pd.read_csv(target.metrics), lines).to_dict("records")
         if pooled_rows := [pooled_texts(spec, line) for line in together]:
             yield from ("", "Pooled over these numbers, each comparison once:", "")
-            yield from _table(pooled_rows[0], [row.values() for row in pooled_rows])
+            yield from markdown_table(pooled_rows[0], [row.values() for row in pooled_rows])
 
     def _decided(self, paper: str) -> pd.DataFrame:
         """The claims of a paper that the published runs decide."""
@@ -286,31 +288,19 @@ class _Reproduction:
         )
         claims = frame.to_dict("records")
         rows = [[claim["statement"], tested(claim), _effect(claim), _claim_verdict(claim)] for claim in claims]
-        yield from _table(["the paper says", "tested as", "effect", "verdict"], rows)
+        yield from markdown_table(["the paper says", "tested as", "effect", "verdict"], rows)
 
     # docs/findings
 
-    def differs(self, paper: str) -> str:
-        """The numbers of a paper that differ, and its contradicted claims; columns with equal texts share a line."""
-        columns_of: dict[tuple[str, ...], list[str]] = {}
-        for target in self.targets(paper):
-            name = f"{paper}/{target.name}"
-            frame = self.compared(name)
-            for line in (each for each in frame.to_dict("records") if each["verdict"] == DIFFERS):
-                metric = named(target.spec, line["metric"])
-                key = f"`{name}`", line["row"], metric, line["texts"]["difference"], line["texts"]["runs"]
-                columns_of.setdefault(key, []).append(line["column"])
-        rows = [[target, row, ", ".join(columns), *rest] for (target, row, *rest), columns in columns_of.items()]
-        heads = ["target", "row", "columns", "metric", "difference", "runs"]
-        none = f"No number {'that was compared differs' if self.covered[paper].numbers.compared() else 'is compared'}."
-        lines = _table(heads, rows) if rows else [none]
-        frame = self._decided(paper)
-        if claims := [each for each in frame.to_dict("records") if each["verdict"] == CONTRADICTED]:
-            lines += ["", "Claims that the runs contradict:", ""]
-            for each in claims:
-                statement = each["statement"].rstrip(".")
-                lines.append(f"- “{statement}”. Tested: {tested(each)}. Here: {_effect(each)}.")
-        return "\n".join(lines) + "\n"
+    def findings(self, paper: str, file: Path, before: str) -> str:
+        """The text of docs/findings/<paper>.md, with what differs and the contradicted claims below its marks."""
+        claims = self._decided(paper)
+        claims = claims[claims["verdict"] == CONTRADICTED].to_dict("records")
+        said = {
+            each["claim"]: f"“{each['statement'].rstrip('.')}”. Tested: {tested(each)}. Here: {_effect(each)}."
+            for each in claims
+        }
+        return fill(file, before, self.all_compared([paper]), said)
 
     # README
 
@@ -320,17 +310,25 @@ class _Reproduction:
         for row in rows:
             if row[0] in self.plan.titles:
                 row[0] = f"[`{row[0]}`]({FOLDER / row[0]}.md): {self.plan.titles[row[0]]}"
-        papers = _table(heads, rows)
+        papers = markdown_table(heads, rows)
         claims = of_claims(self.covered.values())
         heads, *rows = by_kind(self.covered["all"].numbers)
-        lines = [*papers, "", *_table(heads, rows), "", NOTE_ON_GRADES, "", *_table(claims[0], claims[1:])]
+        lines = [
+            *papers,
+            "",
+            *markdown_table(heads, rows),
+            "",
+            NOTE_ON_GRADES,
+            "",
+            *markdown_table(claims[0], claims[1:]),
+        ]
         return "\n".join(lines) + "\n"
 
     def rules(self) -> str:
         """The table of rules in docs/verdicts.md, with how many numbers each judges."""
         counts = self.all_compared(self.plan.titles)["rule"].value_counts()
         rows = [[rule, when, str(counts.get(rule, 0))] for rule, when in RULES.items()]
-        return "\n".join(_table(["rule", "when, and which interval", "numbers"], rows)) + "\n"
+        return "\n".join(markdown_table(["rule", "when, and which interval", "numbers"], rows)) + "\n"
 
     def example(self) -> str:
         """README's table: the compared numbers in a column of a target."""
@@ -346,7 +344,7 @@ class _Reproduction:
             for each in lines.to_dict("records")
         ]
         heads = [named(target.spec, row_and_column(target.spec)[0]), "metric", *texts, "verdict"]
-        return "\n".join([title, "", *_table(heads, rows)]) + "\n"
+        return "\n".join([title, "", *markdown_table(heads, rows)]) + "\n"
 
     def figure(self) -> Path:
         """Trained numbers in percent, reproduced against reported, by grade; an SVG in this folder."""
@@ -391,7 +389,7 @@ class _Reproduction:
             net = " ".join(map(str, json.loads(row.net).values()))
             speed = "" if row.ratio is None else f"{1 / row.ratio:.0f}"
             rows.append([row.learner, net, row.shape, row.card, str(row.runs), speed, f"{row.megabytes:,.0f}"])
-        return "\n".join(_table(heads, rows)) + "\n"
+        return "\n".join(markdown_table(heads, rows)) + "\n"
 
     def costs(self) -> tuple[Path, str]:
         """The predicted against the measured costs of the published runs: an SVG in this folder, and its text.
@@ -427,7 +425,7 @@ class _Reproduction:
             by_paper.append([paper, *map("{:,}".format, counts), *map("{:.2f}".format, hours)])
         heads = ["paper", "cells", "runs", f"cells within {NEAR:.0%}", "predicted, core-hours", "took"]
         image = f"![Predicted against measured seconds a run, a dot a cell]({COSTS_FIGURE.relative_to(COSTS.parent)})"
-        return _write_figure(figure, COSTS_FIGURE), "\n".join([*_table(heads, by_paper), "", image]) + "\n"
+        return _write_figure(figure, COSTS_FIGURE), "\n".join([*markdown_table(heads, by_paper), "", image]) + "\n"
 
 
 def _write_figure(figure: Figure, file: Path) -> Path:
@@ -476,10 +474,3 @@ def _without(headings: Collection[str], rows: list[list[str]]) -> list[list[str]
     """A table, headings first, without some columns."""
     columns = [i for i, heading in enumerate(rows[0]) if heading not in headings]
     return [[row[i] for i in columns] for row in rows]
-
-
-def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    """The lines of a Markdown table."""
-    heads = list(heads)
-    lines = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
-    return [f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *lines)]

@@ -1,0 +1,107 @@
+"""Numbers that differ stand below the first mark of a page of findings that names them."""
+
+import fnmatch
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from clpapers.report.findings import MARK, fill
+
+ROOT = Path(__file__).parents[2]
+PAGE = """# Findings
+
+## EWC is above
+
+<!-- differs
+table1 | EWC
+claim | higher
+-->
+old
+<!-- differs ends -->
+
+## The rest
+
+<!-- differs
+-->
+<!-- differs ends -->
+
+The end.
+"""
+
+
+def numbers(*lines):
+    """Numbers by place, row, column, verdict and the runs that they rest on."""
+    texts = {"difference": "+1.0 [0.5, 1.5]", "runs": "3"}
+    keys = ["place", "row", "column", "verdict", "runs"]
+    compared = pd.DataFrame([dict(zip(keys, line)) for line in lines], columns=keys)
+    fixed = {"named": "A", "metric": "a", "basis": 1.0, "difference": 1.0, "dataset": "d"}
+    return compared.assign(**fixed, texts=[texts] * len(lines))
+
+
+SOME = numbers(
+    ("table1", "EWC", "MNIST", "differs", "r1"),
+    ("table1", "EWC", "CIFAR", "differs", "r2"),
+    ("table1", "SI", "MNIST", "differs", "r3"),
+    ("table2", "SI", "MNIST", "differs", "r3"),
+    ("table2", "EWC", "MNIST", "open", "r4"),
+)
+
+
+def filled(page=PAGE, compared=SOME, claims=None):
+    return fill(Path("page.md"), page, compared, claims or {})
+
+
+def test_a_number_stands_below_the_mark_that_names_it_and_others_below_the_empty_one():
+    named, rest = filled().split("## The rest")
+    assert "| `table1` | EWC | MNIST, CIFAR | A | +1.0 [0.5, 1.5] | 3 |" in named
+    assert "old" not in named
+    assert "SI" not in named
+    assert "table2" not in named
+    assert "| `table1` | SI | MNIST |" in rest
+    assert "| `table2` | SI | MNIST |" in rest
+    assert "EWC" not in rest
+    assert rest.endswith("\nThe end.\n")
+
+
+def test_a_comparison_that_targets_share_counts_once():
+    assert "3 numbers differ, each comparison once. 1 of them have no experiment on this page." in filled()
+
+
+def test_a_contradicted_claim_stands_below_its_mark_or_with_the_rest():
+    named, rest = filled(claims={"higher": "“EWC is higher”.", "lower": "“SI is lower”."}).split("## The rest")
+    assert "- “EWC is higher”." in named
+    assert "- “SI is lower”." in rest
+
+
+def test_filled_again_a_page_is_the_same():
+    assert filled(filled()) == filled()
+
+
+def test_marks_whose_numbers_no_longer_differ_say_so():
+    text = filled(compared=SOME[SOME["verdict"] == "open"])
+    assert text.count("Nothing here differs now.") == 1
+    assert "No number that was compared differs." in text
+    assert "No number is compared." in filled(compared=numbers())
+
+
+@pytest.mark.parametrize("page", [PAGE.replace("table1 | EWC\nclaim | higher\n", ""), PAGE.split("## The rest")[0]])
+def test_one_mark_takes_the_rest(page):
+    with pytest.raises(ValueError, match=r"page.md: \d marks"):
+        filled(page)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/findings").glob("*.md")), ids=lambda page: page.stem)
+def test_each_place_of_a_page_is_a_number_that_is_compared(page):
+    files = (ROOT / "results/published/metrics" / page.stem).glob("*.reported.csv")
+    tables = {file.name.removesuffix(".reported.csv"): pd.read_csv(file, dtype=str) for file in files}
+    for mark in MARK.finditer(page.read_text(encoding="utf-8")):
+        for place in filter(lambda line: not line.startswith("claim"), mark["places"].splitlines()):
+            target, *parts = place.split(" | ")
+            found = [
+                all(map(fnmatch.fnmatchcase, line, parts[:2]))
+                for name, table in tables.items()
+                if fnmatch.fnmatchcase(name, target)
+                for line in table[["row", "column"]].fillna("").itertuples(index=False)
+            ]
+            assert any(found), place
