@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 
 from clpapers.report.findings import MARK, fill
 
@@ -91,17 +92,30 @@ def test_one_mark_takes_the_rest(page):
         filled(page)
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs/findings").glob("*.md")), ids=lambda page: page.stem)
+PAGES = pytest.mark.parametrize("page", sorted((ROOT / "docs/findings").glob("*.md")), ids=lambda page: page.stem)
+
+
+def places(page):
+    """The places that the marks of a page name, each as its parts."""
+    marks = MARK.finditer(page.read_text(encoding="utf-8"))
+    return [place.split(" | ") for mark in marks for place in mark["places"].splitlines()]
+
+
+@PAGES
 def test_each_place_of_a_page_is_a_number_that_is_compared(page):
     files = (ROOT / "results/published/metrics" / page.stem).glob("*.reported.csv")
     tables = {file.name.removesuffix(".reported.csv"): pd.read_csv(file, dtype=str) for file in files}
-    for mark in MARK.finditer(page.read_text(encoding="utf-8")):
-        for place in filter(lambda line: not line.startswith("claim"), mark["places"].splitlines()):
-            target, *parts = place.split(" | ")
-            found = [
-                all(map(fnmatch.fnmatchcase, line, parts[:2]))
-                for name, table in tables.items()
-                if fnmatch.fnmatchcase(name, target)
-                for line in table[["row", "column"]].fillna("").itertuples(index=False)
-            ]
-            assert any(found), place
+    for target, *parts in (place for place in places(page) if place[0] != "claim"):
+        found = [
+            all(map(fnmatch.fnmatchcase, line, parts[:2]))
+            for name, table in tables.items()
+            if fnmatch.fnmatchcase(name, target)
+            for line in table[["row", "column"]].fillna("").itertuples(index=False)
+        ]
+        assert any(found), (target, *parts)
+
+
+@PAGES
+def test_each_claim_of_a_page_is_a_claim_of_its_paper(page):
+    claims = yaml.safe_load((ROOT / "config/claims.yaml").read_text(encoding="utf-8"))[page.stem]
+    assert {name for kind, name, *_ in (p for p in places(page) if p[0] == "claim")} <= claims.keys()

@@ -243,10 +243,11 @@ def test_encoder_and_decoder_have_the_solvers_layers():
     assert sizes == [[(6, PIXELS), (5, 6), (6, 5)], [(5, 3), (6, 5), (PIXELS, 6)]]
 
 
+@pytest.mark.parametrize("name", ["gr", "gr_shared"])
 @pytest.mark.parametrize("reconstruction", ["bce", "mse"])
-def test_with_a_resnet_images_are_drawn_in_their_own_shape(reconstruction):
+def test_with_a_resnet_images_are_drawn_in_their_own_shape(reconstruction, name):
     data = images(classes=6, items=7, shape=(8, 8, 3))
-    way = on_its_way({"reconstruction": reconstruction}, net=RESNET, data=data, batch=10)
+    way = on_its_way({"name": name, "reconstruction": reconstruction}, net=RESNET, data=data, batch=10)
     losses = [way.step()[0].item() for _ in way.changes]
     x_r, y_r = way.learner.replay(way.batch(0)[0])
     assert x_r.shape == (1, 10, 3, 8, 8)

@@ -32,18 +32,18 @@ def fill(file: Path, text: str, compared: pd.DataFrame, claims: Mapping[str, str
 
     A number stands below the first mark that names it. `ValueError` unless one mark takes the rest.
     """
-    marks = [_places(mark["places"]) for mark in MARK.finditer(text)]
+    marks = [_patterns(mark["places"]) for mark in MARK.finditer(text)]
     if marks.count([]) != 1:
         raise ValueError(f"{file}: {marks.count([])} marks `<!-- differs` without lines; one takes the rest")
     rest = marks.index([])
     differing = compared[compared["verdict"] == DIFFERS]
-    lines = differing.to_dict("records")
-    taken = [_first(marks, [line[part] for part in PARTS], rest) for line in lines]
+    numbers = differing.to_dict("records")
+    taken = [_first(marks, [number[part] for part in PARTS], rest) for number in numbers]
     said = {name: _first(marks, ["claim", name], rest) for name in claims}
-    once = Counter(taken[i] for i, index in enumerate(differing.index) if index in set(each_once(differing).index))
+    once = Counter(pd.Series(taken, differing.index, dtype=int)[each_once(differing).index])
     blocks = []
     for mark in range(len(marks)):
-        found = _table([line for line, place in zip(lines, taken) if place == mark])
+        found = _table([number for number, place in zip(numbers, taken) if place == mark])
         found += ["", *(f"- {claims[name]}" for name, place in said.items() if place == mark)]
         blocks.append("\n".join(found).strip("\n") or NOTHING)
     total = sum(once.values())
@@ -54,7 +54,7 @@ def fill(file: Path, text: str, compared: pd.DataFrame, claims: Mapping[str, str
     return MARK.sub(lambda mark: f"{mark['head']}\n{next(each)}\n\n{mark['foot']}", text)
 
 
-def _places(text: str) -> list[list[str]]:
+def _patterns(text: str) -> list[list[str]]:
     return [[part.strip() for part in line.split(" | ")] for line in text.splitlines()]
 
 
@@ -67,11 +67,11 @@ def _first(marks: Sequence[list[list[str]]], parts: Sequence[str], rest: int) ->
     return rest
 
 
-def _table(lines: Sequence[dict]) -> list[str]:
-    """The lines of a table; columns with equal texts share a line."""
+def _table(numbers: Sequence[dict]) -> list[str]:
+    """The lines of a table of numbers; columns with equal texts share a line."""
     columns_of: dict[tuple[str, ...], list[str]] = {}
-    for line in lines:
-        key = f"`{line['place']}`", line["row"], line["named"], line["texts"]["difference"], line["texts"]["runs"]
-        columns_of.setdefault(key, []).append(line["column"])
+    for each in numbers:
+        key = f"`{each['place']}`", each["row"], each["named"], each["texts"]["difference"], each["texts"]["runs"]
+        columns_of.setdefault(key, []).append(each["column"])
     rows = [[place, row, ", ".join(columns), *others] for (place, row, *others), columns in columns_of.items()]
     return markdown_table(HEADS, rows) if rows else []

@@ -12,8 +12,10 @@ DECLARATION = {"like": "gr"}
 class GRShared(GR):
     """GR whose encoder and classifier share all layers below their heads; a reading of `rules`, A.6.
 
-    "The encoder and decoder of the variational autoencoder model share the same parameter with the single model." A
-    step first descends the classification loss, by the cell's optimiser, and then the auto-encoder's, by Adam.
+    A.6 has encoder and decoder "share the same parameter with the single model". Here the encoder does; the decoder
+    keeps its own, since no layer of the classifier draws images.
+
+    A step first descends the classification loss, by the cell's optimiser. Then Adam descends the auto-encoder's.
 
     Parameters
     ----------
