@@ -73,8 +73,6 @@ class Mine(Replay):
     + 'DECLARATION = {"options": {}, "uses": ["changes"], "grows": True}\n'
     + """
 class Mine(Learner):
-    moves = ("more",)
-
     def __init__(self, setting):
         super().__init__(setting)
         self.more = []

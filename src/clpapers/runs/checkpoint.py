@@ -1,28 +1,24 @@
 """Checkpoints: the state of a long training, from which the same command goes on to the same bits.
 
 A job resumes a checkpoint only of its own code, cell, seeds, inputs, device and versions, and only if the file ends in
-its SHA-256. The SHA-256 finds files that were cut short or damaged. It does not stop an attacker, since it involves no
-secret: anyone who can write below `results/` can plant a checkpoint, as they can plant a result. But a checkpoint
-cannot run code. It is JSON and the plain bytes of arrays. Reading it makes objects of this package's classes and of
-torch's layers, optimisers and their schedules alone. These are found by name among the loaded classes, and filled
-without calling them. The state that is read must fit the run that resumes it (`fit.misfit`). A file that asks for
-anything else, or does not fit, is removed and ends the process, so that the next process starts clean.
+its SHA-256. The state is a pickle. It names constants, such as images, and does not hold them (`constants`). It holds
+objects of what `clpapers.runs` defines, methods from outside among it, and of types of torch, NumPy and Python that
+states are made of (`_admitted`). A file that asks for anything else is removed, and training starts over.
 """
 
-import collections
-import contextlib
 import functools
 import hashlib
 import importlib
+import io
 import json
 import math
-import pkgutil
+import pickle
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+import types
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import Any, BinaryIO, Literal, NoReturn, TypeVar
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
@@ -31,26 +27,24 @@ from torch.optim.lr_scheduler import LRScheduler
 from tqdm import tqdm
 
 from clpapers import provenance, runs
-from clpapers.runs.fit import misfit
 
 INTERVAL = 300  # seconds
 SHARE = 20  # saving takes at most one part in this many of the time
 DIGEST = hashlib.sha256().digest_size
 
-T = TypeVar("T")
-
-DTYPES = {
-    str(each): each
-    for each in (
-        *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
-        *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
-    )
+# What a state may hold besides objects of our runs, numbers, texts, lists, tuples and dictionaries.
+PLAIN = {
+    "builtins": {"bool", "bytearray", "complex", "dict", "float", "frozenset", "int", "list", "range", "set", "slice"},
+    "collections": {"Counter", "OrderedDict", "defaultdict", "deque"},
+    "functools": {"partial"},
+    "numpy": {"dtype", "ndarray"},
+    "numpy._core.multiarray": {"_reconstruct", "scalar"},
+    "numpy._core.numeric": {"_frombuffer"},
+    "numpy.random._pickle": {"__bit_generator_ctor", "__generator_ctor", "__randomstate_ctor"},
+    "numpy.random.bit_generator": {"__pyx_unpickle_SeedSequence"},
+    "random": {"Random"},
 }
-FACTORIES: dict[str, Callable[[], object]] = {
-    kind.__name__: kind for kind in (dict, list, set, int, float)
-}  # of missing values in a defaultdict
-SEQUENCES: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "Size": torch.Size}
-MAPPINGS: dict[str, type[dict]] = {"dict": dict, "OrderedDict": collections.OrderedDict}
+OF_TORCH = torch.nn.Module, Optimizer, LRScheduler, torch.Tensor, torch.Size, torch.device
 
 
 def identity(record: dict, *decisive: str) -> dict:
@@ -64,10 +58,6 @@ def identity(record: dict, *decisive: str) -> dict:
         "processor": provenance.hardware()["processor"],
         "versions": {"torch": torch.__version__, "numpy": np.__version__},
     }
-
-
-class CheckpointError(provenance.ProvenanceError):
-    """A checkpoint holds a state that no training of ours saves; the text is one line: file, fault, remedy."""
 
 
 class Checkpoint:
@@ -99,6 +89,7 @@ class Checkpoint:
         self.resumed: list[dict] = []
         self.earlier: dict = {}
         self.waiting: tuple[tuple[int, ...], int, bytes] | None = None  # seeds of a group, its step and written state
+        self.told = ""  # why the last saving failed
         self.started = time.monotonic()
         if self.path is not None:
             self._read(self.path)
@@ -109,79 +100,40 @@ class Checkpoint:
         if not path.is_file():
             return
         content = path.read_bytes()
-        line, _, state = content[:-DIGEST].partition(b"\n")
-        try:
-            if hashlib.sha256(memoryview(content)[:-DIGEST]).digest() != content[-DIGEST:]:
-                raise ValueError
-            header = json.loads(line)
-            other = [key for key, value in self.identity.items() if header["identity"].get(key) != value]
-            finished = {tuple(seeds): results for seeds, results in header["finished"]}
-            seconds = {key: {int(s): _spent(v) for s, v in header["seconds"][key].items()} for key in self.seconds}
-            seeds, step = tuple(header["seeds"]), int(header["step"])
-            spent = {key: _spent(header["spent"][key]) for key in provenance.spent(self.started, {})}
-            resumed = [{"seeds": list(each["seeds"]), "step": int(each["step"])} for each in header["resumed"]]
-        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        if hashlib.sha256(memoryview(content)[:-DIGEST]).digest() != content[-DIGEST:]:
             self._discard("it is damaged")
             return
-        if other:
+        line, _, state = content[:-DIGEST].partition(b"\n")
+        header = json.loads(line)
+        if other := [key for key, value in self.identity.items() if header["identity"].get(key) != value]:
             self._discard(f"it is of another {', '.join(other)}")
             return
-        self.finished, self.seconds, self.resumed, self.earlier = finished, seconds, resumed, spent
-        self.waiting = (seeds, step, state)
+        self.finished = {tuple(seeds): results for seeds, results in header["finished"]}
+        self.seconds = {key: {int(s): v for s, v in each.items()} for key, each in header["seconds"].items()}
+        self.resumed, self.earlier = header["resumed"], header["spent"]
+        self.waiting = tuple(header["seeds"]), header["step"], state
 
     def _discard(self, reason: str) -> None:
         print(f"{self.path}: not resumed, {reason}; training starts over", file=sys.stderr)
         self.remove()
 
-    def resume(
-        self, seeds: Sequence[int], constants: dict[str, object], begun: Callable[[int], T] | None = None
-    ) -> T | None:
+    def resume(self, seeds: Sequence[int], constants: dict[str, object]) -> Any:
         """The saved state of the group of these seeds, with the same `constants`; None where there is none.
 
-        begun: gives a state that has just begun, but for the number of its next step, which the resumed one must fit.
-
-        Raises `CheckpointError`, which ends the process, for a state that is refused; the file is removed.
+        A state that cannot be read is removed with a line on stderr.
         """
         if self.waiting is None or self.waiting[0] != tuple(seeds):
             return None
         (_, step, written), self.waiting = self.waiting, None
         try:
-            state = _Reader(written, constants).state
-            mistake = misfit(begun and begun(step), state, constants.values())
+            state = _Unpickler(written, constants).load()
         except (MemoryError, torch.OutOfMemoryError):
             raise
-        except Exception as error:  # of any kind: no saving of ours wrote it
-            mistake = _one_line(error)
-        if mistake:
-            self.refuse(mistake)
+        except Exception as error:  # of any kind, as objects raise their own
+            self._discard(_one_line(error))
+            return None
         self.resumed.append({"seeds": list(seeds), "step": step})
         return state
-
-    def refuse(self, mistake: str) -> NoReturn:
-        """Remove the file, and end the process with a line on its mistake: `CheckpointError`."""
-        self.remove()
-        raise CheckpointError(
-            f"{self.path}: not resumed, {mistake}; it is removed, give the same command again to start over"
-        )
-
-    @contextlib.contextmanager
-    def blamed(self, seeds: Sequence[int]) -> Iterator[None]:
-        """Inside, a group trains. Where it was resumed, an error is one line that names the file, which stays.
-
-        The state of such a group has the form of the run's, and values that no training comes to; or it is not to
-        blame, as where a GPU fails. Errors of memory or of room on a disk have messages of their own.
-        """
-        try:
-            yield
-        except (MemoryError, OSError, provenance.ProvenanceError):
-            raise
-        except Exception as error:
-            if not any(each["seeds"] == list(seeds) for each in self.resumed) or out_of_memory(error):
-                raise
-            raise CheckpointError(
-                f"{self.path}: resumed, and then failed ({_one_line(error)}); give the same command again, and where "
-                f"that fails too, delete {self.path}"
-            ) from None
 
     def is_due(self) -> bool:
         """Whether it is time to save."""
@@ -190,7 +142,7 @@ class Checkpoint:
     def save(self, seeds: Sequence[int], step: int, state: object, constants: dict[str, object]) -> None:
         """Write the state of the group of these seeds before a step, all finished results, and the time spent.
 
-        Where writing fails, as on a full disk, a line on stderr says so, and the last checkpoint stays.
+        Where writing fails, as on a full disk, a line on stderr says so once, and the last checkpoint stays.
         """
         assert self.path is not None  # without one no saving is due
         began = time.monotonic()
@@ -207,7 +159,10 @@ class Checkpoint:
             with provenance.write_atomically(self.path) as temporary, temporary.open("wb") as file:
                 _write(file, header, state, constants)
         except Exception as error:  # of any kind: the run is worth more than its checkpoint
-            tqdm.write(f"{self.path}: not written, training goes on: {_one_line(error)}", file=sys.stderr)
+            reason = _one_line(error) if isinstance(error, OSError) else unkept(state, constants) or _one_line(error)
+            if reason != self.told:
+                tqdm.write(f"{self.path}: not written, training goes on: {reason}", file=sys.stderr)
+            self.told = reason
         now = time.monotonic()
         self.next = now + max(self.interval, (now - began) * (SHARE - 1))
 
@@ -231,276 +186,176 @@ def _one_line(error: Exception) -> str:
     return provenance.escaped(str(error).partition("\n")[0] or type(error).__name__)[:200]
 
 
-def _spent(value: Any) -> float:
-    """A number of seconds or bytes that were spent; `ValueError` for what can be none."""
-    if type(value) not in (int, float) or not 0 <= value < math.inf:
-        raise ValueError
-    return value
-
-
 def out_of_memory(error: Exception) -> bool:
     """Whether memory ran out: Python's, a GPU's or a CPU's, for which PyTorch has no type."""
     messages = ("can't allocate memory", "ALLOC_FAILED")  # PyTorch's CPU allocator; cuBLAS and cuDNN
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(text in str(error) for text in messages)
 
 
+# --- a state as a pickle -------------------------------------------------------------------------------------
+
+
+def _admitted(module: str, name: str) -> Any:
+    """The class, function or type of this name, if a state may hold it; otherwise None."""
+    ours = module.startswith(f"{runs.__name__}.")
+    if not (ours or module in PLAIN or module.partition(".")[0] in ("torch", "numpy")):
+        return None
+    try:
+        found = functools.reduce(getattr, name.split("."), importlib.import_module(module))
+    except (ImportError, AttributeError):
+        return None
+    if ours or module == "torch.nn.functional":
+        fit = isinstance(found, type | types.FunctionType) and found.__module__ == module
+    elif module.startswith("torch"):
+        fit = isinstance(found, torch.dtype) or (isinstance(found, type) and issubclass(found, OF_TORCH))
+    else:
+        numbers = np.random.BitGenerator, np.random.SeedSequence, np.generic
+        fit = name in PLAIN.get(module, ()) or (isinstance(found, type) and issubclass(found, numbers))
+    return found if fit else None
+
+
+def _address(item: object) -> int:
+    """What identifies an object; of a tensor's memory, which many objects stand for, the memory itself."""
+    return item._cdata if isinstance(item, torch.UntypedStorage) else id(item)
+
+
+def _fixed(constants: dict[str, object]) -> dict[str, object]:
+    """The constants and the memory of those that are tensors, of which a state may hold parts, by name."""
+    tensors = {name: item for name, item in constants.items() if isinstance(item, torch.Tensor)}
+    return {f"memory of {name}": item.untyped_storage() for name, item in tensors.items()} | constants
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles a state. Raises `TypeError`, among others, where it holds an object that no state may hold."""
+
+    def __init__(self, file: Any, constants: dict[str, object]):
+        super().__init__(file, protocol=5)
+        self.fixed = _fixed(constants)
+        self.names = {_address(item): name for name, item in self.fixed.items()}
+        self.storages: dict[int, torch.UntypedStorage] = {}  # one object for the memory that tensors share
+
+    def persistent_id(self, item: Any) -> str | None:
+        return self.names.get(_address(item))
+
+    def reducer_override(self, item: Any) -> Any:
+        """How to make an object again: (function, arguments, …); `NotImplemented` where pickle knows."""
+        if isinstance(item, type | types.FunctionType | types.BuiltinFunctionType):
+            if _admitted(item.__module__, item.__qualname__) is not item:
+                raise TypeError
+        elif isinstance(item, torch.Tensor):
+            if type(item) not in (torch.Tensor, torch.nn.Parameter) or item.layout is not torch.strided:
+                raise TypeError
+            storage = item.untyped_storage()
+            storage = self.storages.setdefault(storage._cdata, storage)
+            form = item.dtype, item.storage_offset(), tuple(item.shape), item.stride(), item.requires_grad
+            attached = item.grad if item.is_leaf else None, vars(item)
+            return _tensor, (type(item), storage, *form), attached, None, None, _attach
+        elif isinstance(item, torch.UntypedStorage):
+            flat = torch.empty(0, dtype=torch.uint8, device=item.device).set_(item)
+            return _storage, (str(item.device), pickle.PickleBuffer(flat.cpu().numpy().data))
+        elif isinstance(item, torch.Generator):
+            return _generator, (str(item.device), item.get_state())
+        elif isinstance(item, Optimizer):  # whose own state lacks attributes of subclasses; a schedule wraps its step
+            return _bare, (type(item),), {key: each for key, each in vars(item).items() if key != "step"}
+        elif isinstance(item, types.MethodType):
+            return _method, (item.__self__, item.__name__)
+        return NotImplemented
+
+
+def _tensor(kind: type, storage: torch.UntypedStorage, dtype: torch.dtype, *form: Any) -> torch.Tensor:
+    *place, requires_grad = form
+    made = torch.empty(0, dtype=dtype, device=storage.device).set_(storage, *place)
+    return torch.nn.Parameter(made, requires_grad) if kind is torch.nn.Parameter else made.requires_grad_(requires_grad)
+
+
+def _attach(made: torch.Tensor, attached: tuple[torch.Tensor | None, dict]) -> None:
+    made.grad, others = attached
+    vars(made).update(others)
+
+
+def _storage(device: str, content: bytearray) -> torch.UntypedStorage:
+    made = torch.empty(len(content), dtype=torch.uint8, device=device)
+    if content:
+        made.copy_(torch.frombuffer(content, dtype=torch.uint8))  # into memory that is aligned as any tensor's
+    return made.untyped_storage()
+
+
+def _generator(device: str, state: torch.Tensor) -> torch.Generator:
+    return torch.Generator(device).set_state(state)
+
+
+def _bare(kind: Any) -> object:
+    return kind.__new__(kind)
+
+
+def _method(owner: Any, name: str) -> types.MethodType:
+    return getattr(owner, name)
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads a state; raises `UnpicklingError` where it asks for an object that no state may hold."""
+
+    def __init__(self, state: bytes, constants: dict[str, object]):
+        super().__init__(io.BytesIO(state))
+        self.fixed = _fixed(constants)
+
+    def persistent_load(self, name: str) -> object:
+        return self.fixed[name]
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (found := _admitted(module, name)) is None:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+        return found
+
+
+class _Digesting:
+    """A file whose content is digested as it is written."""
+
+    def __init__(self, file: BinaryIO):
+        self.file, self.digest = file, hashlib.sha256()
+
+    def write(self, part: Any) -> None:
+        self.digest.update(part)
+        self.file.write(part)
+
+
 def _write(file: BinaryIO, header: dict, state: object, constants: dict[str, object]) -> None:
     """Write header, state and the digest of both."""
-    digest = hashlib.sha256()
-    for part in (json.dumps(header).encode(), b"\n", *_Writer(state, constants).parts()):
-        digest.update(part)
-        file.write(part)
-    file.write(digest.digest())
+    digesting = _Digesting(file)
+    digesting.write(json.dumps(header).encode() + b"\n")
+    _Pickler(digesting, constants).dump(state)
+    file.write(digesting.digest.digest())
 
 
-# --- a state as JSON and bytes -------------------------------------------------------------------------------
-#
-# The state is one line of JSON, `{"root": value, "nodes": [node, …], "sizes": [bytes, …]}`, and then blocks of memory
-# of these sizes, one after the other. A value is null, true, false, a number or a text. For any other object it is a
-# list of one number, the number of its node, so that one object stays one. A node is a list that begins with its kind.
+def unkept(state: object, constants: dict[str, object]) -> str:
+    """Which part of a state no checkpoint can hold: a line of its path, kind and remedy; empty where all is held."""
+    return _unkept(state, constants, "", set())
 
 
-@functools.cache
-def _classes() -> dict[str, type]:
-    """The classes whose objects a state may hold, by module and name.
-
-    They are the classes of `clpapers.runs`; of other loaded modules, all classes of each module that derives one from
-    these; torch's layers that are loaded; and its optimisers with their schedules.
-    """
-    for module in pkgutil.walk_packages(runs.__path__, f"{runs.__name__}."):
-        importlib.import_module(module.name)
-    ours = [module for name, module in sys.modules.items() if name.startswith(f"{runs.__name__}.")]
-    found = [each for module in ours for each in _defined(module) if not issubclass(each, BaseException)]
-    derived = list(found)
-    while derived:
-        of_others = [each for each in type.__subclasses__(derived.pop()) if each.__module__ in sys.modules]
-        derived += of_others
-        found += [each for other in of_others for each in _defined(sys.modules[other.__module__])]
-    layers = [module for name, module in sys.modules.items() if name.startswith("torch.nn.modules.")]
-    found += [each for module in layers for each in _defined(module) if issubclass(each, torch.nn.Module)]
-    rates = [module for name, module in sys.modules.items() if name.startswith("torch.optim.")]
-    found += [each for module in rates for each in _defined(module) if issubclass(each, Optimizer | LRScheduler)]
-    return {f"{each.__module__}.{each.__name__}": each for each in found}
-
-
-def _defined(module: ModuleType) -> list[type]:
-    """The classes that a module defines."""
-    return [each for each in vars(module).values() if isinstance(each, type) and each.__module__ == module.__name__]
-
-
-class _Writer:
-    """Takes a state apart. Raises `TypeError` where it holds an object that no state may hold."""
-
-    def __init__(self, state: object, constants: dict[str, object]):
-        self.constants = {id(item): name for name, item in constants.items()}
-        self.nodes: list[list] = []
-        self.blocks: list[memoryview] = []
-        self.places: dict[int, int] = {}  # id of an object → number of its node
-        self.storages: dict[int, int] = {}  # address of a tensor's memory → number of its block
-        self.alive: list[object] = []  # so that no id is given twice
-        self.root = self.value(state)
-
-    def parts(self) -> list[bytes | memoryview]:
-        """The parts to write, in sequence."""
-        sizes = [block.nbytes for block in self.blocks]
-        written = json.dumps({"root": self.root, "nodes": self.nodes, "sizes": sizes}, separators=(",", ":"))
-        return [written.encode(), b"\n", *self.blocks]
-
-    def value(self, item: Any) -> object:
-        if item is None or type(item) in (bool, int, float, str):
-            return item
-        if id(item) not in self.places:
-            self.places[id(item)] = number = len(self.nodes)
-            self.alive.append(item)
-            self.nodes.append([])
-            self.nodes[number] = self.node(item)
-        return [self.places[id(item)]]
-
-    def values(self, items: Sequence) -> list:
-        return [self.value(item) for item in items]
-
-    def node(self, item: Any) -> list:
-        kind = type(item)
-        if id(item) in self.constants:
-            return ["constant", self.constants[id(item)]]
-        if kind in (torch.Tensor, torch.nn.Parameter):
-            return ["tensor", *self.tensor(item)]
-        if kind is np.ndarray or isinstance(item, np.generic):
-            return ["array", *self.array(item)]
-        if kind in SEQUENCES.values():
-            return [kind.__name__, self.values(item)]
-        if kind in MAPPINGS.values():
-            return [kind.__name__, *map(self.values, item.items())]
-        if kind is collections.defaultdict and item.default_factory in FACTORIES.values():
-            return ["defaultdict", item.default_factory.__name__, *map(self.values, item.items())]
-        if kind is np.random.Generator and type(item.bit_generator) is np.random.PCG64:
-            source = item.bit_generator
-            assert isinstance(source.seed_seq, np.random.SeedSequence)  # no other is given to it
-            origin = {key: source.seed_seq.state[key] for key in ("entropy", "spawn_key", "n_children_spawned")}
-            return ["Generator", source.state, origin]
-        if kind is torch.Generator:
-            return ["torch.Generator", str(item.device), self.value(item.get_state())]
-        if isinstance(item, torch.dtype | torch.device | np.dtype):
-            return ["numpy.dtype" if isinstance(item, np.dtype) else kind.__name__, str(item)]
-        if kind is slice:
-            return ["slice", item.start, item.stop, item.step]
-        return self.of_ours(item)
-
-    def of_ours(self, item: Any) -> list:
-        kind = type(item)
-        name = f"{kind.__module__}.{kind.__name__}"
-        if _classes().get(name) is not kind or isinstance(item, type):
-            raise TypeError(f"it would hold {kind.__module__}.{kind.__qualname__}")
-        if isinstance(item, tuple):
-            return ["tuple of ours", name, self.values(item)]
-        state = item.__getstate__()
-        if not isinstance(state, dict | None):
-            raise TypeError(f"it would hold a {name}, which keeps its state in other than attributes")
-        return ["object", name, {key: self.value(each) for key, each in (state or {}).items()}]
-
-    def array(self, item: np.ndarray | np.generic) -> list:
-        given = np.asarray(item)
-        if given.dtype.hasobject:
-            raise TypeError("it would hold an array of objects")
-        order: Literal["C", "F"] = "F" if given.flags.f_contiguous and not given.flags.c_contiguous else "C"
-        bytes_of = np.frombuffer(given.tobytes(order), np.uint8)
-        return [given.dtype.str, list(given.shape), order, isinstance(item, np.generic), self.block(bytes_of)]
-
-    def tensor(self, item: torch.Tensor) -> list:
-        if item.layout is not torch.strided or str(item.dtype) not in DTYPES:
-            raise TypeError(f"it would hold a tensor of {item.dtype}, {item.layout}")
-        storage = item.untyped_storage()
-        if storage._cdata not in self.storages:
-            self.alive.append(storage)
-            flat = torch.empty(0, dtype=torch.uint8, device=item.device).set_(storage, 0, (storage.nbytes(),), (1,))
-            self.storages[storage._cdata] = self.block(flat.cpu().numpy())
-        place = [self.storages[storage._cdata], str(item.device), str(item.dtype), item.storage_offset()]
-        gradient = item.grad if item.is_leaf else None
-        kind = [type(item) is torch.nn.Parameter, item.requires_grad]
-        return [*place, list(item.shape), list(item.stride()), *kind, self.value(gradient)]
-
-    def block(self, content: np.ndarray) -> int:
-        self.blocks.append(content.data)
-        return len(self.blocks) - 1
-
-
-class _Reader:
-    """Puts a state together again, as `state`; any error means that no `_Writer` wrote it."""
-
-    def __init__(self, written: bytes, constants: dict[str, object]):
-        line, _, rest = written.partition(b"\n")
-        encoded = json.loads(line)
-        self.constants, self.nodes = constants, encoded["nodes"]
-        self.made: dict[int, Any] = {}  # by number of the node
-        self.blocks: list[np.ndarray] = []
-        start = 0
-        for size in encoded["sizes"]:
-            if not 0 <= size <= len(rest) - start:
-                raise ValueError("its memory is not of the size that it says")
-            self.blocks.append(np.frombuffer(rest, np.uint8, size, start))
-            start += size
-        self.storages: dict[tuple[int, str], torch.UntypedStorage] = {}
-        self.state: Any = self.value(encoded["root"])
-
-    def value(self, encoded: Any) -> Any:
-        if not isinstance(encoded, list):
-            if encoded is None or isinstance(encoded, bool | int | float | str):
-                return encoded
-            raise ValueError("it holds JSON that stands for nothing")
-        (number,) = encoded
-        if number not in self.made:
-            kind, *parts = self.nodes[number]
-            if kind not in KINDS:
-                raise ValueError(f"it asks for {kind}")
-            self.made[number] = item = KINDS[kind](self, number, kind, *parts)
-            return item
-        return self.made[number]
-
-    def values(self, encoded: list) -> list:
-        return [self.value(each) for each in encoded]
-
-    def constant(self, number: int, kind: str, name: str) -> object:
-        if name not in self.constants:
-            raise ValueError(f"it asks for {name}, which is no constant")
-        return self.constants[name]
-
-    def sequence(self, number: int, kind: str, encoded: list) -> object:
-        if kind != "list":
-            return SEQUENCES[kind](self.values(encoded))
-        made: list = []
-        self.made[number] = made  # first, since its items may refer to it
-        made += self.values(encoded)
-        return made
-
-    def mapping(self, number: int, kind: str, *encoded: Any) -> dict:
-        made: dict = MAPPINGS[kind]() if kind in MAPPINGS else collections.defaultdict(FACTORIES[encoded[0]])
-        self.made[number] = made
-        for pair in encoded if kind in MAPPINGS else encoded[1:]:
-            key, each = self.values(pair)
-            made[key] = each
-        return made
-
-    def of_ours(self, number: int, kind: str, name: str, encoded: Any) -> object:
-        found: Any = _classes().get(name)
-        if found is None or issubclass(found, tuple) is not (kind == "tuple of ours"):
-            raise ValueError(f"it asks for {name}")
-        if kind == "tuple of ours":
-            return found._make(self.values(encoded))
-        self.made[number] = made = found.__new__(found)
-        state = {key: self.value(each) for key, each in encoded.items()}
-        if hasattr(found, "__setstate__"):
-            made.__setstate__(state)
+def _unkept(item: Any, constants: dict[str, object], path: str, met: set[int]) -> str:
+    try:
+        _Pickler(io.BytesIO(), constants).dump(item)
+    except (MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception:  # of any kind, as objects raise their own
+        for name, part in _parts(item):
+            if id(part) not in met:
+                met.add(id(part))
+                if found := _unkept(part, constants, f"{path}{name}", met):
+                    return found
+        if isinstance(item, types.FunctionType | types.BuiltinFunctionType):
+            kind, remedy = "lambda" if item.__name__ == "<lambda>" else "function", "make it a method of the class"
         else:
-            vars(made).update(state)
-        return made
-
-    def array(
-        self, number: int, kind: str, dtype: str, shape: list, order: Literal["C", "F"], scalar: bool, block: int
-    ) -> object:
-        if np.dtype(dtype).hasobject:
-            raise ValueError("it asks for an array of objects")
-        made = np.frombuffer(self.blocks[block].tobytes(), np.dtype(dtype)).reshape(shape, order=order).copy("K")
-        return made[()] if scalar else made
-
-    def tensor(
-        self, number: int, kind: str, block: int, device: str, dtype: str, offset: int, *encoded: Any
-    ) -> torch.Tensor:
-        shape, strides, parameter, requires_grad, gradient = encoded
-        if (block, device) not in self.storages:
-            flat = torch.from_numpy(self.blocks[block].copy()).to(device)
-            self.storages[block, device] = flat.untyped_storage()
-        made = torch.empty(0, dtype=DTYPES[dtype], device=device)
-        last = offset + sum((length - 1) * stride for length, stride in zip(shape, strides, strict=True))
-        if 0 not in shape and not (last + 1) * made.itemsize <= len(self.blocks[block]):
-            raise ValueError("it asks for a tensor beyond its memory")
-        made.set_(self.storages[block, device], offset, shape, strides)
-        made = torch.nn.Parameter(made, requires_grad) if parameter else made.requires_grad_(requires_grad)
-        made.grad = self.value(gradient)
-        return made
-
-    def generator(self, number: int, kind: str, state: Any, origin: dict) -> np.random.Generator:
-        source = np.random.PCG64(np.random.SeedSequence(**origin))
-        source.state = state
-        return np.random.Generator(source)
-
-    def source(self, number: int, kind: str, device: str, state: list) -> torch.Generator:
-        return torch.Generator(device).set_state(self.value(state))
-
-    def constructed(self, number: int, kind: str, *arguments: Any) -> object:
-        if kind == "dtype":
-            return DTYPES[arguments[0]]
-        makers: dict[str, Callable[..., object]] = {"device": torch.device, "numpy.dtype": np.dtype, "slice": slice}
-        return makers[kind](*arguments)
+            kind, remedy = f"{type(item).__module__}.{type(item).__qualname__}", "hold its numbers in tensors or arrays"
+        return f"{path.removeprefix('.')} is a {kind}, which no checkpoint holds; {remedy}"
+    return ""
 
 
-KINDS: dict[str, Callable[..., object]] = {  # kind of a node → the method that puts it together again
-    "constant": _Reader.constant,
-    **dict.fromkeys(SEQUENCES, _Reader.sequence),
-    **dict.fromkeys([*MAPPINGS, "defaultdict"], _Reader.mapping),
-    **dict.fromkeys(["object", "tuple of ours"], _Reader.of_ours),
-    "array": _Reader.array,
-    "tensor": _Reader.tensor,
-    "Generator": _Reader.generator,
-    "torch.Generator": _Reader.source,
-    **dict.fromkeys(["dtype", "device", "numpy.dtype", "slice"], _Reader.constructed),
-}
+def _parts(item: Any) -> Iterator[tuple[str, Any]]:
+    """What an object holds, each with the end of its path."""
+    if isinstance(item, dict):
+        yield from ((f"[{key!r}]", part) for key, part in item.items())
+    elif isinstance(item, list | tuple | set):
+        yield from ((f"[{i}]", part) for i, part in enumerate(item))
+    elif not isinstance(item, type | types.FunctionType):
+        yield from ((f".{name}", part) for name, part in getattr(item, "__dict__", {}).items())

@@ -14,8 +14,6 @@ class Clock:
     slowed. `seconds`, of training, and `tested`, of tests, count up to the last stop; a restored clock resumes there.
     """
 
-    moves = ("seconds", "tested")
-
     def __init__(self, device: torch.device, seconds: float = 0.0, tested: float = 0.0):
         self.device, self.seconds, self.tested = device, seconds, tested
         self.started = self._now()

@@ -1,6 +1,7 @@
 """A learner's footprint: the bytes that it holds between steps."""
 
 import types
+from collections.abc import Sequence
 
 import torch
 
@@ -19,20 +20,19 @@ def learner_bytes(learner: Learner, s: int) -> dict[str, int]:
     Counted are all floating-point tensors, once per storage: parameters and buffers, gradients, importances,
     references, copies of nets. Training adds the images of the memory as it keeps them; for indices, a byte a colour
     value or four a feature. Not counted: data set and stream, integers (indices into them, counts), numbers that all
-    seeds share, attributes in `passing`, and tensors within a step.
+    seeds share, tensors within a step, and what the learner names in `uncounted`.
     """
     seeds = len(learner.setting.seeds)
     memory = learner.memory_use(s)["bytes"]
-    own = [value for name, value in vars(learner).items() if name not in learner.passing]
     return {
-        "training": _bytes(own, gradients=True) // seeds + memory,
+        "training": _bytes(vars(learner), gradients=True, without=learner.uncounted()) // seeds + memory,
         "testing": _bytes(learner.needed_to_answer(), gradients=False) // seeds,
     }
 
 
-def _bytes(root: object, *, gradients: bool) -> int:
+def _bytes(root: object, *, gradients: bool, without: Sequence[object] = ()) -> int:
     """Bytes of the storages of all floating-point tensors that can be reached from an object."""
-    storages, met, queue = {}, {}, [root]
+    storages, met, queue = {}, {id(each): each for each in without}, [root]
     while queue:
         each = queue.pop()
         if id(each) in met or isinstance(each, ELSEWHERE):
@@ -49,6 +49,5 @@ def _bytes(root: object, *, gradients: bool) -> int:
         elif isinstance(each, list | tuple | set):
             queue += each
         elif hasattr(each, "__dict__"):
-            passing = getattr(type(each), "passing", ())
-            queue += [value for name, value in vars(each).items() if name not in passing]
+            queue += vars(each).values()
     return sum(storages.values())

@@ -92,9 +92,6 @@ class Learner:
         the other two.
     uncertainty: an optional method, the uncertainty of images x in nats, [S, B], as the mutual information of
         prediction and weights. It is called in evaluation after each task (`TaskUncertainty`).
-    passing: attributes that belong to single steps or tests, which `footprint.learner_bytes` does not count.
-    moves: attributes that are replaced, or whose numbers, lengths or shapes change, as the run goes on, such as
-        counters. A checkpoint must hold all others as a new learner has them (`fit.misfit`).
     """
 
     net: Stack
@@ -107,8 +104,6 @@ class Learner:
     own_nets = False
     answers_stay = False
     static = False
-    passing: tuple[str, ...] = ()
-    moves: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -205,6 +200,10 @@ class Learner:
     def needed_to_answer(self) -> object:
         """The object that holds the tensors for `scores`; called after an evaluation."""
         return self.net
+
+    def uncounted(self) -> Sequence[object]:
+        """What belongs to single steps or tests, or is counted elsewhere; `footprint.learner_bytes` leaves it out."""
+        return ()
 
     def memory_use(self, s: int) -> dict:
         """The content of the memory of the stack's seed number s: items, bytes, items per class."""

@@ -2,7 +2,6 @@
 
 import dataclasses
 import gc
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -28,7 +27,6 @@ from clpapers.runs.scenario import Scenario, scenario
 from clpapers.streams.chunks import classes_of
 from clpapers.streams.stream import Stream
 
-RESULT = {"seed", "steps", "test", "probes", "online", "memory", "oracle", "learner", "learner_bytes", "diverged"}
 WIDE = 64  # maps of a net's first layer
 SMALL_BATCH = 32  # above it a CPU is busy with one seed's arithmetic, and a stack of MLPs gains nothing
 
@@ -137,15 +135,9 @@ def _train_group(
 ) -> list[dict]:
     """Train one stack; where it exceeds the memory, its seeds one by one."""
     seeds, finished = tuple(c.seed for c in scenarios), checkpoint.finished
-    if seeds in finished and not _are_results(finished[seeds], scenarios):
-        checkpoint.refuse(f"it has no results of seeds {list(seeds)}")
     if seeds not in finished:
         try:
-            with checkpoint.blamed(seeds):
-                found = _train_stack(cell, data, scenarios, device, checkpoint)
-                if checkpoint.resumed:
-                    json.dumps(found)  # findings that were resumed may be of any kind
-                finished[seeds] = found
+            finished[seeds] = _train_stack(cell, data, scenarios, device, checkpoint)
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
@@ -159,20 +151,6 @@ def _train_group(
     if len(scenarios) == 1:
         return [{"seed": scenarios[0].seed, "out_of_memory": True}]
     return [result for c in scenarios for result in _train_group(cell, data, [c], device, checkpoint)]
-
-
-def _are_results(results: object, scenarios: Sequence[Scenario]) -> bool:
-    """Whether a checkpoint's results of a group have the form of results; None: memory did not suffice."""
-    if results is None:
-        return True
-    if not isinstance(results, list) or len(results) != len(scenarios):
-        return False
-    return all(
-        isinstance(each, dict)
-        and each.get("seed") == c.seed
-        and (each.get("out_of_memory") is True or each.keys() >= RESULT)
-        for each, c in zip(results, scenarios)
-    )
 
 
 @dataclasses.dataclass
@@ -197,18 +175,12 @@ def _train_stack(
     fixed = constants(setting=setting, images=images, test_images=test_images)
     steps = len(setting.ends)
 
-    def begun(step: int = 0) -> Run:
-        if not 0 <= step < steps:
-            raise ValueError(f"it goes on at step {step} of {steps}")
-        learner = learners.create(cell["learner"], setting)
-        return Run(learner, Online(setting.labels, setting.ends), Clock(device), step=step)
-
-    run = checkpoint.resume(setting.seeds, fixed, begun) or begun()
+    run = checkpoint.resume(setting.seeds, fixed)
+    if run is None:
+        run = Run(learners.create(cell["learner"], setting), Online(setting.labels, setting.ends), Clock(device))
     learner, online, clock = run.learner, run.online, run.clock
     with clock.stopped():
         evaluation = Evaluation(cell, scenarios, learner, test_images, run.taken)
-    if mistake := evaluation.misfit(run.step):
-        checkpoint.refuse(mistake)
 
     title = f"{cell['dataset']} {cell['learner']['name']} seeds {setting.seeds[0]}-{setting.seeds[-1]}"
     step = Steps(learner, scenarios[0].changes, recorders(device))

@@ -26,8 +26,6 @@ Generators = dict[str, np.ndarray]  # of a task's classes: tensor → array [cla
 class Progress:
     """The next task, the generators of those before it as the file holds them, and the seconds so far."""
 
-    moves = ("seconds",)
-
     step: int = 0
     kept: list[dict[str, np.ndarray]] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
@@ -61,33 +59,23 @@ def train(
     items = torch.from_numpy(stream.indices).to(device)
     ends = batches(stream.boundaries, len(labels), "task", order.get("epochs", 1)).tolist()
 
-    def through(progress: Progress, until: int, *, training: bool = True) -> Progress:
-        """Take the tasks up to one, by GANs that are trained or stay as they begin."""
-        for t in range(progress.step, until):
-            now = slice(ends[t - 1] if t else 0, ends[t])
-            own = labels[None, now].unique()[None]
-            met = any(np.array_equal(each["classes"], own[0].cpu()) for each in progress.kept)
-            if not met and (last or t + 1 < len(ends)):
-                clock = Clock(device)
-                gans, of_members, iterations = of_task(
-                    spec["gan"], images, [seed], items[None, now], labels[None, now], own
-                )
-                if training:
-                    gans.train(of_members, spec["gan"]["epochs"] * iterations)
-                with clock.stopped():
-                    progress.kept.append({"classes": own[0].cpu().numpy()} | gans.state())
-                progress.seconds += clock.seconds
-            progress.step = t + 1
-            if training and checkpoint.is_due():
-                checkpoint.save((seed,), t + 1, progress, {})
-        return progress
-
-    def begun(step: int = 0) -> Progress:
-        return through(Progress(), step, training=False)
-
-    progress = checkpoint.resume((seed,), {}, begun) or begun()
-    with checkpoint.blamed((seed,)):
-        through(progress, len(ends))
+    progress = checkpoint.resume((seed,), {}) or Progress()
+    for t in range(progress.step, len(ends)):
+        now = slice(ends[t - 1] if t else 0, ends[t])
+        own = labels[None, now].unique()[None]
+        met = any(np.array_equal(each["classes"], own[0].cpu()) for each in progress.kept)
+        if not met and (last or t + 1 < len(ends)):
+            clock = Clock(device)
+            gans, of_members, iterations = of_task(
+                spec["gan"], images, [seed], items[None, now], labels[None, now], own
+            )
+            gans.train(of_members, spec["gan"]["epochs"] * iterations)
+            with clock.stopped():
+                progress.kept.append({"classes": own[0].cpu().numpy()} | gans.state())
+            progress.seconds += clock.seconds
+        progress.step = t + 1
+        if checkpoint.is_due():
+            checkpoint.save((seed,), t + 1, progress, {})
     arrays = {f"{n}/{name}": array for n, task in enumerate(progress.kept) for name, array in task.items()}
     return arrays, progress.seconds
 

@@ -175,8 +175,6 @@ class Variational(Learner):
     samples: nets drawn for a training step, each for the whole batch. prediction_samples: for a test.
     """
 
-    passing: tuple[str, ...] = ("drawn",)
-
     def __init__(
         self,
         setting: Setting,
@@ -261,6 +259,9 @@ class Variational(Learner):
         """The mutual information of answer and weights in nats, [S, B], all outputs competing; during a test."""
         assert self.drawn is not None
         return mutual_information(self.posterior.logits(self.drawn, x).softmax(dim=3))
+
+    def uncounted(self) -> Sequence[object]:
+        return [self.drawn]
 
     def needed_to_answer(self) -> Sequence[torch.Tensor]:
         return [self.posterior.mean, self.posterior.log_variance]

@@ -50,14 +50,6 @@ class Evaluation:
             evaluator.taken = findings.setdefault(type(evaluator).__name__, [])
         self.tested = {t for evaluator in self.evaluators for t in evaluator.steps}
 
-    def misfit(self, step: int) -> str:
-        """The first mistake in the findings of tests up to a step; empty where there are as many as were due."""
-        for each in self.evaluators:
-            due = sum(each.has_test(t) for t in range(step))
-            if not isinstance(each.taken, list) or len(each.taken) != due:
-                return f"its findings of {type(each).__name__} are not of {due} tests"
-        return ""
-
     def take(self, t: int, clock: Clock, *, before: bool = False) -> None:
         """Take all tests that are due after step t, or `before` it. Preparations for them count as training time."""
         if t not in self.tested:

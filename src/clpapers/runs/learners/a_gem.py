@@ -1,5 +1,7 @@
 """Averaged gradient episodic memory."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
@@ -30,8 +32,6 @@ class AGEM(Constrained):
         later scripts for MNIST and CIFAR.
     """
 
-    passing = ("draws", "weight")
-
     def __init__(self, setting: Setting, *, write: str):
         super().__init__(setting, write)
         self.batch = setting.budget["replay_batch"]
@@ -48,6 +48,9 @@ class AGEM(Constrained):
         valid = np.arange(size) < counts[:, None]
         weight = torch.from_numpy(valid / valid.sum(axis=1, keepdims=True).clip(1))
         self.weight = None if valid.all() else weight.to(device, self.setting.images.dtype)
+
+    def uncounted(self) -> Sequence[object]:
+        return [vars(self).get("weight")]
 
     def references(self, t: int) -> list[torch.Tensor]:
         slots = self.filled.gather(1, row(self.draws, t, first=self.start))

@@ -54,8 +54,6 @@ class BARTMAP(Learner):
         beyond are clamped. 0 leaves inputs unchanged.
     """
 
-    moves = ("w", "sizes", "labels")
-
     def __init__(
         self,
         setting: Setting,

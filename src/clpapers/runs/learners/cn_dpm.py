@@ -68,8 +68,6 @@ class CNDPM(Learner):
     chill: the temperature of p(y|x) in the joint that assigns items.
     """
 
-    moves = ("stm", "counts")
-
     def __init__(
         self,
         setting: Setting,

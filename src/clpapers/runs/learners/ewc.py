@@ -63,7 +63,6 @@ class EWC(Learner):
     half: whether the penalty is λ/2 times the sum, as printed, or λ times, as in `agem`.
     """
 
-    moves = ("begun",)
     importance: Tensors
 
     def __init__(

@@ -28,7 +28,6 @@ class GDumbRetrained(Replay):
     """
 
     policy = "greedy"
-    moves = ("net",)
 
     def __init__(self, setting: Setting, *, memory_batch: int, epochs: int):
         super().__init__(setting)

@@ -1,5 +1,7 @@
 """Gradient episodic memory."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
@@ -30,8 +32,6 @@ class GEM(Constrained):
     write: `ring` as in the authors' code, or `uniform`, as A-GEM's.
     """
 
-    passing = ("held",)  # `memory_use` counts these images
-
     def __init__(self, setting: Setting, *, margin: float, ridge: float, write: str):
         super().__init__(setting, write)
         self.margin, self.ridge = margin, ridge
@@ -43,6 +43,9 @@ class GEM(Constrained):
             self.held.append((*self.memory.read(slots), weight))
         s, k = len(self.violations), len(self.held)
         self.gradients = [p.new_empty(s, k, p.numel() // s) for p in self.parameters]
+
+    def uncounted(self) -> Sequence[object]:
+        return [self.held]  # images, which `memory_use` counts
 
     def references(self, t: int) -> list[torch.Tensor]:
         """Pass each task separately: one pass would be no faster and would mix the tasks' batch-norm statistics."""

@@ -71,8 +71,6 @@ class GeppNet(Learner):
         repetitions. Rates and radii decay with the stream's items alone.
     """
 
-    moves = ("learnt", "items")
-
     def __init__(
         self,
         setting: Setting,

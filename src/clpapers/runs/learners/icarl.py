@@ -2,7 +2,7 @@
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -96,7 +96,6 @@ class ICaRL(Learner):
         `rules`, 3.3); or at the end of each `task` (`agem`).
     """
 
-    moves = ("begun",)
     objective: Objective
 
     def __init__(self, setting: Setting, *, loss: dict, space: str, exemplars: str):
@@ -207,6 +206,9 @@ class ICaRL(Learner):
     def needed_to_answer(self) -> object:
         return self.net, getattr(self, "means", None)  # none before a task's end, where exemplars are due then
 
+    def uncounted(self) -> Sequence[object]:
+        return [self.objective.logits] if isinstance(self.objective, Binary) else []
+
     def memory_use(self, s: int) -> dict:
         counts = [len(self.exemplars.get(c, ())) for c in range(self.classes)]
         return {"items": sum(counts), "bytes": sum(counts) * self.setting.images.pixels[0].nbytes, "per_class": counts}
@@ -220,8 +222,6 @@ class Binary:
 
     temperature: T.
     """
-
-    moves = passing = ("items", "logits")
 
     def __init__(self, learner: ICaRL, *, temperature: float):
         self.learner, self.temperature = learner, temperature
@@ -326,8 +326,6 @@ class CrossEntropy:
 
     exemplars: how many of all there are are drawn a step, each at most once; all, where there are no more.
     """
-
-    moves = ("changed",)
 
     def __init__(self, learner: ICaRL, *, exemplars: int):
         self.learner, self.count, self.changed = learner, exemplars, False

@@ -31,8 +31,6 @@ class MAS(Learner):
     reset: whether Ω is the ended task's alone (`agem`) or the sum over all tasks (Aljundi).
     """
 
-    moves = ("begun",)
-
     def __init__(self, setting: Setting, *, strength: float, per: str, reset: bool):
         super().__init__(setting)
         self.strength, self.per, self.reset = strength, per, reset

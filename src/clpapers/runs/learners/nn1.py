@@ -1,7 +1,7 @@
 """Incremental 1-nearest-neighbour."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 
@@ -17,8 +17,6 @@ class NN1(Learner):
     Distances are squared Euclidean; among equally near vectors the earliest wins. Vectors are the items' pixels or
     features, scaled as in the cell. It needs no net, and does not predict stream items.
     """
-
-    passing = ("vectors",)  # `memory_use` counts them
 
     def __init__(self, setting: Setting):
         super().__init__(setting)
@@ -47,6 +45,9 @@ class NN1(Learner):
 
     def needed_to_answer(self) -> object:
         return self.vectors
+
+    def uncounted(self) -> Sequence[object]:
+        return [self.vectors]  # `memory_use` counts them
 
     def memory_use(self, s: int) -> dict:
         stored = self.stored(torch.cat([y[s] for y in self.labels]))

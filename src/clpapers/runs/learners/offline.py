@@ -31,8 +31,6 @@ class Offline(Learner):
         filled up with items of the one before, as in ExStream's code.
     """
 
-    moves = ("seen",)
-
     def __init__(self, setting: Setting, *, epochs: int, batch: int):
         super().__init__(setting)
         self.epochs, self.batch = epochs, batch

@@ -31,8 +31,6 @@ class ProgNN(Learner):
     Needs tasks numbered in the order in which they come, and plain descent (`progressive.Repeated`).
     """
 
-    passing = ("known",)
-    moves = ("net",)  # whose earlier columns freeze
     net: Tower  # type: ignore[assignment]  # which takes the earlier columns' inputs too
 
     def __init__(self, setting: Setting):
@@ -89,6 +87,9 @@ class ProgNN(Learner):
 
     def scores_of(self, snapshots: Sequence[Column], x: torch.Tensor) -> torch.Tensor:
         return self.net.answers_of(snapshots, x)
+
+    def uncounted(self) -> Sequence[object]:
+        return [self.known]
 
     def report(self, s: int) -> dict:
         counts = [self.net.column(c).count() // len(self.setting.seeds) for c in range(len(self.net.columns))]

@@ -35,8 +35,6 @@ class RWalk(Learner):
         interval. In the code the sum grows until the task ends.
     """
 
-    moves = ("begun",)
-
     def __init__(
         self, setting: Setting, *, strength: float, damping: float, interval: int, decay: float, published: bool
     ):

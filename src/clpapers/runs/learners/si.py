@@ -33,8 +33,6 @@ class SI(Learner):
     clip: whether negative ω add nothing to Ω.
     """
 
-    moves = ("consolidated",)
-
     def __init__(self, setting: Setting, *, strength: float, damping: float, gradient: str, clip: bool):
         super().__init__(setting)
         self.strength, self.damping, self.clip = strength, damping, clip

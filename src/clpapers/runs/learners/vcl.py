@@ -42,8 +42,6 @@ class VCL(Variational):
     Measures `gradients`, {batches, size, repetitions}: `early_gradients`, just before the second task is learnt.
     """
 
-    moves: tuple[str, ...] = ("steps",)
-
     def __init__(self, setting: Setting, *, prior_weight: float, **options: Any):
         super().__init__(setting, **options)
         first, second = (setting.items[0, setting.step(t)].unique() for t in (0, min(1, len(setting.ends) - 1)))

@@ -1,7 +1,7 @@
 """Variational continual learning with coresets."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from clpapers.randomness import generator
 from clpapers.runs.learner import Setting
 from clpapers.runs.learners.vcl import VCL
 from clpapers.runs.scenario import ScenarioError
-from clpapers.runs.variational import Gaussian, Posterior, Randomness, Variational
+from clpapers.runs.variational import Gaussian, Posterior, Randomness
 
 DECLARATION = {
     "like": "vcl",
@@ -43,9 +43,6 @@ class VCLCoreset(VCL):
     selection: how a coreset is chosen, by `k_center` or uniformly at `random`; that code offers both.
     prior: `previous`, or `standard`, N(0, 1) for each task and each copy: coreset-only.
     """
-
-    passing = (*Variational.passing, "copies", "heads")
-    moves = (*VCL.moves, "prepared")
 
     def __init__(
         self, setting: Setting, *, coreset: int, coreset_epochs: int, selection: str, prior: str, **options: Any
@@ -141,6 +138,9 @@ class VCLCoreset(VCL):
             answers = answers + self.probabilities(nets, x).mean(dim=1) * (tasks == task)[..., None]
         assert isinstance(answers, torch.Tensor)
         return answers
+
+    def uncounted(self) -> Sequence[object]:
+        return [*super().uncounted(), self.copies, self.heads]
 
     def memory_use(self, s: int) -> dict:
         return self.stored(torch.cat([self.setting.labels[s, :0], *(each[s] for each in self.labels.values())]))

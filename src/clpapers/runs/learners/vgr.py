@@ -1,5 +1,6 @@
 """Variational generative replay."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -81,9 +82,6 @@ class VGR(Variational):
 
     Measures `trace`: before each epoch, the mutual information of this many items of the task (Figure 8).
     """
-
-    passing = (*Variational.passing, "notes")
-    moves = ("steps",)
 
     def __init__(
         self, setting: Setting, *, batch_per_task: bool, generated: int, fit_mean: str, gan: dict, **options: Any
@@ -199,6 +197,9 @@ class VGR(Variational):
             nets = self.posterior.draw(self.noise(self.posterior.mean, self.prediction_samples))
             probabilities = self.posterior.logits(nets, x).softmax(dim=3)
             self.notes.append(mutual_information(probabilities).mean(dim=1))
+
+    def uncounted(self) -> Sequence[object]:
+        return [*super().uncounted(), self.notes]
 
     def report(self, s: int) -> dict:
         """`trace`: the `mutual_information` before each epoch, in nats, and the first epochs of `tasks`."""

@@ -135,8 +135,6 @@ class Memory:
     keep_pixels: whether to hold images, for learners that edit them, instead of indices.
     """
 
-    moves = ("steps",)
-
     def __init__(
         self,
         policy: str,
