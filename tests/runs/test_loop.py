@@ -2,6 +2,7 @@
 
 import base64
 import dataclasses
+import itertools
 import json
 
 import numpy as np
@@ -16,6 +17,7 @@ from tiny import (
     NONE,
     OF_ONE_NET,
     OPTIONS,
+    RANDOM,
     SPLIT,
     VARIANTS,
     cell,
@@ -325,3 +327,19 @@ def test_the_stream_and_its_probes_are_seen_through_their_chunks_permutation(dat
     shown = came.reshape(53, 8, 8, 3).transpose(0, 3, 1, 2) / 255
     np.testing.assert_allclose(torch.cat(learnt).numpy(), shown)
     np.testing.assert_allclose(probed[0].numpy(), shown)
+
+
+def test_a_course_stops_after_any_step_and_knows_its_answers_so_far(data):
+    """As one that checks the first steps of a published run takes them."""
+    spec = cell("er", OPTIONS["er"], "mlp", batch=7)
+    streams = {seed: orders.make(RANDOM, data.train_y, seed) for seed in range(2)}
+    whole = {result["seed"]: result["online"] for result in loop.train(spec, data, streams, CPU)}
+    test, stacks = loop.stacks(spec, data, streams, CPU)
+    for stack in stacks:
+        course = loop.Course(spec, test, stack, CPU)
+        assert list(itertools.islice(course.steps(), 5)) == [1, 2, 3, 4, 5]
+        for s, scenario in enumerate(stack):
+            for key, values in course.run.online.result(s).items():
+                assert values == whole[scenario.seed][key][:5]
+        assert list(course.steps()) == list(range(6, course.count + 1))
+        assert [each["online"] for each in course.results()] == [whole[scenario.seed] for scenario in stack]

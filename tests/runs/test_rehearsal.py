@@ -190,3 +190,37 @@ def test_every_declared_learner_can_be_rehearsed(data, name, options):
     assert all(np.isfinite(dataclasses.astuple(found)[:4]))
     assert set(found.repeated) == set(method.repeats)
     assert torch.get_num_threads() == 1
+
+
+MINE = """
+import torch
+from clpapers import Learner, Observed
+
+DECLARATION = {"options": {}, "uses": ["changes"]}
+
+
+class Mine(Learner):
+    def __init__(self, setting):
+        super().__init__(setting)
+        self.seen = []
+
+    def observe(self, t, x, y):
+        assert t == len(self.seen)
+        self.seen.append(self.seen[t // 2] if self.seen else y)
+        logits = self.net(x)
+        loss = self.loss(t, logits, y)
+        self.step(loss)
+        return Observed(loss, logits)
+"""
+
+
+@pytest.mark.parametrize("seconds", [0.0, 30.0])
+def test_a_method_from_outside_takes_whole_first_steps(seconds, data, tmp_path):
+    """One that counts its steps, or reads what it kept of earlier ones, is measured; a long step is the only one."""
+    file = tmp_path / f"counting{int(seconds)}.py"
+    file.write_text(MINE)
+    spec = tiny.cell("single", {}, "mlp", oracle=tiny.CHUNKS, order=tiny.SPLIT)
+    spec["learner"] = {"name": file.stem, "file": str(file)}
+    found = rehearse(spec, data, {0: split_stream(data)}, seconds)
+    assert found.taken * found.steps == (1 if not seconds else found.steps)
+    assert min(found.step, found.test, found.item) > 0

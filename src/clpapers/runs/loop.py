@@ -1,9 +1,9 @@
-"""The one loop: every gradient learner of every paper goes through `train`."""
+"""The one loop: every learner of every paper goes its `Course`, a generator of steps."""
 
 import dataclasses
 import gc
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -92,6 +92,21 @@ def train(
 
     A seed that exceeds the memory even alone has only its number and `out_of_memory`: true.
     """
+    data, groups = stacks(cell, data, streams, device, stacking=stacking)
+    checkpoint = Checkpoint() if checkpoint is None else checkpoint
+    results = [result for group in groups for result in _train_group(cell, data, group, device, checkpoint)]
+    if seconds is not None:
+        seconds |= checkpoint.seconds
+    return sorted(results, key=lambda result: list(streams).index(result["seed"]))
+
+
+def stacks(
+    cell: dict, data: Data, streams: dict[int, Stream], device: torch.device, *, stacking: bool = True
+) -> tuple[Data, list[list[Scenario]]]:
+    """The data with the evaluated test items alone, and the scenarios of each stack that the seeds form (`train`).
+
+    It prepares the process for them.
+    """
     process.prepare(device, cell["precision"])
     learner = learners.find(cell["learner"]["name"], cell["learner"].get("file"))
     sure = (device.type == "cuda" and gains_on_gpu(cell)) or (learner.own_nets and not learner.uses_batch)
@@ -108,11 +123,7 @@ def train(
         if not group:
             groups.append(group)
         group.append(new)
-    checkpoint = Checkpoint() if checkpoint is None else checkpoint
-    results = [result for group in groups for result in _train_group(cell, test, group, device, checkpoint)]
-    if seconds is not None:
-        seconds |= checkpoint.seconds
-    return sorted(results, key=lambda result: list(streams).index(result["seed"]))
+    return test, groups
 
 
 def gains_on_gpu(cell: dict) -> bool:
@@ -164,42 +175,87 @@ class Run:
     step: int = 0  # the next one
 
 
+class Course:
+    """A stack on its way along its streams, step by step (`steps`). It can stop between any two steps.
+
+    A checkpoint that is saved there goes on to the same bits, in another process too.
+
+    cell, data, scenarios: as `stacks` gives them. checkpoint: state to resume from.
+    run: the state so far. count: the number of all steps.
+    """
+
+    def __init__(
+        self,
+        cell: dict,
+        data: Data,
+        scenarios: Sequence[Scenario],
+        device: torch.device,
+        checkpoint: Checkpoint | None = None,
+    ):
+        self.cell, self.scenarios, self.device = cell, scenarios, device
+        dtype = torch.float64 if cell["precision"] == "float64" else torch.float32
+        images = Images(data.train_x, cell["scaling"], device, dtype, [c.transforms for c in scenarios])
+        test_images = images.with_pixels(data.test_x)
+        self.setting = setting_of(cell, data, scenarios, images)
+        self.count = len(self.setting.ends)
+        self.constants = constants(setting=self.setting, images=images, test_images=test_images)
+        run = None if checkpoint is None else checkpoint.resume(self.setting.seeds, self.constants)
+        if run is None:
+            run = Run(self.learner(), Online(self.setting.labels, self.setting.ends), Clock(device))
+        self.run: Run = run
+        with run.clock.stopped():
+            self.evaluation = Evaluation(cell, scenarios, run.learner, self.tested(test_images), run.taken)
+
+    def learner(self) -> Learner:
+        """A new learner."""
+        return learners.create(self.cell["learner"], self.setting)
+
+    def tested(self, images: Images) -> Images:
+        """The test images as evaluators see them."""
+        return images
+
+    def steps(self) -> Iterator[int]:
+        """Take the steps that are left, with their tests; yields the number of steps taken, after each."""
+        run, evaluation, changes = self.run, self.evaluation, self.scenarios[0].changes
+        step = Steps(run.learner, changes, recorders(self.device))
+        for t in range(run.step, self.count):
+            if changes[t]:
+                run.learner.task_change(t)
+            evaluation.take(t, run.clock, before=True)
+            run.online.take(*step(t))
+            evaluation.take(t, run.clock)
+            run.step = t + 1
+            yield run.step
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Save the state between two steps."""
+        self.evaluation.settle(self.run.clock)
+        with self.run.clock.stopped():
+            checkpoint.save(self.setting.seeds, self.run.step, self.run, self.constants)
+
+    def results(self) -> list[dict]:
+        """The result of each seed, once all steps are taken."""
+        run = self.run
+        return [
+            _result(s, c, self.count, run.learner, run.online, self.evaluation.result(s))
+            for s, c in enumerate(self.scenarios)
+        ]
+
+
 def _train_stack(
     cell: dict, data: Data, scenarios: Sequence[Scenario], device: torch.device, checkpoint: Checkpoint
 ) -> list[dict]:
-    dtype = torch.float64 if cell["precision"] == "float64" else torch.float32
-    transforms = [c.transforms for c in scenarios]
-    images = Images(data.train_x, cell["scaling"], device, dtype, transforms)
-    test_images = images.with_pixels(data.test_x)
-    setting = setting_of(cell, data, scenarios, images)
-    fixed = constants(setting=setting, images=images, test_images=test_images)
-    steps = len(setting.ends)
-
-    run = checkpoint.resume(setting.seeds, fixed)
-    if run is None:
-        run = Run(learners.create(cell["learner"], setting), Online(setting.labels, setting.ends), Clock(device))
-    learner, online, clock = run.learner, run.online, run.clock
-    with clock.stopped():
-        evaluation = Evaluation(cell, scenarios, learner, test_images, run.taken)
-
-    title = f"{cell['dataset']} {cell['learner']['name']} seeds {setting.seeds[0]}-{setting.seeds[-1]}"
-    step = Steps(learner, scenarios[0].changes, recorders(device))
-    remaining = range(run.step, steps)
-    for t in tqdm(remaining, desc=title, total=steps, unit="step", mininterval=2, file=sys.stderr, initial=run.step):
-        if scenarios[0].changes[t]:
-            learner.task_change(t)
-        evaluation.take(t, clock, before=True)
-        online.take(*step(t))
-        evaluation.take(t, clock)
-        run.step = t + 1
-        if run.step < steps and checkpoint.is_due():
-            evaluation.settle(clock)
-            with clock.stopped():
-                checkpoint.save(setting.seeds, run.step, run, fixed)
-    spent = {"training_seconds": clock.seconds, "testing_seconds": clock.tested}
+    course = Course(cell, data, scenarios, device, checkpoint)
+    run, seeds = course.run, course.setting.seeds
+    title = f"{cell['dataset']} {cell['learner']['name']} seeds {seeds[0]}-{seeds[-1]}"
+    bar = {"desc": title, "total": course.count, "unit": "step", "mininterval": 2, "initial": run.step}
+    for taken in tqdm(course.steps(), file=sys.stderr, **bar):
+        if taken < course.count and checkpoint.is_due():
+            course.save(checkpoint)
+    spent = {"training_seconds": run.clock.seconds, "testing_seconds": run.clock.tested}
     for key, seconds in spent.items():
-        checkpoint.seconds[key] |= dict.fromkeys(setting.seeds, seconds / len(scenarios))
-    return [_result(s, c, steps, learner, online, evaluation.result(s)) for s, c in enumerate(scenarios)]
+        checkpoint.seconds[key] |= dict.fromkeys(seeds, seconds / len(scenarios))
+    return course.results()
 
 
 def _result(s: int, c: Scenario, steps: int, learner: Learner, online: Online, tests: dict[str, dict]) -> dict:

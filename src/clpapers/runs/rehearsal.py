@@ -1,31 +1,33 @@
 """A rehearsal: the real loop over a cell's stream, shortened, with most of its steps and test batches left out.
 
 It tells a run's cost at a small part of that cost: CPU seconds of founding, of a step, of a test and of a test item.
+A method from outside may rely on every step before. So its stream is shortened further, and its first steps are all
+taken, until they have taken long enough.
 """
 
 import contextlib
 import copy
 import dataclasses
 import functools
-import io
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
-from unittest import mock
 
 import numpy as np
 import torch
 
 from clpapers.catalogue import methods
-from clpapers.runs import captured, learners, loop
+from clpapers.runs import captured, loop
 from clpapers.runs.images import Images
-from clpapers.runs.learner import Learner, Observed, Setting
+from clpapers.runs.learner import Learner, Observed
+from clpapers.runs.scenario import Scenario
 from clpapers.streams.stream import Stream
 
 STEPS, LEAST = 300, 10_000  # a stream is cut down to so many steps of each task, but to no fewer items
 ITEMS = 1300  # of a task, where a step is a whole task and its cost grows with the items
 TEST_ITEMS = 500  # of a task: at least a batch as the loop has it
+WHOLE = 6  # of a task, and six times as many at least, where all first steps are taken
 MANY = 50  # tasks or task changes
 SEGMENTS = 6  # the parts of a stream in which steps are taken
 FEW = 3  # steps of a segment that are taken in any case, or one or two fewer where they take long
@@ -63,15 +65,12 @@ class Costs:
     taken: float
 
 
-class _Through(Exception):
-    """The first stack is through."""
-
-
 def rehearse(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: float = 3.0) -> Costs:
     """Rehearse the first stack that a cell's seeds form, on a CPU.
 
-    seconds: how long to take steps, roughly; in each segment a few are taken, however long they last. For each option
-    that repeats work (`Method.repeats`) there is another rehearsal. The other arguments are as of `loop.train`.
+    seconds: how long to take steps, roughly; in each segment a few are taken, however long they last. Of a method from
+    outside one is taken at least. For each option that repeats work (`Method.repeats`) there is another rehearsal. The
+    other arguments are as of `loop.train`.
     """
     method, began = methods.method_of(cell["learner"]), time.process_time()
     cell, streams, share = _cut(cell, streams)
@@ -81,7 +80,7 @@ def rehearse(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: f
         _put(options, path, 1)
     found = _once(cell, data, streams, seconds, share)
     more = 2 if time.process_time() - began > LONG else 4
-    if method.grows and found.taken < 1:
+    if method.grows and found.taken < 1 and "file" not in options:
         less = _once(cell, data, streams, seconds / 3, share)
         beyond = (1 - found.taken) / max(found.taken - less.taken, 1 / found.steps)
         for key in ("step", "test", "item"):
@@ -109,7 +108,9 @@ def _cut(cell: dict, streams: dict[int, Stream]) -> tuple[dict, dict[int, Stream
     chunks, n, share = len(first.boundaries) + 1, len(first.indices), 1.0
     few = TEST_ITEMS * (1 if len(first.transforms) else min(chunks, MANY))
     evaluation["test"] = few if evaluation["test"] is None else min(evaluation["test"], few)
-    if batch != "task":
+    if "file" in options and batch != "task":
+        part = min(WHOLE * max(chunks, WHOLE) * batch / n, 1.0)
+    elif batch != "task":
         part = min(max(STEPS * chunks * batch, LEAST) / n, 1.0)
     else:
         part = share = min(ITEMS * chunks / n, 1.0) if method.counts_items else 1.0
@@ -121,43 +122,70 @@ def _cut(cell: dict, streams: dict[int, Stream]) -> tuple[dict, dict[int, Stream
 
 
 def _once(cell: dict, data: loop.Data, streams: dict[int, Stream], seconds: float, share: float) -> Costs:
-    made: list[Rehearsed] = []
-    create = learners.create
     began = time.process_time()
-
-    def watched(options: dict, setting: Setting) -> Rehearsed:
-        if made:
-            raise _Through
-        chunk = next(iter(streams.values())).chunk[setting.ends - 1]
-        made.append(Rehearsed(create(options, setting), chunk, seconds, methods.method_of(options).answers_stay))
-        return made[0]
-
-    quiet = contextlib.redirect_stderr(io.StringIO())  # no bars
-    with quiet, mock.patch.object(learners, "create", watched), contextlib.suppress(_Through):
-        loop.train(cell, data, streams, torch.device("cpu"))
-    (one,) = made
-    between = one.ended - one.founded - one.steps.taken - one.changing - one.testing
+    data, stacks = loop.stacks(cell, data, streams, torch.device("cpu"))
+    course = Rehearsal(cell, data, stacks[0], seconds)
+    one = course.rehearsed
+    for taken in course.steps():
+        if one.all_first and one.steps.taken > seconds and taken < course.count:
+            course.test_at_the_end()
+            break
+    ended = time.process_time()
+    between = ended - one.founded - one.steps.taken - one.changing - one.testing
     return Costs(
         founding=one.founded - began,
-        step=(one.steps.total() + one.changing + between) / len(one.setting.ends) / share,
+        step=(one.steps.total() / course.count + (one.changing + between) / course.run.step) / share,
         test=one.mean_test(),
         item=_share(one.answering(), one.items) + _share(one.around, one.around_of),
         repeated={},
-        seeds=len(one.setting.seeds),
-        steps=len(one.setting.ends),
+        seeds=len(stacks[0]),
+        steps=course.count,
         tests=len(one.at),
         items=one.items,
-        taken=sum(map(len, one.steps.spent.values())) / len(one.setting.ends),
+        taken=sum(map(len, one.steps.spent.values())) / course.count,
     )
+
+
+class Rehearsal(loop.Course):
+    """A course whose learner is `rehearsed`, and whose test images are blank where a test is left out."""
+
+    rehearsed: "Rehearsed"
+
+    def __init__(self, cell: dict, data: loop.Data, scenarios: Sequence[Scenario], seconds: float):
+        self.seconds = seconds
+        super().__init__(cell, data, scenarios, torch.device("cpu"))
+
+    def learner(self) -> Learner:
+        method, ends = methods.method_of(self.cell["learner"]), self.setting.ends
+        chunk = self.scenarios[0].stream.chunk[ends - 1]
+        all_first = "file" in self.cell["learner"]
+        self.rehearsed = Rehearsed(super().learner(), chunk, self.seconds, method.answers_stay, all_first=all_first)
+        return self.rehearsed  # type: ignore[return-value]  # which stands in for one
+
+    def tested(self, images: Images) -> Images:
+        return _Sparing(images, self.rehearsed)
+
+    def test_at_the_end(self) -> None:
+        """Take the last step's tests after an earlier one."""
+        self.rehearsed.t = self.count - 1
+        self.evaluation.take(self.count - 1, self.run.clock)
 
 
 def _share(amount: float, count: int) -> float:
     return amount / max(count, 1)
 
 
-def _blank(images: Images, index: torch.Tensor) -> torch.Tensor:
-    """Zeros in the place of the images of a test that is left out."""
-    return torch.zeros((), dtype=images.dtype).expand(*index.shape, *images.shape)
+class _Sparing(Images):
+    """Images that are zeros in a test that is left out."""
+
+    def __init__(self, images: Images, rehearsed: "Rehearsed"):
+        vars(self).update(vars(images))
+        self.rehearsed = rehearsed
+
+    def __call__(self, items: torch.Tensor) -> torch.Tensor:
+        if self.rehearsed.taken:
+            return super().__call__(items)
+        return torch.zeros((), dtype=self.dtype).expand(*items.shape, *self.shape)
 
 
 def _shortened(stream: Stream, share: float) -> Stream:
@@ -248,14 +276,17 @@ class Rehearsed:
     chunk, seconds: as of `Steps`.
     by_task: whether tests take longer, task by task; then batches of some tasks, the first and the last, are taken in
         any case.
+    all_first: whether all steps are taken.
     """
 
     uses_batch = False  # a batch is gathered here, where its step is taken
 
-    def __init__(self, learner: Learner, chunk: np.ndarray, seconds: float, by_task: bool = False):
-        self.learner, self.steps, self.by_task = learner, Steps(chunk, seconds), by_task
+    def __init__(
+        self, learner: Learner, chunk: np.ndarray, seconds: float, by_task: bool = False, *, all_first: bool = False
+    ):
+        self.learner, self.steps, self.by_task, self.all_first = learner, Steps(chunk, seconds), by_task, all_first
         tasks = learner.setting.tasks[0].cpu().numpy()[learner.setting.ends - 1]
-        self.whole = learner.setting.budget["batch"] == "task"  # each step needs those before
+        self.whole = all_first or learner.setting.budget["batch"] == "task"  # each step needs those before
         self.often = np.count_nonzero(np.diff(tasks)) > MANY  # then a change is a part of the step
         self.changed = self.changing = self.testing = self.around = self.spent = 0.0  # seconds; spent: of answers
         self.items = self.around_of = self.tests_out = 0
@@ -268,7 +299,7 @@ class Rehearsed:
         self.taken = False
         if hasattr(learner, "uncertainty"):
             self.uncertainty = lambda x: self._answer((0, x.shape[1]), x.shape[:2], learner.uncertainty, x)
-        self.founded = self.ended = time.process_time()
+        self.founded = time.process_time()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.learner, name)
@@ -276,7 +307,7 @@ class Rehearsed:
     def task_change(self, t: int) -> None:
         if not self.often:
             self.changing += _timed(self.learner.task_change, t)[0]
-        elif self.steps.takes(t):
+        elif self.all_first or self.steps.takes(t):
             self.changed = _timed(self.learner.task_change, t)[0]
 
     def observe(self, t: int, x: torch.Tensor | None, y: torch.Tensor | None) -> Observed:
@@ -304,8 +335,7 @@ class Rehearsed:
     def evaluation(self) -> Iterator[None]:
         if not self.taken:
             began = time.process_time()
-            with mock.patch.object(Images, "__call__", _blank):
-                yield
+            yield
             self.testing += time.process_time() - began
             return
         began, within, items = time.process_time(), self.spent, self.items
@@ -370,10 +400,6 @@ class Rehearsed:
             means = [of_task[task].seconds / of_task[task].answered for task in timed]
             found += sum(np.interp(task, timed, means) * each.asked for task, each in of_task.items())
         return found
-
-    def memory_use(self, s: int) -> dict:
-        self.ended = time.process_time()
-        return self.learner.memory_use(s)
 
 
 @dataclasses.dataclass

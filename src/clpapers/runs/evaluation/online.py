@@ -37,13 +37,14 @@ class Online:
             self.notes.clear()
 
     def result(self, s: int) -> dict:
-        """Items right and mean loss of each step, of the stack's seed number s; null where no logits were noted."""
+        """Items right and mean loss of each step so far, of seed number s; null where no logits were noted."""
         self.reduce()
         if not self.predicted:
             return {"correct": None, "loss": None}
-        right = torch.cat([block[s] for block in self.predicted]) == self.labels[s]
+        predicted = torch.cat([block[s] for block in self.predicted])
+        right = (predicted == self.labels[s, : len(predicted)]).cpu().numpy()
         return {
-            "correct": np.add.reduceat(right.cpu().numpy(), self.starts, dtype=int).tolist(),
+            "correct": np.add.reduceat(right, self.starts[self.starts < len(right)], dtype=int).tolist(),
             "loss": [number(value) for value in torch.cat([block[s] for block in self.losses]).tolist()],
         }
 
