@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clpapers.config.plan import Plan
+from clpapers.config.settings import all_papers
 from clpapers.graph import own
 
 TEXT = """\
@@ -38,16 +39,20 @@ def written(folder, uses=(), **parts):
     return file
 
 
+def placed(file):
+    return own.placement(Plan("smoke", all_papers(), methods=[str(file)]), file.stem)
+
+
 @given(uses=st.sampled_from(USES), parts=st.fixed_dictionaries({}, optional=PARTS))
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_it_declares_every_paper_is_planned_with_it(tmp_path, uses, parts):
-    told = own.placement(written(tmp_path, uses, **parts), "smoke")
+    told = placed(written(tmp_path, uses, **parts))
     assert told.startswith("a row in ") or parts.get("needs") or parts.get("memory_of_classes"), (told, parts)
 
 
 @pytest.mark.parametrize("uses", USES, ids="-".join)
 def test_without_needs_it_has_a_row_in_every_paper(tmp_path, uses):
-    told = own.placement(written(tmp_path, uses), "smoke")
+    told = placed(written(tmp_path, uses))
     assert "none of" not in told
 
 

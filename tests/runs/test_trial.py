@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from clpapers.cli.new import TEMPLATES
-from clpapers.runs import checkpoint, trial
+from clpapers.runs import trial
 
 REPLAY = """\
 import torch
@@ -41,7 +41,6 @@ def tried(tmp_path):
         file = tmp_path / "mine.py"
         file.write_text(text)
         sys.modules.pop("clpapers.runs.learners.mine", None)
-        checkpoint._classes.cache_clear()
         return [line.removeprefix(f"{file}: ") for line in trial.contracts(file)]
 
     return of
@@ -56,8 +55,8 @@ def test_a_sound_method_keeps_every_contract(tried, text):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("import torch\n", "import torch\nnowhere\n", "mine.py:2: NameError: name 'nowhere' is not defined"),
-        ("self.memory.write(t)", "self.memory.writ(t)", "mine.py:20: AttributeError: 'Memory' object has no attribute"),
+        ("import torch\n", "import torch\nnowhere\n", "mine.py:2: reading it: NameError: name 'nowhere'"),
+        ("self.memory.write(t)", "self.memory.writ(t)", "mine.py:20: learning: AttributeError: 'Memory' object"),
         ("*, weight)", "*, strength)", "mine.py:9: Mine takes 'strength', which its declaration has not"),
         ("*, weight)", "*, other=1)", "mine.py:9: Mine does not take 'weight', which is declared"),
         ("loss = loss + ", "loss = loss.mean() + ", "mine.py: a seed depends on those beside it"),
@@ -113,8 +112,8 @@ class Mine(Learner):
          "mine.py:8: observe returns loss of []; there are 2 seeds, return [2] or None"),
         ("Observed(loss, logits)", "Observed(0.0, logits)", "mine.py:8: observe returns loss of float; "),
         ("Observed(loss, logits)", "Observed(loss, logits[0])", "return [2, 5, 4] or None"),
-        ("self.step(loss)", "raise KeyError", "mine.py:11: KeyError: in observe of mine.py"),
-        ("self.step(loss)", "self.scores_of([], x)", "mine.py:11: NotImplementedError: in scores_of of learner.py"),
+        ("self.step(loss)", "raise KeyError", "mine.py:11: learning: KeyError: in observe of mine.py"),
+        ("self.step(loss)", "self.scores_of([], x)", "mine.py:11: learning: NotImplementedError: in scores_of"),
     ],
 )  # fmt: skip
 def test_a_step_that_answers_otherwise_is_told_in_one_line(tried, old, new, told):
@@ -155,3 +154,81 @@ def test_the_state_of_an_optimiser_of_pytorch_is_kept(tried, optimizer, schedule
         "self.own.zero_grad()\n        loss.sum().backward()\n        self.own.step()\n        self.schedule.step()"
     )
     assert tried(text.replace("self.step(loss)", stepped))[-1] == "killed and gone on with, it ends in the same bytes"
+
+
+def with_state(begin, step):
+    """A method that begins with some state and uses it in each step."""
+    init = f"    def __init__(self, setting):\n        super().__init__(setting)\n        {begin}\n\n    def observe"
+    return OBSERVE.replace("    def observe", init).replace("self.step(loss)", step)
+
+
+@pytest.mark.parametrize(
+    ("begin", "step"),
+    [
+        ("self.seen = 0", "self.seen += 1\n        self.step(loss / self.seen)"),
+        ("self.kept = []", "self.kept.append(x)\n        self.step(loss * self.kept[t // 2].mean((1, 2, 3, 4)))"),
+        ("self.mean = None", "self.mean = x if self.mean is None else (self.mean + x) / 2\n"
+         "        self.step(loss + self.mean.mean())"),
+        ("self.rule = self.optimizer.descend", "self.rule(loss)"),
+        ("self.rng = torch.Generator().manual_seed(3)",
+         "self.step(loss * torch.rand(1, generator=self.rng, dtype=loss.dtype))"),
+        ("self.teacher = __import__('copy').deepcopy(self.net)",
+         "for one, other in zip(self.teacher.parameters(), self.parameters):\n"
+         "            one.data.lerp_(other.data, 0.1)\n"
+         "        self.step(loss + (self.teacher(x).detach() - logits).square().mean((1, 2)))"),
+        ("self.own = torch.optim.LBFGS(self.parameters, lr=0.1, max_iter=3)",
+         "def closure():\n"
+         "            self.own.zero_grad()\n"
+         "            again = self.loss(t, self.net(x), y).sum()\n"
+         "            again.backward()\n"
+         "            return again\n"
+         "        self.own.step(closure)"),
+    ],
+    ids=["counter", "list", "lazy tensor", "bound method", "generator", "teacher", "LBFGS"],
+)  # fmt: skip
+def test_state_that_changes_is_kept_as_it_is(tried, begin, step):
+    text = with_state(begin, step)
+    if "LBFGS" in begin:
+        text = text.replace('"options"', '"stackable": False, "options"')
+    assert tried(text)[-1] == "killed and gone on with, it ends in the same bytes"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OBSERVE.replace("import torch", "import torch\nSEEN = []").replace(
+            "        self.step(loss)",
+            "        if t == 0:\n            SEEN.clear()\n        SEEN.append(t)\n        self.step(loss / len(SEEN))",
+        ),
+        OBSERVE.replace('"options"', '"stackable": False, "options"').replace(
+            "        self.step(loss)",
+            "        if t == 0:\n            torch.manual_seed(self.setting.seeds[0])\n"
+            "        self.step(loss * torch.rand(1, dtype=loss.dtype))",
+        ),
+    ],
+    ids=["module's list", "torch's own generator"],
+)
+def test_state_outside_the_object_is_refused(tried, text):
+    """It would be lost with the process."""
+    with pytest.raises(trial.Broken, match="gone on with in another process, it ends otherwise"):
+        tried(text)
+
+
+def test_an_attribute_that_no_checkpoint_holds_is_named(tried):
+    said = tried(with_state("self.rate = lambda t: 1 / (1 + t)", "self.step(loss * self.rate(t))"))
+    assert said[-1].startswith("a killed run of it starts over: learner.rate is a lambda")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (with_state("self.seen = 0", "self.step(loss)").replace("        super().__init__(setting)\n", ""), 8),
+        (with_state("self.seen = self.nett", "self.step(loss)"), 10),
+        (OBSERVE.replace("self.step(loss)", "self.step(logits @ logits)"), 11),
+    ],
+    ids=["no super", "in the constructor", "in a step"],
+)
+def test_an_error_names_the_line_that_is_to_be_mended(tried, text, line):
+    with pytest.raises(trial.Broken) as broken:
+        tried(text)
+    assert f"mine.py:{line}: learning: " in str(broken.value)

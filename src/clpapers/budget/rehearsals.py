@@ -22,9 +22,12 @@ from clpapers.config.plan import Plan
 from clpapers.datasets import arrays
 from clpapers.provenance import escaped, hardware, write_text
 from clpapers.runs import loop, rehearsal
+from clpapers.runs.process import Apart
 
 BASELINES = ("er", "single")  # methods that others are compared with: the first that a table has
+CAP = 60.0  # seconds in which a method from outside takes a step and a test of a kind
 BYTES = 200_000_000  # of a data set's training items; a part of larger ones is rehearsed, as its steps cost the same
+FEW_BYTES = 10_000_000  # likewise, where first steps are all that is taken
 
 
 def rehearse(plan: Plan, cells: list[Cell], out: Path, seconds: float) -> None:
@@ -36,10 +39,10 @@ def rehearse(plan: Plan, cells: list[Cell], out: Path, seconds: float) -> None:
     waiting = [(kind, cell) for kind, cell in _kinds(plan, cells) if kind not in rows]
     for number, (kind, cell) in enumerate(waiting, 1):
         try:
-            rows[kind] = measured(plan, cell, kind, seconds)
+            rows[kind] = capped(plan, cell, seconds) if cell.method else measured(plan, cell, kind, seconds)
         except Exception as error:  # of a method from outside, of any kind
-            reason = escaped(str(error).partition("\n")[0] or type(error).__name__)
-            print(f"{number} of {len(waiting)}: {kind.learner} {kind.net}: not measured: {reason}", file=sys.stderr)
+            of = f"{kind.learner} {kind.net} {kind.shape}"
+            print(f"{number} of {len(waiting)}: {of}: not measured: {_reason(error)}", file=sys.stderr)
             continue
         write_text(out, costs.text(rows.values()))
         result = f"{kind.learner} {kind.net} {kind.shape}: {costs.duration(_seconds(plan, cell, rows[kind]))} a seed"
@@ -72,10 +75,10 @@ def _kinds(plan: Plan, cells: list[Cell]) -> Iterator[tuple[Kind, Cell]]:
     yield from kinds.values()
 
 
-def measured(plan: Plan, cell: Cell, kind: Kind, seconds: float) -> Row:
-    """The row of a kind, by the rehearsal of a cell."""
+def measured(plan: Plan, cell: Cell, kind: Kind, seconds: float, bytes_: int = BYTES) -> Row:
+    """The row of a kind, by the rehearsal of a cell on a part of its data set."""
     spec, size = copy.deepcopy(cell.spec), costs.sizes(plan, cell.spec["dataset"])
-    most = max(BYTES // math.prod(size.shape), 2 * size.classes)
+    most = max(bytes_ // math.prod(size.shape), 2 * size.classes)
     size = dataclasses.replace(size, train=min(size.train, most), test=min(size.test, most))
     if spec["budget"]["batch"] != "task":
         spec["order"].pop("epochs", None)
@@ -83,6 +86,24 @@ def measured(plan: Plan, cell: Cell, kind: Kind, seconds: float) -> Row:
         spec["order"]["length"] = None
     data = real(cell, size) or noise(size, features="features" in plan.datasets[spec["dataset"]])
     return row(kind, spec, size, data, plan.blocks(cell)[0], seconds)
+
+
+def apart(plan: Plan, cell: Cell, seconds: float) -> Apart[Row]:
+    """As `measured`, on a small part of the data, in a process of its own, whose `result` has `CAP` seconds."""
+    import scipy.optimize  # noqa: F401  # which streams need: once here, not in each process
+
+    return Apart(lambda: measured(plan, cell, _kind(plan, cell), seconds, FEW_BYTES))
+
+
+def capped(plan: Plan, cell: Cell, seconds: float) -> Row:
+    """The row of a method from outside; raises `TimeoutError` where it takes longer than `CAP`."""
+    with apart(plan, cell, seconds) as measuring:
+        measuring.begin()
+        return measuring.result(CAP)
+
+
+def _reason(error: Exception) -> str:
+    return escaped(str(error).partition("\n")[0] or type(error).__name__)
 
 
 def row(kind: Kind, spec: dict, size: Sizes, data: loop.Data, seeds: Iterable[int], seconds: float) -> Row:
@@ -134,11 +155,11 @@ def noise(size: Sizes, *, features: bool = False) -> loop.Data:
     return loop.Data(draw(train), train, draw(test), test, size.classes, attributes)
 
 
-def price(plan: Plan, label: str, seconds: float = 0.5) -> list[str]:
+def price(plan: Plan, label: str, seconds: float = 0.3) -> list[str]:
     """The cost of a plan's method compared with ER, or plain training: a step of both, and its row in a first table.
 
-    The first of the row's cells is rehearsed with both. For the other cells, the predictions for the other method are
-    multiplied by the ratio of both. Empty where no table has both methods.
+    The method is rehearsed on each shape of images and net of the row; the other one on the first, where the ratio of
+    its usual prediction to its rehearsal corrects all. Empty where no table has both methods.
     """
     for baseline, target in itertools.product(BASELINES, plan.targets.values()):
         cells: dict[str, dict[str, Cell]] = {label: {}, baseline: {}}
@@ -149,18 +170,30 @@ def price(plan: Plan, label: str, seconds: float = 0.5) -> list[str]:
         pairs = [(own, cells[baseline][key]) for key, own in cells[label].items() if key in cells[baseline]]
         if not pairs:
             continue
-        steps, took = [], []
-        for cell in pairs[0]:
-            row = measured(plan, cell, _kind(plan, cell), seconds)
-            steps.append(f"{1000 * row.step / row.stack:.3g} ms")
-            took.append(_seconds(plan, cell, row))
-        table = costs.Table(costs.read(), calibration=row.calibration)
-        predicted = costs.predict(plan, table, [cell.hash for _, cell in pairs])
-        runs = len(target.seeds) * len(pairs)
-        total = took[0] / took[1] * len(target.seeds) * sum(predicted[cell.hash] or took[1] for _, cell in pairs)
-        where = f"{pairs[0][0].spec['dataset']}, {pairs[0][0].spec['net']['name']}"
+        first, other = pairs[0]
+        shapes: dict[tuple[str, str], Cell] = {}
+        for cell, _ in pairs:
+            shapes.setdefault((_kind(plan, cell).net, _kind(plan, cell).shape), cell)
+        rows: list[Row] = []
+        with apart(plan, other, seconds) as measuring:
+            measuring.begin()  # on another core meanwhile
+            for cell in shapes.values():
+                try:
+                    rows.append(capped(plan, cell, seconds))
+                except Exception as error:  # of a method from outside, of any kind
+                    where = f"{cell.spec['dataset']}, {cell.spec['net']['name']}"
+                    return [f"its price is not known: a step and a test ({where}) are not measured: {_reason(error)}"]
+            usual = measuring.result()
+        table = costs.Table(costs.read(), calibration=usual.calibration)
+        predicted = costs.predict(plan, table, [other.hash])[other.hash]
+        ratio = predicted / _seconds(plan, other, usual) if predicted else 1.0
+        own = costs.Table(rows, calibration=usual.calibration)
+        total = ratio * len(target.seeds) * sum(own.seconds(plan, cell) or 0.0 for cell, _ in pairs)
+        steps = [f"{1000 * row.step / row.stack:.3g} ms" for row in (rows[0], usual)]
+        where = f"{first.spec['dataset']}, {first.spec['net']['name']}"
         return [
             f"a step takes {steps[0]} a seed, {named(target.spec, baseline)}'s {steps[1]} ({where})",
-            f"its row in {target.paper}/{target.name}, {runs:,} runs, takes some {costs.duration(total)} of one core",
+            f"its row in {target.paper}/{target.name}, {len(target.seeds) * len(pairs):,} runs, takes some "
+            f"{costs.duration(total)} of one core",
         ]
     return []

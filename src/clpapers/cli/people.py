@@ -274,11 +274,11 @@ def try_out(options: argparse.Namespace) -> None:
 
     file, scale = options.file, _settings(options)["scale"]
     own.check(file)
-    print(f"{file}: {own.placement(file, scale)}", flush=True)
+    plan = Plan(scale, all_papers(), methods=[str(file)])
+    print(f"{file}: {own.placement(plan, file.stem)}", flush=True)
     for contract in trial.contracts(file):
         print(contract, flush=True)
-    plan = Plan(scale, all_papers(), methods=[str(file)])
-    for cost in () if options.contracts else trial.within(file, lambda: price(plan, file.stem)):
+    for cost in () if options.contracts else price(plan, file.stem):
         print(f"{file}: {cost}", flush=True)
 
 

@@ -67,14 +67,12 @@ def _run(*arguments: str) -> None:
         raise ConfigError((done.stderr.splitlines() or ["it ended without a word"])[-1].removeprefix("clpapers: "))
 
 
-def placement(file: Path, scale: str) -> str:
-    """The tables that a checked method gets a row in: `a row in 12 tables and figures of agem, stf; in none of rules`.
+def placement(plan: Plan, label: str) -> str:
+    """The tables that a plan's method gets a row in: `a row in 12 tables and figures of agem, stf; in none of rules`.
 
-    All papers are planned with it at a scale, job by job, as a build plans them; nothing is made.
-
-    Raises `ConfigError` where a paper cannot be planned with it, for example because the paper uses its label.
+    All papers are planned with it, job by job, as a build plans them; nothing is made.
     """
-    plan, label, rows = Plan(scale, all_papers(), methods=[str(file)]), file.stem, dict.fromkeys(all_papers(), 0)
+    rows = dict.fromkeys(all_papers(), 0)
     for target in plan.targets.values():
         cells = [cell for factors, cell in target.cells if factors["learner"] == label]
         searches = [search for factors, search in target.selections if factors["learner"] == label]

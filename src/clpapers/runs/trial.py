@@ -1,17 +1,21 @@
-"""The trial of a method from outside, before it trains: the contracts of every method, on a problem of seconds."""
+"""The trial of a method from outside, before it trains: the contracts of every method, on a problem of seconds.
 
+State outside the learner, as in a module's list or torch's own generator, is lost with a process. So a killed training
+is resumed in a process that was forked before anything trained.
+"""
+
+import dataclasses
 import inspect
 import io
 import json
 import math
+import random
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
-from unittest import mock
 
 import numpy as np
 import torch
@@ -25,7 +29,7 @@ from clpapers.runs.scenario import scenario
 from clpapers.streams import orders
 from clpapers.streams.stream import Stream
 
-CPU = torch.device("cpu")
+CPU, RESULT = torch.device("cpu"), "run.json"
 T = TypeVar("T")
 CLASSES, SIDE, ITEMS = 4, 8, 15  # of the problem: its classes, pixels of a side at least, training items a class
 # Parts of a cell that a method may need (`catalogue.Method.needs`), by name.
@@ -49,14 +53,38 @@ class Broken(Refusal):
     """A method breaks a contract; one line: file, line, fault, remedy."""
 
 
-class _Killed(Exception):
-    """The training was ended half-way."""
+@dataclasses.dataclass
+class Problem:
+    """A small problem for a method: its cell, data, and a stream a seed."""
+
+    learner: type[Learner]
+    spec: dict
+    data: loop.Data
+    streams: dict[int, Stream]
+
+    def train(self, *seeds: int, kept: Checkpoint | None = None) -> list[str]:
+        """The result of each of some seeds, or of all.
+
+        They form a stack where the learner allows it. kept: where to save half-way, or to go on from.
+        """
+        process.prepare(CPU, self.spec["precision"])
+        data, spec, results = self.data, self.spec, []
+        streams = (self.streams[seed] for seed in seeds or self.streams)
+        each = [scenario(spec, stream, data.train_y, data.test_y, data.classes) for stream in streams]
+        with redirect_stderr(io.StringIO()):  # a checkpoint's word is told as a contract
+            for stack in [each] if self.learner.stackable else [[one] for one in each]:
+                course = loop.Course(spec, data, stack, CPU, kept)
+                for taken in course.steps():
+                    if kept is not None and not kept.resumed and stack[0] is each[0] and taken == course.count // 2:
+                        course.save(kept)
+                results += course.results()
+        return [json.dumps(result) for result in results]
 
 
 def contracts(file: Path) -> Iterator[str]:
     """Try the method of a file; yields a line a contract that it keeps. Raises `Broken` for the first other."""
     method = methods.read(file)
-    learner = within(file, lambda: learners.find(method.name, str(file)))
+    learner = within(file, "reading it", lambda: learners.find(method.name, str(file)))
     _takes(file, learner, method)
     options = {option: rules["default"] for option, rules in method.options.items()}
     spec = _cell(file, method.with_options(options), {"name": method.name, "file": str(file), **options})
@@ -66,33 +94,58 @@ def contracts(file: Path) -> Iterator[str]:
     data = _data(max(SIDE, method.image_sides * math.ceil(SIDE / method.image_sides)))
     pixels, classes = data.train_x[0].size, data.classes
     streams = {seed: orders.make(spec["order"], data.train_y, seed, pixels, None, classes) for seed in range(2)}
-
-    def train(seeds: dict[int, Stream], checkpoint: Checkpoint | None = None) -> list[str]:
-        with redirect_stderr(io.StringIO()):  # no bars
-            return [json.dumps(each) for each in _together(learner, spec, data, seeds, checkpoint or Checkpoint())]
-
-    with _answering(file, learner, data.classes):
-        first = within(file, lambda: train(streams))
-    yield f"{file}: it learns {len(streams)} streams of {len(data.train_y)} items"
-    steps = [step for each in first if (step := json.loads(each)["diverged"]) is not None]
-    if steps:
-        rate = spec["budget"]["learning_rate"]
-        yield f"{file}: its loss is no finite number from step {min(steps)} on there, at a learning rate of {rate}"
-    if within(file, lambda: train(streams)) != first:
-        raise Broken(f"{file}: twice trained alike, it ends otherwise; draw from clpapers.randomness.generator alone")
-    yield f"{file}: twice the same bytes"
-    if learner.stackable:
-        for seed, result in zip(streams, first):
-            (alone,) = within(file, partial(train, {seed: streams[seed]}))
-            if not _equal(json.loads(alone), json.loads(result)):
+    problem = Problem(learner, spec, data, streams)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        process.Apart(lambda: _alone(file, problem)) as alone,
+        process.Apart(lambda: _resumed(file, problem, Path(folder, RESULT))) as resumed,
+    ):
+        if learner.stackable:
+            alone.begin()
+        kept = Checkpoint(Path(folder, RESULT), {})
+        with _answering(file, learner, data.classes):
+            first = within(file, "learning", lambda: problem.train(kept=kept))
+        resumed.begin()
+        yield f"{file}: it learns {len(streams)} streams of {len(data.train_y)} items"
+        steps = [step for each in first if (step := json.loads(each)["diverged"]) is not None]
+        if steps:
+            rate = spec["budget"]["learning_rate"]
+            yield f"{file}: its loss is no finite number from step {min(steps)} on there, at a learning rate of {rate}"
+        if within(file, "learning again", problem.train) != first:
+            raise Broken(
+                f"{file}: twice trained alike, it ends otherwise; draw from clpapers.randomness.generator alone"
+            )
+        yield f"{file}: twice the same bytes"
+        if learner.stackable:
+            if not all(_equal(json.loads(one), json.loads(other)) for one, other in zip(alone.result(), first)):
                 remedy = 'keep the first axis apart, or declare "stackable": False'
                 raise Broken(f"{file}: a seed depends on those beside it; {remedy}")
-        yield f"{file}: a seed alone is as it is beside others"
-    yield _resumed(file, train, streams, first)
+            yield f"{file}: a seed alone is as it is beside others"
+        if kept.told:
+            yield f"{file}: a killed run of it starts over: {kept.told}"
+            return
+        if resumed.result() != first:
+            remedy = "keep all that it needs in attributes of it, and draw from clpapers.randomness.generator alone"
+            raise Broken(f"{file}: killed and gone on with in another process, it ends otherwise; {remedy}")
+        yield f"{file}: killed and gone on with, it ends in the same bytes"
 
 
-def within(file: Path, work: Callable[[], T]) -> T:
-    """Do `work`; raises its error as one line, with the last line of the method's file in its traceback."""
+def _alone(file: Path, problem: Problem) -> list[str]:
+    """The result of each seed alone."""
+    return within(file, "learning one seed", lambda: [problem.train(seed)[0] for seed in problem.streams])
+
+
+def _resumed(file: Path, problem: Problem, result: Path) -> list[str]:
+    """The results of a training that goes on from its checkpoint, whatever the state of the process is."""
+    torch.rand(1), np.random.rand(1), random.random()
+    return within(file, "going on after a kill", lambda: problem.train(kept=Checkpoint(result, {})))
+
+
+def within(file: Path, doing: str, work: Callable[[], T]) -> T:
+    """Do `work`; raises its error as one line, with the last line of the method's file in its traceback.
+
+    Where that has none, the error is of how the method's class was made.
+    """
     try:
         return work()
     except Broken:
@@ -100,9 +153,14 @@ def within(file: Path, work: Callable[[], T]) -> T:
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
-        line = getattr(error, "lineno", None) or (lines or [1])[-1]
         reason = str(error).partition("\n")[0] or f"in {frames[-1].name} of {Path(frames[-1].filename).name}"
-        raise Broken(f"{file}:{line}: {type(error).__name__}: {reason}") from None
+        line, owner = getattr(error, "lineno", None) or (lines or [None])[-1], getattr(error, "obj", None)
+        if isinstance(owner, Learner):
+            kind = type(owner)
+            line = line or inspect.getsourcelines(kind.__init__ if "__init__" in vars(kind) else kind)[1]
+            if not hasattr(owner, "setting"):
+                reason += "; call super().__init__(setting) first"
+        raise Broken(f"{file}:{line or 1}: {doing}: {type(error).__name__}: {reason}") from None
 
 
 @contextmanager
@@ -126,8 +184,11 @@ def _answering(file: Path, learner: type[Learner], classes: int) -> Iterator[Non
                 raise Broken(f"{where} {name} of {found}; there are {len(self.setting.seeds)} seeds, return {wanted}")
         return observed
 
-    with mock.patch.object(learner, "observe", checked):
+    learner.observe = checked  # type: ignore[method-assign]
+    try:
         yield
+    finally:
+        learner.observe = observe  # type: ignore[method-assign]
 
 
 def _takes(file: Path, learner: type[Learner], method: methods.Method) -> None:
@@ -198,48 +259,11 @@ def _data(side: int) -> loop.Data:
     return loop.Data(*split(ITEMS), *split(6), classes=CLASSES)
 
 
-def _together(
-    learner: type[Learner], spec: dict, data: loop.Data, streams: dict[int, Stream], checkpoint: Checkpoint
-) -> list[dict]:
-    """The results of some seeds, as one stack where the learner allows it, even where a CPU would form none."""
-    if not learner.stackable:
-        return loop.train(spec, data, streams, CPU, checkpoint=checkpoint)
-    process.prepare(CPU, spec["precision"])
-    scenarios = [scenario(spec, each, data.train_y, data.test_y, data.classes) for each in streams.values()]
-    return loop._train_stack(spec, data, scenarios, CPU, checkpoint)
-
-
 def _equal(one: dict, other: dict) -> bool:
-    """Whether two results of a seed are equal but for the last digits of their losses."""
-    online = one.pop("online"), other.pop("online")
-    first, second = (np.array(each["loss"] or 0, dtype=float) for each in online)  # null, no finite number, is NaN
-    losses = np.allclose(first, second, rtol=1e-5, equal_nan=True)
-    return one == other and online[0]["correct"] == online[1]["correct"] and losses
-
-
-class _Ended(Checkpoint):
-    """Ends the training once it has saved a state."""
-
-    def is_due(self) -> bool:
-        return True
-
-    def save(self, seeds: Sequence[int], step: int, state: object, constants: dict[str, object]) -> None:
-        super().save(seeds, step, state, constants)
-        raise _Killed
-
-
-def _resumed(file: Path, train: Callable, streams: dict[int, Stream], undisturbed: list[str]) -> str:
-    """The line on a killed training: it goes on to the same bytes, or its state cannot be kept."""
-    with tempfile.TemporaryDirectory() as folder:
-        result, last = Path(folder, "run.json"), None
-        try:
-            train(streams, _Ended(result, {}))
-        except _Killed:
-            last = Checkpoint(result, {})
-        if last is None or last.waiting is None:
-            return f"{file}: a killed run of it starts over, since its state cannot be kept"
-        if within(file, lambda: train(streams, last)) != undisturbed:
-            raise Broken(
-                f"{file}: killed and gone on with, it ends otherwise; keep all that it needs in attributes of it"
-            )
-    return f"{file}: killed and gone on with, it ends in the same bytes"
+    """Whether two results of a seed are equal but for the last digits of losses, and for what follows a divergence."""
+    online, until = [each.pop("online") for each in (one, other)], one["diverged"]
+    first, second = (np.array((each["loss"] or [])[:until], dtype=float) for each in online)
+    losses = len(first) == len(second) and np.allclose(first, second, rtol=1e-5)
+    answers = [each["correct"] and each["correct"][:until] for each in online]
+    rest = one == other if until is None else one["diverged"] == other["diverged"]
+    return bool(losses and answers[0] == answers[1] and rest)
