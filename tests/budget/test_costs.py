@@ -257,6 +257,24 @@ def test_a_guess_looks_at_no_method_from_outside(plan):
     assert Table([slow, ours], calibration=ROW.calibration).guess(plan, cell) == alone
 
 
+def test_a_guess_knows_the_learner_before_other_learners_and_the_width_of_its_net(plan):
+    """A scale such as smoke has narrow nets that nobody measured."""
+    cell = next(cell for cell in plan.cells.values() if "hidden" in cell.spec["net"])
+    shape = "x".join(map(str, plan.datasets[cell.spec["dataset"]]["shape"]))
+
+    def guess(learner, width, **costs):
+        net = json.dumps({"name": "other", "hidden": [width]})
+        kind = dataclasses.replace(KIND, learner=learner, net=net, shape=shape)
+        return dataclasses.replace(ROW, kind=kind, founding=0.0, **costs)
+
+    width, own = sum(cell.spec["net"]["hidden"]), cell.spec["learner"]["name"]
+    other = next(name for name in ("er", "single") if name != own)
+    slow, ours = guess(other, 8 * width, step=1e6), guess(own, 8 * width, step=8.0, test=0.0, item=0.0)
+    like = guess(own, width, step=1.0, test=0.0, item=0.0)
+    (guessed, alike) = (Table(rows, calibration=ROW.calibration).guess(plan, cell) for rows in ([slow, ours], [like]))
+    assert guessed == pytest.approx(alike)
+
+
 def test_a_kind_that_fails_leaves_the_others_measured(plan, tmp_path, monkeypatch, capsys):
     def measured(plan, cell, kind, seconds):
         if kind.learner == "nn1":

@@ -40,6 +40,12 @@ def test_its_files_and_seeds_are_those_that_were_packed():
     assert len(errand.plan.datasets["mnist"]["classes"]) == 10
 
 
+def test_its_share_of_a_card_is_not_the_whole_card():
+    """So where memory runs out, a run is refused and not recorded as one that no card holds."""
+    device, share = errands.Errand(ERRAND, {"cuda": "a card"}).device()
+    assert (device.type, share.is_whole) == ("cuda", False)
+
+
 def test_a_job_whose_inputs_are_not_there_says_so_in_one_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fault = errands.run(ERRAND, {"cuda": None})

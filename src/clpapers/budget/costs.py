@@ -123,6 +123,14 @@ def _option(options: Mapping, key: str) -> float:
     return _option(options[first], rest) if rest else options[first]
 
 
+def _narrowed(row: Row, own: Kind) -> Row:
+    """A row without repetitions, as for the net of another kind, if that is narrower."""
+    widths = [sum(net.get("hidden", ())) or net.get("width", 0) for net in map(json.loads, (own.net, row.kind.net))]
+    share = min(widths[0] / widths[1], 1.0) if all(widths) else 1.0
+    cheaper = {key: share * getattr(row, key) for key in ("step", "test", "item")}
+    return dataclasses.replace(row, repeated="", **cheaper)
+
+
 KEYS = [field.name for field in dataclasses.fields(Kind)]
 VALUES = [field.name for field in dataclasses.fields(Row)][1:]
 WHOLE, REAL = ("replay_batch", "memory", "tasks", "seeds", "stack"), ("founding", "step", "test", "item", "calibration")
@@ -333,16 +341,23 @@ class Table:
     def guess(self, plan: Plan, cell: Cell) -> float:
         """Seconds a seed of a cell whose learner, net and shape nobody measured: of the slowest among similar rows.
 
-        Similar are rows of the same net and shape, otherwise of the same shape, otherwise all. Rows of methods from
-        outside do not count.
+        Similar are rows of the same learner and shape, otherwise of the same learner, of the same net and shape, of the
+        same shape, or all. Rows of methods from outside do not count for other learners. A narrower net than a row's
+        counts as cheaper by as much: scales such as `smoke` have nets that nobody measured.
         """
         size = sizes(plan, cell.spec["dataset"])
-        own = kind(cell.spec, size.shape, 1)
-        of_project = [row for rows in self.rows.values() for row in rows if row.kind.learner in methods.methods()]
-        every = of_project or [row for rows in self.rows.values() for row in rows]
-        of_shape = [row for row in every if row.kind.shape == own.shape]
-        similar = [row for row in of_shape if row.kind.net == own.net] or of_shape or every
-        return max(self._of_row(dataclasses.replace(row, repeated=""), cell, size) for row in similar)
+        own, rows = kind(cell.spec, size.shape, 1), [row for rows in self.rows.values() for row in rows]
+        of_learner = [row for row in rows if row.kind.learner == own.learner]
+        of_project = [row for row in rows if row.kind.learner in methods.methods()] or rows
+        of_shape = [row for row in of_project if row.kind.shape == own.shape]
+        similar = (
+            [row for row in of_learner if row.kind.shape == own.shape]
+            or of_learner
+            or [row for row in of_shape if row.kind.net == own.net]
+            or of_shape
+            or of_project
+        )
+        return max(self._of_row(_narrowed(row, own), cell, size) for row in similar)
 
     def _of_row(self, row: Row, cell: Cell, size: Sizes) -> float:
         options = cell.spec["learner"]

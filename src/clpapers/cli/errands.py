@@ -6,14 +6,14 @@ It reads a job a line from its standard input, as `bundle.pack` wrote it, and an
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib
 import json
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clpapers import provenance
 from clpapers.config.model import Cell
@@ -23,6 +23,59 @@ from clpapers.runs import machine
 
 if TYPE_CHECKING:
     import torch
+
+
+@dataclasses.dataclass
+class Options:
+    """The options of the command that training asks for."""
+
+    command: str
+    gpus: int
+    stacking: bool | None = None
+
+
+@dataclasses.dataclass
+class Data:
+    """What training asks of a plan: the classes of each data set."""
+
+    datasets: dict[str, dict]
+
+
+@dataclasses.dataclass
+class Gans:
+    """What training asks of the GANs that runs share (`config.gans.Gans`): how they are trained, and a seed's files."""
+
+    spec: dict
+    last: bool | None
+    streams: dict[int, Path]
+    files: dict[int, Path]
+
+    @property
+    def dataset(self) -> str:
+        """The data set that they learn."""
+        return self.spec["dataset"]
+
+    def stream(self, seed: int) -> Path:
+        """The file of a seed's stream."""
+        return self.streams[seed]
+
+    def file(self, seed: int) -> Path:
+        """The file of a seed's GANs."""
+        return self.files[seed]
+
+
+@dataclasses.dataclass
+class Job:
+    """What training asks of a job."""
+
+    subject: tuple
+    inputs: list[Path]
+
+
+class Abreast:
+    """A share of a card of unknown size."""
+
+    is_whole = False
 
 
 class Errand:
@@ -35,19 +88,17 @@ class Errand:
     def __init__(self, errand: dict, site: dict):
         self.errand, self.site, self.out = errand, site, Path(errand["out"])
         scale, spec, seeds = self.out.parts[1], errand["spec"], errand["seeds"]
-        self.options = SimpleNamespace(gpus=int(site["cuda"] is not None), stacking=None, command=errand["command"])
-        self.plan = SimpleNamespace(datasets={spec["dataset"]: {"classes": range(errand["classes"])}})
+        self.options = Options(errand["command"], int(site["cuda"] is not None))
+        self.plan = Data({spec["dataset"]: {"classes": range(errand["classes"])}})
         inputs = list(map(Path, errand["inputs"]))
         if errand["command"] == "gans":
-            stream = inputs[1]
-            gans = SimpleNamespace(spec=spec, last=errand["last"], dataset=spec["dataset"], stream=lambda _: stream)
-            subject: tuple = (gans, seeds[0])
+            subject: tuple[Any, ...] = Gans(spec, errand["last"], {seeds[0]: inputs[1]}, {}), seeds[0]
         else:
             files = dict(zip(seeds, map(Path, errand["gans"])))
-            shared = SimpleNamespace(file=files.__getitem__) if files else None
+            shared = Gans(spec, None, {}, files) if files else None
             selections = list(map(Path, errand["chosen"]))
             subject = Cell.make(scale, spec), range(seeds[0], seeds[-1] + 1), selections, shared
-        self.job = SimpleNamespace(subject=subject, inputs=inputs)
+        self.job = Job(subject, inputs)
         self.scale = scale
 
     @contextlib.contextmanager
@@ -61,13 +112,13 @@ class Errand:
         ) as record:
             yield record
 
-    def device(self) -> tuple[torch.device, SimpleNamespace | None]:
+    def device(self) -> tuple[torch.device, Abreast | None]:
         """The device to compute on; this process has a share of a card."""
         import torch
 
         if not self.options.gpus:
             return torch.device("cpu"), None
-        return torch.device("cuda"), SimpleNamespace(whole=False)
+        return torch.device("cuda"), Abreast()
 
     def hardware(self, device: torch.device) -> dict:
         """The facts on the device, for the record."""
