@@ -288,6 +288,34 @@ def test_a_kind_that_fails_leaves_the_others_measured(plan, tmp_path, monkeypatc
     assert "nn1" in capsys.readouterr().err
 
 
+SLOW = """
+import time
+
+from clpapers import Learner, Observed
+
+DECLARATION = {"options": {}}
+
+
+class Slow(Learner):
+    def observe(self, t, x, y):
+        time.sleep(600)
+        return Observed()
+"""
+
+
+def test_a_step_longer_than_the_cap_is_told_as_such(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "slow.py"
+    file.write_text(SLOW)
+    plan = Plan("smoke", ["stf"], methods=[str(file)])
+    cell = next(cell for cell in plan.cells.values() if cell.method)
+    monkeypatch.setattr(rehearsals, "CAP", 0.5)
+    rehearsals.rehearse(plan, [cell], tmp_path / "costs.csv", 1.0)
+    assert not (tmp_path / "costs.csv").exists()
+    told = capsys.readouterr().err
+    assert "slow" in told
+    assert "longer than 0.5 s" in told
+
+
 def test_one_factor_for_the_machine(plan):
     """On a machine that takes twice as long for the calibration, all takes twice as long."""
     here, slower = of_every_kind(plan), of_every_kind(plan)

@@ -96,10 +96,13 @@ def apart(plan: Plan, cell: Cell, seconds: float) -> Apart[Row]:
 
 
 def capped(plan: Plan, cell: Cell, seconds: float) -> Row:
-    """The row of a method from outside; raises `TimeoutError` where it takes longer than `CAP`."""
+    """The row of a method from outside; raises `TimeoutError` where to measure it takes longer than `CAP`."""
     with apart(plan, cell, seconds) as measuring:
         measuring.begin()
-        return measuring.result(CAP)
+        try:
+            return measuring.result(CAP)
+        except TimeoutError:
+            raise TimeoutError(f"a step and a test take longer than {CAP:g} s") from None
 
 
 def _reason(error: Exception) -> str:
