@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
+import functools
 import itertools
 import json
 import math
@@ -39,7 +41,7 @@ def rehearse(plan: Plan, cells: list[Cell], out: Path, seconds: float) -> None:
     waiting = [(kind, cell) for kind, cell in _kinds(plan, cells) if kind not in rows]
     for number, (kind, cell) in enumerate(waiting, 1):
         try:
-            rows[kind] = capped(plan, cell, seconds) if cell.method else measured(plan, cell, kind, seconds)
+            rows[kind] = next(capped(plan, [cell], seconds)) if cell.method else measured(plan, cell, kind, seconds)
         except Exception as error:  # of a method from outside, of any kind
             of = f"{kind.learner} {kind.net} {kind.shape}"
             print(f"{number} of {len(waiting)}: {of}: not measured: {_reason(error)}", file=sys.stderr)
@@ -88,21 +90,23 @@ def measured(plan: Plan, cell: Cell, kind: Kind, seconds: float, bytes_: int = B
     return row(kind, spec, size, data, plan.blocks(cell)[0], seconds)
 
 
-def apart(plan: Plan, cell: Cell, seconds: float) -> Apart[Row]:
-    """As `measured`, on a small part of the data, in a process of its own, whose `result` has `CAP` seconds."""
+def capped(plan: Plan, cells: Iterable[Cell], seconds: float) -> Iterator[Row]:
+    """As `measured`, of cells on a small part of their data, all at once, each in a process of its own.
+
+    Raises `TimeoutError` where one takes longer than `CAP`.
+    """
     import scipy.optimize  # noqa: F401  # which streams need: once here, not in each process
 
-    return Apart(lambda: measured(plan, cell, _kind(plan, cell), seconds, FEW_BYTES))
-
-
-def capped(plan: Plan, cell: Cell, seconds: float) -> Row:
-    """The row of a method from outside; raises `TimeoutError` where to measure it takes longer than `CAP`."""
-    with apart(plan, cell, seconds) as measuring:
-        measuring.begin()
-        try:
-            return measuring.result(CAP)
-        except TimeoutError:
-            raise TimeoutError(f"a step and a test take longer than {CAP:g} s") from None
+    with contextlib.ExitStack() as block:
+        works = [functools.partial(measured, plan, each, _kind(plan, each), seconds, FEW_BYTES) for each in cells]
+        measuring = [block.enter_context(Apart(work)) for work in works]
+        for each in measuring:
+            each.begin()
+        for each in measuring:
+            try:
+                yield each.result(CAP)
+            except TimeoutError:
+                raise TimeoutError(f"a step and a test take longer than {CAP:g} s") from None
 
 
 def _reason(error: Exception) -> str:
@@ -178,15 +182,13 @@ def price(plan: Plan, label: str, seconds: float = 0.3) -> list[str]:
         for cell, _ in pairs:
             shapes.setdefault((_kind(plan, cell).net, _kind(plan, cell).shape), cell)
         rows: list[Row] = []
-        with apart(plan, other, seconds) as measuring:
-            measuring.begin()  # on another core meanwhile
-            for cell in shapes.values():
-                try:
-                    rows.append(capped(plan, cell, seconds))
-                except Exception as error:  # of a method from outside, of any kind
-                    where = f"{cell.spec['dataset']}, {cell.spec['net']['name']}"
-                    return [f"its price is not known: a step and a test ({where}) are not measured: {_reason(error)}"]
-            usual = measuring.result()
+        try:
+            rows.extend(capped(plan, [other, *shapes.values()], seconds))
+        except Exception as error:  # of a method from outside, of any kind
+            cell = [other, *shapes.values()][len(rows)]
+            where = f"{cell.spec['dataset']}, {cell.spec['net']['name']}"
+            return [f"its price is not known: a step and a test ({where}) are not measured: {_reason(error)}"]
+        usual, *rows = rows
         table = costs.Table(costs.read(), calibration=usual.calibration)
         predicted = costs.predict(plan, table, [other.hash])[other.hash]
         ratio = predicted / _seconds(plan, other, usual) if predicted else 1.0
