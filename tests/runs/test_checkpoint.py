@@ -28,6 +28,7 @@ from clpapers.runs.learners.icarl import ICaRL
 from clpapers.runs.learners.single import Single
 from clpapers.runs.losses import cross_entropy
 from clpapers.runs.optimizers import Adam
+from clpapers.runs.process import Apart
 from clpapers.streams import orders
 
 IDENTITY = {"code": "c0de", "cell": {"learner": "er"}, "seeds": [0]}
@@ -132,6 +133,19 @@ def interrupted(spec, data, streams, seed=0, step=3):
 @pytest.mark.parametrize(("learner", "options"), VARIANTS)
 def test_interrupted_after_each_step_task_changes_among_them(learner, options, seeds, data, chunked):
     assert_resumes(spec_of(learner, options), data, {seed: chunked[seed] for seed in range(seeds)})
+
+
+@pytest.mark.parametrize(("learner", "options"), VARIANTS)
+def test_killed_half_way_every_learner_goes_on_in_another_process(learner, options, data, chunked):
+    """One that has seen nothing of the training before."""
+    spec = spec_of(learner, options)
+    half = 1 if spec["budget"]["batch"] == "task" else 3
+    with Apart(lambda: train(spec, data, chunked, Checkpoint(RESULT, IDENTITY))) as other:
+        undisturbed = train(spec, data, chunked)
+        with pytest.raises(Killed):
+            train(spec, data, chunked, Interrupted(lambda seeds, step: step == half))
+        other.begin()
+        assert other.result() == undisturbed
 
 
 @pytest.mark.parametrize("seeds", [1, 2])

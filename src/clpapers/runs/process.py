@@ -91,6 +91,7 @@ def _apart(work: Callable[[], T], link: Connection) -> None:
         link.recv()
     except EOFError:  # nobody waits
         return
+    torch.set_num_threads(1)  # the other process's threads were not forked, and waiting for them would never end
     try:
         answer: tuple[bool, object] = True, work()
     except Exception as error:  # which the other process raises
