@@ -54,10 +54,15 @@ def published(scale: str, paper: str = "*") -> Path:
 def imported(scale: str) -> dict[str, dict[Path, range]]:
     """The imported results of a scale: a cell's hash → a file → its seeds."""
     results: dict[str, dict[Path, range]] = {}
-    for path in sorted(folder_of(scale).glob("*/*/*-*/seed*.json")):
-        if not path.name.endswith(".record.json"):
-            results.setdefault(path.parent.name[-10:], {})[path] = block_seeds(path.stem)
+    for folder in sorted(folder_of(scale).glob("*/*/*-*")):
+        results.setdefault(folder.name[-10:], {}).update(files_in(folder))
     return results
+
+
+def files_in(folder: Path) -> dict[Path, range]:
+    """The result files in the folder of a cell, each with its seeds."""
+    files = (path for path in sorted(folder.glob("seed*.json")) if not path.name.endswith(".record.json"))
+    return {path: block_seeds(path.stem) for path in files}
 
 
 def crates(scale: str) -> dict[str, dict]:

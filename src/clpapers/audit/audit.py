@@ -31,6 +31,7 @@ from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
 from clpapers.graph.jobs import Job
+from clpapers.home import place
 from clpapers.provenance import (
     ProvenanceError,
     as_published,
@@ -195,7 +196,7 @@ class _Check:
             return None
         if file not in self.plans:
             try:
-                self.plans[file] = self.plan.using(choice.read(Path(file)))
+                self.plans[file] = self.plan.using(choice.read(place(file)))
             except ConfigError as error:
                 self.fail(file, str(error).partition(": ")[2])
                 self.plans[file] = self.plan
@@ -284,7 +285,7 @@ class _Check:
 
     def input(self, reader: Path, record: dict, item: dict, remedy: str) -> None:
         """Check one input of the file `reader`, whose record is `record`."""
-        path, own_record = Path(item["path"]), record_path(item["path"])
+        path, own_record = place(item["path"]), record_path(item["path"])
         if not path.is_file():
             if not own_record.is_file():  # otherwise the check of its own job has the finding
                 self.fail(reader, f"made of {path}, which is missing; {remedy}")
@@ -351,7 +352,7 @@ class _Check:
 
     def published_input(self, run: Path, record: dict, item: dict, remedy: str) -> None:
         """Check that an input of an imported run, where it exists, is the one that the run read."""
-        path = Path(item["path"])
+        path = place(item["path"])
         if not path.is_file() or self.digest(path) == item["sha256"] or not self.sound(path):
             return
         if path.parts[2] == "selection":

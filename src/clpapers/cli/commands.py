@@ -1,6 +1,7 @@
 """The commands with their options, and how one is run. A module is imported by the command that needs it."""
 
 import argparse
+import contextlib
 import errno
 import functools
 import importlib
@@ -50,7 +51,8 @@ def _run(options: argparse.Namespace) -> int:
         if methods := getattr(options, "methods", None):
             absolute["methods"] = [str(Path(each).expanduser().absolute()) for each in methods]
         vars(options).update(absolute | {"started_in": Path.cwd()})
-        return home.at_home(_run_here)(options)
+        with contextlib.chdir(home.root()):  # a process of its own, unlike that of the library
+            return _run_here(options)
     return _run_here(options)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from clpapers.catalogue import metrics as catalogue
 from clpapers.config.paths import RESULTS, dataset_path, stream_path, weights_path
+from clpapers.home import place
 from clpapers.provenance import texts
 from clpapers.streams.orders import slug
 
@@ -52,7 +53,7 @@ class Cell:
     @property
     def method(self) -> Path | None:
         """The copy of the file of its method, if that is from outside."""
-        return Path(self.spec["learner"]["file"]) if "file" in self.spec["learner"] else None
+        return place(self.spec["learner"]["file"]) if "file" in self.spec["learner"] else None
 
     @functools.cached_property  # every job asks for it, and there may be very many
     def slug(self) -> str:

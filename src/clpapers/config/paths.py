@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 from clpapers.config.refusals import ConfigError
+from clpapers.home import place
 from clpapers.streams.orders import slug
 
-RESULTS = Path("results")
+RESULTS = place("results")
 MOST = 1000  # seeds
 
 
