@@ -183,7 +183,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--out", required=True, type=Path, metavar="DIR|results/S/streams/D/ORDER/seedK.npz", help=text)
     sub.add_argument("--paper", help="the paper whose order to use, with --dataset and --seeds")
     sub.add_argument("--dataset", metavar="D", help="one of the paper's data sets")
-    sub.add_argument("--seeds", metavar="FIRST-LAST", help="the seeds, a stream each")
+    sub.add_argument("--seeds", nargs="+", metavar="SEEDS", help="the seeds, a stream each: 3, 0-19 or 0,2,5")
     text = "changes of the paper's order, such as '{name: split, tasks: 5}'"
     sub.add_argument("--order", metavar="YAML", help=text)
     sub.add_argument("--scale", help="the scale; by default the papers' own, paper")

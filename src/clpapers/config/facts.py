@@ -8,7 +8,7 @@ from pathlib import Path
 from clpapers.catalogue import methods
 from clpapers.config import outside
 from clpapers.config.files import CONFIG, read_yaml
-from clpapers.config.paths import seed_range
+from clpapers.config.paths import seeds_of
 from clpapers.config.refusals import ConfigError, one_of
 from clpapers.config.schemas import schema, validate
 from clpapers.home import place
@@ -31,7 +31,7 @@ class Facts:
         self.scale, self.file = scale, CONFIG / "scales" / f"{scale}.yaml"
         self.settings = read_yaml(self.file)
         validate(self.settings, schema("scale"), self.file)
-        seed_range(self.settings["seeds"], f"{self.file}: seeds")
+        seeds_of(self.settings["seeds"], f"{self.file}: seeds")
         for paper in self.settings.get("papers", {}):
             if not (CONFIG / "papers" / f"{paper}.yaml").is_file():
                 raise ConfigError(f"{self.file}: papers: '{paper}' has no file in {CONFIG}/papers/")
