@@ -259,8 +259,8 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     data.get(images)
     if not dry and (hours > 0 or named or runs):
         _measure(plan, cells, data.absent.keys())
-    published = imported(plan.scale) if settings.get("published", True) else {}
-    present = priority.files_of_seeds(plan, finished, published)
+    others = imported(plan.scale, published=settings.get("published", True))
+    present = priority.files_of_seeds(plan, finished, others)
     claims, table = jobs.claims_of(plan), costs.rehearsed(plan.scale)
     while True:
         budget = priority.choose(

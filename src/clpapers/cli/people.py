@@ -298,9 +298,10 @@ def pack(options: argparse.Namespace) -> None:
     every = options.hours in (None, "all") or options.hours >= ALL_HOURS
     settings = _settings(options, "hours", "data_folder") | ({"hours": ALL_HOURS} if every else {})
     plan = Plan(settings["scale"], all_papers(), cuda=options.card)
-    if settings.get("published", True):
+    if with_published := settings.get("published", True):
         import_published(plan.scale)
-    present = priority.files_of_seeds(plan, priority.finished(plan), imported(plan.scale))
+    others = imported(plan.scale, published=with_published)
+    present = priority.files_of_seeds(plan, priority.finished(plan), others)
     finished = {(cell, seed) for cell, files in present.items() for seeds in files.values() for seed in seeds}
     requested: dict[tuple[str, int], None] = {}
     for name, _, seeds in (each.partition(":") for each in options.names or settings["papers"]):
