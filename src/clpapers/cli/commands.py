@@ -74,6 +74,11 @@ def _run_here(options: argparse.Namespace) -> int:
         return 2
     except BrokenPipeError:
         raise
+    except KeyboardInterrupt:
+        if options.makes:
+            raise  # of a build, which tells
+        print(f"clpapers: {options.command}: interrupted; give the same command again", file=sys.stderr)
+        return 128 + signal.SIGINT
     except OSError as error:  # a full disk, a missing file, a folder without permission
         subject = error.filename or getattr(options, "out", None) or options.command
         remedy = REMEDIES.get(error.errno or 0, "mend that")
