@@ -139,6 +139,7 @@ def test_from_a_wheel_too(away):
         (copy / part).parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["cp", "-r", ROOT / part, copy / part], check=True)
     subprocess.run([*pip, "./copy"], check=True)
+    assert sorted(os.listdir(copy)) == sorted({part.partition("/")[0] for part in kept})  # no build/ is left
     (wheel,) = (away / "wheels").glob("*.whl")
     assert wheel.stat().st_size < 5e6
     with zipfile.ZipFile(wheel) as archive:
