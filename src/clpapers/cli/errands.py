@@ -6,16 +6,16 @@ It reads a job a line from its standard input, as `bundle.pack` wrote it, and an
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import importlib
 import json
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clpapers import provenance
+from clpapers.cli.gans import gans
+from clpapers.cli.runs import train
 from clpapers.config.model import Cell
 from clpapers.config.paths import RESULTS
 from clpapers.provenance import Refusal
@@ -25,57 +25,53 @@ if TYPE_CHECKING:
     import torch
 
 
-@dataclasses.dataclass
-class Options:
-    """The options of the command that training asks for."""
+class Options(NamedTuple):
+    """The options of a job that travelled; whether its seeds are one stack is measured where it arrives."""
 
-    command: str
     gpus: int
-    stacking: bool | None = None
+    stacking: int | None = None
 
 
-@dataclasses.dataclass
-class Data:
-    """What training asks of a plan: the classes of each data set."""
+class Facts(NamedTuple):
+    """The facts on its data set."""
 
     datasets: dict[str, dict]
 
 
-@dataclasses.dataclass
-class Gans:
-    """What training asks of the GANs that runs share (`config.gans.Gans`): how they are trained, and a seed's files."""
+class GansToTrain(NamedTuple):
+    """GANs to train along one stream."""
 
     spec: dict
-    last: bool | None
-    streams: dict[int, Path]
-    files: dict[int, Path]
-
-    @property
-    def dataset(self) -> str:
-        """The data set that they learn."""
-        return self.spec["dataset"]
+    last: bool
+    dataset: str
+    file: Path
 
     def stream(self, seed: int) -> Path:
-        """The file of a seed's stream."""
-        return self.streams[seed]
+        """The file of the seed's stream; a job has one seed."""
+        return self.file
+
+
+class GansOfSeeds(NamedTuple):
+    """The files of GANs that its seeds draw from."""
+
+    files: dict[int, Path]
 
     def file(self, seed: int) -> Path:
-        """The file of a seed's GANs."""
+        """The file of a seed's."""
         return self.files[seed]
 
 
-@dataclasses.dataclass
-class Job:
-    """What training asks of a job."""
+class Job(NamedTuple):
+    """The command's argument, and the job's inputs."""
 
-    subject: tuple
+    subject: Any
     inputs: list[Path]
 
 
-class Abreast:
-    """A share of a card of unknown size."""
+class Share(NamedTuple):
+    """The part of a card that a job beside others has."""
 
-    is_whole = False
+    is_whole: bool = False
 
 
 class Errand:
@@ -88,15 +84,16 @@ class Errand:
     def __init__(self, errand: dict, site: dict):
         self.errand, self.site, self.out = errand, site, Path(errand["out"])
         scale, spec, seeds = self.out.parts[1], errand["spec"], errand["seeds"]
-        self.options = Options(errand["command"], int(site["cuda"] is not None))
-        self.plan = Data({spec["dataset"]: {"classes": range(errand["classes"])}})
+        self.options = Options(int(site["cuda"] is not None))
+        self.plan = Facts({spec["dataset"]: {"classes": range(errand["classes"])}})
         inputs = list(map(Path, errand["inputs"]))
+        subject: tuple
         if errand["command"] == "gans":
-            subject: tuple[Any, ...] = Gans(spec, errand["last"], {seeds[0]: inputs[1]}, {}), seeds[0]
+            subject = GansToTrain(spec, errand["last"], spec["dataset"], inputs[1]), seeds[0]
         else:
             files = dict(zip(seeds, map(Path, errand["gans"])))
-            shared = Gans(spec, None, {}, files) if files else None
             selections = list(map(Path, errand["chosen"]))
+            shared = GansOfSeeds(files) if files else None
             subject = Cell.make(scale, spec), range(seeds[0], seeds[-1] + 1), selections, shared
         self.job = Job(subject, inputs)
         self.scale = scale
@@ -112,13 +109,13 @@ class Errand:
         ) as record:
             yield record
 
-    def device(self) -> tuple[torch.device, Abreast | None]:
+    def device(self) -> tuple[torch.device, Share | None]:
         """The device to compute on; this process has a share of a card."""
         import torch
 
         if not self.options.gpus:
             return torch.device("cpu"), None
-        return torch.device("cuda"), Abreast()
+        return torch.device("cuda"), Share()
 
     def hardware(self, device: torch.device) -> dict:
         """The facts on the device, for the record."""
@@ -137,9 +134,9 @@ class Errand:
 
 def run(errand: dict, site: dict) -> str:
     """Do one job; returns why it failed, in one line, or nothing."""
-    module = importlib.import_module(f"clpapers.cli.{'gans' if errand['command'] == 'gans' else 'runs'}")
+    does: Callable[[Errand], None] = gans if errand["command"] == "gans" else train
     try:
-        getattr(module, errand["command"])(Errand(errand, site))
+        does(Errand(errand, site))
     except (Refusal, OSError, ValueError, MemoryError, RuntimeError) as error:
         return provenance.escaped(f"{type(error).__name__}: {error}")[:500]
     return ""

@@ -87,6 +87,8 @@ def train(
     - `learner_bytes`: the learner's footprint at the end;
     - `diverged`: the first step whose loss was not finite, or null. The loss is the stream batch's, or, where a learner
       does not use that, its training batch's;
+    - `unanswered`, only where there are any: the answers without a finite score (`answers.best`), which are never
+      right, of stream items (`online`) and in all `tests`;
     - with `evaluation.shots` also `tasks`, each task's tests (`evaluation.tasks`, `MemoryAccuracy`);
     - with `evaluation.every` also `events`, the tests along the stream (`Events`).
 
@@ -171,6 +173,7 @@ class Run:
     learner: Learner
     online: Online
     clock: Clock
+    unanswered: np.ndarray  # int64 [S], test items without an answer
     taken: dict[str, list] = dataclasses.field(default_factory=dict)  # findings of the tests, by evaluator
     step: int = 0  # the next one
 
@@ -201,10 +204,12 @@ class Course:
         self.constants = constants(setting=self.setting, images=images, test_images=test_images)
         run = None if checkpoint is None else checkpoint.resume(self.setting.seeds, self.constants)
         if run is None:
-            run = Run(self.learner(), Online(self.setting.labels, self.setting.ends), Clock(device))
+            online, unanswered = Online(self.setting.labels, self.setting.ends), np.zeros(len(scenarios), dtype=int)
+            run = Run(self.learner(), online, Clock(device), unanswered)
         self.run: Run = run
         with run.clock.stopped():
-            self.evaluation = Evaluation(cell, scenarios, run.learner, self.tested(test_images), run.taken)
+            tested = self.tested(test_images)
+            self.evaluation = Evaluation(cell, scenarios, run.learner, tested, run.taken, run.unanswered)
 
     def learner(self) -> Learner:
         """A new learner."""
@@ -235,11 +240,7 @@ class Course:
 
     def results(self) -> list[dict]:
         """The result of each seed, once all steps are taken."""
-        run = self.run
-        return [
-            _result(s, c, self.count, run.learner, run.online, self.evaluation.result(s))
-            for s, c in enumerate(self.scenarios)
-        ]
+        return [_result(s, c, self.count, self.run, self.evaluation.result(s)) for s, c in enumerate(self.scenarios)]
 
 
 def _train_stack(
@@ -258,8 +259,10 @@ def _train_stack(
     return course.results()
 
 
-def _result(s: int, c: Scenario, steps: int, learner: Learner, online: Online, tests: dict[str, dict]) -> dict:
+def _result(s: int, c: Scenario, steps: int, run: Run, tests: dict[str, dict]) -> dict:
     """The result that `train` returns for the stack's seed number s."""
+    learner, online = run.learner, run.online
+    unanswered = {"online": online.unanswered(s), "tests": int(run.unanswered[s])}
     return {
         "seed": c.seed,
         "steps": steps,
@@ -275,6 +278,7 @@ def _result(s: int, c: Scenario, steps: int, learner: Learner, online: Online, t
         "learner_bytes": learner_bytes(learner, s),
         "diverged": online.diverged(s),
         **tests,
+        **({"unanswered": unanswered} if any(unanswered.values()) else {}),
     }
 
 
