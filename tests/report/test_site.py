@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
 import jinja2
+import pandas as pd
 import pytest
 from axe_core_python.selenium import Axe
 from selenium import webdriver
@@ -22,9 +23,12 @@ from selenium.webdriver.common.by import By
 from workflow.project import REPORTED, Project
 
 from clpapers import provenance
+from clpapers.config.model import Target
 from clpapers.graph.pages import TEMPLATES
 from clpapers.report import site
 from clpapers.targets.caption import read_caption
+from clpapers.targets.formats import write_table
+from clpapers.targets.table import Table, bold_in
 
 MORE_REPORTED = """\
 mini,table1,ER,MNIST,average_information_retention,9.5,,,
@@ -342,6 +346,24 @@ def test_rows_without_a_run_are_set_apart_and_an_address_is_given_once():
     table.anchor("table1", set())
     assert table.unrun == ["MIR"]
     assert [row.get("id") for row in tree.iter("tr")] == ["table1.ER", "table1.ER_", "table1.GR"]
+
+
+def test_a_row_with_a_number_stays_whatever_is_said_below_the_number(tmp_path, monkeypatch):
+    """ER has a number, compared, on one of two data sets; MIR has none at all."""
+    numbers = {"E": ["39.8 ± 2.8 (5)", "–", "2.1"], "C": ["–", "–", "10.0"]}
+    body = pd.DataFrame({"Method": ["ER", "MIR", "Random guess"], **numbers})
+    body.columns = pd.MultiIndex.from_tuples([("Method", ""), ("EMNIST", "Acc."), ("CIFAR-10", "Acc.")])
+    monkeypatch.chdir(tmp_path)
+    target = Target("paper", "mini", "table1", {"names": {"acc": "Acc."}}, range(5))
+    write_table(Table("Table 1", "Means.", body, bold_in(body), body), target.stem)
+    line = {"row": "ER", "column": "EMNIST", "metric": "acc", "verdict": "same", "texts": {"reported": "40.1 ± 1"}}
+    (table,) = site._tables(target, {}, [line], set())
+    assert table.unrun == ["MIR"]
+    er, guess = ([site._text(cell) for cell in row] for row in table.tree.findall("tbody/tr"))
+    assert guess == ["Random guess", "2.1", "10.0"]
+    assert er[0] == "ER"
+    assert er[1].startswith("39.8 ± 2.8 (5)")
+    assert "40.1 ± 1" in er[1]
 
 
 @pytest.mark.parametrize(

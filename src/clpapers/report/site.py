@@ -315,6 +315,7 @@ def _tables(target: Target, anchors: Anchors, numbers: list[dict], slugs: set[st
     """
     tables = _read_tables(target.stem.with_name(f"{target.name}.html"))
     for table in takewhile(lambda table: not table.title.endswith(COMPARED), tables):
+        table.remove_unrun()  # first of all: what is written into a cell below is no text of the table's
         headings, body = _headings(table.tree), table.tree.findall("tbody/tr")
         compared = {(each["row"], each["column"], named(target.spec, each["metric"])): each for each in numbers}
         for row in body:
@@ -324,7 +325,6 @@ def _tables(target: Target, anchors: Anchors, numbers: list[dict], slugs: set[st
                     _link(cell, _address(target, anchors, down, across))
                     if number := compared.get((down, across, metric)):
                         _add_verdict(cell, number)
-        table.remove_unrun()
         table.anchor(target.name, slugs)
         yield table
 
