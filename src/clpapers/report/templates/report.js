@@ -76,7 +76,8 @@ function cue(box) {
 const watched = new ResizeObserver((entries) => entries.forEach((each) => cue(each.target)));
 for (const box of document.querySelectorAll(".scroll")) {
   box.addEventListener("scroll", () => cue(box), { passive: true });
-  watched.observe(box);
+  cue(box);
+  watched.observe(box); // and when a closed part opens, or the window changes
 }
 
 // A link to something within a closed part opens it.
