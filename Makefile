@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Images of containers set it, and each of the processes of a build or of the tests would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all env test quick check targets reproduction rulegraph rooms lock clean
+.PHONY: all env test quick check targets names reproduction rulegraph rooms lock clean
 .DELETE_ON_ERROR:
 
 all: env $(PROOF)
@@ -36,6 +36,10 @@ check: $(VENV)/.installed
 # docs/targets.md: all targets with command, runs and cost at the papers' settings.
 targets: $(VENV)/.installed
 	python docs/targets.py
+
+# docs/own_method_names.md: what an author of a method meets, from docstrings.
+names: $(VENV)/.installed
+	python docs/own_method_names.py
 
 # docs/reproduction and what other pages show of published runs, from results/published.
 reproduction: $(VENV)/.installed

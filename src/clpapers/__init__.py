@@ -1,8 +1,9 @@
 """Five continual-learning papers, regenerated from images to tables.
 
-Methods of this project and from outside descend from the classes `Learner` and `Replay`. `Setting` is a method's
-argument and `Observed` its answer (`clpapers.runs.learner`). `clpapers.results` has the numbers as frames,
-`clpapers.streams` the streams; both work in any folder.
+A method of one's own extends `Method` (`clpapers.runs.method`), with one seed and plain tensors. The project's own
+extend `Learner` and `Replay`, which train many seeds as one program; `Setting` is their argument and `Observed` their
+answer (`clpapers.runs.learner`). `clpapers.results` has the numbers as frames, `clpapers.streams` the streams; both
+work in any folder.
 """
 
 import importlib
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clpapers.runs.learner import Learner, Observed, Replay, Setting
+    from clpapers.runs.method import Method
 
-__all__ = ["Learner", "Observed", "Replay", "Setting"]
+__all__ = ["Learner", "Method", "Observed", "Replay", "Setting"]
 MODULES = ("results", "streams")
 
 
@@ -20,5 +22,5 @@ def __getattr__(name: str) -> object:
     if name in MODULES:
         return importlib.import_module(f"clpapers.{name}")
     if name in __all__:
-        return getattr(importlib.import_module("clpapers.runs.learner"), name)
+        return getattr(importlib.import_module(f"clpapers.runs.{'method' if name == 'Method' else 'learner'}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

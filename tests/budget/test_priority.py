@@ -538,3 +538,17 @@ def test_a_card_has_hours_of_its_own(monkeypatch):
         same = (chosen(cuda, share * budget.hours).choice for cuda, budget in ((False, core), (True, card)))
         one, other = ({key: each.seeds(key) for key in each.runs} for each in same)
         assert one == other
+
+
+def test_hours_for_a_method_train_the_ideal_that_its_numbers_are_divided_by(tmp_path):
+    """Of the same seed and order, and only where it is not there yet."""
+    (tmp_path / "mine.py").write_text("from clpapers import Method\n\n\nclass Mine(Method): ...\n")
+    plan = Plan("smoke", ["streaming"], methods=[str(tmp_path / "mine.py")])
+    target = plan.targets["streaming/table1"]
+    of = {(factors["learner"], factors["order"]["name"]): cell for factors, cell in target.cells}
+    offline, seconds = of["offline", "random"], dict.fromkeys(plan.cells, 1.0)
+    steps = sequence(list(priority.questions_of_own(plan, [target])), {offline.hash: [1]}, seconds)
+    runs = {run for step in steps for run in step.runs}
+    orders = ("random", "split", "instances")
+    expected = {(of[label, order].hash, seed) for label in ("mine", "offline") for order in orders for seed in (0, 1)}
+    assert runs == expected - {(offline.hash, 1)}

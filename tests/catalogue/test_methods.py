@@ -95,3 +95,46 @@ def test_reading_all_methods_imports_neither_torch_nor_a_learner():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+CLASS = """\
+from clpapers import Method
+
+
+class Mine(Method):
+    def __init__(self, rate=0.5, *, times: int = 3, way="up", on: bool = True, sizes=[1, 2]):
+        self.rate = rate
+"""
+
+
+def test_a_class_of_one_seed_tells_its_options(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(CLASS)
+    told = {option: (schema.get("type"), schema["default"]) for option, schema in read(file).options.items()}
+    assert told == {
+        "rate": ("number", 0.5),
+        "times": ("integer", 3),
+        "way": ("string", "up"),
+        "on": ("boolean", True),
+        "sizes": (None, [1, 2]),
+    }
+    file.write_text('DECLARATION = {"options": {"rate": {"type": "number", "minimum": 0, "default": 1}}}\n' + CLASS)
+    assert list(read(file).options) == ["rate"]  # its own, with bounds, in the place of those
+
+
+@pytest.mark.parametrize(
+    ("body", "uses"),
+    [
+        ("", []),
+        ("    def begin_task(self): ...\n", ["changes"]),
+        ("    def end_task(self): ...\n", ["changes"]),
+        ("    def observe(self, x, y):\n        return self.loss(x, y)\n", ["competing"]),
+        ("    def end_task(self):\n        return self.loss\n", ["changes", "competing"]),
+        ("    def loss(self, x, y): ...\n    def observe(self, x, y):\n        return self.loss(x, y)\n", []),
+        ("    def observe(self, x, y):\n        self.loss = 1\n        return self.loss\n", []),
+    ],
+)
+def test_a_class_of_one_seed_tells_what_it_uses(tmp_path, body, uses):
+    file = tmp_path / "mine.py"
+    file.write_text(CLASS + body)
+    assert read(file).uses == uses

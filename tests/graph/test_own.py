@@ -88,9 +88,10 @@ def test_checking_it_neither_runs_it_nor_imports_torch(file):
     [
         ("def observe(self", "def observe(self(", ":21: not Python: "),
         ('"""A method."""', '"""\0"""', ":1: not Python: "),
-        ("class Mine(Base)", "class Mine(Held)", ":1: it must have one subclass of clpapers.Learner; it has none"),
+        ("class Mine(Base)", "class Mine(Held)",
+         ":1: it must have one subclass of clpapers.Method or Learner; it has none"),
         ("class Held: ...", "class Held(Base): ...",
-         ":18: it must have one subclass of clpapers.Learner; it has Held, "),
+         ":18: it must have one subclass of clpapers.Method or Learner; it has Held, "),
         ("import torch\n", "import torch_of_elsewhere\n", ":3: no module torch_of_elsewhere here; "),
         ("from clpapers.runs.learner ", "from clpapers.runs.learners_ ",
          ":6: no module clpapers.runs.learners_ here; "),
@@ -138,6 +139,47 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path, file):
     assert refused(file) == ":1: not UTF-8; save it so"
     (tmp_path / "folder.py").mkdir()
     assert "Is a directory" in refused(tmp_path / "folder.py")
+
+
+AUTHORS = """\
+import clpapers
+from clpapers import Method
+
+DECLARATION = {"grid": {"learner.strength": [0.5]}}
+
+
+class Mine(Method):
+    def __init__(self, *, strength: float = 1):
+        self.strength = strength
+
+    def observe(self, x, y): ...
+"""
+
+
+@pytest.mark.parametrize("base", ["Method", "clpapers.Method"])
+def test_a_class_of_one_seed_needs_no_declaration(file, base):
+    file.write_text(AUTHORS.replace("(Method)", f"({base})"))
+    own.check(file)
+    file.write_text(AUTHORS.replace("DECLARATION", "OTHER").replace("(Method)", f"({base})"))
+    own.check(file)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('{"grid"', '{"uses": ["tasks"], "grid"', ":4: DECLARATION['uses']: "),
+        ('{"grid"', '{"stackable": True, "grid"', ":4: DECLARATION['stackable']: "),
+        ("[0.5]", '["much"]', ":4: DECLARATION['grid']['learner.strength'][0]: "),
+        ("float = 1", "float = list()", ":8: Mine: strength: "),
+        ("float = 1", 'float = "much"', ":8: DECLARATION['options']['strength']['default']: "),
+        ("strength: float = 1", "strength: float", ":8: DECLARATION['options']['strength']: without"),
+        ("strength", "cell", ":4: DECLARATION['grid']"),
+    ],
+)
+def test_a_mistake_in_a_class_of_one_seed_is_told_with_its_line(file, old, new, told):
+    assert old in AUTHORS
+    file.write_text(AUTHORS.replace(old, new, 1))
+    assert refused(file).startswith(told)
 
 
 def test_a_copy_is_known_by_its_label_and_its_options_by_their_defaults(tmp_path, file):

@@ -19,6 +19,7 @@ from clpapers.report.reproduction import (
     FINDINGS,
     FOLDER,
     FOREST,
+    OWN,
     README,
     SHOWN_FIGURE,
     VERDICTS,
@@ -70,6 +71,16 @@ def test_each_number_that_differs_stands_in_the_findings(project):
             assert [line for line in told if line[1] == row[0] and line[-2:] == (difference, runs)] != [], (paper, row)
 
 
+def test_the_readme_and_the_page_on_methods_of_ones_own_show_the_same_numbers(project):
+    """Of the papers' methods on the same streams; beside them those from outside, which README has not."""
+    shown = {row[0]: dict(zip(("Fin. Acc.", "Av. IR"), row[1:])) for row in _rows(OWN.read_text(encoding="utf-8"))}
+    told = [row for row in _rows(README.read_text(encoding="utf-8")) if row[1] in ("Fin. Acc.", "Av. IR")]
+    assert len(told) == 12, AGAIN
+    for method, metric, _, reproduced, runs, *_ in told:
+        assert shown[method][metric].strip("*") == f"{reproduced} ({runs})", AGAIN
+    assert sum("§" in method for method in shown) == 2
+
+
 def _rows(text):
     """The lines of a page's tables, as cells."""
     lines = (line for line in text.splitlines() if line.startswith("| "))
@@ -104,6 +115,7 @@ def same(path, other):
 def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
     """In a project that has nothing but its configuration, what is published, and a paper that it has taken in."""
     (tmp_path / "workflow").symlink_to(ROOT / "workflow")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     shutil.copytree(ROOT / "config", tmp_path / "config", ignore=shutil.ignore_patterns("outside"))
     (tmp_path / "config/outside/papers").mkdir(parents=True)
     text = (ROOT / "config/papers/streaming.yaml").read_text(encoding="utf-8")
@@ -119,6 +131,7 @@ def test_written_anew_they_are_the_same_bytes(tmp_path, monkeypatch):
         README,
         COSTS,
         VERDICTS,
+        OWN,
         FIGURE,
         *(
             Path(FOREST.format(paper=paper)) for paper in ("agem", "desiderata", "rules", "stf")

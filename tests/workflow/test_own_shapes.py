@@ -21,7 +21,34 @@ STEP = """
 """
 SHAPES = {
     # looks at task changes
-    "distils": (ROOT / "examples/lwf.py").read_text(encoding="utf-8"),
+    "distils": (ROOT / "examples/stacked/lwf.py").read_text(encoding="utf-8"),
+    # has one seed and plain tensors, a memory, task changes and answers of its own
+    "plain": """\
+import torch
+import torch.nn.functional as F
+from clpapers import Method
+
+
+class Mine(Method):
+    def __init__(self, *, weight: float = 0.5):
+        self.weight, self.tasks = weight, 0
+
+    def begin_task(self):
+        self.tasks += 1
+
+    def observe(self, x, y):
+        loss = F.cross_entropy(self.net(x), y)
+        if len(self.memory):
+            old_x, old_y = self.memory.draw()
+            loss = loss + self.weight * F.cross_entropy(self.net(old_x), old_y)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.memory.add(x, y)
+
+    def predict(self, x):
+        return self.net(x) / self.tasks
+""",
     # looks at the tasks of items: a bias of its own for each
     "by_task": HEAD
     + 'DECLARATION = {"options": {}, "uses": ["changes", "tasks"], "answers_by_task": True}\n'
@@ -120,7 +147,7 @@ class Mine(Learner):
 
 def test_a_paper_is_built_with_them(built, tmp_path):
     """A row for each; in which papers of the project each fits, `tests/config/test_own_plans.py` plans."""
-    for names in (["masks", "remembers", "means"], ["distils", "by_task", "grows"]):
+    for names in (["masks", "remembers", "means", "plain"], ["distils", "by_task", "grows"]):
         files = [tmp_path / f"{name}.py" for name in names]
         for file in files:
             file.write_text(SHAPES[file.stem], encoding="utf-8")

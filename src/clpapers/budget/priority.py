@@ -1,9 +1,9 @@
 """Chooses the runs of a build: finished runs, and within a budget of core-hours the runs that decide most.
 
 A run is worth the printed numbers that it makes comparable and the claims that it decides. Within a budget a build with
-methods from outside trains their runs alone; the first seed of a cell counts most. `sequence` puts all missing runs in
-one order for all budgets, and a budget takes a prefix of it: a larger budget trains all runs of a smaller one. No torch
-is imported.
+methods from outside trains their runs alone, and those that their numbers are divided by; the first seed of a cell
+counts most. `sequence` puts all missing runs in one order for all budgets, and a budget takes a prefix of it: a larger
+budget trains all runs of a smaller one. No torch is imported.
 """
 
 import dataclasses
@@ -97,7 +97,10 @@ def questions(plan: Plan, targets: Collection[Target], claims: Mapping[str, Iter
 
 
 def questions_of_own(plan: Plan, targets: Iterable[Target]) -> Iterator[Question]:
-    """Every seed of a method from outside that some targets show; the first counts most."""
+    """Every seed of a method from outside that some targets show, with the ideal's that it is divided by.
+
+    The first counts most.
+    """
     for target in targets:
         if not (own := target.spec.get("own")):
             continue
@@ -106,7 +109,8 @@ def questions_of_own(plan: Plan, targets: Iterable[Target]) -> Iterator[Question
             if factors["learner"] in own:
                 of_selections = tuple(_of_selections(selections_of(plan, cell)))
                 for count in range(1, len(target.seeds) + 1):
-                    needs = (_need(cell.hash, count, target.seeds), *of_selections)
+                    divisors = [_need(each.hash, count, target.seeds[:count]) for each in target.divisors(factors)]
+                    needs = (_need(cell.hash, count, target.seeds), *divisors, *of_selections)
                     yield Question(target.paper, name, OWN, 1 / count, needs)
         for factors, search in target.selections:
             if factors["learner"] in own:

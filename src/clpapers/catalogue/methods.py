@@ -10,7 +10,7 @@ import ast
 import dataclasses
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import jsonschema
@@ -19,6 +19,7 @@ from clpapers.home import place
 
 LEARNERS = Path(__file__).parents[1] / "runs" / "learners"
 NAME = "DECLARATION"
+TYPES = {"bool": "boolean", "int": "integer", "float": "number", "str": "string"}  # of JSON Schema, by Python's
 
 
 class DeclarationError(Exception):
@@ -138,7 +139,7 @@ def read(file: Path) -> Method:
             path = "".join(f"[{part!r}]" for part in mistake.absolute_path)
             takes = ", ".join(mistake.schema.get("properties", {}))
             remedy = mistake.schema.get("description") or (f"it takes {takes}" if takes else "mend it")
-            line = line_of(tree, mistake.absolute_path)
+            line = line_of(tree, list(mistake.absolute_path))
             raise DeclarationError(f"{file}:{line}: {NAME}{path}: {mistake.message}; {remedy}")
     return Method(file.stem, **literals)
 
@@ -147,18 +148,18 @@ def _literals(file: Path) -> tuple[ast.Module, dict]:
     """A file's module down to its declaration, and this with the keys and options of the method that it is `like`."""
     try:
         text = file.read_text(encoding="utf-8-sig")
-        ends = re.search(rf"^{NAME} = .*?^\}}$", text, re.DOTALL | re.MULTILINE)
+        ends = file.parent == LEARNERS and re.search(rf"^{NAME} = .*?^\}}$", text, re.DOTALL | re.MULTILINE)
         tree = ast.parse(text[: ends.end()] if ends else text)  # the rest need not be parsed
     except OSError as error:
         raise DeclarationError(f"{file}: {error.strerror}") from None
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise DeclarationError(f"{file}:{getattr(error, 'lineno', None) or 1}: not Python: {error}; mend it") from None
-    declared = _declared(tree)
-    if len(declared) != 1:
+    declared, class_ = declarations(tree), None if file.parent == LEARNERS else _class(tree)
+    if len(declared) != 1 and (declared or class_ is None):
         raise DeclarationError(
             f'{file}:1: it has not one {NAME}; write {NAME} = {{"options": {{…}}}} after its imports'
         )
-    node, literals = declared[0], {}
+    node, literals = (declared or [ast.Dict([], [])])[0], {}
     entries = zip(node.keys, node.values) if isinstance(node, ast.Dict) else [(node, node)]
     for key, value in entries:
         try:
@@ -175,22 +176,60 @@ def _literals(file: Path) -> tuple[ast.Module, dict]:
                 raise DeclarationError(
                     f"{file}:{constant.lineno}: {NAME}: {constant.value!r} stands twice; leave one out"
                 )
+    if class_ is not None:
+        literals = _of_class(file, class_) | literals
     if file.parent == LEARNERS and "like" in literals:
         _, model = _literals(LEARNERS / f"{literals.pop('like')}.py")
         literals = model | literals | {"options": model["options"] | literals.get("options", {})}
     return tree, literals
 
 
-def _declared(tree: ast.Module) -> list[ast.expr]:
+def _class(tree: ast.Module) -> ast.ClassDef | None:
+    """The class of a file with one seed and plain tensors, `clpapers.Method`, if it has one."""
+    classes = (each for each in tree.body if isinstance(each, ast.ClassDef))
+    return next((each for each in classes if {"Method", "clpapers.Method"} & {*map(ast.unparse, each.bases)}), None)
+
+
+def _of_class(file: Path, node: ast.ClassDef) -> dict:
+    """The part of a declaration that a class tells: its options, and what it uses.
+
+    Options are the keywords with a default; an annotation or the default tells the type. It uses task `changes` where
+    it has `begin_task` or `end_task`, and the classes `competing` where it calls the `loss` that it inherits.
+    """
+    functions = {each.name: each.args for each in node.body if isinstance(each, ast.FunctionDef)}
+    keywords: list[tuple[ast.arg, ast.expr | None]] = []
+    if given := functions.get("__init__"):
+        named = given.args[1:]
+        keywords += zip(named, [*[None] * (len(named) - len(given.defaults)), *given.defaults])
+        keywords += zip(given.kwonlyargs, given.kw_defaults)
+    options: dict[str, dict] = {}
+    for keyword, default in keywords:
+        try:
+            value = None if default is None else ast.literal_eval(default)
+        except (TypeError, ValueError, RecursionError):
+            where = f"{file}:{keyword.lineno}: {node.name}: {keyword.arg}"
+            raise DeclarationError(f"{where}: its default is no literal; write a text, number or list") from None
+        kind = TYPES.get(ast.unparse(keyword.annotation) if keyword.annotation else type(value).__name__)
+        options[keyword.arg] = ({"type": kind} if kind else {}) | ({} if default is None else {"default": value})
+    losses = [each for each in ast.walk(node) if isinstance(each, ast.Attribute) and ast.unparse(each) == "self.loss"]
+    inherited = "loss" not in functions and not any(isinstance(each.ctx, ast.Store) for each in losses)
+    uses = {"changes": functions.keys() & {"begin_task", "end_task"}, "competing": losses and inherited}
+    return {"options": options, "uses": [fact for fact, used in uses.items() if used]}
+
+
+def declarations(tree: ast.Module) -> list[ast.expr]:
     """The values that a module assigns to `DECLARATION`."""
     assigned = (node for node in tree.body if isinstance(node, ast.Assign))
     return [node.value for node in assigned if ast.unparse(node.targets[0]) == NAME]
 
 
-def line_of(tree: ast.Module, path: Iterable) -> int:
-    """The line of the value at a path of keys and indices in a module's declaration."""
-    (node,) = _declared(tree)
-    line = node.lineno
+def line_of(tree: ast.Module, path: Sequence) -> int:
+    """The line of the value at a path of keys and indices in a module's declaration, or of the keyword that is it."""
+    class_, node = _class(tree), next(iter(declarations(tree)), None)
+    line = (node or class_ or tree.body[0]).lineno
+    if class_ is not None and (node is None or f"'{path[0]}'" not in map(ast.unparse, getattr(node, "keys", ()))):
+        keywords = {each.arg: each.lineno for each in ast.walk(class_) if isinstance(each, ast.arg)}
+        return keywords.get(path[1], class_.lineno) if len(path) > 1 else class_.lineno
     for part in path:
         if isinstance(node, ast.Dict):
             pairs = ((key, value) for key, value in zip(node.keys, node.values) if key is not None)

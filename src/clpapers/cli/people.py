@@ -214,7 +214,7 @@ def upcoming(options: argparse.Namespace) -> None:
     print("\n".join(["", *preparation.announcement(budget, data)]))
     result = f"would decide {budget.decided or 'nothing'} more"
     if plan.methods:  # no paper prints numbers of them
-        result = f"{sum(len(step.runs) for step in budget.steps)} runs of methods from outside"
+        result = f"{sum(len(step.runs) for step in budget.steps)} runs for methods from outside"
     print(f"{result}, predicted {duration(3600 * budget.hours)} of one {budget.processor}")
 
 

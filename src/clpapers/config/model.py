@@ -153,6 +153,12 @@ class Target:
         spec = {key: value for key, value in self.spec.items() if key != "own"} | {"grid": grid}
         return dataclasses.replace(self, cells=cells, selections=selections, spec=spec)
 
+    def divisors(self, factors: dict) -> list[Cell]:
+        """The cell of the target's ideal, where it has one, by whose runs those of other factors are divided."""
+        if not (ideal := self.spec.get("ideal")):
+            return []
+        return [cell for other, cell in self.cells if other == factors | {"learner": ideal}]
+
     @property
     def metrics(self) -> Path:
         return RESULTS / self.scale / "metrics" / self.paper / f"{self.name}.csv"

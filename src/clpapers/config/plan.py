@@ -194,11 +194,7 @@ class Plan:
         """The chosen seeds of a target's cell; with an ideal, only seeds whose ideal's run was chosen too."""
         assert self.choice is not None
         seeds = self.choice.seeds(cell.hash) & set(target.seeds)
-        if ideal := target.spec.get("ideal"):
-            of_ideal = factors | {"learner": ideal}
-            divisors = (each for other, each in target.cells if other == of_ideal)
-            seeds = seeds.intersection(*(self.choice.seeds(each.hash) for each in divisors))
-        return seeds
+        return seeds.intersection(*(self.choice.seeds(each.hash) for each in target.divisors(factors)))
 
     def _absent(self, dataset: str) -> str | None:
         """The data set, or its images or weights, if streams need it and it cannot be had."""

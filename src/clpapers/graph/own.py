@@ -7,6 +7,7 @@ cell determines its method, and an edit of the code makes another cell. No torch
 import ast
 import hashlib
 import importlib.util
+import itertools
 import re
 import subprocess
 import sys
@@ -24,8 +25,11 @@ from clpapers.graph import jobs
 from clpapers.provenance import ProvenanceError, module_file, read_record, without_docstrings
 
 LABEL = re.compile(r"[a-z][a-z0-9_]{0,59}")
-BASE = "clpapers.runs.learner.Learner"
+ONE_SEED = "clpapers.runs.method.Method"
+BASES = (ONE_SEED, "clpapers.runs.learner.Learner")
 PUBLIC = {f"clpapers.{name}": f"clpapers.runs.learner.{name}" for name in ("Learner", "Replay")}
+PUBLIC["clpapers.Method"] = ONE_SEED
+FOR_AUTHORS = ("options", "needs", "grid", "image_sides", "memory_of_classes", "keeps", "grows", "repeats")
 TAKEN = ("absent", "chance", "row")  # names that tables use
 RESERVED = ("name", "file", "method", "cell", "gan")  # no options: these keys of a cell's learner mean something else
 
@@ -99,7 +103,8 @@ def check(file: Path) -> str:
     """The digest of a method's file, ten hexadecimal digits; comments and docstrings do not count.
 
     Raises `ConfigError` in one line, with file and line, for a file that cannot be a method. Such a file is unreadable
-    or no Python, has not one subclass of `clpapers.Learner`, declares malformed values, or has a label in use.
+    or no Python, has not one subclass of `clpapers.Method` or `Learner`, declares malformed values, or has a label in
+    use.
     """
     label_of(file)
     try:
@@ -114,16 +119,19 @@ def check(file: Path) -> str:
         raise ConfigError(f"{file}:{line}: not Python: {getattr(error, 'msg', error)}; mend it") from None
     for line, fault in _faults_of_imports(tree):
         raise ConfigError(f"{file}:{line}: {fault}")
-    learners = [node for node in tree.body if isinstance(node, ast.ClassDef) and _is_learner(node, tree)]
-    if len(learners) != 1:
-        line = learners[1].lineno if learners else 1
-        found = ", ".join(each.name for each in learners) or "none"
-        raise ConfigError(f"{file}:{line}: it must have one subclass of clpapers.Learner; it has {found}")
+    found = {node: base for node in tree.body if isinstance(node, ast.ClassDef) and (base := _base(node, tree))}
+    if len(found) != 1:
+        line = list(found)[1].lineno if found else 1
+        names_of = ", ".join(each.name for each in found) or "none"
+        raise ConfigError(f"{file}:{line}: it must have one subclass of clpapers.Method or Learner; it has {names_of}")
     try:
         method = methods.read(file)
     except DeclarationError as error:
         raise ConfigError(str(error)) from None
-    for path, fault in _faults_of_declaration(method):
+    faults = _faults_of_declaration(method)
+    if ONE_SEED in found.values():
+        faults = itertools.chain(_faults_of_one_seed(tree), faults)
+    for path, fault in faults:
         raise ConfigError(f"{file}:{methods.line_of(tree, path)}: {methods.NAME}{_keys(path)}: {fault}")
     return hashlib.sha256(ast.unparse(without_docstrings(tree)).encode()).hexdigest()[:10]
 
@@ -176,6 +184,15 @@ def _faults_of_declaration(method: Method) -> Iterator[tuple[list, str]]:
             yield [key], "name a method of this project without options, such as single"
 
 
+def _faults_of_one_seed(tree: ast.Module) -> Iterator[tuple[list, str]]:
+    """Keys of a declaration that a class of one seed and plain tensors has no use for."""
+    for node in methods.declarations(tree):
+        for key in (ast.literal_eval(each) for each in (node.keys if isinstance(node, ast.Dict) else ()) if each):
+            if key not in FOR_AUTHORS:
+                remedy = "leave it out, as the class tells it, or extend clpapers.Learner"
+                yield [key], f"a file with a clpapers.Method has {', '.join(FOR_AUTHORS)}; {remedy}"
+
+
 def _faults_of_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Imports of a module that cannot be resolved, by line; nothing is imported."""
     for node in tree.body:
@@ -192,8 +209,8 @@ def _faults_of_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield node.lineno, f"no module {name} here; install it, or import another"
 
 
-def _is_learner(node: ast.ClassDef, tree: ast.Module, module: str = "") -> bool:
-    """Whether a class of a module descends from `clpapers.Learner`, by the source of this and of our modules."""
+def _base(node: ast.ClassDef, tree: ast.Module, module: str = "") -> str:
+    """The one of `BASES` that a class of a module descends from, by the source of this and of our modules; or empty."""
     bound = {each.name: f"{module}.{each.name}" for each in tree.body if isinstance(each, ast.ClassDef)}
     for each in tree.body:
         if isinstance(each, ast.ImportFrom) and each.module and not each.level:
@@ -204,9 +221,10 @@ def _is_learner(node: ast.ClassDef, tree: ast.Module, module: str = "") -> bool:
         first, dot, rest = base.partition(".")
         name = bound.get(first, first) + dot + rest
         name = PUBLIC.get(name, name)
-        if name == BASE or any(_is_learner(*found) for found in _class(name, tree, module) if found[0] is not node):
-            return True
-    return False
+        above = (_base(*found) for found in _class(name, tree, module) if found[0] is not node)
+        if found := name if name in BASES else next(filter(None, above), ""):
+            return found
+    return ""
 
 
 def _class(name: str, tree: ast.Module, module: str) -> Iterator[tuple[ast.ClassDef, ast.Module, str]]:

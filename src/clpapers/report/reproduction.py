@@ -30,7 +30,7 @@ from clpapers.catalogue.names import named, row_and_column
 from clpapers.config import choice
 from clpapers.config.choice import Choice
 from clpapers.config.model import Target
-from clpapers.config.paths import RESULTS
+from clpapers.config.paths import RESULTS, method_path
 from clpapers.config.plan import Plan
 from clpapers.config.settings import own_papers
 from clpapers.evidence.claims_table import effect, tested
@@ -38,7 +38,7 @@ from clpapers.evidence.comparison import KEY, RULES, printed
 from clpapers.evidence.grades import MARGINS
 from clpapers.evidence.pooled import pooled, pooled_texts
 from clpapers.evidence.words import BY_CONSTRUCTION, CONTRADICTED, DIFFERS, GRADES, NOT_COMPARABLE, SUPPORTED
-from clpapers.graph import jobs
+from clpapers.graph import jobs, own
 from clpapers.graph.pages import claims_file, targets_of
 from clpapers.provenance import read_record, write_bytes, write_text
 from clpapers.report.coverage import Coverage, Numbers, by_kind, count, coverage, of_claims, table
@@ -53,10 +53,13 @@ if TYPE_CHECKING:
 SCALE = "paper"
 FOLDER, FINDINGS = Path("docs/reproduction"), Path("docs/findings")
 README, COSTS, VERDICTS = Path("README.md"), Path("docs/costs.md"), Path("docs/verdicts.md")
+OWN = Path("docs/own_method.md")
 FIGURE, COSTS_FIGURE, SHOWN_FIGURE = (Path(f"docs/figures/{name}.svg") for name in ("published", "costs", "shown"))
 FOREST = "docs/figures/differences-{paper}.svg"
 BLOCK = "<!-- {name}: `make reproduction` writes this -->\n\n{text}\n<!-- {name} ends -->\n"
-EXAMPLE = ("stf/table1", "CIFAR-10")  # README's first screen shows these streams
+EXAMPLE = ("stf/table1", "CIFAR-10")  # README's first screen shows these streams, and `OWN` too
+OUTSIDE = (Path("examples/stacked/der_pp.py"), Path("examples/stacked/finetune.py"))  # with published runs there
+COMPARED = ("ER", "ACE")  # rows that `OWN` compares the first of them with
 SHOWN = "desiderata/figure2"  # and this figure
 SECONDS = (0.01, 20_000)  # a run, the ends of the figure of costs
 NEAR = 0.25  # the largest relative error of a near prediction
@@ -69,7 +72,7 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
     """
     root = Path.cwd()
     findings = {paper: FINDINGS / f"{paper}.md" for paper in own_papers()}
-    pages = README, COSTS, VERDICTS, *findings.values()
+    pages = README, COSTS, VERDICTS, OWN, *findings.values()
     before = {file: file.read_text(encoding="utf-8") if file.is_file() else "" for file in pages}
     with tempfile.TemporaryDirectory(prefix="clpapers-reproduction-") as scratch, contextlib.chdir(scratch):
         for part in ("config", "workflow"):
@@ -93,6 +96,7 @@ def write(run: Callable[[list[str]], int]) -> list[Path]:
         for file in sorted((*measured.glob("metrics/*/*.csv"), *measured.glob("targets/*/*.reported.csv"))):
             files[PUBLISHED / "metrics" / file.parent.name / file.name] = file.read_text(encoding="utf-8")
         files[card_costs.FILE] = card_costs.text(made.of_cards)
+        files[OWN] = filled(OWN, before[OWN], {"own": made.own([root / file for file in OUTSIDE])})  # last, as it says
     for path, text in files.items():
         write_text(path, text)
     for path, image in figures.items():
@@ -131,13 +135,9 @@ class _Reproduction:
         chosen = Choice(self.runs, {}, absent)
         self.plan = whole.using(chosen)
         self.crates = {paper: fingerprint(paper) for paper in whole.titles}
-        before = os.environ.get(choice.VARIABLE, "")
-        os.environ[choice.VARIABLE] = str(chosen.write(SCALE))
-        try:
+        with _told(chosen):
             for paper in (paper for paper in whole.titles if self.crates[paper]):
                 self._measure(paper)
-        finally:
-            os.environ[choice.VARIABLE] = before  # where it is empty, a job uses all runs
 
     def _measure(self, paper: str) -> None:
         for target in self.targets(paper):
@@ -147,13 +147,13 @@ class _Reproduction:
         if paper in jobs.claims_of(self.plan):
             self._make(claims_file(self.plan, paper, "csv"))
 
-    def _make(self, path: Path) -> None:
+    def _make(self, path: Path, plan: Plan | None = None) -> None:
         """Make a file, and its inputs before it, by their jobs' commands."""
         if path.exists():
             return
-        job = jobs.job_of(self.plan, path)
+        job = jobs.job_of(plan or self.plan, path)
         for each in job.inputs:
-            self._make(each)
+            self._make(each, plan)
         if self.run([job.command, "--out", str(path)]):
             raise RuntimeError(f"{path}: could not be made; see above")
 
@@ -349,6 +349,40 @@ class _Reproduction:
         heads = [named(target.spec, row_and_column(target.spec)[0]), "metric", *texts, "verdict"]
         return "\n".join([title, "", *markdown_table(heads, rows)]) + "\n"
 
+    def own(self, methods: Iterable[Path]) -> str:
+        """The tables of docs/own_method.md: README's table with rows of methods from outside, and their places.
+
+        Metrics with these rows take the place of the target's in this folder, so nothing is made of it afterwards.
+        """
+        name, column = EXAMPLE
+        copies = []
+        for file in methods:
+            copies.append(method_path(SCALE, file.stem, own.check(file)))
+            self.run(["method", "--out", str(copies[-1]), "--file", str(file)])
+        plan = Plan(SCALE, [name.partition("/")[0]], methods=[str(copy) for copy in copies])
+        absent = dict.fromkeys([*plan.datasets, *plan.weights], "not asked for")
+        chosen = Choice(priority.files_of_seeds(plan, imported(SCALE)), {}, absent, plan.methods)
+        plan = plan.using(chosen)
+        page = plan.targets[name].stem.with_suffix(".md")
+        if not plan.present(plan.targets[name]).cells:
+            return "Nothing of it is published yet.\n"
+        plan.targets[name].metrics.unlink(missing_ok=True)
+        with _told(chosen):
+            self._make(page, plan)
+        lines = page.read_text(encoding="utf-8").splitlines()
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+        starts = [i for i, row in enumerate(rows) if row[0] == rows[0][0]]
+        numbers, places = rows[: starts[1]], rows[starts[1] :]
+        kept = [0, *(i for i, head in enumerate(numbers[0]) if head.startswith(f"{column} "))]
+        shown = [[row[i] for i in kept] for row in numbers if "(" in row[kept[1]] or row is numbers[0]]
+        first = named(plan.targets[name].spec, copies[0].stem.partition("-")[0]).replace("_", r"\_")
+        differing = [row for row in places if row[0] == first and row[1] == column and row[4] in COMPARED]
+        heads = [head for head in places[0] if head != places[0][1]]
+        of_place = [[row[0], *row[2:]] for row in differing]
+        title = f"From `{RESULTS / SCALE / 'targets' / name}.md`, accuracies in percent, runs in brackets:"
+        tables = [*markdown_table(shown[0], shown[1:]), "", *markdown_table(heads, of_place)]
+        return "\n".join([title, "", *tables]) + "\n"
+
     def figure(self) -> Path:
         """Trained numbers in percent, reproduced against reported, by grade; an SVG in this folder."""
         from clpapers.evidence.differences import scatter
@@ -450,6 +484,17 @@ NOTE_ON_GRADES = (
     f"The margins are {MARGINS}. ‘Each once’: a comparison that targets share counts once. A number is ‘calibrated’ "
     "if a choice of ours was read off it; a ‘guess’ if nothing is trained; ‘exact’ if no run decides it."
 )
+
+
+@contextlib.contextmanager
+def _told(chosen: Choice) -> Iterator[None]:
+    """Inside, jobs use the runs that are chosen."""
+    before = os.environ.get(choice.VARIABLE, "")
+    os.environ[choice.VARIABLE] = str(chosen.write(SCALE))
+    try:
+        yield
+    finally:
+        os.environ[choice.VARIABLE] = before  # where it is empty, a job uses all runs
 
 
 def _without_runs(target: Target) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from clpapers.runs import contracts
 from clpapers.runs.learner import Learner, Observed
 from clpapers.runs.nets.stacked import StackedDropout
 from clpapers.runs.steps import Step
@@ -83,7 +84,12 @@ def observe(learner: Learner, t: int) -> Observed:
     if not learner.uses_batch:
         return learner.observe(t, None, None)  # type: ignore[arg-type]  # which such a learner takes
     items, labels = (learner.setting.columns(table, t) for table in (learner.setting.items, learner.setting.labels))
-    return learner.observe(t, learner.setting.images(items), labels)
+    x = learner.setting.images(items)
+    if not learner.outside:
+        return learner.observe(t, x, labels)
+    observed = learner.observe(t, x, labels.clone())
+    shape = (*labels.shape, learner.classes)
+    return Observed(*contracts.checked_step(observed, len(labels), shape, type(learner).observe))
 
 
 class Steps:

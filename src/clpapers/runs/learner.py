@@ -4,6 +4,7 @@ Everything has the seed as its first axis: images x [S, B, C, H, W], labels y [S
 """
 
 import contextlib
+import copy
 import dataclasses
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
+from clpapers.runs.contracts import Undeclared
 from clpapers.runs.images import Images, joined
 from clpapers.runs.losses import backward, cross_entropy, masked
 from clpapers.runs.memories import Draw, Memory
@@ -33,6 +35,7 @@ class Setting:
     oracle: the cell's oracle. tasks: int64 [S, n], its task of each stream position, of `task_count` tasks.
         task_classes: bool [S, tasks, K], the classes that each task may hold.
     masks: bool [S, T, K], the classes that compete at each training step; None where all do.
+    changes: bool [T], whether the task changes with a step.
     evaluation: the cell's, with the measurements that a learner takes itself.
     gans: seed → task's classes → generators that runs share (`shared_gans.load`); None where a learner trains its own.
     """
@@ -51,8 +54,18 @@ class Setting:
     tasks: torch.Tensor
     task_classes: torch.Tensor
     masks: torch.Tensor | None
+    changes: np.ndarray
     evaluation: dict
     gans: Mapping[int, Mapping[tuple[int, ...], Mapping[str, np.ndarray]]] | None = None
+
+    def apart(self, uses: Sequence[str]) -> "Setting":
+        """The setting of a method from outside, which declares `uses`: copies of its own, and no undeclared facts."""
+        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        given |= {name: each.clone() for name, each in given.items() if isinstance(each, torch.Tensor)}
+        given |= {name: copy.deepcopy(each) for name, each in given.items() if isinstance(each, dict | np.ndarray)}
+        if "tasks" not in uses:
+            given |= {name: Undeclared(f"setting.{name}", "tasks") for name in ("task_count", "tasks", "task_classes")}
+        return Setting(**given)
 
     def init(self, purpose: str = "init") -> list[int]:
         """A seed for `torch.manual_seed` for each stream, drawn for a purpose."""
@@ -86,8 +99,9 @@ class Observed(NamedTuple):
 class Learner:
     """A net and its optimiser. Subclasses implement `observe`, one step on one stream batch.
 
-    stackable, uses_batch, own_nets, answers_stay, static: from the `DECLARATION` of the class's module
+    stackable, uses_batch, own_nets, answers_stay, static, uses: from the `DECLARATION` of the class's module
         (`catalogue.Method`).
+    outside: whether it is a method from outside, whose answers are checked (`contracts`).
     net, parameters, optimizer: of one net a seed. A learner with nets of its own starts with `net` None, and without
         the other two.
     uncertainty: an optional method, the uncertainty of images x in nats, [S, B], as the mutual information of
@@ -104,12 +118,16 @@ class Learner:
     own_nets = False
     answers_stay = False
     static = False
+    uses: Sequence[str] = ()
+    outside = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        declared = getattr(sys.modules.get(cls.__module__), "DECLARATION", None)
+        module = sys.modules.get(cls.__module__)
+        cls.outside = getattr(module, "__spec__", None) is None  # made of a file (`learners.find`), not imported
+        declared = getattr(module, "DECLARATION", None)
         if declared is not None:  # the class's own, not its parent's unless it is `like` that
-            for flag in ("stackable", "uses_batch", "own_nets", "answers_stay", "static"):
+            for flag in ("stackable", "uses_batch", "own_nets", "answers_stay", "static", "uses"):
                 setattr(cls, flag, declared.get(flag, getattr(cls if "like" in declared else Learner, flag)))
 
     def __init__(self, setting: Setting):

@@ -184,7 +184,7 @@ class Course:
     A checkpoint that is saved there goes on to the same bits, in another process too.
 
     cell, data, scenarios: as `stacks` gives them. checkpoint: state to resume from.
-    run: the state so far. count: the number of all steps.
+    given: the setting as the learner has it. run: the state so far. count: the number of all steps.
     """
 
     def __init__(
@@ -199,9 +199,11 @@ class Course:
         dtype = torch.float64 if cell["precision"] == "float64" else torch.float32
         images = Images(data.train_x, cell["scaling"], device, dtype, [c.transforms for c in scenarios])
         test_images = images.with_pixels(data.test_x)
-        self.setting = setting_of(cell, data, scenarios, images)
+        self.setting = self.given = setting_of(cell, data, scenarios, images)
+        if "file" in cell["learner"]:
+            self.given = self.setting.apart(learners.find(cell["learner"]["name"], cell["learner"]["file"]).uses)
         self.count = len(self.setting.ends)
-        self.constants = constants(setting=self.setting, images=images, test_images=test_images)
+        self.constants = constants(setting=self.setting, given=self.given, images=images, test_images=test_images)
         run = None if checkpoint is None else checkpoint.resume(self.setting.seeds, self.constants)
         if run is None:
             online, unanswered = Online(self.setting.labels, self.setting.ends), np.zeros(len(scenarios), dtype=int)
@@ -209,11 +211,11 @@ class Course:
         self.run: Run = run
         with run.clock.stopped():
             tested = self.tested(test_images)
-            self.evaluation = Evaluation(cell, scenarios, run.learner, tested, run.taken, run.unanswered)
+            self.evaluation = Evaluation(cell, scenarios, run.learner, tested, self.setting, run.taken, run.unanswered)
 
     def learner(self) -> Learner:
         """A new learner."""
-        return learners.create(self.cell["learner"], self.setting)
+        return learners.create(self.cell["learner"], self.given)
 
     def tested(self, images: Images) -> Images:
         """The test images as evaluators see them."""
@@ -322,6 +324,7 @@ def setting_of(cell: dict, data: Data, scenarios: Sequence[Scenario], images: Im
         tasks=stacked(c.tasks.train for c in scenarios),
         task_classes=stacked(c.tasks.task_classes for c in scenarios),
         masks=stacked(masks) if masks else None,
+        changes=scenarios[0].changes,
         evaluation=cell["evaluation"],
         gans=data.gans,
     )

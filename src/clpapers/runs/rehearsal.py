@@ -285,14 +285,12 @@ class Rehearsed:
         self, learner: Learner, chunk: np.ndarray, seconds: float, by_task: bool = False, *, all_first: bool = False
     ):
         self.learner, self.steps, self.by_task, self.all_first = learner, Steps(chunk, seconds), by_task, all_first
-        tasks = learner.setting.tasks[0].cpu().numpy()[learner.setting.ends - 1]
         self.whole = all_first or learner.setting.budget["batch"] == "task"  # each step needs those before
-        self.often = np.count_nonzero(np.diff(tasks)) > MANY  # then a change is a part of the step
+        self.often = np.count_nonzero(learner.setting.changes) > MANY  # then a change is a part of the step
         self.changed = self.changing = self.testing = self.around = self.spent = 0.0  # seconds; spent: of answers
         self.items = self.around_of = self.tests_out = 0
         self.answers: dict[str, dict[int, Answers]] = {}  # of each kind of answer, by task
-        last = learner.setting.task_count - 1
-        self.tasks = {round(part * last / 4) for part in range(5)} if by_task else set()
+        self.tasks = {round(part * (learner.setting.task_count - 1) / 4) for part in range(5)} if by_task else set()
         self.at: list[int] = []  # of each test the last step before it
         self.prepared: dict[int, float] = {}  # of tests that are taken, by their number, seconds
         self.t = -1

@@ -5,15 +5,18 @@ is resumed in a process that was forked before anything trained.
 """
 
 import dataclasses
+import functools
 import inspect
 import io
 import json
 import math
 import random
+import site
+import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,10 +24,12 @@ import numpy as np
 import torch
 
 from clpapers.catalogue import methods
-from clpapers.provenance import Refusal
+from clpapers.provenance import PACKAGE
 from clpapers.runs import learners, loop, process
 from clpapers.runs.checkpoint import Checkpoint
-from clpapers.runs.learner import Learner, Observed
+from clpapers.runs.contracts import Broken, place
+from clpapers.runs.learner import Learner
+from clpapers.runs.method import Method, OneSeed
 from clpapers.runs.scenario import scenario
 from clpapers.streams import orders
 from clpapers.streams.stream import Stream
@@ -49,10 +54,6 @@ ORDERS: dict[str, dict] = {
 ORACLES: dict[str, dict] = {"chunks": {}, "none": {}, "split": {"tasks": 2, "aligned": True}}
 
 
-class Broken(Refusal):
-    """A method breaks a contract; one line: file, line, fault, remedy."""
-
-
 @dataclasses.dataclass
 class Problem:
     """A small problem for a method: its cell, data, and a stream a seed."""
@@ -62,7 +63,7 @@ class Problem:
     data: loop.Data
     streams: dict[int, Stream]
 
-    def train(self, *seeds: int, kept: Checkpoint | None = None) -> list[str]:
+    def train(self, *seeds: int, kept: Checkpoint | None = None, course: type[loop.Course] = loop.Course) -> list[str]:
         """The result of each of some seeds, or of all.
 
         They form a stack where the learner allows it. kept: where to save half-way, or to go on from.
@@ -73,19 +74,27 @@ class Problem:
         each = [scenario(spec, stream, data.train_y, data.test_y, data.classes) for stream in streams]
         with redirect_stderr(io.StringIO()):  # a checkpoint's word is told as a contract
             for stack in [each] if self.learner.stackable else [[one] for one in each]:
-                course = loop.Course(spec, data, stack, CPU, kept)
-                for taken in course.steps():
-                    if kept is not None and not kept.resumed and stack[0] is each[0] and taken == course.count // 2:
-                        course.save(kept)
-                results += course.results()
+                way = course(spec, data, stack, CPU, kept)
+                for taken in way.steps():
+                    if kept is not None and not kept.resumed and stack[0] is each[0] and taken == way.count // 2:
+                        way.save(kept)
+                results += way.results()
         return [json.dumps(result) for result in results]
 
 
 def contracts(file: Path) -> Iterator[str]:
     """Try the method of a file; yields a line a contract that it keeps. Raises `Broken` for the first other."""
+    _reading().watched = file
+    try:
+        yield from _contracts(file)
+    finally:
+        _reading().watched = None
+
+
+def _contracts(file: Path) -> Iterator[str]:
     method = methods.read(file)
     learner = within(file, "reading it", lambda: learners.find(method.name, str(file)))
-    _takes(file, learner, method)
+    _takes(file, learners.written(method.name, str(file)), method)
     options = {option: rules["default"] for option, rules in method.options.items()}
     spec = _cell(file, method.with_options(options), {"name": method.name, "file": str(file), **options})
     if spec is None:
@@ -95,6 +104,7 @@ def contracts(file: Path) -> Iterator[str]:
     pixels, classes = data.train_x[0].size, data.classes
     streams = {seed: orders.make(spec["order"], data.train_y, seed, pixels, None, classes) for seed in range(2)}
     problem = Problem(learner, spec, data, streams)
+    source = "torch, NumPy and Python's random" if learner is OneSeed else "clpapers.randomness.generator"
     with (
         tempfile.TemporaryDirectory() as folder,
         process.Apart(lambda: _alone(file, problem)) as alone,
@@ -103,18 +113,16 @@ def contracts(file: Path) -> Iterator[str]:
         if learner.stackable:
             alone.begin()
         kept = Checkpoint(Path(folder, RESULT), {})
-        with _answering(file, learner, data.classes):
-            first = within(file, "learning", lambda: problem.train(kept=kept))
+        first = within(file, "learning", lambda: problem.train(kept=kept))
         resumed.begin()
         yield f"{file}: it learns {len(streams)} streams of {len(data.train_y)} items"
         steps = [step for each in first if (step := json.loads(each)["diverged"]) is not None]
         if steps:
             rate = spec["budget"]["learning_rate"]
             yield f"{file}: its loss is no finite number from step {min(steps)} on there, at a learning rate of {rate}"
-        if within(file, "learning again", problem.train) != first:
-            raise Broken(
-                f"{file}: twice trained alike, it ends otherwise; draw from clpapers.randomness.generator alone"
-            )
+        if within(file, "learning again", lambda: problem.train(course=_Twice)) != first:
+            remedy = f"draw from {source} alone, and learn in observe alone"
+            raise Broken(f"{file}: trained again, and tested twice as often, it ends otherwise; {remedy}")
         yield f"{file}: twice the same bytes"
         if learner.stackable:
             if not all(_equal(json.loads(one), json.loads(other)) for one, other in zip(alone.result(), first)):
@@ -125,7 +133,7 @@ def contracts(file: Path) -> Iterator[str]:
             yield f"{file}: a killed run of it starts over: {kept.told}"
             return
         if resumed.result() != first:
-            remedy = "keep all that it needs in attributes of it, and draw from clpapers.randomness.generator alone"
+            remedy = f"keep all that it needs in attributes of it, and draw from {source} alone"
             raise Broken(f"{file}: killed and gone on with in another process, it ends otherwise; {remedy}")
         yield f"{file}: killed and gone on with, it ends in the same bytes"
 
@@ -163,36 +171,62 @@ def within(file: Path, doing: str, work: Callable[[], T]) -> T:
         raise Broken(f"{file}:{line or 1}: {doing}: {type(error).__name__}: {reason}") from None
 
 
-@contextmanager
-def _answering(file: Path, learner: type[Learner], classes: int) -> Iterator[None]:
-    """Inside, a step that answers with anything but an `Observed` of the right shapes is refused."""
-    observe = learner.observe
-    if observe is Learner.observe:
+class _Twice(loop.Course):
+    """A course on which each test batch is asked about twice; other answers the second time are refused."""
+
+    def learner(self) -> Learner:
+        learner = super().learner()
+        ask = learner.scores
+        answering = type(learner.method).predict if isinstance(learner, OneSeed) else type(learner).scores
+
+        def twice(x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
+            first, again = (ask(each, tasks) for each in (x.clone(), x))
+            if not torch.equal(first.nan_to_num(nan=0.5), again.nan_to_num(nan=0.5)):
+                fault = f"asked twice, {answering.__name__} answers otherwise"
+                raise Broken(f"{place(answering)}: {fault}; learn in observe, and let a test change nothing")
+            return again
+
+        learner.scores = twice  # type: ignore[method-assign]
+        return learner
+
+
+class _Reading:
+    """Refuses files that the code of a method opens to read, but for those of installed packages and of the system.
+
+    A method's file is copied without its neighbours. `watched` is the file that is tried, if one is.
+    """
+
+    watched: Path | None = None
+    others = sys.prefix, sys.base_prefix, site.getusersitepackages(), str(PACKAGE), "/proc", "/sys", "/dev", "/etc"
+
+    def __call__(self, event: str, given: tuple) -> None:
+        """An audit hook of Python."""
+        file = self.watched
+        if event != "open" or file is None or not isinstance(given[0], str) or "r" not in (given[1] or ""):
+            return
+        opened, frame = Path(given[0]).absolute(), inspect.currentframe()
+        while frame is not None and frame.f_code.co_filename != str(file):
+            frame = frame.f_back
+        if frame is None or opened == file or any(map(opened.is_relative_to, self.others)):
+            return
+        if opened.is_relative_to(file.parent) or opened.suffix not in (".py", ".pyc"):
+            remedy = "the file is copied alone: put what it needs into it, or into an installed package"
+            raise Broken(f"{file}:{frame.f_lineno}: it reads {opened}; {remedy}")
+
+
+@functools.cache
+def _reading() -> _Reading:
+    """The one hook, which no process can remove again."""
+    sys.addaudithook(hook := _Reading())
+    return hook
+
+
+def _takes(file: Path, learner: type[Learner] | type[Method], method: methods.Method) -> None:
+    """Refuse a class without a step, one that does not take its options by name, and one that requires others."""
+    if learner.observe in (Learner.observe, Method.observe):
+        form = "self, x, y" if issubclass(learner, Method) else "self, t, x, y"
         line = inspect.getsourcelines(learner)[1]
-        raise Broken(f"{file}:{line}: {learner.__name__} has no observe; write observe(self, t, x, y), one step")
-    where = f"{file}:{observe.__code__.co_firstlineno}: observe returns"
-
-    def checked(self: Learner, t: int, x: torch.Tensor, y: torch.Tensor) -> Observed:
-        observed = observe(self, t, x, y)
-        if not isinstance(observed, tuple) or len(observed) != len(Observed._fields):
-            raise Broken(f"{where} {type(observed).__name__}; return Observed(loss, logits)")
-        shapes = (len(self.setting.seeds),), None if y is None else (*y.shape, classes)
-        for name, given, shape in zip(Observed._fields, observed, shapes):
-            if given is not None and (not isinstance(given, torch.Tensor) or given.shape != shape):
-                found = list(given.shape) if isinstance(given, torch.Tensor) else type(given).__name__
-                wanted = f"{list(shape)} or None" if shape else "None"
-                raise Broken(f"{where} {name} of {found}; there are {len(self.setting.seeds)} seeds, return {wanted}")
-        return observed
-
-    learner.observe = checked  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        learner.observe = observe  # type: ignore[method-assign]
-
-
-def _takes(file: Path, learner: type[Learner], method: methods.Method) -> None:
-    """Refuse a class that does not take its declared options by name, or that requires others."""
+        raise Broken(f"{file}:{line}: {learner.__name__} has no observe; write observe({form}), one step")
     given = inspect.signature(learner.__init__).parameters.values()
     named = {each.name for each in given if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)}
     needed = {each.name for each in given if each.kind == each.KEYWORD_ONLY and each.default is each.empty}
@@ -203,6 +237,8 @@ def _takes(file: Path, learner: type[Learner], method: methods.Method) -> None:
         return
     for option in sorted(method.options.keys() - named):
         raise Broken(f"{file}:{line}: {learner.__name__} does not take {option!r}, which is declared; take it by name")
+    if issubclass(learner, Method):
+        return
     if learner.task_change is not Learner.task_change and "changes" not in method.uses and not _silent(learner):
         raise Broken(
             f'{file}:{line}: {learner.__name__} has a task_change that is never called; declare "uses": ["changes"]'

@@ -76,7 +76,6 @@ def silent(monkeypatch):
             return given.index_fill(2, torch.arange(given.shape[2])[classes], value)
 
         monkeypatch.setattr(Single, "observe", observed)
-        monkeypatch.setattr(Single, "moves", ("late",))
         monkeypatch.setattr(Single, "scores", scored)
 
     return of

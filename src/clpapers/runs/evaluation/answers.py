@@ -3,10 +3,12 @@
 import collections
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 
+from clpapers.runs import contracts
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
 from clpapers.runs.scenario import Scenario
@@ -66,7 +68,7 @@ def answered(
     """
     found: dict[str, list[torch.Tensor]] = collections.defaultdict(list)
     for now in _batches(images, items.shape[1]):
-        scores = learner.scores(images(items[:, now]), tasks[:, now])
+        scores = asked(learner, images(items[:, now]), tasks[:, now])
         for name, mask in masks.items():
             allowed = scores if mask is None else scores.masked_fill(~mask[:, now], -torch.inf)
             found[name].append(best(allowed))
@@ -95,6 +97,14 @@ def uncertainties(learner: Learner, images: Images, items: torch.Tensor) -> np.n
     """A learner's `uncertainty` of each seed's items [S, N], inside `learner.evaluation()`: float [S, N]."""
     parts = [learner.uncertainty(images(items[:, now])) for now in _batches(images, items.shape[1])]
     return torch.cat(parts, dim=1).cpu().numpy()
+
+
+def asked(learner: Learner, x: torch.Tensor, tasks: torch.Tensor) -> torch.Tensor:
+    """A learner's scores [S, B, K] of images; of a method from outside checked, with tasks where it declares them."""
+    if not learner.outside:
+        return learner.scores(x, tasks)
+    told: Any = tasks if "tasks" in learner.uses else contracts.Undeclared("tasks", "tasks")
+    return contracts.checked_scores(learner.scores(x, told), (*x.shape[:2], learner.classes), type(learner).scores)
 
 
 def _batches(images: Images, count: int) -> Iterator[slice]:

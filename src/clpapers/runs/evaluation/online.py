@@ -16,14 +16,14 @@ class Online:
 
     def __init__(self, labels: torch.Tensor, ends: np.ndarray):
         self.labels, self.starts = labels, np.concatenate([[0], ends[:-1]])
-        self.notes: list[tuple[torch.Tensor, torch.Tensor | None]] = []  # loss [S] and logits [S, B, K] a step
+        self.notes: list[tuple[torch.Tensor | None, torch.Tensor | None]] = []  # loss [S], logits [S, B, K] a step
         self.losses: list[torch.Tensor] = []  # a block each: [S, steps]
         self.predicted: list[torch.Tensor] = []  # a block each: classes, `best`, [S, items]
 
     def take(self, loss: torch.Tensor | None, logits: torch.Tensor | None = None) -> None:
-        """Note a step; None for the loss of a step without training, and for logits of no prediction."""
-        if loss is not None:
-            self.notes.append((loss.detach(), None if logits is None else logits.detach()))
+        """Note a step; None for the loss where there is none, and for logits of no prediction."""
+        if loss is not None or logits is not None:
+            self.notes.append((_kept(loss), _kept(logits)))
         if len(self.notes) == BLOCK:
             self.reduce()
 
@@ -31,7 +31,8 @@ class Online:
         """Reduce the notes to losses and predicted classes."""
         if self.notes:
             losses, logits = zip(*self.notes)
-            self.losses.append(torch.stack(losses, dim=1))
+            if losses[0] is not None:
+                self.losses.append(torch.stack(losses, dim=1))
             if logits[0] is not None:
                 self.predicted.append(best(torch.cat(logits, dim=1)))
             self.notes.clear()
@@ -45,7 +46,9 @@ class Online:
         right = (predicted == self.labels[s, : len(predicted)]).cpu().numpy()
         return {
             "correct": np.add.reduceat(right, self.starts[self.starts < len(right)], dtype=int).tolist(),
-            "loss": [number(value) for value in torch.cat([block[s] for block in self.losses]).tolist()],
+            "loss": [number(value) for value in torch.cat([block[s] for block in self.losses]).tolist()]
+            if self.losses
+            else None,
         }
 
     def unanswered(self, s: int) -> int:
@@ -60,3 +63,7 @@ class Online:
             return None
         finite = torch.cat([block[s] for block in self.losses]).isfinite()
         return None if finite.all() else int(finite.long().argmin())
+
+
+def _kept(value: torch.Tensor | None) -> torch.Tensor | None:
+    return None if value is None else value.detach()

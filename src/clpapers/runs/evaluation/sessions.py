@@ -13,7 +13,7 @@ from clpapers.runs.evaluation.probes import Probes
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.evaluation.tasks import LearningCurves, TaskAccuracy, TaskItems, TaskUncertainty
 from clpapers.runs.images import Images
-from clpapers.runs.learner import Learner
+from clpapers.runs.learner import Learner, Setting
 from clpapers.runs.memories.episodic import EpisodicMemory
 from clpapers.runs.scenario import Scenario
 
@@ -27,6 +27,7 @@ class Evaluation:
     Parameters
     ----------
     images: the test items.
+    setting: the loop's own, which no method holds.
     findings: those so far, by the evaluators' names; filled as the run goes on.
     unanswered: int64 [S], test items without an answer so far; counted up as the run goes on.
     """
@@ -37,6 +38,7 @@ class Evaluation:
         scenarios: Sequence[Scenario],
         learner: Learner,
         images: Images,
+        setting: Setting,
         findings: dict[str, list],
         unanswered: np.ndarray,
     ):
@@ -53,7 +55,7 @@ class Evaluation:
                 self.sessions[-1].append(MemoryAccuracy(memory, accuracy.steps))
         if "every" in options:
             self.sessions.append([Events(options["every"], scenarios, images)])
-        self.sessions.append([Probes(options, learner.setting), FinalTest(cell, scenarios, images)])
+        self.sessions.append([Probes(options, setting), FinalTest(cell, scenarios, images)])
         self.evaluators = list(itertools.chain.from_iterable(self.sessions))
         for evaluator in self.evaluators:
             evaluator.taken = findings.setdefault(type(evaluator).__name__, [])

@@ -6,19 +6,27 @@ from pathlib import Path
 from types import ModuleType
 
 from clpapers.runs.learner import Learner, Setting
+from clpapers.runs.method import Method, OneSeed
 
 
 def create(options: dict, setting: Setting) -> Learner:
     """The learner that a cell's `learner` describes: its name and options."""
     options = dict(options)
-    return find(options.pop("name"), options.pop("file", None))(setting, **options)
+    found = written(options.pop("name"), options.pop("file", None))
+    return OneSeed(setting, found, options) if issubclass(found, Method) else found(setting, **options)
 
 
 def find(name: str, file: str | None = None) -> type[Learner]:
-    """The learner's class, the one that its module defines; of a method from outside, in the copy of its file."""
+    """The class of a learner, as the loop sees it."""
+    found = written(name, file)
+    return OneSeed if issubclass(found, Method) else found
+
+
+def written(name: str, file: str | None = None) -> type[Learner] | type[Method]:
+    """The class that a learner's module defines; of a method from outside, the copy of its file."""
     module = _of_file(Path(file)) if file else importlib.import_module(f"{__name__}.{name}")
     defined = [v for v in vars(module).values() if isinstance(v, type) and v.__module__ == module.__name__]
-    return next(v for v in defined if issubclass(v, Learner))
+    return next(v for v in defined if issubclass(v, Learner | Method))
 
 
 def _of_file(file: Path) -> ModuleType:

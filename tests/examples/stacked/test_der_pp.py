@@ -1,4 +1,4 @@
-"""DER++ of examples/der_pp.py against a step by hand and a plain loop; finetuning against that of the papers."""
+"""DER++ of examples/stacked/ against a step by hand and a plain loop; finetuning against that of the papers."""
 
 import importlib.util
 import math
@@ -17,7 +17,7 @@ from clpapers.runs import learners, trial
 from clpapers.runs.learner import Learner
 from clpapers.runs.loop import Data
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples/stacked"
 FILES = sorted(EXAMPLES.glob("*.py"))
 
 
@@ -32,10 +32,14 @@ def loaded(file: Path) -> type[Learner]:
 
 @pytest.fixture
 def here(monkeypatch):
-    """The examples' methods take the place of what `learners` finds."""
-    find = learners.find
+    """The examples' methods take the place of what `learners` has."""
+    find = learners.written
     known = {file.stem: file for file in FILES}
-    monkeypatch.setattr(learners, "find", lambda name, file=None: loaded(known[name]) if name in known else find(name))
+
+    def written(name, file=None):
+        return loaded(known[name]) if name in known else find(name, file)
+
+    monkeypatch.setattr(learners, "written", written)
 
 
 def der_pp(alpha=0.1, beta=0.5):

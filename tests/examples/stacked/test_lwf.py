@@ -1,4 +1,4 @@
-"""LwF of examples/lwf.py against a plain loop, and its distance by hand."""
+"""LwF of examples/stacked/lwf.py against a plain loop, and its distance by hand."""
 
 import copy
 import math
