@@ -188,7 +188,7 @@ class Grid:
     def stream(self, where: str, stream: dict) -> tuple[str, dict, int]:
         """Data set, order and seed of a stream that a target shows."""
         dataset, order = stream["dataset"], {"order": stream.get("order", {})}
-        if TOY.match(dataset):
+        if TOY.fullmatch(dataset):
             base = {"order": {"length": None}}
         else:
             one_of(f"{where}.dataset", dataset, self.content.get("datasets", {}))
