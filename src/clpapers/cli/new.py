@@ -10,7 +10,7 @@ import yaml
 
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.settings import NAME, own_papers
-from clpapers.provenance import PACKAGE, Refusal, write_text
+from clpapers.provenance import PACKAGE, Refusal, escaped, write_text
 
 TEMPLATES = PACKAGE / "new"
 SIDE, EACH = 8, {"train": 20, "test": 5}  # of the sample: pixels, images a class
@@ -31,6 +31,10 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
         raise Refusal(f"new: {name!r}: the project has a {kind} of this name; take another")
     template = next(TEMPLATES.glob(f"{kind}.*"))
     file = folder / f"{name}{template.suffix}"
+    if escaped(file.absolute()) != str(file.absolute()):
+        raise Refusal(
+            f"new: {escaped(file.absolute())}: the folder's name is no printable text; rename it, or take another"
+        )
     if file.exists() or file.is_symlink():
         raise Refusal(f"{file}: there is such a file already; take another name, or another folder by --folder")
     folder.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import unicodedata
 from collections.abc import Collection
 from pathlib import Path
 
@@ -65,6 +66,11 @@ class Facts:
             if name in self.datasets or TOY.fullmatch(name):
                 other = self.datasets.get(name, {}).get("declared", CONFIG / "datasets.yaml")
                 raise ConfigError(f"{file}: {name}: {other} has a data set of this name; take another")
+            forms: dict[str, str] = {}  # of the classes' names, as folders' names are compared with them
+            for each in facts.get("classes", ()):
+                if (first := forms.setdefault(unicodedata.normalize("NFC", each), each)) != each:
+                    both = f"{first!a} and {each!a}"
+                    raise ConfigError(f"{file}: {name}.classes: {both} are one name in two Unicode forms; rename one")
             self.datasets[name] = facts | {"declared": str(copy)}
 
     def _derived(self, where: str, facts: dict, fetched: dict[str, dict]) -> dict:
