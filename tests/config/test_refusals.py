@@ -309,6 +309,25 @@ REFUSED = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (3, 32), (32, 2)])
+def test_images_that_a_net_cannot_take_are_refused_in_the_plan(shape):
+    """The net `cnn` halves the sides twice."""
+    for sides in ((4, 4), shape):
+        edit(
+            DATASETS,
+            "  shape: [32, 32, 3]\n  classes: [airplane",
+            f"  shape: [{sides[0]}, {sides[1]}, 3]\n  classes: [airplane",
+        )
+        if sides == shape:
+            with pytest.raises(
+                ConfigError, match=f"^{PAPER}: datasets.cifar10: net.name cnn: .* 4 pixels .* {shape[0]}×{shape[1]};"
+            ):
+                plan()
+        else:
+            plan()
+            edit(DATASETS, "[4, 4, 3]", "[32, 32, 3]")
+
+
 @pytest.mark.parametrize(("file", "old", "new", "line"), REFUSED)
 def test_what_is_wrong_is_refused_in_one_line(file, old, new, line):
     plan()

@@ -117,8 +117,8 @@ def _pair(item: Any) -> tuple[Any, Any]:
             missing, names = ("image", IMAGE) if keys[0] is None else ("label", LABEL)
             there, usual = ", ".join(map(str, item)), ", ".join(names)
             raise ValueError(
-                f"the items here are dictionaries of {there}, with no {missing} at {usual}; rename the key, or give items "
-                "(image, label)"
+                f"the items here are dictionaries of {there}, with no {missing} at {usual}; rename the key, or give "
+                "items (image, label)"
             )
         return item[keys[0]], item[keys[1]]
     if not isinstance(item, Sequence) or isinstance(item, str | bytes) or len(item) < 2:
