@@ -152,3 +152,16 @@ def test_folders_of_either_unicode_form_are_described_by_one_name(here):
         Image.fromarray(np.zeros((4, 4), np.uint8)).save(here / "pets" / split / name / "0.png")
     assert new("dataset", "pets", "--folder", here) == 0
     assert read_yaml(here / "pets.yaml")["pets"]["classes"] == ["caf\xe9", "tea"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["1", "2", "3", "10", "11"], ["n9", "n10", "n100"], ["a", "b", "b2", "b10"], ["05", "5", "50"], ["²", "³"]],
+)
+def test_numbered_classes_stand_in_the_order_of_their_numbers(here, names):
+    for split in ("train", "test"):
+        for name in names:
+            (here / "pets" / split / name).mkdir(parents=True)
+            Image.fromarray(np.zeros((4, 4), np.uint8)).save(here / "pets" / split / name / "0.png")
+    assert new("dataset", "pets", "--folder", here) == 0
+    assert read_yaml(here / "pets.yaml")["pets"]["classes"] == names

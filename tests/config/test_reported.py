@@ -6,6 +6,7 @@ import pytest
 from tiny_paper import PAPER, PRINTED, SCALE, edit, plan, printed
 
 from clpapers.config.refusals import ConfigError
+from clpapers.evidence.comparison import read_reported
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -111,6 +112,40 @@ def test_levels_of_one_name_are_refused_where_a_line_may_mean_either():
     plan()
     printed("tiny,table1,ER,mnist,final_accuracy,80,,,")
     with pytest.raises(ConfigError, match=f"^{PRINTED}: .* er and ace "):
+        plan()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            lambda text: text.replace(",", ";").encode(),
+            "line 1 is not .*; its columns are parted by semicolons, save it",
+        ),
+        (lambda text: text.replace(",", "\t").encode(), "line 1 is not .*; .* parted by tabs, save it"),
+        (lambda text: text.encode("utf-16"), ".*; save it as UTF-8"),
+        (lambda text: text.replace("er", "\xe9r").encode("cp1252"), ".*; save it as UTF-8"),
+    ],
+)
+def test_what_a_spreadsheet_saves_otherwise_is_refused_with_the_remedy(change, told):
+    printed("tiny,table1,er,mnist,final_accuracy,80,,,")
+    Path(PRINTED).write_bytes(change(Path(PRINTED).read_text()))
+    with pytest.raises(ConfigError, match=f"^{PRINTED}: {told}"):
+        plan()
+
+
+@pytest.mark.parametrize("change", ["\r\n", "\r", "\n\n"])
+def test_line_ends_of_any_system_are_read(change):
+    printed("tiny,table1,er,mnist,final_accuracy,80,,,")
+    Path(PRINTED).write_bytes(Path(PRINTED).read_text().replace("\n", change).encode("utf-8-sig"))
+    assert plan().targets["tiny/table1"].reported == Path(PRINTED)
+    assert read_reported(PRINTED, "tiny", "table1")["value"].tolist() == [80]
+
+
+@pytest.mark.parametrize("value", ["\N{MINUS SIGN}0.5", '"1,234.5"', "50.5%", "50.5 ± 1.0", '"50,5"', "５０", "50.5\0"])
+def test_a_number_that_a_paper_prints_otherwise_is_refused(value):
+    printed(f"tiny,table1,er,mnist,final_accuracy,{value},,,")
+    with pytest.raises(ConfigError, match=f"^{PRINTED}: line 2.value: "):
         plan()
 
 

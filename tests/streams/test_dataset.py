@@ -1,5 +1,7 @@
 """Data sets in the order of a stream file: torchvision's own order mapped, batches, an Avalanche benchmark."""
 
+import importlib
+import pickle
 import re
 import subprocess
 import sys
@@ -270,6 +272,24 @@ def test_a_sampler_of_anything_but_a_stream_is_refused(tmp_path, official, part)
     other = part(streams.StreamDataset(Own(official), file))
     with pytest.raises(TypeError, match=f"a {type(other).__name__} is no StreamDataset"):
         streams.StreamBatchSampler(other, 5)
+
+
+def test_a_stream_stays_one_where_a_notebook_loads_the_module_anew(tmp_path, official):
+    file, *_ = written(tmp_path, official)
+    found = streams.StreamDataset(Own(official), file)
+    try:
+        again = importlib.reload(streams.dataset)
+        assert len(again.StreamBatchSampler(found, 7)) == 18
+    finally:
+        importlib.reload(streams.dataset)
+
+
+def test_a_stream_goes_to_another_process(tmp_path, official):
+    """As to the workers of a loader that are spawned; labels may be tensors."""
+    file, made, placed = written(tmp_path, official)
+    data = TensorDataset(torch.from_numpy(official.x).movedim(-1, 1), torch.from_numpy(official.y))
+    sent = pickle.loads(pickle.dumps(streams.StreamDataset(data, file)))
+    assert [int(item.label) for item in sent] == placed.y[made.indices].tolist()
 
 
 @pytest.mark.parametrize("workers", [0, 1])

@@ -81,7 +81,14 @@ def _properties(folder: Path) -> dict[str, str]:
             raise Refusal(f"{path}: {fault}; mend it or take it away") from None
     shape = [*sides[0], max(channels)]
     sizes = {split.upper(): str(sum(map(len, classes.values()))) for split, classes in splits.items()}
-    return {"SHAPE": str(shape), "CLASSES": json.dumps(sorted(splits["train"]), ensure_ascii=False)} | sizes
+    classes = sorted(splits["train"], key=_by_number)
+    return {"SHAPE": str(shape), "CLASSES": json.dumps(classes, ensure_ascii=False)} | sizes
+
+
+def _by_number(name: str) -> tuple[list[int | str], str]:
+    """What to sort names of classes by: numbers in them count as numbers, so that 2 comes before 10."""
+    parts = re.split(r"([0-9]+)", name)
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)], name
 
 
 def _sample(folder: Path) -> None:

@@ -13,6 +13,8 @@ from clpapers.config.refusals import ConfigError, short_repr
 from clpapers.config.schemas import schema, validate
 from clpapers.metrics.factors import flat
 
+OTHERS = {"semicolons": ";", "tabs": "\t"}  # that spreadsheets write between columns in the place of commas
+
 
 def read_csv(
     path: Path, rules: str = "reported", unique: tuple[str, ...] = ("target", "row", "column", "metric")
@@ -34,7 +36,9 @@ def read_csv(
             if reader.fieldnames == list(of_line["properties"]):
                 columns = reader.fieldnames
             if reader.fieldnames != columns:
-                raise ConfigError(f"{path}: line 1 is not {','.join(columns)}")
+                other = next((each for each in OTHERS if OTHERS[each].join(columns) in (reader.fieldnames or ())), "")
+                remedy = f"; its columns are parted by {other}, save it with commas" if other else ""
+                raise ConfigError(f"{path}: line 1 is not {','.join(columns)}{remedy}")
             for line in reader:
                 where = f"line {reader.line_num}"
                 if None in line or None in line.values():
@@ -49,7 +53,7 @@ def read_csv(
     except csv.Error as error:
         raise ConfigError(f"{path}: line {reader.reader.line_num}: {error}") from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: {error}") from None
+        raise ConfigError(f"{path}: {error}; save it as UTF-8") from None
     validate(lines, schema(rules), path)
     return lines
 

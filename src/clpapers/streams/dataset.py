@@ -223,7 +223,7 @@ class StreamBatchSampler(Sampler[list[int]]):
 
 
 def _whole(dataset: object) -> None:
-    if not isinstance(dataset, StreamDataset):
+    if not hasattr(dataset, "stream"):  # `isinstance` fails once a notebook has loaded this module anew
         kind = type(dataset).__name__
         raise TypeError(
             f"a {kind} is no StreamDataset; give the StreamDataset itself, since a stream is followed whole"
