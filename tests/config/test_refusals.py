@@ -8,6 +8,7 @@ from tiny_paper import (
     COSTS,
     DATASETS,
     GRID,
+    MIXING,
     ORACLES,
     PAPER,
     RANDOM,
@@ -356,7 +357,12 @@ def test_what_is_wrong_is_refused_in_one_line(file, old, new, line):
         (SPLIT, "er", {"oracle": ["sp2"], "restriction": ["td"], "evaluated": []}, "evaluation.oracles: 'sp2' is "
          "missing, which restricts the test"),
         (SPLIT, "er", {"defaults": {"oracle": ORACLES["sp2"]}, "restriction": ["es"], "evaluated": ["sp5"]},
-         "evaluation.oracles: {'name': 'split', 'tasks': 2} is missing, which restricts the test"),
+         "evaluation.oracles: {'name': 'split', 'tasks': 2} is missing, which restricts the test; give it a name under "
+         "oracles, and list that"),
+        *((order, "er", {"oracle": ["domains"], "restriction": [name], "evaluated": ["domains"]}, f"restriction {name} "
+           f"tests by the oracle's tasks, and the chunks of order {order['name']} are no groups of classes; take "
+           "single_head or ea, or an order of split or split_two or split_range or split_overlapping or split_ordered")
+          for order, name in zip(MIXING, ("es", "es_ed", "td"))),
     ],
 )  # fmt: skip
 def test_what_a_learner_an_order_or_a_run_cannot_do_is_refused_in_one_line(order, learner, options, line):

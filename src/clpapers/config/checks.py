@@ -211,6 +211,11 @@ def knowledge(where: str, method: Method, spec: dict, oracle: dict) -> None:
     learner, name = spec["learner"], spec["restriction"]["name"]
     if RESTRICTIONS[name].test == "data" and spec["order"]["name"] not in CLASS_CHUNKS:
         raise ConfigError(f"{where}: restriction {name} needs an order of {' or '.join(CLASS_CHUNKS)}")
+    if oracle["name"] == "chunks" and spec["order"]["name"] not in CLASS_CHUNKS and RESTRICTIONS[name].test != "none":
+        raise ConfigError(
+            f"{where}: restriction {name} tests by the oracle's tasks, and the chunks of order {spec['order']['name']} "
+            f"are no groups of classes; take single_head or ea, or an order of {' or '.join(CLASS_CHUNKS)}"
+        )
     if oracle["name"] == "entropy" and "changes" in method.uses:
         raise ConfigError(f"{where}: learner {method.name} needs an oracle that names tasks, not entropy")
     _needs(where, method, {"oracle": oracle}, [key for key in method.needs if key.startswith("oracle.")])
