@@ -177,10 +177,10 @@ def opened(path: Path) -> Iterator[tuple[Members, list[Finding]]]:
             pure, kind = PurePosixPath(name), stat.S_IFMT(info.external_attr >> 16)
             if info.filename == "./" and not info.file_size:  # the folder itself, as some programs have it
                 continue
-            if "\\" in name:
-                faults.append((info.filename, "has a name with \\, which may stand for folders; pack it with /"))
-            elif pure.is_absolute() or ".." in pure.parts or name != str(pure) or name == ".":
+            if pure.is_absolute() or ".." in re.split(r"[\\/]", name) or name != str(pure) or name == ".":
                 faults.append((info.filename, "leads out of the crate; do not unpack it"))
+            elif "\\" in name:
+                faults.append((info.filename, "has a name with \\, which may stand for folders; pack it with /"))
             elif kind not in (0, stat.S_IFDIR if folder else stat.S_IFREG):
                 faults.append((info.filename, "is a link or a device, not a plain file"))
             elif info.external_attr & DISK_LABEL:
