@@ -2,9 +2,11 @@
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.build import build
 from setuptools.command.build_py import build_py
 
 CARRIED = ("config", "workflow/schemas", "results/published/metrics")
@@ -20,4 +22,14 @@ class WithProject(build_py):
             shutil.copytree(part, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("outside"))
 
 
-setup(cmdclass={"build_py": WithProject})
+class Elsewhere(build):
+    """Builds in a folder that ends with the process: the checkout stays as it was, and no earlier build travels."""
+
+    folder = tempfile.TemporaryDirectory(prefix="clpapers-build-")
+
+    def initialize_options(self):
+        super().initialize_options()
+        self.build_base = self.folder.name
+
+
+setup(cmdclass={"build": Elsewhere, "build_py": WithProject})

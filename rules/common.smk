@@ -50,6 +50,8 @@ try:
             PLAN = PLAN.using(BUDGET.choice)
 except (ConfigError, ProvenanceError) as error:
     sys.exit(f"clpapers: {error}")
+except KeyboardInterrupt:
+    sys.exit("clpapers: interrupted before anything was trained; the same command goes on")
 DERIVED = [name for name, facts in PLAN.datasets.items() if "features" in facts]  # data sets of features
 
 

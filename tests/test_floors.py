@@ -7,7 +7,7 @@ from clpapers import provenance
 from clpapers.provenance import PACKAGE, imported
 
 ROOMS = [  # from the ground up
-    "randomness", "cache", "provenance", "home", "catalogue", "datasets", "streams", "runs", "metrics", "targets",
+    "randomness", "home", "cache", "provenance", "catalogue", "datasets", "streams", "runs", "metrics", "targets",
     "evidence", "config", "graph", "archive", "audit", "budget", "results", "report", "builds", "bundle", "cli",
 ]  # fmt: skip
 CONFIG = [

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import clpapers
-from clpapers import cli, home
+from clpapers import cli, home, provenance
 from clpapers.archive.imported import PUBLISHED
 from clpapers.provenance import ProvenanceError
 from clpapers.streams import stream
@@ -32,6 +32,34 @@ def test_the_project_at_hand_comes_first(away):
     (away / "config").mkdir()
     (away / "config/config.yaml").touch()
     assert home.root() == away
+
+
+def test_a_name_of_the_project_finds_its_file_there_and_keeps_its_text(away, tmp_path_factory, monkeypatch):
+    project = tmp_path_factory.mktemp("project")
+    (project / "results/a/deep").mkdir(parents=True)
+    (project / "results/a/one.csv").write_text("1")
+    (project / "results/a/deep/two.csv").write_text("2")
+    monkeypatch.setattr(home, "root", lambda: project)
+    folder = home.place("results", "a")
+    assert not folder.exists()
+    with home.entered():
+        assert folder.is_dir()
+        assert str(folder / "one.csv") == f"{folder}/one.csv" == "results/a/one.csv"
+        assert (folder / "one.csv").read_text() == "1"
+        assert os.stat(folder / "one.csv").st_size == 1
+        assert pd.read_csv(folder / "one.csv").columns == ["1"]
+        assert sorted(map(str, folder.iterdir())) == ["results/a/deep", "results/a/one.csv"]
+        assert [str(path) for path in folder.glob("*.csv")] == ["results/a/one.csv"]
+        assert sorted(map(str, folder.rglob("*.csv"))) == ["results/a/deep/two.csv", "results/a/one.csv"]
+        assert all(path.is_file() for path in folder.rglob("*.csv"))
+        assert folder.with_name("b").parent.name == "results"
+        assert (folder / "one.csv").absolute() == (folder / "one.csv").resolve() == project / "results/a/one.csv"
+        provenance.write_text(folder / "new/three.csv", "3")
+        assert folder == Path("results/a")
+        assert len({folder, Path("results/a")}) == 1
+        assert home.place(away / "x") == away / "x"
+    assert (project / "results/a/new/three.csv").read_text() == "3"
+    assert list(away.iterdir()) == []
 
 
 def test_results_are_those_of_the_checkout_and_the_folder_stays(away):
@@ -111,6 +139,7 @@ def test_from_a_wheel_too(away):
         (copy / part).parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["cp", "-r", ROOT / part, copy / part], check=True)
     subprocess.run([*pip, "./copy"], check=True)
+    assert sorted(os.listdir(copy)) == sorted({part.partition("/")[0] for part in kept})  # no build/ is left
     (wheel,) = (away / "wheels").glob("*.whl")
     assert wheel.stat().st_size < 5e6
     with zipfile.ZipFile(wheel) as archive:

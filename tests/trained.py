@@ -144,6 +144,7 @@ def entry_of(seed=0):
             "mutual_information": [[0.5, None], [0.25, 0.0]],
             "memory": {"total": [1, 1], "correct": [[1], [0, 1]]},
         },
+        "unanswered": {"online": 1, "tests": 2},
     }
 
 

@@ -8,10 +8,11 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
-FOLDER = Path(".snakemake")
+from clpapers.home import place
+
+FOLDER = place(".snakemake")
 T = TypeVar("T")
 LARGEST = 1 << 24  # bytes of a file, before it is begun again
 

@@ -2,21 +2,53 @@
 
 An editable install knows its checkout. Any other install carries config/, the schemas and the published metrics in
 `clpapers/project`; the crates of runs stay in the repository.
+
+A path such as results/paper/runs is a name: records hold it, and digests depend on it. Its file lies below the folder
+that was `entered`. The working folder belongs to the process with all its threads, and is never changed for it.
 """
 
 import contextlib
+import contextvars
 import functools
 import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import ParamSpec, TypeVar
-
-from clpapers.provenance import PACKAGE
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path, PosixPath
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
+PACKAGE = Path(__file__).parent
 CARRIED = PACKAGE / "project"
 MARK = Path("config", "config.yaml")
+_ENTERED: contextvars.ContextVar[Path | None] = contextvars.ContextVar("project", default=None)  # of each thread
+
+
+class _Place(PosixPath):
+    """A path whose text and parts are those of the name, and whose file lies below the folder that was entered."""
+
+    def __fspath__(self) -> str:
+        folder = _ENTERED.get()
+        return str(self) if folder is None else os.path.join(folder, str(self))
+
+    def absolute(self) -> Path:  # type: ignore[override]
+        return Path(os.fspath(self)).absolute()
+
+    # Of a folder some Pythons list the text's, not the path's.
+
+    def iterdir(self) -> Generator[Any, None, None]:
+        yield from (self / name for name in os.listdir(self))
+
+    def glob(self, pattern: str, **options: Any) -> Generator[Any, None, None]:
+        top = Path(os.fspath(self))
+        yield from (self / each.relative_to(top) for each in top.glob(pattern, **options))
+
+    def rglob(self, pattern: str, **options: Any) -> Generator[Any, None, None]:
+        yield from self.glob(f"**/{pattern}", **options)
+
+
+def place(*parts: Path | str) -> Path:
+    """The path of a name in the project, such as `results/paper`; what is derived from it lies there too."""
+    return _Place(*parts)
 
 
 def root() -> Path:
@@ -25,18 +57,17 @@ def root() -> Path:
 
 
 @contextlib.contextmanager
-def entered() -> Iterator[Path]:
-    """Inside, the project's folder is the working one; yields the one before."""
-    before = Path.cwd()
-    os.chdir(root())
+def entered(folder: Path | None = None) -> Iterator[None]:
+    """Inside, in this thread, names are those of a project's folder, by default of this project's."""
+    before = _ENTERED.set(root() if folder is None else folder)
     try:
-        yield before
+        yield
     finally:
-        os.chdir(before)
+        _ENTERED.reset(before)
 
 
 def at_home(function: Callable[P, T]) -> Callable[P, T]:
-    """A function that does its work in the project's folder."""
+    """A function that finds its files in the project's folder."""
 
     @functools.wraps(function)
     def work(*arguments: P.args, **options: P.kwargs) -> T:

@@ -20,9 +20,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from clpapers.cache import Cache
+from clpapers.home import PACKAGE, place
 
-PACKAGE = Path(__file__).parent
-UNCOUNTED = (Path(__file__), PACKAGE / "cli" / "task.py")  # excluded from code digests
+UNCOUNTED = (Path(__file__), PACKAGE / "home.py", PACKAGE / "cli" / "task.py")  # excluded from code digests
 RANDOM = "????????"  # mkstemp's part of a name, as a pattern: `.table1.…` must not match `.table1.reported.…`
 LARGEST_RECORD = 1 << 26  # bytes
 RECORDED_PACKAGES = (
@@ -64,7 +64,7 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
     The temporary name keeps the suffix, since writers such as `np.savez` look at it, and starts with a dot, so
     that a file left by SIGKILL is never mistaken for a result.
     """
-    path = Path(path)
+    path = place(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
@@ -88,7 +88,7 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
 
 def sweep(path: Path | str) -> None:
     """Remove the temporary files that a killed job left of `path`."""
-    path = Path(path)
+    path = place(path)
     for remains in path.parent.glob(f".{path.stem}.{RANDOM}{path.suffix}"):
         remains.unlink()
 
@@ -106,7 +106,7 @@ def write_bytes(path: Path | str, content: bytes) -> None:
 
 def sha256(path: Path | str) -> str:
     """SHA-256 of a file's bytes, as hexadecimal digits."""
-    with open(path, "rb") as file:
+    with place(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -278,16 +278,16 @@ def why_no_commit() -> str:
         said = top.stderr.strip().partition("\n")[0].removeprefix("fatal: ")
         return "not under git" if "not a git repository" in said else f"git refuses: {escaped(said)}"
     folder = Path(top.stdout.strip())
-    if folder.resolve() == Path.cwd().resolve() or not _git("ls-files", "--error-unmatch", "Snakefile").returncode:
+    if folder.resolve() == place().resolve() or not _git("ls-files", "--error-unmatch", "Snakefile").returncode:
         return ""
     return f"not under git: the repository around it, {folder}, does not have it"
 
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run git and return its answer; a failure with the reason where it cannot run."""
-    environment = os.environ | {"LC_ALL": "C"}
+    command, environment = ["git", *arguments], os.environ | {"LC_ALL": "C"}
     try:
-        return subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=30, env=environment)
+        return subprocess.run(command, cwd=place(), capture_output=True, text=True, timeout=30, env=environment)
     except FileNotFoundError:
         return subprocess.CompletedProcess(arguments, 127, "", "it is not installed")
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError) as error:
@@ -299,7 +299,7 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def record_path(output: Path | str) -> Path:
     """The path of the record of `output`; files that differ in the last suffix, or in `.caption` too, share one."""
-    output = Path(output)
+    output = place(output)
     return output.with_name(f"{output.stem.removesuffix('.record').removesuffix('.caption')}.record.json")
 
 
@@ -316,7 +316,7 @@ def as_published(path: Path | str) -> str:
 
 def record_apart(scale: str, digest: str) -> Path:
     """The path of the record with SHA-256 `digest`, of a file that was not imported along with its runs."""
-    return Path("results", scale, "imported", "records", f"{digest}.json")
+    return place("results", scale, "imported", "records", f"{digest}.json")
 
 
 def read_record(output: Path | str) -> dict:
@@ -334,7 +334,7 @@ def ancestry(*paths: Path) -> dict[Path, dict]:
         with contextlib.suppress(ProvenanceError):
             if path not in records:
                 records[path] = read_record(file)
-                queue += [Path(item["path"]) for item in records[path]["inputs"]]
+                queue += [place(item["path"]) for item in records[path]["inputs"]]
     return records
 
 
@@ -427,7 +427,7 @@ def seal(record: dict) -> str:
 
 
 def _facts(paths: Iterable[Path | str]) -> list[dict]:
-    return [{"path": str(p), "sha256": sha256(p), "bytes": Path(p).stat().st_size} for p in paths]
+    return [{"path": str(p), "sha256": sha256(p), "bytes": place(p).stat().st_size} for p in paths]
 
 
 def _chained(paths: Iterable[Path | str]) -> list[dict]:

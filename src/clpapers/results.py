@@ -6,23 +6,25 @@ built, `metrics` and `compare` return the numbers of the published runs. Each fu
 name (`ConfigError`), and a file that is not built or not as its record says (`ProvenanceError`).
 """
 
+import contextlib
 import json
 from pathlib import Path
 
 import pandas as pd
 
 from clpapers import provenance
-from clpapers.archive.imported import PUBLISHED, imported
+from clpapers.archive.imported import PUBLISHED, files_in, imported
 from clpapers.audit import lineage as ancestry
 from clpapers.audit.audit import fitting
 from clpapers.budget import priority
 from clpapers.catalogue import metrics as catalogue
+from clpapers.config import choice
 from clpapers.config.model import Target
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.evidence.comparison import read_reported
-from clpapers.home import at_home
+from clpapers.home import at_home, place
 from clpapers.metrics.learning import CHANCE_PREFIX
 
 
@@ -86,7 +88,8 @@ def compare(name: str, scale: str = "paper") -> pd.DataFrame:
 def runs(name: str | None = None, scale: str = "paper") -> pd.DataFrame:
     """The finished runs of a target or a paper, or of all: one line a cell and seed, from their records.
 
-    A run trained here comes before an imported run of the same seed.
+    These are all seeds that the targets have, and methods from outside that their last build had. A run trained here
+    comes before an imported run of the same seed.
 
     Returns
 
@@ -99,13 +102,22 @@ def runs(name: str | None = None, scale: str = "paper") -> pd.DataFrame:
     """
     plan, rows = fitting(scale), []
     users: dict[str, list[str]] = {}
+    plans: dict[str, Plan] = {}  # by the file of a choice, in which a build may have methods from outside
+    trained: dict[str, dict[Path, range]] = {}
     for target in plan.named_targets([name] if name else []):
-        for key in dict.fromkeys(cell.hash for _, cell in target.cells):
-            users.setdefault(key, []).append(f"{target.paper}/{target.name}")
-    trained = {key: {p: s for p, s in plan.results(plan.cells[key]).items() if p.is_file()} for key in users}
-    for key, files in priority.files_of_seeds(plan, trained, imported(scale)).items():
-        for file, seeds in sorted(files.items(), key=lambda item: item[1]) if key in users else ():
-            record = provenance.read_record(file)
+        full = f"{target.paper}/{target.name}"
+        if (file := _choice_of(target)) not in plans:
+            plans[file] = plan.using(choice.read(place(file))) if file else plan
+        cells = dict.fromkeys(cell for _, cell in plans[file].targets[full].cells)
+        for cell in cells:
+            users.setdefault(cell.hash, []).append(full)
+            trained[cell.hash] = files_in(cell.folder)
+    files: dict[str, dict[Path, list[int]]] = {}
+    for each in plans.values():
+        files |= priority.files_of_seeds(each, trained, imported(scale))
+    for key in users:
+        for path, seeds in sorted(files.get(key, {}).items(), key=lambda item: item[1]):
+            record = provenance.read_record(path)
             settings = {
                 f"{part}.{option}" if option else part: value
                 for part, block in record["cell"].items()
@@ -115,7 +127,7 @@ def runs(name: str | None = None, scale: str = "paper") -> pd.DataFrame:
             job |= {"device": record["hardware"]["device"], "commit": record["git"]["commit"]}
             job["started"] = pd.Timestamp(record["started"])
             for seed in seeds:
-                own = {"cell": key, "seed": seed, "targets": users[key], "file": str(file)}
+                own = {"cell": key, "seed": seed, "targets": users[key], "file": str(path)}
                 rows.append(own | settings | {"training_seconds": record["training_seconds"].get(str(seed))} | job)
     if not rows:
         raise provenance.ProvenanceError(
@@ -165,6 +177,13 @@ def _target(name: str, scale: str) -> Target:
     if more:
         raise ConfigError(f"{name}: a paper; name one of its targets: {', '.join(plan.targets)}")
     return target
+
+
+def _choice_of(target: Target) -> str:
+    """The file with the choice of runs that a target was built of; empty where none is, or it was built of all."""
+    with contextlib.suppress(provenance.ProvenanceError):
+        return provenance.read_record(target.metrics).get("choice") or ""
+    return ""
 
 
 def _built(file: Path, target: Target, *, proven: bool = True) -> Path:

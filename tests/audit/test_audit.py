@@ -274,6 +274,19 @@ def test_foreign_files_but_not_those_of_a_running_build(here):
     assert {each.file for each in found()} == {str(path) for path in foreign}
 
 
+@pytest.mark.parametrize("name", ["datasets/emnist.npz", "streams/mnist/stf-0.05-n30/seed77.npz"])
+def test_what_a_rule_makes_is_not_foreign_though_no_target_needs_it(here, name):
+    """As after a proof of published runs whose data and streams the build's targets leave out."""
+    job = jobs.job_of(fitting("mini"), MINI / name)
+    (path,) = job.outputs
+    for code in ("c0de", job.code):
+        with provenance.recording(job.module, job.outputs, job.inputs, code, settings=job.settings):
+            provenance.write_text(path, "bytes")
+        assert [each.file for each in found(strict=True)] == ([str(path)] if code == "c0de" else [])
+    provenance.record_path(path).unlink()
+    assert [each.file for each in found()] == [str(path)]
+
+
 def test_other_code(here, monkeypatch):
     digest = jobs.code_digest
     monkeypatch.setattr(
@@ -342,7 +355,7 @@ def test_lines_of_one_reason_stand_together_and_are_all_in_the_json():
     many = [Finding(FAILURE, f"{i}.csv", f"edited; snakemake {i}.csv") for i in range(5)]
     few = [Finding(WARNING, "a.csv", "odd; look"), Finding(WARNING, "b.csv", "odd; look")]
     assert text([*many, *few], 9).splitlines() == [
-        "failure: 0.csv and 4 more: edited; snakemake 0.csv",
+        "failure: 0.csv and 4 more, which clpapers audit --json lists: edited; snakemake 0.csv",
         "warning: a.csv: odd; look",
         "warning: b.csv: odd; look",
         "9 files checked, 5 failures, 2 warnings",

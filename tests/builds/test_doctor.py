@@ -39,7 +39,7 @@ def machine(tmp_path, monkeypatch):
     pinned = dict(line.split("==") for line in Path("requirements.lock").read_text().split())
     torch = fake_torch()
     monkeypatch.setattr(importlib.metadata, "version", lambda name: pinned.get(name) or VERSION(name))
-    monkeypatch.setattr(doctor, "_imported", lambda: torch)
+    monkeypatch.setattr(doctor, "_imported", lambda name="torch": torch)
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1000 * GB))
     monkeypatch.setattr(doctor, "git_state", lambda: {"commit": "c" * 40, "dirty": False})
@@ -99,7 +99,9 @@ def test_it_fits_on_a_screen_however_bad_it_is(plans, scale, monkeypatch):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", absent)
-    monkeypatch.setattr(doctor, "_imported", lambda: ImportError("lib.so: cannot open shared object file " * 5))
+    monkeypatch.setattr(
+        doctor, "_imported", lambda name="torch": ImportError("lib.so: cannot open shared object file " * 5)
+    )
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=0))
     monkeypatch.setattr(os, "access", lambda path, mode: False)
@@ -162,10 +164,30 @@ def test_without_the_lock_nothing_is_said_of_packages():
 
 
 def test_a_torch_that_does_not_import_is_in_the_way(monkeypatch):
-    monkeypatch.setattr(doctor, "_imported", lambda: OSError("libtorch.so: no such file"))
+    monkeypatch.setattr(doctor, "_imported", lambda name="torch": OSError("libtorch.so: no such file"))
     text, fit = examine(plan_of())
     assert not fit
     assert "libtorch.so" in line(text, "torch does not import")[1]
+
+
+def test_a_torchvision_of_another_build_is_in_the_way(monkeypatch):
+    """One for CUDA beside a torch without it: each package is there, and the second does not import."""
+    fault = RuntimeError("operator torchvision::nms does not exist")
+    monkeypatch.setattr(doctor, "_imported", lambda name="torch": fault if name == "torchvision" else fake_torch())
+    text, fit = examine(plan_of())
+    assert not fit
+    mark, said = line(text, "torchvision does not import")
+    assert mark == "NO"
+    assert "torchvision::nms" in said
+    assert "CUDA" in said
+
+
+def test_what_a_package_raises_is_its_fault_of_any_kind(tmp_path, monkeypatch):
+    (tmp_path / "broken_build.py").write_text("raise RuntimeError('operator nms does not exist')")
+    monkeypatch.undo()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "nms" in str(doctor._imported("broken_build"))
+    assert isinstance(doctor._imported("no_such_package"), ImportError)
 
 
 def test_a_command_off_the_path_is_in_the_way(monkeypatch):
@@ -179,7 +201,7 @@ def test_a_command_off_the_path_is_in_the_way(monkeypatch):
 
 
 def test_gpus_are_listed_with_their_memory(monkeypatch):
-    monkeypatch.setattr(doctor, "_imported", lambda: fake_torch("H100", "A40"))
+    monkeypatch.setattr(doctor, "_imported", lambda name="torch": fake_torch("H100", "A40"))
     text, _ = examine(plan_of(cuda=True))
     assert "H100, 80 GB, driver" in line(text, "GPU 0")[1]
     assert all("runs train here" in line(text, f"GPU {number}")[1] for number in (0, 1))
@@ -187,7 +209,7 @@ def test_gpus_are_listed_with_their_memory(monkeypatch):
 
 
 def test_without_the_drivers_command_only_the_first_gpu_is_used(monkeypatch):
-    monkeypatch.setattr(doctor, "_imported", lambda: fake_torch("H100", "A40"))
+    monkeypatch.setattr(doctor, "_imported", lambda name="torch": fake_torch("H100", "A40"))
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "nvidia-smi" else f"/bin/{name}")
     text, fit = examine(plan_of(cuda=True))
     assert "runs train here" in line(text, "GPU 0")[1]

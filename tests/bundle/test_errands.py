@@ -1,11 +1,15 @@
 """A job that travelled has what training asks of a task, and fails in one line."""
 
+import json
 from pathlib import Path
 
 import pytest
+import torch
 
 from clpapers.bundle.pack import _neighbours
 from clpapers.cli import errands
+from clpapers.provenance import record_path
+from clpapers.runs import loop
 
 SPEC = {
     "dataset": "mnist",
@@ -52,3 +56,37 @@ def test_a_job_whose_inputs_are_not_there_says_so_in_one_line(tmp_path, monkeypa
 )
 def test_neighbours_share_a_job(seeds, ranges):
     assert list(_neighbours(seeds)) == ranges
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_memory_that_runs_out_on_a_card_is_told_in_one_line(alone, here, monkeypatch):
+    """The card is a CPU; what runs out is made up. Nothing is written, and the next try starts over."""
+    monkeypatch.chdir(here)
+    (file, *_) = sorted(Path("results/mini/runs/mnist").rglob("seed0.json"))
+    record = json.loads(record_path(file).read_text())
+    file.unlink()
+    record_path(file).unlink()
+    streams = [item["path"] for item in record["inputs"]]
+    errand = ERRAND | {
+        "out": str(file),
+        "seeds": [0],
+        "spec": record["cell"] | {},
+        "inputs": streams,
+        "chosen": [],
+        "gans": [],
+    }
+
+    def exhausted(*given, **options):
+        if alone:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB.")
+        return [{"seed": 0, "out_of_memory": True}]
+
+    monkeypatch.setattr(loop, "_train_stack" if alone else "train", exhausted)
+    monkeypatch.setattr(errands.Errand, "device", lambda self: (torch.device("cpu"), errands.Share()))
+    monkeypatch.setattr(errands.Errand, "hardware", lambda self, device: {"device": "a card"})
+    fault = errands.run(errand, {"cuda": "12.8"})
+    assert fault.startswith("Refusal: ")
+    assert str(file) in fault
+    assert "memory ran out" in fault
+    assert not file.exists()
+    assert list(file.parent.glob(".*.checkpoint")) == []

@@ -1,6 +1,7 @@
 """The console: what `--help` lists, names of targets, where it is run, and streams written to a folder of one's own."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from clpapers.budget import rehearsals
 from clpapers.cli import main
@@ -136,6 +138,26 @@ def test_streams_are_written_to_a_folder_of_ones_own(project, capsys):
     assert not Path("results").exists()
 
 
+@pytest.mark.parametrize(
+    ("given", "seeds"), [(["1"], [1]), (["0,2"], [0, 2]), (["0", "2"], [0, 2]), (["0-1,3"], [0, 1, 3])]
+)
+def test_a_seed_a_range_and_a_list_are_taken(given, seeds, project):
+    arguments = ["stream", *SMOKE, "--dataset", "toy-3-2", "--order", "{name: random}", "--out", "mine", "--seeds"]
+    assert main([*arguments, *given]) == 0
+    assert sorted(path.name for path in Path("mine").rglob("*.npz")) == [f"seed{seed}.npz" for seed in seeds]
+
+
+def test_an_order_that_lacks_is_told_with_those_that_the_paper_has(capsys):
+    """Each as it can be given."""
+    asked = ["stream", "--paper", "rules", "--dataset", "mnist", "--seeds", "0", "--out", "mine"]
+    assert main(asked) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    told = re.findall(r"'({[^']*})'", said)
+    orders_there = [order for (name, _), order in Plan("paper", ["rules"]).orders.items() if name == "mnist"]
+    assert [{"length": None} | yaml.safe_load(each) for each in told] == orders_there
+
+
 def test_they_are_the_pipelines_bytes(project, capsys):
     path = Path("results/smoke/streams/cifar10/stf-0.057735-n60/seed1.npz")
     assert main(["dataset", "--out", "results/smoke/datasets/cifar10.npz"]) == 0
@@ -195,7 +217,10 @@ def test_with_the_sizes_of_classes_no_images_are_needed(paper, dataset, order, p
         ("--seeds 0-1 --out m", "clpapers: error: stream: --seeds: give --paper, --dataset too"),
         ("--paper sft --dataset cifar10 --seeds 0-1 --out m", "clpapers: --paper: 'sft' is not one of agem, "),
         ("--paper stf --dataset cifr --seeds 0-1 --out m", "clpapers: stream.dataset: 'cifr' is not one of "),
-        ("--paper stf --dataset cifar10 --seeds 3 --out m", "clpapers: --seeds: '3': write first-last, such as 0-19"),
+        (
+            "--paper stf --dataset cifar10 --seeds 3- --out m",
+            "clpapers: --seeds: '3-': write a seed, a range or a list, such as 3, 0-19 or 0,2,5",
+        ),
         ("--paper stf --dataset cifar10 --seeds 3-1 --out m", "clpapers: --seeds: '3-1' holds no seed"),
         ("--paper stf --dataset cifar10 --seeds 0-1 --order [] --out m", "clpapers: --order: holds no keys"),
         ("--paper stf --dataset cifar10 --seeds 0-1 --order {name:\xa0split} --out m", "clpapers: --order: line 1"),

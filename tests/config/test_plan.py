@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tiny_paper import SCALE, TEXT, plan
 
-from clpapers.config.paths import block_name, block_seeds
+from clpapers.config.paths import block_name, block_seeds, seeds_of, seeds_text
 from clpapers.config.refusals import ConfigError
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -67,3 +67,33 @@ def test_what_is_no_blocks_name_is_refused(name):
 def test_blocks_go_up_to_the_most_seeds_and_highest_numbers():
     assert block_seeds("seeds0-999") == range(1000)
     assert block_seeds("seed999999999") == range(999999999, 10**9)
+
+
+@pytest.mark.parametrize(
+    ("given", "seeds"),
+    [
+        (3, range(3, 4)),
+        ("3", range(3, 4)),
+        ("0-3", range(4)),
+        ([2, 0, 1, 2], range(3)),
+        ("0,2,5", (0, 2, 5)),
+        ("0-1, 5-6", (0, 1, 5, 6)),
+        (["7", "0-1"], (0, 1, 7)),
+        ([0, "2,5"], (0, 2, 5)),
+    ],
+)
+def test_a_seed_a_range_and_a_list_are_all_seeds(given, seeds):
+    assert seeds_of(given, "--seeds") == seeds
+    assert seeds_of(seeds_text(seeds), "--seeds") == seeds
+
+
+@pytest.mark.parametrize("given", ["", "a", "-1", "3-1", "0-1000", [], [[]], None, True, 1.5, "0;1", ["0-999", 1000]])
+def test_anything_else_is_no_seeds(given):
+    with pytest.raises(ConfigError, match=r"^--seeds: "):
+        seeds_of(given, "--seeds")
+
+
+def test_seeds_with_gaps_are_trained_in_blocks_without():
+    """0-1 and 3 share a block of five, and 7 has its own; 2 is not trained."""
+    assert blocks("[0, 1, 3, 7]", 5)[0] == [range(2), range(3, 4), range(7, 8)]
+    assert blocks("'7,0-1'", 5)[0] == [range(2), range(7, 8)]

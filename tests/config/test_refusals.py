@@ -215,13 +215,16 @@ REFUSED = [
     # the seeds of a paper
     (PAPER, "paper: tiny\n", "paper: tiny\nseeds: 3-1\n", "seeds: '3-1' holds no seed; write first-last, first not "
      "above last"),
-    (PAPER, "paper: tiny\n", "paper: tiny\nseeds: 3\n", "seeds: 3 is not of type string"),
+    (PAPER, "paper: tiny\n", "paper: tiny\nseeds: {a: 3}\n", "seeds: {'a': 3} is not of type string or "
+     "integer or array"),
+    (PAPER, "paper: tiny\n", "paper: tiny\nseeds: []\n", "seeds: no seed; write one, a range or a list, such as "
+     "3, 0-19 or 0,2,5"),
     # scales
     (SCALE, "seeds: 0-3", "seeds: 3-1", "seeds: '3-1' holds no seed; write first-last, first not above last"),
-    (SCALE, "seeds: 0-3", "seeds: 3", "seeds: 3 is not of type string"),
-    (SCALE, "seeds: 0-3", "seeds: '0'", r"seeds: '0' must have the form ^[0-9]{1,9}-[0-9]{1,9}$"),
-    (SCALE, "seeds: 0-3", "seeds: a-b", r"seeds: 'a-b' must have the form ^[0-9]{1,9}-[0-9]{1,9}$"),
-    (SCALE, "seeds: 0-3", "seeds: 0--3", r"seeds: '0--3' must have the form ^[0-9]{1,9}-[0-9]{1,9}$"),
+    (SCALE, "seeds: 0-3", "seeds: -3", "seeds: '-3': write a seed, a range or a list, such as 3, 0-19 or 0,2,5"),
+    (SCALE, "seeds: 0-3", "seeds: [0, x]", "seeds: 'x': write a seed, a range or a list, such as 3, 0-19 or 0,2,5"),
+    (SCALE, "seeds: 0-3", "seeds: a-b", "seeds: 'a-b': write a seed, a range or a list, such as 3, 0-19 or 0,2,5"),
+    (SCALE, "seeds: 0-3", "seeds: 0--3", "seeds: '0--3': write a seed, a range or a list, such as 3, 0-19 or 0,2,5"),
     (SCALE, "seeds: 0-3\n", "", "(top): 'seeds' is missing"),
     (SCALE, "seeds_per_job: 2", "seeds_per_job: 0", "seeds_per_job: 0 must be at least 1"),
     (SCALE, "seeds_per_job: 2", "seeds_per_job: all", "seeds_per_job: 'all' must be a number, or auto"),

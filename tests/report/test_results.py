@@ -1,16 +1,23 @@
 """The numbers as frames: as the pipeline's files have them, with units, and refused where not as recorded."""
 
+import asyncio
 import json
+import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from clpapers import cli, results
+from clpapers import cli, home, results
+from clpapers.cli.new import TEMPLATES
+from clpapers.config.choice import Choice
+from clpapers.config.paths import method_path
+from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
-from clpapers.provenance import ProvenanceError, read_record, record_path, sha256
+from clpapers.provenance import ProvenanceError, read_record, record_path, seal, sha256
 
 TABLE1 = "mini/table1"
 
@@ -71,6 +78,77 @@ def test_of_a_seed_that_was_not_trained_here_the_imported_run_counts():
     after = results.runs(TABLE1, "mini")
     assert after["file"].tolist() == [gone.replace("/runs/", "/imported/"), *before["file"][1:]]
     assert after.drop(columns="file").equals(before.drop(columns="file"))
+
+
+def test_runs_are_found_whatever_seeds_share_a_file(here):
+    """A build that chooses its runs trains neighbouring seeds of a cell together."""
+    before = results.runs(TABLE1, "mini")
+    folder = Path(before["file"][0]).parent
+    for file in folder.iterdir():
+        file.unlink()
+    assert cli.main(["train", "--out", str(folder / "seeds0-1.json")]) == 0
+    after = results.runs(TABLE1, "mini")
+    pairs = [set(zip(each["cell"], each["seed"])) for each in (before, after)]
+    assert pairs[0] == pairs[1]
+    assert set(after["file"]) - set(before["file"]) == {str(folder / "seeds0-1.json")}
+
+
+def test_methods_and_seeds_are_those_of_the_targets_last_build(here):
+    """Its record names the choice of runs."""
+    copy = method_path("mini", "mine", "0123456789")
+    copy.parent.mkdir()
+    shutil.copy(TEMPLATES / "method.py", copy)
+    chosen = Choice(methods=(str(copy),))
+    record = record_path("results/mini/metrics/mini/table1.csv")
+    content = json.loads(record.read_text()) | {"choice": str(chosen.write("mini"))}
+    del content["seal"]
+    record.write_text(json.dumps(content | {"seal": seal(content)}))
+    plan = Plan("mini", ["mini"], choice=chosen)
+    (own,) = {cell for _, cell in plan.targets[TABLE1].cells if cell.method}
+    assert not (results.runs(TABLE1, "mini")["cell"] == own.hash).any()
+    other = Path(results.runs(TABLE1, "mini")["file"][0])
+    own.folder.mkdir(parents=True)
+    for file in (other, record_path(other)):
+        shutil.copy(file, own.folder)
+    assert (results.runs(TABLE1, "mini")["cell"] == own.hash).sum() == 1
+
+
+ASKED = [
+    lambda: results.metrics(TABLE1, "mini"),
+    lambda: results.reported(TABLE1, "mini"),
+    lambda: results.compare(TABLE1, "mini"),
+    lambda: results.runs(TABLE1, "mini"),
+    lambda: results.lineage(TABLE1, scale="mini"),
+    lambda: results.lineage(TABLE1, "ACE", "MNIST", "mini"),
+]
+
+
+def in_pool():
+    with ThreadPoolExecutor(8) as threads:
+        return list(threads.map(lambda ask: ask(), ASKED * 4))
+
+
+async def in_loop():
+    return await asyncio.gather(*(asyncio.to_thread(ask) for ask in ASKED * 4))
+
+
+@pytest.mark.parametrize("ask_all", [in_pool, lambda: asyncio.run(in_loop()), lambda: [ask() for ask in ASKED * 4]])
+def test_threads_ask_from_any_folder_and_the_working_one_is_never_changed(ask_all, here, tmp_path_factory, monkeypatch):
+    wanted = [ask() for ask in ASKED] * 4
+    away = tmp_path_factory.mktemp("away")
+    monkeypatch.chdir(away)
+    monkeypatch.setattr(home, "root", lambda: here)
+
+    def never(*given):
+        raise AssertionError("the working folder belongs to the whole process")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "chdir", never)
+        patch.setattr(os, "fchdir", never)
+        found = ask_all()
+    assert all(one.equals(other) for one, other in zip(found, wanted, strict=True))
+    assert Path.cwd() == away
+    assert list(away.iterdir()) == []
 
 
 def test_lineage_has_a_line_a_file_down_to_the_data():

@@ -130,6 +130,7 @@ ODD = {  # section: where in it → what stands there instead
         (("memory", "correct", 1), [0, 2]),
         (("memory", "correct", 1), [0]),
     ],
+    "unanswered": [((), None), (("online",), -1), (("tests",), 1.5), (("tests",), GONE)],
 }
 CASES = [(section, *case) for section, cases in ODD.items() for case in cases]
 
@@ -166,7 +167,7 @@ def test_numbers_that_are_none_are_refused_wherever_they_stand(number, at):
 
 def test_sections_that_its_cell_does_not_ask_for_may_lack():
     entry = entry_of()
-    del entry["events"], entry["tasks"]
+    del entry["events"], entry["tasks"], entry["unanswered"]  # which stands only where an answer had no finite score
     whole = result_of(entry)
     with pytest.raises(ValueError, match="events: KeyError"):
         read(whole)

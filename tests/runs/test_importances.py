@@ -354,9 +354,11 @@ def test_training_equals_the_plain_loop(learner, net, train, seeds):
     way = along(learner, net, train, seeds)
     assert way.changes.sum() == 2
     trained, untouched = way.walk(), along(SINGLE, net, train, seeds).walk()
+    # PI divides by the square of how far a weight moved: it raises rounding errors, which differ between processors.
+    close = {"rtol": 1e-5, "atol": 1e-6} if learner["name"] == "si" else {"rtol": 1e-7, "atol": 1e-9}
     for s in range(len(seeds)):
         plain = PLAIN[learner["name"]](way, s, {k: v for k, v in learner.items() if k != "name"})
-        assert_same_net(trained.net, plain.walk(), s, rtol=1e-7, atol=1e-9)
+        assert_same_net(trained.net, plain.walk(), s, **close)
     held = max((a - b).abs().max() for a, b in zip(trained.parameters, untouched.parameters))
     assert held > 1e-4  # the penalty matters here
 

@@ -51,13 +51,41 @@ def published(scale: str, paper: str = "*") -> Path:
     return (RESULTS if scale == "paper" else RESULTS / scale) / "published" / f"{paper}.zip"
 
 
-def imported(scale: str) -> dict[str, dict[Path, range]]:
-    """The imported results of a scale: a cell's hash → a file → its seeds."""
+def imported(scale: str, *, published: bool = True) -> dict[str, dict[Path, range]]:
+    """The imported results of a scale: a cell's hash → a file → its seeds.
+
+    published: whether also those that crates of the project alone have brought; otherwise only the user's own imports.
+    """
     results: dict[str, dict[Path, range]] = {}
-    for path in sorted(folder_of(scale).glob("*/*/*-*/seed*.json")):
-        if not path.name.endswith(".record.json"):
-            results.setdefault(path.parent.name[-10:], {})[path] = block_seeds(path.stem)
+    others = None if published else _in_crates_of_others(scale)
+    for folder in sorted(folder_of(scale).glob("*/*/*-*")):
+        for path, seeds in files_in(folder).items():
+            if others is None or (as_published(path), sha256(path)) in others:
+                results.setdefault(folder.name[-10:], {})[path] = seeds
     return results
+
+
+def _in_crates_of_others(scale: str) -> set[tuple[str, str]]:
+    """The files of imported crates that are not the project's, by name and SHA-256."""
+    pattern = published(scale)
+    here = {_fingerprint(path) for path in pattern.parent.glob(pattern.name)}
+    others = [key for key, facts in crates(scale).items() if not (facts.get("published") or key in here)]
+    return {(as_published(name), digest) for key in others for name, digest in manifest(scale, key).items()}
+
+
+def _fingerprint(path: Path) -> str:
+    """The SHA-256 of a crate's manifest; empty where it cannot be read."""
+    from clpapers.archive.check import MANIFEST, opened
+
+    with contextlib.suppress(Exception), opened(path) as (members, _), members[MANIFEST]() as stream:
+        return hashlib.sha256(stream.read()).hexdigest()
+    return ""
+
+
+def files_in(folder: Path) -> dict[Path, range]:
+    """The result files in the folder of a cell, each with its seeds."""
+    files = (path for path in sorted(folder.glob("seed*.json")) if not path.name.endswith(".record.json"))
+    return {path: block_seeds(path.stem) for path in files}
 
 
 def crates(scale: str) -> dict[str, dict]:
@@ -149,14 +177,16 @@ def accuracy_gap(one: dict, other: dict) -> float:
 def import_published(scale: str) -> list[str]:
     """Import the crates that come with the project and are not imported yet; returns notes to print."""
     pattern = published(scale)
-    return [note for path in sorted(pattern.parent.glob(pattern.name)) for note in import_crate(path)]
+    return [note for path in sorted(pattern.parent.glob(pattern.name)) for note in import_crate(path, published=True)]
 
 
-def import_crate(path: Path) -> list[str]:
+def import_crate(path: Path, *, published: bool = False) -> list[str]:
     """Import all runs of a crate, made by `clpapers publish` or `clpapers export`, beside the present runs.
 
     Nothing is overwritten: a present run stays, and a note reports different results. For a crate that was imported
     before, only its manifest is read. Returns notes to print, none where there is nothing new.
+
+    published: whether it is noted as one that came with the project (`imported`).
 
     Raises `CrateError`, before anything is written, for a crate that does not match its manifest and records, for runs
     under another cell's hash, and for runs on other data than config/ has.
@@ -198,11 +228,12 @@ def import_crate(path: Path) -> list[str]:
 
         needed = (name for name in members if name.endswith(".record.json") or "/imported/records/" in name)
         contents = {name: content(name) for name in dict.fromkeys([*runs, *needed])}
-        return _take_in(path, scale, fingerprint, listed, contents, runs)
+        facts = {"name": path.name, **({"published": True} if published else {})}
+        return _take_in(path, scale, fingerprint, facts, listed, contents, runs)
 
 
 def _take_in(
-    path: Path, scale: str, fingerprint: str, listed: bytes, contents: dict[str, bytes], runs: dict
+    path: Path, scale: str, fingerprint: str, about: dict, listed: bytes, contents: dict[str, bytes], runs: dict
 ) -> list[str]:
     from clpapers.archive.check import CrateError
 
@@ -234,7 +265,7 @@ def _take_in(
         write_bytes(file, text)
     write_bytes(folder_of(scale) / "crates" / f"{fingerprint}.txt", listed)
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
-    all_crates = crates(scale) | {fingerprint: {"name": path.name, "imported": day}}
+    all_crates = crates(scale) | {fingerprint: about | {"imported": day}}
     write_text(folder_of(scale) / "crates.json", json.dumps(all_crates, indent=1) + "\n")
     return [f"{path}: {imported_runs} runs imported, manifest SHA-256 {fingerprint}", *notes]
 

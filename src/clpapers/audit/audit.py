@@ -31,6 +31,7 @@ from clpapers.config.refusals import ConfigError
 from clpapers.config.settings import all_papers
 from clpapers.graph import jobs
 from clpapers.graph.jobs import Job
+from clpapers.home import place
 from clpapers.provenance import (
     ProvenanceError,
     as_published,
@@ -45,7 +46,10 @@ from clpapers.targets.notes import notes_on
 FAILURE, WARNING = "failure", "warning"
 # Below results/<scale>/: unavailable data, measured times, the verdicts on published runs that were trained again.
 DECIDE_NOTHING = ("absent.json", "costs.csv", "machine.json", "verified.csv")
+# Below results/<scale>/: whatever trainings need or made, which no target need use (yet, or in this build).
+KEPT = ("datasets", "weights", "streams", "gans", "runs", "methods")
 LEFT_ALONE = ("logs", "benchmarks", FOLDER, "published")  # below results/<scale>/: Snakemake's, and imported files
+BY_OTHERS = "trained by other code than there is now"
 REMAINS = re.compile(r"\.(.+)\.[a-z0-9_]{8}(\.[^.]+)?")  # of a file that is being written (`write_atomically`)
 # Made for the requested papers, which only their records name.
 ON_TOP = ("targets/scorecard.record.json", "report/index.record.json")
@@ -91,11 +95,8 @@ def audit(plan: Plan, names: Collection[str] = (), *, strict: bool = False) -> t
         for record in (RESULTS / plan.scale / name for name in ON_TOP):
             with contextlib.suppress(ConfigError, TypeError):  # where its papers are unknown, or no list
                 expected[record] = check.job_of(record, (check.record(record) or {}).get("papers"))
-        unused = [*(RESULTS / plan.scale / "runs").glob("*/*/*/[!.]*.record.json")]
-        unused = [record for record in unused if record.name.startswith("seed")]
-        unused += (RESULTS / plan.scale / "methods").glob("[!.]*.record.json")
-        for record in unused:
-            with contextlib.suppress(ConfigError):  # runs that no target uses yet, with their ancestors
+        for record in (each for kind in KEPT for each in (RESULTS / plan.scale / kind).rglob("[!.]*.record.json")):
+            with contextlib.suppress(ConfigError):  # with its ancestors
                 if record not in expected:
                     expected |= {each: job for each, job in _with_inputs(check, record) if each not in expected}
     built = {
@@ -195,7 +196,7 @@ class _Check:
             return None
         if file not in self.plans:
             try:
-                self.plans[file] = self.plan.using(choice.read(Path(file)))
+                self.plans[file] = self.plan.using(choice.read(place(file)))
             except ConfigError as error:
                 self.fail(file, str(error).partition(": ")[2])
                 self.plans[file] = self.plan
@@ -284,7 +285,7 @@ class _Check:
 
     def input(self, reader: Path, record: dict, item: dict, remedy: str) -> None:
         """Check one input of the file `reader`, whose record is `record`."""
-        path, own_record = Path(item["path"]), record_path(item["path"])
+        path, own_record = place(item["path"]), record_path(item["path"])
         if not path.is_file():
             if not own_record.is_file():  # otherwise the check of its own job has the finding
                 self.fail(reader, f"made of {path}, which is missing; {remedy}")
@@ -345,21 +346,19 @@ class _Check:
             self.published_input(path, record, item, remedy)
         commit = record["git"]["commit"] or "unknown"
         if job.code != record["code"]:
-            self.warn(
-                path, f"trained at commit {commit[:10]}, by other code than there is now; clpapers verify compares"
-            )
+            self.warn(path, f"{BY_OTHERS}; clpapers verify compares it with commit {commit[:10]}")
         if not in_clone(commit):
-            self.warn(path, f"trained at commit {commit[:10]}, which is not in this clone; git fetch")
+            self.warn(path, f"trained at a commit that is not in this clone; git fetch brings {commit[:10]}")
 
     def published_input(self, run: Path, record: dict, item: dict, remedy: str) -> None:
         """Check that an input of an imported run, where it exists, is the one that the run read."""
-        path = Path(item["path"])
+        path = place(item["path"])
         if not path.is_file() or self.digest(path) == item["sha256"] or not self.sound(path):
             return
         if path.parts[2] == "selection":
             self.warn(run, f"trained with what another {path} selected than is there now; {remedy}")
         elif path.parts[2] == "streams" and self.of_other_code(path, item):
-            self.warn(run, f"trained on another {path} than is drawn now, by other code; clpapers verify compares")
+            self.warn(run, f"{BY_OTHERS}; it read another {path} than is drawn now, clpapers verify compares")
         elif path.parts[2] == "streams" or _contradicting(record["data"], (self.record(path) or {}).get("data", {})):
             self.fail(run, f"trained on another {path} than is there now; {remedy}")
 
@@ -464,17 +463,18 @@ def _contradicting(data: dict, other: dict) -> list[str]:
 
 
 def text(findings: list[Finding], checked: int) -> str:
-    """A line for each finding, or for more than three findings of one reason; the last line counts."""
-    by_reason: dict[tuple[str, str], list[str]] = {}
-    for severity, file, reason in findings:
-        by_reason.setdefault((severity, _general(reason)), []).append(file)
+    """A line for each finding, or for more than three of one reason, which --json lists; the last line counts."""
+    by_reason: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        by_reason.setdefault((finding.severity, _general(finding.reason)), []).append(finding)
     lines = []
-    for severity, file, reason in findings:
-        files = by_reason[severity, _general(reason)]
-        if len(files) <= 3:
-            lines.append(f"{severity}: {escaped(file)}: {reason}")
-        elif file == files[0]:
-            lines.append(f"{severity}: {escaped(file)} and {len(files) - 1} more: {reason}")
+    for group in by_reason.values():
+        more = len({finding.file for finding in group}) - 1
+        others = f" and {more} more, which clpapers audit --json lists" if more > 2 else ""
+        lines += [
+            f"{severity}: {escaped(file)}{others}: {reason}"
+            for severity, file, reason in group[: 1 if others else None]
+        ]
     counts = _counts(findings, checked)
     return "\n".join([*lines, f"{checked} files checked, {counts['failures']} failures, {counts['warnings']} warnings"])
 

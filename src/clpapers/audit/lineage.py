@@ -12,9 +12,10 @@ from clpapers import provenance
 from clpapers.archive.imported import folder_of, source_of
 from clpapers.catalogue.names import named, row_and_column
 from clpapers.config.model import Cell, Target
-from clpapers.config.paths import stream_path
+from clpapers.config.paths import dataset_path, stream_path
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError
+from clpapers.home import place
 from clpapers.metrics.factors import flat
 from clpapers.provenance import ProvenanceError, as_published, read_record, record_path
 
@@ -57,7 +58,7 @@ def tree(
     digest, seen = digest or functools.cache(provenance.sha256), set()
 
     def describe(file: str, read: str | None, read_with: str = "") -> dict:
-        if not Path(file).is_file():
+        if not place(file).is_file():
             published = provenance.record_apart(Path(file).parts[1], read_with) if read_with else None
             if published is None or not published.is_file():
                 return {"path": file, "sha256": None, "state": MISSING}
@@ -236,7 +237,7 @@ def _sources(plan: Plan, target: Target) -> set[Path]:
     datasets = {dataset for dataset, *_ in target.streams} | {factors["dataset"] for factors, _ in target.cells}
     nets = {plan.net_file(target.paper, name) for name in (*target.spec.get("nets", []), *datasets)}
     streams = {stream_path(plan.scale, *stream) for stream in target.streams}
-    drawn_from = {Path("results", plan.scale, "datasets", f"{dataset}.npz") for dataset, *_ in target.streams}
+    drawn_from = {dataset_path(plan.scale, dataset) for dataset, *_ in target.streams}
     runs = {cell.folder for _, cell in target.cells}
     return nets | streams | drawn_from | runs | {search.file for _, search in target.selections}
 

@@ -10,7 +10,7 @@ import dataclasses
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -470,12 +470,14 @@ def relevant(plan: Plan, targets: Iterable[Target], named_runs: Collection[str] 
     return cells | {cell.hash: cell for cell, _ in (*runs, *_searched(plan, cells.values()))}
 
 
-def _runs(plan: Plan, target: Target) -> Iterator[tuple[Cell, range]]:
+def _runs(plan: Plan, target: Target) -> Iterator[tuple[Cell, Sequence[int]]]:
     yield from ((cell, target.seeds) for _, cell in target.cells)
     yield from _searched(plan, (cell for _, cell in target.cells), [search for _, search in target.selections])
 
 
-def _searched(plan: Plan, cells: Iterable[Cell], searches: Iterable[Selection] = ()) -> Iterator[tuple[Cell, range]]:
+def _searched(
+    plan: Plan, cells: Iterable[Cell], searches: Iterable[Selection] = ()
+) -> Iterator[tuple[Cell, Sequence[int]]]:
     """The runs of some searches, and of the searches that some cells read their values from."""
     for search in dict.fromkeys((*searches, *(each for cell in cells for each in selections_of(plan, cell)))):
         yield from ((cell, search.seeds) for _, cell in search.points)

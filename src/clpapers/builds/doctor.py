@@ -1,6 +1,7 @@
 """Checks whether a build would succeed on this machine, with a remedy for each fault; it changes nothing."""
 
 import fcntl
+import importlib
 import importlib.metadata
 import math
 import os
@@ -119,18 +120,25 @@ def _some(names: list[str], count: int = 3) -> str:
 def _torch() -> Iterator[Finding]:
     torch = _imported()
     if isinstance(torch, Exception):
-        yield Finding(FAULT, f"torch does not import ({' '.join(str(torch).split())[:120]})", INSTALL)
+        yield Finding(FAULT, f"torch does not import ({_line(torch)})", INSTALL)
     else:
         yield Finding(OK, f"torch {torch.__version__}, {torch.get_num_threads()} threads, of which a run takes one")
+        if isinstance(vision := _imported("torchvision"), Exception):
+            remedy = f"both must be builds for CUDA, or both without; {INSTALL}"
+            text = f"torchvision does not import beside torch {torch.__version__} ({_line(vision)})"
+            yield Finding(FAULT, text, remedy)
 
 
-def _imported() -> ModuleType | Exception:
-    """torch, or the error that its import raised."""
+def _imported(name: str = "torch") -> ModuleType | Exception:
+    """A package, or the error that its import raised: of any kind, where two builds do not fit together."""
     try:
-        import torch
-    except (ImportError, OSError) as error:
+        return importlib.import_module(name)
+    except Exception as error:
         return error
-    return torch
+
+
+def _line(error: Exception) -> str:
+    return " ".join((str(error) or type(error).__name__).split())[:120]
 
 
 def _commands() -> Iterator[Finding]:

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -261,8 +262,8 @@ def prepare(plan: Plan, settings: dict, arguments: Collection[str]) -> tuple[lis
     data.get(images)
     if not dry and (hours > 0 or named or runs):
         _measure(plan, cells, data.absent.keys())
-    published = imported(plan.scale) if settings.get("published", True) else {}
-    present = priority.files_of_seeds(plan, finished, published)
+    others = imported(plan.scale, published=settings.get("published", True))
+    present = priority.files_of_seeds(plan, finished, others)
     claims, table = jobs.claims_of(plan), costs.rehearsed(plan.scale)
     while True:
         budget = priority.choose(
@@ -306,7 +307,12 @@ def _measure(plan: Plan, cells: Mapping[str, Cell], absent: Set[str]) -> None:
         methods = ["--methods", *plan.methods] if plan.methods else []
         print("clpapers: measuring what methods and papers from outside take", file=sys.stderr, flush=True)
         command = [sys.executable, "-m", "clpapers.cli", "rehearse", *unmeasured, "--scale", plan.scale, *methods]
-        subprocess.run(command, stdout=subprocess.DEVNULL)
+        subprocess.run(command, stdout=subprocess.DEVNULL, preexec_fn=_deaf)
+
+
+def _deaf() -> None:
+    """Leave Ctrl-C to the process that began this one: that ends it, and says so in one line."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def announcement(budget: Budget, data: Data) -> list[str]:

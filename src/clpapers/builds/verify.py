@@ -1,6 +1,5 @@
 """Verifies published runs: a random sample is trained again here, from the seeds on, and compared."""
 
-import contextlib
 import functools
 import hashlib
 import json
@@ -17,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from clpapers import home
 from clpapers.archive.check import CrateError, check, opened
 from clpapers.archive.imported import FOLDER, RUN, accuracies, accuracy_gap, published
 from clpapers.budget import costs
@@ -113,7 +113,7 @@ def verify(
             if not why:
                 ours, theirs = (scratch.folder / name).read_bytes(), runs[name].content
                 verdict, why = _compare(ours, theirs, within)
-                with contextlib.chdir(scratch.folder):
+                with home.entered(scratch.folder):
                     job = jobs.job_of(scratch.plan, Path(name))
                     conditions = _other_conditions(job, read_record(name), runs[name].record)
                 if verdict == DIFFERS and conditions:

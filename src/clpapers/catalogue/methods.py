@@ -15,6 +15,8 @@ from pathlib import Path
 
 import jsonschema
 
+from clpapers.home import place
+
 LEARNERS = Path(__file__).parents[1] / "runs" / "learners"
 NAME = "DECLARATION"
 
@@ -114,7 +116,7 @@ def methods() -> dict[str, Method]:
 
 def method_of(learner: Mapping) -> Method:
     """The method of a cell's `learner`, with the options there."""
-    return (copied(Path(learner["file"])) if "file" in learner else methods()[learner["name"]]).with_options(learner)
+    return (copied(place(learner["file"])) if "file" in learner else methods()[learner["name"]]).with_options(learner)
 
 
 @functools.cache

@@ -1,6 +1,7 @@
 """The commands with their options, and how one is run. A module is imported by the command that needs it."""
 
 import argparse
+import contextlib
 import errno
 import functools
 import importlib
@@ -50,7 +51,8 @@ def _run(options: argparse.Namespace) -> int:
         if methods := getattr(options, "methods", None):
             absolute["methods"] = [str(Path(each).expanduser().absolute()) for each in methods]
         vars(options).update(absolute | {"started_in": Path.cwd()})
-        return home.at_home(_run_here)(options)
+        with contextlib.chdir(home.root()):  # a process of its own, unlike that of the library
+            return _run_here(options)
     return _run_here(options)
 
 
@@ -72,6 +74,11 @@ def _run_here(options: argparse.Namespace) -> int:
         return 2
     except BrokenPipeError:
         raise
+    except KeyboardInterrupt:
+        if options.makes:
+            raise  # of a build, which tells
+        print(f"clpapers: {options.command}: interrupted; give the same command again", file=sys.stderr)
+        return 128 + signal.SIGINT
     except OSError as error:  # a full disk, a missing file, a folder without permission
         subject = error.filename or getattr(options, "out", None) or options.command
         remedy = REMEDIES.get(error.errno or 0, "mend that")
@@ -181,7 +188,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--out", required=True, type=Path, metavar="DIR|results/S/streams/D/ORDER/seedK.npz", help=text)
     sub.add_argument("--paper", help="the paper whose order to use, with --dataset and --seeds")
     sub.add_argument("--dataset", metavar="D", help="one of the paper's data sets")
-    sub.add_argument("--seeds", metavar="FIRST-LAST", help="the seeds, a stream each")
+    sub.add_argument("--seeds", nargs="+", metavar="SEEDS", help="the seeds, a stream each: 3, 0-19 or 0,2,5")
     text = "changes of the paper's order, such as '{name: split, tasks: 5}'"
     sub.add_argument("--order", metavar="YAML", help=text)
     sub.add_argument("--scale", help="the scale; by default the papers' own, paper")

@@ -6,16 +6,16 @@ It reads a job a line from its standard input, as `bundle.pack` wrote it, and an
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clpapers import provenance
+from clpapers.cli.gans import gans
+from clpapers.cli.runs import train
 from clpapers.config.model import Cell
 from clpapers.config.paths import RESULTS
 from clpapers.provenance import Refusal
@@ -23,6 +23,55 @@ from clpapers.runs import machine
 
 if TYPE_CHECKING:
     import torch
+
+
+class Options(NamedTuple):
+    """The options of a job that travelled; whether its seeds are one stack is measured where it arrives."""
+
+    gpus: int
+    stacking: int | None = None
+
+
+class Facts(NamedTuple):
+    """The facts on its data set."""
+
+    datasets: dict[str, dict]
+
+
+class GansToTrain(NamedTuple):
+    """GANs to train along one stream."""
+
+    spec: dict
+    last: bool
+    dataset: str
+    file: Path
+
+    def stream(self, seed: int) -> Path:
+        """The file of the seed's stream; a job has one seed."""
+        return self.file
+
+
+class GansOfSeeds(NamedTuple):
+    """The files of GANs that its seeds draw from."""
+
+    files: dict[int, Path]
+
+    def file(self, seed: int) -> Path:
+        """The file of a seed's."""
+        return self.files[seed]
+
+
+class Job(NamedTuple):
+    """The command's argument, and the job's inputs."""
+
+    subject: Any
+    inputs: list[Path]
+
+
+class Share(NamedTuple):
+    """The part of a card that a job beside others has."""
+
+    is_whole: bool = False
 
 
 class Errand:
@@ -35,19 +84,18 @@ class Errand:
     def __init__(self, errand: dict, site: dict):
         self.errand, self.site, self.out = errand, site, Path(errand["out"])
         scale, spec, seeds = self.out.parts[1], errand["spec"], errand["seeds"]
-        self.options = SimpleNamespace(gpus=int(site["cuda"] is not None), stacking=None, command=errand["command"])
-        self.plan = SimpleNamespace(datasets={spec["dataset"]: {"classes": range(errand["classes"])}})
+        self.options = Options(int(site["cuda"] is not None))
+        self.plan = Facts({spec["dataset"]: {"classes": range(errand["classes"])}})
         inputs = list(map(Path, errand["inputs"]))
+        subject: tuple
         if errand["command"] == "gans":
-            stream = inputs[1]
-            gans = SimpleNamespace(spec=spec, last=errand["last"], dataset=spec["dataset"], stream=lambda _: stream)
-            subject: tuple = (gans, seeds[0])
+            subject = GansToTrain(spec, errand["last"], spec["dataset"], inputs[1]), seeds[0]
         else:
             files = dict(zip(seeds, map(Path, errand["gans"])))
-            shared = SimpleNamespace(file=files.__getitem__) if files else None
             selections = list(map(Path, errand["chosen"]))
+            shared = GansOfSeeds(files) if files else None
             subject = Cell.make(scale, spec), range(seeds[0], seeds[-1] + 1), selections, shared
-        self.job = SimpleNamespace(subject=subject, inputs=inputs)
+        self.job = Job(subject, inputs)
         self.scale = scale
 
     @contextlib.contextmanager
@@ -61,13 +109,13 @@ class Errand:
         ) as record:
             yield record
 
-    def device(self) -> tuple[torch.device, SimpleNamespace | None]:
+    def device(self) -> tuple[torch.device, Share | None]:
         """The device to compute on; this process has a share of a card."""
         import torch
 
         if not self.options.gpus:
             return torch.device("cpu"), None
-        return torch.device("cuda"), SimpleNamespace(whole=False)
+        return torch.device("cuda"), Share()
 
     def hardware(self, device: torch.device) -> dict:
         """The facts on the device, for the record."""
@@ -86,9 +134,9 @@ class Errand:
 
 def run(errand: dict, site: dict) -> str:
     """Do one job; returns why it failed, in one line, or nothing."""
-    module = importlib.import_module(f"clpapers.cli.{'gans' if errand['command'] == 'gans' else 'runs'}")
+    does: Callable[[Errand], None] = gans if errand["command"] == "gans" else train
     try:
-        getattr(module, errand["command"])(Errand(errand, site))
+        does(Errand(errand, site))
     except (Refusal, OSError, ValueError, MemoryError, RuntimeError) as error:
         return provenance.escaped(f"{type(error).__name__}: {error}")[:500]
     return ""

@@ -15,7 +15,7 @@ from clpapers.cli.task import plan_of
 from clpapers.config import outside
 from clpapers.config.facts import Facts
 from clpapers.config.files import CONFIG, read_text, read_yaml
-from clpapers.config.paths import MOST, dataset_path, seed_range
+from clpapers.config.paths import MOST, dataset_path, seeds_of
 from clpapers.config.plan import Plan
 from clpapers.config.refusals import ConfigError, one_of
 from clpapers.config.settings import all_papers, check_settings, own_papers
@@ -84,9 +84,15 @@ def stream(options: argparse.Namespace) -> None:
 
     settings, facts = _settings(options), Facts(options.scale)
     one_of("--paper", options.paper, all_papers())
-    requested = {"dataset": options.dataset, "order": read_text(options.order, "--order"), "seed": 0}
-    name, order, _ = read_paper(facts, options.paper).grid.stream(options.command, requested)
-    seeds = seed_range(options.seeds, "--seeds")
+    given, grid = read_text(options.order, "--order"), read_paper(facts, options.paper).grid
+    name = options.dataset
+    if name in grid.content.get("datasets", {}) and "name" not in grid.usual_order(name) | given:
+        every = [each for (of, _), each in Plan(options.scale, [options.paper]).orders.items() if of == name]
+        written = (", ".join(f"{key}: {json.dumps(value)}" for key, value in each.items() if value) for each in every)
+        orders = ", ".join(f"'{{{each}}}'" for each in written).replace('"', "")
+        raise Refusal(f"--order: {options.paper} has {len(every)} orders of {name}; give one: {orders}")
+    name, order, _ = grid.stream(options.command, {"dataset": name, "order": given, "seed": 0})
+    seeds = seeds_of(options.seeds, "--seeds")
     spec, file = facts.datasets.get(name), dataset_path(options.scale, name)
     folder = options.out / name / slug(order)
     folder.mkdir(parents=True, exist_ok=True)
@@ -292,13 +298,14 @@ def pack(options: argparse.Namespace) -> None:
     every = options.hours in (None, "all") or options.hours >= ALL_HOURS
     settings = _settings(options, "hours", "data_folder") | ({"hours": ALL_HOURS} if every else {})
     plan = Plan(settings["scale"], all_papers(), cuda=options.card)
-    if settings.get("published", True):
+    if with_published := settings.get("published", True):
         import_published(plan.scale)
-    present = priority.files_of_seeds(plan, priority.finished(plan), imported(plan.scale))
+    others = imported(plan.scale, published=with_published)
+    present = priority.files_of_seeds(plan, priority.finished(plan), others)
     finished = {(cell, seed) for cell, files in present.items() for seeds in files.values() for seed in seeds}
     requested: dict[tuple[str, int], None] = {}
     for name, _, seeds in (each.partition(":") for each in options.names or settings["papers"]):
-        chosen_seeds = seed_range(seeds, f"pack: {name}") if seeds else range(MOST)
+        chosen_seeds = seeds_of(seeds, f"pack: {name}") if seeds else range(MOST)
         cells, runs = [name] if name in plan.cells else [], []
         if not cells:
             targets = plan.named_targets([name])

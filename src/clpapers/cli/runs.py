@@ -11,12 +11,18 @@ from clpapers import provenance
 from clpapers.provenance import Refusal
 
 if TYPE_CHECKING:
-    from clpapers.cli.task import Task
-    from clpapers.config.gans import Gans
+    from typing import Protocol
+
+    from clpapers.cli.task import Task, Training
     from clpapers.config.model import Cell, Selection
 
+    class Files(Protocol):
+        """GANs that runs share: the file of each seed's."""
 
-def train(task: Task[tuple[Cell, range, list[Path], Gans | None]]) -> None:
+        def file(self, seed: int) -> Path: ...
+
+
+def train(task: Training[tuple[Cell, range, list[Path], Files | None]]) -> None:
     """results/<scale>/runs/<dataset>/<order>/<learner>-<hash>/seed<k>.json or seeds<a>-<b>.json
 
     From the cell and the seeds, the files of the selection that sets some of the cell's values, if any, and the GANs

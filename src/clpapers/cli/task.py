@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from clpapers import provenance
 from clpapers.archive.imported import RUN, folder_of
@@ -31,6 +31,59 @@ if TYPE_CHECKING:
     import torch
 
     from clpapers.runs.cards import Share
+
+Taken = TypeVar("Taken", covariant=True)
+
+
+class Mine(Protocol[Taken]):
+    """What training asks of its job: the job's own argument, `subject`, and its inputs."""
+
+    @property
+    def subject(self) -> Taken: ...
+    @property
+    def inputs(self) -> list[Path]: ...
+
+
+class Options(Protocol):
+    """What training asks of its options: whether it has a card, and whether seeds are one stack (None: the faster)."""
+
+    @property
+    def gpus(self) -> int: ...
+    @property
+    def stacking(self) -> int | None: ...
+
+
+class DataSets(Protocol):
+    """What training asks of its plan: the facts on data sets, with their `classes`."""
+
+    @property
+    def datasets(self) -> Mapping[str, Mapping]: ...
+
+
+class Whole(Protocol):
+    """What training asks of its share of a card: whether that is all of it."""
+
+    @property
+    def is_whole(self) -> bool: ...
+
+
+class Training(Protocol[Taken]):
+    """A job as training sees it: a `Task`, or one of a bundle (`cli.errands`)."""
+
+    out: Path
+
+    @property
+    def options(self) -> Options: ...
+    @property
+    def plan(self) -> DataSets: ...
+    @property
+    def job(self) -> Mine[Taken]: ...
+    def recording(self, **facts: object) -> contextlib.AbstractContextManager[dict]: ...
+    def device(self) -> tuple[torch.device, Whole | None]: ...
+    def hardware(self, device: torch.device) -> dict: ...
+    def measured(self, quantity: str, measure: Callable[[], float]) -> float: ...
+    def out_of_memory(self, share: Any) -> Refusal: ...
+
 
 CACHE: dict[tuple, Plan] | None = None  # of plans, in the server of a build, which checks that config/ is unchanged
 

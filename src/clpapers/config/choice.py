@@ -10,6 +10,7 @@ from pathlib import Path
 
 from clpapers.config.paths import RESULTS
 from clpapers.config.refusals import ConfigError
+from clpapers.home import place
 from clpapers.provenance import is_path, write_text
 
 FOLDER = "choices"  # below results/<scale>/
@@ -77,7 +78,7 @@ def read(path: Path) -> Choice:
         if hashlib.sha256(text.encode()).hexdigest()[:16] != path.stem:
             raise ConfigError(f"{path}: edited: its name is not the digest of its content; delete it and build again")
         content = json.loads(text)
-        runs = {cell: {Path(p): list(s) for p, s in files.items()} for cell, files in content["runs"].items()}
+        runs = {cell: {place(p): list(s) for p, s in files.items()} for cell, files in content["runs"].items()}
         methods = tuple(map(str, content.get("methods", ())))
         made = Choice(runs, dict(content["unrun"]), dict(content["absent"]), methods, dict(content.get("prices", {})))
         if not all(each(made) for each in FORM):

@@ -9,9 +9,10 @@ from pathlib import Path
 from clpapers.catalogue import methods
 from clpapers.config import outside
 from clpapers.config.files import CONFIG, read_yaml
-from clpapers.config.paths import seed_range
+from clpapers.config.paths import seeds_of
 from clpapers.config.refusals import ConfigError, one_of
 from clpapers.config.schemas import schema, validate
+from clpapers.home import place
 
 TOY = re.compile(r"toy(-[1-9]\d{0,5})+", re.ASCII)  # `toy-13-17-10`: no images, but 13, 17 and 10 items of classes
 FEATURES = 2048  # the features of an image by a ResNet-50
@@ -31,7 +32,7 @@ class Facts:
         self.scale, self.file = scale, CONFIG / "scales" / f"{scale}.yaml"
         self.settings = read_yaml(self.file)
         validate(self.settings, schema("scale"), self.file)
-        seed_range(self.settings["seeds"], f"{self.file}: seeds")
+        seeds_of(self.settings["seeds"], f"{self.file}: seeds")
         for paper in self.settings.get("papers", {}):
             if not (CONFIG / "papers" / f"{paper}.yaml").is_file():
                 raise ConfigError(f"{self.file}: papers: '{paper}' has no file in {CONFIG}/papers/")
@@ -39,7 +40,7 @@ class Facts:
         for name, file in outside.files("datasets").items():
             self._add(file, outside.copy_of("datasets", name))
         try:
-            self.own = {each.name: each for each in (methods.copied(Path(file)) for file in method_files)}
+            self.own = {each.name: each for each in (methods.copied(place(file)) for file in method_files)}
             self.methods = methods.methods() | self.own
         except methods.DeclarationError as error:
             raise ConfigError(str(error)) from None

@@ -9,8 +9,9 @@ import yaml
 
 from clpapers.cache import Cache
 from clpapers.config.refusals import ConfigError, short_repr
+from clpapers.home import place
 
-CONFIG = Path("config")
+CONFIG = place("config")
 DEEPEST, LARGEST = 30, 50_000  # levels of a YAML file; its values, each alias counted with its content
 HIGHEST = 1e30  # of numbers in YAML files
 

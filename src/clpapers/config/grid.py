@@ -9,7 +9,7 @@ from clpapers.config import checks, identity
 from clpapers.config.facts import TOY, Facts
 from clpapers.config.layers import Layer, flattened, levels, merge, of_dataset, of_learner, within
 from clpapers.config.model import Cell, Selection
-from clpapers.config.paths import seed_range
+from clpapers.config.paths import seeds_of
 from clpapers.config.refusals import ConfigError, one_of, required
 from clpapers.streams.restrictions import RESTRICTIONS
 
@@ -159,7 +159,7 @@ class Grid:
             points.append((values, self.cell(where, dataset, label, layers, ("selection", "grid", label))))
         for _, cell in points:
             checks.defined(f"{self.file}: selection", [search["metric"]], cell.spec, self.facts.classes(dataset))
-        seeds = seed_range(search["seeds"], f"{self.file}: selection.seeds")
+        seeds = seeds_of(search["seeds"], f"{self.file}: selection.seeds")
         chosen = search["metric"], seeds, dataset in search.get("per_class", [])
         made = Selection(self.facts.scale, self.paper, dataset, label, *chosen, tuple(points), published)
         return self.selections.setdefault(made.name, made)
@@ -185,12 +185,16 @@ class Grid:
             return order["tasks"] * order["per_task"]
         return self.facts.classes(dataset)
 
+    def usual_order(self, dataset: str) -> dict:
+        """What the file says of the order of all streams over a data set or a toy; it may lack the name."""
+        if TOY.fullmatch(dataset):
+            return {"length": None}
+        return flattened(of_dataset(self.content, dataset)).get("order", {})
+
     def stream(self, where: str, stream: dict) -> tuple[str, dict, int]:
         """Data set, order and seed of a stream that a target shows."""
         dataset, order = stream["dataset"], {"order": stream.get("order", {})}
-        if TOY.fullmatch(dataset):
-            base = {"order": {"length": None}}
-        else:
+        if not TOY.fullmatch(dataset):
             one_of(f"{where}.dataset", dataset, self.content.get("datasets", {}))
-            base = {"order": flattened(of_dataset(self.content, dataset)).get("order", {})}
+        base = {"order": self.usual_order(dataset)}
         return dataset, checks.order(where, self.facts, merge(base, order)["order"], dataset), stream["seed"]

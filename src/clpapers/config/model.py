@@ -6,10 +6,12 @@ import dataclasses
 import functools
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from clpapers.catalogue import metrics as catalogue
-from clpapers.config.paths import RESULTS, dataset_path, stream_path, weights_path
+from clpapers.config.paths import RESULTS, dataset_path, seeds_text, stream_path, weights_path
+from clpapers.home import place
 from clpapers.provenance import texts
 from clpapers.streams.orders import slug
 
@@ -52,7 +54,7 @@ class Cell:
     @property
     def method(self) -> Path | None:
         """The copy of the file of its method, if that is from outside."""
-        return Path(self.spec["learner"]["file"]) if "file" in self.spec["learner"] else None
+        return place(self.spec["learner"]["file"]) if "file" in self.spec["learner"] else None
 
     @functools.cached_property  # every job asks for it, and there may be very many
     def slug(self) -> str:
@@ -88,7 +90,7 @@ class Selection:
     dataset: str
     learner: str
     metric: str
-    seeds: range
+    seeds: Sequence[int]
     per_class: bool
     points: tuple[tuple[dict, Cell], ...] = dataclasses.field(hash=False)
     published: dict = dataclasses.field(hash=False)
@@ -107,7 +109,7 @@ class Selection:
         return {
             "name": self.name,
             "metric": self.metric,
-            "seeds": f"{self.seeds[0]}-{self.seeds[-1]}",
+            "seeds": seeds_text(self.seeds),
             "per_class": self.per_class,
             "grid": {key: list(dict.fromkeys(values[key] for values, _ in self.points)) for key in self.published},
             "points": [cell.hash for _, cell in self.points],
@@ -131,7 +133,7 @@ class Target:
     paper: str
     name: str
     spec: dict = dataclasses.field(hash=False)
-    seeds: range
+    seeds: Sequence[int]
     cells: tuple[tuple[dict, Cell], ...] = dataclasses.field(hash=False, default=())  # (factors, cell)
     streams: tuple[tuple[str, dict, int], ...] = dataclasses.field(hash=False, default=())  # (dataset, order, seed)
     nets: tuple[dict, ...] = dataclasses.field(hash=False, default=())

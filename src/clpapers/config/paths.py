@@ -1,12 +1,14 @@
 """Paths below results/, and the seeds that a file's name or a setting gives."""
 
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from clpapers.config.refusals import ConfigError
+from clpapers.home import place
 from clpapers.streams.orders import slug
 
-RESULTS = Path("results")
+RESULTS = place("results")
 MOST = 1000  # seeds
 
 
@@ -31,17 +33,43 @@ def stream_path(scale: str, dataset: str, order: dict | str, seed: int) -> Path:
     return RESULTS / scale / "streams" / dataset / folder / f"seed{seed}.npz"
 
 
-def seed_range(text: str, where: str) -> range:
-    """`"0-19"`, found `where`, → range(0, 20); raises `ConfigError` for another text, none or too many."""
-    if not re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}", text, re.ASCII):
-        raise ConfigError(f"{where}: '{text}': write first-last, such as 0-19")
-    first, last = map(int, text.split("-"))
-    seeds = range(first, last + 1)
-    if not len(seeds):
-        raise ConfigError(f"{where}: '{text}' holds no seed; write first-last, first not above last")
-    if len(seeds) > MOST:
-        raise ConfigError(f"{where}: '{text}' holds {len(seeds)} seeds; take at most {MOST}")
-    return seeds
+def seeds_of(given: object, where: str) -> Sequence[int]:
+    """Seeds as a person gives them `where`, ascending: a number, a range such as `0-19`, or several in a list or text.
+
+    Neighbours alone are a `range`. Raises `ConfigError` for anything else, no seed or too many.
+    """
+    parts = given if isinstance(given, list) else [given]
+    found: set[int] = set()
+    for text in (text.strip() for part in parts for text in str(part).split(",")):
+        if not re.fullmatch(r"[0-9]{1,9}(-[0-9]{1,9})?", text, re.ASCII):
+            raise ConfigError(f"{where}: '{text}': write a seed, a range or a list, such as 3, 0-19 or 0,2,5")
+        first, last = int(text.partition("-")[0]), int(text.rpartition("-")[2])
+        if first > last:
+            raise ConfigError(f"{where}: '{text}' holds no seed; write first-last, first not above last")
+        count = last + 1 - first
+        found |= {*range(first, last + 1)} if count <= MOST else set()
+        if (count := max(count, len(found))) > MOST:
+            raise ConfigError(f"{where}: '{text}' holds {count} seeds; take at most {MOST}")
+    seeds = tuple(sorted(found))
+    if not seeds:
+        raise ConfigError(f"{where}: no seed; write one, a range or a list, such as 3, 0-19 or 0,2,5")
+    return runs[0] if len(runs := neighbours(seeds)) == 1 else seeds
+
+
+def neighbours(seeds: Iterable[int]) -> list[range]:
+    """Ascending seeds as ranges without a gap."""
+    found: list[range] = []
+    for seed in seeds:
+        if found and seed == found[-1].stop:
+            found[-1] = range(found[-1].start, seed + 1)
+        else:
+            found.append(range(seed, seed + 1))
+    return found
+
+
+def seeds_text(seeds: Iterable[int]) -> str:
+    """The text of ascending seeds: `0-19`, or `0-4,7-7`."""
+    return ",".join(f"{each[0]}-{each[-1]}" for each in neighbours(seeds))
 
 
 def block_name(seeds: range) -> str:

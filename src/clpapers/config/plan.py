@@ -12,7 +12,7 @@ from clpapers.config import outside
 from clpapers.config.choice import Choice
 from clpapers.config.facts import Facts
 from clpapers.config.model import Cell, Selection, Target, digest
-from clpapers.config.paths import RESULTS, block_name, dataset_path
+from clpapers.config.paths import RESULTS, block_name, dataset_path, neighbours, seeds_text
 from clpapers.config.refusals import ConfigError, names
 from clpapers.config.targets import paper_file, read_paper
 from clpapers.streams.orders import slug
@@ -85,7 +85,7 @@ class Plan:
             if selection.paper == target.paper and target.cells and set(selection.seeds) & set(target.seeds):
                 raise ConfigError(
                     f"{paper_file(target.paper)}: selection.seeds: {selection.spec['seeds']} shares seeds with "
-                    f"targets.{target.name}, {target.seeds[0]}-{target.seeds[-1]}; select on others"
+                    f"targets.{target.name}, {seeds_text(target.seeds)}; select on others"
                 )
 
     @property
@@ -124,8 +124,7 @@ class Plan:
         size = self.settings["seeds_per_job"]
         if size == "auto":
             size = 20 if self.cuda else 5 if cell.spec["net"]["name"] == "mlp" else 1
-        starts = sorted({seed // size * size for seed in seeds})
-        return [range(max(s, seeds[0]), min(s + size, seeds[-1] + 1)) for s in starts]
+        return [block for _, each in itertools.groupby(seeds, lambda seed: seed // size) for block in neighbours(each)]
 
     def results(self, cell: Cell, seeds: Collection[int] | None = None) -> dict[Path, list[int]]:
         """The result files of a cell that hold any of the given seeds (all of its seeds if None): which each gives."""

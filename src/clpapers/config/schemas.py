@@ -13,9 +13,10 @@ import yaml
 from clpapers.cache import Cache
 from clpapers.catalogue import metrics as catalogue
 from clpapers.config.refusals import ConfigError, dotted, names, short_repr
+from clpapers.home import place
 from clpapers.provenance import sha256
 
-SCHEMAS = Path("workflow/schemas")
+SCHEMAS = place("workflow/schemas")
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from clpapers.config.files import CONFIG, all_scales, read_yaml
 from clpapers.config.grid import Grid
 from clpapers.config.layers import merge
 from clpapers.config.model import Selection, Target
-from clpapers.config.paths import seed_range
+from clpapers.config.paths import seeds_of
 from clpapers.config.refusals import ConfigError, dotted, names, one_of, short_repr
 from clpapers.config.reported import check_names, read_csv
 from clpapers.config.schemas import schema, validate
@@ -179,7 +179,7 @@ def _target(grid: Grid, paper: Paper, spec: dict, printed: _Printed) -> Target:
         spec = spec | {"names": spec.get("names", {}) | shown_as, "grid": spec["grid"] | {"learner": learners}}
     checks.target(where, spec, content.get("datasets", {}))
     seeds = spec.get("seeds", content.get("seeds", grid.facts.settings["seeds"]))
-    seeds = seed_range(seeds, f"{where}.seeds" if "seeds" in spec else f"{grid.file}: seeds")
+    seeds = seeds_of(seeds, f"{where}.seeds" if "seeds" in spec else f"{grid.file}: seeds")
     cells = tuple(grid.cells(where, spec))
     selections: tuple[tuple[dict, Selection], ...] = ()
     measure, renderer = catalogue.measures()[spec["measure"]], catalogue.renderers()[spec["render"]]

@@ -33,7 +33,7 @@ def results(content: bytes) -> tuple[dict, dict[int, dict]]:
         if entry.get("out_of_memory") is True:
             continue
         sections = [*ALWAYS, *(section for section, option in ASKED.items() if options.get(option) is not None)]
-        for section in dict.fromkeys([*sections, *(ASKED.keys() & entry.keys())]):
+        for section in dict.fromkeys([*sections, *(section for section in SECTIONS if section in entry)]):
             try:
                 SECTIONS[section](entry[section], entry)
             except UNFIT as error:
@@ -129,6 +129,10 @@ def _diverged(step: Any, entry: dict) -> None:
         _counts(step)
 
 
+def _unanswered(counts: dict, entry: dict) -> None:
+    _counts([counts["online"], counts["tests"]], 2)
+
+
 def _events(events: dict, entry: dict) -> None:
     time, total = _ascending(events["time"]), _counts(events["total"], None)
     if not len(time) or not total.sum() > 0:
@@ -182,6 +186,7 @@ SECTIONS: dict[str, Callable[[Any, dict], None]] = {
     "diverged": _diverged,
     "events": _events,
     "tasks": _tasks,
+    "unanswered": _unanswered,
 }
 ASKED = {"events": "every", "tasks": "shots"}  # section → the option of `evaluation` that asks for it
-ALWAYS = [section for section in SECTIONS if section not in ASKED]
+ALWAYS = [section for section in SECTIONS if section not in {*ASKED, "unanswered"}]

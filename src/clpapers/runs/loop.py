@@ -89,6 +89,8 @@ def train(
     - `learner_bytes`: the learner's footprint at the end;
     - `diverged`: the first step whose loss was not finite, or null. The loss is the stream batch's, or, where a learner
       does not use that, its training batch's;
+    - `unanswered`, only where there are any: the answers without a finite score (`answers.best`), which are never
+      right, of stream items (`online`) and in all `tests`;
     - with `evaluation.shots` also `tasks`, each task's tests (`evaluation.tasks`, `MemoryAccuracy`);
     - with `evaluation.every` also `events`, the tests along the stream (`Events`).
 
@@ -182,6 +184,7 @@ class Run:
     learner: Learner
     online: Online
     clock: Clock
+    unanswered: np.ndarray  # int64 [S], test items without an answer
     taken: dict[str, list] = dataclasses.field(default_factory=dict)  # findings of the tests, by evaluator
     step: int = 0  # the next one
 
@@ -201,12 +204,13 @@ def _train_stack(
         if not 0 <= step < steps:
             raise ValueError(f"it goes on at step {step} of {steps}")
         learner = learners.create(cell["learner"], setting)
-        return Run(learner, Online(setting.labels, setting.ends), Clock(device), step=step)
+        online, unanswered = Online(setting.labels, setting.ends), np.zeros(len(scenarios), dtype=int)
+        return Run(learner, online, Clock(device), unanswered, step=step)
 
     run = checkpoint.resume(setting.seeds, fixed, begun) or begun()
     learner, online, clock = run.learner, run.online, run.clock
     with clock.stopped():
-        evaluation = Evaluation(cell, scenarios, learner, test_images, run.taken)
+        evaluation = Evaluation(cell, scenarios, learner, test_images, run.taken, run.unanswered)
     if mistake := evaluation.misfit(run.step):
         checkpoint.refuse(mistake)
 
@@ -227,11 +231,13 @@ def _train_stack(
     spent = {"training_seconds": clock.seconds, "testing_seconds": clock.tested}
     for key, seconds in spent.items():
         checkpoint.seconds[key] |= dict.fromkeys(setting.seeds, seconds / len(scenarios))
-    return [_result(s, c, steps, learner, online, evaluation.result(s)) for s, c in enumerate(scenarios)]
+    return [_result(s, c, steps, run, evaluation.result(s)) for s, c in enumerate(scenarios)]
 
 
-def _result(s: int, c: Scenario, steps: int, learner: Learner, online: Online, tests: dict[str, dict]) -> dict:
+def _result(s: int, c: Scenario, steps: int, run: Run, tests: dict[str, dict]) -> dict:
     """The result that `train` returns for the stack's seed number s."""
+    learner, online = run.learner, run.online
+    unanswered = {"online": online.unanswered(s), "tests": int(run.unanswered[s])}
     return {
         "seed": c.seed,
         "steps": steps,
@@ -247,6 +253,7 @@ def _result(s: int, c: Scenario, steps: int, learner: Learner, online: Online, t
         "learner_bytes": learner_bytes(learner, s),
         "diverged": online.diverged(s),
         **tests,
+        **({"unanswered": unanswered} if any(unanswered.values()) else {}),
     }
 
 

@@ -54,6 +54,7 @@ def test_by_hand_with_scarce_classes_and_the_masks_of_tasks(data):
     learner = Certain(told, write="uniform")
     learner.asked = []
     tests = MemoryAccuracy(learner.memory, {0: 0, 1: 1})
+    tests.unanswered = np.zeros(1, dtype=int)
     tests.take(0, learner)
     tests.take(1, learner)
     memory = tests.result(0)["tasks"]["memory"]

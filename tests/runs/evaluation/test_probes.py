@@ -21,6 +21,7 @@ def test_probes_report_what_the_net_says(data, streams):
     """The last bits are the final net's answers on the probes, by a learner that always answers class 2."""
     told = setting(cell("single", {}, "mlp"), data, {seed: streams[seed] for seed in (0, 1)})
     probes = Probes({"points": 2, "probes": None}, told)
+    probes.unanswered = np.zeros(len(told.seeds), dtype=int)
     assert probes.steps == {5: 30, 10: 53}
     for t in probes.steps:
         probes.take(t, Constant())
@@ -35,6 +36,7 @@ def test_probes_report_what_the_net_says(data, streams):
 def test_a_test_before_any_probe_was_seen_has_no_answers(data, streams):
     told = setting(cell("single", {}, "mlp"), data, {0: streams[0]})
     probes = Probes({"points": 11, "probes": 1}, told)
+    probes.unanswered = np.zeros(1, dtype=int)
     probes.positions[:] = int(told.ends[-1]) - 1  # the last item
     for t in probes.steps:
         probes.take(t, Constant())

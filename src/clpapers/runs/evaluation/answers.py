@@ -17,6 +17,27 @@ BATCH, FEWEST = 500, 10  # images a batch
 VALUES = {"cpu": 100 * 3 * 32 * 32, "cuda": BATCH * 3 * 64 * 64}
 
 
+def best(scores: torch.Tensor) -> torch.Tensor:
+    """The class that scores [..., K] answer with, int64 [...]: the one of the largest score; -1 for no answer.
+
+    An answer needs a finite score. A class of score -∞ does not compete. A row with a NaN or +∞ has no answer, whatever
+    else it holds: such a score stands in no order with the others, and processors differ in which of the two they find.
+    """
+    answerable = (scores < torch.inf).all(dim=-1) & (scores > -torch.inf).any(dim=-1)
+    return scores.argmax(dim=-1).where(answerable, -1)
+
+
+def mark(
+    answers: np.ndarray, labels: np.ndarray, unanswered: np.ndarray, asked: np.ndarray | bool = True
+) -> np.ndarray:
+    """Whether answers (`best`) are the labels, where items are `asked`; all bool or int64 [S, N].
+
+    Adds the number of items without an answer to `unanswered`, int64 [S].
+    """
+    unanswered += ((answers < 0) & asked).sum(axis=1)
+    return (answers == labels) & asked
+
+
 def whole_test(scenarios: Sequence[Scenario], device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Items, labels and tasks of the test of S scenarios, int64 [S, N]: all items, once for each pixel permutation."""
     m, repeats = len(scenarios[0].test_items), scenarios[0].repeats()
@@ -36,22 +57,19 @@ def answered(
     tasks: torch.Tensor,
     masks: Mapping[str, torch.Tensor | None],
     *,
-    labels: torch.Tensor | None = None,
     confidence: bool = False,
 ) -> dict[str, np.ndarray]:
-    """The outputs that a learner answers each seed's items with, inside `learner.evaluation()`.
+    """The outputs that a learner answers each seed's items with (`best`), inside `learner.evaluation()`.
 
     items, tasks: [S, N]. masks: bool [S, N, K], the classes that compete for each item, or None for all.
-    Returns int64 [S, N] for each mask; with `labels` [S, N] bool instead, whether it is right. With `confidence` also
-    the learner's, float [S, N], with all classes competing.
+    Returns int64 [S, N] for each mask. With `confidence` also the learner's, float [S, N], with all classes competing.
     """
     found: dict[str, list[torch.Tensor]] = collections.defaultdict(list)
     for now in _batches(images, items.shape[1]):
         scores = learner.scores(images(items[:, now]), tasks[:, now])
         for name, mask in masks.items():
             allowed = scores if mask is None else scores.masked_fill(~mask[:, now], -torch.inf)
-            answers = allowed.argmax(dim=2)
-            found[name].append(answers if labels is None else answers == labels[:, now])
+            found[name].append(best(allowed))
         if confidence:
             found["confidence"].append(learner.confidence(scores))
     return {name: torch.cat(parts, dim=1).cpu().numpy() for name, parts in found.items()}
@@ -61,14 +79,14 @@ def answered(
 def answered_by(
     snapshots: Sequence[object], learner: Learner, images: Images, items: torch.Tensor, mask: torch.Tensor
 ) -> np.ndarray:
-    """The outputs that n snapshots of a learner answer with, inside its `evaluation()`: int64 [n, S, N].
+    """The outputs that n snapshots of a learner answer with (`best`), inside its `evaluation()`: int64 [n, S, N].
 
     items, mask: as of `answered`.
     """
     parts = []
     for now in _batches(images, items.shape[1]):
         scores = learner.scores_of(snapshots, images(items[:, now]))
-        parts.append(scores.masked_fill(~mask[:, now], -torch.inf).argmax(dim=3))
+        parts.append(best(scores.masked_fill(~mask[:, now], -torch.inf)))
     return torch.cat(parts, dim=2).cpu().numpy()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from clpapers.runs.evaluation.answers import answered, number, whole_test
+from clpapers.runs.evaluation.answers import answered, mark, number, whole_test
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.footprint import learner_bytes
 from clpapers.runs.images import Images
@@ -24,8 +24,8 @@ class Events(Evaluator):
         due = np.flatnonzero(np.diff(ends // every, prepend=0))
         super().__init__({int(t): int(ends[t]) for t in (*due, len(ends) - 1)})  # step → items seen after it
         self.images = images
-        self.items, self.labels, self.tasks = whole_test(scenarios, images.pixels.device)
-        self.truth = self.labels.cpu().numpy()
+        self.items, labels, self.tasks = whole_test(scenarios, images.pixels.device)
+        self.truth = labels.cpu().numpy()
         self.first = np.full((len(scenarios), scenarios[0].outputs), np.iinfo(int).max)  # first position of each class
         for row, c in zip(self.first, scenarios):
             present, position = np.unique(c.labels, return_index=True)
@@ -33,12 +33,11 @@ class Events(Evaluator):
 
     def test(self, t: int, learner: Learner) -> tuple[np.ndarray, np.ndarray, list[float], list[dict[str, int]]]:
         """Classes seen, bool [S, K], items right, int64 [S, K], and each seed's area (`auroc`) and bytes."""
-        found = answered(
-            learner, self.images, self.items, self.tasks, {"none": None}, labels=self.labels, confidence=True
-        )
-        right, confidence = found.values()
+        found = answered(learner, self.images, self.items, self.tasks, {"none": None}, confidence=True)
+        answers, confidence = found.values()
         seen = self.first < self.steps[t]
         known = np.take_along_axis(seen, self.truth, axis=1)
+        right = mark(answers, self.truth, self.unanswered)
         correct = np.stack([self._per_class(y[own]) for y, own in zip(self.truth, right)])
         areas = [auroc(sure[of], sure[~of]) for sure, of in zip(confidence, known)]
         return seen, correct, areas, [learner_bytes(learner, s) for s in range(len(seen))]

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.evaluation.answers import answered, whole_test
+from clpapers.runs.evaluation.answers import answered, mark, whole_test
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
@@ -42,11 +42,12 @@ class FinalTest(Evaluator):
                 for view, mask in masks.items()
             }
         truth = labels.cpu().numpy()
-        right = answered(learner, self.images, items, tasks, allowed, labels=labels)
+        answers = answered(learner, self.images, items, tasks, allowed)
+        found = {view: mark(answers[view], truth, self.unanswered) for view in masks}
         return [
             {
                 view: {
-                    "correct": np.bincount(y[right[view][s]], minlength=outputs).tolist(),
+                    "correct": np.bincount(y[found[view][s]], minlength=outputs).tolist(),
                     "total": np.bincount(y, minlength=outputs).tolist(),
                     "chance": 1 / outputs if mask is None else float((1 / mask[s].sum(dim=1)).mean()),
                 }

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
-from clpapers.runs.evaluation.answers import answered
+from clpapers.runs.evaluation.answers import answered, mark
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.learner import Learner
 from clpapers.runs.memories.episodic import EpisodicMemory
@@ -27,9 +27,10 @@ class MemoryAccuracy(Evaluator):
         items, labels = (each[:, :done].flatten(1) for each in (memory.items, memory.labels))
         task = torch.arange(done, device=items.device).repeat_interleave(memory.size)
         masks = {"task": setting.task_classes[:, task]}
-        right = answered(learner, setting.images, items, task.expand_as(items), masks, labels=labels)["task"]
+        answers = answered(learner, setting.images, items, task.expand_as(items), masks)["task"]
         valid = memory.valid[:, :done].cpu().numpy()
-        return (right.reshape(valid.shape) & valid).sum(axis=2)
+        found = mark(answers, labels.cpu().numpy(), self.unanswered, valid.reshape(answers.shape))
+        return found.reshape(valid.shape).sum(axis=2)
 
     def result(self, s: int) -> dict:
         """In `tasks`, under `memory`: the items of each task, and the number right after each task."""

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from clpapers.runs.evaluation.answers import number
+from clpapers.runs.evaluation.answers import best, number
 
 BLOCK = 100  # steps
 
@@ -18,7 +18,7 @@ class Online:
         self.labels, self.starts = labels, np.concatenate([[0], ends[:-1]])
         self.notes: list[tuple[torch.Tensor, torch.Tensor | None]] = []  # loss [S] and logits [S, B, K] a step
         self.losses: list[torch.Tensor] = []  # a block each: [S, steps]
-        self.predicted: list[torch.Tensor] = []  # a block each: classes [S, items]
+        self.predicted: list[torch.Tensor] = []  # a block each: classes, `best`, [S, items]
 
     def take(self, loss: torch.Tensor | None, logits: torch.Tensor | None = None) -> None:
         """Note a step; None for the loss of a step without training, and for logits of no prediction."""
@@ -33,7 +33,7 @@ class Online:
             losses, logits = zip(*self.notes)
             self.losses.append(torch.stack(losses, dim=1))
             if logits[0] is not None:
-                self.predicted.append(torch.cat(logits, dim=1).argmax(dim=2))
+                self.predicted.append(best(torch.cat(logits, dim=1)))
             self.notes.clear()
 
     def result(self, s: int) -> dict:
@@ -46,6 +46,11 @@ class Online:
             "correct": np.add.reduceat(right.cpu().numpy(), self.starts, dtype=int).tolist(),
             "loss": [number(value) for value in torch.cat([block[s] for block in self.losses]).tolist()],
         }
+
+    def unanswered(self, s: int) -> int:
+        """The number of stream items without an answer, of the stack's seed number s."""
+        self.reduce()
+        return sum(int((block[s] < 0).sum()) for block in self.predicted)
 
     def diverged(self, s: int) -> int | None:
         """The first step at which the loss of the stack's seed number s was not finite; None if there is none."""

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from clpapers.randomness import generator
-from clpapers.runs.evaluation.answers import answered
+from clpapers.runs.evaluation.answers import answered, mark
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.learner import Learner, Setting
 
@@ -28,12 +28,14 @@ class Probes(Evaluator):
 
     def test(self, t: int, learner: Learner) -> np.ndarray:
         """Whether each probe seen up to step t is right: bool [S, most probes seen by any seed]."""
-        setting, most = self.setting, int((self.positions < self.steps[t]).sum(axis=1).max())
+        seen = self.positions < self.steps[t]
+        setting, most = self.setting, int(seen.sum(axis=1).max())
         if not most:  # few probes, and none of the first items among them
             return np.zeros((len(setting.seeds), 0), bool)
         positions = torch.from_numpy(self.positions[:, :most]).to(setting.items.device)
         items, labels, tasks = (each.gather(1, positions) for each in (setting.items, setting.labels, setting.tasks))
-        return answered(learner, setting.images, items, tasks, {"none": None}, labels=labels)["none"]
+        answers = answered(learner, setting.images, items, tasks, {"none": None})["none"]
+        return mark(answers, labels.cpu().numpy(), self.unanswered, seen[:, :most])
 
     def result(self, s: int) -> dict:
         """In `probes`: positions in the stream, times (items seen), and base64 of packed bits, 1 for right."""

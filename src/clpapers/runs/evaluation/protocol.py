@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from clpapers.runs.learner import Learner
 
 
@@ -11,11 +13,13 @@ class Evaluator:
     steps: the steps with a test, ascending, each with a number that the test needs.
     before: whether a test comes before its step, when the learner knows of a task change but not yet of the batch.
     taken: the findings, test by test: numbers, arrays, and lists, tuples and dictionaries of these. When all tests are
-        settled, they are the evaluator's whole state. All else follows from the cell and its streams.
+        settled, they and `unanswered` are the evaluator's whole state. All else follows from the cell and its streams.
+    unanswered: int64 [S], the items without an answer in the tests of all evaluators.
     waiting: the data of tests that were due and are yet to be settled.
     """
 
     before = False
+    unanswered: np.ndarray
 
     def __init__(self, steps: Mapping[int, int]):
         self.steps = steps

@@ -3,6 +3,8 @@
 import itertools
 from collections.abc import Sequence
 
+import numpy as np
+
 from clpapers.runs.clock import Clock
 from clpapers.runs.evaluation.events import Events
 from clpapers.runs.evaluation.final import FinalTest
@@ -26,15 +28,22 @@ class Evaluation:
     ----------
     images: the test items.
     findings: those so far, by the evaluators' names; filled as the run goes on.
+    unanswered: int64 [S], test items without an answer so far; counted up as the run goes on.
     """
 
     def __init__(
-        self, cell: dict, scenarios: Sequence[Scenario], learner: Learner, images: Images, findings: dict[str, list]
+        self,
+        cell: dict,
+        scenarios: Sequence[Scenario],
+        learner: Learner,
+        images: Images,
+        findings: dict[str, list],
+        unanswered: np.ndarray,
     ):
         options, self.learner = cell["evaluation"], learner
         self.sessions: list[list[Evaluator]] = []
         if "shots" in options:
-            tasks = TaskItems(cell, scenarios, images)
+            tasks = TaskItems(cell, scenarios, images, unanswered)
             accuracy = TaskAccuracy(tasks)
             self.sessions.append([accuracy, LearningCurves(options["shots"], tasks)])
             if hasattr(learner, "uncertainty"):
@@ -48,6 +57,7 @@ class Evaluation:
         self.evaluators = list(itertools.chain.from_iterable(self.sessions))
         for evaluator in self.evaluators:
             evaluator.taken = findings.setdefault(type(evaluator).__name__, [])
+            evaluator.unanswered = unanswered
         self.tested = {t for evaluator in self.evaluators for t in evaluator.steps}
 
     def misfit(self, step: int) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from clpapers.runs.evaluation.answers import answered, answered_by, number, uncertainties
+from clpapers.runs.evaluation.answers import answered, answered_by, mark, number, uncertainties
 from clpapers.runs.evaluation.protocol import Evaluator
 from clpapers.runs.images import Images
 from clpapers.runs.learner import Learner
@@ -27,11 +27,13 @@ class TaskItems:
     task_classes: bool [S, T, K], the classes of each task.
     items, labels, valid: by task. items: int64 [S, m], on the images' device; labels: int64 [S, m]; valid: bool [S, m],
         False where a row is padded.
+    unanswered: int64 [S], counted up by the items without an answer (`answers.mark`).
 
     Raises ScenarioError for a task without a test item.
     """
 
-    def __init__(self, cell: dict, scenarios: Sequence[Scenario], images: Images):
+    def __init__(self, cell: dict, scenarios: Sequence[Scenario], images: Images, unanswered: np.ndarray):
+        self.unanswered = unanswered
         tasks = [chunk_tasks(cell, c) for c in scenarios]
         self.images, self.count = images, tasks[0].tasks
         last = scenarios[0].ends - 1  # of each step
@@ -91,7 +93,7 @@ class TaskItems:
         return torch.from_numpy(self.task_classes[:, j]).to(items.device)[:, None].expand(-1, items.shape[1], -1)
 
     def _right(self, j: int, answers: np.ndarray) -> np.ndarray:
-        return self.per_class(j, (answers == self.labels[j]) & self.valid[j])
+        return self.per_class(j, mark(answers, self.labels[j], self.unanswered, self.valid[j]))
 
     def per_class(self, j: int, mask: np.ndarray) -> np.ndarray:
         """The number of items of each class among the items in `mask` [S, m] of task j: int64 [S, K]."""
