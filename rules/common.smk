@@ -175,7 +175,7 @@ def decoded_mb(plan, dataset):
 
 def outputs(plan):
     """All files of the plan's targets, for the configured papers."""
-    return [path for target in pages.targets_of(plan, SETTINGS["papers"]) for path in target.outputs]
+    return [path for target in pages.targets_of(plan, SETTINGS["papers"]) for path in plan.rendered(target)]
 
 
 def claim_outputs(scale):

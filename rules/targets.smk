@@ -57,6 +57,27 @@ rule figure:
         "clpapers figure --out {output.pdf} > {log} 2>&1"
 
 
+rule note:
+    """Say what a figure without any run waits for."""
+    input:
+        inputs_of("note"),
+    output:
+        note="results/{scale}/targets/{paper}/{target}.unrun.md",
+        record="results/{scale}/targets/{paper}/{target}.record.json",
+    log:
+        "results/{scale}/logs/targets/{paper}/{target}.note.log",
+    conda:
+        "../envs/clpapers.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        code=code_of("note"),
+        settings=settings_of("note"),
+    shell:
+        "clpapers note --out {output.note} > {log} 2>&1"
+
+
 rule reported:
     """Set the reproduced numbers beside the reported ones, with a verdict each."""
     input:

@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from clpapers.graph import jobs
 
-pytest_plugins = ("built", "rendering")
+pytest_plugins = ("browsing", "built", "rendering")
 # Where it is set, as in images of containers, each process would compile anew all that it imports.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

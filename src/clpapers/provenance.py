@@ -298,9 +298,13 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def record_path(output: Path | str) -> Path:
-    """The path of the record of `output`; files that differ in the last suffix, or in `.caption` too, share one."""
+    """The path of the record of `output`.
+
+    Files that differ in the last suffix share one, and a figure's caption and its note (`.unrun`) have the figure's.
+    """
     output = place(output)
-    return output.with_name(f"{output.stem.removesuffix('.record').removesuffix('.caption')}.record.json")
+    name = output.stem.removesuffix(".record").removesuffix(".caption").removesuffix(".unrun")
+    return output.with_name(f"{name}.record.json")
 
 
 def is_imported(path: Path | str) -> bool:

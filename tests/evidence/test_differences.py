@@ -44,6 +44,23 @@ def test_what_lies_far_out_is_an_arrow_at_the_edge(difference, marker):
     assert [line.get_marker() for line in axes.lines if line.get_marker() != "None"] == [marker]
 
 
+@pytest.mark.parametrize(("low", "high", "arrows"), [(-90.0, 3.0, "<"), (-1.0, 90.0, ">"), (-90.0, 90.0, "<>")])
+def test_an_interval_that_goes_on_beyond_the_edge_has_an_arrow_there(low, high, arrows):
+    (axes,) = forest(lines(1, difference_low=low, difference_high=high)).axes
+    drawn = {line.get_marker(): line.get_xdata()[0] for line in axes.lines if line.get_marker() in ("<", ">")}
+    assert drawn == {arrow: axes.get_xlim()["<>".index(arrow)] for arrow in arrows}
+
+
+def test_no_long_name_of_a_line_or_a_panel_is_cut():
+    long = "a method whose name has been written by somebody who had much time and never thought of a picture"
+    figure = forest(pd.concat([lines(2, row=long), lines(2, place="table2", named=long, runs="")]))
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        for text in (*axes.get_yticklabels(), axes._right_title):
+            box = text.get_window_extent()
+            assert figure.bbox.x0 <= box.x0 <= box.x1 <= figure.bbox.x1
+
+
 def test_what_is_no_training_says_so_and_exact_numbers_are_left_out():
     shown = pd.concat([lines(1, kind="guess", runs="g"), lines(1), lines(1, kind="exact", runs="e")])
     (axes,) = forest(shown).axes

@@ -4,9 +4,7 @@ import base64
 import csv
 import io
 import json
-import os
 import re
-import shutil
 import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,17 +12,20 @@ from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
 import jinja2
+import pandas as pd
 import pytest
 from axe_core_python.selenium import Axe
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
+from browsing import DESKTOP, PHONE, resize
 from selenium.webdriver.common.by import By
 from workflow.project import REPORTED, Project
 
 from clpapers import provenance
+from clpapers.config.model import Target
 from clpapers.graph.pages import TEMPLATES
 from clpapers.report import site
 from clpapers.targets.caption import read_caption
+from clpapers.targets.formats import write_table
+from clpapers.targets.table import Table, bold_in
 
 MORE_REPORTED = """\
 mini,table1,ER,MNIST,average_information_retention,9.5,,,
@@ -55,7 +56,6 @@ mini:
 """
 LINK = "https://doi.org/10.1000/182"
 PAGES = ("index.html", "mini/index.html", "mini/table1.html", "mini/table2.html", "mini/figure1.html")
-DESKTOP, PHONE = (1200, 900), (390, 844)
 
 
 @pytest.fixture(scope="module")
@@ -96,33 +96,12 @@ def folder(built):
     return built.folder / "results/mini/report"
 
 
-@pytest.fixture(scope="module")
-def browser():
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    driver = shutil.which("chromedriver")
-    if not (chromium and driver):
-        missing = "the report's tests need Chromium and its driver: apt-get install chromium chromium-driver"
-        pytest.fail(missing) if "CI" in os.environ else pytest.skip(missing)
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    running = webdriver.Chrome(options=options, service=Service(driver))
-    yield running
-    running.quit()
-
-
 @pytest.fixture
 def show(browser, folder):
     """Opens a page of the report at a size, in a colour scheme, on paper or with scripts off."""
 
     def opened(page, size=DESKTOP, scheme="light", media="", scripts=True):
-        width, height = size
-        phone = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == PHONE}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+        resize(browser, size, scheme, media)
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
         browser.get((folder / page).as_uri())
         return browser
@@ -342,6 +321,24 @@ def test_rows_without_a_run_are_set_apart_and_an_address_is_given_once():
     table.anchor("table1", set())
     assert table.unrun == ["MIR"]
     assert [row.get("id") for row in tree.iter("tr")] == ["table1.ER", "table1.ER_", "table1.GR"]
+
+
+def test_a_row_with_a_number_stays_whatever_is_said_below_the_number(tmp_path, monkeypatch):
+    """ER has a number, compared, on one of two data sets; MIR has none at all."""
+    numbers = {"E": ["39.8 ± 2.8 (5)", "–", "2.1"], "C": ["–", "–", "10.0"]}
+    body = pd.DataFrame({"Method": ["ER", "MIR", "Random guess"], **numbers})
+    body.columns = pd.MultiIndex.from_tuples([("Method", ""), ("EMNIST", "Acc."), ("CIFAR-10", "Acc.")])
+    monkeypatch.chdir(tmp_path)
+    target = Target("paper", "mini", "table1", {"names": {"acc": "Acc."}}, range(5))
+    write_table(Table("Table 1", "Means.", body, bold_in(body), body), target.stem)
+    line = {"row": "ER", "column": "EMNIST", "metric": "acc", "verdict": "same", "texts": {"reported": "40.1 ± 1"}}
+    (table,) = site._tables(target, {}, [line], set())
+    assert table.unrun == ["MIR"]
+    er, guess = ([site._text(cell) for cell in row] for row in table.tree.findall("tbody/tr"))
+    assert guess == ["Random guess", "2.1", "10.0"]
+    assert er[0] == "ER"
+    assert er[1].startswith("39.8 ± 2.8 (5)")
+    assert "40.1 ± 1" in er[1].replace(site.UNBROKEN, " ")
 
 
 @pytest.mark.parametrize(

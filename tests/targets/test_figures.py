@@ -7,12 +7,14 @@ from importlib import import_module
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from clpapers.metrics.intervals import mean_interval
 from clpapers.targets import bars, bursts, class_frequency, curves, dispersion, roc, scatter, sequence, stream_curves
+from clpapers.targets.figure import write_figure
 from clpapers.targets.notes import BANDS_FROM
 from clpapers.targets.palette import METHODS
 from clpapers.targets.style import COLUMN, WIDTH, class_colours, legend_above
@@ -115,7 +117,7 @@ def with_five_runs(data):
 
 def dots(axes):
     """The places of the small dots, one a run."""
-    found = [each.get_offsets() for each in axes.collections if len(each.get_offsets()) and not each.get_paths()[1:]]
+    found = [each.get_offsets() for each in axes.collections if isinstance(each, PathCollection)]
     return np.concatenate(found) if found else np.empty((0, 2))
 
 
@@ -138,6 +140,91 @@ def test_a_band_ends_where_the_metric_can_be_no_higher_or_lower(figure_case, rea
         edges = np.concatenate([band.get_paths()[0].vertices[:, 1] for band in axes.collections])
         assert (edges.min(), edges.max()) == (0, 100)
         assert len(axes.collections) == 2  # bands alone
+
+
+def of_other_runs(data, **runs):
+    """The same with so many runs at each place along the line, by its name: value 40 + 10 for every second run."""
+    (factor, counts), chance = runs.popitem(), data["metric"].str.startswith("chance_")
+    one = data[~chance & (data["seed"] == data["seed"].min())]
+    several = [
+        one[one[factor] == place].assign(seed=s, value=40.0 + 10 * (s % 2))
+        for place, n in counts.items()
+        for s in range(n)
+    ]
+    return pd.concat([data[chance], *several])
+
+
+def pieces(line):
+    """The lengths of the pieces that a drawn line has."""
+    drawn = np.isfinite(np.asarray(line.get_ydata(), float))
+    return [len(piece) for piece in "".join("x" if each else " " for each in drawn).split()]
+
+
+@pytest.mark.parametrize("figure_case", ["dispersion", "factor_curves"], indirect=True)
+def test_a_line_joins_no_mean_of_few_runs_to_one_of_many(figure_case, real):
+    """One run at the first place, six at the second, two at those that follow."""
+    module, target, data = figure_case
+    factor = "scale" if module == "dispersion" else "order.epochs"
+    places = sorted(data[factor].unique())
+    counts = dict(zip(places, [1, 6, 2, 2]))
+    for axes in rendered((module, target, of_other_runs(data, **{factor: counts})), real).axes:
+        for line in [line for line in axes.lines if line.get_label() in ("ER", "ACE")]:
+            assert pieces(line) == [1, 1, len(places) - 2]
+            marked = [line.get_ydata()[i] for i in line.get_markevery()]
+            assert np.isfinite(marked).sum() == len(places)  # each mean has its marker
+        assert len(dots(axes)) == 2 * sum(n for n in counts.values() if n < BANDS_FROM)
+
+
+@pytest.mark.parametrize("figure_case", ["curves"], indirect=True)
+def test_where_a_curve_has_two_runs_it_has_no_band(figure_case, real):
+    """Six runs up to step 4, two from there on."""
+    _, target, data = figure_case
+    mixed = of_other_runs(data, time={step: 6 if step < 5 else 2 for step in range(11)})
+    for axes in curves.render(target, mixed, real).axes:
+        bands = [each.get_paths()[0].vertices for each in axes.collections if not len(each.get_offsets()) > 1]
+        assert [band[:, 0].max() for band in bands] == [4, 4]
+        assert sorted({x for x, _ in dots(axes)}) == [*range(5, 11)]
+        assert pieces(axes.lines[0]) == [5, 6]
+
+
+@pytest.mark.parametrize("figure_case", ["curves", "factor_curves", "dispersion", "bars", "scatter"], indirect=True)
+def test_no_interval_leaves_its_axes(figure_case, real):
+    module, target, data = figure_case
+    five = [data[data["metric"] == "training_minutes"], with_five_runs(data[data["metric"] != "training_minutes"])]
+    for axes in rendered((module, target, pd.concat(five)), real).axes:
+        low, high = axes.get_ylim()
+        ends = [path.vertices[:, 1] for each in axes.collections for path in each.get_paths()]
+        assert ends
+        assert low - 1e-9 <= min(map(np.min, ends)) <= max(map(np.max, ends)) <= high + 1e-9
+
+
+def test_no_long_name_is_cut_or_covers_another(figure_case, reduced, tmp_path):
+    """Names of sixty to ninety characters, with and without spaces."""
+    module, target, data = figure_case
+    if module in ("schematic", "diagram"):
+        pytest.skip("the names that these draw are of fixed parts of a net")
+    said = [
+        "a name that nobody would want to see written on an axis, as it has no end",
+        "a_label_of_a_method_that_somebody_gave_in_one_word_with_its_settings",
+    ]
+    names = {key: f"{i + 10} {said[i % 2]}" for i, key in enumerate(target["names"])}
+    figure = rendered((module, target | {"names": names}, data), reduced)
+    write_figure(figure, tmp_path / "figure", (".svg",))
+    figure.draw_without_rendering()
+    ticks = {label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) for label in axis.get_ticklabels()}
+    inside = {text for axes in figure.axes for text in axes.texts}
+    shown = [text for text in texts(figure) if text not in ticks | inside]
+    boxes = [text.get_window_extent() for text in shown]
+    page = figure.bbox
+    for text, box in zip(shown, boxes):
+        assert page.x0 - 1 <= box.x0 <= box.x1 <= page.x1 + 1, text
+        assert page.y0 - 1 <= box.y0 <= box.y1 <= page.y1 + 1, text
+    covered = [(shown[i], shown[j]) for j, b in enumerate(boxes) for i, a in enumerate(boxes[:j]) if a.overlaps(b)]
+    assert covered == []
+    whole = ["".join(text.get_text().split()) for text in shown]
+    for name in names.values():
+        begun = [text for text in whole if name.replace(" ", "")[:9] in text]
+        assert all(name.replace(" ", "") in text for text in begun)  # on however many lines
 
 
 @pytest.mark.parametrize("figure_case", ["dispersion"], indirect=True)

@@ -103,3 +103,12 @@ def test_levels_of_other_factors_follow_a_palette_that_is_no_methods():
     found = method_styles(["none", "split", 0.5], "oracle")
     assert len({look.colour for look in found.values()}) == 3
     assert not {look.colour for look in found.values()} & set(TEN)
+
+
+@pytest.mark.parametrize("factor", ["learner", "oracle"])
+@pytest.mark.parametrize("labels", [["er", *(f"er_{k}" for k in range(60))], [f"mine{k}" for k in range(90)]])
+def test_no_two_lines_points_or_bars_look_alike_whatever_their_number(labels, factor):
+    found = method_styles(labels, factor).values()
+    assert len({(look.colour, look.marker, look.line) for look in found}) == len(labels)
+    assert len({(look.colour, look.marker, look.fill) for look in found}) == len(labels)
+    assert len({(look.colour, look.hatch) for look in found}) == len(labels)

@@ -116,6 +116,55 @@ def test_killed_at_a_random_moment_and_continued_nothing_is_lost(project, finish
     assert project.clpapers("audit", "--scale", "mini").returncode == 0
 
 
+BARS = """\
+  figure2:
+    title: Figure 2
+    caption: Learning.
+    section: "1"
+    kind: figure
+    measure: learning
+    render: bars
+    metrics: [final_accuracy]
+    names: {final_accuracy: Accuracy}
+    grid: {dataset: [mnist], learner: [er]}
+"""
+
+
+def test_a_figure_without_a_run_is_a_note_instead_of_pictures_and_comes_with_its_runs(project):
+    paper = project.folder / "config/papers/mini.yaml"
+    paper.write_text(paper.read_text(encoding="utf-8") + BARS, encoding="utf-8")
+    figure, note = (
+        {f"figure2.{end}" for end in ("pdf", "svg", "png", "caption.md", "caption.tex")},
+        {"figure2.unrun.md"},
+    )
+
+    def there():
+        return {path.name for path in (project.folder / "results/mini/targets/mini").glob("figure2.*")}
+
+    def page():
+        built = project.snakemake("report", "--cores", "2", "--config", "hours=0")
+        assert built.returncode == 0, built.stdout
+        return (project.folder / "results/mini/report/mini/index.html").read_text(encoding="utf-8")
+
+    build(project, 0)
+    assert there() == note | {"figure2.record.json"}
+    text = (project.folder / "results/mini/targets/mini/figure2.unrun.md").read_text(encoding="utf-8")
+    assert "0 of 2 runs so far" in text
+    assert "snakemake results/mini/targets/mini/figure2.pdf --cores" in text
+    assert "figure2.svg" not in (waiting := page())
+    assert 'href="figure2.html">Figure 2' in waiting
+    assert not (project.folder / "results/mini/report/mini/figure2.svg").exists()
+    assert project.clpapers("audit", "--scale", "mini").returncode == 0
+    assert (
+        "figure2.unrun.md"
+        in project.snakemake("results/mini/targets/mini/figure2.pdf", "-c1", "--config", "hours=0").stdout
+    )
+    build(project, "all")
+    assert there() == figure | {"figure2.record.json"}
+    assert "figure2.svg" in page()
+    assert project.clpapers("audit", "--scale", "mini").returncode == 0
+
+
 def test_a_target_by_name_keeps_to_the_hours_that_are_asked_for_and_says_first_what_it_trains(project):
     asked = ("results/mini/targets/mini/table1.csv", "--cores", "2")
     done = project.snakemake(*asked, "--config", "hours=0")

@@ -109,7 +109,13 @@ def audit(plan: Plan, names: Collection[str] = (), *, strict: bool = False) -> t
     if names:
         for path in {path for job in built.values() for path in job.inputs if is_imported(path) and path.is_file()}:
             check.imported(path)
-        missing = {path: target for target in targets for path in target.outputs if not path.exists()}
+        missing = {  # of the files that the job makes, by the runs that its build had
+            path: target
+            for target in targets
+            for record in dict.fromkeys(map(record_path, target.outputs))
+            for path in expected[record].outputs
+            if not path.exists()
+        }
         for path, target in missing.items():
             if not target.spec.get("extra") or f"{target.paper}/{target.name}" in names:
                 check.fail(path, f"not built; snakemake {path} --cores")

@@ -131,6 +131,7 @@ MAKING = (  # commands that make a file below results/<scale>/
     ("metrics", "metrics/P/T.csv", "compute a target's metrics"),
     ("table", "targets/P/T.csv", "render a table"),
     ("figure", "targets/P/T.pdf", "render a figure"),
+    ("note", "targets/P/T.unrun.md", "say what a figure without any run waits for"),
     ("reported", "targets/P/T.reported.csv", "compare reproduced with reported numbers"),
     ("paired", "targets/P/T.paired.csv", "compare methods on the same streams"),
     ("claims", "targets/P/claims.csv", "test a paper's claims on the measurements"),

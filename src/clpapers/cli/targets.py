@@ -12,6 +12,7 @@ from clpapers.provenance import Refusal
 
 if TYPE_CHECKING:
     from clpapers.config.model import Target
+    from clpapers.targets.notes import Notes
 
 
 def table(task: Task[Target]) -> None:
@@ -39,21 +40,44 @@ def figure(task: Task[Target]) -> None:
         rendered, _, notes = _render(task)
         write_figure(rendered, target.stem)
         write_caption(rendered, target.spec, notes, target.stem)
+        target.note.unlink(missing_ok=True)  # it holds no longer
+
+
+def note(task: Task[Target]) -> None:
+    """results/<scale>/targets/<paper>/<target>.unrun.md, from a figure's metrics without a line."""
+    from clpapers.targets.caption import Caption
+
+    with task.recording(target=task.job.subject.spec):
+        target, notes = task.job.subject, _notes(task)
+        caption = Caption(
+            notes.mark(target.spec["title"]), notes.caption(target.spec), sources=notes.sources(target.spec)
+        )
+        provenance.write_text(target.note, caption.to_markdown())
+        for path in target.outputs:  # pictures of runs that the build leaves out
+            if provenance.record_path(path) == provenance.record_path(target.note):
+                path.unlink(missing_ok=True)
+
+
+def _notes(task: Task[Target]) -> Notes:
+    from clpapers.evidence.desiderata import sentence
+    from clpapers.targets.notes import notes_on
+
+    target = task.job.subject
+    return notes_on(task.plan, target, task.reduced(target), sentence(target, task.plan.datasets))
 
 
 def _render(task: Task[Target], *printed: object) -> tuple:
     """The target as its renderer makes it, its measurements, and its notes."""
     import pandas as pd
 
-    from clpapers.evidence.desiderata import sentence
-    from clpapers.targets.notes import notes_on
     from clpapers.targets.unrun_target import waiting
 
-    target = task.job.subject
-    notes = notes_on(task.plan, target, task.reduced(target), sentence(target, task.plan.datasets))
+    target, notes = task.job.subject, _notes(task)
     frame = pd.read_csv(target.metrics)
     render = importlib.import_module(f"clpapers.targets.{target.spec['render']}").render
-    if frame.empty and target.spec["render"] != "results_table":  # which has a dash for each of its cells
+    if (
+        frame.empty and target.spec["kind"] == "table" and target.spec["render"] != "results_table"
+    ):  # which has a dash for each of its cells
         render = waiting
     try:
         return render(target.spec, frame, notes, *printed), frame, notes

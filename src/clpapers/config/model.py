@@ -174,6 +174,11 @@ class Target:
         return [self.stem.with_name(f"{self.name}.{ending}") for ending in endings]
 
     @property
+    def note(self) -> Path:
+        """The file that says what a figure waits for, instead of the pictures of one without any run."""
+        return self.stem.with_name(f"{self.name}.unrun.md")
+
+    @property
     def digest(self) -> str:
         """The digest of all settings that decide the rendered files; as a rule's param, it rebuilds them on an edit."""
         facts = [repr(catalogue.metrics()[metric]) for metric in catalogue.metrics_of(self.spec)]

@@ -15,6 +15,7 @@ from clpapers.config.model import Cell, Selection, Target, digest
 from clpapers.config.paths import RESULTS, block_name, dataset_path, neighbours, seeds_text
 from clpapers.config.refusals import ConfigError, names
 from clpapers.config.targets import paper_file, read_paper
+from clpapers.provenance import record_path
 from clpapers.streams.orders import slug
 from clpapers.targets.unrun import Unrun
 
@@ -154,6 +155,19 @@ class Plan:
         if len(kept) < len(target.streams):
             spec = spec | {"streams": [spec["streams"][i] for i in kept]}
         return dataclasses.replace(target, cells=cells, selections=selections, streams=streams, spec=spec)
+
+    def waits(self, target: Target) -> bool:
+        """Whether the build has nothing that a target is made of."""
+        there = self.present(target)
+        made_of = [(target.cells, there.cells), (target.selections, there.selections), (target.streams, there.streams)]
+        return any(whole for whole, _ in made_of) and not any(left for _, left in made_of)
+
+    def rendered(self, target: Target) -> list[Path]:
+        """The files that the build renders of a target: of a figure that waits a note, and no picture."""
+        if target.spec["kind"] == "table" or not self.waits(target):
+            return target.outputs
+        of_figure = record_path(target.note)
+        return [target.note, *(path for path in target.outputs if record_path(path) != of_figure)]
 
     def unrun(self, target: Target) -> Unrun:
         """The runs that the build leaves out of a target."""

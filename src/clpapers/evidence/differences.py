@@ -2,26 +2,28 @@
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.textpath import TextPath
 
 from clpapers.catalogue import metrics as catalogue
 from clpapers.evidence.pooled import each_once
-from clpapers.evidence.words import DIFFERS, EXACT, GRADES, NEAR, OPEN, SAME, TRAINED
+from clpapers.evidence.words import COLOURS, DIFFERS, EXACT, GRADES, NEAR, OPEN, SAME, TRAINED
 from clpapers.targets.style import STYLE, WIDTH
 
-LOOKS = {SAME: ("#0072b2", "o"), NEAR: ("#56b4e9", "^"), OPEN: ("#999999", "D"), DIFFERS: ("#d55e00", "s")}
+LOOKS = {grade: (COLOURS[grade], marker) for grade, marker in ((SAME, "o"), (NEAR, "^"), (OPEN, "D"), (DIFFERS, "s"))}
 COLUMNS = (
     *("place", "named", "row", "column", "metric", "kind", "runs", "verdict"),
     *("basis", "reproduced", "difference", "difference_low", "difference_high", "margin_same", "margin_near"),
 )
 BEYOND = 3  # second margins that a panel shows on either side; what lies further out is an arrow
 ROW, HEAD, FOOT, TOP = 0.105, 0.2, 0.36, 0.3  # inches: a line, a panel's title, its axis, the legend
-SIDE, LABELS = 3.55, 1.5  # inches: one of the two columns of panels, and of it the names of lines
+SIDE, LABELS = 3.55, 1.5  # inches, at least: one of the two columns of panels, and of it the names of lines
 SMALL = 5  # points
 
 
@@ -76,8 +78,13 @@ def forest(compared: pd.DataFrame) -> Figure:
     groups = [(names, group) for names, group in drawn.groupby(["place", "named"], sort=False)]
     heights = [HEAD + FOOT + ROW * len(group) for _, group in groups]
     columns = _halves(heights)
-    height = TOP + max((sum(heights[i] for i in column) for column in columns), default=0.5)
-    figure = Figure(figsize=(2 * SIDE, height))
+    height = TOP + (max(sum(heights[i] for i in column) for column in columns) or 0.3)
+    labels = LABELS + max(
+        [0.0, *(_length(name, SMALL) - LABELS + 0.1 for _, group in groups for name in _labels(group))]
+    )
+    titles = [_length(f"{place}: {metric}", STYLE["axes.titlesize"]) for (place, metric), _ in groups]
+    width = max([SIDE - LABELS + labels, *(title + 0.2 for title in titles)])  # of a column: no name is cut
+    figure = Figure(figsize=(2 * width, height))
     if not groups:
         figure.text(0.5, 0.1, "no number is compared", ha="center")
     for side, column in enumerate(columns):
@@ -85,8 +92,8 @@ def forest(compared: pd.DataFrame) -> Figure:
         for i in column:
             (place, metric), group = groups[i]
             rows = ROW * len(group)
-            box = [side * SIDE + LABELS, top - HEAD - rows, SIDE - LABELS - 0.15, rows]
-            axes = figure.add_axes((box[0] / (2 * SIDE), box[1] / height, box[2] / (2 * SIDE), box[3] / height))
+            left, wide = (side * width + labels) / (2 * width), (width - labels - 0.15) / (2 * width)
+            axes = figure.add_axes((left, (top - HEAD - rows) / height, wide, rows / height))
             _panel(axes, group)
             axes.set_title(f"{place}: {metric}", loc="right", pad=3)
             top -= heights[i]
@@ -117,13 +124,17 @@ def _panel(axes: Axes, group: pd.DataFrame) -> None:
         for margin, grey in (("margin_near", "0.94"), ("margin_same", "0.86")):
             axes.barh(place, 2 * value[margin], 1, -value[margin], color=grey, linewidth=0, zorder=0)
         colour, marker = LOOKS[line["verdict"]]
-        low, high = np.clip(value[["difference_low", "difference_high"]].astype(float), -reach, reach)
-        axes.plot([low, high], [place, place], color=colour, linewidth=0.7, solid_capstyle="butt")
+        low, high = value[["difference_low", "difference_high"]].astype(float)
+        looks: dict[str, Any] = {"color": colour, "markersize": 2.4, "markeredgewidth": 0, "clip_on": False}
+        axes.plot(
+            np.clip([low, high], -reach, reach), [place, place], color=colour, linewidth=0.7, solid_capstyle="butt"
+        )
         inside = abs(value["difference"]) <= reach
-        position, sign = (value["difference"], marker) if inside else (np.sign(value["difference"]) * reach, "<>")
-        if not inside:
-            sign = sign[int(position > 0)]
-        axes.plot(position, place, color=colour, marker=sign, markersize=2.4, markeredgewidth=0, clip_on=False)
+        if inside:
+            axes.plot(value["difference"], place, marker=marker, **looks)
+        for end, sign in ((-reach, "<"), (reach, ">")):  # an interval or a number that goes on beyond
+            if max(np.sign(end) * x for x in (low, high, value["difference"]) if not np.isnan(x)) > reach:
+                axes.plot(end, place, marker=sign, **looks)
     axes.axvline(0, color="0.3", linewidth=0.5, zorder=1)
     axes.set(xlim=(-reach, reach), ylim=(-0.5, len(group) - 0.5))
     axes.set_yticks(places, _labels(group), size=SMALL)
@@ -140,3 +151,8 @@ def _labels(group: pd.DataFrame) -> list[str]:
     names = group["row"] + (", " + group["column"] if several else "")
     kinds = [f" ({kind})" if kind != TRAINED else "" for kind in group["kind"]]
     return [f"{name}{kind}" for name, kind in zip(names, kinds)]
+
+
+def _length(text: str, points: float) -> float:
+    """The length of a text, in inches."""
+    return TextPath((0, 0), text, size=points).get_extents().width / 72 if text.strip() else 0.0

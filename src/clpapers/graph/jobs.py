@@ -282,12 +282,12 @@ def _rendering(plan: Plan, path: Path, papers: Collection[str]) -> Job:
         return _claims(plan, path)
     target = _target(plan, path)
     kind = _name(path).removeprefix(target.name)
-    files = [file for file in target.outputs if _name(file) == target.name + kind]
+    files = [file for file in plan.rendered(target) if _name(file) == target.name + kind]
     if not files:
         raise ConfigError(f"{path}: no job of config/ makes it")
     read = [target.metrics, *([target.reported] if target.reported and kind != ".paired" else [])]
-    modules = () if kind else (f"targets.{target.spec['render']}",)
-    command = kind.removeprefix(".") or target.spec["kind"]
+    modules = () if kind or target.note in files else (f"targets.{target.spec['render']}",)
+    command = kind.removeprefix(".") or ("note" if target.note in files else target.spec["kind"])
 
     def decide() -> list:  # with the line of desiderata: it depends on declarations of methods, which are no code
         desiderata = [] if kind else [sentence(target, plan.datasets)]

@@ -20,8 +20,10 @@ def targets_of(plan: Plan, papers: Collection[str]) -> list[Target]:
 
 def inputs(plan: Plan, papers: Collection[str]) -> list[Path]:
     """The files that the report shows."""
-    endings = (*COPIED, ".html", ".caption.md")
-    rendered = [path for target in targets_of(plan, papers) for path in target.outputs if path.name.endswith(endings)]
+    endings = (*COPIED, ".html", ".caption.md", ".unrun.md")
+    rendered = [
+        path for target in targets_of(plan, papers) for path in plan.rendered(target) if path.name.endswith(endings)
+    ]
     return [*rendered, *(claims_file(plan, paper, end) for paper in claiming(papers) for end in ("csv", "html"))]
 
 
@@ -35,7 +37,7 @@ def outputs(plan: Plan, papers: Collection[str]) -> list[Path]:
     folder, targets = RESULTS / plan.scale / "report", targets_of(plan, papers)
     pages = [folder / paper / "index.html" for paper in papers]
     pages += [folder / target.paper / f"{target.name}.html" for target in targets]
-    copies = [copy_path(path, folder) for target in targets for path in target.outputs if path.suffix in COPIED]
+    copies = [copy_path(path, folder) for target in targets for path in plan.rendered(target) if path.suffix in COPIED]
     copies += [copy_path(claims_file(plan, paper, "csv"), folder) for paper in claiming(papers)]
     pictures = [picture_path(paper, folder) for paper in ("", *papers)]
     return [folder / "index.html", *(folder / name for name in ASSETS), *pages, *copies, *pictures]

@@ -43,7 +43,7 @@ from clpapers.report.coverage import Numbers, by_kind, count, coverage, of_claim
 from clpapers.targets.caption import Caption, read_caption
 from clpapers.targets.figure import write_figure
 from clpapers.targets.notes import NOT_RUN, REDUCED, STANDIN, Notes, price
-from clpapers.targets.table import plus_minus
+from clpapers.targets.table import plus_minus, signed
 
 SIGNS = {words.SAME: "✓", words.NEAR: "≈", words.OPEN: "?", words.DIFFERS: "✗", words.NOT_COMPARABLE: "○"}
 SIGNS |= {words.SUPPORTED: "✓", words.CONTRADICTED: "✗", words.UNDECIDED: "?", words.BY_CONSTRUCTION: "="}
@@ -57,6 +57,7 @@ MEANINGS = {
 }
 Anchors = dict[tuple[str, str], str]  # row and column → the address of their lineage
 NUMBER = re.compile(r"[−+-]?\d[^A-Za-z]*$|∞|OoM")
+UNBROKEN = "\xa0"  # a space at which no line ends
 REASONS = 3  # counted in the words on folded lines
 ANCESTORS = ("targets", "metrics", "selection", "features", "weights", "datasets")  # stages that many numbers share
 
@@ -68,7 +69,8 @@ ANCESTORS = ("targets", "metrics", "selection", "features", "weights", "datasets
 class TargetPage:
     """One target as a paper's page shows it.
 
-    caption: of a figure. lines: reported and reproduced numbers. pooled: the statistics over all of them, as texts.
+    caption: of a figure. rendered: its files. waits: whether none of its runs is there. lines: reported and reproduced
+    numbers. pooled: the statistics over all of them, as texts. pairs: its methods compared in pairs, as texts.
     parts: the sections of its lineage page.
     """
 
@@ -76,24 +78,22 @@ class TargetPage:
     notes: Notes
     caption: Caption | None
     node: dict
+    rendered: list[Path]
+    waits: bool
     data: dict
     tables: list[HtmlTable]
     lines: list[dict]
     pooled: list[dict[str, str]]
+    pairs: list[dict[str, str]]
     parts: list[Part]
     cost: dict
     desiderata: dict[str, str]
 
     @property
-    def waits(self) -> bool:
-        """Whether none of its runs is finished yet."""
-        return 0 < self.notes.unrun.runs == self.notes.unrun.wanted
-
-    @property
     def price(self) -> str:
-        """The cost of its missing runs: `; the missing runs take 18 h of one core`."""
+        """The cost of its missing runs: `: the missing runs take 18 h of one core`."""
         hours = self.notes.unrun.hours
-        return f"; the missing runs take {price(hours)} of one core" if hours > 0 else ""
+        return f": the missing runs take {price(hours)} of one core" if hours > 0 else ""
 
     @property
     def numbers(self) -> Numbers:
@@ -121,7 +121,8 @@ class TargetPage:
 
     @property
     def files(self) -> list[Path]:
-        return [path for path in self.target.outputs if path.suffix in COPIED]
+        """The files that a reader may open."""
+        return [path for path in self.rendered if path.suffix in COPIED]
 
     @property
     def ancestors(self) -> list[dict]:
@@ -174,7 +175,8 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
     with_claims, covered = claiming(papers), {each.paper: each for each in coverage(plan, papers)}
     compared = {paper: _compared(targets) for paper, targets in by_paper.items()}
     for name in ASSETS:
-        provenance.write_text(folder / name, (TEMPLATES / name).read_text(encoding="utf-8"))
+        text = (TEMPLATES / name).read_text(encoding="utf-8")
+        provenance.write_text(folder / name, text + (colour_rules() if name.endswith(".css") else ""))
     for paper, targets in by_paper.items():
         for each in targets:
             for path in each.files:
@@ -185,7 +187,7 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
             provenance.write_text(copy_path(file, folder), file.read_text(encoding="utf-8"))
         claims, tables = _claims(plan, paper) if paper in with_claims else ([], [])
         content: dict = {"paper": paper, "targets": targets, "tables_of_claims": tables}
-        content["claims"] = _parted(claims, "reason")
+        content["claims"] = _parted(claims, "reason", "effect")
         write_page(folder / paper / "index.html", "paper.html", "../", covered=covered[paper], **content)
         write_figure(forest(compared[paper]), picture_path(paper, folder).with_suffix(""), (".svg",))
     write_figure(scatter(pd.concat(compared.values())), picture_path("", folder).with_suffix(""), (".svg",))
@@ -202,6 +204,12 @@ def write(plan: Plan, papers: list[str], folder: Path, notes: Callable[[Target],
     )
 
 
+def colour_rules() -> str:
+    """The rules of CSS that give what has a verdict the colour that pictures draw it in."""
+    rules = (f'[data-verdict="{name}"] {{ --verdict: {colour}; }}' for name, colour in words.COLOURS.items())
+    return "".join(f"{rule}\n" for rule in rules)
+
+
 def _compared(targets: list[TargetPage]) -> pd.DataFrame:
     """The compared numbers of a paper, as `differences` draws them."""
     lines = [
@@ -215,7 +223,10 @@ def _compared(targets: list[TargetPage]) -> pd.DataFrame:
 
 def _target_page(plan: Plan, target: Target, notes: Notes, digest: Callable[[str], str]) -> TargetPage:
     table = target.spec["kind"] == "table"
-    file = target.stem.with_name(f"{target.name}.{'csv' if table else 'svg'}")
+    waits, rendered = plan.waits(target), plan.rendered(target)
+    file = (
+        target.note if target.note in rendered else target.stem.with_name(f"{target.name}.{'csv' if table else 'svg'}")
+    )
     parts = list(_parts(plan, target, file, digest))
     measured = pd.read_csv(target.metrics)
     for part in parts:
@@ -236,26 +247,33 @@ def _target_page(plan: Plan, target: Target, notes: Notes, digest: Callable[[str
     return TargetPage(
         target=target,
         notes=notes,
-        caption=None if table else read_caption(target.stem.with_name(f"{target.name}.caption.md")),
+        caption=None if table or waits else read_caption(target.stem.with_name(f"{target.name}.caption.md")),
         node=lineage.tree(file, digest, lambda path: not as_published(path).startswith(f"results/{plan.scale}/runs/")),
+        rendered=rendered,
+        waits=waits,
         data=provenance.read_record(file)["data"],
         tables=list(_tables(target, anchors, lines, slugs)) if table else [],
         lines=lines,
         pooled=[pooled_texts(target.spec, each) for each in _pooled(target, measured, lines)],
+        pairs=_pairs(target),
         parts=parts,
         cost=_cost(file),
         desiderata=declare(target, plan.datasets),
     )
 
 
-def _parted(verdicts: list[dict], key: str) -> list[tuple[str, list[dict]]]:
-    """The decided ones under ""; those `not comparable` under a title that counts them by their reason, at `key`."""
-    decided = [verdict for verdict in verdicts if verdict["verdict"] != words.NOT_COMPARABLE]
-    folded = [verdict for verdict in verdicts if verdict["verdict"] == words.NOT_COMPARABLE]
+def _parted(verdicts: list[dict], key: str, number: str = "") -> list[tuple[str, list[dict]]]:
+    """Those in sight under ""; those `not comparable` under a title that counts them by their reason, at `key`.
+
+    number: the key of a number that keeps its line in sight, where the page shows it nowhere else.
+    """
+    uncompared = [each for each in verdicts if each["verdict"] == words.NOT_COMPARABLE]
+    folded = [each for each in uncompared if not number or pd.isna(each[number])]
+    shown = [each for each in verdicts if each not in folded]
     reasons = Counter(re.split("[;:]", re.sub(r"^\d+ parts: [^;]*; ", "", verdict[key]))[0] for verdict in folded)
     counts = [f"{count} {reason or 'without a number'}" for reason, count in reasons.most_common(REASONS)]
     counts += ["…"] if len(reasons) > REASONS else []
-    parts = ("", decided), (f"{len(folded)} not comparable: {', '.join(counts)}", folded)
+    parts = ("", shown), (f"{len(folded)} not comparable: {', '.join(counts)}", folded)
     return [each for each in parts if each[1]]
 
 
@@ -303,6 +321,25 @@ def _pooled(target: Target, measured: pd.DataFrame, numbers: list[dict]) -> list
     return pooled(target.spec, measured, pd.DataFrame(numbers)).to_dict("records") if numbers else []
 
 
+def _pairs(target: Target) -> list[dict[str, str]]:
+    """The lines of a target's `.paired.csv`, as texts."""
+    file = target.stem.with_name(f"{target.name}.paired.csv")
+    if file not in target.outputs:
+        return []
+    return [
+        {
+            named(target.spec, row_and_column(target.spec)[1]): str(line.column),
+            "Metric": named(target.spec, line.metric),
+            "First": line.first,
+            "Second": line.second,
+            "First − second": signed(line.difference, line.low, line.high, 1),
+            "p (Holm)": "–" if pd.isna(line.p_holm) else f"{line.p_holm:.2g}",
+            "Runs": str(line.n),
+        }
+        for line in pd.read_csv(file, keep_default_na=False, na_values=[""]).itertuples()
+    ]
+
+
 def _address(target: Target, anchors: Anchors, row: str, column: str) -> str:
     """The address of a number's lineage, or of its target's lineage, relative to the paper's page."""
     return anchors.get((row, column)) or anchors.get((row, "")) or f"{target.name}.html"
@@ -315,6 +352,7 @@ def _tables(target: Target, anchors: Anchors, numbers: list[dict], slugs: set[st
     """
     tables = _read_tables(target.stem.with_name(f"{target.name}.html"))
     for table in takewhile(lambda table: not table.title.endswith(COMPARED), tables):
+        table.remove_unrun()  # first of all: what is written into a cell below is no text of the table's
         headings, body = _headings(table.tree), table.tree.findall("tbody/tr")
         compared = {(each["row"], each["column"], named(target.spec, each["metric"])): each for each in numbers}
         for row in body:
@@ -324,7 +362,6 @@ def _tables(target: Target, anchors: Anchors, numbers: list[dict], slugs: set[st
                     _link(cell, _address(target, anchors, down, across))
                     if number := compared.get((down, across, metric)):
                         _add_verdict(cell, number)
-        table.remove_unrun()
         table.anchor(target.name, slugs)
         yield table
 
@@ -348,7 +385,7 @@ class HtmlTable:
         body = _child(self.tree, "tbody")
         texts = {row: [_text(cell) for cell in row[1:]] for row in body}
         rows = [row for row, cells in texts.items() if NOT_RUN in cells and not any(map(NUMBER.match, cells))]
-        if len(rows) < len(body) and self.tree.get("class") == "sortable":
+        if len(rows) < len(body) and "sortable" in self.tree.get("class", ""):
             for row in rows:
                 self.unrun.append(_text(row[0]))
                 body.remove(row)
@@ -371,7 +408,7 @@ def _read_tables(file: Path) -> list[HtmlTable]:
         caption = _child(table, "caption")
         table.remove(caption)
         if all(_text(row[0]) for row in table.findall("tbody/tr")):
-            table.set("class", "sortable")
+            table.set("class", " ".join(filter(None, ["sortable", division.get("class")])))
         strong = _child(caption, "strong")
         notes = [_text(note) for note in division.findall("p")]
         tables.append(HtmlTable(_text(strong).removesuffix("."), (strong.tail or "").strip(), table, notes))
@@ -426,7 +463,7 @@ def _add_verdict(cell: ElementTree.Element, number: dict) -> None:
     """Put the reported number and the verdict's sign below a number."""
     cell.set("data-verdict", number["verdict"])
     below = ElementTree.SubElement(cell, "small")
-    below.text = f"reported {number['texts']['reported']} "
+    below.text = f"reported {number['texts']['reported'].replace(' ', UNBROKEN)}{UNBROKEN}"
     sign = ElementTree.SubElement(below, "span", {"role": "img", "aria-label": number["verdict"]})
     sign.text = SIGNS[number["verdict"]]
 

@@ -56,9 +56,10 @@ def summary_of(plan: Plan, papers: Collection[str], more: str = "") -> str:
     lines += [f"as pages: {pages}" if pages.is_file() else f"as pages: snakemake report --cores; then open {pages}"]
     lines += ["where a number came from: clpapers lineage FILE"]
     absent = [target for target in targets if target not in built]
-    if absent:
-        more = f" and {len(absent) - UNBUILT} more" if len(absent) > UNBUILT else ""
-        lines += [f"not built: {', '.join(f'{t.paper}/{t.name}' for t in absent[:UNBUILT])}{more}"]
+    for text, some in (("not run yet", True), ("not built", False)):
+        if named := [f"{t.paper}/{t.name}" for t in absent if t.note.is_file() is some]:
+            more = f" and {len(named) - UNBUILT} more" if len(named) > UNBUILT else ""
+            lines += [f"{text}: {', '.join(named[:UNBUILT])}{more}"]
     return "\n".join([*lines, *(["", "cannot be read"] if unread else []), *(f"  {each}" for each in unread)])
 
 

@@ -82,13 +82,8 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
             if bars.empty and not failed:
                 say(panel, why_empty(data, notes, {"dataset": dataset}))
                 continue
-            lowest, highest = min(reached), max(reached)
-            if highest - lowest < NIL:
+            if max(reached) - min(reached) < NIL:
                 panel.set(ylim=(0, 1), yticks=[0])
-                continue
-            room = 0.4 * (highest - lowest)  # intervals of a few seeds would dwarf the bars
-            low, high = panel.get_ylim()
-            panel.set_ylim(max(low, lowest - room * (lowest < 0)), min(high, highest + room))
         axes[0].set_ylabel(notes.mark(named(target, dataset), dataset))
     patches = [Patch(**style) for style in styles.values()]
     names = [named(target, learner) for learner in learners]

@@ -14,21 +14,18 @@ from clpapers.metrics.learning import OUT_OF_MEMORY
 from clpapers.targets.notes import Notes, all_levels, levels
 from clpapers.targets.numbers import failures, why_empty, without
 from clpapers.targets.palette import method_styles
-from clpapers.targets.spread import dots, ends, few
+from clpapers.targets.spread import draw_line
 from clpapers.targets.style import STYLE, chance_line, legend_of, panels, say, stream_title
 
 RENDERER = {"draws": "figure", "needs": ["metrics", "grid"]}
 
-MARKED = 10  # points of a line, about
 TOP: dict[str, Any] = {"ha": "center", "va": "top", "size": 5.5, "color": "0.35"}
 
 
 @mpl.rc_context(STYLE)
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
-    """Draw each metric's mean over seeds, with its 95 % interval or ± one standard deviation as a band, which ends
-    where the metric can be no lower or higher.
-
-    Below five runs each is a dot instead.
+    """Draw each metric's mean over seeds, with its 95 % interval or ± one standard deviation as a band, or the dots of
+    few runs (`spread.draw_line`).
 
     A method with a seed that diverged or ran out of memory has no line, as it has no number in a table. Metrics stand
     down and data sets, or another factor's levels, across; with one level, the metrics stand across. Methods have the
@@ -60,29 +57,14 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     for axes, metric in zip(grid, metrics):
         for panel, level in zip(axes, columns):
             lines = summary[(summary["metric"] == metric) & (summary[column] == level)]
-            shown = lines["mean"].tolist()
             for learner, style in method_styles(learners, row).items():
                 line = lines[lines[row] == learner]
-                options = {"color": style.colour, "linestyle": style.line, "marker": style.marker, "markersize": 2.5}
-                every = max(1, len(line) // MARKED)
-                panel.plot(line[x], line["mean"], **options, markevery=every, label=named(target, learner))
-                if few(line):
-                    runs = fit[(fit["metric"] == metric) & (fit[column] == level) & (fit[row] == learner)]
-                    runs = runs[runs[x].isin(line[x])]
-                    dots(panel, runs[x], runs["value"], style.colour)
-                    shown += runs["value"].tolist()
-                    continue
-                panel.fill_between(
-                    line[x], *ends(metric, line["mean"], line[spread]), color=style.colour, alpha=0.15, linewidth=0
-                )
+                runs = fit[(fit["metric"] == metric) & (fit[column] == level) & (fit[row] == learner)]
+                draw_line(panel, metric, line, runs, x, style, named(target, learner), spread=spread)
             if lines.empty:
                 say(panel, why_empty(data, notes, {column: level}))
                 continue
-            shown += chance_line(panel, target, data, metric, **{column: level})
-            if spread == "half_width":  # bands of two seeds would dwarf the lines
-                room = np.ptp(shown) or 0.1 * max(shown) or 1
-                low, high = panel.get_ylim()
-                panel.set_ylim(max(low, min(shown) - room), min(high, max(shown) + room))
+            chance_line(panel, target, data, metric, **{column: level})
             if cycles > 1:
                 _mark_cycles(panel, cycles, lines[x].max() / cycles)
             panel.set_xlabel(named(target, f"{metric} over"))

@@ -9,7 +9,7 @@ from clpapers.metrics.intervals import summarise
 from clpapers.targets.notes import Notes, all_levels, levels
 from clpapers.targets.numbers import failures, why_empty
 from clpapers.targets.palette import method_styles
-from clpapers.targets.spread import dots, few, whiskers
+from clpapers.targets.spread import draw_line
 from clpapers.targets.style import STYLE, chance_line, legend_of, panels, say
 
 RENDERER = {"draws": "figure", "needs": ["metrics", "grid"]}
@@ -22,8 +22,8 @@ BESIDE = 0.4  # octaves beside the first and the last level
 def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     """Draw the target's one metric, a percentage, over a factor on a logarithmic axis.
 
-    Below five runs each is a dot; from five on points have their 95 % intervals, which end where the metric can be no
-    lower or higher. Methods have the looks of `palette`. A panel without a point says why.
+    Means have their 95 % intervals, or the dots of few runs (`spread.draw_line`). Methods have the looks of
+    `palette`. A panel without a point says why.
 
     target: keys `columns` (the panels' factor, default `dataset`), `rows` (the lines' factor, default `learner`),
         `grid` (its third factor runs along the axis), `metrics` (a list of one), `names` (of levels, of the factor
@@ -42,17 +42,9 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
         for i, (level, style) in enumerate(method_styles(lines, line).items()):
             points = summary[(summary[panel_factor] == column) & (summary[line] == level)].sort_values(x)
             beside = 2.0 ** (SPREAD * (i - (len(lines) - 1) / 2))
-            options = {"color": style.colour, "marker": style.marker, "linestyle": style.line}
-            label = named(target, level)
-            if few(points):
-                panel.plot(points[x] * beside, points["mean"], **options, label=label)
-                runs = measured[(measured[panel_factor] == column) & (measured[line] == level)]
-                dots(panel, runs[x] * beside, runs["value"], style.colour)
-                continue
-            ends = whiskers(metric, points["mean"], points["half_width"])
-            panel.errorbar(
-                points[x] * beside, points["mean"], yerr=ends, **options, capsize=1.5, elinewidth=0.8, label=label
-            )
+            runs = measured[(measured[panel_factor] == column) & (measured[line] == level)]
+            points, runs = (frame.assign(**{x: frame[x] * beside}) for frame in (points, runs))
+            draw_line(panel, metric, points, runs, x, style, named(target, level), bands=False)
         chance_line(panel, target, data, metric, **{panel_factor: column})
         here = data.loc[data[panel_factor] == column, "dataset"]
         panel.set_title(notes.mark(named(target, column), here.iloc[0] if len(here) else column))

@@ -8,13 +8,14 @@ from matplotlib.figure import Figure
 from clpapers.provenance import write_atomically, write_text
 from clpapers.targets.caption import Caption
 from clpapers.targets.notes import Notes
-from clpapers.targets.style import COLUMN, NotedFigure
+from clpapers.targets.style import COLUMN, NotedFigure, fit
 
 FIGURE_SUFFIXES = (".pdf", ".svg", ".png")
 
 
 def _settle(figure: Figure) -> None:
     """Lay the figure out once and round its axes' positions: SVG hashes the solver's last bits into names."""
+    fit(figure)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for axes in figure.axes:

@@ -1,8 +1,13 @@
 """The colours of figures: one colour and marker a method in all figures of all papers, and palettes for all else."""
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, combinations, count, islice
+from typing import Any
+
+from matplotlib.typing import FillStyleType
 
 TEN = [  # Petroff (2021), ten colours that colour-blind readers can distinguish
     "#3f90da",
@@ -62,21 +67,23 @@ ALSO = {  # other names of a method in papers, and methods that are drawn as ver
     "s_gem": "a_gem",
 }
 LINES: list[str | tuple] = ["-", "--", "-.", (0, (5, 1, 1, 1, 1, 1))]
-HATCHES = ["", "////", "....", "xxxx"]
+FILLS: list[FillStyleType] = ["full", "none", "left", "top"]
+HATCHES = ["", "////", "....", "xxxx", "----", "oooo", "||||", "\\\\\\\\"]
 
 
 @dataclass(frozen=True)
 class MethodStyle:
-    """How a method is drawn. line, hatch: of its lines and bars, which tell its versions apart."""
+    """How a method is drawn. line, fill, hatch: of its lines, markers and bars, which tell its versions apart."""
 
     colour: str
     marker: str
     line: str | tuple = LINES[0]
+    fill: FillStyleType = "full"
     hatch: str = HATCHES[0]
 
 
 def method_styles(labels: Iterable[object], factor: str = "learner") -> dict:
-    """The style of each of a figure's lines, bars or points, by its level of `factor`.
+    """The style of each of a figure's lines, bars or points, by its level of `factor`; no two look alike.
 
     Learners have their method's: a label belongs to the method that its beginning names, so that `ewc_je` and `van_s`
     are versions of EWC and of plain training. The version that is named like the method has the full line, or else the
@@ -85,24 +92,45 @@ def method_styles(labels: Iterable[object], factor: str = "learner") -> dict:
     """
     levels = list(labels)
     if factor != "learner":
-        return {
-            level: MethodStyle(SERIES[i % len(SERIES)], MARKERS[i % len(MARKERS)]) for i, level in enumerate(levels)
-        }
-    named = [str(level) for level in levels]
-    methods = {label: _method(label, named) for label in named}
+        return _apart({level: (SERIES[i % len(SERIES)], MARKERS[i % len(MARKERS)]) for i, level in enumerate(levels)})
+    named = {level: str(level) for level in levels}
+    methods = {level: _method(label, [*named.values()]) for level, label in named.items()}
     pairs = dict(METHODS)
     taken = {pairs[method][0] for method in methods.values() if method in pairs}
     for method in dict.fromkeys(methods.values()):
         if method not in pairs:
             pairs[method] = _own_style(method, taken)
             taken.add(pairs[method][0])
+    found = _apart(
+        {level: pairs[methods[level]] for level in sorted(levels, key=lambda each: named[each] != methods[each])}
+    )
+    return {level: found[level] for level in levels}
+
+
+def _apart(wanted: Mapping[Any, tuple[str, str]]) -> dict[Any, MethodStyle]:
+    """The styles of levels by the colours and markers that they ask for; who comes later gives way.
+
+    Those of one colour differ by line, fill and hatch; after four of one marker by the marker, at last by a numeral.
+    """
+    taken: set[tuple[str, str, int]] = set()
+    of_colour: Counter[str] = Counter()
     found = {}
-    for level, label in zip(levels, named):
-        method = methods[label]
-        versions = sorted((each for each in named if methods[each] == method), key=lambda each: each != method)
-        version = versions.index(label) % len(LINES)
-        found[level] = MethodStyle(*pairs[method], LINES[version], HATCHES[version])
+    for level, (colour, marker) in wanted.items():
+        markers = chain([marker], MARKERS, (f"${number}$" for number in count(1)))
+        looks = ((each, version) for each in markers for version in range(len(LINES)))
+        marker, version = next(look for look in looks if (colour, *look) not in taken)
+        taken.add((colour, marker, version))
+        hatch = _hatch(of_colour[colour])
+        of_colour[colour] += 1
+        found[level] = MethodStyle(colour, marker, LINES[version], FILLS[version], hatch)
     return found
+
+
+def _hatch(number: int) -> str:
+    """The pattern of so many-th a bar of one colour: those of `HATCHES`, then several of them at once."""
+    patterns = HATCHES[1:]
+    joined = (each for size in range(len(patterns) + 1) for each in combinations(patterns, size))
+    return "".join(next(islice(joined, number, None)))
 
 
 def _method(label: str, labels: Sequence[str]) -> str:

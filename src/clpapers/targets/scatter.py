@@ -49,10 +49,11 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
                 yerr=whiskers(metric, own["mean", metric], half),
                 color=style.colour,
                 marker=style.marker,
+                fillstyle=style.fill,
                 linestyle="",
                 elinewidth=0.5,
                 alpha=0.75,
-                markeredgewidth=0,
+                markeredgewidth=0.4,
                 label=named(target, learner),
             )
             for (_, _, cell), point in own.iterrows():

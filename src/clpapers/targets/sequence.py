@@ -12,7 +12,7 @@ from matplotlib.ticker import PercentFormatter
 
 from clpapers.targets.notes import Notes
 from clpapers.targets.palette import SERIES
-from clpapers.targets.style import STYLE, panels, stream_title
+from clpapers.targets.style import STYLE, legend_above, panels, stream_title
 
 RENDERER = {"draws": "figure", "needs": ["chunks"]}
 
@@ -73,5 +73,5 @@ def render(target: dict, data: pd.DataFrame, notes: Notes) -> Figure:
     members = {task: ", ".join(str(c) for c in task_of.index[task_of == task]) for task in shares.columns}
     names = [f"Task {task + 1}: classes {members[task]}" if listed else f"Task {task + 1}" for task in shares.columns]
     patches = [mpl.patches.Patch(color=tuple(_colour(task))) for task in shares.columns]
-    figure.legend(patches, names, loc="outside upper center", ncols=len(names), handlelength=1, handleheight=1)
+    legend_above(figure, patches, names, handlelength=1, handleheight=1)
     return figure

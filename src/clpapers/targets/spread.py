@@ -1,5 +1,6 @@
 """How figures show the spread of runs: each of a few as a dot, an interval or a band of many."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,11 @@ from numpy.typing import ArrayLike
 
 from clpapers.catalogue import metrics as catalogue
 from clpapers.targets.notes import BANDS_FROM
+from clpapers.targets.palette import MethodStyle
 
 DOTS: dict[str, Any] = {"s": 5, "alpha": 0.6, "linewidths": 0, "zorder": 3}
+WHISKERS: dict[str, Any] = {"capsize": 1.5, "elinewidth": 0.8}
+MARKED = 10  # points of a line, about
 
 
 def few(summary: pd.DataFrame) -> bool:
@@ -21,6 +25,52 @@ def few(summary: pd.DataFrame) -> bool:
 def dots(panel: Axes, x: ArrayLike, y: ArrayLike, colour: str, **options: Any) -> None:
     """A small dot for each run."""
     panel.scatter(x, y, color=colour, **(DOTS | options))
+
+
+def stretches(points: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """The parts of a line that may be joined: means of equally many runs, or of so many that each has its interval."""
+    alike = points["n"].clip(upper=BANDS_FROM)
+    for _, part in points.groupby((alike != alike.shift()).cumsum(), sort=False):
+        yield part
+
+
+def draw_line(
+    panel: Axes,
+    metric: str,
+    points: pd.DataFrame,
+    runs: pd.DataFrame,
+    x: str,
+    style: MethodStyle,
+    label: str,
+    *,
+    spread: str = "half_width",
+    bands: bool = True,
+) -> None:
+    """Draw a method's means in order of x, with the dots of few runs and the intervals of more.
+
+    A line joins no mean of one run to one of six (`stretches`). Intervals are bands between joined points, elsewhere
+    or without `bands` whiskers; they end where the metric can be no lower or higher.
+
+    points: means (`summarise`). runs: their values, one a line. x: a column of both. spread: a column of `points`.
+    """
+    parts, every = list(stretches(points)), max(1, len(points) // MARKED)
+    at, mean, marked = list[float](), list[float](), list[int]()
+    for part in parts:
+        marked += range(len(at), len(at) + len(part), every)
+        at, mean = [*at, *part[x], np.nan], [*mean, *part["mean"], np.nan]  # a gap before the next
+    looks: dict[str, Any] = {"color": style.colour, "linestyle": style.line, "marker": style.marker}
+    looks |= {"markersize": 2.5, "fillstyle": style.fill}
+    panel.plot(at[:-1], mean[:-1], **looks, markevery=marked, label=label)
+    for part in parts:
+        if few(part):
+            own = runs[runs[x].isin(part[x])]
+            dots(panel, own[x], own["value"], style.colour)
+        elif bands and len(part) > 1:
+            edges = ends(metric, part["mean"], part[spread])
+            panel.fill_between(part[x], *edges, color=style.colour, alpha=0.15, linewidth=0)
+        else:
+            sizes = whiskers(metric, part["mean"], part[spread])
+            panel.errorbar(part[x], part["mean"], sizes, color=style.colour, linestyle="", **WHISKERS)
 
 
 def ends(metric: str, mean: ArrayLike, half: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

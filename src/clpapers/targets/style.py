@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from clpapers.catalogue.names import named
 from clpapers.metrics.learning import CHANCE_PREFIX
@@ -40,7 +42,7 @@ STYLE: dict[RcKeyType, Any] = {
 }
 COLUMN, WIDTH = 3.25, 6.75  # inches, a column and the text of a paper in two columns
 NOTE_SIZE = 5.5  # points
-KEY, CHARACTER = 0.45, 0.05  # inches, about, of an entry's sign in a legend and of each character
+KEY, CHARACTER, LINE = 0.45, 0.05, 0.13  # inches, about: an entry's sign in a legend, a character, a line of text
 GUESS: dict[str, Any] = {"color": "0.45", "linestyle": (0, (1, 1.5)), "linewidth": 0.9}  # the line at chance level
 
 
@@ -95,11 +97,56 @@ def panels(
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
-def legend_above(figure: Figure, handles: list, labels: list[str], **options: Any) -> None:
-    """One legend for all panels, in the fewest rows of at most six that fit, all equally long."""
-    widest = KEY + CHARACTER * max(map(len, map(str, labels)))
-    rows = -(-len(labels) // min(6, int(figure.get_figwidth() / widest)))
-    figure.legend(handles, labels, loc="outside upper center", ncols=-(-len(labels) // rows), **options)
+def legend_above(figure: Figure, handles: list, labels: list, **options: Any) -> None:
+    """One legend for all panels, in the fewest rows of at most six that fit, all equally long.
+
+    A label that is wider than the figure goes on below, and the figure grows by that.
+    """
+    room = int((figure.get_figwidth() - KEY) / CHARACTER * 0.95)
+    texts = [textwrap.fill(str(label), room) for label in labels]
+    lines = [line for text in texts for line in text.split("\n")]
+    widest = KEY + CHARACTER * max(map(len, lines))
+    rows = -(-len(texts) // min(6, max(1, int(figure.get_figwidth() / widest))))
+    figure.set_figheight(figure.get_figheight() + LINE * (len(lines) - len(texts)))
+    figure.legend(handles, texts, loc="outside upper center", ncols=-(-len(texts) // rows), **options)
+
+
+def fit(figure: Figure) -> None:
+    """Break titles and labels that are longer than their place into lines: no name is cut, none covers another.
+
+    A panel's place is its equal share of the figure, which grows by the lines. Formulas stay on one line.
+    """
+    for _ in range(2):  # labels of y that take more room move the panels
+        figure.draw_without_rendering()
+        page, added = figure.bbox, 0
+        for axes in figure.axes:
+            if (spec := axes.get_subplotspec()) is None:
+                continue
+            rows, columns, first, _ = spec.get_geometry()
+            box = axes.get_window_extent()
+            across = _room(box.x0 + box.width / 2, page.width / columns, first % columns)
+            longer = [_break(text, across) for text in (axes.title, axes.xaxis.label)]
+            added = max(added, rows * sum(longer))
+            _break(axes.yaxis.label, _room(box.y0 + box.height / 2, page.height / rows, rows - 1 - first // columns))
+        for text in figure.texts:
+            _break(text, page.height if text.get_rotation() else page.width)
+        figure.set_figheight(figure.get_figheight() + LINE * added)
+
+
+def _room(middle: float, share: float, place: int) -> float:
+    """The length of a text around `middle` that stays within the place of this number, each `share` pixels long."""
+    return 2 * min(middle - place * share, (place + 1) * share - middle)
+
+
+def _break(text: Text, room: float) -> int:
+    """Break a text into lines no longer than `room` pixels along it; returns how many there are more."""
+    box, shown = text.get_window_extent(), text.get_text()
+    share = 0.95 * room / max(box.width, box.height, 1)  # a text is longer than high
+    if share >= 1 or "$" in shown:
+        return 0
+    longest, before = max(map(len, shown.split("\n"))), shown.count("\n")
+    text.set_text(textwrap.fill(shown, max(1, int(longest * share))))
+    return text.get_text().count("\n") - before
 
 
 def legend_of(figure: Figure, axes: Iterable[Axes], last: str = "") -> None:

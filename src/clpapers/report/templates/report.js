@@ -67,6 +67,19 @@ if (form && rows.length) {
   form.hidden = false;
 }
 
+// What is cut off at the right fades out there; what is wider than the page says so above.
+function cue(box) {
+  const rest = box.scrollWidth - box.clientWidth - box.scrollLeft;
+  box.classList.toggle("wide", box.scrollWidth > box.clientWidth + 1);
+  box.classList.toggle("cut", rest > 1);
+}
+const watched = new ResizeObserver((entries) => entries.forEach((each) => cue(each.target)));
+for (const box of document.querySelectorAll(".scroll")) {
+  box.addEventListener("scroll", () => cue(box), { passive: true });
+  cue(box);
+  watched.observe(box); // and when a closed part opens, or the window changes
+}
+
 // A link to something within a closed part opens it.
 function open() {
   const place = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));

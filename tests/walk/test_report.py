@@ -1,0 +1,163 @@
+"""The report of a default build as a reader sees it: every number in sight, nothing covered or cut, on both screens."""
+
+import json
+import math
+import re
+
+import pandas as pd
+import pytest
+from browsing import DESKTOP, PHONE, resize
+
+ROWS = """
+const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;
+const found = {};
+for (const row of document.querySelectorAll("main section tbody tr")) {
+  if (!seen(row)) continue;
+  const place = row.closest("section").id;
+  (found[place] ??= []).push([...row.cells].map((cell) => cell.innerText.trim()));
+}
+return found;
+"""
+LAYOUT = """
+const root = document.documentElement, out = {wide: root.scrollWidth - root.clientWidth, uncued: [], covered: []};
+const boxes = [...document.querySelectorAll("main *")].filter((each) => each.checkVisibility());
+for (const box of boxes) {
+  const style = getComputedStyle(box);
+  if (style.display === "inline" || box.scrollWidth <= box.clientWidth + 1) continue;
+  if (!["auto", "scroll", "hidden"].includes(style.overflowX) || box.matches("code, select, input")) continue;
+  const told = ["none", "normal", '""'].indexOf(getComputedStyle(box, "::before").content) < 0;
+  if (style.overflowX === "hidden" || !told || box.tabIndex < 0)
+    out.uncued.push(box.getAttribute("aria-label") ?? box.className);
+}
+const words = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+const range = document.createRange();
+while (walker.nextNode()) {
+  const node = walker.currentNode, parent = node.parentElement;
+  if (!node.textContent.trim() || !parent.checkVisibility() || parent.closest(".skip, thead, script, select")) continue;
+  const scroller = parent.closest(".scroll")?.getBoundingClientRect();
+  range.selectNodeContents(node);
+  for (const {left, right, top, bottom} of range.getClientRects())
+    if (right - left > 1 && (!scroller || left < scroller.right))
+      words.push({left, right, top, bottom, parent, text: node.textContent.trim()});
+}
+const above = boxes.filter((each) => ["sticky", "fixed", "absolute"].includes(getComputedStyle(each).position))
+  .map((each) => ({...each.getBoundingClientRect().toJSON(), parent: each, text: "a box that stays in place"}));
+const all = [...words, ...above].sort((a, b) => a.top - b.top);
+const cross = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1.5
+  && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 0.4 * Math.min(a.bottom - a.top, b.bottom - b.top);
+for (let i = 0; i < all.length; i++)
+  for (let j = i + 1; j < all.length && all[j].top < all[i].bottom; j++)
+    if (cross(all[i], all[j]) && !all[i].parent.contains(all[j].parent) && !all[j].parent.contains(all[i].parent))
+      out.covered.push([all[i].text.slice(0, 40), all[j].text.slice(0, 40)]);
+return out;
+"""
+PICTURE = """
+const root = document.documentElement, page = root.getBoundingClientRect();
+const texts = [...root.querySelectorAll('g[id^="text_"]')].map((each) => each.getBoundingClientRect());
+const beyond = texts.filter((box) => box.width && (box.left < page.left - 1 || box.right > page.right + 1
+  || box.top < page.top - 1 || box.bottom > page.bottom + 1)).length;
+const look = (entry) => [...entry.querySelectorAll("path, use")].map((each) =>
+  [each.tagName, each.getAttribute("style"), each.getAttribute("xlink:href")].join(" ")).join("|");
+const legends = [...root.querySelectorAll('g[id^="legend_"]')].map((legend) =>
+  [...legend.querySelectorAll('g[id^="line2d_"], g[id^="patch_"]')].map(look).filter(Boolean));
+return {texts: texts.length, beyond, legends};
+"""
+NUMBER = re.compile(r"[−-]?\d[\d,]*(?:\.\d+)?(?:e[−-]?\d+)?")
+
+
+@pytest.fixture(scope="module")
+def pages(built_project):
+    """By paper, the page of the report on it."""
+    found = {page.parent.name: page for page in built_project.glob("results/paper/report/*/index.html")}
+    assert len(found) == len([*built_project.glob("config/papers/*.yaml")])
+    return found
+
+
+def printed(texts):
+    """The numbers of some texts, each with half a unit of its last digit."""
+    for text in NUMBER.findall(" ".join(texts).replace("−", "-")):
+        plain = text.replace(",", "").partition("e")[0]
+        decimals = len(plain.partition(".")[2])
+        exponent = int(text.partition("e")[2] or 0)
+        yield float(text.replace(",", "")), 0.5 * 10.0 ** (exponent - decimals)
+
+
+def shows(rows, names, values):
+    """Whether one of a section's visible rows has all the names, and all the values to some digit (or ∞)."""
+    for row in rows:
+        text = " ".join(" ".join(row).split())
+        if all(" ".join(str(name).split()) in text for name in names):
+            found = [*printed(row)]
+            if all(
+                ("∞" in text or "OoM" in text)
+                if math.isinf(value)
+                else any(abs(number - value) <= unit * 1.01 + 1e-9 for number, unit in found)
+                for value in values
+            ):
+                return True
+    return False
+
+
+def numbers(folder):
+    """(section, names, values) of what one row of a page has to show, for all that has a number in a paper's CSVs.
+
+    A table's row has all of its numbers; where several tables share a CSV, a metric's in all columns.
+    """
+    for file in sorted(folder.glob("*.csv")):
+        lines = pd.read_csv(file, keep_default_na=False, na_values=[""])
+        section, _, kind = file.stem.partition(".")
+        if kind == "reported":
+            yield from ((section, [row], [value]) for row, value in zip(lines["row"], lines["reproduced"]))
+        elif kind == "paired":
+            named = zip(lines["first"], lines["second"], lines["difference"])
+            yield from ((section, names, [value]) for *names, value in named)
+        elif section == "claims":
+            yield from (("claims", [claim], [value]) for claim, value in zip(lines["claim"], lines["effect"]))
+        elif "mean" in lines:
+            target = json.loads(file.with_suffix(".record.json").read_text(encoding="utf-8"))["target"]
+            shown = lines["metric"].isin(target.get("metrics", lines["metric"]))  # no number that formulas alone read
+            key = ["row"] if target["render"] == "results_table" else ["row", "metric"]
+            for (row, *_), group in lines[shown].dropna(subset=["mean"]).groupby(key, sort=False):
+                yield section, [row], [*group["mean"]]
+        elif "total" in lines:
+            yield from ((section, [], [total]) for total in lines["total"].unique())
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_each_row_of_a_csv_that_has_a_number_is_in_sight_on_its_page(built_project, pages, browser, size):
+    resize(browser, size)
+    hidden = []
+    for paper, page in pages.items():
+        browser.get(page.as_uri())
+        shown = browser.execute_script(ROWS)
+        asked = [
+            each for each in numbers(built_project / "results/paper/targets" / paper) if not pd.isna(each[2]).any()
+        ]
+        assert asked
+        hidden += [(paper, *each) for each in asked if not shows(shown.get(each[0], ()), *each[1:])]
+    assert hidden == []
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_nothing_scrolls_sideways_unsaid_and_no_text_is_covered(pages, browser, size):
+    resize(browser, size)
+    faults = {}
+    for page in (next(iter(pages.values())).parents[1] / "index.html", *pages.values()):
+        browser.get(page.as_uri())
+        faults[page.parent.name] = browser.execute_script(LAYOUT)
+    assert faults == {page: {"wide": 0, "uncued": [], "covered": []} for page in faults}
+
+
+def test_no_text_of_a_picture_leaves_it_and_no_two_entries_of_a_legend_look_alike(pages, browser):
+    pictures = sorted(next(iter(pages.values())).parents[1].rglob("*.svg"))
+    assert len(pictures) > len(pages)
+    legends = 0
+    for picture in pictures:
+        browser.get(picture.as_uri())
+        found = browser.execute_script(PICTURE)
+        assert found["texts"], picture  # they are measured at all
+        assert found["beyond"] == 0, picture
+        for entries in found["legends"]:
+            legends += 1
+            assert len(set(entries)) == len(entries), picture
+    assert legends
