@@ -3,11 +3,11 @@ rule claims:
     input:
         inputs_of("claims"),
     output:
-        csv="results/{scale}/targets/{paper}/claims.csv",
-        md="results/{scale}/targets/{paper}/claims.md",
-        tex="results/{scale}/targets/{paper}/claims.tex",
+        csv=update("results/{scale}/targets/{paper}/claims.csv"),
+        md=update("results/{scale}/targets/{paper}/claims.md"),
+        tex=update("results/{scale}/targets/{paper}/claims.tex"),
         html=report(
-            "results/{scale}/targets/{paper}/claims.html",
+            update("results/{scale}/targets/{paper}/claims.html"),
             caption="../workflow/report/claims.rst",
             category="{paper}",
             labels={"target": "claims", "scale": "{scale}"},
@@ -32,11 +32,11 @@ rule scorecard:
     input:
         inputs_of("scorecard"),
     output:
-        csv="results/{scale}/targets/scorecard.csv",
-        md="results/{scale}/targets/scorecard.md",
-        tex="results/{scale}/targets/scorecard.tex",
+        csv=update("results/{scale}/targets/scorecard.csv"),
+        md=update("results/{scale}/targets/scorecard.md"),
+        tex=update("results/{scale}/targets/scorecard.tex"),
         html=report(
-            "results/{scale}/targets/scorecard.html",
+            update("results/{scale}/targets/scorecard.html"),
             caption="../workflow/report/claims.rst",
             category="all papers",
             labels={"target": "scorecard", "scale": "{scale}"},

@@ -3,7 +3,7 @@ rule metrics:
     input:
         inputs_of("metrics"),
     output:
-        metrics="results/{scale}/metrics/{paper}/{target}.csv",
+        metrics=update("results/{scale}/metrics/{paper}/{target}.csv"),
         record="results/{scale}/metrics/{paper}/{target}.record.json",
     log:
         "results/{scale}/logs/metrics/{paper}/{target}.log",

@@ -9,7 +9,7 @@ rule site:
     input:
         inputs_of("site"),
     output:
-        index="results/{scale}/report/index.html",
+        index=update("results/{scale}/report/index.html"),
         record="results/{scale}/report/index.record.json",
     log:
         "results/{scale}/logs/report/report.log",

@@ -3,11 +3,11 @@ rule table:
     input:
         inputs_of("table"),
     output:
-        csv="results/{scale}/targets/{paper}/{target}.csv",
-        md="results/{scale}/targets/{paper}/{target}.md",
-        tex="results/{scale}/targets/{paper}/{target}.tex",
+        csv=update("results/{scale}/targets/{paper}/{target}.csv"),
+        md=update("results/{scale}/targets/{paper}/{target}.md"),
+        tex=update("results/{scale}/targets/{paper}/{target}.tex"),
         html=report(
-            "results/{scale}/targets/{paper}/{target}.html",
+            update("results/{scale}/targets/{paper}/{target}.html"),
             caption="../workflow/report/target.rst",
             category="{paper}",
             labels={"target": "{target}", "scale": "{scale}"},
@@ -32,16 +32,16 @@ rule figure:
     input:
         inputs_of("figure"),
     output:
-        pdf="results/{scale}/targets/{paper}/{target}.pdf",
+        pdf=update("results/{scale}/targets/{paper}/{target}.pdf"),
         svg=report(
-            "results/{scale}/targets/{paper}/{target}.svg",
+            update("results/{scale}/targets/{paper}/{target}.svg"),
             caption="../workflow/report/target.rst",
             category="{paper}",
             labels={"target": "{target}", "scale": "{scale}"},
         ),
-        png="results/{scale}/targets/{paper}/{target}.png",
-        caption="results/{scale}/targets/{paper}/{target}.caption.md",
-        tex="results/{scale}/targets/{paper}/{target}.caption.tex",
+        png=update("results/{scale}/targets/{paper}/{target}.png"),
+        caption=update("results/{scale}/targets/{paper}/{target}.caption.md"),
+        tex=update("results/{scale}/targets/{paper}/{target}.caption.tex"),
         record="results/{scale}/targets/{paper}/{target}.record.json",
     log:
         "results/{scale}/logs/targets/{paper}/{target}.figure.log",
@@ -83,7 +83,7 @@ rule reported:
     input:
         inputs_of("reported"),
     output:
-        csv="results/{scale}/targets/{paper}/{target}.reported.csv",
+        csv=update("results/{scale}/targets/{paper}/{target}.reported.csv"),
         record="results/{scale}/targets/{paper}/{target}.reported.record.json",
     log:
         "results/{scale}/logs/targets/{paper}/{target}.reported.log",
@@ -104,7 +104,7 @@ rule paired:
     input:
         inputs_of("paired"),
     output:
-        csv="results/{scale}/targets/{paper}/{target}.paired.csv",
+        csv=update("results/{scale}/targets/{paper}/{target}.paired.csv"),
         record="results/{scale}/targets/{paper}/{target}.paired.record.json",
     log:
         "results/{scale}/logs/targets/{paper}/{target}.paired.log",

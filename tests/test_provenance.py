@@ -43,6 +43,19 @@ def files():
 # --- write_atomically ----------------------------------------------------------------------------------------
 
 
+def test_a_mount_that_sets_modes_itself_takes_files(monkeypatch):
+    """One of CIFS, say, refuses `chmod`."""
+
+    def refuse(*_, **__):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chmod", refuse)
+    with write_atomically("results/table.csv") as temporary:
+        temporary.write_text("a,b")
+    assert Path("results/table.csv").read_text() == "a,b"
+    assert len(list(Path("results").iterdir())) == 1
+
+
 def test_a_file_appears_at_the_end_and_alone():
     with write_atomically("results/deep/table.tar.csv") as temporary:
         temporary.write_text("whole")

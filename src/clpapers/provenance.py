@@ -77,7 +77,8 @@ def write_atomically(path: Path | str) -> Iterator[Path]:
         yield temporary
         umask = os.umask(0)
         os.umask(umask)
-        temporary.chmod(0o666 & ~umask)  # mkstemp makes files private
+        with contextlib.suppress(PermissionError):  # a mount that sets modes itself, as of CIFS
+            temporary.chmod(0o666 & ~umask)  # mkstemp makes files private
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         temporary.replace(path)

@@ -11,7 +11,7 @@ from trained import CRATE, RUNS, clone, edit, fewer_right, imported_first, make,
 
 from clpapers import cli
 from clpapers.archive import imported
-from clpapers.archive.check import MANIFEST, METADATA, CrateError, manifest_of
+from clpapers.archive.check import MANIFEST, METADATA, CrateError, check, manifest_of
 from clpapers.archive.crate import digest_of
 from clpapers.archive.imported import (
     accuracies,
@@ -88,6 +88,77 @@ def test_all_runs_come_as_they_were_published(crate, other, small_project):
         assert {item["record"] for item in json.loads(record_path(place).read_text())["inputs"]} <= {
             file.stem for file in (TOP / "records").iterdir()
         }
+
+
+def packed_again(crate, name=str, method=zipfile.ZIP_DEFLATED, more=()):
+    """The files of a crate in another zip, by other names, packed by another method."""
+    path = crate.with_name("again.zip")
+    with zipfile.ZipFile(crate) as archive, zipfile.ZipFile(path, "w", method) as again:
+        for each in (*archive.namelist(), *more):
+            again.writestr(name(each), archive.read(each) if each in archive.namelist() else b"")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("mini/{}".format, zipfile.ZIP_DEFLATED),
+        ("downloads/of the crate/{}".format, zipfile.ZIP_STORED),
+        ("./{}".format, zipfile.ZIP_DEFLATED),
+        ("./mini/{}".format, zipfile.ZIP_BZIP2),
+        (str, zipfile.ZIP_BZIP2),
+        (str, zipfile.ZIP_LZMA),
+        (str, zipfile.ZIP_STORED),
+    ],
+)
+def test_a_crate_that_was_packed_again_is_the_same(crate, other, name, method):
+    again = packed_again(crate, name, method)
+    assert check(again) == check(crate)
+    (note,) = import_crate(again)
+    assert note.startswith(f"{again}: 4 runs imported, manifest SHA-256 ")
+    assert import_crate(crate) == []
+
+
+def test_an_unpacked_crate_in_a_folder_is_the_same(crate, other, tmp_path):
+    with zipfile.ZipFile(crate) as archive:
+        archive.extractall(tmp_path / "unpacked/mini")
+    assert check(tmp_path / "unpacked") == check(crate)
+
+
+def header(offset, value):
+    """Write a byte into the headers of a zip's entries in its directory, at the given place of each."""
+
+    def edit(path):
+        content = bytearray(path.read_bytes())
+        for match in re.finditer(b"PK\x01\x02", bytes(content)):
+            content[match.start() + offset] = value
+        path.write_bytes(content)
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"edit": header(10, 9)}, "is packed by method 9, which cannot be read here; pack it with deflate"),
+        ({"edit": header(10, 93)}, "is packed by method 93, "),
+        ({"edit": header(8, 1)}, "is encrypted; pack it without a password"),
+        ({"name": lambda name: f"mini/{name}".replace("/", "\\")}, r"has a name with \\, which may stand"),
+        ({"name": "mini/{}".format, "more": ["../__MACOSX/._LICENSE"]}, "leads out of the crate"),
+    ],
+)
+def test_of_a_crate_that_was_packed_otherwise_it_is_said_how(crate, other, changed, told):
+    again = packed_again(crate, **{key: value for key, value in changed.items() if key != "edit"})
+    if "edit" in changed:
+        changed["edit"](again)
+    with pytest.raises(CrateError, match=f"^{again}: .*{told}"):
+        import_crate(again)
+    assert not TOP.exists()
+
+
+def test_what_lies_beside_the_folder_of_a_crate_is_found(crate, other):
+    again = packed_again(crate, lambda name: name if "MACOSX" in name else f"mini/{name}", more=["__MACOSX/._mini"])
+    assert check(again)[0] == [("__MACOSX/._mini", "is not in mini/, as the manifest is")]
 
 
 def test_it_is_imported_once(crate, other, monkeypatch):

@@ -134,3 +134,34 @@ def test_a_folder_that_is_none_of_images_is_left_as_it_is(here, capsys):
     assert new("dataset", "pets", "--folder", here) == 2
     assert "1.png: no image that can be read" in capsys.readouterr().err
     assert not (here / "pets.yaml").exists()
+
+
+@pytest.mark.parametrize("kind", ["paper", "dataset"])
+@pytest.mark.parametrize("name", [b"caf\xe9", b"two\nlines"])
+def test_a_folder_whose_name_no_file_can_hold_is_refused(here, capsys, kind, name):
+    assert new(kind, "mine", "--folder", here / name.decode(errors="surrogateescape")) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("clpapers: new: ")
+    assert said.count("\n") == 1
+    assert not here.exists()
+
+
+def test_folders_of_either_unicode_form_are_described_by_one_name(here):
+    for split, name in (("train", "cafe\u0301"), ("test", "caf\xe9"), ("train", "tea"), ("test", "tea")):
+        (here / "pets" / split / name).mkdir(parents=True)
+        Image.fromarray(np.zeros((4, 4), np.uint8)).save(here / "pets" / split / name / "0.png")
+    assert new("dataset", "pets", "--folder", here) == 0
+    assert read_yaml(here / "pets.yaml")["pets"]["classes"] == ["caf\xe9", "tea"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["1", "2", "3", "10", "11"], ["n9", "n10", "n100"], ["a", "b", "b2", "b10"], ["05", "5", "50"], ["²", "³"]],
+)
+def test_numbered_classes_stand_in_the_order_of_their_numbers(here, names):
+    for split in ("train", "test"):
+        for name in names:
+            (here / "pets" / split / name).mkdir(parents=True)
+            Image.fromarray(np.zeros((4, 4), np.uint8)).save(here / "pets" / split / name / "0.png")
+    assert new("dataset", "pets", "--folder", here) == 0
+    assert read_yaml(here / "pets.yaml")["pets"]["classes"] == names

@@ -89,7 +89,7 @@ def test_paths_say_what_a_cell_is():
 
 
 def test_a_target_has_an_output_of_every_format_and_its_comparisons():
-    printed("tiny,table1,ER,MNIST,final_accuracy,80,,,")
+    printed("tiny,table1,er,mnist,final_accuracy,80,,,")
     edit(PAPER, "    render: results_table\n", "    render: results_table\n    paired: true\n")
     named = {name: [path.name for path in target.outputs] for name, target in plan().targets.items()}
     formats = ["csv", "md", "tex", "html"]

@@ -120,6 +120,12 @@ def test_printed_numbers_stand_beside_it_and_go_with_it(away):
         ("mine.yaml", "{memory: 5}", "{memory: -5}", "scales.tiny.defaults.budget.memory: -5 must be at least"),
         ("mine.yaml", "tiny: {def", "tiny: {scales: {}, def", "scales.tiny: {"),
         ("shapes.yaml", "shapes:", "mnist:", "mnist: config/datasets.yaml has a data set of this name; take another"),
+        (
+            "shapes.yaml",
+            "[left, right]",
+            '["caf\\xe9", "cafe\\u0301"]',
+            r"shapes.classes: 'caf\xe9' and 'cafe\u0301' are",
+        ),
         ("shapes.yaml", "[npz]", "[pickle]", "shapes.sources[0].formats[0]: 'pickle' is not one of "),
         ("shapes.yaml", "  train: 40", "  folder: ../up\n  train: 40", "shapes.folder: '../up' must have the form"),
         ("shapes.yaml", "  train: 40", "  folder: /etc\n  train: 40", "shapes.folder: '/etc' must have the form"),

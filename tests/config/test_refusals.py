@@ -8,6 +8,7 @@ from tiny_paper import (
     COSTS,
     DATASETS,
     GRID,
+    MIXING,
     ORACLES,
     PAPER,
     RANDOM,
@@ -312,6 +313,25 @@ REFUSED = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (3, 32), (32, 2)])
+def test_images_that_a_net_cannot_take_are_refused_in_the_plan(shape):
+    """The net `cnn` halves the sides twice."""
+    for sides in ((4, 4), shape):
+        edit(
+            DATASETS,
+            "  shape: [32, 32, 3]\n  classes: [airplane",
+            f"  shape: [{sides[0]}, {sides[1]}, 3]\n  classes: [airplane",
+        )
+        if sides == shape:
+            with pytest.raises(
+                ConfigError, match=f"^{PAPER}: datasets.cifar10: net.name cnn: .* 4 pixels .* {shape[0]}×{shape[1]};"
+            ):
+                plan()
+        else:
+            plan()
+            edit(DATASETS, "[4, 4, 3]", "[32, 32, 3]")
+
+
 @pytest.mark.parametrize(("file", "old", "new", "line"), REFUSED)
 def test_what_is_wrong_is_refused_in_one_line(file, old, new, line):
     plan()
@@ -340,7 +360,12 @@ def test_what_is_wrong_is_refused_in_one_line(file, old, new, line):
         (SPLIT, "er", {"oracle": ["sp2"], "restriction": ["td"], "evaluated": []}, "evaluation.oracles: 'sp2' is "
          "missing, which restricts the test"),
         (SPLIT, "er", {"defaults": {"oracle": ORACLES["sp2"]}, "restriction": ["es"], "evaluated": ["sp5"]},
-         "evaluation.oracles: {'name': 'split', 'tasks': 2} is missing, which restricts the test"),
+         "evaluation.oracles: {'name': 'split', 'tasks': 2} is missing, which restricts the test; give it a name under "
+         "oracles, and list that"),
+        *((order, "er", {"oracle": ["domains"], "restriction": [name], "evaluated": ["domains"]}, f"restriction {name} "
+           f"tests by the oracle's tasks, and the chunks of order {order['name']} are no groups of classes; take "
+           "single_head or ea, or an order of split or split_two or split_range or split_overlapping or split_ordered")
+          for order, name in zip(MIXING, ("es", "es_ed", "td"))),
     ],
 )  # fmt: skip
 def test_what_a_learner_an_order_or_a_run_cannot_do_is_refused_in_one_line(order, learner, options, line):

@@ -1,11 +1,14 @@
 """Content that passed is not looked at again; what differs from it in a type alone is."""
 
+from pathlib import Path
+
 import jsonschema
 import pytest
 
 from clpapers.config import schemas
 from clpapers.config.refusals import ConfigError
 
+ROOT = Path(__file__).parents[2]
 RULES = {"type": "object", "properties": {"batch": {"type": "integer"}}}
 
 
@@ -27,3 +30,33 @@ def test_what_passed_other_rules_is_looked_at():
     schemas.validate({"batch": "all"}, {"type": "object"}, "a file", name="other rules of a test")
     with pytest.raises(ConfigError, match="not of type integer"):
         schemas.validate({"batch": "all"}, RULES, "a file", name="a test")
+
+
+def patterns(rules):
+    """All patterns of a schema, keys that name patterns included."""
+    if isinstance(rules, dict):
+        found = [rules["pattern"]] if isinstance(rules.get("pattern"), str) else []
+        return [*found, *rules.get("patternProperties", {}), *(p for each in rules.values() for p in patterns(each))]
+    return [p for each in rules for p in patterns(each)] if isinstance(rules, list) else []
+
+
+@pytest.mark.parametrize("name", [path.name.split(".")[0] for path in (ROOT / "workflow/schemas").glob("*.yaml")])
+def test_every_pattern_of_a_schema_is_of_the_whole_text(name):
+    """Those that only rule out how a text begins have no end."""
+    for pattern in patterns(schemas.schema(name)):
+        assert pattern.startswith("^")
+        assert pattern.count("$") == pattern.endswith("$") or pattern == "^(?!toy-)"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [("^[a-z]+$", "abc"), ("^all$", "all"), (r"^\{.*\}$", "{}"), ("^([0-9]+)?$", ""), ("^(cut)?$", "cut")],
+)
+def test_a_text_with_one_more_line_break_is_of_no_pattern(pattern, text):
+    for rules, content in (
+        ({"pattern": pattern}, str),
+        ({"propertyNames": {"pattern": pattern}}, lambda text: {text: 1}),
+    ):
+        schemas.validate(content(text), rules, "a file", name=f"{rules} of a test")
+        with pytest.raises(ConfigError, match=r"^a file: "):
+            schemas.validate(content(f"{text}\n"), rules, "a file", name=f"{rules} of a test")

@@ -84,7 +84,7 @@ def edit(file, old, new):
 
 def printed(*lines):
     """Write down what the paper `tiny` prints."""
-    Path(PRINTED).parent.mkdir()
+    Path(PRINTED).parent.mkdir(exist_ok=True)
     header = "paper,target,row,column,metric,value,spread,spread_kind,note"
     Path(PRINTED).write_text("".join(f"{line}\n" for line in (header, *lines)))
 

@@ -225,6 +225,38 @@ def test_what_would_be_lost_or_counted_twice_is_refused_by_its_name(more, bare, 
         image_folders.decode(content, entry())
 
 
+COMPOSED, DECOMPOSED, LATIN = "caf\xe9", "cafe\u0301", b"caf\xe9".decode(errors="surrogateescape")
+
+
+@pytest.mark.parametrize("declared", [COMPOSED, DECOMPOSED])
+@pytest.mark.parametrize("trained", [COMPOSED, DECOMPOSED])
+@pytest.mark.parametrize("tested", [COMPOSED, DECOMPOSED])
+def test_a_class_is_the_folder_of_its_name_in_whatever_unicode_form(declared, trained, tested):
+    content = {f"{split}/{name}/0.png": PNG for split, name in (("train", trained), ("test", tested))}
+    content |= {f"{split}/tea/0.png": PNG for split in ("train", "test")}
+    spec = made.entry((2, 3, 1), (declared, "tea"), 2, 2, []) | {"shape": entry()["shape"]}
+    found = image_folders.decode(held(content), spec)
+    assert {split: arrays.y.tolist() for split, arrays in found.items()} == {"train": [0, 1], "test": [0, 1]}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "split", "fault"),
+    [
+        (COMPOSED, DECOMPOSED, "train", r"train has the folders 'cafe\\u0301' and 'caf\\xe9', one name in two"),
+        ("\u1e69", "s\u0307\u0323", "test", r"test has the folders 's\\u0307\\u0323' and '\\u1e69', one name in two"),
+        (LATIN, "tea", "train", r"train has the folder caf\\udce9, a name that is no UTF-8"),
+        ("tea", b"\xa0\xe6".decode(errors="surrogateescape"), "test", r"test has the folder \\udca0\\udce6, a name"),
+    ],
+)
+def test_folders_of_one_name_and_names_that_are_no_text_are_refused(one, other, split, fault, tmp_path):
+    for name in (one, other):
+        place = tmp_path / split / name
+        place.mkdir(parents=True)
+        (place / "0.png").write_bytes(PNG)
+    with pytest.raises(SourceError, match=f"^{tmp_path}: {fault}"):
+        image_folders.images(files.folder(tmp_path))
+
+
 def test_what_stands_beside_is_told_of_and_text_is_not(capsys):
     image_folders.decode(
         held(tree(PNG) | {"val/cat/0.png": PNG, "train/cat/notes.txt": b"x", "readme.md": b""}), entry()
@@ -375,3 +407,35 @@ def test_declared_sizes_of_classes_are_held_to(tmp_path):
         DatasetError, match=r"train has other numbers of images of the classes than its class_sizes: 2 of"
     ):
         built(tmp_path, COLOUR | {"class_sizes": {"train": [1, 3], "test": 1}})
+
+
+@pytest.mark.parametrize(
+    ("tested", "shared", "said"),
+    [
+        (PIXELS["train"][[0, 3]], 2, "clpapers: pets: 2 of 2 test images are training images too, to the pixel\n"),
+        (PIXELS["train"][[1, 1]], 2, "clpapers: pets: 2 of 2 test images are training images too, to the pixel\n"),
+        (np.stack([PIXELS["test"][0], PIXELS["train"][2]]), 1, "clpapers: pets: 1 of 2 test images are training"),
+        (PIXELS["train"][[0, 3]] ^ 1, 0, ""),
+    ],
+)
+def test_test_images_that_are_training_images_are_counted_whatever_their_class(tmp_path, capsys, tested, shared, said):
+    made.write_folder(tmp_path / "pets", packed(test_x=tested))
+    assert built(tmp_path, COLOUR)["test_in_train"] == shared
+    heard = capsys.readouterr().err
+    assert heard.startswith(said)
+    assert heard.count("\n") == (shared > 0)
+
+
+def test_copies_of_an_image_in_two_formats_are_one_by_their_pixels(tmp_path):
+    content = folders()
+    copy = io.BytesIO()
+    Image.open(io.BytesIO(content["pets/train/cat/0.png"])).save(copy, "BMP")
+    content["pets/test/dog/0.png"] = copy.getvalue()
+    made.write_folder(tmp_path, content)
+    assert built(tmp_path, COLOUR)["test_in_train"] == 1
+
+
+def test_a_published_set_is_as_it_is(tmp_path):
+    made.write_folder(tmp_path / "pets", packed(test_x=PIXELS["train"][:2]))
+    places = {"data_folder": tmp_path, "downloads": tmp_path / "downloads", "out": tmp_path / "set.npz"}
+    assert "test_in_train" not in build("pets", COLOUR, standin=None, allow_partial=False, **places)

@@ -7,6 +7,8 @@ import torch
 from torch import nn
 
 from clpapers.runs import nets
+from clpapers.runs.nets import dcgan
+from clpapers.runs.nets.inits import draw_truncated
 from clpapers.runs.nets.stacked import stack
 
 MLP = {"name": "mlp", "hidden": [300, 200]}
@@ -25,6 +27,38 @@ def test_truncated_normal_has_the_codes_spread_and_biases():
         assert layer.weight.abs().max() <= 0.2
         assert layer.weight.std().item() == pytest.approx(0.088, abs=0.003)  # of a normal cut off at two deviations
         assert (layer.bias == 0.1).all()
+
+
+def test_what_lies_beyond_two_deviations_is_drawn_again_in_its_place():
+    """By hand, of the second and third draw of the same generator; the last digits are the processor's."""
+    torch.manual_seed(0)
+    first, again = torch.empty(2, 40).normal_(std=0.1), torch.empty(2, 40).normal_(std=0.1)
+    beyond = first.abs() > 0.2
+    assert beyond.nonzero().tolist() == [[0, 7], [1, 5], [1, 19], [1, 29]]
+    torch.manual_seed(0)
+    draw_truncated(drawn := torch.empty(2, 40), 0.1)
+    assert torch.equal(drawn, torch.where(beyond, again, first))
+    assert drawn[1, 4:6].tolist() == pytest.approx([0.0522860475, 0.1164783463], abs=1e-7)
+
+
+DRAWN = {
+    "mlp": lambda: built(MLP | {"init": "truncated_normal"}),
+    "laterals of a progressive network": lambda: built(
+        {"name": "progressive", "net": MLP | {"init": "truncated_normal"}, "earlier": 2}
+    ),
+    "discriminator": lambda: dcgan.discriminator((1, 8, 8), width=4),
+    "head": lambda: nets.build(RESNET | {"head": "joint_embedding"}, (3, 16, 16), 4, attributes=torch.eye(4)),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_first_weights_are_drawn_by_no_function_that_pytorch_rewrote(name, monkeypatch):
+    def changed(*_, **__):
+        raise AssertionError("nn.init.trunc_normal_ draws other numbers before PyTorch 2.12")
+
+    monkeypatch.setattr(nn.init, "trunc_normal_", changed)
+    monkeypatch.setattr(nn.init, "_no_grad_trunc_normal_", changed)
+    assert any(p.std() > 0 for p in DRAWN[name]().parameters())
 
 
 def test_xavier_is_uniform_by_both_fans_and_biases_are_zero():

@@ -1,10 +1,11 @@
-"""The fewest items of a training batch, against what nets can be trained on."""
+"""The least image and the fewest items of a training batch, against what nets can be trained on."""
 
 import pytest
 import torch
 
+from clpapers.config.schemas import schema
 from clpapers.runs import nets
-from clpapers.runs.norms import fewest
+from clpapers.runs.norms import fewest, least_side
 
 NETS = [
     {"name": "mlp", "hidden": [4]},
@@ -20,8 +21,8 @@ NETS = [
 @pytest.mark.parametrize("net", NETS, ids=lambda net: "-".join(map(str, net.values())))
 @pytest.mark.parametrize("shape", [(4, 4), (2, 3), (8, 8), (8, 9), (16, 16), (17, 16), (32, 32), (33, 2)])
 def test_a_batch_of_one_trains_where_it_is_said_to(net, shape):
-    if net["name"] == "cnn" and min(shape) < 4:
-        return  # it halves the sides twice
+    if min(shape) < least_side(net):
+        return
     built = nets.build(net, (1, *shape), 3).train()
     try:
         built(torch.rand(1, 1, *shape))
@@ -30,3 +31,18 @@ def test_a_batch_of_one_trains_where_it_is_said_to(net, shape):
         trains = False
     assert trains == (fewest(net, (*shape, 1)) == 1)
     built(torch.rand(2, 1, *shape))
+
+
+@pytest.mark.parametrize("net", NETS, ids=lambda net: "-".join(map(str, net.values())))
+def test_a_net_takes_images_of_its_least_side_and_none_of_less(net):
+    least = least_side(net)
+    for shape in ((least, least), (least, 9), (9, least)):
+        nets.build(net, (1, *shape), 3).train()(torch.rand(2, 1, *shape)).sum().backward()
+    for shape in ((least - 1, 9), (9, least - 1)) if least > 1 else ():
+        with pytest.raises(RuntimeError, match="too small"):
+            nets.build(net, (1, *shape), 3).train()(torch.rand(2, 1, *shape))
+
+
+def test_every_net_of_a_paper_is_tried_here():
+    """`schema` names them all."""
+    assert {net["name"] for net in NETS} == set(schema("paper")["$defs"]["net_options"]["const"])

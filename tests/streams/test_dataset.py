@@ -1,5 +1,7 @@
 """Data sets in the order of a stream file: torchvision's own order mapped, batches, an Avalanche benchmark."""
 
+import importlib
+import pickle
 import re
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import ConcatDataset, DataLoader, IterableDataset, Subset, TensorDataset
 
 from clpapers import streams
 from clpapers.datasets._torchvision import module
@@ -182,6 +184,143 @@ def test_images_that_are_no_bytes_are_refused(tmp_path, official):
     ragged = Bare([(np.zeros((4, 5 + i % 2, 3), np.uint8), 0) for i in range(N)])
     with pytest.raises(ValueError, match="images of several shapes"):
         streams.StreamDataset(ragged, file)
+
+
+@pytest.mark.parametrize(
+    ("image", "label"),
+    [("image", "label"), ("img", "fine_label"), ("pixel_values", "labels"), ("x", "y"), ("image", "target")],
+)
+@pytest.mark.parametrize("form", [Image.fromarray, np.asarray])
+def test_items_may_be_dictionaries_with_the_usual_keys(tmp_path, official, image, label, form):
+    file, made, placed = written(tmp_path, official)
+    items = [{"id": i, label: int(y), image: form(x)} for i, (x, y) in enumerate(zip(*official[:2]))]
+    found = streams.StreamDataset(Bare(items), file)
+    np.testing.assert_array_equal(found[5].image, placed.x[made.indices[5]])
+    assert [item.label for item in found] == placed.y[made.indices].tolist()
+
+
+PIXELS = np.zeros((4, 5, 3), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("item", "told"),
+    [
+        ({"image": PIXELS, "class": 1}, "dictionaries of image, class, with no label at label, labels, "),
+        ({"jpg": PIXELS, "label": 1}, "dictionaries of jpg, label, with no image at image, img, "),
+        ((PIXELS,), r"of tuple; give items \(image, label\)"),
+        ("a.png", r"of str; give items \(image, label\)"),
+        (torch.zeros(3, 4, 5), r"of Tensor; give items \(image, label\)"),
+    ],
+)
+def test_items_that_are_no_image_and_label_are_refused_by_what_they_have(tmp_path, official, item, told):
+    file, *_ = written(tmp_path, official)
+    with pytest.raises(ValueError, match=f"seed1.npz: .* the items here are {told}"):
+        streams.StreamDataset(Bare([item] * N), file)
+
+
+MISTAKES = {
+    "one-hot": (lambda y: np.eye(6)[y], r"have the shape \[120, 6\], not \[120\]; give labels.argmax\(1\)"),
+    "a column": (lambda y: y[:, None], r"have the shape \[120, 1\], not \[120\]; give labels.reshape"),
+    "a fraction": (lambda y: y + 0.4, r"are no whole numbers, such as \d\.4;"),
+    "no number": (lambda y: np.where(y == 1, np.nan, y), "are no whole numbers, such as nan;"),
+    "names": (lambda y: np.array(["cat", "dog"])[y % 2], r"are of <U3, such as .*(cat|dog)"),
+}
+
+
+@pytest.mark.parametrize("given", ["targets", "items", "split"])
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_labels_that_are_no_class_numbers_are_refused_in_the_words_of_the_mistake(tmp_path, official, given, mistake):
+    file, *_ = written(tmp_path, official)
+    change, told = MISTAKES[mistake]
+    wrong = Split(official.x, change(official.y))
+    data = Bare(list(zip(*wrong[:2]))) if given == "items" else Own(official if given == "split" else wrong)
+    with pytest.raises(ValueError, match=f"seed1.npz: .* the labels here {told}"):
+        streams.StreamDataset(data, file, wrong if given == "split" else None)
+    if given != "split":
+        with pytest.raises(ValueError, match=f"the labels here {told}"):
+            streams.dataset.labels_of(data)
+
+
+@pytest.mark.parametrize("kind", [bool, np.int32, np.uint8, np.float64])
+def test_whole_labels_of_any_type_are_class_numbers(tmp_path, official, kind):
+    two = Split(official.x, official.y % 2)
+    file, made, placed = written(tmp_path, two, SPLIT | {"tasks": 2})
+    found = streams.StreamDataset(Own(Split(two.x, two.y.astype(kind))), file)
+    np.testing.assert_array_equal(two.y[found.indices], placed.y[made.indices])
+
+
+@pytest.mark.parametrize("count", [N - 1, N + 1])
+def test_another_number_of_labels_than_images_is_refused(tmp_path, official, count):
+    file, *_ = written(tmp_path, official)
+    with pytest.raises(ValueError, match=f"here are 120 images and {count} labels"):
+        streams.StreamDataset(Own(official._replace(y=np.resize(official.y, count))), file)
+
+
+def test_what_has_no_positions_is_refused(tmp_path, official):
+    class Streamed(IterableDataset):
+        def __iter__(self):
+            return iter(zip(*official[:2]))
+
+    file, *_ = written(tmp_path, official)
+    with pytest.raises(ValueError, match=r"this is a Streamed without positions; give a map-style data set"):
+        streams.StreamDataset(Streamed(), file)
+
+
+@pytest.mark.parametrize("part", [lambda d: Subset(d, range(9)), lambda d: ConcatDataset([d, d]), lambda d: list(d)])
+def test_a_sampler_of_anything_but_a_stream_is_refused(tmp_path, official, part):
+    file, *_ = written(tmp_path, official)
+    other = part(streams.StreamDataset(Own(official), file))
+    with pytest.raises(TypeError, match=f"a {type(other).__name__} is no StreamDataset"):
+        streams.StreamBatchSampler(other, 5)
+
+
+def test_a_stream_stays_one_where_a_notebook_loads_the_module_anew(tmp_path, official):
+    file, *_ = written(tmp_path, official)
+    found = streams.StreamDataset(Own(official), file)
+    try:
+        again = importlib.reload(streams.dataset)
+        assert len(again.StreamBatchSampler(found, 7)) == 18
+    finally:
+        importlib.reload(streams.dataset)
+
+
+def test_a_stream_goes_to_another_process(tmp_path, official):
+    """As to the workers of a loader that are spawned; labels may be tensors."""
+    file, made, placed = written(tmp_path, official)
+    data = TensorDataset(torch.from_numpy(official.x).movedim(-1, 1), torch.from_numpy(official.y))
+    sent = pickle.loads(pickle.dumps(streams.StreamDataset(data, file)))
+    assert [int(item.label) for item in sent] == placed.y[made.indices].tolist()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("options", [{}, {"batch_size": 10}, {"batch_size": None}])
+def test_a_sampler_of_batches_in_the_place_of_another_is_refused(tmp_path, official, options, workers):
+    file, *_ = written(tmp_path, official)
+    found = streams.StreamDataset(Own(official), file)
+    loader = DataLoader(found, sampler=streams.StreamBatchSampler(found, 5), num_workers=workers, **options)
+    with pytest.raises(TypeError, match=r"batch_sampler=, not as sampler="):
+        next(iter(loader))
+    with pytest.raises(TypeError, match="not a slice"):
+        _ = found[:5]
+
+
+@pytest.mark.parametrize("size", [1, 7])
+def test_a_loader_that_shuffles_is_warned_once_and_one_in_order_never(tmp_path, official, size, recwarn):
+    file, *_ = written(tmp_path, official)
+    found = streams.StreamDataset(Own(official), file)
+    in_order = [
+        DataLoader(found, batch_size=size),
+        DataLoader(found, batch_sampler=streams.StreamBatchSampler(found, size)),
+        DataLoader(Subset(found, range(40, 80)), batch_size=size),
+    ]
+    for loader in (*in_order, *in_order):
+        assert sum(len(batch.label) for batch in loader) in (40, N)
+    assert not recwarn.list
+    for _ in range(2):
+        for _batch in DataLoader(found, batch_size=size, shuffle=True):
+            pass
+    (warning,) = recwarn.list
+    assert "shuffle=False" in str(warning.message)
 
 
 def test_streams_of_features_are_refused(tmp_path, official):

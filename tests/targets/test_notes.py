@@ -75,6 +75,14 @@ def test_the_price_of_what_is_left_out_says_whose_it_is(real, left, said):
     assert notes.footnotes({"kind": "figure"}, []) == [said, *absent]
 
 
+@pytest.mark.parametrize("kind", ["table", "figure"])
+def test_test_images_that_are_training_images_are_told_of_below(real, kind):
+    notes = dataclasses.replace(real, shared={"pets": "3 of 9"})
+    (told,) = notes.footnotes({"kind": kind, "names": {"pets": "Pets"}}, ["pets"])
+    assert told.startswith("Pets: 3 of 9 test images are training images")
+    assert notes.sources({"kind": kind}) == [told.replace("Pets", "pets")]
+
+
 def test_levels_follow_the_grid_and_skip_what_was_not_run():
     data = pd.DataFrame({"learner": ["er", "ace"], "order": ["stf", "split"]})
     assert levels({"grid": {"learner": ["ace", "mir", "er"]}}, data, "learner") == ["ace", "er"]

@@ -193,7 +193,7 @@ class Project:
         """The first output of each job that Snakemake would run."""
         done = self.snakemake("-n", *arguments)
         assert done.returncode == 0, done.stdout
-        return re.findall(r"^    output: ([^,\n]+)", done.stdout, re.MULTILINE)
+        return re.findall(r"^    output: ([^, \n]+)", done.stdout, re.MULTILINE)
 
     def stages(self, *arguments: str) -> dict[str, int]:
         """How many jobs of each stage Snakemake would run: stage is the third part of a result's path."""

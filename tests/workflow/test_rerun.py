@@ -1,6 +1,7 @@
 """What an edit reruns: what it affects and nothing else. Asked of `snakemake -n` in a finished project."""
 
 import random
+import re
 import shutil
 
 import pytest
@@ -184,3 +185,25 @@ def test_another_folder_for_the_data_reruns_nothing(built):
 def test_a_target_that_is_gone_is_rendered_anew(built):
     (built.folder / "results/mini/targets/mini/table1.html").unlink()
     assert built.plan() == ["results/mini/targets/mini/table1.csv"]
+
+
+def test_a_job_that_fails_leaves_what_it_had_made_before_and_is_done_again(built):
+    """A renderer and a measure with a fault; the record goes, so that nothing passes for what it is not."""
+    before = built.results()
+    texts = {
+        file: (built.folder / file).read_text(encoding="utf-8")
+        for file in ("src/clpapers/targets/results_table.py", "src/clpapers/metrics/stream_classes.py")
+    }
+    for file, text in texts.items():
+        built.write(file, re.sub(r"^(def (?:render|measure)\()", r"raise KeyError\n\n\n\1", text, flags=re.MULTILINE))
+    failed = built.snakemake("all", "--cores", "2")
+    assert failed.returncode == 1
+    assert failed.stdout.count("Error in rule table:") == failed.stdout.count("Error in rule metrics:") == 1
+    assert built.results() == before
+    records = [f"results/mini/{each}.record.json" for each in ("targets/mini/table1", "metrics/mini/figure1")]
+    assert not any((built.folder / record).exists() for record in records)
+    for file, text in texts.items():
+        built.write(file, text)
+    built.build()
+    assert built.results() == before
+    assert all((built.folder / record).exists() for record in records)

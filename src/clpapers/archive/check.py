@@ -33,6 +33,8 @@ METADATA, MANIFEST = "ro-crate-metadata.json", "manifest-sha256.txt"
 LARGEST = 1 << 36  # bytes: more than any crate unpacks to
 LARGEST_TEXTS = 1 << 29  # bytes of all files that are read into memory: metadata and records of some 50,000 runs
 APART = re.compile(r"results/\w+/imported/records/([0-9a-f]{64})\.json")
+PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)  # what Python can unpack
+ENCRYPTED = 0x01  # among the flags of an entry
 DISK_LABEL = 0x08  # among the attributes of an entry, as MS-DOS has them
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every entry: the earliest that a zip can hold
 Finding = tuple[str, str]  # file, reason
@@ -121,12 +123,20 @@ def check(path: Path) -> tuple[list[Finding], str]:
                 faults.append((name, f"cannot be read ({error})"))
     for required in (METADATA, MANIFEST):
         if required not in texts:
-            raise CrateError(f"{path}: has no {required} that can be read; it is not a crate of `clpapers export`")
+            raise lacks(path, required, faults)
     fingerprint = digests[MANIFEST]
     faults += _against_manifest(digests, texts[MANIFEST])
     faults += _against_metadata(digests, texts[METADATA])
     faults += _against_records(digests, texts)
     return [(escaped(file), escaped(reason)) for file, reason in dict.fromkeys(faults)], fingerprint
+
+
+def lacks(path: Path, name: str, faults: Iterable[Finding]) -> CrateError:
+    """The error of a crate without one of its two lists: how that one is at fault where it is there."""
+    for file, reason in faults:
+        if PurePosixPath(file.replace("\\", "/")).name == name:
+            return CrateError(f"{path}: {file}: {reason}")
+    return CrateError(f"{path}: has no {name} that can be read; it is not a crate of `clpapers export`")
 
 
 def _sha256(stream: IO[bytes]) -> str:
@@ -138,7 +148,10 @@ def _sha256(stream: IO[bytes]) -> str:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[tuple[Members, list[Finding]]]:
-    """Open a crate: by posix path, how to read each file; and the faults of the paths themselves."""
+    """Open a crate: by posix path, how to read each file; and the faults of the paths themselves.
+
+    It may stand in a folder, as it does once it was unpacked and packed again: paths are those below that folder.
+    """
     members: Members = {}
     faults: list[Finding] = []
     if path.is_dir():
@@ -147,7 +160,7 @@ def opened(path: Path) -> Iterator[tuple[Members, list[Finding]]]:
                 faults.append((file.relative_to(path).as_posix(), "is a link or a device, not a plain file"))
             elif file.is_file():
                 members[file.relative_to(path).as_posix()] = functools.partial(_open, file)
-        yield members, faults
+        yield _inside(members, faults), faults
         return
     if path.exists() and not path.is_file():
         raise CrateError(f"{path}: no file and no folder; name a crate of `clpapers export`")
@@ -159,26 +172,42 @@ def opened(path: Path) -> Iterator[tuple[Members, list[Finding]]]:
         if sum(info.file_size for info in archive.infolist()) > LARGEST:
             raise CrateError(f"{path}: unpacks to over {LARGEST} bytes; it is not a crate of `clpapers export`")
         for info in archive.infolist():
-            name, folder = info.filename.removesuffix("/"), info.filename.endswith("/")
+            plain, folder = info.filename.removeprefix("./"), info.filename.endswith("/")
+            name = plain.removesuffix("/")
             pure, kind = PurePosixPath(name), stat.S_IFMT(info.external_attr >> 16)
-            if pure.is_absolute() or ".." in pure.parts or "\\" in name or name != str(pure) or name == ".":
+            if info.filename == "./" and not info.file_size:  # the folder itself, as some programs have it
+                continue
+            if pure.is_absolute() or ".." in re.split(r"[\\/]", name) or name != str(pure) or name == ".":
                 faults.append((info.filename, "leads out of the crate; do not unpack it"))
+            elif "\\" in name:
+                faults.append((info.filename, "has a name with \\, which may stand for folders; pack it with /"))
             elif kind not in (0, stat.S_IFDIR if folder else stat.S_IFREG):
                 faults.append((info.filename, "is a link or a device, not a plain file"))
             elif info.external_attr & DISK_LABEL:
                 faults.append((info.filename, "is marked as the label of a disk, which an unpacker leaves out"))
             elif folder and info.file_size:
                 faults.append((info.filename, "is a folder that holds bytes of its own"))
-            elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                faults.append((info.filename, "is packed in a way that `clpapers export` does not know"))
-            elif info.filename in members:
+            elif info.compress_type not in PACKED:
+                told = f"is packed by method {info.compress_type}, which cannot be read here; pack it with deflate"
+                faults.append((info.filename, told))
+            elif info.flag_bits & ENCRYPTED:
+                faults.append((info.filename, "is encrypted; pack it without a password"))
+            elif plain in members:
                 faults.append((info.filename, "is there twice"))
             else:
-                members[info.filename] = functools.partial(archive.open, info)
+                members[plain] = functools.partial(archive.open, info)
         folders = {name for name in members if name.endswith("/")}
         parents = {f"{parent}/" for name in members.keys() - folders for parent in PurePosixPath(name).parents}
         faults += [(name, "is a folder with nothing in it") for name in sorted(folders - parents)]
-        yield {name: read for name, read in members.items() if name not in folders}, faults
+        yield _inside({name: read for name, read in members.items() if name not in folders}, faults), faults
+
+
+def _inside(members: Members, faults: list[Finding]) -> Members:
+    """The members of the folder that the manifest stands in, by their paths below it; others become faults."""
+    folders = [name.removesuffix(MANIFEST) for name in members if f"/{name}".endswith(f"/{MANIFEST}")]
+    top = min(folders, key=len, default="")
+    faults += [(name, f"is not in {top}, as the manifest is") for name in members if not name.startswith(top)]
+    return {name.removeprefix(top): read for name, read in members.items() if name.startswith(top)}
 
 
 def _open(file: Path) -> IO[bytes]:

@@ -191,7 +191,7 @@ def import_crate(path: Path, *, published: bool = False) -> list[str]:
     Raises `CrateError`, before anything is written, for a crate that does not match its manifest and records, for runs
     under another cell's hash, and for runs on other data than config/ has.
     """
-    from clpapers.archive.check import LARGEST_TEXTS, MANIFEST, CrateError, check, opened
+    from clpapers.archive.check import LARGEST_TEXTS, MANIFEST, CrateError, check, lacks, opened
 
     with opened(path) as (members, path_faults):
         remaining = LARGEST_TEXTS
@@ -209,7 +209,7 @@ def import_crate(path: Path, *, published: bool = False) -> list[str]:
             return text
 
         if MANIFEST not in members:
-            raise CrateError(f"{path}: has no {MANIFEST}; it is no crate of `clpapers publish` or `clpapers export`")
+            raise lacks(path, MANIFEST, path_faults)
         listed = content(MANIFEST)
         fingerprint = hashlib.sha256(listed).hexdigest()
         runs = {name: match for name in sorted(members) if (match := RUN.fullmatch(name))}

@@ -219,6 +219,8 @@ class Data:
             capture_output=True,
             text=True,
         )
+        if not job.returncode and "declared" in self.facts(name):
+            sys.stderr.write(job.stderr)  # remarks on a user's own images; of other sets it lists mirrors that failed
         return reason(job).removeprefix(f"{name}: ") if job.returncode else ""
 
 

@@ -62,6 +62,7 @@ class Measure:
     rules: JSON Schema of the target's keys.
     cells: dotted keys that must be numbers in each cell.
     beside: its inputs beside a result or a stream (see `metrics.inputs`).
+    rows: of a measure without a grid, the rows that a printed number may stand beside, each with its metric.
     searches: whether its inputs are selections.
     """
 
@@ -73,6 +74,7 @@ class Measure:
     rules: Mapping = field(default_factory=dict)
     cells: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    rows: Mapping[str, str] = field(default_factory=dict)
     searches: bool = False
 
     @property

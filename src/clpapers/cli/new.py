@@ -10,7 +10,7 @@ import yaml
 
 from clpapers.config.files import CONFIG, read_yaml
 from clpapers.config.settings import NAME, own_papers
-from clpapers.provenance import PACKAGE, Refusal, write_text
+from clpapers.provenance import PACKAGE, Refusal, escaped, write_text
 
 TEMPLATES = PACKAGE / "new"
 SIDE, EACH = 8, {"train": 20, "test": 5}  # of the sample: pixels, images a class
@@ -31,6 +31,10 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
         raise Refusal(f"new: {name!r}: the project has a {kind} of this name; take another")
     template = next(TEMPLATES.glob(f"{kind}.*"))
     file = folder / f"{name}{template.suffix}"
+    if escaped(file.absolute()) != str(file.absolute()):
+        raise Refusal(
+            f"new: {escaped(file.absolute())}: the folder's name is no printable text; rename it, or take another"
+        )
     if file.exists() or file.is_symlink():
         raise Refusal(f"{file}: there is such a file already; take another name, or another folder by --folder")
     folder.mkdir(parents=True, exist_ok=True)
@@ -77,7 +81,14 @@ def _properties(folder: Path) -> dict[str, str]:
             raise Refusal(f"{path}: {fault}; mend it or take it away") from None
     shape = [*sides[0], max(channels)]
     sizes = {split.upper(): str(sum(map(len, classes.values()))) for split, classes in splits.items()}
-    return {"SHAPE": str(shape), "CLASSES": json.dumps(sorted(splits["train"]), ensure_ascii=False)} | sizes
+    classes = sorted(splits["train"], key=_by_number)
+    return {"SHAPE": str(shape), "CLASSES": json.dumps(classes, ensure_ascii=False)} | sizes
+
+
+def _by_number(name: str) -> tuple[list[int | str], str]:
+    """What to sort names of classes by: numbers in them count as numbers, so that 2 comes before 10."""
+    parts = re.split(r"([0-9]+)", name)
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)], name
 
 
 def _sample(folder: Path) -> None:

@@ -10,7 +10,7 @@ from clpapers.config.layers import nested
 from clpapers.config.model import pretrained
 from clpapers.config.refusals import ConfigError, dotted, one_of, required
 from clpapers.config.schemas import schema, validate
-from clpapers.runs.norms import fewest
+from clpapers.runs.norms import fewest, least_side
 from clpapers.streams.chunks import CLASS_CHUNKS, chunks_of_classes, classes_of, overlapping_classes
 from clpapers.streams.oracles import shared_out
 from clpapers.streams.orders import canonical
@@ -91,6 +91,12 @@ def net(where: str, facts: Facts, net: dict, dataset: str) -> None:
     entry, weights = facts.datasets[dataset], pretrained(net)
     if "features" in entry and net["name"] not in ("mlp", "exstream_mlp"):
         raise ConfigError(f"{where}: net.name {net['name']}: {dataset} has features; take mlp or exstream_mlp")
+    height, width, _ = entry["shape"]
+    if min(height, width) < (least := least_side(net)):
+        raise ConfigError(
+            f"{where}: net.name {net['name']}: it takes images of {least} pixels a side or more, and those of "
+            f"{dataset} are {height}×{width}; take another net, or larger images"
+        )
     if net.get("head") == "joint_embedding" and "attributes" not in entry:
         has = _with(facts, "attributes")
         raise ConfigError(f"{where}: net.head joint_embedding: it needs attributes, which only {has} has")
@@ -205,6 +211,11 @@ def knowledge(where: str, method: Method, spec: dict, oracle: dict) -> None:
     learner, name = spec["learner"], spec["restriction"]["name"]
     if RESTRICTIONS[name].test == "data" and spec["order"]["name"] not in CLASS_CHUNKS:
         raise ConfigError(f"{where}: restriction {name} needs an order of {' or '.join(CLASS_CHUNKS)}")
+    if oracle["name"] == "chunks" and spec["order"]["name"] not in CLASS_CHUNKS and RESTRICTIONS[name].test != "none":
+        raise ConfigError(
+            f"{where}: restriction {name} tests by the oracle's tasks, and the chunks of order {spec['order']['name']} "
+            f"are no groups of classes; take single_head or ea, or an order of {' or '.join(CLASS_CHUNKS)}"
+        )
     if oracle["name"] == "entropy" and "changes" in method.uses:
         raise ConfigError(f"{where}: learner {method.name} needs an oracle that names tasks, not entropy")
     _needs(where, method, {"oracle": oracle}, [key for key in method.needs if key.startswith("oracle.")])

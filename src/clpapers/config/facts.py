@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import unicodedata
 from collections.abc import Collection
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from clpapers.config.refusals import ConfigError, one_of
 from clpapers.config.schemas import schema, validate
 from clpapers.home import place
 
-TOY = re.compile(r"toy(-[1-9]\d{0,5})+$", re.ASCII)  # `toy-13-17-10`: no images, but 13, 17 and 10 items of classes
+TOY = re.compile(r"toy(-[1-9]\d{0,5})+", re.ASCII)  # `toy-13-17-10`: no images, but 13, 17 and 10 items of classes
 FEATURES = 2048  # the features of an image by a ResNet-50
 
 
@@ -63,9 +64,14 @@ class Facts:
     def _add(self, file: Path, copy: Path) -> None:
         """Add the data sets that a file from outside declares; refuse names that there are."""
         for name, facts in self._read(file, "datasets").items():
-            if name in self.datasets or TOY.match(name):
+            if name in self.datasets or TOY.fullmatch(name):
                 other = self.datasets.get(name, {}).get("declared", CONFIG / "datasets.yaml")
                 raise ConfigError(f"{file}: {name}: {other} has a data set of this name; take another")
+            forms: dict[str, str] = {}  # of the classes' names, as folders' names are compared with them
+            for each in facts.get("classes", ()):
+                if (first := forms.setdefault(unicodedata.normalize("NFC", each), each)) != each:
+                    both = f"{first!a} and {each!a}"
+                    raise ConfigError(f"{file}: {name}.classes: {both} are one name in two Unicode forms; rename one")
             self.datasets[name] = facts | {"declared": str(copy)}
 
     def _derived(self, where: str, facts: dict, fetched: dict[str, dict]) -> dict:
@@ -101,11 +107,11 @@ class Facts:
 
     def classes(self, dataset: str) -> int:
         """How many classes a data set, or a toy, has."""
-        return dataset.count("-") if TOY.match(dataset) else len(self.datasets[dataset]["classes"])
+        return dataset.count("-") if TOY.fullmatch(dataset) else len(self.datasets[dataset]["classes"])
 
     def most_items(self, dataset: str) -> int:
         """The size of the training split, of the real data or of a stand-in, which may be larger."""
-        if TOY.match(dataset):
+        if TOY.fullmatch(dataset):
             return sum(map(int, dataset.split("-")[1:]))
         stand_in = self.settings.get("stand_ins", {}).get(dataset, {}).get("train_per_class", 0)
         return max(self.datasets[dataset]["train"], stand_in * self.classes(dataset))
@@ -114,7 +120,7 @@ class Facts:
         """Items of each class by split, where no images are needed to know the labels: of a toy, and of a data set that
         declares them, which its build holds it to. None where files tell: of a stand-in or of a part.
         """
-        if TOY.match(dataset):
+        if TOY.fullmatch(dataset):
             return {"train": [int(size) for size in dataset.split("-")[1:]]}
         facts = self.datasets[dataset]
         if "class_sizes" not in facts or self.settings["sources"] != "real" or self.settings.get("partial_data"):

@@ -187,14 +187,14 @@ class Grid:
 
     def usual_order(self, dataset: str) -> dict:
         """What the file says of the order of all streams over a data set or a toy; it may lack the name."""
-        if TOY.match(dataset):
+        if TOY.fullmatch(dataset):
             return {"length": None}
         return flattened(of_dataset(self.content, dataset)).get("order", {})
 
     def stream(self, where: str, stream: dict) -> tuple[str, dict, int]:
         """Data set, order and seed of a stream that a target shows."""
         dataset, order = stream["dataset"], {"order": stream.get("order", {})}
-        if not TOY.match(dataset):
+        if not TOY.fullmatch(dataset):
             one_of(f"{where}.dataset", dataset, self.content.get("datasets", {}))
         base = {"order": self.usual_order(dataset)}
         return dataset, checks.order(where, self.facts, merge(base, order)["order"], dataset), stream["seed"]

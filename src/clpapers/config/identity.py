@@ -89,9 +89,9 @@ def seen(where: str, method: Method, spec: dict, oracle: dict, resolve: Callable
             if named is None and method.file:
                 raise ConfigError(f'{where}: the test is restricted; learner {method.name} needs "uses": ["competing"]')
             if named is None:
-                raise ConfigError(
-                    f"{where}: evaluation.oracles: {spec['oracle']!r} is missing, which restricts the test"
-                )
+                remedy = "; give it a name under oracles, and list that" if isinstance(spec["oracle"], dict) else ""
+                missing = f"{spec['oracle']!r} is missing, which restricts the test{remedy}"
+                raise ConfigError(f"{where}: evaluation.oracles: {missing}")
             test_restriction = f"{named}/{test_restriction}"
     changed = {"learner": learner, "oracle": effective, "restriction": {"train": train}}
     return Seen(spec | changed | {"evaluation": spec["evaluation"] | {"oracles": evaluated}}, test_restriction, why)

@@ -4,6 +4,7 @@ import functools
 import hashlib
 import importlib.metadata
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
@@ -13,6 +14,7 @@ from clpapers.cache import Cache
 from clpapers.catalogue import metrics as catalogue
 from clpapers.config.refusals import ConfigError, dotted, names, short_repr
 from clpapers.home import place
+from clpapers.provenance import sha256
 
 SCHEMAS = place("workflow/schemas")
 
@@ -26,9 +28,19 @@ def schema(name: str) -> dict:
     return rules
 
 
+def _matches(_: object, pattern: str, value: object, __: object) -> Iterator[jsonschema.ValidationError]:
+    """A violation of a pattern, whose `$` is the end of the text as in JSON Schema.
+
+    Python's `$` also matches before a last line break.
+    """
+    if isinstance(value, str) and not re.search(pattern.replace("$", r"\Z"), value):
+        yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
+
+
 # Takes 10.0 for no integer, since it fails as a count.
 _Validator = jsonschema.validators.extend(
     jsonschema.Draft202012Validator,
+    {"pattern": _matches},
     type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
         "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
     ),
@@ -111,9 +123,10 @@ _DIGESTS: dict[str, str] = {}  # of rules that have a name
 
 
 def _digest(name: str | None, rules: dict) -> str:
-    """The digest of rules and of the validator's version."""
+    """The digest of rules, of the validator's version and of this file, which says what a pattern means."""
     if name not in _DIGESTS:
-        digest = hashlib.sha256(f"{importlib.metadata.version('jsonschema')} {rules!r}".encode()).hexdigest()
+        checked_by = f"{importlib.metadata.version('jsonschema')} {sha256(__file__)}"
+        digest = hashlib.sha256(f"{checked_by} {rules!r}".encode()).hexdigest()
         if name is None:
             return digest
         _DIGESTS[name] = digest

@@ -115,7 +115,7 @@ def _text(path: Path, *, required: bool = True) -> str | None:
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: {error}") from None
+        raise ConfigError(f"{path}: {error}; save it as UTF-8") from None
 
 
 def _folders_there(facts: Facts, originals: dict[str, Path]) -> None:

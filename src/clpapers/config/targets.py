@@ -1,7 +1,9 @@
 """Read a paper's file, lay the scale's part over it, and resolve its targets."""
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from clpapers.catalogue import metrics as catalogue
 from clpapers.catalogue.names import OWN
@@ -13,7 +15,7 @@ from clpapers.config.layers import merge
 from clpapers.config.model import Selection, Target
 from clpapers.config.paths import seeds_of
 from clpapers.config.refusals import ConfigError, dotted, names, one_of, short_repr
-from clpapers.config.reported import read_csv
+from clpapers.config.reported import check_names, read_csv
 from clpapers.config.schemas import schema, validate
 
 
@@ -66,12 +68,12 @@ def read_paper(facts: Facts, paper: str) -> Paper:
         for place, block in blocks.items():
             for label, options in block.get("learners", {}).items():
                 checks.learner(source, (*place, "learners", label), facts, label, options, written.get("learners", {}))
-    numbered = _numbered(paper, written)
+    printed = _printed(paper, written)
     try:
-        return _resolved(Grid(facts, paper, file, _with_own(facts, file, merge(written, overlay))), numbered)
+        return _resolved(Grid(facts, paper, file, _with_own(facts, file, merge(written, overlay))), printed)
     except ConfigError as error:
         try:
-            _resolved(Grid(facts, paper, file, written), numbered)
+            _resolved(Grid(facts, paper, file, written), printed)
         except ConfigError:
             raise error from None
         mistake = str(error).removeprefix(f"{file}: ")  # the scale's, as the file is right without its part
@@ -123,33 +125,54 @@ def _fitted(grid: Grid, label: str, fits: set[str]) -> dict:
     return {"file": grid.facts.own[label].file, "misfits": reasons}
 
 
-def _numbered(paper: str, written: dict) -> dict[str, Path]:
-    """The file of printed numbers of each target that has one."""
-    transcription = outside.files("reported").get(paper, CONFIG / "reported" / f"{paper}.csv")
-    printed = read_csv(transcription) if transcription.is_file() else {}
-    for place, line in printed.items():
-        for key, allowed in (("paper", [paper]), ("target", written.get("targets", {}))):
+class _Printed(NamedTuple):
+    """A paper's transcription: its file, its lines by place, and the paper's targets as written."""
+
+    file: Path
+    lines: dict[str, dict[str, str]]
+    targets: Mapping[str, dict]
+
+    def of(self, spec: dict) -> Path | None:
+        """The file, if it has lines of a target; refuses lines that name nothing in it. spec: as at a scale."""
+        lines = {place: line for place, line in self.lines.items() if line["target"] == spec["name"]}
+        if not lines:
+            return None
+        written = self.targets[spec["name"]].get("grid", {})
+        levels = {key: [*written.get(key, []), *spec["grid"][key]] for key in spec.get("grid", {})}
+        check_names(self.file, lines, spec, levels)
+        return self.file
+
+
+def _printed(paper: str, written: dict) -> _Printed:
+    """The transcription of a paper's numbers; refuses lines of another paper, or of a target that it lacks."""
+    file, targets = (
+        outside.files("reported").get(paper, CONFIG / "reported" / f"{paper}.csv"),
+        written.get("targets", {}),
+    )
+    lines = read_csv(file) if file.is_file() else {}
+    for place, line in lines.items():
+        for key, allowed in (("paper", [paper]), ("target", targets)):
             if line[key] not in allowed:
                 close = names(allowed, line[key])
-                raise ConfigError(f"{transcription}: {place}.{key}: {short_repr(line[key])} is not one of {close}")
-    return {line["target"]: transcription for line in printed.values()}
+                raise ConfigError(f"{file}: {place}.{key}: {short_repr(line[key])} is not one of {close}")
+    return _Printed(file, lines, targets)
 
 
-def _resolved(grid: Grid, numbered: dict[str, Path]) -> Paper:
+def _resolved(grid: Grid, printed: _Printed) -> Paper:
     about = {key: grid.content[key] for key in ("authors", "year", "link") if key in grid.content}
     paper = Paper(grid, grid.content.get("title", grid.paper), about, [], {}, {})
     for dataset in grid.content.get("datasets", {}):
         paper.nets[dataset] = grid.net(f"{grid.file}: datasets.{dataset}", dataset)
         paper.outputs[dataset] = grid.outputs(dataset)
     for name, spec in grid.content.get("targets", {}).items():
-        paper.targets.append(_target(grid, paper, spec | {"name": name}, numbered.get(name)))
+        paper.targets.append(_target(grid, paper, spec | {"name": name}, printed))
     return paper
 
 
-def _target(grid: Grid, paper: Paper, spec: dict, reported: Path | None) -> Target:
+def _target(grid: Grid, paper: Paper, spec: dict, printed: _Printed) -> Target:
     """Resolve a target of the paper, and add its nets to the paper's."""
     content, where = grid.content, f"{grid.file}: targets.{spec['name']}"
-    own = _methods_to_show(grid.facts, spec)
+    own, of_paper = _methods_to_show(grid.facts, spec), spec
     if own:
         learners = [*spec["grid"]["learner"], *own]
         shown_as = {label: f"{label} {OWN}" for label in own}
@@ -198,4 +221,4 @@ def _target(grid: Grid, paper: Paper, spec: dict, reported: Path | None) -> Targ
         | ({"desiderata": declared} if any(declared.values()) else {})
     )
     parts = cells, streams, tuple(nets.values()), selections
-    return Target(grid.facts.scale, grid.paper, spec["name"], spec, seeds, *parts, reported)
+    return Target(grid.facts.scale, grid.paper, spec["name"], spec, seeds, *parts, printed.of(of_paper))

@@ -1,6 +1,7 @@
 """Build one data set: take it from the first source that serves it, prove it, write it in canonical order."""
 
 import errno
+import hashlib
 import sys
 from pathlib import Path
 
@@ -50,6 +51,7 @@ def build(
     - `sha256`, by split, and of the attributes where there are any;
     - `proof`: "content checksum", "archive MD5", "counts only" or "none (stand-in)";
     - `train` and `test`, numbers of images;
+    - `test_in_train`, of a user's own set: how many test images are training images too, to the pixel;
     - `tried`, a line for each source passed over.
 
     Raises
@@ -77,6 +79,11 @@ def build(
                 continue
             save(out, splits, spec["classes"], attributes)
             counts = {split: len(arrays.y) for split, arrays in splits.items()}
+            if "declared" in spec:  # the published sets are as they are
+                counts["test_in_train"] = _shared(splits)
+                if counts["test_in_train"]:
+                    shared = f"{counts['test_in_train']:,} of {counts['test']:,} test images are training images too"
+                    print(f"clpapers: {name}: {shared}, to the pixel", file=sys.stderr)
             origin = {"source": kind, "owner": source["owner"], "licence": source["licence"]}
             return {"dataset": name, **origin, **facts, **counts, "tried": tried}
     except OSError as error:
@@ -153,6 +160,16 @@ def _check(
         proof = "counts only"  # unpacked files of the user's, or an archive whose MD5 nobody publishes
     facts = {"standin": False, "partial": expected is not spec, "sha256": checksums, "proof": proof}
     return splits, attributes, facts
+
+
+def _shared(splits: Splits) -> int:
+    """How many test images have the pixels of some training image, of whatever class."""
+    train, test = (
+        [hashlib.sha256(np.ascontiguousarray(each).data).digest() for each in splits[split].x]
+        for split in ("train", "test")
+    )
+    learnt = frozenset(train)
+    return sum(each in learnt for each in test)
 
 
 def _stand_in(name: str, spec: dict, sizes: dict | None) -> tuple[Splits, np.ndarray | None, dict]:

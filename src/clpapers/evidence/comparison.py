@@ -51,8 +51,8 @@ DEVIATION = (
     "follows."
 )
 AMBIGUOUS = (
-    " The paper does not say consistently whether its brackets are standard errors or standard deviations. They are "
-    "read as standard errors, as its rows of random guesses show; ‘reported’ shows the 95 % half-width that follows."
+    " Brackets of which the paper does not say whether they are standard errors or standard deviations are read as "
+    "standard errors; ‘reported’ shows the 95 % half-width that follows."
 )
 SINGLE = (
     " ‘One run’: weak evidence; the interval is the one in which one more run of the paper's own would differ, by the "

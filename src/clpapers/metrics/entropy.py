@@ -7,7 +7,7 @@ import pandas as pd
 
 from clpapers.metrics.intervals import summarise
 
-MEASURE = {"named_by": "metrics", "needs": ["simulations", "metrics"]}
+MEASURE = {"named_by": "metrics", "needs": ["simulations", "metrics"], "rows": {"simulation": "entropy_captured"}}
 METRICS = {"entropy_captured": {"unit": "%"}}
 
 

@@ -11,6 +11,7 @@ MEASURE = {
     "needs": ["streams"],
     "rules": {"streams": {"items": {"properties": {"dataset": {"pattern": "^(?!toy-)"}}}}},
     "beside": ["test_labels", "image_shape"],
+    "rows": {"tasks": "total", "classes": "mean", "train_images": "mean", "test_images": "mean"},
 }
 
 

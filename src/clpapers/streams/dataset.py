@@ -1,6 +1,7 @@
 """Follow a stream file with any map-style PyTorch data set: items, batches, or an Avalanche benchmark."""
 
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,10 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from PIL import Image
-from torch.utils.data import Dataset, Sampler
+from torch.utils.data import Dataset, Sampler, get_worker_info
 
 from clpapers.datasets.arrays import Split, canonical, checksum
 from clpapers.streams.stream import ITEM_ORDER, batches, load
+
+IMAGE, LABEL = ("image", "img", "pixel_values", "x"), ("label", "labels", "fine_label", "target", "y")
 
 
 class Item(NamedTuple):
@@ -38,14 +41,15 @@ class StreamDataset(Dataset):
 
     Parameters
     ----------
-    dataset: the training split, map-style, whose items begin with image and label. Labels count classes from 0 up, as
-        config/datasets.yaml lists them.
+    dataset: the training split, map-style, whose items begin with image and label, or are dictionaries that have them
+        at a key of `IMAGE` and one of `LABEL`. Labels count classes from 0 up, as config/datasets.yaml lists them.
     file: a stream file (docs/streams.md).
     split: images and labels in the order of `dataset`, with instance and frame where it records them. Needed where
         `dataset` neither has `data` and `targets`, as torchvision's have, nor gives images of bytes.
 
     Raises ValueError, naming file and remedy, for a damaged file and for images that the stream was not made for. So it
-    does for a stream of features, whose indices follow the order of the features' file.
+    does for a stream of features, whose indices follow the order of the features' file. A loader whose batches are not
+    in the stream's order, as by `shuffle=True`, gets a warning, once.
     """
 
     def __init__(self, dataset: Dataset, file: Path | str, split: Split | None = None):
@@ -63,17 +67,83 @@ class StreamDataset(Dataset):
         except ValueError as error:
             raise ValueError(f"{file}: is of {name}'s training split, and {error}") from None
         self.indices = own[self.stream.indices]
+        self._last: int | None = None  # the position that a loader had last
+        self._warned = False
 
     def __len__(self) -> int:
         return len(self.indices)
 
+    def __getitems__(self, positions: Sequence[int]) -> list[Item]:
+        """The items of a loader's batch."""
+        items = [self[position] for position in positions]
+        self._watch([range(len(self))[position] for position in positions])
+        return items
+
+    def _watch(self, positions: list[int]) -> None:
+        """Warn, once, of a batch that is not in the stream's order."""
+        first, in_order = positions[0], [*range(positions[0], positions[0] + len(positions))]
+        follows = self._last is None or first in (0, self._last + 1, *self._starts)
+        alone = len(positions) == 1 and get_worker_info() is None  # workers take turns
+        if not self._warned and (positions != in_order or (alone and not follows)):
+            self._warned = True
+            told = "batches are not in the stream's order; load it with shuffle=False, or by a StreamBatchSampler"
+            warnings.warn(f"StreamDataset: {told}", stacklevel=2)
+        self._last = positions[-1]
+
     def __getitem__(self, position: int) -> Item:
-        index = range(len(self))[position]  # allows negative positions; IndexError ends a loop
-        image, label, *_ = self.dataset[int(self.indices[index])]
+        try:
+            index = range(len(self))[position]  # allows negative positions; IndexError ends a loop
+        except TypeError:
+            index = None
+        if not isinstance(index, int):
+            kind = type(position).__name__
+            remedy = "give a StreamBatchSampler as batch_sampler=, not as sampler=, or ask for one position at a time"
+            raise TypeError(f"a position of a stream is a whole number, not a {kind}; {remedy}")
+        image, label = _pair(self.dataset[int(self.indices[index])])
         task, transforms = int(self.tasks[index]), self.stream.transforms
         if len(transforms):
             image = permuted(image, transforms[task % len(transforms)])
         return Item(image, label, task, float(self.stream.timestamps[index]), index in self._starts)
+
+
+def _pair(item: Any) -> tuple[Any, Any]:
+    """Image and label of an item: the first two of a sequence, or those at the usual keys of a dictionary.
+
+    Raises ValueError for an item that has neither.
+    """
+    if isinstance(item, Mapping):
+        keys = [next((key for key in names if key in item), None) for names in (IMAGE, LABEL)]
+        if None in keys:
+            missing, names = ("image", IMAGE) if keys[0] is None else ("label", LABEL)
+            there, usual = ", ".join(map(str, item)), ", ".join(names)
+            raise ValueError(
+                f"the items here are dictionaries of {there}, with no {missing} at {usual}; rename the key, or give "
+                "items (image, label)"
+            )
+        return item[keys[0]], item[keys[1]]
+    if not isinstance(item, Sequence) or isinstance(item, str | bytes) or len(item) < 2:
+        raise ValueError(
+            f"the items here are of {type(item).__name__}; give items (image, label), or dictionaries of both"
+        )
+    return item[0], item[1]
+
+
+def class_numbers(labels: Any, count: int) -> np.ndarray:
+    """The labels of `count` images, int64 [N], as class numbers; ValueError, with the remedy, for any that are none."""
+    try:
+        y = np.asarray(labels)
+    except ValueError:
+        raise ValueError("the labels here differ in shape; give one class number an image") from None
+    if y.dtype.kind not in "iufb":
+        raise ValueError(f"the labels here are of {y.dtype}, such as {y.flat[0]!r}; give class numbers, from 0 up")
+    if y.ndim != 1:
+        remedy = "labels.reshape(-1)" if y.size == len(y) else "labels.argmax(1), if they are one-hot"
+        raise ValueError(f"the labels here have the shape {list(y.shape)}, not [{count}]; give {remedy}")
+    if len(y) != count:
+        raise ValueError(f"here are {count:,} images and {len(y):,} labels; give one label an image")
+    if (broken := y[y != np.round(y)]).size:  # as NaN is, which equals nothing
+        raise ValueError(f"the labels here are no whole numbers, such as {broken[0]}; give class numbers, from 0 up")
+    return y.astype(np.int64)
 
 
 def contents(dataset: Any) -> Split:
@@ -83,17 +153,17 @@ def contents(dataset: Any) -> Split:
     """
     if hasattr(dataset, "data") and hasattr(dataset, "targets"):
         images, labels = dataset.data, dataset.targets
+    elif not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
+        raise ValueError(f"this is a {type(dataset).__name__} without positions; give a map-style data set")
     else:
-        items = [dataset[i] for i in range(len(dataset))]
-        images, labels = [item[0] for item in items], [item[1] for item in items]
+        items = [_pair(dataset[i]) for i in range(len(dataset))]
+        images, labels = [image for image, _ in items], [label for _, label in items]
         if torch.is_tensor(images[0]) and images[0].ndim == 3:  # [C, H, W]
             images = [image.movedim(0, -1) for image in images]
         if len({np.shape(image) for image in images}) > 1:
             raise ValueError("this has images of several shapes; resize them, or give `split`")
     x = np.asarray(images) if torch.is_tensor(images) else np.stack([np.asarray(image) for image in images])
-    if x.dtype != np.uint8:
-        raise ValueError(f"this gives images of {x.dtype}, not bytes; leave out its transforms, or give `split`")
-    return Split(x, np.asarray(labels))
+    return Split(x, class_numbers(labels, len(x)))
 
 
 def own_order(split: Split, expected: str) -> np.ndarray:
@@ -102,8 +172,12 @@ def own_order(split: Split, expected: str) -> np.ndarray:
     split: images uint8 [N, H, W, C] or [N, H, W]; EMNIST may lie transposed, as torchvision has it.
     expected: the content checksum in canonical order.
 
-    Raises ValueError where neither form of the images has this checksum.
+    Raises ValueError where neither form of the images has this checksum, where they are not bytes, and for labels that
+    are no class numbers.
     """
+    if split.x.dtype != np.uint8:
+        raise ValueError(f"this gives images of {split.x.dtype}, not bytes; leave out its transforms, or give `split`")
+    split = split._replace(y=class_numbers(split.y, len(split.x)))
     n, x = len(split.y), split.x if split.x.ndim == 4 else split.x[..., None]
     instance, frame = (np.zeros(n, np.int64) if each is None else each for each in split[2:])
     for images in (x, x.swapaxes(1, 2)):
@@ -134,10 +208,11 @@ class StreamBatchSampler(Sampler[list[int]]):
     """Batches of a stream, in its order, as positions: `size` items each, fewer at the end of a chunk.
 
     For `DataLoader(dataset, batch_sampler=StreamBatchSampler(dataset, 10))`. No batch crosses a boundary. Raises
-    ValueError for a size that is no whole number from 1 up.
+    ValueError for a size that is no whole number from 1 up, and TypeError for what is no `StreamDataset`.
     """
 
     def __init__(self, dataset: StreamDataset, size: int):
+        _whole(dataset)
         self.ends = batches(dataset.stream.boundaries, len(dataset), checked_size(size)).tolist()
 
     def __len__(self) -> int:
@@ -145,6 +220,14 @@ class StreamBatchSampler(Sampler[list[int]]):
 
     def __iter__(self) -> Iterator[list[int]]:
         return (list(range(start, end)) for start, end in zip([0, *self.ends], self.ends))
+
+
+def _whole(dataset: object) -> None:
+    if not hasattr(dataset, "stream"):  # `isinstance` fails once a notebook has loaded this module anew
+        kind = type(dataset).__name__
+        raise TypeError(
+            f"a {kind} is no StreamDataset; give the StreamDataset itself, since a stream is followed whole"
+        )
 
 
 def checked_size(size: int) -> int:
@@ -164,7 +247,7 @@ class _Pairs(Dataset):
         return len(self.positions)
 
     def __getitem__(self, i: int) -> tuple:
-        return tuple(self.dataset[self.positions[i]][:2])
+        return _pair(self.dataset[self.positions[i]])
 
 
 def to_avalanche(train: StreamDataset, test: Dataset, size: int | None = None, *, tasks: bool = False) -> Any:
@@ -178,8 +261,10 @@ def to_avalanche(train: StreamDataset, test: Dataset, size: int | None = None, *
     size: items of an experience, as in `StreamBatchSampler`; None makes each chunk an experience.
     tasks: whether an experience's task label is its chunk, for learners that use tasks; else, and at test, it is 0.
 
-    Raises ImportError, with the remedy, where Avalanche is not installed.
+    Raises ImportError, with the remedy, where Avalanche is not installed, TypeError where `train` is no
+    `StreamDataset`, and ValueError for labels that are no class numbers.
     """
+    _whole(train)
     try:
         from avalanche.benchmarks import benchmark_from_datasets
         from avalanche.benchmarks.utils import AvalancheDataset, DataAttribute, TaskLabels
@@ -204,5 +289,6 @@ def to_avalanche(train: StreamDataset, test: Dataset, size: int | None = None, *
 
 def labels_of(dataset: Any) -> np.ndarray:
     """The labels of a data set: its `targets`, or else item by item; int64 [N]."""
-    labels = dataset.targets if hasattr(dataset, "targets") else [dataset[i][1] for i in range(len(dataset))]
-    return np.asarray(labels, np.int64)
+    targets = hasattr(dataset, "targets")
+    labels = dataset.targets if targets else [_pair(dataset[i])[1] for i in range(len(dataset))]
+    return class_numbers(labels, len(dataset))

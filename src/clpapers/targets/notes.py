@@ -41,6 +41,7 @@ class Notes:
     unrun: the runs that the build leaves out.
     command: trains these runs.
     guesses: levels of `learner` that train nothing.
+    shared: by data set, how many of its test images are training images too: `3 of 9`.
     """
 
     scale: str
@@ -52,6 +53,7 @@ class Notes:
     unrun: Unrun = field(default_factory=Unrun)
     command: str = ""
     guesses: frozenset[str] = frozenset()
+    shared: dict[str, str] = field(default_factory=dict)
 
     @property
     def partial(self) -> bool:
@@ -98,12 +100,14 @@ class Notes:
         return notes
 
     def sources(self, target: dict) -> list[str]:
-        """Imported runs; methods from outside; runs left out, with their price; desiderata."""
+        """Imported runs; test images among training images; methods from outside; runs left out; desiderata."""
         notes = [_of_own(target, label, facts) for label, facts in target.get("own", {}).items()]
         if self.imported:
             commits = ", ".join(f"{commit[:10]} ({count})" for commit, count in self.imported.items())
             runs = sum(self.imported.values())
             notes.insert(0, f"Runs that were imported, not trained here: {runs}; commits of their code: {commits}.")
+        for dataset, count in self.shared.items():
+            notes.append(f"{named(target, dataset)}: {count} test images are training images too, to the pixel.")
         return [*notes, *self._left_out(target.get("kind", "table")), *filter(None, [self.desiderata])]
 
     def _left_out(self, kind: str) -> list[str]:
@@ -166,7 +170,12 @@ def notes_on(plan: Plan, target: Target, reductions: list[str], desiderata: str 
     learners = {factors["learner"]: cell for factors, cell in target.of_paper.cells if "learner" in factors}
     guesses = frozenset(label for label, cell in learners.items() if methods.method_of(cell.spec["learner"]).guesses)
     imported, unrun = _imported(target), plan.unrun(target)
-    return Notes(plan.scale, standins, reductions, len(target.seeds), desiderata, imported, unrun, command, guesses)
+    shared = {
+        k: f"{facts['test_in_train']:,} of {facts['test']:,}" for k, facts in data.items() if facts.get("test_in_train")
+    }
+    return Notes(
+        plan.scale, standins, reductions, len(target.seeds), desiderata, imported, unrun, command, guesses, shared
+    )
 
 
 def _imported(target: Target) -> dict[str, int]:

@@ -10,7 +10,7 @@ from clpapers.datasets.files import Files
 from clpapers.datasets.formats import _image, _text
 
 CLASSES, ATTRIBUTES = "classes.txt", "predicate-matrix-continuous.txt"
-IMAGE = re.compile(r"(?:^|/)JPEGImages/([^/]+)/\1_\d+\.jpg$")
+IMAGE = re.compile(r"(?:^|/)JPEGImages/([^/]+)/\1_\d+\.jpg\Z")
 
 
 def present(files: Files) -> bool:

@@ -8,7 +8,7 @@ from clpapers.datasets.arrays import Splits
 from clpapers.datasets.files import Files, SourceError
 from clpapers.datasets.formats import _image
 
-IMAGE = re.compile(rf"(?:^|/)(train|test/[^/]+)/([^/]+)/(?:.+/)?[^/]+\.(?:{'|'.join(_image.FORMATS)})$")
+IMAGE = re.compile(rf"(?:^|/)(train|test/[^/]+)/([^/]+)/(?:.+/)?[^/]+\.(?:{'|'.join(_image.FORMATS)})\Z")
 
 
 def present(files: Files) -> bool:

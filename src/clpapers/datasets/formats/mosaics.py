@@ -8,7 +8,7 @@ from clpapers.datasets.arrays import Split, Splits
 from clpapers.datasets.files import Files
 from clpapers.datasets.formats import _image
 
-NAME = re.compile(r"(?:^|/)(train|test)/(\d+)_([^/]+)\.webp$")
+NAME = re.compile(r"(?:^|/)(train|test)/(\d+)_([^/]+)\.webp\Z")
 
 
 def present(files: Files) -> bool:

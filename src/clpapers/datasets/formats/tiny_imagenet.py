@@ -7,7 +7,7 @@ from clpapers.datasets.files import Files
 from clpapers.datasets.formats import _image
 
 ANNOTATIONS = "val/val_annotations.txt"
-TRAIN = re.compile(r"train/(n\d{8})/images/[^/]+\.JPEG$")
+TRAIN = re.compile(r"train/(n\d{8})/images/[^/]+\.JPEG\Z")
 
 
 def present(files: Files) -> bool:

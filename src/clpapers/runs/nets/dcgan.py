@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from clpapers.runs.nets.gan_conv import quarters
+from clpapers.runs.nets.inits import draw_truncated
 
 MAPS = 10  # extra maps for the label in the authors' discriminator: one for each class of MNIST
 
@@ -59,7 +60,7 @@ def discriminator(shape: tuple[int, int, int], *, width: int) -> nn.Module:
 def _begin(layer: nn.Module) -> None:
     """Draw weights with deviation 0.02, convolutions' truncated at two deviations; biases are zero."""
     if isinstance(layer, nn.Conv2d):
-        nn.init.trunc_normal_(layer.weight, std=0.02, a=-0.04, b=0.04)
+        draw_truncated(layer.weight, 0.02)
     elif isinstance(layer, nn.ConvTranspose2d | nn.Linear):
         layer.weight.normal_(std=0.02)
     else:

@@ -4,6 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from clpapers.runs.nets.inits import draw_truncated
+
 
 class CosineLinear(nn.Linear):
     """Logits 10·cos(feature, weight), no bias; features [B, in] → logits [B, out]. From the code of ACE's authors."""
@@ -33,7 +35,7 @@ class JointEmbedding(nn.Module):
         self.register_buffer("attributes", attributes)
         self.weight = nn.Parameter(torch.empty(attributes.shape[1], n_in))
         self.bias = nn.Parameter(torch.full((self.out_features,), 0.1))
-        nn.init.trunc_normal_(self.weight, std=0.1, a=-0.2, b=0.2)
+        draw_truncated(self.weight, 0.1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return F.linear(F.linear(x, self.weight), self.attributes, self.bias)

@@ -7,13 +7,26 @@ from torch import nn
 
 
 @torch.no_grad()
+def draw_truncated(weight: torch.Tensor, std: float) -> None:
+    """Fill `weight` with normal values of deviation `std`; those beyond two deviations are drawn again.
+
+    The draws are those of `nn.init.trunc_normal_` from PyTorch 2.12 on, whose older versions make other numbers of the
+    same seed. So a net begins alike on every version.
+    """
+    bound = weight.new_tensor(2 * std).item()  # as the weights' type has it
+    weight.normal_(std=std)
+    while (beyond := weight.abs() > bound).any():
+        weight.copy_(torch.where(beyond, torch.empty_like(weight).normal_(std=std), weight))
+
+
+@torch.no_grad()
 def truncated_normal(layer: nn.Module) -> None:
     """Linear layers: weights of deviation 0.1, truncated at 0.2, biases 0.1; the MLP in the code of A-GEM's authors.
 
     VCL's code draws its weights the same way, but its biases too, which are 0.1 here.
     """
     if isinstance(layer, nn.Linear):
-        nn.init.trunc_normal_(layer.weight, std=0.1, a=-0.2, b=0.2)
+        draw_truncated(layer.weight, 0.1)
         if layer.bias is not None:
             layer.bias.fill_(0.1)
 

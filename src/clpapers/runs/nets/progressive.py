@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from clpapers.runs import nets
+from clpapers.runs.nets.inits import draw_truncated
 from clpapers.runs.nets.stacked import channelwise, seedwise
 
 ASKS = ("attributes", "pretrained")
@@ -73,7 +74,7 @@ def lateral(n_in: int, n_out: int, stride: int | tuple[int, int] | None = None) 
     Weights are normal with deviation 0.1, truncated at 0.2; biases are 0.1.
     """
     layer = nn.Linear(n_in, n_out) if stride is None else nn.Conv2d(n_in, n_out, 1, stride)
-    nn.init.trunc_normal_(layer.weight, std=0.1, a=-0.2, b=0.2)
+    draw_truncated(layer.weight, 0.1)
     assert layer.bias is not None
     nn.init.constant_(layer.bias, 0.1)
     return layer
